@@ -1,0 +1,71 @@
+"""Text to tokens for one experiment: load, split, clean, tokenise; and the profile of the data that pages show."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+
+from rtx_core.corpora import sources, splits, tokens
+from rtx_core.corpora.tokens import Tokens
+from rtx_core.errors import RtxError
+
+
+@dataclass(frozen=True)
+class Dataset:
+    train: Tokens
+    validation: Tokens
+    test: Tokens
+    classes: tuple[str, ...]
+    facts: dict  # what the record says of the data: source, name, split, hashes, sizes
+
+
+def _parts(corpus: str, source: str, split: str) -> dict[str, pd.DataFrame]:
+    return splits.split(sources.load(corpus, source), split, source)
+
+
+def dataset(corpus: str, source: str, split: str, max_length: int) -> Dataset:
+    """The tokenised dataset of an experiment.  `source` is hub, mirror or embedded; max_length counts [CLS] and [SEP]."""
+    if max_length < 3:
+        raise RtxError(f"max_length is {max_length}; it counts [CLS] and [SEP], so it must be at least 3.")
+    parts = _parts(corpus, source, split)
+    content = " ".join(sources.content_sha256(frame) for frame in parts.values())
+
+    def make() -> dict[str, Tokens]:
+        tokenizer = tokens.vocabulary(source, list(parts["train"]["text"]))
+        return {name: tokens.tokenize(frame, tokenizer, max_length) for name, frame in parts.items()}
+
+    ready = tokens.cached(f"{content} {source == 'embedded'} {max_length}", make)
+    spec = sources.CORPORA[corpus]
+    facts = {
+        "name": spec.hub if source != "embedded" else f"embedded {spec.domain} {spec.style}s",
+        "source": source,
+        "split": split,
+        "max_length": max_length,
+        "sha256": hashlib.sha256("".join(t.sha256() for t in ready.values()).encode()).hexdigest(),
+        **{f"n_{name}": len(t) for name, t in ready.items()},
+    }
+    return Dataset(**ready, classes=spec.classes, facts=facts)
+
+
+def profile(corpus: str, source: str, split: str, max_length: int) -> dict:
+    """Label counts and length histograms of every part, so that pages need no data: counts by exact length."""
+    ready = dataset(corpus, source, split, max_length)
+    result = {"classes": list(ready.classes), "data": ready.facts, "parts": {}}
+    for name, frame in _parts(corpus, source, split).items():
+        encoded: Tokens = getattr(ready, name)
+        result["parts"][name] = {
+            "n": len(frame),
+            "labels": np.bincount(encoded.labels, minlength=len(ready.classes)).tolist(),
+            "words": _histogram(len(text.split()) for text in frame["text"]),
+            "tokens": _histogram(encoded.lengths.tolist()),
+            "truncated": int((encoded.lengths == max_length).sum()),
+            "distinct_texts": int(frame["text"].nunique()),
+        }
+    return result
+
+
+def _histogram(lengths) -> dict[str, int]:
+    return {str(length): count for length, count in sorted(Counter(lengths).items())}

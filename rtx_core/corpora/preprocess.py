@@ -1,0 +1,36 @@
+"""The report's text preprocessing, in its order: case and white space, then HTML and URLs, then repeated punctuation."""
+
+import re
+from collections.abc import Iterable
+
+from rtx_core.errors import RtxError
+
+_TAG = re.compile(r"<(?:/?[a-z][^<>]*|!--.*?--)>")
+_URL = re.compile(r"(?:https?://|www\.)\S+")
+_REPEATED = re.compile(r"([^\w\s<>/])(?:\s?\1)+")  # "!!!", "...", ". . .", but not "</" or "//"
+_SPACE = re.compile(r"\s+")
+
+
+def clean(text: str) -> str:
+    """Lower-case, one space between words, no HTML tags or URLs, punctuation marks never repeated.
+
+    Removing one thing can bring another to light ("http:::://a" is a URL once the colons collapse), so the three steps
+    are repeated until nothing changes: `clean(clean(x)) == clean(x)`.
+    """
+    while True:
+        once = _SPACE.sub(" ", text.lower()).strip()
+        once = _URL.sub(" ", _TAG.sub(" ", once))
+        once = _SPACE.sub(" ", _REPEATED.sub(r"\1", once)).strip()
+        if once == text:
+            return once
+        text = once
+
+
+def clean_all(texts: Iterable[object]) -> list[str]:
+    """`clean` for a column of texts; a missing, non-string or empty one is an error that names its row."""
+    cleaned = []
+    for row, text in enumerate(texts):
+        if not isinstance(text, str) or not text.strip():
+            raise RtxError(f"Row {row} holds {text!r:.60} where a non-empty text was expected; remove or repair that row.")
+        cleaned.append(clean(text))
+    return cleaned

@@ -1,0 +1,16 @@
+"""One kind of error for everything a user can get wrong: one sentence with what was got, what was expected, what to do."""
+
+from difflib import get_close_matches
+from typing import Iterable
+
+
+class RtxError(ValueError):
+    """Bad input.  The message names what was got, what was expected and what to do about it."""
+
+
+def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
+    """An error for a name that does not exist, with the nearest one that does."""
+    known = list(known)
+    near = get_close_matches(str(got), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return RtxError(f"Unknown {kind} {got!r}: {hint}the choices are {', '.join(known)}.")

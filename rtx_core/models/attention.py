@@ -1,0 +1,82 @@
+"""Attention inside each packed sequence, by whichever kernel is usable.
+
+    out_i = Σ_j softmax_j(q_i · k_j / √D) v_j,   j over the tokens of i's own sequence
+
+(Vaswani et al. 2017, eq. 1).  Three kernels, one meaning, chosen in this order:
+
+* `flash`  – flash-attn's varlen kernel (Dao et al. 2022): CUDA, 16-bit, package optional;
+* `varlen` – torch's own varlen kernel: CUDA, 16-bit; it has no dropout, so it serves evaluation and p = 0;
+* `sdpa`   – torch's scaled_dot_product_attention on a padded view: any device, any precision, also the reference.
+"""
+
+import importlib.util
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_core.errors import unknown
+from rtx_core.models.packed import Packed
+
+BACKENDS = ("flash", "varlen", "sdpa")
+
+
+@cache
+def _varlen_kernel():
+    try:
+        from torch.nn.attention.varlen import varlen_attn
+    except ImportError:  # torch < 2.10
+        return None
+    return varlen_attn
+
+
+def usable(backend: str, device: torch.device, dtype: torch.dtype, dropout: float) -> bool:
+    """Whether a kernel can run these tensors here: device, precision, dropout and installed packages all count."""
+    if backend == "sdpa":
+        return True
+    if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16):
+        return False
+    if torch.cuda.get_device_capability(device) < (8, 0):
+        return False
+    if backend == "flash":
+        return importlib.util.find_spec("flash_attn") is not None
+    return dropout == 0.0 and _varlen_kernel() is not None
+
+
+def packed_attention(q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float = 0.0, backend: str | None = None) -> Tensor:
+    """Bidirectional attention within each sequence of `batch`.
+
+    q (T, H, D), or (B, H, D) for one query a sequence (the [CLS] row of the last layer); k, v (T, H, D).
+    Returns the shape of q.  `backend` names a kernel; None takes the first usable one.
+    """
+    if backend is None:
+        backend = next(b for b in BACKENDS if usable(b, q.device, q.dtype, dropout))
+    if backend == "sdpa":
+        return _sdpa(q, k, v, batch, dropout)
+    if backend not in BACKENDS:
+        raise unknown("attention backend", backend, BACKENDS)
+    one_query = len(q) != len(k)
+    q_offsets = torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.offsets
+    q_longest = 1 if one_query else batch.longest
+    if backend == "flash":
+        from flash_attn import flash_attn_varlen_func
+
+        return flash_attn_varlen_func(q, k, v, q_offsets, batch.offsets, q_longest, batch.longest, dropout_p=dropout)
+    return _varlen_kernel()(q, k, v, q_offsets, batch.offsets, q_longest, batch.longest)
+
+
+def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float) -> Tensor:
+    """Spread the tokens on a (B, L) grid for this one operation, attend under a mask, gather them back."""
+    B, L = len(batch), batch.longest
+    one_query = len(q) != len(k)
+
+    def spread(x: Tensor) -> Tensor:  # (T, H, D) -> (B, H, L, D)
+        grid = x.new_zeros(B * L, *x.shape[1:]).index_copy(0, batch.cell, x)
+        return grid.view(B, L, *x.shape[1:]).transpose(1, 2)
+
+    queries = q.unsqueeze(2) if one_query else spread(q)
+    out = F.scaled_dot_product_attention(queries, spread(k), spread(v), attn_mask=batch.mask, dropout_p=dropout)
+    if one_query:
+        return out.squeeze(2)
+    return out.transpose(1, 2).reshape(B * L, *q.shape[1:]).index_select(0, batch.cell)

@@ -1,0 +1,71 @@
+"""A batch without padding: the sequences lie end to end in one flat array, and offsets say where each begins.
+
+Legend for shapes everywhere in `rtx_core`:
+T tokens in the batch, B sequences, L tokens of the longest, H heads, D = d/H, d hidden size, f intermediate size, C classes.
+"""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rtx_core.errors import RtxError
+
+
+@dataclass(frozen=True)
+class Packed:
+    """B sequences of token ids laid end to end; attention never crosses an offset."""
+
+    ids: Tensor  # (T,) int64
+    positions: Tensor  # (T,) int64, 0 at the start of each sequence
+    offsets: Tensor  # (B + 1,) int32, offsets[i] is where sequence i begins, offsets[B] = T
+    longest: int  # L, known on the host so that no kernel launch waits for the device
+
+    @classmethod
+    def from_sequences(cls, sequences: Sequence[Sequence[int]]) -> "Packed":
+        """Pack token-id sequences, in order.  An empty batch or an empty sequence is an error."""
+        lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+        if len(lengths) == 0 or lengths.min() == 0:
+            raise RtxError(f"Got sequences of lengths {lengths.tolist()[:8]}; every batch and every sequence needs a token.")
+        return cls.from_flat(np.concatenate([np.asarray(sequence) for sequence in sequences]), lengths)
+
+    @classmethod
+    def from_flat(cls, ids: np.ndarray, lengths: np.ndarray) -> "Packed":
+        """Pack ids that already lie end to end; `lengths` (B,) sums to T."""
+        offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        return cls(
+            ids=torch.from_numpy(np.ascontiguousarray(ids, dtype=np.int64)),
+            positions=torch.from_numpy(positions),
+            offsets=torch.from_numpy(offsets.astype(np.int32)),
+            longest=int(lengths.max()),
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def to(self, device: torch.device | str) -> "Packed":
+        moved = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Packed(**{k: v.to(device, non_blocking=True) if isinstance(v, Tensor) else v for k, v in moved.items()})
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """(B,) index of each sequence's first token, where [CLS] sits."""
+        return self.offsets[:-1].long()
+
+    @cached_property
+    def cell(self) -> Tensor:
+        """(T,) index of each token in a padded (B·L) grid; only the SDPA fallback looks at the grid."""
+        lengths = (self.offsets[1:] - self.offsets[:-1]).long()
+        sequence = torch.repeat_interleave(torch.arange(len(self), device=lengths.device), lengths, output_size=len(self.ids))
+        return sequence * self.longest + self.positions
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """(B, 1, 1, L) True where the padded grid holds a token."""
+        lengths = self.offsets[1:] - self.offsets[:-1]
+        return (torch.arange(self.longest, device=lengths.device) < lengths[:, None])[:, None, None, :]

@@ -1,0 +1,141 @@
+"""How a table, a figure or a line of text reaches a page.
+
+The book renders the `text/markdown` form, a MyST directive, which it numbers, captions and can refer to.  JupyterLab
+and the notebook that papermill saves show the `text/html` form.  Captions and notes are MyST, written by the author;
+cells are data, so they are escaped and show as they are, whatever is in them.
+"""
+
+import base64
+import io
+import json
+import re
+from dataclasses import dataclass
+from html import escape as escape_html
+
+import matplotlib
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from rtx_core.errors import RtxError
+from rtx_core.paths import REPOSITORY, write_atomically
+
+PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+# A cell that reads as a number: "12", "-0.3", "86.1 ± 0.4", "1e-05", "11.0 M", "1,024 ms".
+NUMBER = re.compile(r"[^A-Za-z]*\d([^A-Za-z]|e[-+]|E[-+])*[A-Za-z]{0,2}")
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Displayed:
+    """One output in every form that a front end may ask for."""
+
+    forms: dict[str, str]
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        return self.forms
+
+
+def escape(text: object) -> str:
+    """MyST that shows `text` as it is, on one line: no markup, role, math, link or cell border in it has any effect."""
+    return PUNCTUATION.sub(r"\\\1", one_line(text))
+
+
+def text(markdown: str) -> Displayed:
+    """A paragraph, or a few, of MyST."""
+    return Displayed({"text/markdown": markdown, "text/plain": markdown})
+
+
+def table(frame: pd.DataFrame, *, caption: str, label: str, note: str = "") -> Displayed:
+    """A numbered table: the frame's columns, not its index.  Columns of numbers are aligned right.
+
+    Whole numbers get thousands separators, floats four significant digits, and what is missing a dash; a column that
+    wants another format is made of strings.
+    """
+    check(label, "tab")
+    if not len(frame.columns):
+        raise RtxError(f"Table {label!r} has no columns: got an empty frame, expected at least one column.")
+    caption, note = one_line(caption), one_line(note)
+    head = [one_line(name) for name in frame.columns]
+    columns = [[show(value) for value in frame.iloc[:, n]] for n in range(len(head))]
+    right = [is_numeric(column) for column in columns]
+    rows = list(zip(*columns))
+
+    def line(cells) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    grid = [line(map(escape, head)), line("--:" if r else ":--" for r in right), *(line(map(escape, row)) for row in rows)]
+    markdown = [f":::{{table}} {caption}", f":name: {label}", "", *grid, ":::"]
+    if note:
+        markdown += ["", "{.table-note}", note]
+
+    def html_row(tag: str, cells) -> str:
+        align = ("right" if r else "left" for r in right)
+        return "<tr>" + "".join(f'<{tag} style="text-align: {a}">{escape_html(c)}</{tag}>' for a, c in zip(align, cells)) + "</tr>"
+
+    html = [
+        f"<table><caption>{escape_html(caption)}</caption>",
+        f"<thead>{html_row('th', head)}</thead><tbody>",
+        *(html_row("td", row) for row in rows),
+        "</tbody></table>",
+    ]
+    if note:
+        html.append(f"<p><small>{escape_html(note)}</small></p>")
+    plain = f"{caption}\n{pd.DataFrame(rows, columns=head).to_string(index=False)}"
+    return Displayed({"text/markdown": "\n".join(markdown), "text/html": "\n".join(html), "text/plain": plain})
+
+
+def figure(fig: Figure, *, caption: str, label: str, alt: str) -> Displayed:
+    """A numbered figure, saved as `book/figures/<label>.svg` and closed.  `alt` tells what the figure shows."""
+    check(label, "fig")
+    caption, alt = one_line(caption), one_line(alt)
+    if not alt:
+        raise RtxError(f"Figure {label!r} has no alt text: say in a sentence or two what a reader would see in it.")
+    svg = draw(fig)
+    path = REPOSITORY / "book" / "figures" / f"{label}.svg"
+    if not path.exists() or path.read_bytes() != svg:  # an untouched file does not make its page stale
+        write_atomically(path, svg)
+    options = [f":name: {label}", f":alt: {json.dumps(alt, ensure_ascii=False)}"]
+    markdown = "\n".join([f":::{{figure}} /figures/{label}.svg", *options, "", caption, ":::"])
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+    image = f'<img src="{source}" alt="{escape_html(alt)}" style="max-width: 100%">'
+    html = f"<figure>{image}<figcaption>{escape_html(caption)}</figcaption></figure>"
+    return Displayed({"text/markdown": markdown, "text/html": html, "text/plain": f"{caption}\n[{alt}]"})
+
+
+def draw(fig: Figure) -> bytes:
+    """The figure as SVG, the same bytes for the same figure, with letters as outlines so that it needs no font."""
+    with matplotlib.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "path"}):
+        buffer = io.BytesIO()
+        fig.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    plt.close(fig)
+    return buffer.getvalue()
+
+
+def check(label: str, kind: str) -> None:
+    if not re.fullmatch(rf"{kind}-[a-z0-9-]+", label):
+        raise RtxError(f"Bad label {label!r}: expected {kind}-… in small letters, digits and hyphens, like '{kind}-sst2'.")
+
+
+def one_line(text: object) -> str:
+    """The text with every run of white space (line breaks too) made one blank, and without control characters."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", "", " ".join(str(text).split()))
+
+
+def show(value: object) -> str:
+    """A cell's text."""
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return MISSING
+    if pd.api.types.is_bool(value):
+        return "yes" if value else "no"
+    if pd.api.types.is_integer(value):
+        return f"{value:,}"
+    if pd.api.types.is_float(value):
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return one_line(value)
+
+
+def is_numeric(column: list[str]) -> bool:
+    """Whether every cell that is not missing reads as a number."""
+    present = [cell for cell in column if cell not in ("", MISSING, "-")]
+    return bool(present) and all(NUMBER.fullmatch(cell) for cell in present)

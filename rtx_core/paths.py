@@ -1,0 +1,39 @@
+"""Where things lie.  Everything is inside the repository; `RTX_HOME` moves what runs write (tests use it)."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def home() -> Path:
+    """The folder that holds `results/` and `_build/`: the repository, unless `RTX_HOME` says otherwise."""
+    return Path(os.environ.get("RTX_HOME") or REPOSITORY)
+
+
+def build() -> Path:
+    """Everything that can be made again: caches, checkpoints, weights, quick runs, the html."""
+    return home() / "_build"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, sees the old content or the new and nothing between."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write JSON atomically, readable in a diff: sorted where order means nothing, one number a line kept short."""
+    write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())

@@ -1,0 +1,80 @@
+"""The record of a run: what a page may show of it.  One JSON file, checked against `record.schema.json`; no torch here."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+
+from rtx_core.errors import RtxError
+from rtx_core.results.code import fingerprint
+
+VERSION = 1  # of the schema
+
+
+def run_key(config: dict, data_sha256: str, seed: int) -> str:
+    """The address of a run by its content: everything that decides its numbers but the code."""
+    identity = json.dumps([config, data_sha256, seed], sort_keys=True)
+    return hashlib.sha256(identity.encode()).hexdigest()[:24]
+
+
+@cache
+def _validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json.loads(Path(__file__).with_name("record.schema.json").read_text()))
+
+
+def check(content: object, name: str) -> dict:
+    """The content if it is a record, else an error that names the first thing wrong with it."""
+    error = jsonschema.exceptions.best_match(_validator().iter_errors(content))
+    if error is not None:
+        raise RtxError(
+            f"{name} is no record of schema {VERSION}: at {error.json_path}, {error.message[:160]}; "
+            f"restore it from git, or move it away and run the experiment again."
+        )
+    return content
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run, as read from a file.  `record["test"]["accuracy"]` reads the JSON; `path` says where it lies."""
+
+    content: dict
+    path: Path
+
+    def __getitem__(self, key: str):
+        return self.content[key]
+
+    @property
+    def synthetic(self) -> bool:
+        return self["data"]["source"] == "embedded"
+
+    @property
+    def predictions(self) -> dict[str, np.ndarray]:
+        """`logits` (n, C) and `labels` (n,) of the test set, in its order."""
+        path = self.path.with_suffix(".npz")
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays}
+        except (OSError, ValueError) as error:
+            raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
+
+    def note(self) -> str:
+        """What a reader must know before trusting the record as today's: empty when nothing."""
+        if self["code"]["fingerprints"] != [fingerprint()]:
+            return f"made by other code (commit {(self['code']['commit'] or 'unknown')[:9]}) than the code beside this page"
+        return ""
+
+
+def read(path: Path) -> Record:
+    """The record in a file; a truncated or foreign file is one clear sentence."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise RtxError(
+            f"{path.parent.name}/{path.name} is not readable as JSON ({error}); restore it from git, "
+            f"or move it away and run the experiment again."
+        ) from error
+    return Record(check(content, f"{path.parent.name}/{path.name}"), path)

@@ -1,0 +1,88 @@
+"""A run is a function of (experiment, model, seed, protocol, data): found by that key, or made now."""
+
+import shutil
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+
+import torch
+
+from rtx_core.corpora.dataset import Dataset, dataset
+from rtx_core.corpora.sources import resolve
+from rtx_core.errors import RtxError
+from rtx_core.evaluation.latency import latency
+from rtx_core.evaluation.metrics import logits_of, metrics
+from rtx_core.models import build_model, count_parameters, save_model
+from rtx_core.paths import build
+from rtx_core.results import store
+from rtx_core.results.code import code
+from rtx_core.results.record import VERSION, Record, run_key
+from rtx_core.settings import Settings
+from rtx_core.training.devices import device as choose_device
+from rtx_core.training.devices import environment, peak_memory_mib
+from rtx_core.training.loop import autocast_of, train
+from rtx_core.training.protocol import Seeds, as_config
+
+
+def work(settings: Settings, key: str) -> Path:
+    """The folder of a run's checkpoint and weights."""
+    return build() / "runs" / f"{settings.variant}-{key}"
+
+
+def run(settings: Settings, name: str, seed: int) -> Record:
+    """Train, evaluate and record one model with one seed; resumes if it was interrupted."""
+    made_by = code()  # now: the files may change while a long run goes on
+    where = choose_device(settings.device)
+    if settings.protocol.precision == "bf16" and where.type == "cpu":
+        raise RtxError("precision='bf16' was asked for on the CPU, where it is not supported; use 'fp32' or device='cuda'.")
+    seeds = Seeds.of(seed)
+    data = dataset(settings.corpus, resolve(settings.source), settings.split, settings.max_length)
+    overrides = {"num_labels": len(data.classes), "residual": settings.residual}
+    model = build_model(name, seed=seeds.initialization, **overrides)
+    config = {"model": asdict(model.config), "training": as_config(settings.protocol, seeds)}
+    key = run_key(config, data.facts["sha256"], seed)
+    folder = work(settings, key)
+
+    def say(line: str) -> None:
+        print(f"{settings.variant} · {name} · seed {seed} · {line}", flush=True)
+
+    best, progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say)
+    model.load_state_dict(best)
+    save_model(model, name, folder / "model.safetensors")
+    autocast = autocast_of(settings.protocol.precision, where)
+    logits = logits_of(model, data.test, where, autocast)
+    parameters = count_parameters(model)
+    content = {
+        "schema": VERSION,
+        "key": key,
+        "experiment": settings.variant,
+        "model": name,
+        "seed": seed,
+        "protocol": settings.protocol.name,
+        "config": config,
+        "data": data.facts,
+        "parameters": parameters,
+        "size_mb": parameters["total"] * 4 / 2**20,
+        "history": progress.history,
+        "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
+        "test": metrics(logits, data.test.labels),
+        "latency": measure_latency(model, data, settings, where),
+        "environment": environment(where),
+        "code": made_by | {"fingerprints": progress.codes},
+        "seconds": progress.seconds,
+        "peak_memory_mib": peak_memory_mib(where),
+        "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+    record = store.save(content, logits, data.test.labels)
+    (folder / "checkpoint.safetensors").unlink()
+    say(f"test accuracy {record['test']['accuracy']:.4f} in {progress.seconds / 60:.1f} min")
+    return record
+
+
+def measure_latency(model, data: Dataset, settings: Settings, where: torch.device) -> dict:
+    """At batch 1 and at the protocol's batch size, on the test sentences."""
+    autocast = autocast_of(settings.protocol.precision, where)
+    return {
+        "measured": latency(model, data.test, (1, settings.protocol.batch_size), where, autocast),
+        "environment": environment(where),
+    }

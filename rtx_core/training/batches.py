@@ -1,0 +1,33 @@
+"""Batches: rows of the token store, packed.  Training order depends on (seed, epoch) alone, evaluation order on length."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rtx_core.corpora.tokens import Tokens
+from rtx_core.models.packed import Packed
+
+EVALUATION_TOKENS = 8192  # per batch: large enough to fill the machine, small enough for its cache
+
+
+def training_batches(tokens: Tokens, batch_size: int, seed: int, epoch: int, skip: int = 0) -> Iterator[tuple[Packed, Tensor]]:
+    """One epoch of (batch, labels (B,)) in an order fixed by seed and epoch; `skip` batches were done before a restart."""
+    order = np.random.RandomState([seed, epoch]).permutation(len(tokens))
+    for start in range(skip * batch_size, len(tokens), batch_size):
+        ids, lengths, labels = tokens.take(order[start : start + batch_size])
+        yield Packed.from_flat(ids, lengths), torch.from_numpy(labels)
+
+
+def steps_per_epoch(tokens: Tokens, batch_size: int) -> int:
+    return -(-len(tokens) // batch_size)
+
+
+def evaluation_batches(tokens: Tokens, budget: int = EVALUATION_TOKENS) -> Iterator[tuple[Packed, np.ndarray]]:
+    """(batch, its rows) over all texts, longest first, about `budget` tokens each: alike lengths need no padding."""
+    order = np.argsort(-tokens.lengths, kind="stable")
+    group = (np.cumsum(tokens.lengths[order]) - 1) // budget
+    for rows in np.split(order, np.flatnonzero(np.diff(group)) + 1):
+        ids, lengths, _ = tokens.take(rows)
+        yield Packed.from_flat(ids, lengths), rows

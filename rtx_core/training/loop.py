@@ -1,0 +1,197 @@
+"""The training loop: one function from (model, data, protocol, seeds) to the best weights and the history."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
+
+from rtx_core.corpora.dataset import Dataset
+from rtx_core.evaluation.metrics import logits_of, loss_and_accuracy
+from rtx_core.results.code import fingerprint
+from rtx_core.training import checkpoint
+from rtx_core.training.batches import steps_per_epoch, training_batches
+from rtx_core.training.devices import keep_heap
+from rtx_core.training.protocol import Protocol, Seeds
+
+CHECKPOINT_SECONDS = 180  # a killed run loses at most this much work
+REPORT_SECONDS = 20  # between two lines of progress
+
+
+@dataclass
+class Progress:
+    """Everything of a run that is not a tensor: what a checkpoint keeps as JSON."""
+
+    step: int = 0  # optimizer steps done
+    seconds: float = 0.0  # spent training and validating, restarts included
+    history: list[dict] = field(default_factory=list)  # one row an evaluation
+    best_loss: float = float("inf")  # lowest validation loss seen, whose weights are kept
+    best_step: int = 0
+    stop_loss: float = float("inf")  # early stopping's reference: the last loss that improved by min_delta
+    stale_epochs: int = 0
+    train_loss: float = 0.0  # sums since the last evaluation
+    train_right: float = 0.0
+    train_seen: int = 0
+    stopped: bool = False
+    codes: list[str] = field(default_factory=list)  # fingerprints of the code that worked on this run, in turn
+
+
+def autocast_of(precision: str, device: torch.device) -> torch.autocast:
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+def train(
+    model: nn.Module,
+    data: Dataset,
+    protocol: Protocol,
+    seeds: Seeds,
+    device: torch.device,
+    checkpoint_path: Path,
+    say: Callable[[str], None] = print,
+) -> tuple[dict[str, Tensor], Progress]:
+    """Train `model` in place; returns the weights of lowest validation loss and the progress.
+
+    Resumes from `checkpoint_path` if that file exists.  A resumed run and an uninterrupted one give the same numbers.
+    """
+    keep_heap()
+    model.to(device).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=protocol.learning_rate, weight_decay=protocol.weight_decay, fused=True)
+    warmup = LinearLR(optimizer, 1 / max(1, protocol.warmup_steps), total_iters=max(0, protocol.warmup_steps - 1))
+    plateau = ReduceLROnPlateau(optimizer, factor=protocol.plateau_factor, patience=protocol.plateau_patience)
+    autocast = autocast_of(protocol.precision, device)
+    per_epoch = steps_per_epoch(data.train, protocol.batch_size)
+    total = per_epoch * protocol.epochs
+    progress, best = Progress(), {}
+    torch.manual_seed(seeds.dropout)
+
+    def save() -> None:
+        scheduler = {"warmup": warmup.state_dict(), "plateau": plateau.state_dict(), "lr": optimizer.param_groups[0]["lr"]}
+        checkpoint.save(checkpoint_path, model, optimizer, best, {"progress": vars(progress), "scheduler": scheduler})
+
+    if checkpoint_path.exists():
+        best, state = checkpoint.load(checkpoint_path, model, optimizer)
+        progress = Progress(**state["progress"])
+        warmup.load_state_dict(state["scheduler"]["warmup"])
+        plateau.load_state_dict(state["scheduler"]["plateau"])
+        optimizer.param_groups[0]["lr"] = state["scheduler"]["lr"]
+        say(f"resumed at step {progress.step:,} of {total:,}")
+
+    if fingerprint() not in progress.codes:
+        progress.codes.append(fingerprint())
+    # Sums stay on the device and are read when a line is printed; in float64 they do not depend on when that is.
+    losses, right = torch.zeros(2, device=device, dtype=torch.float64).unbind()
+    clock = Clock(progress)
+
+    def collect() -> None:
+        progress.train_loss += losses.item()
+        progress.train_right += right.item()
+        losses.zero_()
+        right.zero_()
+
+    while progress.step < total and not progress.stopped:
+        epoch, skip = divmod(progress.step, per_epoch)
+        for batch, labels in training_batches(data.train, protocol.batch_size, seeds.order, epoch, skip):
+            labels = labels.to(device, non_blocking=True)
+            with autocast:
+                logits = model(batch.to(device))
+            loss = F.cross_entropy(logits.float(), labels)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), protocol.clip_norm, foreach=True)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            if progress.step + 1 < protocol.warmup_steps:
+                warmup.step()
+
+            with torch.no_grad():
+                losses += loss * len(labels)
+                right += (logits.argmax(1) == labels).sum()
+            progress.step += 1
+            progress.train_seen += len(labels)
+            clock.tick()
+            end_of_epoch = progress.step % per_epoch == 0
+            if end_of_epoch or (protocol.eval_every and progress.step % protocol.eval_every == 0):
+                collect()
+                row = _evaluate(model, data, optimizer, autocast, device, progress, per_epoch)
+                if row["validation_loss"] < progress.best_loss:
+                    progress.best_loss, progress.best_step = row["validation_loss"], progress.step
+                    best = {name: value.detach().clone() for name, value in model.state_dict().items()}
+                if end_of_epoch:
+                    plateau.step(row["validation_loss"])
+                    _early_stopping(progress, row["validation_loss"], protocol)
+                clock.tick()  # validation takes time too
+                say(_line(progress, total, clock) + f" · validation loss {row['validation_loss']:.4f}, accuracy {row['validation_accuracy']:.4f}")
+                save()
+                clock.saved()
+            elif clock.time_to_report():
+                collect()
+                say(_line(progress, total, clock))
+                if clock.time_to_save():
+                    save()
+                    clock.saved()
+            if progress.stopped:
+                break
+    return best, progress
+
+
+def _evaluate(model, data: Dataset, optimizer, autocast, device, progress: Progress, per_epoch: int) -> dict:
+    """Validate, append a row to the history, start the training sums anew."""
+    loss, accuracy = loss_and_accuracy(logits_of(model, data.validation, device, autocast), data.validation.labels)
+    row = {
+        "step": progress.step,
+        "epoch": progress.step / per_epoch,
+        "train_loss": progress.train_loss / progress.train_seen,
+        "train_accuracy": progress.train_right / progress.train_seen,
+        "validation_loss": loss,
+        "validation_accuracy": accuracy,
+        "learning_rate": optimizer.param_groups[0]["lr"],
+    }
+    progress.history.append(row)
+    progress.train_loss = progress.train_right = progress.train_seen = 0
+    return row
+
+
+def _early_stopping(progress: Progress, loss: float, protocol: Protocol) -> None:
+    if loss < progress.stop_loss - protocol.stop_min_delta:
+        progress.stop_loss, progress.stale_epochs = loss, 0
+    else:
+        progress.stale_epochs += 1
+        progress.stopped = progress.stale_epochs >= protocol.stop_patience
+
+
+class Clock:
+    """Wall time of a run across restarts, and when the next line and the next checkpoint are due."""
+
+    def __init__(self, progress: Progress):
+        self.progress = progress
+        self.begin = self.reported = self.last_save = self.last = time.perf_counter()
+        self.begin_step = progress.step
+
+    def tick(self) -> None:
+        now = time.perf_counter()
+        self.progress.seconds += now - self.last
+        self.last = now
+
+    def time_to_report(self) -> bool:
+        due = self.last - self.reported >= REPORT_SECONDS
+        if due:
+            self.reported = self.last
+        return due
+
+    def time_to_save(self) -> bool:
+        return self.last - self.last_save >= CHECKPOINT_SECONDS
+
+    def saved(self) -> None:
+        self.last_save = time.perf_counter()
+
+    def per_step(self) -> float:
+        return (self.last - self.begin) / max(1, self.progress.step - self.begin_step)
+
+
+def _line(progress: Progress, total: int, clock: Clock) -> str:
+    each = clock.per_step()
+    loss = progress.train_loss / progress.train_seen if progress.train_seen else progress.history[-1]["train_loss"]
+    return f"step {progress.step:,}/{total:,} · loss {loss:.4f} · {1 / each:.1f} steps/s · {(total - progress.step) * each / 60:.0f} min left"
