@@ -18,7 +18,8 @@ help:
 book: .venv/.installed
 	mkdir -p _build
 	.venv/bin/papermill --kernel python3 --log-output --no-progress-bar notebooks/quickstart.ipynb _build/quickstart.ipynb
-	.venv/bin/jupyter-book build book -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }  # so that the warning comes again
+	@# After a warning everything is read anew, so that the next build does not pass for having nothing to do.
+	.venv/bin/jupyter-book build book -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
 	.venv/bin/python tests/check_html.py _build/html
 	@echo "The book: file://$(CURDIR)/_build/html/index.html"
 
@@ -30,7 +31,7 @@ clean:
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "This needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ($(PYTHON) is older, or missing)." >&2; exit 1; }
+	  { echo "Python 3.11 or newer is needed, and $(PYTHON) is not: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	.venv/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install --quiet -r requirements.lock
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .

@@ -5,7 +5,8 @@ import os
 import tempfile
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent
+REPOSITORY = PACKAGE.parent
 
 
 def home() -> Path:

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from bs4 import BeautifulSoup
 
 # What a browser fetches by itself when it opens a page.
-LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src", "embed": "src", "object": "data"}
+LOADED = dict.fromkeys(["script", "img", "iframe", "source", "video", "audio", "embed"], "src") | {"object": "data"}
 LOADED_LINKS = {"stylesheet", "preload", "modulepreload", "icon", "shortcut", "manifest", "preconnect", "dns-prefetch"}
 REMOTE = re.compile(r"(https?:)?//", re.IGNORECASE)
 REMOTE_CODE = re.compile(r"""(import\b[^;]*|\.src\s*=\s*|importScripts\()["'](https?:)?//""")
@@ -20,7 +20,8 @@ ERROR = re.compile(r"Traceback \(most recent call last\)|CellExecutionError")
 def problems(root: Path) -> list[str]:
     """Everything wrong with the html under a folder, one line each."""
     root = root.resolve()
-    pages = {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in sorted(root.rglob("*.html")) if "_static" not in path.parts}
+    files = [path for path in sorted(root.rglob("*.html")) if "_static" not in path.relative_to(root).parts]
+    pages = {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in files}
     anchors = {path: {tag["id"] for tag in page.find_all(id=True)} for path, page in pages.items()}
     found = [] if (root / "index.html").is_file() else ["there is no index.html"]
     for path, page in pages.items():

@@ -19,7 +19,8 @@ def test_toc_is_found_from_the_book_folder():
     assert (REPOSITORY / "book/notebooks").samefile(REPOSITORY / "notebooks")
 
 
-GOOD = '<p id="top">See <a href="https://arxiv.org">a paper</a>, <a href="#top">up</a>.</p><img src="a.svg" alt="A line.">'
+GOOD = """<p id="top">See <a href="https://arxiv.org">a paper</a>, <a href="#top">up</a>.</p>
+<img src="a.svg" alt="A line.">"""
 
 
 def check(tmp_path, html: str) -> list[str]:

@@ -48,7 +48,8 @@ def plot(tmp_path, monkeypatch):
         fig, ax = plt.subplots()
         ax.plot([1, 2, 3], [1, 4, 9])
         ax.fill_between([1, 2], [0, 1], alpha=0.5)
-        return display.figure(fig, **({"caption": "Squares of $n$.", "label": "fig-a", "alt": "A rising line."} | words))
+        words = {"caption": "Squares of $n$.", "label": "fig-a", "alt": "A rising line."} | words
+        return display.figure(fig, **words)
 
     return draw
 

@@ -22,6 +22,7 @@ from rtx_core.results.code import fingerprint
 
 VOCABULARY = "google-bert/bert-base-uncased"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+MADE_BY = ("corpora/preprocess.py", "corpora/tokens.py")  # cached tokens hold as long as these files stay the same
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -97,7 +98,7 @@ def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer, max_length: int) -> Toke
 
 def cached(key: str, make) -> dict[str, Tokens]:
     """`make()`'s splits, from the cache when this key (a content hash) was made by this very code before."""
-    name = hashlib.sha256(f"{key} {fingerprint(['corpora'])}".encode()).hexdigest()[:24]
+    name = hashlib.sha256(f"{key} {fingerprint(MADE_BY)}".encode()).hexdigest()[:24]
     path = build() / "cache" / f"tokens-{name}.npz"
     if path.is_file():
         with np.load(path, allow_pickle=False) as arrays:

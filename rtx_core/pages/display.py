@@ -58,31 +58,26 @@ def table(frame: pd.DataFrame, *, caption: str, label: str, note: str = "") -> D
     caption, note = one_line(caption), one_line(note)
     head = [one_line(name) for name in frame.columns]
     columns = [[show(value) for value in frame.iloc[:, n]] for n in range(len(head))]
-    right = [is_numeric(column) for column in columns]
     rows = list(zip(*columns))
+    align = ["right" if is_numeric(column) else "left" for column in columns]
 
-    def line(cells) -> str:
-        return f"| {' | '.join(cells)} |"
-
-    grid = [line(map(escape, head)), line("--:" if r else ":--" for r in right), *(line(map(escape, row)) for row in rows)]
-    markdown = [f":::{{table}} {caption}", f":name: {label}", "", *grid, ":::"]
-    if note:
-        markdown += ["", "{.table-note}", note]
+    rules = ["--:" if side == "right" else ":--" for side in align]
+    grid = [map(escape, head), rules, *(map(escape, row) for row in rows)]
+    lines = [f":::{{table}} {caption}", f":name: {label}", "", *(f"| {' | '.join(line)} |" for line in grid), ":::"]
+    markdown = "\n".join(lines + (["", "{.table-note}", note] if note else []))
 
     def html_row(tag: str, cells) -> str:
-        align = ("right" if r else "left" for r in right)
-        return "<tr>" + "".join(f'<{tag} style="text-align: {a}">{escape_html(c)}</{tag}>' for a, c in zip(align, cells)) + "</tr>"
+        styled = (f'<{tag} style="text-align: {side}">{escape_html(cell)}</{tag}>' for side, cell in zip(align, cells))
+        return f"<tr>{''.join(styled)}</tr>"
 
-    html = [
-        f"<table><caption>{escape_html(caption)}</caption>",
-        f"<thead>{html_row('th', head)}</thead><tbody>",
-        *(html_row("td", row) for row in rows),
-        "</tbody></table>",
-    ]
-    if note:
-        html.append(f"<p><small>{escape_html(note)}</small></p>")
+    body = "\n".join(html_row("td", row) for row in rows)
+    html = (
+        f"<table><caption>{escape_html(caption)}</caption>\n"
+        f"<thead>{html_row('th', head)}</thead>\n<tbody>{body}</tbody></table>"
+        + (f"\n<p><small>{escape_html(note)}</small></p>" if note else "")
+    )
     plain = f"{caption}\n{pd.DataFrame(rows, columns=head).to_string(index=False)}"
-    return Displayed({"text/markdown": "\n".join(markdown), "text/html": "\n".join(html), "text/plain": plain})
+    return Displayed({"text/markdown": markdown, "text/html": html, "text/plain": plain})
 
 
 def figure(fig: Figure, *, caption: str, label: str, alt: str) -> Displayed:
@@ -114,7 +109,7 @@ def draw(fig: Figure) -> bytes:
 
 def check(label: str, kind: str) -> None:
     if not re.fullmatch(rf"{kind}-[a-z0-9-]+", label):
-        raise RtxError(f"Bad label {label!r}: expected {kind}-… in small letters, digits and hyphens, like '{kind}-sst2'.")
+        raise RtxError(f"Bad label {label!r}: expected {kind}- and small letters, digits, hyphens, like '{kind}-sst2'.")
 
 
 def one_line(text: object) -> str:

@@ -1,5 +1,6 @@
 """The training loop: one function from (model, data, protocol, seeds) to the best weights and the history."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
 from rtx_core.corpora.dataset import Dataset
+from rtx_core.errors import RtxError
 from rtx_core.evaluation.metrics import logits_of, loss_and_accuracy
 from rtx_core.results.code import fingerprint
 from rtx_core.training import checkpoint
@@ -123,12 +125,12 @@ def train(
                     plateau.step(row["validation_loss"])
                     _early_stopping(progress, row["validation_loss"], protocol)
                 clock.tick()  # validation takes time too
-                say(_line(progress, total, clock) + f" · validation loss {row['validation_loss']:.4f}, accuracy {row['validation_accuracy']:.4f}")
+                say(_line(progress, total, clock, protocol.batch_size) + f" · validation loss {row['validation_loss']:.4f}, accuracy {row['validation_accuracy']:.4f}")
                 save()
                 clock.saved()
             elif clock.time_to_report():
                 collect()
-                say(_line(progress, total, clock))
+                say(_line(progress, total, clock, protocol.batch_size))
                 if clock.time_to_save():
                     save()
                     clock.saved()
@@ -140,6 +142,8 @@ def train(
 def _evaluate(model, data: Dataset, optimizer, autocast, device, progress: Progress, per_epoch: int) -> dict:
     """Validate, append a row to the history, start the training sums anew."""
     loss, accuracy = loss_and_accuracy(logits_of(model, data.validation, device, autocast), data.validation.labels)
+    if not math.isfinite(loss):
+        raise RtxError(f"Training diverged: the validation loss is {loss} at step {progress.step:,}; lower learning_rate.")
     row = {
         "step": progress.step,
         "epoch": progress.step / per_epoch,
@@ -191,7 +195,7 @@ class Clock:
         return (self.last - self.begin) / max(1, self.progress.step - self.begin_step)
 
 
-def _line(progress: Progress, total: int, clock: Clock) -> str:
+def _line(progress: Progress, total: int, clock: Clock, batch_size: int) -> str:
     each = clock.per_step()
     loss = progress.train_loss / progress.train_seen if progress.train_seen else progress.history[-1]["train_loss"]
-    return f"step {progress.step:,}/{total:,} · loss {loss:.4f} · {1 / each:.1f} steps/s · {(total - progress.step) * each / 60:.0f} min left"
+    return f"step {progress.step:,}/{total:,} · loss {loss:.4f} · {batch_size / each:.0f} examples/s · {(total - progress.step) * each / 60:.0f} min left"
