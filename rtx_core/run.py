@@ -17,7 +17,7 @@ from rtx_core.paths import build
 from rtx_core.results import store
 from rtx_core.results.code import code
 from rtx_core.results.record import VERSION, Record, run_key
-from rtx_core.settings import Settings
+from rtx_core.parameters import Settings
 from rtx_core.training.devices import device as choose_device
 from rtx_core.training.devices import environment, peak_memory_mib
 from rtx_core.training.loop import autocast_of, train

@@ -1,9 +1,8 @@
 """Text to tokens for one experiment: load, split, clean, tokenise; and the profile of the data that pages show."""
 
+import hashlib
 from collections import Counter
 from dataclasses import dataclass
-
-import hashlib
 
 import numpy as np
 import pandas as pd

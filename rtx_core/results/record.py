@@ -61,20 +61,30 @@ class Record:
         except (OSError, ValueError) as error:
             raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
 
-    def note(self) -> str:
-        """What a reader must know before trusting the record as today's: empty when nothing."""
+    def note(self, data_sha256: str | None = None) -> str:
+        """What a reader must know before trusting the record as today's: empty when nothing.
+
+        `data_sha256` is the hash of today's data, where it is at hand.
+        """
+        notes = []
         if self["code"]["fingerprints"] != [fingerprint()]:
-            return f"made by other code (commit {(self['code']['commit'] or 'unknown')[:9]}) than the code beside this page"
-        return ""
+            notes.append(f"made by other code (commit {(self['code']['commit'] or 'unknown')[:9]}) than the code beside this page")
+        if data_sha256 not in (None, self["data"]["sha256"]):
+            notes.append(f"made on other data ({self['data']['sha256'][:12]}…) than today's ({data_sha256[:12]}…)")
+        return " and ".join(notes)
 
 
-def read(path: Path) -> Record:
-    """The record in a file; a truncated or foreign file is one clear sentence."""
+def read_json(path: Path) -> object:
+    """A JSON file of `results/`; a truncated or missing one is one clear sentence."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise RtxError(
             f"{path.parent.name}/{path.name} is not readable as JSON ({error}); restore it from git, "
             f"or move it away and run the experiment again."
         ) from error
-    return Record(check(content, f"{path.parent.name}/{path.name}"), path)
+
+
+def read(path: Path) -> Record:
+    """The record in a file, checked."""
+    return Record(check(read_json(path), f"{path.parent.name}/{path.name}"), path)

@@ -10,7 +10,9 @@ import numpy as np
 
 from rtx_core.paths import build, home, write_atomically, write_json
 from rtx_core.results import record
-from rtx_core.results.record import Record
+from rtx_core.results.record import Record, read_json
+
+__all__ = ["folder", "path_of", "find", "save", "read_json"]
 
 
 def folder(source: str) -> Path:

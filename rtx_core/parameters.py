@@ -44,7 +44,7 @@ class Settings:
 
 EXPERIMENTS = {
     "sst2": Settings("sst2", "sst2"),
-    "quickstart": Settings("quickstart", "sst2", source="embedded", protocol=Protocol(epochs=2, learning_rate=3e-4)),
+    "quickstart": Settings("quickstart", "sst2", source="embedded", protocol=Protocol(epochs=1, learning_rate=3e-4, eval_every=55)),
 }
 
 

@@ -1,0 +1,37 @@
+"""Recurrent against standard transformers: models, data, training, records, and the pages drawn from them.
+
+Everything public is here and loads on first use, so a page that only draws records never imports torch.
+"""
+
+from importlib import import_module
+
+_PUBLIC = {
+    "RtxError": "rtx_core.errors:RtxError",
+    "build_model": "rtx_core.models:build_model",
+    "save_model": "rtx_core.models:save_model",
+    "load_model": "rtx_core.models:load_model",
+    "Packed": "rtx_core.models.packed:Packed",
+    "clean": "rtx_core.corpora.preprocess:clean",
+    "settings": "rtx_core.parameters:settings",
+    "runs": "rtx_core.pages.runs:runs",
+    "profiles": "rtx_core.pages.runs:profiles",
+    "text": "rtx_core.pages.text",
+    "say": "rtx_core.pages.text:say",
+    "provenance": "rtx_core.pages.text:provenance",
+    "compare": "rtx_core.results.statistics:compare",
+    "table": "rtx_core.pages.table",
+    "figure": "rtx_core.pages.figure",
+}
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str):
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'rtx_core' has no attribute {name!r}; it offers {', '.join(__all__)}")
+    module, _, attribute = _PUBLIC[name].partition(":")
+    loaded = import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,106 @@
+"""What a notebook asks for: the records of its settings, found in `results/` or made now."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from rtx_core.corpora.sources import resolve
+from rtx_core.errors import RtxError
+from rtx_core.paths import home, write_json
+from rtx_core.results import store
+from rtx_core.results.record import Record
+from rtx_core.parameters import Settings
+from rtx_core.training.protocol import Seeds, as_config
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Records in the order of models, then seeds."""
+
+    settings: Settings
+    records: list[Record]
+    data_sha256: str | None  # of today's data; None where it is not at hand to compare with
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def of(self, model: str) -> list[Record]:
+        return [record for record in self.records if record["model"] == model]
+
+    @property
+    def first(self) -> dict[str, Record]:
+        """The first seed's record of each model, by the model's name with hyphens as underscores."""
+        return {model.replace("-", "_"): self.of(model)[0] for model in self.settings.models}
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of these records; pages show it beside every table and figure."""
+        notes = ["Synthetic: trained and tested on the embedded corpus, which this project generates; it says nothing of real text."]
+        notes = notes if any(record.synthetic for record in self) else []
+        if any(record["protocol"] == "reduced" for record in self):
+            notes.append(f"Protocol reduced: {_reduced(self.settings)} instead of the report's setting.")
+        for record in self:
+            if note := record.note(self.data_sha256):
+                notes.append(f"{record['model']}, seed {record['seed']}: {note}.")
+        return notes
+
+
+def _reduced(settings: Settings) -> str:
+    default = type(settings.protocol)()
+    changed = {k: v for k, v in vars(settings.protocol).items() if v != getattr(default, k)}
+    return ", ".join(f"{k.replace('_', ' ')} {v:g}" if isinstance(v, float) else f"{k.replace('_', ' ')} {v}" for k, v in changed.items())
+
+
+def runs(settings: Settings) -> Runs:
+    """The records that these settings name.  What `results/` lacks is trained now; what it has is never made again."""
+    source = resolve(settings.source)
+    today = _data_at_hand(settings, source)
+    records = []
+    for model in settings.models:
+        for seed in settings.seeds:
+            record = _found(settings, source, model, seed, today)
+            if record is None:
+                from rtx_core.run import run  # needs torch, which drawing a page does not
+
+                record = run(settings, model, seed)
+            records.append(record)
+    return Runs(settings, records, today)
+
+
+def _found(settings: Settings, source: str, model: str, seed: int, today: str | None) -> Record | None:
+    record = store.find(source, settings.variant, model, seed)
+    if record is None or (record.synthetic and record.note(today)):  # a quick run is made anew when its code or data changed
+        return None
+    if record["config"]["training"] != as_config(settings.protocol, Seeds.of(seed)):
+        raise RtxError(
+            f"{settings.variant}/{record.path.name} was made under other settings than the ones of that name today; "
+            f"move it away to run the experiment again."
+        )
+    return record
+
+
+def _data_at_hand(settings: Settings, source: str) -> str | None:
+    """The hash of today's data, where having it costs no download."""
+    if source == "hub":
+        return None
+    from rtx_core.corpora.dataset import dataset
+
+    return dataset(settings.corpus, source, settings.split, settings.max_length).facts["sha256"]
+
+
+def profiles(settings: Settings, splits: list[str]) -> dict[str, dict]:
+    """Label counts and length histograms of the corpus under each split: recorded in `results/data`, or made now."""
+    source, found = resolve(settings.source), {}
+    for split in splits:
+        wanted = replace(settings, split=split)
+        name = f"{wanted.corpus}-{split}-{wanted.max_length}.json"
+        path = store.folder(source) / "data" / name
+        if not path.exists():
+            from rtx_core.corpora.dataset import profile
+
+            write_json(path, profile(wanted.corpus, source, split, wanted.max_length))
+        found[split] = store.read_json(path)
+    return found
+
+
+def architectures() -> dict[str, dict]:
+    return store.read_json(home() / "results" / "architectures.json")

@@ -1,0 +1,118 @@
+"""Sentences with generated numbers, and the provenance at the foot of every experiment page."""
+
+import json
+from dataclasses import fields
+
+from rtx_core.pages import display
+from rtx_core.pages.display import Displayed, escape
+from rtx_core.pages.published import published
+from rtx_core.pages.runs import Runs
+from rtx_core.pages.table import TITLES, _device
+from rtx_core.results.statistics import compare
+from rtx_core.parameters import EXPERIMENTS
+from rtx_core.training.protocol import Protocol
+
+
+def say(template: str, **values: object) -> Displayed:
+    """A paragraph whose numbers are filled in: `say("accuracy {baseline[test][accuracy]:.4f}", **runs.first)`."""
+    return display.text(template.format(**values))
+
+
+def comparison(runs: Runs) -> Displayed:
+    """What the benchmark table says, in sentences: best accuracy, size, and the paired difference to the first model."""
+    first, *others = runs.settings.models
+    sentences = []
+    for other in others:
+        a, b = runs.of(first)[0], runs.of(other)[0]
+        pair = compare(a, b)
+        sentences.append(
+            f"With {b['parameters']['total'] / a['parameters']['total']:.0%} of the parameters, {TITLES[other]} reaches an accuracy of "
+            f"{b['test']['accuracy']:.4f}, {TITLES[first]} {a['test']['accuracy']:.4f}: a difference of {pair['points']:+.2f} points "
+            f"({TITLES[first]} minus {TITLES[other]}, seed {a['seed']}). "
+            f"Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {TITLES[first]} only and {pair['only_b']:,} with "
+            f"{TITLES[other]} only; by McNemar's exact test (p = {pair['p']:.2g}) {pair['verdict']}."
+        )
+        times = [record["latency"]["measured"] for record in (a, b)]
+        sentences.append(
+            f"At batch {times[0][-1]['batch']} a sentence takes {TITLES[other]} {times[1][-1]['median_ms'] / times[0][-1]['median_ms']:.2f} times "
+            f"as long as {TITLES[first]}; alone, {times[1][0]['median_ms'] / times[0][0]['median_ms']:.2f} times."
+        )
+    if len(runs.settings.seeds) == 1:
+        sentences.append("One seed each: how much another seed would change is not measured here.")
+    return display.text(" ".join(sentences))
+
+
+def training(runs: Runs) -> Displayed:
+    """How training went: the selected checkpoint and the gap to the training loss at the end."""
+    sentences = []
+    for record in runs:
+        history, selected = record["history"], record["selected"]
+        row = next(row for row in history if row["step"] == selected["step"])
+        sentences.append(
+            f"{TITLES[record['model']]} (seed {record['seed']}) has its lowest validation loss, {selected['validation_loss']:.4f}, after epoch "
+            f"{row['epoch']:g} of {history[-1]['epoch']:g}, with validation accuracy {row['validation_accuracy']:.4f}; at the end its training loss is "
+            f"{history[-1]['train_loss']:.4f} and its validation loss {history[-1]['validation_loss']:.4f}."
+        )
+    return display.text(" ".join(sentences))
+
+
+def labels(profiles: dict[str, dict]) -> Displayed:
+    """Whether the published split gives the published shares, and what the others give."""
+    quoted, sentences = published()["labels"]["sst2"], []
+    for split, profile in profiles.items():
+        parts = profile["parts"]
+        shares = {part: [round(100 * n / facts["n"], 2) for n in facts["labels"]] for part, facts in parts.items()}
+        equal = all(shares[part] == quoted[part]["percent"] and parts[part]["n"] == quoted[part]["n"] for part in parts)
+        said = " / ".join(f"{share[0]:.2f}" for share in shares.values())
+        sentences.append(f"Under `{split}` label 0 has {said} % of the three parts" + (", exactly the shares of the report's Table 1." if equal else "."))
+    return display.text(" ".join(sentences))
+
+
+def provenance(runs: Runs, *, notebook: str) -> Displayed:
+    """Which records a page shows, what made them, and the line that makes them again."""
+    lines = ["````{admonition} Provenance", ":class: note", ""]
+    lines += [f"**Note.** {escape(note)}\n" for note in runs.notes]
+    lines += ["| Record | Model | Seed | Protocol | Commit | Machine | Training | Peak memory | Finished |", "|---|---|--:|---|---|---|--:|--:|---|"]
+    for record in runs:
+        commit = (record["code"]["commit"] or "unknown")[:9] + ("" if record["code"]["clean"] else " + changes")
+        cells = [
+            "/".join(record.path.parts[-3:]), TITLES[record["model"]], record["seed"], record["protocol"], commit, _device(record),
+            f"{record['seconds'] / 60:.1f} min", f"{record['peak_memory_mib']:,.0f} MiB", record["finished"],
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")
+    data, environment = runs.records[0]["data"], runs.records[0]["environment"]
+    checked = "the same as today's data" if runs.data_sha256 else "not compared with today's data, which is not at hand"
+    lines += [
+        "",
+        f"Data: {escape(data['name'])} from the {data['source']}, split {escape(data['split'])}, SHA-256 of the tokens "
+        f"`{data['sha256'][:16]}…` ({checked}). Python {environment['python']}, torch {environment['packages']['torch']}.",
+        "",
+        "To make these records again, move them away and run",
+        "",
+        f"```bash\n{papermill_line(runs, notebook)}\n```",
+        "````",
+    ]
+    return display.text("\n".join(lines))
+
+
+def data_provenance(profiles: dict[str, dict]) -> Displayed:
+    """Where the text of a data page comes from: name, source and hash of every split."""
+    lines = ["````{admonition} Provenance", ":class: note", "", "| Split | Data | Source | SHA-256 of the tokens |", "|---|---|---|---|"]
+    for split, profile in profiles.items():
+        data = profile["data"]
+        lines.append("| " + " | ".join(map(escape, (split, data["name"], data["source"], data["sha256"][:16] + "…"))) + " |")
+    lines += ["", "The counts are recorded in `results/data/`; delete a file there and run the notebook to count again.", "````"]
+    return display.text("\n".join(lines))
+
+
+def papermill_line(runs: Runs, notebook: str) -> str:
+    """The command that reruns exactly these settings; every parameter that is not the notebook's default is given."""
+    settings, default = runs.settings, EXPERIMENTS[runs.settings.experiment]
+    given = {"models": settings.models, "seeds": settings.seeds}
+    for name in ("source", "split", "max_length", "residual"):
+        if getattr(settings, name) != getattr(default, name):
+            given[name] = getattr(settings, name)
+    for f in fields(Protocol):
+        if getattr(settings.protocol, f.name) != getattr(default.protocol, f.name):
+            given[f.name] = getattr(settings.protocol, f.name)
+    return f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb -y '{json.dumps(given)}'"
