@@ -22,9 +22,16 @@ class Settings:
     source: str = "real"  # real (mirror at RTX_DATA, else hub), hub, mirror or embedded
     split: str = "seeded"
     max_length: int = 128  # tokens, [CLS] and [SEP] included
+    train_rows: int = 0  # a fixed random sample of this many training rows, for trials; 0 = all
     residual: str = "code"
     device: str = "auto"
     protocol: Protocol = field(default_factory=Protocol)
+
+    @property
+    def reduced(self) -> dict[str, object]:
+        """What differs from the report's own protocol; empty when nothing does."""
+        changed = {k: v for k, v in vars(self.protocol).items() if v != getattr(Protocol(), k)}
+        return changed | ({"train_rows": self.train_rows} if self.train_rows else {})
 
     @property
     def variant(self) -> str:
@@ -33,7 +40,7 @@ class Settings:
         name = self.experiment
         if self.split != default.split:
             name += f"-{self.split}"
-        for key in ("max_length", "residual"):
+        for key in ("max_length", "train_rows", "residual"):
             if getattr(self, key) != getattr(default, key):
                 name += f"-{key.replace('_', '')}{_short(getattr(self, key))}"
         for key in _PROTOCOL:

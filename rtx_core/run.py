@@ -1,6 +1,8 @@
 """A run is a function of (experiment, model, seed, protocol, data): found by that key, or made now."""
 
-import shutil
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -29,6 +31,18 @@ def work(settings: Settings, key: str) -> Path:
     return build() / "runs" / f"{settings.variant}-{key}"
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold the run's folder: two processes writing one checkpoint would spoil it.  The lock goes when the process does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RtxError(f"Another process is training {folder.name} now; wait for it, or stop it first.") from error
+        yield
+
+
 def run(settings: Settings, name: str, seed: int) -> Record:
     """Train, evaluate and record one model with one seed; resumes if it was interrupted."""
     made_by = code()  # now: the files may change while a long run goes on
@@ -36,7 +50,7 @@ def run(settings: Settings, name: str, seed: int) -> Record:
     if settings.protocol.precision == "bf16" and where.type == "cpu":
         raise RtxError("precision='bf16' was asked for on the CPU, where it is not supported; use 'fp32' or device='cuda'.")
     seeds = Seeds.of(seed)
-    data = dataset(settings.corpus, resolve(settings.source), settings.split, settings.max_length)
+    data = dataset(settings.corpus, resolve(settings.source), settings.split, settings.max_length, settings.train_rows)
     overrides = {"num_labels": len(data.classes), "residual": settings.residual}
     model = build_model(name, seed=seeds.initialization, **overrides)
     config = {"model": asdict(model.config), "training": as_config(settings.protocol, seeds)}
@@ -46,7 +60,8 @@ def run(settings: Settings, name: str, seed: int) -> Record:
     def say(line: str) -> None:
         print(f"{settings.variant} · {name} · seed {seed} · {line}", flush=True)
 
-    best, progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say)
+    with alone(folder):
+        best, progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say)
     model.load_state_dict(best)
     save_model(model, name, folder / "model.safetensors")
     autocast = autocast_of(settings.protocol.precision, where)
@@ -58,7 +73,7 @@ def run(settings: Settings, name: str, seed: int) -> Record:
         "experiment": settings.variant,
         "model": name,
         "seed": seed,
-        "protocol": settings.protocol.name,
+        "protocol": "reduced" if settings.reduced else "report",
         "config": config,
         "data": data.facts,
         "parameters": parameters,

@@ -108,10 +108,6 @@ def test_bad_protocols_are_refused(wrong):
         Protocol(**wrong)
 
 
-def test_protocol_knows_whether_it_is_the_reports():
-    assert Protocol().name == "report" and Protocol(epochs=1).name == "reduced"
-
-
 def test_divergence_is_one_sentence(tiny_data, tmp_path):
     with pytest.raises(RtxError, match="lower learning_rate"):
         trained(tiny_data, tmp_path, replace(QUICK, learning_rate=1e30, clip_norm=1e30))

@@ -25,8 +25,12 @@ def _parts(corpus: str, source: str, split: str) -> dict[str, pd.DataFrame]:
     return splits.split(sources.load(corpus, source), split, source)
 
 
-def dataset(corpus: str, source: str, split: str, max_length: int) -> Dataset:
-    """The tokenised dataset of an experiment.  `source` is hub, mirror or embedded; max_length counts [CLS] and [SEP]."""
+def dataset(corpus: str, source: str, split: str, max_length: int, train_rows: int = 0) -> Dataset:
+    """The tokenised dataset of an experiment.
+
+    `source` is hub, mirror or embedded; `max_length` counts [CLS] and [SEP]; `train_rows` > 0 keeps a fixed random sample of
+    that many training rows, for trials.
+    """
     if max_length < 3:
         raise RtxError(f"max_length is {max_length}; it counts [CLS] and [SEP], so it must be at least 3.")
     parts = _parts(corpus, source, split)
@@ -37,6 +41,11 @@ def dataset(corpus: str, source: str, split: str, max_length: int) -> Dataset:
         return {name: tokens.tokenize(frame, tokenizer, max_length) for name, frame in parts.items()}
 
     ready = tokens.cached(f"{content} {source == 'embedded'} {max_length}", make)
+    if not 0 <= train_rows <= len(ready["train"]):
+        raise RtxError(f"train_rows is {train_rows:,}; the training part has {len(ready['train']):,} rows, and 0 means all of them.")
+    if train_rows:
+        sample = np.random.RandomState(splits.SPLIT_SEED).permutation(len(ready["train"]))[:train_rows]
+        ready = ready | {"train": ready["train"].keep(sample)}
     spec = sources.CORPORA[corpus]
     facts = {
         "name": spec.hub if source != "embedded" else f"embedded {spec.domain} {spec.style}s",

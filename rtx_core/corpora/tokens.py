@@ -46,6 +46,11 @@ class Tokens:
         ids = np.concatenate([self.ids[self.offsets[r] : self.offsets[r + 1]] for r in rows])
         return ids, self.offsets[rows + 1] - self.offsets[rows], self.labels[rows]
 
+    def keep(self, rows: np.ndarray) -> "Tokens":
+        """Only these rows, in this order."""
+        ids, lengths, labels = self.take(rows)
+        return Tokens(ids, np.concatenate([[0], np.cumsum(lengths)]), labels)
+
     def sha256(self) -> str:
         digest = hashlib.sha256()
         for array in (self.ids, self.offsets, self.labels):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from rtx_core.corpora.sources import resolve
 from rtx_core.errors import RtxError
+from rtx_core.pages import display
 from rtx_core.paths import home, write_json
 from rtx_core.results import store
 from rtx_core.results.record import Record
@@ -37,17 +38,12 @@ class Runs:
         notes = ["Synthetic: trained and tested on the embedded corpus, which this project generates; it says nothing of real text."]
         notes = notes if any(record.synthetic for record in self) else []
         if any(record["protocol"] == "reduced" for record in self):
-            notes.append(f"Protocol reduced: {_reduced(self.settings)} instead of the report's setting.")
+            changed = ", ".join(f"{k.replace('_', ' ')} {display.show(v)}" for k, v in self.settings.reduced.items())
+            notes.append(f"Protocol reduced: {changed} instead of the report's setting.")
         for record in self:
             if note := record.note(self.data_sha256):
                 notes.append(f"{record['model']}, seed {record['seed']}: {note}.")
         return notes
-
-
-def _reduced(settings: Settings) -> str:
-    default = type(settings.protocol)()
-    changed = {k: v for k, v in vars(settings.protocol).items() if v != getattr(default, k)}
-    return ", ".join(f"{k.replace('_', ' ')} {v:g}" if isinstance(v, float) else f"{k.replace('_', ' ')} {v}" for k, v in changed.items())
 
 
 def runs(settings: Settings) -> Runs:
@@ -84,7 +80,7 @@ def _data_at_hand(settings: Settings, source: str) -> str | None:
         return None
     from rtx_core.corpora.dataset import dataset
 
-    return dataset(settings.corpus, source, settings.split, settings.max_length).facts["sha256"]
+    return dataset(settings.corpus, source, settings.split, settings.max_length, settings.train_rows).facts["sha256"]
 
 
 def profiles(settings: Settings, splits: list[str]) -> dict[str, dict]:

@@ -109,7 +109,7 @@ def papermill_line(runs: Runs, notebook: str) -> str:
     """The command that reruns exactly these settings; every parameter that is not the notebook's default is given."""
     settings, default = runs.settings, EXPERIMENTS[runs.settings.experiment]
     given = {"models": settings.models, "seeds": settings.seeds}
-    for name in ("source", "split", "max_length", "residual"):
+    for name in ("source", "split", "max_length", "train_rows", "residual"):
         if getattr(settings, name) != getattr(default, name):
             given[name] = getattr(settings, name)
     for f in fields(Protocol):

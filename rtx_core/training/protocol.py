@@ -33,11 +33,6 @@ class Protocol:
             if field.type in (int, float) and not (math.isfinite(value) and (value > 0 or (value == 0 and zero_is_fine))):
                 raise RtxError(f"{field.name} is {value!r}; it must be {'at least 0' if zero_is_fine else 'above 0'}.")
 
-    @property
-    def name(self) -> str:
-        """`report` when every setting is the report's, else `reduced`."""
-        return "report" if self == Protocol() else "reduced"
-
 
 @dataclass(frozen=True)
 class Seeds:
