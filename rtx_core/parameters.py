@@ -5,7 +5,7 @@ A field that differs from the experiment's own default names a variant: `sst2` w
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 
 from rtx_core.errors import RtxError, unknown
 from rtx_core.training.protocol import Protocol
@@ -55,8 +55,11 @@ EXPERIMENTS = {
 }
 
 
-def settings(experiment: str, given: Mapping[str, object]) -> Settings:
-    """Settings from a notebook's `globals()`, or from any mapping of names to plain values."""
+def settings(experiment: str, given: Mapping[str, object], also: Mapping[str, type] = MappingProxyType({})) -> Settings:
+    """Settings from a notebook's `globals()`, or from any mapping of names to plain values.
+
+    `also` names parameters that the notebook uses itself, with their types.
+    """
     if experiment not in EXPERIMENTS:
         raise unknown("experiment", experiment, EXPERIMENTS)
     default = EXPERIMENTS[experiment]
@@ -67,8 +70,10 @@ def settings(experiment: str, given: Mapping[str, object]) -> Settings:
             changes[name] = _typed(name, value, own[name].type)
         elif name in _PROTOCOL:
             protocol[name] = _typed(name, value, _PROTOCOL[name].type)
+        elif name in also:
+            _typed(name, value, also[name])
         else:
-            raise unknown("parameter", name, [*own, *_PROTOCOL])
+            raise unknown("parameter", name, [*also, *own, *_PROTOCOL])
     _typed_items("models", changes.get("models", default.models), str)
     _typed_items("seeds", changes.get("seeds", default.seeds), int)
     return replace(default, **changes, protocol=replace(default.protocol, **protocol))

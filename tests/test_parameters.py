@@ -1,0 +1,205 @@
+"""Settings: what a notebook may say, what is refused with which sentence, and what a variant is called."""
+
+import ast
+import functools
+import pathlib
+import re
+from dataclasses import fields
+
+import nbformat
+import numpy
+import pytest
+
+from rtx_core.errors import RtxError
+from rtx_core.parameters import EXPERIMENTS, Settings, settings
+from rtx_core.paths import REPOSITORY
+from rtx_core.training.protocol import Protocol
+
+NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
+
+
+def refusal(given: dict, experiment: str = "sst2") -> str:
+    with pytest.raises(RtxError) as error:
+        settings(experiment, given)
+    return str(error.value)
+
+
+def test_nothing_given_is_the_experiments_default():
+    for name, default in EXPERIMENTS.items():
+        assert settings(name, {}) == default and default.variant == default.experiment == name
+    assert settings("sst2", {}).protocol == Protocol()
+
+
+def test_every_setting_can_be_given():
+    given = {
+        "models": ["recurrent"], "seeds": [3, 1], "source": "embedded", "split": "official", "max_length": 64, "train_rows": 100, "residual": "paper",
+        "device": "cpu", "learning_rate": 1e-4, "weight_decay": 0.1, "batch_size": 8, "epochs": 2, "warmup_steps": 0, "clip_norm": 2.0,
+        "plateau_factor": 0.1, "plateau_patience": 1, "stop_min_delta": 0.0, "stop_patience": 1, "eval_every": 10, "precision": "bf16",
+    }  # fmt: skip
+    made, names = settings("sst2", given), {f.name for f in fields(Protocol)}
+    assert {name: getattr(made.protocol if name in names else made, name) for name in given} == given
+    assert set(given) == names | {f.name for f in fields(Settings)} - {"experiment", "corpus", "protocol"}
+
+
+def test_settings_do_not_change_the_defaults():
+    settings("sst2", {"models": ["recurrent"], "epochs": 1})
+    assert settings("sst2", {}).models == ["baseline", "recurrent"] and settings("sst2", {}).protocol.epochs == 5
+
+
+# -- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [("epoch", "epochs"), ("learning_rat", "learning_rate"), ("seed", "seeds"), ("Models", "models"), ("batchsize", "batch_size")],
+)
+def test_unknown_name_suggests_the_nearest(wrong, near):
+    said = refusal({wrong: 1})
+    assert said.startswith(f"Unknown parameter {wrong!r}: ") and "max_length" in said and said.endswith(".")
+    assert f"did you mean {near!r}?" in said
+
+
+def test_what_is_too_far_off_gets_the_choices_without_a_guess():
+    said = refusal({"zzz": 1})
+    assert "did you mean" not in said and "epochs" in said and "models" in said
+
+
+@pytest.mark.parametrize("own", ["experiment", "corpus", "protocol"])
+def test_what_the_experiment_decides_is_no_parameter(own):
+    assert refusal({own: "sst2"}).startswith(f"Unknown parameter {own!r}")
+
+
+def test_unknown_experiment_suggests_the_nearest():
+    assert refusal({}, "ss2").startswith("Unknown experiment 'ss2': did you mean 'sst2'?")
+    assert "quickstart" in refusal({}, "yelp")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "got", "expected"),
+    [
+        ("models", "[baseline]", "str", "list"),
+        ("seeds", "[0]", "str", "list"),
+        ("seeds", 0, "int", "list"),
+        ("seeds", (0, 1), "tuple", "list"),
+        ("source", 3, "int", "str"),
+        ("source", None, "NoneType", "str"),
+        ("precision", 16, "int", "str"),
+        ("epochs", "2", "str", "int"),
+        ("epochs", 2.0, "float", "int"),
+        ("epochs", True, "bool", "int"),
+        ("train_rows", False, "bool", "int"),
+        ("max_length", "true", "str", "int"),
+        ("learning_rate", "3e-5", "str", "float"),
+        ("learning_rate", True, "bool", "float"),
+        ("learning_rate", [3e-5], "list", "float"),
+    ],
+)
+def test_wrong_type_is_named_with_the_right_one(name, value, got, expected):
+    said = refusal({name: value})
+    assert said.startswith(f"Parameter {name} is {value!r} of type {got}; expected {expected}.")
+    assert ("papermill" in said) == (expected == "list")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("models", []), ("seeds", []), ("models", ["baseline", "baseline"]), ("seeds", [1, 0, 1]), ("models", ["baseline", 1]), ("models", [["baseline"]]),
+     ("seeds", ["0"]), ("seeds", [0.0]), ("seeds", [True]), ("seeds", [None])],
+)  # fmt: skip
+def test_lists_hold_distinct_values_of_one_type(name, value):
+    said = refusal({name: value})
+    assert said.startswith(f"Parameter {name} is {value!r}; expected a list of distinct ") and f"-y '{name}: [a, b]'" in said
+
+
+def test_negative_seed_is_refused():
+    assert refusal({"seeds": [0, -1]}) == "Parameter seeds is [0, -1]; seeds are 0 or above."
+
+
+def test_values_that_no_protocol_can_have_are_refused():
+    assert "epochs is 0" in refusal({"epochs": 0})
+    assert "learning_rate is nan" in refusal({"learning_rate": float("nan")})
+    assert refusal({"precision": "bf-16"}).startswith("Unknown precision 'bf-16': did you mean 'bf16'?")
+
+
+def test_whole_number_is_accepted_for_a_float():
+    made = settings("sst2", {"clip_norm": 2, "learning_rate": 1})
+    assert made.protocol.clip_norm == 2.0 and type(made.protocol.clip_norm) is float
+    assert settings("sst2", {"clip_norm": 1}) == settings("sst2", {})
+
+
+# -- a notebook's globals ---------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_plain_value_is_no_parameter():
+    noise = {
+        "np": numpy, "rtx": pathlib, "helper": refusal, "Path": pathlib.Path, "Settings": Settings, "settings": settings("quickstart", {}),
+        "here": pathlib.Path("."), "half": functools.partial(max, 1), "open": open, "append": [].append, "array": numpy.ones(2),
+        "In": ["", "x = 1"], "Out": {1: 2}, "exit": object(), "quit": object(), "get_ipython": lambda: None,
+        "_": 3, "__": 4, "_i": "x", "_ih": [""], "_1": 2, "__name__": "__main__", "__doc__": None, "__builtins__": {},
+    }  # fmt: skip
+    assert settings("sst2", noise) == settings("sst2", {})
+    assert settings("sst2", noise | {"epochs": 2}) == settings("sst2", {"epochs": 2})
+
+
+@pytest.mark.parametrize("value", [1, "x", None, [], {}, 1.5, (1,), {1}, True])
+def test_every_plain_value_must_have_a_known_name(value):
+    assert refusal({"leftover": value}).startswith("Unknown parameter 'leftover'")
+
+
+# -- variants ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({}, "sst2"),
+        ({"models": ["recurrent"], "seeds": [1, 2], "device": "cpu", "source": "embedded"}, "sst2"),
+        ({"epochs": 5, "learning_rate": 3e-5}, "sst2"),
+        ({"epochs": 1}, "sst2-epochs1"),
+        ({"split": "official"}, "sst2-official"),
+        ({"max_length": 64}, "sst2-maxlength64"),
+        ({"train_rows": 48}, "sst2-trainrows48"),
+        ({"residual": "paper"}, "sst2-residualpaper"),
+        ({"learning_rate": 1e-5}, "sst2-learningrate1e-05"),
+        ({"precision": "bf16", "epochs": 2, "split": "published", "train_rows": 10}, "sst2-published-trainrows10-epochs2-precisionbf16"),
+    ],
+)
+def test_variant_names_every_setting_that_decides_numbers(given, name):
+    assert settings("sst2", given).variant == name
+
+
+def test_variants_are_counted_from_the_experiments_own_default():
+    assert settings("quickstart", {"epochs": 1}).variant == "quickstart"
+    assert settings("quickstart", {"epochs": 5}).variant == "quickstart-epochs5"
+
+
+def test_reduced_is_what_differs_from_the_report():
+    assert settings("sst2", {}).reduced == {}
+    assert settings("sst2", {"seeds": [7], "source": "embedded", "split": "official", "residual": "paper"}).reduced == {}
+    assert settings("sst2", {"epochs": 1, "train_rows": 48}).reduced == {"epochs": 1, "train_rows": 48}
+    assert settings("quickstart", {}).reduced == {"learning_rate": 3e-4, "epochs": 1, "eval_every": 55}
+
+
+# -- the notebooks ----------------------------------------------------------------------------------------------------
+
+
+def asked_by(path) -> tuple[str, dict, dict]:
+    """(experiment, all tagged parameters with their annotations, those given to `rtx.settings`) of a notebook."""
+    cells = nbformat.read(path, as_version=4).cells
+    (tagged,) = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
+    values = {node.target.id: (node.annotation.id, ast.literal_eval(node.value)) for node in ast.parse(tagged.source).body}
+    experiment, given = re.search(r'rtx\.settings\("(\w+)", (.*)\)', "\n".join(cell.source for cell in cells)).groups()
+    names = values if given == "globals()" else re.findall(r'"(\w+)":', given)
+    return experiment, values, {name: values[name][1] for name in names}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_as_it_stands_renders_the_record_named_after_its_experiment(path):
+    experiment, values, given = asked_by(path)
+    assert len(given) > 1
+    assert settings(experiment, given) == EXPERIMENTS[experiment]
+    for annotation, value in values.values():
+        assert type(value).__name__ == annotation
+
+
+def test_there_are_notebooks():
+    assert {"data", "quickstart", "sst2"} <= {path.stem for path in NOTEBOOKS}
