@@ -23,7 +23,7 @@ from rtx_core.paths import REPOSITORY
 from rtx_core.results.statistics import accuracy_interval
 
 SPLITS = ["seeded", "official"]
-HOSTILE = "<script>x</script> | `b` $c$ **d** {ref}`e`"
+HOSTILE = "<script>x</script> | `b` $c$ **d** {ref}`e` f"
 
 
 @pytest.fixture(autouse=True)
@@ -176,12 +176,6 @@ def test_lengths_are_counted_from_the_histograms(profiles):
     row = rows(rtx.table.lengths(profiles, label="tab-a"))[0]
     assert (row["Split"], row["Part"], row["Texts"], row["Distinct texts"], row["Cut off"]) == ("seeded", "train", "10", "9", "7")
     assert (row["Mean words"], row["Median words"], row["Most words"]) == ("2.7", "1", "10")
-
-
-def test_protocol_table_gives_every_setting_its_reason():
-    table = {row["Setting"]: row for row in rows(rtx.table.protocol(label="tab-a"))}
-    assert table["learning rate"]["Value"] == "3e-05" and table["batch size"]["Value"] == "16"
-    assert len(table) == 12 and table["warmup steps"]["Reason"].startswith("linear; ")
 
 
 def test_hostile_words_in_cells_stay_words(profiles):
@@ -357,7 +351,7 @@ runs, profiles = rtx.runs(asked), rtx.profiles(asked, ["seeded", "official"])
 for draw in (rtx.table.benchmark, rtx.table.latency, rtx.figure.bubble, rtx.figure.learning_curves, rtx.figure.confusion):
     draw(runs, label="tab-a" if "table" in draw.__module__ else "fig-a")
 rtx.text.comparison(runs), rtx.text.training(runs), rtx.provenance(runs, notebook="sst2")
-rtx.table.configuration("recurrent", label="tab-a"), rtx.table.parameter_counts(label="tab-b"), rtx.table.protocol(label="tab-c")
+rtx.table.configuration("recurrent", label="tab-a"), rtx.table.parameter_counts(label="tab-b")
 rtx.table.label_distribution(profiles, label="tab-d"), rtx.table.lengths(profiles, label="tab-e"), rtx.text.labels(profiles)
 rtx.table.preprocessing(["A  b!!"], label="tab-f"), rtx.figure.lengths(profiles, label="fig-b"), rtx.text.data_provenance(profiles)
 print([name for name in ("torch", "datasets", "sklearn", "tokenizers") if name in sys.modules], len(runs.records))

@@ -14,12 +14,12 @@ class Protocol:
 
     learning_rate: float = 3e-5  # AdamW; low for training from scratch, kept because the report used it
     weight_decay: float = 0.01  # AdamW's default in the public code, on every parameter
-    batch_size: int = 16
-    epochs: int = 5
+    batch_size: int = 16  # sentences, as in the report
+    epochs: int = 5  # at most; early stopping may end a run sooner
     warmup_steps: int = 100  # linear; the slides state it, the public code declares it and never uses it
     clip_norm: float = 1.0  # of the whole gradient
     plateau_factor: float = 0.5  # ReduceLROnPlateau on validation loss, per epoch
-    plateau_patience: int = 2  # so with 5 epochs it can act once, before the last epoch
+    plateau_patience: int = 2  # more than two epochs without improvement, so in 5 epochs it hardly ever acts
     stop_min_delta: float = 1e-3  # early stopping: the least improvement of validation loss that counts
     stop_patience: int = 3  # epochs without it
     eval_every: int = 0  # steps between evaluations; 0 = at the end of each epoch (the slides say 50, unused there)
