@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import BertProcessing
-from tokenizers.trainers import WordPieceTrainer
 
 from rtx_core.corpora.preprocess import clean_all
 from rtx_core.corpora.sources import from_hub, mirror_file
@@ -77,11 +77,16 @@ def vocabulary(source: str, texts: list[str]) -> Tokenizer:
 
 
 def _trained(texts: list[str], size: int = 4096) -> Tokenizer:
-    tokenizer = Tokenizer(WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(lowercase=True), BertPreTokenizer()
-    trainer = WordPieceTrainer(vocab_size=size, special_tokens=SPECIAL, min_frequency=2, show_progress=False)
-    tokenizer.train_from_iterator(clean_all(texts), trainer)
-    return _finished(tokenizer)
+    """WordPieces for generated text: every character, alone and inside a word, and the most frequent words.
+
+    The library's own trainer breaks ties by hash order, so it gives another vocabulary in every process.
+    """
+    normalize, cut = BertNormalizer(lowercase=True), BertPreTokenizer()
+    counts = Counter(word for text in clean_all(texts) for word, _ in cut.pre_tokenize_str(normalize.normalize_str(text)))
+    characters = sorted({c for word in counts for c in word})
+    words = [word for word, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n > 1 and len(word) > 1]
+    pieces = [*SPECIAL, *characters, *(f"##{c}" for c in characters), *words][:size]
+    return _finished(Tokenizer(WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]")))
 
 
 def _finished(tokenizer: Tokenizer) -> Tokenizer:

@@ -38,7 +38,7 @@ def lengths(profiles: dict[str, dict], *, label: str, unit: str = "words") -> Di
             width = max(1, round(longest[-1] / 55))
             sns.histplot(
                 x=counts.index, weights=100 * counts / counts.sum(), binwidth=width, binrange=(0.5, longest[-1] + width),
-                element="step", fill=part == "train", alpha=0.25, color=color, linestyle=style, ax=ax, label=part,
+                element="step", fill=part == "train", alpha=0.25 if part == "train" else 1.0, linewidth=1.4, color=color, linestyle=style, ax=ax, label=part,
             )  # fmt: skip
         ax.set(title=split, xlabel=f"{unit} in a text", ylabel="share of texts (%)")
     axes[-1].legend()
@@ -94,7 +94,7 @@ def learning_curves(runs: Runs, *, label: str) -> Displayed:
             f"{TITLES[name]} (seed {record['seed']}): validation loss {history['validation_loss'].iloc[0]:.3f} after the first row, "
             f"lowest {record['selected']['validation_loss']:.3f} at epoch {best['epoch']:g}"
         )
-    left.legend(*_distinct(left), fontsize=8)
+    fig.legend(*_distinct(left), loc="outside lower center", ncols=2, fontsize=9)
     caption = "Loss and accuracy by epoch; a ring marks the checkpoint of lowest validation loss, which is the one tested. Training values are running means with dropout on."
     return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt="Two panels of curves by epoch. " + "; ".join(said) + ".")
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from rtx_core.corpora.preprocess import clean
@@ -12,7 +13,6 @@ from rtx_core.pages.display import Displayed
 from rtx_core.pages.published import published
 from rtx_core.pages.runs import Runs, architectures
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import accuracy_interval, mean_interval
 from rtx_core.training import protocol as protocol_module
 from rtx_core.training.protocol import Protocol
 
@@ -90,16 +90,15 @@ def protocol(*, label: str) -> Displayed:
 def label_distribution(profiles: dict[str, dict], *, label: str) -> Displayed:
     """Table 1: share of each label in each part, for each way of splitting, beside the published shares."""
     quoted, rows = published()["labels"]["sst2"], []
-    for part, known in ((k, v) for k, v in quoted.items() if k != "source"):
-        rows.append([f"as printed ({quoted['source']})", part, *(f"{p:.2f}" for p in known["percent"]), known["n"]])
+    classes = next(iter(profiles.values()))["classes"]
     for split, profile in profiles.items():
         for part, facts in profile["parts"].items():
-            rows.append([f"`{split}`", part, *(f"{100 * n / facts['n']:.2f}" for n in facts["labels"]), facts["n"]])
-    classes = next(iter(profiles.values()))["classes"]
-    columns = ["Split", "Part", *(f"Label {i}, {name} (%)" for i, name in enumerate(classes)), "n"]
-    frame = pd.DataFrame(rows, columns=columns)
-    frame["Split"] = frame["Split"].str.strip("`")
-    return display.table(frame, label=label, caption=_labelled("Label distribution by split.", profiles))
+            row = {"Split": split, "Part": part, "n": facts["n"]}
+            row |= {f"Label {i}, {name} (%)": f"{100 * n / facts['n']:.2f}" for i, (name, n) in enumerate(zip(classes, facts["labels"]))}
+            printed = " / ".join(f"{percent:.2f}" for percent in quoted[part]["percent"]) if split == "published" else None
+            rows.append(row | {"As printed": printed})
+    caption = f"Label distribution by split, with the shares printed in the {quoted['source']}, beside the split they belong to."
+    return display.table(pd.DataFrame(rows), label=label, caption=_labelled(caption, profiles))
 
 
 def lengths(profiles: dict[str, dict], *, label: str) -> Displayed:
@@ -107,16 +106,16 @@ def lengths(profiles: dict[str, dict], *, label: str) -> Displayed:
     rows = []
     for split, profile in profiles.items():
         for part, facts in profile["parts"].items():
-            row = {"Split": split, "Part": part, "Texts": facts["n"], "Distinct texts": facts["distinct_texts"]}
-            for unit in ("words", "tokens"):
-                expanded = pd.Series({int(k): v for k, v in facts[unit].items()})
-                quantile = expanded.sort_index().cumsum() / expanded.sum()
-                mean = (expanded.index.to_numpy() * expanded.to_numpy()).sum() / expanded.sum()
-                row |= {f"Mean {unit}": f"{mean:.1f}", f"Median {unit}": int(quantile[quantile >= 0.5].index[0]), f"Most {unit}": int(expanded.index.max())}
-            rows.append(row | {"Cut off": facts["truncated"]})
-    profile = next(iter(profiles.values()))
-    caption = f"Lengths by split: words between spaces, and tokens with [CLS] and [SEP]; cut off at {profile['data']['max_length']} tokens."
+            row = {"Split": split, "Part": part, "Texts": facts["n"], "Distinct": facts["distinct_texts"]}
+            rows.append(row | {unit.capitalize(): _mean_median_most(facts[unit]) for unit in ("words", "tokens")} | {"Cut off": facts["truncated"]})
+    longest = next(iter(profiles.values()))["data"]["max_length"]
+    caption = f"Lengths by split as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], cut off at {longest}."
     return display.table(pd.DataFrame(rows), label=label, caption=_labelled(caption, profiles))
+
+
+def _mean_median_most(histogram: dict[str, int]) -> str:
+    lengths = np.repeat([int(length) for length in histogram], list(histogram.values()))
+    return f"{lengths.mean():.1f} / {np.median(lengths):.0f} / {lengths.max()}"
 
 
 def preprocessing(texts: list[str], *, label: str) -> Displayed:
@@ -145,19 +144,17 @@ def benchmark(runs: Runs, *, label: str) -> Displayed:
 
 def _ours(records: list[Record]) -> dict:
     first, test = records[0], [record["test"] for record in records]
-    seeds = f"ours, {len(records)} seeds" if len(records) > 1 else f"ours, seed {first['seed']}"
-    at_batch = [record["latency"]["measured"][-1]["per_sentence_ms"] for record in records]
-    if len(records) > 1:
-        accuracy, low, high = mean_interval([t["accuracy"] for t in test])
-    else:
-        accuracy, (low, high) = test[0]["accuracy"], accuracy_interval(first)
+    per_sentence = [record["latency"]["measured"][-1]["per_sentence_ms"] for record in records]
     return {
-        "Model": TITLES[first["model"]], "Result": seeds, "Test sentences": f"{test[0]['n']:,}",
-        "Parameters": first["parameters"]["total"], "Size (MB)": f"{first['size_mb']:.2f}",
-        "Accuracy": f"{accuracy:.4f}", "95 % interval": f"{low:.4f} to {high:.4f}",
-        **{name: f"{mean_interval([t[name.lower()] for t in test])[0]:.4f}" for name in ("F1", "Precision", "Recall")},
-        "Inference (ms)": f"{mean_interval(at_batch)[0]:.3f}",
+        "Model": TITLES[first["model"]], "Result": f"ours, seed {first['seed']}" if len(records) == 1 else f"ours, mean of {len(records)} seeds",
+        "Test set": f"{test[0]['n']:,} {_TEST_SETS.get(first['data']['split'], '')}".strip(),
+        "Parameters": first["parameters"]["total"], "MB": f"{first['size_mb']:.2f}",
+        **{name: f"{np.mean([t[name.lower()] for t in test]):.4f}" for name in ("Accuracy", "F1", "Precision", "Recall")},
+        "ms": f"{np.mean(per_sentence):.3f}",
     }  # fmt: skip
+
+
+_TEST_SETS = {"seeded": "pooled", "published": "pooled", "official": "GLUE dev"}
 
 
 def _quoted(entry: dict, model: str) -> dict:
@@ -167,20 +164,18 @@ def _quoted(entry: dict, model: str) -> dict:
         return format(value[key], form) if key in value else None
 
     return {
-        "Model": TITLES[model], "Result": f"published: {entry['source']}", "Test sentences": entry["test_set"],
-        "Parameters": value.get("total"), "Size (MB)": text("size_mb", ".2f"), "Accuracy": text("accuracy", ".4f"),
-        "95 % interval": None, "F1": text("f1", ".4f"), "Precision": text("precision", ".4f"), "Recall": text("recall", ".4f"),
-        "Inference (ms)": text("ms", ".4f"),
+        "Model": TITLES[model], "Result": entry["source"], "Test set": entry["test_set"],
+        "Parameters": value.get("total"), "MB": text("size_mb", ".2f"),
+        **{name: text(name.lower(), ".4f") for name in ("Accuracy", "F1", "Precision", "Recall")}, "ms": text("ms", ".4f"),
     }  # fmt: skip
 
 
 def _reading(runs: Runs) -> str:
     measured = runs.records[0]["latency"]["measured"][-1]
-    interval = (
-        "The interval is Student's over seeds." if len(runs.settings.seeds) > 1
-        else "The interval is Wilson's: the uncertainty of a finite test set, not of training, which one seed cannot show."
+    return (
+        f"ms: inference time for a sentence, ours at batch {measured['batch']} on {_device(runs.records[0], 'latency')}; the published ones are "
+        "from other, unnamed machines and can be compared neither with ours nor with one another."
     )
-    return f"{interval} Our inference time is per sentence at batch {measured['batch']} on {_device(runs.records[0])}; the published ones are on other, unnamed machines."
 
 
 def latency(runs: Runs, *, label: str) -> Displayed:

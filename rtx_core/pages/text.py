@@ -8,7 +8,8 @@ from rtx_core.pages.display import Displayed, escape
 from rtx_core.pages.published import published
 from rtx_core.pages.runs import Runs
 from rtx_core.pages.table import TITLES, _device
-from rtx_core.results.statistics import compare
+from rtx_core.results.record import Record
+from rtx_core.results.statistics import accuracy_interval, compare
 from rtx_core.parameters import EXPERIMENTS
 from rtx_core.training.protocol import Protocol
 
@@ -27,7 +28,7 @@ def comparison(runs: Runs) -> Displayed:
         pair = compare(a, b)
         sentences.append(
             f"With {b['parameters']['total'] / a['parameters']['total']:.0%} of the parameters, {TITLES[other]} reaches an accuracy of "
-            f"{b['test']['accuracy']:.4f}, {TITLES[first]} {a['test']['accuracy']:.4f}: a difference of {pair['points']:+.2f} points "
+            f"{_with_interval(b)}, {TITLES[first]} {_with_interval(a)}: a difference of {pair['points']:+.2f} points "
             f"({TITLES[first]} minus {TITLES[other]}, seed {a['seed']}). "
             f"Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {TITLES[first]} only and {pair['only_b']:,} with "
             f"{TITLES[other]} only; by McNemar's exact test (p = {pair['p']:.2g}) {pair['verdict']}."
@@ -38,8 +39,16 @@ def comparison(runs: Runs) -> Displayed:
             f"as long as {TITLES[first]}; alone, {times[1][0]['median_ms'] / times[0][0]['median_ms']:.2f} times."
         )
     if len(runs.settings.seeds) == 1:
-        sentences.append("One seed each: how much another seed would change is not measured here.")
+        sentences.append(
+            "The intervals are Wilson's and hold for a finite test set and these trained models; one seed each cannot show how much "
+            "another seed would change."
+        )
     return display.text(" ".join(sentences))
+
+
+def _with_interval(record: Record) -> str:
+    low, high = accuracy_interval(record)
+    return f"{record['test']['accuracy']:.4f} (95 % interval {low:.4f} to {high:.4f})"
 
 
 def training(runs: Runs) -> Displayed:
