@@ -21,7 +21,7 @@ from rtx_core.results.code import code
 from rtx_core.results.record import VERSION, Record, run_key
 from rtx_core.parameters import Settings
 from rtx_core.training.devices import device as choose_device
-from rtx_core.training.devices import environment, peak_memory_mib
+from rtx_core.training.devices import environment, peak_memory_mib, reset_peak_memory
 from rtx_core.training.loop import autocast_of, train
 from rtx_core.training.protocol import Seeds, as_config
 
@@ -49,6 +49,7 @@ def run(settings: Settings, name: str, seed: int) -> Record:
     where = choose_device(settings.device)
     if settings.protocol.precision == "bf16" and where.type == "cpu":
         raise RtxError("precision='bf16' was asked for on the CPU, where it is not supported; use 'fp32' or device='cuda'.")
+    reset_peak_memory(where)
     seeds = Seeds.of(seed)
     data = dataset(settings.corpus, resolve(settings.source), settings.split, settings.max_length, settings.train_rows)
     overrides = {"num_labels": len(data.classes), "residual": settings.residual}

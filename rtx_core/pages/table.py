@@ -135,11 +135,12 @@ def _labelled(caption: str, profiles: dict[str, dict]) -> str:
 def benchmark(runs: Runs, *, label: str) -> Displayed:
     """Tables 6 to 12: parameters, size, metrics and latency of each model, published values beside ours."""
     rows = [_ours(records) for model in runs.settings.models if (records := runs.of(model))]
+    caption = f"Results on {runs.records[0]['data']['name']} ({runs.settings.variant})"
     if not any(record.synthetic for record in runs):
+        caption += ", with published values beside ours"
         for entry in published()["benchmarks"].get(runs.settings.corpus, []):
             rows += [_quoted(entry, model) for model in runs.settings.models if model in entry]
-    caption = f"Results on {runs.records[0]['data']['name']} ({runs.settings.variant}), with published values beside ours."
-    return display.table(pd.DataFrame(rows), label=label, caption=caption, note=" ".join([_reading(runs), *runs.notes]))
+    return display.table(pd.DataFrame(rows), label=label, caption=f"{caption}.", note=" ".join([_reading(runs), *runs.notes]))
 
 
 def _ours(records: list[Record]) -> dict:
@@ -173,8 +174,8 @@ def _quoted(entry: dict, model: str) -> dict:
 def _reading(runs: Runs) -> str:
     measured = runs.records[0]["latency"]["measured"][-1]
     return (
-        f"ms: inference time for a sentence, ours at batch {measured['batch']} on {_device(runs.records[0], 'latency')}; the published ones are "
-        "from other, unnamed machines and can be compared neither with ours nor with one another."
+        f"ms: inference time for a sentence, ours at batch {measured['batch']} on {_device(runs.records[0], 'latency')}"
+        + ("." if runs.records[0].synthetic else "; the published ones come from other, unnamed machines and cannot be compared with ours.")
     )
 
 

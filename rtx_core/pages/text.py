@@ -9,7 +9,7 @@ from rtx_core.pages.published import published
 from rtx_core.pages.runs import Runs
 from rtx_core.pages.table import TITLES, _device
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import accuracy_interval, compare
+from rtx_core.results.statistics import accuracy_interval, compare, mean_interval
 from rtx_core.parameters import EXPERIMENTS
 from rtx_core.training.protocol import Protocol
 
@@ -25,11 +25,11 @@ def comparison(runs: Runs) -> Displayed:
     sentences = []
     for other in others:
         a, b = runs.of(first)[0], runs.of(other)[0]
-        pair = compare(a, b)
+        pair = compare(a, b)  # of the first seed: a pair is two models, one order of the data, one test set
         sentences.append(
             f"With {b['parameters']['total'] / a['parameters']['total']:.0%} of the parameters, {TITLES[other]} reaches an accuracy of "
-            f"{_with_interval(b)}, {TITLES[first]} {_with_interval(a)}: a difference of {pair['points']:+.2f} points "
-            f"({TITLES[first]} minus {TITLES[other]}, seed {a['seed']}). "
+            f"{_with_interval(runs.of(other))}, {TITLES[first]} {_with_interval(runs.of(first))}. "
+            f"With seed {a['seed']} the difference, {TITLES[first]} minus {TITLES[other]}, is {pair['points']:+.2f} points. "
             f"Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {TITLES[first]} only and {pair['only_b']:,} with "
             f"{TITLES[other]} only; by McNemar's exact test (p = {pair['p']:.2g}) {pair['verdict']}."
         )
@@ -38,7 +38,9 @@ def comparison(runs: Runs) -> Displayed:
             f"At batch {times[0][-1]['batch']} a sentence takes {TITLES[other]} {times[1][-1]['median_ms'] / times[0][-1]['median_ms']:.2f} times "
             f"as long as {TITLES[first]}; alone, {times[1][0]['median_ms'] / times[0][0]['median_ms']:.2f} times."
         )
-    if len(runs.settings.seeds) == 1:
+    if len(runs.settings.seeds) > 1:
+        sentences.append("The intervals are Student's, over seeds; the paired test is of the first seed.")
+    else:
         sentences.append(
             "The intervals are Wilson's and hold for a finite test set and these trained models; one seed each cannot show how much "
             "another seed would change."
@@ -46,9 +48,12 @@ def comparison(runs: Runs) -> Displayed:
     return display.text(" ".join(sentences))
 
 
-def _with_interval(record: Record) -> str:
-    low, high = accuracy_interval(record)
-    return f"{record['test']['accuracy']:.4f} (95 % interval {low:.4f} to {high:.4f})"
+def _with_interval(records: list[Record]) -> str:
+    if len(records) > 1:
+        value, low, high = mean_interval([record["test"]["accuracy"] for record in records])
+    else:
+        value, (low, high) = records[0]["test"]["accuracy"], accuracy_interval(records[0])
+    return f"{value:.4f} (95 % interval {low:.4f} to {high:.4f})"
 
 
 def training(runs: Runs) -> Displayed:
@@ -93,7 +98,7 @@ def provenance(runs: Runs, *, notebook: str) -> Displayed:
     checked = "the same as today's data" if runs.data_sha256 else "not compared with today's data, which is not at hand"
     lines += [
         "",
-        f"Data: {escape(data['name'])} from the {data['source']}, split {escape(data['split'])}, SHA-256 of the tokens "
+        f"Data: {escape(data['name'])} from the {_SOURCES[data['source']]}, split {escape(data['split'])}, SHA-256 of the tokens "
         f"`{data['sha256'][:16]}…` ({checked}). Python {environment['python']}, torch {environment['packages']['torch']}.",
         "",
         "To make these records again, move them away and run",
@@ -112,6 +117,9 @@ def data_provenance(profiles: dict[str, dict]) -> Displayed:
         lines.append("| " + " | ".join(map(escape, (split, data["name"], data["source"], data["sha256"][:16] + "…"))) + " |")
     lines += ["", "The counts are recorded in `results/data/`; delete a file there and run the notebook to count again.", "````"]
     return display.text("\n".join(lines))
+
+
+_SOURCES = {"hub": "hub", "mirror": "local mirror", "embedded": "embedded corpus"}
 
 
 def papermill_line(runs: Runs, notebook: str) -> str:

@@ -39,8 +39,5 @@ def compare(a: Record, b: Record) -> dict:
         "only_a": only_a,
         "only_b": only_b,
         "p": p,
-        "verdict": (
-            "so small a difference is what chance alone would often give" if p >= 0.05
-            else "chance alone would rarely give so large a difference"
-        ),
+        "verdict": "the difference may well be chance" if p >= 0.05 else "chance alone would rarely give such a difference",
     }

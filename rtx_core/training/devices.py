@@ -1,6 +1,7 @@
 """Choosing the device, and what the record says of the machine."""
 
 import ctypes
+import os
 import platform
 import resource
 from importlib.metadata import PackageNotFoundError, version
@@ -63,8 +64,21 @@ def environment(where: torch.device) -> dict:
     }
 
 
+def reset_peak_memory(where: torch.device) -> None:
+    """Start a new maximum for `peak_memory_mib`, so that one run of several in a process reports its own."""
+    if where.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(where)
+    elif os.access("/proc/self/clear_refs", os.W_OK):
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+
+
 def peak_memory_mib(where: torch.device) -> float:
-    """The most memory held so far: allocated on the GPU, or resident in this process."""
+    """The most memory held since the reset: allocated on the GPU, or resident in this process (on Linux; else ever)."""
     if where.type == "cuda":
         return torch.cuda.max_memory_allocated(where) / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    try:
+        with open("/proc/self/status", encoding="utf-8") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
