@@ -67,6 +67,7 @@ def bubble(runs: Runs, *, label: str) -> Displayed:
         ax.annotate(f"{TITLES[name]}\n{record['size_mb']:.1f} MB", (x, y), xytext=(16, 14), textcoords="offset points", fontsize=9)
         seen.append(f"{TITLES[name]} (seed {record['seed']}): {x:.3f} ms, accuracy {y:.4f}, {record['size_mb']:.1f} MB")
     ax.margins(0.35)
+    ax.set_xlim(left=0)
     ax.set(xlabel=f"inference time for a sentence at batch {batch} (ms)", ylabel="test accuracy")
     caption = (
         "Accuracy against inference time; the area of a bubble is the size of the stored model. "
@@ -91,7 +92,7 @@ def learning_curves(runs: Runs, *, label: str) -> Displayed:
             ax.set(xlabel="epoch", ylabel=what)
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         said.append(
-            f"{TITLES[name]} (seed {record['seed']}): validation loss {history['validation_loss'].iloc[0]:.3f} after the first row, "
+            f"{TITLES[name]} (seed {record['seed']}): validation loss {history['validation_loss'].iloc[0]:.3f} after the first evaluation, "
             f"lowest {record['selected']['validation_loss']:.3f} at epoch {best['epoch']:g}"
         )
     fig.legend(*_distinct(left), loc="outside lower center", ncols=2, fontsize=9)
