@@ -59,10 +59,15 @@ def dataset(corpus: str, source: str, split: str, max_length: int, train_rows: i
 
 
 def profile(corpus: str, source: str, split: str, max_length: int) -> dict:
-    """Label counts and length histograms of every part, so that pages need no data: counts by exact length."""
+    """Label counts and length histograms of every part, so that pages need no data: counts by exact length.
+
+    `within_training` counts the texts that are, word for word, a training text or a part of one.
+    """
     ready = dataset(corpus, source, split, max_length)
     result = {"classes": list(ready.classes), "data": ready.facts, "parts": {}}
-    for name, frame in _parts(corpus, source, split).items():
+    parts = _parts(corpus, source, split)
+    seen = " | ".join(["", *(" ".join(text.split()) for text in parts["train"]["text"]), ""])
+    for name, frame in parts.items():
         encoded: Tokens = getattr(ready, name)
         result["parts"][name] = {
             "n": len(frame),
@@ -71,6 +76,7 @@ def profile(corpus: str, source: str, split: str, max_length: int) -> dict:
             "tokens": _histogram(encoded.lengths.tolist()),
             "truncated": int((encoded.lengths == max_length).sum()),
             "distinct_texts": int(frame["text"].nunique()),
+            "within_training": None if name == "train" else sum(f" {' '.join(text.split())} " in seen for text in frame["text"]),
         }
     return result
 

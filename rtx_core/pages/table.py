@@ -107,10 +107,13 @@ def lengths(profiles: dict[str, dict], *, label: str) -> Displayed:
     for split, profile in profiles.items():
         for part, facts in profile["parts"].items():
             row = {"Split": split, "Part": part, "Texts": facts["n"], "Distinct": facts["distinct_texts"]}
-            rows.append(row | {unit.capitalize(): _mean_median_most(facts[unit]) for unit in ("words", "tokens")} | {"Cut off": facts["truncated"]})
+            rows.append(row | {unit.capitalize(): _mean_median_most(facts[unit]) for unit in ("words", "tokens")}
+                        | {"Cut off": facts["truncated"], "In a training text": facts["within_training"]})
     longest = next(iter(profiles.values()))["data"]["max_length"]
     caption = f"Lengths by split as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], cut off at {longest}."
-    return display.table(pd.DataFrame(rows), label=label, caption=_labelled(caption, profiles))
+    caption += " The last column counts texts that are, word for word, a training text or a part of one."
+    frame = pd.DataFrame(rows).astype({"In a training text": "Int64"})
+    return display.table(frame, label=label, caption=_labelled(caption, profiles))
 
 
 def _mean_median_most(histogram: dict[str, int]) -> str:

@@ -109,6 +109,18 @@ def provenance(runs: Runs, *, notebook: str) -> Displayed:
     return display.text("\n".join(lines))
 
 
+def overlap(profiles: dict[str, dict]) -> Displayed:
+    """How much of each test part is inside the training part."""
+    sentences = []
+    for split, profile in profiles.items():
+        test = profile["parts"]["test"]
+        sentences.append(
+            f"Under `{split}`, {test['within_training']:,} of the {test['n']:,} test texts ({test['within_training'] / test['n']:.1%}) "
+            "are, word for word, a training text or a part of one."
+        )
+    return display.text(" ".join(sentences))
+
+
 def data_provenance(profiles: dict[str, dict]) -> Displayed:
     """Where the text of a data page comes from: name, source and hash of every split."""
     lines = ["````{admonition} Provenance", ":class: note", "", "| Split | Data | Source | SHA-256 of the tokens |", "|---|---|---|---|"]
