@@ -34,5 +34,5 @@ clean:
 	  { echo "Python 3.11 or newer is needed, and $(PYTHON) is not: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	.venv/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install --quiet -r requirements.lock
-	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=compat -e .
 	touch $@
