@@ -5,6 +5,7 @@ import io
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -110,11 +111,12 @@ def cached(key: str, make) -> dict[str, Tokens]:
     """`make()`'s splits, from the cache when this key (a content hash) was made by this very code before."""
     name = hashlib.sha256(f"{key} {fingerprint(MADE_BY)}".encode()).hexdigest()[:24]
     path = build() / "cache" / f"tokens-{name}.npz"
-    if path.is_file():
+    try:
         with np.load(path, allow_pickle=False) as arrays:
             parts = dict.fromkeys(k.split(".")[0] for k in arrays)
             return {p: Tokens(*(arrays[f"{p}.{f}"] for f in ("ids", "offsets", "labels"))) for p in parts}
-    splits = make()
+    except (OSError, ValueError, KeyError, BadZipFile):  # not there yet, or damaged: make it anew
+        splits = make()
     buffer = io.BytesIO()
     np.savez(buffer, **{f"{p}.{f}": getattr(t, f) for p, t in splits.items() for f in ("ids", "offsets", "labels")})
     write_atomically(path, buffer.getvalue())
