@@ -6,7 +6,7 @@ Pages read that file, so they need no torch; a test compares it with a fresh cou
 from dataclasses import asdict
 
 from rtx_core.models import MODELS, build_model, count_parameters
-from rtx_core.paths import home, write_json
+from rtx_core.paths import REPOSITORY, write_json
 
 
 def describe(name: str) -> dict:
@@ -33,4 +33,4 @@ def describe(name: str) -> dict:
 
 
 if __name__ == "__main__":
-    write_json(home() / "results" / "architectures.json", {name: describe(name) for name in MODELS})
+    write_json(REPOSITORY / "results" / "architectures.json", {name: describe(name) for name in MODELS})

@@ -3,7 +3,7 @@
 A field that differs from the experiment's own default names a variant: `sst2` with `epochs=1` is `sst2-epochs1`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import FunctionType, MappingProxyType, ModuleType
 
@@ -11,6 +11,9 @@ from rtx_core.errors import RtxError, unknown
 from rtx_core.training.protocol import Protocol
 
 _PROTOCOL = {f.name: f for f in fields(Protocol)}
+
+
+CLASSIFIERS = ("baseline", "recurrent", "recurrent-wide")  # of `rtx_core.models`, named here so that pages need no torch
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,11 @@ class Settings:
     def reduced(self) -> dict[str, object]:
         """What differs from the report's own protocol; empty when nothing does."""
         changed = {k: v for k, v in vars(self.protocol).items() if v != getattr(Protocol(), k)}
-        return changed | ({"train_rows": self.train_rows} if self.train_rows else {})
+        if self.train_rows:
+            changed["train_rows"] = self.train_rows
+        if self.max_length < EXPERIMENTS[self.experiment].max_length:
+            changed["max_length"] = self.max_length
+        return changed
 
     @property
     def variant(self) -> str:
@@ -55,26 +62,30 @@ EXPERIMENTS = {
 }
 
 
-def settings(experiment: str, given: Mapping[str, object], also: Mapping[str, type] = MappingProxyType({})) -> Settings:
+def settings(experiment: str, given: Mapping[str, object], only: Sequence[str] = (), also: Mapping[str, type] = MappingProxyType({})) -> Settings:
     """Settings from a notebook's `globals()`, or from any mapping of names to plain values.
 
-    `also` names parameters that the notebook uses itself, with their types.
+    `only` narrows the parameters to those that the notebook uses; `also` names ones it uses itself, with their types.
     """
     if experiment not in EXPERIMENTS:
         raise unknown("experiment", experiment, EXPERIMENTS)
     default = EXPERIMENTS[experiment]
     own = {f.name: f for f in fields(Settings) if f.name not in ("experiment", "corpus", "protocol")}
+    known = [*also, *(only or [*own, *_PROTOCOL])]
     changes, protocol = {}, {}
     for name, value in _parameters(given).items():
+        if name not in known:
+            raise unknown("parameter", name, known)
         if name in own:
             changes[name] = _typed(name, value, own[name].type)
         elif name in _PROTOCOL:
             protocol[name] = _typed(name, value, _PROTOCOL[name].type)
-        elif name in also:
-            _typed(name, value, also[name])
         else:
-            raise unknown("parameter", name, [*also, *own, *_PROTOCOL])
+            _typed(name, value, also[name])
     _typed_items("models", changes.get("models", default.models), str)
+    for model in changes.get("models", ()):
+        if model not in CLASSIFIERS:
+            raise unknown("model", model, CLASSIFIERS)
     _typed_items("seeds", changes.get("seeds", default.seeds), int)
     return replace(default, **changes, protocol=replace(default.protocol, **protocol))
 

@@ -36,5 +36,5 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write JSON atomically, readable in a diff: sorted where order means nothing, one number a line kept short."""
+    """Write JSON atomically, one value a line, so that it reads well in a diff."""
     write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())

@@ -1,10 +1,12 @@
-"""Time the trained models of an experiment again, one after another: `python -m rtx_core.remeasure sst2`.
+"""Time the trained models of an experiment again, one after another: `python -m rtx_core.remeasure sst2 [name=value …]`.
 
 A latency taken while the machine was busy with something else is worth little; this replaces it in the records whose
 trained weights are still in `_build/runs`, and leaves everything else of them as it is.
 """
 
 import sys
+
+import yaml
 
 from rtx_core.corpora.dataset import dataset
 from rtx_core.corpora.sources import resolve
@@ -14,19 +16,25 @@ from rtx_core.parameters import settings
 from rtx_core.paths import write_json
 from rtx_core.results import record, store
 from rtx_core.run import choose_device, measure_latency, work
+from rtx_core.training.devices import keep_heap
 
 
-def remeasure(experiment: str, **given: object) -> None:
+def remeasure(experiment: str, given: dict[str, object]) -> None:
+    """Parameters are those of the experiment's notebook, so that every variant and seed can be named."""
     chosen = settings(experiment, given)
-    source = resolve(chosen.source)
-    where = choose_device(chosen.device)
+    source, where = resolve(chosen.source), choose_device(chosen.device)
     data = dataset(chosen.corpus, source, chosen.split, chosen.max_length, chosen.train_rows)
+    keep_heap()  # as in a run
     for name in chosen.models:
         for seed in chosen.seeds:
             found = store.find(source, chosen.variant, name, seed)
-            if found is None:
-                raise RtxError(f"There is no record of {name}, seed {seed}, in {chosen.variant}; run the experiment first.")
-            model = load_model(work(chosen, found["key"]) / "model.safetensors").to(where)
+            weights = work(chosen, found["key"]) / "model.safetensors" if found else None
+            if weights is None or not weights.exists():
+                raise RtxError(
+                    f"The trained weights of {chosen.variant}, {name}, seed {seed}, are not in _build/runs; only where a run was made "
+                    f"can it be timed again."
+                )
+            model = load_model(weights).to(where)
             content = found.content | {"latency": measure_latency(model, data, chosen, where)}
             write_json(found.path, record.check(content, found.path.name))
             for m in content["latency"]["measured"]:
@@ -34,9 +42,8 @@ def remeasure(experiment: str, **given: object) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m rtx_core.remeasure EXPERIMENT")
+    experiment, *pairs = sys.argv[1:] or sys.exit("usage: python -m rtx_core.remeasure EXPERIMENT [name=value …]")
     try:
-        remeasure(sys.argv[1])
+        remeasure(experiment, {name: yaml.safe_load(value) for name, _, value in (pair.partition("=") for pair in pairs)})
     except RtxError as error:
         sys.exit(str(error))

@@ -62,35 +62,37 @@ def run(settings: Settings, name: str, seed: int) -> Record:
         print(f"{settings.variant} · {name} · seed {seed} · {line}", flush=True)
 
     with alone(folder):
+        finished = store.find(data.facts["source"], settings.variant, name, seed)
+        if finished is not None and finished["key"] == key and not finished.note():
+            return finished  # by another process, since this one looked
         best, progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say)
-    model.load_state_dict(best)
-    save_model(model, name, folder / "model.safetensors")
-    autocast = autocast_of(settings.protocol.precision, where)
-    logits = logits_of(model, data.test, where, autocast)
-    parameters = count_parameters(model)
-    content = {
-        "schema": VERSION,
-        "key": key,
-        "experiment": settings.variant,
-        "model": name,
-        "seed": seed,
-        "protocol": "reduced" if settings.reduced else "report",
-        "config": config,
-        "data": data.facts,
-        "parameters": parameters,
-        "size_mb": parameters["total"] * 4 / 2**20,
-        "history": progress.history,
-        "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
-        "test": metrics(logits, data.test.labels),
-        "latency": measure_latency(model, data, settings, where),
-        "environment": environment(where),
-        "code": made_by | {"fingerprints": progress.codes},
-        "seconds": progress.seconds,
-        "peak_memory_mib": peak_memory_mib(where),
-        "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-    }
-    record = store.save(content, logits, data.test.labels)
-    (folder / "checkpoint.safetensors").unlink()
+        model.load_state_dict(best)
+        save_model(model, name, folder / "model.safetensors")
+        logits = logits_of(model, data.test, where, autocast_of(settings.protocol.precision, where))
+        parameters = count_parameters(model)
+        content = {
+            "schema": VERSION,
+            "key": key,
+            "experiment": settings.variant,
+            "model": name,
+            "seed": seed,
+            "protocol": "reduced" if settings.reduced else "report",
+            "config": config,
+            "data": data.facts,
+            "parameters": parameters,
+            "size_mb": parameters["total"] * 4 / 2**20,
+            "history": progress.history,
+            "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
+            "test": metrics(logits, data.test.labels),
+            "latency": measure_latency(model, data, settings, where),
+            "environment": environment(where),
+            "code": made_by | {"fingerprints": progress.codes},
+            "seconds": progress.seconds,
+            "peak_memory_mib": peak_memory_mib(where),
+            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        }
+        record = store.save(content, logits, data.test.labels)
+        (folder / "checkpoint.safetensors").unlink(missing_ok=True)
     say(f"test accuracy {record['test']['accuracy']:.4f} in {progress.seconds / 60:.1f} min")
     return record
 

@@ -1,4 +1,4 @@
-"""What every test shares: a home of its own for whatever runs write, no hub, and one thread's worth of machine."""
+"""What every test shares: a home of its own for whatever runs write, no hub, and a tiny dataset."""
 
 import numpy as np
 import pytest

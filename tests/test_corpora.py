@@ -230,7 +230,7 @@ def test_changed_content_is_refused(mirror, damage):
     one_sentence(error, "stanfordnlp/sst2 (train, from the mirror) has content hash", "fetch it again")
 
 
-@pytest.mark.parametrize("damage", [lambda c: b"", lambda c: b"sentence,label\n", lambda c: c[:-20], lambda c: c[200:]])
+@pytest.mark.parametrize("damage", [lambda c: b"", lambda c: b"sentence,label\n", lambda c: c[:-20]])
 def test_an_unreadable_mirror_file_is_one_sentence(mirror, damage):
     path = mirror / "sst2" / "train.parquet"
     path.write_bytes(damage(path.read_bytes()))

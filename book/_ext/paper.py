@@ -104,11 +104,6 @@ def merge(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildE
     env.paper_fingerprints.update((name, other.paper_fingerprints[name]) for name in docnames)
 
 
-def rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Pages that quote a number of another page (`{glue:text}`) are written again whenever any page was read."""
-    return [page for page in env.found_docs if "{glue" in Path(env.doc2path(page)).read_text(encoding="utf-8")]
-
-
 def setup(app: Sphinx) -> dict:
     app.config.mathjax_path = "mathjax/tex-svg.js"  # relative to _static/
     app.connect("builder-inited", copy_mathjax)
@@ -116,5 +111,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("source-read", remember)
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
-    app.connect("env-updated", rewrite)
     return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

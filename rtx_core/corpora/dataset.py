@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from rtx_core.corpora import sources, splits, tokens
 from rtx_core.corpora.tokens import Tokens
 from rtx_core.errors import RtxError
+from rtx_core.results.code import code
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,10 @@ def profile(corpus: str, source: str, split: str, max_length: int) -> dict:
     `within_training` counts the texts that are, word for word, a training text or a part of one.
     """
     ready = dataset(corpus, source, split, max_length)
-    result = {"classes": list(ready.classes), "data": ready.facts, "parts": {}}
+    result = {
+        "classes": list(ready.classes), "data": ready.facts, "parts": {},
+        "code": code(), "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }  # fmt: skip
     parts = _parts(corpus, source, split)
     seen = " | ".join(["", *(" ".join(text.split()) for text in parts["train"]["text"]), ""])
     for name, frame in parts.items():

@@ -8,7 +8,7 @@
 import numpy as np
 import pandas as pd
 
-from rtx_core.corpora.sources import mirror_file
+from rtx_core.corpora.sources import mirror_table
 from rtx_core.errors import RtxError, unknown
 
 SPLITS = ("seeded", "published", "official")
@@ -28,9 +28,13 @@ def split(corpus: dict[str, pd.DataFrame], how: str, source: str) -> dict[str, p
     pool = pd.concat([corpus["train"], corpus["validation"]], ignore_index=True)
     if how == "published":
         return _published(pool, source)
-    order = np.random.RandomState(SPLIT_SEED).permutation(len(pool))
-    a, b = int(0.8 * len(pool)), int(0.8 * len(pool)) + int(0.1 * len(pool))
-    return _named(pool.iloc[order[:a]], pool.iloc[order[a:b]], pool.iloc[order[b:]])
+    return _named(*_cut(pool.iloc[np.random.RandomState(SPLIT_SEED).permutation(len(pool))]))
+
+
+def _cut(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """80/10/10, the rest in the test part: 54,576 / 6,822 / 6,823 of 68,221."""
+    a, b = int(0.8 * len(rows)), int(0.8 * len(rows)) + int(0.1 * len(rows))
+    return rows.iloc[:a], rows.iloc[a:b], rows.iloc[b:]
 
 
 def _published(pool: pd.DataFrame, source: str) -> dict[str, pd.DataFrame]:
@@ -39,9 +43,16 @@ def _published(pool: pd.DataFrame, source: str) -> dict[str, pd.DataFrame]:
             f"The split 'published' needs the mirror's assignment file sst2/pooled_splits.parquet, but the source is "
             f"{source!r}; set RTX_DATA and source='mirror', or use split='seeded'."
         )
-    assignment = pd.read_parquet(mirror_file("sst2/pooled_splits.parquet"))["split_a"].to_numpy()
-    if len(assignment) != len(pool):
-        raise RtxError(f"pooled_splits.parquet assigns {len(assignment):,} rows, expected {len(pool):,}; fetch it again.")
+    table = mirror_table("sst2/pooled_splits.parquet")
+    assignment = table["split_a"].to_numpy() if "split_a" in table else np.array([])
+    if len(assignment) != len(pool) or not np.isin(assignment, PARTS).all():
+        raise RtxError(
+            f"The mirror's sst2/pooled_splits.parquet must assign each of {len(pool):,} rows to {', '.join(PARTS)} in a column "
+            f"split_a; it has {len(table):,} rows and columns {list(table.columns)}: fetch it again."
+        )
+    sizes = tuple(int((assignment == part).sum()) for part in PARTS)
+    if sizes != (expected := tuple(len(part) for part in _cut(pool))):
+        raise RtxError(f"The mirror's sst2/pooled_splits.parquet cuts into {sizes}, expected {expected}: fetch it again.")
     return _named(*(pool[assignment == part] for part in PARTS))
 
 

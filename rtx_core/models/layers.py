@@ -23,7 +23,8 @@ class RMSNorm(nn.Module):
 def rotary_table(positions: Tensor, head_size: int, base: float) -> tuple[Tensor, Tensor]:
     """cos and sin of m·θ_i, each (T, 1, D/2), with θ_i = base^(−2i/D) (Su et al. 2021, §3.2.2).
 
-    Angles are formed in float64 so that position 511 is as exact as position 1; the table is float32.
+    Angles are formed in float64 so that position 511 is as exact as position 1; the table is float32
+    (under autocast `rotate` rounds it to the precision of its input).
     """
     i = torch.arange(0, head_size, 2, device=positions.device, dtype=torch.float64)
     angle = positions.to(torch.float64)[:, None, None] * base ** (-i / head_size)

@@ -10,13 +10,14 @@ from matplotlib.ticker import MaxNLocator
 from rtx_core.corpora.sources import CORPORA
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.runs import Runs
-from rtx_core.pages.table import TITLES, _labelled
+from rtx_core.pages.runs import Profiles, Runs
+from rtx_core.pages.table import labelled, median, title
+from rtx_core.parameters import CLASSIFIERS
 from rtx_core.results.statistics import accuracy_interval
 
 _COLORBLIND = sns.color_palette("colorblind").as_hex()
-COLORS = {"baseline": _COLORBLIND[0], "recurrent": _COLORBLIND[1], "recurrent-wide": _COLORBLIND[2]}
-MARKERS = {"baseline": "o", "recurrent": "s", "recurrent-wide": "D"}  # so that colour is never the only sign
+COLORS = dict(zip(CLASSIFIERS, _COLORBLIND))
+MARKERS = dict(zip(CLASSIFIERS, "osDv^"))  # so that colour is never the only sign
 LOOK = {"axes.spines.top": False, "axes.spines.right": False, "axes.titleweight": "bold", "axes.titlesize": 11, "legend.frameon": False}
 
 
@@ -27,27 +28,28 @@ def canvas(columns: int = 1, *, height: float = 3.4, sharey: bool = False) -> tu
     return fig, axes[0]
 
 
-def lengths(profiles: dict[str, dict], *, label: str, unit: str = "words") -> Displayed:
+def lengths(profiles: Profiles, *, label: str, unit: str = "words") -> Displayed:
     """Histogram of text lengths in each part of each split."""
     fig, axes = canvas(len(profiles), sharey=True)
-    longest = []
+    longest = max(int(length) for profile in profiles.values() for facts in profile["parts"].values() for length in facts[unit])
+    width = max(1, round(longest / 55))
     for ax, (split, profile) in zip(axes, profiles.items()):
         for (part, facts), color, style in zip(profile["parts"].items(), _COLORBLIND, ("-", "--", ":")):
             counts = pd.Series({int(k): v for k, v in facts[unit].items()}).sort_index()
-            longest.append(int(counts.index.max()))
-            width = max(1, round(longest[-1] / 55))
             sns.histplot(
-                x=counts.index, weights=100 * counts / counts.sum(), binwidth=width, binrange=(0.5, longest[-1] + width),
+                x=counts.index, weights=100 * counts / counts.sum(), binwidth=width, binrange=(0.5, longest + width),
                 element="step", fill=part == "train", alpha=0.25 if part == "train" else 1.0, linewidth=1.4, color=color, linestyle=style, ax=ax, label=part,
             )  # fmt: skip
         ax.set(title=split, xlabel=f"{unit} in a text", ylabel="share of texts (%)")
     axes[-1].legend()
-    n = next(iter(profiles.values()))["parts"]["train"]["n"]
+    said = [
+        f"under {split} the median text has " + ", ".join(f"{median(facts[unit])} {unit} in {part}" for part, facts in profile["parts"].items())
+        for split, profile in profiles.items()
+    ]
     return display.figure(
         fig, label=label,
-        caption=_labelled(f"Lengths of the texts in {unit}, by split and part.", profiles),
-        alt=f"Histograms of text length in {unit}, one panel for each of the splits {', '.join(profiles)}; {n:,} training texts in the "
-        f"first. Short texts dominate the training part and the longest text has {max(longest)} {unit}.",
+        caption=labelled(f"Lengths of the texts in {unit}, by split and part.", profiles),
+        alt=f"Histograms of text length in {unit}, one panel a split: {'; '.join(said)}. The longest text has {longest} {unit}.",
     )  # fmt: skip
 
 
@@ -64,8 +66,8 @@ def bubble(runs: Runs, *, label: str) -> Displayed:
             color=COLORS[name], capsize=3, linewidth=1, zorder=2,
         )  # fmt: skip
         ax.scatter(x, y, s=12 * record["size_mb"], color=COLORS[name], alpha=0.45, edgecolor="black", marker=MARKERS[name], zorder=3)
-        ax.annotate(f"{TITLES[name]}\n{record['size_mb']:.1f} MB", (x, y), xytext=(16, 14), textcoords="offset points", fontsize=9)
-        seen.append(f"{TITLES[name]} (seed {record['seed']}): {x:.3f} ms, accuracy {y:.4f}, {record['size_mb']:.1f} MB")
+        ax.annotate(f"{title(name)}\n{record['size_mb']:.1f} MB", (x, y), xytext=(16, 14), textcoords="offset points", fontsize=9)
+        seen.append(f"{title(name)} (seed {record['seed']}): {x:.3f} ms, accuracy {y:.4f}, {record['size_mb']:.1f} MB")
     ax.margins(0.35)
     ax.set_xlim(left=0)
     ax.set(xlabel=f"inference time for a sentence at batch {batch} (ms)", ylabel="test accuracy")
@@ -85,14 +87,14 @@ def learning_curves(runs: Runs, *, label: str) -> Displayed:
         at = history.set_index("step")
         for ax, what in ((left, "loss"), (right, "accuracy")):
             kind = {"color": COLORS[name], "marker": MARKERS[name], "markersize": 4}
-            ax.plot(history["epoch"], history[f"train_{what}"], linestyle="--", **kind, label=f"{TITLES[name]}, training")
-            ax.plot(history["epoch"], history[f"validation_{what}"], **kind, label=f"{TITLES[name]}, validation")
+            ax.plot(history["epoch"], history[f"train_{what}"], linestyle="--", **kind, label=f"{title(name)}, training")
+            ax.plot(history["epoch"], history[f"validation_{what}"], **kind, label=f"{title(name)}, validation")
             best = at.loc[record["selected"]["step"]]
             ax.plot(best["epoch"], best[f"validation_{what}"], "o", markersize=11, fillstyle="none", color=COLORS[name])
             ax.set(xlabel="epoch", ylabel=what)
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         said.append(
-            f"{TITLES[name]} (seed {record['seed']}): validation loss {history['validation_loss'].iloc[0]:.3f} after the first evaluation, "
+            f"{title(name)} (seed {record['seed']}): validation loss {history['validation_loss'].iloc[0]:.3f} after the first evaluation, "
             f"lowest {record['selected']['validation_loss']:.3f} at epoch {best['epoch']:g}"
         )
     fig.legend(*_distinct(left), loc="outside lower center", ncols=2, fontsize=9)
@@ -111,8 +113,8 @@ def confusion(runs: Runs, *, label: str) -> Displayed:
             matrix / matrix.sum(1, keepdims=True), annot=[[f"{n:,}" for n in row] for row in matrix], fmt="", cmap="Blues", vmin=0, vmax=1,
             cbar=False, square=True, xticklabels=classes, yticklabels=classes, linewidths=0.5, ax=ax,
         )  # fmt: skip
-        ax.set(title=TITLES[record["model"]], xlabel="predicted", ylabel="true")
-        said.append(f"{TITLES[record['model']]}: " + ", ".join(f"{n:,} of true {c} right" for c, n in zip(classes, np.diag(matrix))))
+        ax.set(title=title(record["model"]), xlabel="predicted", ylabel="true")
+        said.append(f"{title(record['model'])}: " + ", ".join(f"{n:,} of true {c} right" for c, n in zip(classes, np.diag(matrix))))
     caption = "Confusion matrices on the test set; the shade is the share of the true class."
     return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt="Heat maps of true against predicted class. " + "; ".join(said) + ".")
 

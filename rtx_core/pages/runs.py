@@ -1,15 +1,15 @@
 """What a notebook asks for: the records of its settings, found in `results/` or made now."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from rtx_core.corpora.sources import resolve
+from rtx_core.corpora.sources import CORPORA, resolve
 from rtx_core.errors import RtxError
 from rtx_core.pages import display
-from rtx_core.paths import home, write_json
+from rtx_core.parameters import CLASSIFIERS, Settings
+from rtx_core.paths import REPOSITORY, write_json
 from rtx_core.results import store
-from rtx_core.results.record import Record
-from rtx_core.parameters import Settings
+from rtx_core.results.record import Record, read_json
 from rtx_core.training.protocol import Seeds, as_config
 
 
@@ -46,6 +46,10 @@ class Runs:
         return notes
 
 
+class Profiles(dict):
+    """Split -> profile of the data under that split (see `rtx_core.corpora.dataset.profile`)."""
+
+
 def runs(settings: Settings) -> Runs:
     """The records that these settings name.  What `results/` lacks is trained now; what it has is never made again."""
     source = resolve(settings.source)
@@ -66,7 +70,8 @@ def _found(settings: Settings, source: str, model: str, seed: int, today: str | 
     record = store.find(source, settings.variant, model, seed)
     if record is None or (record.synthetic and record.note(today)):  # a quick run is made anew when its code or data changed
         return None
-    if record["config"]["training"] != as_config(settings.protocol, Seeds.of(seed)):
+    wanted = {"training": as_config(settings.protocol, Seeds.of(seed)), "model": _model_config(settings, model)}
+    if record["config"] != wanted:
         raise RtxError(
             f"{settings.variant}/{record.path.name} was made under other settings than the ones of that name today; "
             f"move it away to run the experiment again."
@@ -74,29 +79,38 @@ def _found(settings: Settings, source: str, model: str, seed: int, today: str | 
     return record
 
 
+def _model_config(settings: Settings, model: str) -> dict:
+    return architectures()[model]["config"] | {"residual": settings.residual, "num_labels": len(CORPORA[settings.corpus].classes)}
+
+
 def _data_at_hand(settings: Settings, source: str) -> str | None:
-    """The hash of today's data, where having it costs no download."""
+    """The hash of today's data, where it is at hand; None where it would have to be downloaded or cannot be read.
+
+    A page is drawn from its records alone; a run that is not recorded meets the same data again and says what is wrong.
+    """
     if source == "hub":
         return None
     from rtx_core.corpora.dataset import dataset
 
-    return dataset(settings.corpus, source, settings.split, settings.max_length, settings.train_rows).facts["sha256"]
+    try:
+        return dataset(settings.corpus, source, settings.split, settings.max_length, settings.train_rows).facts["sha256"]
+    except RtxError:
+        return None
 
 
-def profiles(settings: Settings, splits: list[str]) -> dict[str, dict]:
+def profiles(settings: Settings, splits: list[str]) -> Profiles:
     """Label counts and length histograms of the corpus under each split: recorded in `results/data`, or made now."""
-    source, found = resolve(settings.source), {}
+    source, found = resolve(settings.source), Profiles()
     for split in splits:
-        wanted = replace(settings, split=split)
-        name = f"{wanted.corpus}-{split}-{wanted.max_length}.json"
-        path = store.folder(source) / "data" / name
-        if not path.exists():
+        path = store.folder(source) / "data" / f"{settings.corpus}-{split}-{settings.max_length}.json"
+        if not path.exists() or source == "embedded":  # generated text is profiled in a moment, and may have changed
             from rtx_core.corpora.dataset import profile
 
-            write_json(path, profile(wanted.corpus, source, split, wanted.max_length))
-        found[split] = store.read_json(path)
+            write_json(path, profile(settings.corpus, source, split, settings.max_length))
+        found[split] = read_json(path, needs=("classes", "data", "parts", "code", "finished"))
     return found
 
 
 def architectures() -> dict[str, dict]:
-    return store.read_json(home() / "results" / "architectures.json")
+    """What `python -m rtx_core.architectures` recorded of every model."""
+    return read_json(REPOSITORY / "results" / "architectures.json", needs=CLASSIFIERS)

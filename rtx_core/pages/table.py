@@ -11,12 +11,17 @@ from rtx_core.corpora.preprocess import clean
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.published import published
-from rtx_core.pages.runs import Runs, architectures
+from rtx_core.pages.runs import Profiles, Runs, architectures
 from rtx_core.results.record import Record
 from rtx_core.training import protocol as protocol_module
 from rtx_core.training.protocol import Protocol
 
-TITLES = {"baseline": "Baseline", "recurrent": "Recurrent", "recurrent-wide": "Recurrent, wide"}
+TITLES = {"recurrent-wide": "Recurrent, wide"}  # where capitals are not enough
+
+
+def title(model: str) -> str:
+    """A model's name as pages write it."""
+    return TITLES.get(model, model.capitalize())
 
 
 # -- architectures ----------------------------------------------------------------------------------------------------
@@ -37,12 +42,12 @@ def configuration(name: str, *, label: str) -> Displayed:
         ("Dropout", c["dropout"]),
         ("Vocabulary", c["vocab_size"]),
         ("Total parameters, counted", model["parameters"]["total"]),
-        ("Total parameters, as the report's table states", quoted[name]["parameters"]),
+        ("Total parameters, as the report's table states", quoted.get(name, {}).get("parameters")),
         ("Matrix-product MFLOPs a token, forward", f"{model['flops_per_token'] / 1e6:.1f}"),
     ]
     rows = [(component, display.show(value)) for component, value in rows]
     return display.table(
-        pd.DataFrame(rows, columns=["Component", "Value"]), label=label, caption=f"Configuration of the {TITLES[name]} model."
+        pd.DataFrame(rows, columns=["Component", "Value"]), label=label, caption=f"Configuration of the {title(name)} model."
     )
 
 
@@ -52,7 +57,7 @@ def parameter_counts(*, label: str) -> Displayed:
     for name, model in architectures().items():
         p = model["parameters"]
         rows.append({
-            "Model": TITLES[name], **{k.capitalize(): v for k, v in p["components"].items()}, "Total": p["total"],
+            "Model": title(name), **{k.capitalize(): v for k, v in p["components"].items()}, "Total": p["total"],
             "Published total": quoted.get(name, {}).get("total"), "Outside the word embedding": p["non_embedding"],
             "MB at 32 bits": f"{model['size_mb']:.2f}",
         })  # fmt: skip
@@ -70,7 +75,6 @@ def counts() -> dict:
         "recurrent_wide_total": known["recurrent-wide"]["parameters"]["total"],
         "saving_total": 1 - rec["total"] / base["total"],
         "saving_non_embedding": 1 - rec["non_embedding"] / base["non_embedding"],
-        "flops_ratio": known["baseline"]["flops_per_token"] / known["recurrent"]["flops_per_token"],
     }  # fmt: skip
 
 
@@ -87,7 +91,7 @@ def protocol(*, label: str) -> Displayed:
     )
 
 
-def label_distribution(profiles: dict[str, dict], *, label: str) -> Displayed:
+def label_distribution(profiles: Profiles, *, label: str) -> Displayed:
     """Table 1: share of each label in each part, for each way of splitting, beside the published shares."""
     quoted, rows = published()["labels"]["sst2"], []
     classes = next(iter(profiles.values()))["classes"]
@@ -98,10 +102,10 @@ def label_distribution(profiles: dict[str, dict], *, label: str) -> Displayed:
             printed = " / ".join(f"{percent:.2f}" for percent in quoted[part]["percent"]) if split == "published" else None
             rows.append(row | {"As printed": printed})
     caption = f"Label distribution by split, with the shares printed in the {quoted['source']}, beside the split they belong to."
-    return display.table(pd.DataFrame(rows), label=label, caption=_labelled(caption, profiles))
+    return display.table(pd.DataFrame(rows), label=label, caption=labelled(caption, profiles))
 
 
-def lengths(profiles: dict[str, dict], *, label: str) -> Displayed:
+def lengths(profiles: Profiles, *, label: str) -> Displayed:
     """Length statistics of every part, from the recorded histograms."""
     rows = []
     for split, profile in profiles.items():
@@ -113,12 +117,20 @@ def lengths(profiles: dict[str, dict], *, label: str) -> Displayed:
     caption = f"Lengths by split as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], cut off at {longest}."
     caption += " The last column counts texts that are, word for word, a training text or a part of one."
     frame = pd.DataFrame(rows).astype({"In a training text": "Int64"})
-    return display.table(frame, label=label, caption=_labelled(caption, profiles))
+    return display.table(frame, label=label, caption=labelled(caption, profiles))
 
 
 def _mean_median_most(histogram: dict[str, int]) -> str:
-    lengths = np.repeat([int(length) for length in histogram], list(histogram.values()))
-    return f"{lengths.mean():.1f} / {np.median(lengths):.0f} / {lengths.max()}"
+    lengths = _expanded(histogram)
+    return f"{lengths.mean():.1f} / {median(histogram)} / {lengths.max()}"
+
+
+def median(histogram: dict[str, int]) -> str:
+    return f"{np.median(_expanded(histogram)):.0f}"
+
+
+def _expanded(histogram: dict[str, int]) -> np.ndarray:
+    return np.repeat([int(length) for length in histogram], list(histogram.values()))
 
 
 def preprocessing(texts: list[str], *, label: str) -> Displayed:
@@ -127,7 +139,7 @@ def preprocessing(texts: list[str], *, label: str) -> Displayed:
     return display.table(frame, label=label, caption="The preprocessing on invented examples.")
 
 
-def _labelled(caption: str, profiles: dict[str, dict]) -> str:
+def labelled(caption: str, profiles: Profiles) -> str:
     synthetic = any(p["data"]["source"] == "embedded" for p in profiles.values())
     return f"Synthetic data (embedded corpus). {caption}" if synthetic else caption
 
@@ -139,7 +151,7 @@ def benchmark(runs: Runs, *, label: str) -> Displayed:
     """Tables 6 to 12: parameters, size, metrics and latency of each model, published values beside ours."""
     rows = [_ours(records) for model in runs.settings.models if (records := runs.of(model))]
     caption = f"Results on {runs.records[0]['data']['name']} ({runs.settings.variant})"
-    if not any(record.synthetic for record in runs):
+    if all(record["protocol"] == "report" and not record.synthetic for record in runs):
         caption += ", with published values beside ours"
         for entry in published()["benchmarks"].get(runs.settings.corpus, []):
             rows += [_quoted(entry, model) for model in runs.settings.models if model in entry]
@@ -148,17 +160,17 @@ def benchmark(runs: Runs, *, label: str) -> Displayed:
 
 def _ours(records: list[Record]) -> dict:
     first, test = records[0], [record["test"] for record in records]
-    per_sentence = [record["latency"]["measured"][-1]["per_sentence_ms"] for record in records]
     return {
-        "Model": TITLES[first["model"]], "Result": f"ours, seed {first['seed']}" if len(records) == 1 else f"ours, mean of {len(records)} seeds",
-        "Test set": f"{test[0]['n']:,} {_TEST_SETS.get(first['data']['split'], '')}".strip(),
+        "Model": title(first["model"]), "Result": f"ours, seed {first['seed']}" if len(records) == 1 else f"ours, mean of {len(records)} seeds",
+        "Test set": f"{test[0]['n']:,} {first['data']['split']}",
         "Parameters": first["parameters"]["total"], "MB": f"{first['size_mb']:.2f}",
-        **{name: f"{np.mean([t[name.lower()] for t in test]):.4f}" for name in ("Accuracy", "F1", "Precision", "Recall")},
-        "ms": f"{np.mean(per_sentence):.3f}",
+        **{name: _mean_and_deviation([t[name.lower()] for t in test]) for name in ("Accuracy", "F1", "Precision", "Recall")},
+        "ms": f"{np.median([record['latency']['measured'][-1]['per_sentence_ms'] for record in records]):.3f}",
     }  # fmt: skip
 
 
-_TEST_SETS = {"seeded": "pooled", "published": "pooled", "official": "GLUE dev"}
+def _mean_and_deviation(values: list[float]) -> str:
+    return f"{values[0]:.4f}" if len(values) == 1 else f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f}"
 
 
 def _quoted(entry: dict, model: str) -> dict:
@@ -168,7 +180,7 @@ def _quoted(entry: dict, model: str) -> dict:
         return format(value[key], form) if key in value else None
 
     return {
-        "Model": TITLES[model], "Result": entry["source"], "Test set": entry["test_set"],
+        "Model": title(model), "Result": entry["source"], "Test set": entry["test_set"],
         "Parameters": value.get("total"), "MB": text("size_mb", ".2f"),
         **{name: text(name.lower(), ".4f") for name in ("Accuracy", "F1", "Precision", "Recall")}, "ms": text("ms", ".4f"),
     }  # fmt: skip
@@ -176,8 +188,9 @@ def _quoted(entry: dict, model: str) -> dict:
 
 def _reading(runs: Runs) -> str:
     measured = runs.records[0]["latency"]["measured"][-1]
+    spread = "Ours: mean ± standard deviation over seeds. " if len(runs.settings.seeds) > 1 else ""
     return (
-        f"ms: inference time for a sentence, ours at batch {measured['batch']} on {_device(runs.records[0], 'latency')}"
+        f"{spread}ms: inference time for a sentence, ours at batch {measured['batch']} on {devices_of(runs, 'latency')}"
         + ("." if runs.records[0].synthetic else "; the published ones come from other, unnamed machines and cannot be compared with ours.")
     )
 
@@ -188,15 +201,20 @@ def latency(runs: Runs, *, label: str) -> Displayed:
     for record in runs:
         for m in record["latency"]["measured"]:
             rows.append({
-                "Model": TITLES[record["model"]], "Seed": str(record["seed"]), "Batch": m["batch"], "Median (ms)": f"{m['median_ms']:.2f}",
+                "Model": title(record["model"]), "Seed": str(record["seed"]), "Batch": m["batch"], "Median (ms)": f"{m['median_ms']:.2f}",
                 "10th to 90th percentile (ms)": f"{m['p10_ms']:.2f} to {m['p90_ms']:.2f}",
                 "Per sentence (ms)": f"{m['per_sentence_ms']:.3f}", "Batches": m["batches"], "Threads": m["threads"],
             })  # fmt: skip
-    note = f"Measured on {_device(runs.records[0], 'latency')}; whole forward pass from token ids to logits, after warm-up, device synchronized."
+    note = f"Measured on {devices_of(runs, 'latency')}; whole forward pass from token ids to logits, after warm-up, device synchronized."
     return display.table(pd.DataFrame(rows), label=label, caption="Inference latency on unpadded test sentences.", note=" ".join([note, *runs.notes]))
 
 
-def _device(record: Record, of: str = "") -> str:
+def devices_of(runs: Runs, of: str = "") -> str:
+    """Every machine that a table's numbers come from; more than one cannot be compared, and the reader sees it."""
+    return " and ".join(dict.fromkeys(device_of(record, of) for record in runs))
+
+
+def device_of(record: Record, of: str = "") -> str:
     environment = record[of]["environment"] if of else record["environment"]
     threads = environment["threads"]
     return environment["device"] + (f" ({threads} thread{'s' if threads > 1 else ''})" if environment["device_type"] == "cpu" else "")

@@ -6,8 +6,8 @@ from dataclasses import fields
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed, escape
 from rtx_core.pages.published import published
-from rtx_core.pages.runs import Runs
-from rtx_core.pages.table import TITLES, _device
+from rtx_core.pages.runs import Profiles, Runs
+from rtx_core.pages.table import device_of, title
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import accuracy_interval, compare, mean_interval
 from rtx_core.parameters import EXPERIMENTS
@@ -27,23 +27,23 @@ def comparison(runs: Runs) -> Displayed:
         a, b = runs.of(first)[0], runs.of(other)[0]
         pair = compare(a, b)  # of the first seed: a pair is two models, one order of the data, one test set
         sentences.append(
-            f"With {b['parameters']['total'] / a['parameters']['total']:.0%} of the parameters, {TITLES[other]} reaches an accuracy of "
-            f"{_with_interval(runs.of(other))}, {TITLES[first]} {_with_interval(runs.of(first))}. "
-            f"With seed {a['seed']} the difference, {TITLES[first]} minus {TITLES[other]}, is {pair['points']:+.2f} points. "
-            f"Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {TITLES[first]} only and {pair['only_b']:,} with "
-            f"{TITLES[other]} only; by McNemar's exact test (p = {pair['p']:.2g}) {pair['verdict']}."
+            f"With {b['parameters']['total'] / a['parameters']['total']:.0%} of the parameters, {title(other)} reaches an accuracy of "
+            f"{_with_interval(runs.of(other))}, {title(first)} {_with_interval(runs.of(first))}. "
+            f"With seed {a['seed']} the difference, {title(first)} minus {title(other)}, is {pair['points']:+.2f} points. "
+            f"Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {title(first)} only and {pair['only_b']:,} with "
+            f"{title(other)} only; by McNemar's exact test (p = {pair['p']:.2g}) {pair['verdict']}."
         )
         times = [record["latency"]["measured"] for record in (a, b)]
         sentences.append(
-            f"At batch {times[0][-1]['batch']} a sentence takes {TITLES[other]} {times[1][-1]['median_ms'] / times[0][-1]['median_ms']:.2f} times "
-            f"as long as {TITLES[first]}; alone, {times[1][0]['median_ms'] / times[0][0]['median_ms']:.2f} times."
+            f"At batch {times[0][-1]['batch']} a sentence takes {title(other)} {times[1][-1]['median_ms'] / times[0][-1]['median_ms']:.2f} times "
+            f"as long as {title(first)}; alone, {times[1][0]['median_ms'] / times[0][0]['median_ms']:.2f} times."
         )
     if len(runs.settings.seeds) > 1:
         sentences.append("The intervals are Student's, over seeds; the paired test is of the first seed.")
     else:
         sentences.append(
-            "The intervals are Wilson's and hold for a finite test set and these trained models; one seed each cannot show how much "
-            "another seed would change."
+            "The intervals are Wilson's: the uncertainty of a test set of this size for these trained models. How much another seed or "
+            "another split would change is not in them, and one seed cannot show it."
         )
     return display.text(" ".join(sentences))
 
@@ -63,14 +63,14 @@ def training(runs: Runs) -> Displayed:
         history, selected = record["history"], record["selected"]
         row = next(row for row in history if row["step"] == selected["step"])
         sentences.append(
-            f"{TITLES[record['model']]} (seed {record['seed']}) has its lowest validation loss, {selected['validation_loss']:.4f}, after epoch "
+            f"{title(record['model'])} (seed {record['seed']}) has its lowest validation loss, {selected['validation_loss']:.4f}, after epoch "
             f"{row['epoch']:g} of {history[-1]['epoch']:g}, with validation accuracy {row['validation_accuracy']:.4f}; at the end its training loss is "
             f"{history[-1]['train_loss']:.4f} and its validation loss {history[-1]['validation_loss']:.4f}."
         )
     return display.text(" ".join(sentences))
 
 
-def labels(profiles: dict[str, dict]) -> Displayed:
+def labels(profiles: Profiles) -> Displayed:
     """Whether the published split gives the published shares, and what the others give."""
     quoted, sentences = published()["labels"]["sst2"], []
     for split, profile in profiles.items():
@@ -88,14 +88,17 @@ def provenance(runs: Runs, *, notebook: str) -> Displayed:
     lines += [f"**Note.** {escape(note)}\n" for note in runs.notes]
     lines += ["| Record | Model | Seed | Protocol | Commit | Machine | Training | Peak memory | Finished |", "|---|---|--:|---|---|---|--:|--:|---|"]
     for record in runs:
-        commit = (record["code"]["commit"] or "unknown")[:9] + ("" if record["code"]["clean"] else " + changes")
         cells = [
-            "/".join(record.path.parts[-3:]), TITLES[record["model"]], record["seed"], record["protocol"], commit, _device(record),
+            "/".join(record.path.parts[-3:]), title(record["model"]), record["seed"], record["protocol"], commit_of(record["code"]), device_of(record),
             f"{record['seconds'] / 60:.1f} min", f"{record['peak_memory_mib']:,.0f} MiB", record["finished"],
         ]  # fmt: skip
         lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")
     data, environment = runs.records[0]["data"], runs.records[0]["environment"]
-    checked = "the same as today's data" if runs.data_sha256 else "not compared with today's data, which is not at hand"
+    if runs.data_sha256 is None:
+        checked = "not compared with today's data, which is not at hand"
+    else:
+        same = all(record["data"]["sha256"] == runs.data_sha256 for record in runs)
+        checked = "the same as today's data" if same else "not today's data"
     lines += [
         "",
         f"Data: {escape(data['name'])} from the {_SOURCES[data['source']]}, split {escape(data['split'])}, SHA-256 of the tokens "
@@ -109,7 +112,7 @@ def provenance(runs: Runs, *, notebook: str) -> Displayed:
     return display.text("\n".join(lines))
 
 
-def overlap(profiles: dict[str, dict]) -> Displayed:
+def overlap(profiles: Profiles) -> Displayed:
     """How much of each test part is inside the training part."""
     sentences = []
     for split, profile in profiles.items():
@@ -121,14 +124,22 @@ def overlap(profiles: dict[str, dict]) -> Displayed:
     return display.text(" ".join(sentences))
 
 
-def data_provenance(profiles: dict[str, dict]) -> Displayed:
+def data_provenance(profiles: Profiles) -> Displayed:
     """Where the text of a data page comes from: name, source and hash of every split."""
-    lines = ["````{admonition} Provenance", ":class: note", "", "| Split | Data | Source | SHA-256 of the tokens |", "|---|---|---|---|"]
+    lines = ["````{admonition} Provenance", ":class: note", "", "| Split | Data | Source | SHA-256 of the tokens | Commit | Counted |", "|---|---|---|---|---|---|"]
     for split, profile in profiles.items():
         data = profile["data"]
-        lines.append("| " + " | ".join(map(escape, (split, data["name"], data["source"], data["sha256"][:16] + "…"))) + " |")
-    lines += ["", "The counts are recorded in `results/data/`; delete a file there and run the notebook to count again.", "````"]
+        cells = (split, data["name"], data["source"], data["sha256"][:16] + "…", commit_of(profile["code"]), profile["finished"])
+        lines.append("| " + " | ".join(map(escape, cells)) + " |")
+    lines += [
+        "", "The counts are recorded in `results/data/`. To count again, move a file of it away and run the following; the split `published` "
+        "needs the mirror.", "", "```bash\npapermill notebooks/data.ipynb _build/data.ipynb\n```", "````",
+    ]  # fmt: skip
     return display.text("\n".join(lines))
+
+
+def commit_of(code: dict) -> str:
+    return (code["commit"] or "unknown")[:9] + ("" if code["clean"] else " + changes")
 
 
 _SOURCES = {"hub": "hub", "mirror": "local mirror", "embedded": "embedded corpus"}
@@ -137,11 +148,9 @@ _SOURCES = {"hub": "hub", "mirror": "local mirror", "embedded": "embedded corpus
 def papermill_line(runs: Runs, notebook: str) -> str:
     """The command that reruns exactly these settings; every parameter that is not the notebook's default is given."""
     settings, default = runs.settings, EXPERIMENTS[runs.settings.experiment]
-    given = {"models": settings.models, "seeds": settings.seeds}
-    for name in ("source", "split", "max_length", "train_rows", "residual"):
-        if getattr(settings, name) != getattr(default, name):
-            given[name] = getattr(settings, name)
-    for f in fields(Protocol):
-        if getattr(settings.protocol, f.name) != getattr(default.protocol, f.name):
-            given[f.name] = getattr(settings.protocol, f.name)
-    return f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb -y '{json.dumps(given)}'"
+    line = f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb"
+    lists = {"models": settings.models, "seeds": settings.seeds}
+    line += f" -y '{json.dumps(lists)}'"
+    values = {name: (getattr(settings, name), getattr(default, name)) for name in ("source", "split", "max_length", "train_rows", "residual")}
+    values |= {f.name: (getattr(settings.protocol, f.name), getattr(default.protocol, f.name)) for f in fields(Protocol)}
+    return line + "".join(f" -p {name} {value}" for name, (value, usual) in values.items() if value != usual)

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from zipfile import BadZipFile
 
 import jsonschema
 import numpy as np
@@ -34,6 +36,10 @@ def check(content: object, name: str) -> dict:
             f"{name} is no record of schema {VERSION}: at {error.json_path}, {error.message[:160]}; "
             f"restore it from git, or move it away and run the experiment again."
         )
+    if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
+        raise RtxError(f"{name} was altered: its key does not follow from its configuration, data and seed; restore it from git.")
+    if content["selected"]["step"] not in [row["step"] for row in content["history"]]:
+        raise RtxError(f"{name} selects step {content['selected']['step']}, which is not in its history; restore it from git.")
     return content
 
 
@@ -57,8 +63,8 @@ class Record:
         path = self.path.with_suffix(".npz")
         try:
             with np.load(path, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays}
-        except (OSError, ValueError) as error:
+                return {name: arrays[name] for name in ("logits", "labels")}
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
 
     def note(self, data_sha256: str | None = None) -> str:
@@ -74,15 +80,16 @@ class Record:
         return " and ".join(notes)
 
 
-def read_json(path: Path) -> object:
-    """A JSON file of `results/`; a truncated or missing one is one clear sentence."""
+def read_json(path: Path, needs: Sequence[str] = ()) -> dict:
+    """A JSON file of `results/`; one that is missing, truncated or lacks what it needs is one clear sentence."""
+    name, advice = f"{path.parent.name}/{path.name}", "restore it from git, or move it away and run the experiment again"
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise RtxError(
-            f"{path.parent.name}/{path.name} is not readable as JSON ({error}); restore it from git, "
-            f"or move it away and run the experiment again."
-        ) from error
+        raise RtxError(f"{name} is not readable as JSON ({error}); {advice}.") from error
+    if missing := [key for key in needs if not isinstance(content, dict) or key not in content]:
+        raise RtxError(f"{name} lacks {', '.join(missing)}; {advice}.")
+    return content
 
 
 def read(path: Path) -> Record:

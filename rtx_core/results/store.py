@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from rtx_core.errors import RtxError
 from rtx_core.paths import build, home, write_atomically, write_json
 from rtx_core.results import record
-from rtx_core.results.record import Record, read_json
-
-__all__ = ["folder", "path_of", "find", "save", "read_json"]
+from rtx_core.results.record import Record
 
 
 def folder(source: str) -> Path:
@@ -24,8 +23,17 @@ def path_of(source: str, experiment: str, model: str, seed: int) -> Path:
 
 
 def find(source: str, experiment: str, model: str, seed: int) -> Record | None:
+    """The record of this name, if there is one; a file that was put under another run's name is an error."""
     path = path_of(source, experiment, model, seed)
-    return record.read(path) if path.exists() else None
+    if not path.exists():
+        return None
+    found = record.read(path)
+    if (found["experiment"], found["model"], found["seed"]) != (experiment, model, seed):
+        raise RtxError(
+            f"{path.parent.name}/{path.name} holds the record of {found['experiment']}, {found['model']}, seed {found['seed']}; "
+            f"move it to where it belongs."
+        )
+    return found
 
 
 def save(content: dict, logits: np.ndarray, labels: np.ndarray) -> Record:

@@ -57,7 +57,8 @@ def train(
 ) -> tuple[dict[str, Tensor], Progress]:
     """Train `model` in place; returns the weights of lowest validation loss and the progress.
 
-    Resumes from `checkpoint_path` if that file exists.  A resumed run and an uninterrupted one give the same numbers.
+    Resumes from `checkpoint_path` if that file exists.  On a CPU with the same number of threads a
+    resumed run and an uninterrupted one give the same numbers, bit for bit.
     """
     keep_heap()
     model.to(device).train()
