@@ -1,13 +1,14 @@
 """Records made up for tests, and the machinery shrunk so that a whole run takes a second."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
 import rtx_core.evaluation.latency as latency_module
 from rtx_core import models
 from rtx_core.corpora import sources
+from rtx_core.pages import runs as pages_runs
 from rtx_core.pages.runs import Runs
 from rtx_core.parameters import Settings, settings
 from rtx_core.results import store
@@ -25,6 +26,8 @@ def tiny(patch) -> None:
         small = replace(config, vocab_size=4096, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
         patch.setitem(models.MODELS, name, (kind, small))
     patch.setitem(sources.CORPORA, "sst2", replace(sources.CORPORA["sst2"], embedded_rows={"train": 300, "validation": 60}))
+    small = {name: {"config": asdict(config)} for name, (_, config) in models.MODELS.items()}
+    patch.setattr(pages_runs, "architectures", lambda: small)
     patch.setattr(latency_module, "TIMED", 3)
     patch.setattr(latency_module, "WARM_UP", 1)
 
@@ -43,7 +46,7 @@ def content(asked: Settings, model: str = "baseline", seed: int = 0, wrong: Iter
     false_positive = sum(i % 2 == 0 for i in wrong)
     false_negative = len(wrong) - false_positive
     right_positive = N // 2 - false_negative
-    config = {"model": {"num_passes": 1}, "training": as_config(asked.protocol, Seeds.of(seed))}
+    config = {"model": pages_runs._model_config(asked, model), "training": as_config(asked.protocol, Seeds.of(seed))}
     source = "hub" if asked.source == "real" else asked.source
     data = {"name": "stanfordnlp/sst2" if source != "embedded" else "embedded movie phrases", "source": source, "split": asked.split,
             "max_length": asked.max_length, "sha256": "d" * 64, "n_train": 1600, "n_validation": N, "n_test": N}
@@ -53,8 +56,8 @@ def content(asked: Settings, model: str = "baseline", seed: int = 0, wrong: Iter
     measured = [{"batch": b, "median_ms": slow * b, "p10_ms": slow * b * 0.9, "p90_ms": slow * b * 1.2, "per_sentence_ms": slow, "batches": 7,
                  "threads": 2} for b in (1, asked.protocol.batch_size)]
     row = {"train_accuracy": 0.75, "validation_accuracy": 0.8, "learning_rate": asked.protocol.learning_rate}
-    return {
-        "schema": 1, "key": run_key(config, data["sha256"], seed), "experiment": asked.variant, "model": model, "seed": seed,
+    made = {
+        "schema": 1, "experiment": asked.variant, "model": model, "seed": seed,
         "protocol": "reduced" if asked.reduced else "report", "config": config, "data": data,
         "parameters": {"total": TOTAL[model], "non_embedding": TOTAL[model] // 2}, "size_mb": TOTAL[model] * 4 / 2**20,
         "history": [row | {"step": 100, "epoch": 1.0, "train_loss": 0.6, "validation_loss": 0.4321},
@@ -67,6 +70,7 @@ def content(asked: Settings, model: str = "baseline", seed: int = 0, wrong: Iter
         "code": {"commit": "c0ffee0123456789", "clean": True, "fingerprints": [fingerprint()]},
         "seconds": 90.0, "peak_memory_mib": 1234.5, "finished": "2024-01-02T03:04:05+00:00",
     } | changes  # fmt: skip
+    return {"key": run_key(made["config"], made["data"]["sha256"], made["seed"])} | made
 
 
 def saved(asked: Settings, model: str = "baseline", seed: int = 0, wrong: Iterable[int] = range(40), **changes):

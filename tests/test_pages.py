@@ -12,11 +12,13 @@ import matplotlib.pyplot as plt
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from papermill.cli import _resolve_type
 from factory import N, content, runs_of, saved
 
 import rtx_core as rtx
 from rtx_core.errors import RtxError
 from rtx_core.pages import display
+from rtx_core.pages import runs as pages_runs
 from rtx_core.pages.published import published
 from rtx_core.pages.runs import Runs
 from rtx_core.paths import REPOSITORY
@@ -76,18 +78,30 @@ def test_benchmark_shows_what_is_recorded_and_what_is_published():
         row, test = ours[title], record["test"]
         for column in ("Accuracy", "F1", "Precision", "Recall"):
             assert row[column] == f"{test[column.lower()]:.4f}" and row[column] in plain(markdown(shown))
-        assert row["Parameters"] == f"{record['parameters']['total']:,}" and row["Size (MB)"] == f"{record['size_mb']:.2f}"
-        assert row["95 % interval"] == "{:.4f} to {:.4f}".format(*accuracy_interval(record))
-        assert row["Inference (ms)"] == f"{record['latency']['measured'][-1]['per_sentence_ms']:.3f}"
+        assert row["Parameters"] == f"{record['parameters']['total']:,}" and row["MB"] == f"{record['size_mb']:.2f}"
+        assert row["Test set"] == "200 seeded"
+        assert row["ms"] == f"{record['latency']['measured'][-1]['per_sentence_ms']:.3f}"
     assert ours["Baseline"]["Accuracy"] == "0.8000" and ours["Recurrent"]["Accuracy"] == "0.8500"
-    quoted = [row for row in table if row["Result"].startswith("published: ")]
+    quoted = [row for row in table if row["Result"].startswith("published")]
     assert [(row["Model"], row["Accuracy"]) for row in quoted] == [
         (title, f"{entry[model]['accuracy']:.4f}")
         for entry in published()["benchmarks"]["sst2"]
         for model, title in (("baseline", "Baseline"), ("recurrent", "Recurrent"))
     ]
     assert len(quoted) == 4 and "Synthetic" not in markdown(shown) and "reduced" not in markdown(shown)
-    assert "Wilson" in markdown(shown) and "at batch 16 on Test CPU (2 threads)" in markdown(shown)
+    assert "at batch 16 on Test CPU (2 threads)" in markdown(shown)
+
+
+def test_published_rows_stand_only_beside_the_reports_protocol():
+    shown = rtx.table.benchmark(runs_of(train_rows=100), label="tab-a")
+    assert [row["Result"] for row in rows(shown)] == ["ours, seed 0"] * 2 and "Protocol reduced: train rows 100" in plain(markdown(shown))
+
+
+def test_every_machine_of_a_table_is_named():
+    runs = runs_of()
+    machine = runs.records[0]["environment"] | {"device": "Other CPU", "threads": 1}
+    mixed = changed(runs, "recurrent", latency=runs.records[1]["latency"] | {"environment": machine})
+    assert "on Test CPU (2 threads) and Other CPU (1 thread)" in markdown(rtx.table.benchmark(mixed, label="tab-a"))
 
 
 def test_synthetic_results_say_so_and_stand_beside_no_published_ones(figures):
@@ -107,14 +121,18 @@ def test_published_rows_are_those_of_the_models_asked_for():
     assert {row["Model"] for row in table} == {"Recurrent"} and len(table) == 3
 
 
-def test_several_seeds_give_a_mean_and_students_interval():
+def test_several_seeds_give_mean_deviation_and_students_interval():
     asked = rtx.settings("sst2", {"models": ["baseline"], "seeds": [0, 1, 2]})
     records = [saved(asked, "baseline", seed, range(wrong)) for seed, wrong in enumerate((38, 40, 42))]
     shown = rtx.table.benchmark(Runs(asked, records, None), label="tab-a")
     row = rows(shown)[0]
+    assert (row["Result"], row["Accuracy"]) == ("ours, mean of 3 seeds", "0.8000 ± 0.0100")
+    assert "mean ± standard deviation over seeds" in markdown(shown)
+    asked = rtx.settings("sst2", {"seeds": [0, 1, 2]})
+    records += [saved(asked, "recurrent", seed, range(30, 60)) for seed in range(3)]
     half = 4.302653 * 0.01 / 3**0.5
-    assert (row["Result"], row["Accuracy"]) == ("ours, 3 seeds", "0.8000")
-    assert row["95 % interval"] == f"{0.8 - half:.4f} to {0.8 + half:.4f}" and "Student's over seeds" in markdown(shown)
+    said = markdown(rtx.text.comparison(Runs(asked, records, None)))
+    assert f"Baseline 0.8000 (95 % interval {0.8 - half:.4f} to {0.8 + half:.4f})" in said and "Student's, over seeds" in said
 
 
 def test_other_code_is_noted_beside_tables_and_figures():
@@ -134,7 +152,8 @@ def test_latency_has_a_row_for_each_batch_size():
     }  # fmt: skip
 
 
-def test_configuration_shows_what_is_counted(home):
+def test_configuration_shows_what_is_counted(home, monkeypatch):
+    monkeypatch.setattr(pages_runs, "REPOSITORY", home)
     counted = json.loads((REPOSITORY / "results" / "architectures.json").read_text())
     counted["recurrent"]["parameters"]["total"] = 12_345_678
     (home / "results").mkdir()
@@ -147,7 +166,8 @@ def test_configuration_shows_what_is_counted(home):
     assert (totals["Baseline"], totals["Recurrent"]) == ("25,912,706", "12,345,678")
 
 
-def test_missing_architectures_are_one_sentence():
+def test_missing_architectures_are_one_sentence(home, monkeypatch):
+    monkeypatch.setattr(pages_runs, "REPOSITORY", home)
     with pytest.raises(RtxError, match="results/architectures.json is not readable"):
         rtx.table.parameter_counts(label="tab-a")
 
@@ -156,7 +176,7 @@ def test_label_distribution_counts_what_the_profile_counts(profiles):
     table = {(row["Split"], row["Part"]): row for row in rows(rtx.table.label_distribution(profiles, label="tab-a"))}
     row = table["official", "test"]
     assert (row["Label 0, negative (%)"], row["Label 1, positive (%)"], row["n"]) == ("49.08", "50.92", "872")  # GLUE dev: 428 and 444
-    assert table["as printed (report, Table 1)", "train"]["Label 0, negative (%)"] == "44.11" and len(table) == 3 + 2 * 3
+    assert {row["As printed"] for row in table.values()} == {"–"} and len(table) == 2 * 3
     other = copy.deepcopy(profiles)
     other["official"]["parts"]["test"]["labels"] = [218, 654]
     assert {(r["Split"], r["Part"]): r for r in rows(rtx.table.label_distribution(other, label="tab-a"))}["official", "test"]["Label 0, negative (%)"] == "25.00"
@@ -165,6 +185,9 @@ def test_label_distribution_counts_what_the_profile_counts(profiles):
 def test_only_the_published_split_gives_the_published_shares(home):
     shutil.copytree(REPOSITORY / "results" / "data", home / "results" / "data")
     said = markdown(rtx.text.labels(rtx.profiles(rtx.settings("sst2", {"source": "hub"}), ["published", *SPLITS])))
+    published_split = rtx.profiles(rtx.settings("sst2", {"source": "hub"}), ["published"])
+    printed = [row["As printed"] for row in rows(rtx.table.label_distribution(published_split, label="tab-a"))]
+    assert printed == ["44.11 / 55.89", "44.91 / 55.09", "45.04 / 54.96"]
     first, *others = said.split("Under ")[1:]
     assert first.startswith("`published` label 0 has 44.11 / 44.91 / 45.04 %") and "exactly the shares of the report's Table 1" in first
     assert len(others) == 2 and not any("exactly" in other for other in others)
@@ -174,8 +197,13 @@ def test_lengths_are_counted_from_the_histograms(profiles):
     histogram = {"1": 5, "3": 4, "10": 1}
     profiles["seeded"]["parts"]["train"] |= {"n": 10, "words": histogram, "truncated": 7, "distinct_texts": 9}
     row = rows(rtx.table.lengths(profiles, label="tab-a"))[0]
-    assert (row["Split"], row["Part"], row["Texts"], row["Distinct texts"], row["Cut off"]) == ("seeded", "train", "10", "9", "7")
-    assert (row["Mean words"], row["Median words"], row["Most words"]) == ("2.7", "1", "10")
+    assert (row["Split"], row["Part"], row["Texts"], row["Distinct"], row["Cut off"]) == ("seeded", "train", "10", "9", "7")
+    assert row["Words"] == "2.7 / 2 / 10"  # the median of 1 1 1 1 1 3 3 3 3 10 is 2
+
+
+def test_overlap_says_how_many_test_texts_are_in_training_texts(profiles):
+    profiles["seeded"]["parts"]["test"] |= {"n": 200, "within_training": 30}
+    assert "Under `seeded`, 30 of the 200 test texts (15.0%)" in markdown(rtx.text.overlap(profiles))
 
 
 def test_hostile_words_in_cells_stay_words(profiles):
@@ -201,8 +229,10 @@ def test_hostile_notes_stay_words_in_the_provenance():
 
 def test_comparison_says_what_the_records_say():
     said = markdown(rtx.text.comparison(runs_of()))  # baseline wrong on 0-39, recurrent on 30-59
-    for fact in ("42% of the parameters", "accuracy of 0.8500, Baseline 0.8000", "a difference of -5.00 points", "seed 0", "same 200 sentences",
-                 "20 are right with Baseline only", "30 with Recurrent only", "p = 0.2)", "chance alone would often", "One seed each",
+    low, high = accuracy_interval(runs_of().first["baseline"])
+    for fact in ("42% of the parameters", "accuracy of 0.8500 (95 % interval", f"Baseline 0.8000 (95 % interval {low:.4f} to {high:.4f})",
+                 "Baseline minus Recurrent, is -5.00 points", "seed 0", "same 200 sentences", "20 are right with Baseline only",
+                 "30 with Recurrent only", "p = 0.2)", "may well be chance", "Wilson's",
                  "At batch 16 a sentence takes Recurrent 1.06 times as long"):  # fmt: skip
         assert fact in said, fact
 
@@ -235,8 +265,12 @@ def test_training_sentence_and_say_take_their_numbers_from_the_record():
 
 def asked_by(line: str, experiment: str):
     words = shlex.split(line)
-    assert words[0] == "papermill" and (REPOSITORY / words[1]).exists() and words[2].startswith("_build/") and words[3] == "-y" and len(words) == 5
-    return rtx.settings(experiment, yaml.safe_load(words[4]))
+    assert words[0] == "papermill" and (REPOSITORY / words[1]).exists() and words[2].startswith("_build/") and words[3] == "-y"
+    given = yaml.safe_load(words[4])
+    for flag, name, value in zip(words[5::3], words[6::3], words[7::3], strict=True):
+        assert flag == "-p"
+        given[name] = _resolve_type(value)  # papermill's own reading of -p
+    return rtx.settings(experiment, given)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +280,7 @@ def asked_by(line: str, experiment: str):
         ("quickstart", {}),
         ("quickstart", {"models": ["recurrent"], "epochs": 3, "train_rows": 48}),
         ("sst2", {"models": ["recurrent", "baseline"], "seeds": [3, 0], "source": "embedded", "split": "official", "max_length": 64, "train_rows": 9,
-                  "residual": "paper", "learning_rate": 0.0003, "weight_decay": 0.0, "precision": "bf16", "eval_every": 5}),
+                  "residual": "paper", "learning_rate": 0.00001, "weight_decay": 0.0, "precision": "bf16", "eval_every": 5}),
     ],
 )  # fmt: skip
 def test_provenance_names_every_record_and_how_to_make_it_again(experiment, given):
@@ -265,6 +299,8 @@ def test_provenance_says_whether_the_data_was_compared_and_the_code_committed():
     assert "not compared with today's data" in markdown(rtx.provenance(runs, notebook="sst2"))
     compared = Runs(runs.settings, runs.records, "d" * 64)
     assert "(the same as today's data)" in markdown(rtx.provenance(compared, notebook="sst2"))
+    other = markdown(rtx.provenance(Runs(runs.settings, runs.records, "e" * 64), notebook="sst2"))
+    assert "(not today's data)" in other and "made on other data" in other
     dirty = changed(runs, "baseline", code=runs.records[0]["code"] | {"clean": False})
     assert plain(markdown(rtx.provenance(dirty, notebook="sst2"))).count("c0ffee012 + changes") == 1
 
@@ -291,7 +327,7 @@ def test_alt_text_carries_the_numbers(figures, profiles):
     curves = alt(rtx.figure.learning_curves(runs, label="fig-curves"))
     assert curves.count("lowest 0.432 at epoch 1") == 2
     assert "Baseline: 80 of true negative right, 80 of true positive right" in alt(rtx.figure.confusion(runs, label="fig-confusion"))
-    assert "54,576 training texts" in alt(rtx.figure.lengths(profiles, label="fig-lengths"))
+    assert "under official the median text has 7 words in train" in alt(rtx.figure.lengths(profiles, label="fig-lengths"))
     assert {path.name for path in figures.iterdir()} == {f"fig-{name}.svg" for name in ("bubble", "curves", "confusion", "lengths")}
 
 
@@ -345,6 +381,7 @@ import sys
 from pathlib import Path
 import rtx_core as rtx
 from rtx_core.pages import display
+from rtx_core.pages import runs as pages_runs
 display.REPOSITORY = Path(sys.argv[1])
 asked = rtx.settings("sst2", {"source": "hub"})
 runs, profiles = rtx.runs(asked), rtx.profiles(asked, ["seeded", "official"])

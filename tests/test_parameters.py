@@ -183,20 +183,24 @@ def test_reduced_is_what_differs_from_the_report():
 
 
 def asked_by(path) -> tuple[str, dict, dict]:
-    """(experiment, all tagged parameters with their annotations, those given to `rtx.settings`) of a notebook."""
+    """(experiment, all tagged parameters with their annotations, the limits given to `rtx.settings`) of a notebook."""
     cells = nbformat.read(path, as_version=4).cells
     (tagged,) = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     values = {node.target.id: (node.annotation.id, ast.literal_eval(node.value)) for node in ast.parse(tagged.source).body}
-    experiment, given = re.search(r'rtx\.settings\("(\w+)", (.*)\)', "\n".join(cell.source for cell in cells)).groups()
-    names = values if given == "globals()" else re.findall(r'"(\w+)":', given)
-    return experiment, values, {name: values[name][1] for name in names}
+    calls = [node for cell in cells if "rtx.settings(" in cell.source for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
+    (call,) = [node for node in calls if ast.unparse(node.func) == "rtx.settings"]
+    assert ast.unparse(call.args[1]) == "globals()"
+    limits = {word.arg: eval(ast.unparse(word.value)) for word in call.keywords}  # of `only` and `also`: literals and types
+    return call.args[0].value, values, limits
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_as_it_stands_renders_the_record_named_after_its_experiment(path):
-    experiment, values, given = asked_by(path)
-    assert len(given) > 1
-    assert settings(experiment, given) == EXPERIMENTS[experiment]
+    experiment, values, limits = asked_by(path)
+    given = {name: value for name, (_, value) in values.items()}
+    assert settings(experiment, given, **limits) == EXPERIMENTS[experiment]
+    with pytest.raises(RtxError, match="Unknown parameter 'eposh'"):
+        settings(experiment, given | {"eposh": 1}, **limits)
     for annotation, value in values.values():
         assert type(value).__name__ == annotation
 

@@ -336,7 +336,7 @@ def test_compare_is_mcnemars_exact_test():
 
 def test_compare_of_equal_models_finds_nothing():
     pair = compare(saved(SST2, "baseline"), saved(SST2, "recurrent"))
-    assert pair["p"] == 1.0 and pair["difference"] == 0.0 and "often" in pair["verdict"]
+    assert pair["p"] == 1.0 and pair["difference"] == 0.0 and "may well be chance" in pair["verdict"]
 
 
 def test_compare_refuses_different_data():
@@ -384,7 +384,7 @@ def test_the_proof_finds_lies(lie):
     prove(made.path)
     false = {k: made[k] | v if isinstance(v, dict) else v for k, v in lie.items()}
     made.path.write_text(json.dumps(made.content | false))
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, RtxError)):
         prove(made.path)
 
 
