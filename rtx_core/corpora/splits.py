@@ -5,6 +5,8 @@
 `official`   GLUE train cut 95/5 into train and validation, GLUE dev as the test set.
 """
 
+import hashlib
+
 import numpy as np
 import pandas as pd
 
@@ -13,6 +15,7 @@ from rtx_core.errors import RtxError, unknown
 
 SPLITS = ("seeded", "published", "official")
 PARTS = ("train", "validation", "test")
+PUBLISHED_SHA256 = "3751fa9961dfe425d4a35a32c313541636f49b8ca348dc9ccbdb204fa7cc2371"  # of the parts, a line each
 SPLIT_SEED = 0  # of the permutation; RandomState's stream is frozen across NumPy versions
 
 
@@ -28,13 +31,9 @@ def split(corpus: dict[str, pd.DataFrame], how: str, source: str) -> dict[str, p
     pool = pd.concat([corpus["train"], corpus["validation"]], ignore_index=True)
     if how == "published":
         return _published(pool, source)
-    return _named(*_cut(pool.iloc[np.random.RandomState(SPLIT_SEED).permutation(len(pool))]))
-
-
-def _cut(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """80/10/10, the rest in the test part: 54,576 / 6,822 / 6,823 of 68,221."""
-    a, b = int(0.8 * len(rows)), int(0.8 * len(rows)) + int(0.1 * len(rows))
-    return rows.iloc[:a], rows.iloc[a:b], rows.iloc[b:]
+    order = np.random.RandomState(SPLIT_SEED).permutation(len(pool))
+    a, b = int(0.8 * len(pool)), int(0.8 * len(pool)) + int(0.1 * len(pool))  # 54,576 / 6,822 / 6,823 of 68,221
+    return _named(pool.iloc[order[:a]], pool.iloc[order[a:b]], pool.iloc[order[b:]])
 
 
 def _published(pool: pd.DataFrame, source: str) -> dict[str, pd.DataFrame]:
@@ -44,15 +43,17 @@ def _published(pool: pd.DataFrame, source: str) -> dict[str, pd.DataFrame]:
             f"{source!r}; set RTX_DATA and source='mirror', or use split='seeded'."
         )
     table = mirror_table("sst2/pooled_splits.parquet")
-    assignment = table["split_a"].to_numpy() if "split_a" in table else np.array([])
-    if len(assignment) != len(pool) or not np.isin(assignment, PARTS).all():
+    if "split_a" not in table or len(table) != len(pool):
         raise RtxError(
-            f"The mirror's sst2/pooled_splits.parquet must assign each of {len(pool):,} rows to {', '.join(PARTS)} in a column "
-            f"split_a; it has {len(table):,} rows and columns {list(table.columns)}: fetch it again."
+            f"The mirror's sst2/pooled_splits.parquet has {len(table):,} rows and columns {list(table.columns)}, expected "
+            f"{len(pool):,} rows with a column split_a; fetch it again."
         )
-    sizes = tuple(int((assignment == part).sum()) for part in PARTS)
-    if sizes != (expected := tuple(len(part) for part in _cut(pool))):
-        raise RtxError(f"The mirror's sst2/pooled_splits.parquet cuts into {sizes}, expected {expected}: fetch it again.")
+    assignment = table["split_a"].to_numpy()
+    if (got := hashlib.sha256("\n".join(map(str, assignment)).encode()).hexdigest()) != PUBLISHED_SHA256:
+        raise RtxError(
+            f"The mirror's sst2/pooled_splits.parquet has content hash {got[:12]}…, expected {PUBLISHED_SHA256[:12]}…: "
+            f"the file is damaged or another version; fetch it again."
+        )
     return _named(*(pool[assignment == part] for part in PARTS))
 
 
