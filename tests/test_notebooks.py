@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -117,8 +118,9 @@ def test_sst2_runs_and_its_provenance_line_gives_the_same_page(home):
     parameters = {"models": ["recurrent"], "source": "embedded", "train_rows": 48, "epochs": 1, "max_length": 32}
     said = execute("sst2", home, parameters)
     assert_shows(said, home, [home / "_build/results/sst2-maxlength32-trainrows48-epochs1/recurrent-seed0.json"])
-    line = re.search(r"^papermill .* -y '(.*)'$", said, flags=re.MULTILINE).group(1)
-    assert json.loads(line) == parameters | {"seeds": [0]}
+    line = shlex.split(re.search(r"^papermill .*$", said, flags=re.MULTILINE).group())
+    given = json.loads(line[line.index("-y") + 1]) | {name: value for flag, name, value in zip(line, line[1:], line[2:]) if flag == "-p"}
+    assert given == {name: value if isinstance(value, list) else str(value) for name, value in (parameters | {"seeds": [0]}).items()}
 
 
 def test_data_page_runs(home):
