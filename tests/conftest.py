@@ -1,5 +1,9 @@
 """What every test shares: a home of its own for whatever runs write, no hub, and a tiny dataset."""
 
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network; the libraries read this when they are imported
+
 import numpy as np
 import pytest
 
@@ -9,9 +13,8 @@ from rtx_core.corpora.tokens import Tokens
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """Nothing a test writes reaches the repository, and no test reaches the network."""
+    """Nothing a test writes reaches the repository, and no test finds real data by itself."""
     monkeypatch.setenv("RTX_HOME", str(tmp_path))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.delenv("RTX_DATA", raising=False)
     return tmp_path
 

@@ -619,3 +619,20 @@ def test_the_real_vocabulary_is_bert_s(real_mirror):
     encoded = tokenize(pd.DataFrame({"text": ["It 's a CHARMING and often affecting journey ."], "label": [1]}), bert, 128)
     assert bert.get_vocab_size() == 30_522
     assert encoded.ids.tolist() == [101, 2009, 1005, 1055, 1037, 11951, 1998, 2411, 12473, 4990, 1012, 102]
+
+
+def test_a_source_is_resolved_or_refused_wherever_it_is_named(mirror):
+    assert load("sst2", "real").keys() == load("sst2", "mirror").keys()
+    assert dataset("sst2", "real", "seeded", 16).facts == dataset("sst2", "mirror", "seeded", 16).facts
+    for use in (lambda: load("sst2", "mirrror"), lambda: dataset("sst2", "mirrror", "seeded", 16)):
+        with pytest.raises(RtxError, match="Unknown source 'mirrror': did you mean 'mirror'"):
+            use()
+
+
+@pytest.mark.parametrize("damage", [lambda c: b"", lambda c: c[:40], lambda c: b"x" * len(c)])
+def test_a_damaged_cache_is_made_anew(home, damage):
+    first = dataset("sst2", "embedded", "seeded", 16)
+    (cache,) = (home / "_build" / "cache").iterdir()
+    whole = cache.read_bytes()
+    cache.write_bytes(damage(whole))
+    assert dataset("sst2", "embedded", "seeded", 16).facts == first.facts and cache.read_bytes() == whole

@@ -636,3 +636,15 @@ def test_the_gpu_gives_the_cpu_s_logits():
         rounded = model(batch.to("cuda")).float().cpu()
     torch.testing.assert_close(exact, expected, rtol=1e-4, atol=1e-4)
     assert ((rounded - expected).norm() / expected.norm()).item() < 0.03
+
+
+@pytest.mark.parametrize("config", ["{", "[1]", '{"hidden_sise": 3}', '{"hidden_size": 24}'])
+def test_a_foreign_header_is_one_sentence_and_moves_no_generator(tmp_path, config):
+    from safetensors.torch import save_file
+
+    path = tmp_path / "model.safetensors"
+    save_file({"x": torch.ones(2)}, path, metadata={"model": "baseline", "config": config})
+    before = torch.get_rng_state()
+    with pytest.raises(RtxError, match="save it anew with save_model") as error:
+        load_model(path)
+    assert "\n" not in str(error.value) and torch.equal(torch.get_rng_state(), before)

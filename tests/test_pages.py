@@ -146,9 +146,10 @@ def test_other_code_is_noted_beside_tables_and_figures():
 def test_latency_has_a_row_for_each_batch_size():
     table = rows(rtx.table.latency(runs_of(), label="tab-a"))
     assert [(row["Model"], row["Batch"]) for row in table] == [("Baseline", "1"), ("Baseline", "16"), ("Recurrent", "1"), ("Recurrent", "16")]
+    assert "over 7 batches, measured on Test CPU (2 threads)" in markdown(rtx.table.latency(runs_of(), label="tab-a"))
     assert table[1] == {
-        "Model": "Baseline", "Seed": "0", "Batch": "16", "Median (ms)": "28.80", "10th to 90th percentile (ms)": "25.92 to 34.56",
-        "Per sentence (ms)": "1.800", "Batches": "7", "Threads": "2",
+        "Model": "Baseline", "Seed": "0", "Batch": "16", "Median (ms)": "28.80", "10–90 % (ms)": "25.92–34.56", "Per sentence (ms)": "1.800",
+        "Threads": "2",
     }  # fmt: skip
 
 
@@ -197,7 +198,7 @@ def test_lengths_are_counted_from_the_histograms(profiles):
     histogram = {"1": 5, "3": 4, "10": 1}
     profiles["seeded"]["parts"]["train"] |= {"n": 10, "words": histogram, "truncated": 7, "distinct_texts": 9}
     row = rows(rtx.table.lengths(profiles, label="tab-a"))[0]
-    assert (row["Split"], row["Part"], row["Texts"], row["Distinct"], row["Cut off"]) == ("seeded", "train", "10", "9", "7")
+    assert (row["Split"], row["Part"], row["Texts"], row["Distinct"], row["At the limit"]) == ("seeded", "train", "10", "9", "7")
     assert row["Words"] == "2.7 / 2 / 10"  # the median of 1 1 1 1 1 3 3 3 3 10 is 2
 
 

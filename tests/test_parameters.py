@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 from rtx_core.errors import RtxError
-from rtx_core.parameters import EXPERIMENTS, Settings, settings
+from rtx_core.parameters import CLASSIFIERS, EXPERIMENTS, Settings, settings
 from rtx_core.paths import REPOSITORY
 from rtx_core.training.protocol import Protocol
 
@@ -126,6 +126,27 @@ def test_whole_number_is_accepted_for_a_float():
     assert settings("sst2", {"clip_norm": 1}) == settings("sst2", {})
 
 
+@pytest.mark.parametrize("models", [["recurent"], ["baseline", "recurent"]])
+def test_unknown_model_suggests_the_nearest(models):
+    assert refusal({"models": models}).startswith("Unknown model 'recurent': did you mean 'recurrent'? the choices are baseline, recurrent, ")
+
+
+def test_models_named_without_torch_are_those_that_exist():
+    from rtx_core.models import MODELS
+
+    assert list(CLASSIFIERS) == list(MODELS)
+
+
+def test_notebook_may_narrow_the_parameters_and_add_its_own():
+    narrow = {"only": ["source", "max_length"], "also": {"splits": list}}
+    assert settings("sst2", {"splits": ["seeded"], "max_length": 64}, **narrow) == settings("sst2", {"max_length": 64})
+    for given, said in (({"epochs": 1}, "Unknown parameter 'epochs'"), ({"splits": "seeded"}, "Parameter splits is 'seeded' of type str; expected list"),
+                        ({"split": "seeded"}, "Unknown parameter 'split': did you mean 'splits'?")):  # fmt: skip
+        with pytest.raises(RtxError) as error:
+            settings("sst2", given, **narrow)
+        assert str(error.value).startswith(said)
+
+
 # -- a notebook's globals ---------------------------------------------------------------------------------------------
 
 
@@ -176,6 +197,7 @@ def test_reduced_is_what_differs_from_the_report():
     assert settings("sst2", {}).reduced == {}
     assert settings("sst2", {"seeds": [7], "source": "embedded", "split": "official", "residual": "paper"}).reduced == {}
     assert settings("sst2", {"epochs": 1, "train_rows": 48}).reduced == {"epochs": 1, "train_rows": 48}
+    assert settings("sst2", {"max_length": 64}).reduced == {"max_length": 64} and settings("sst2", {"max_length": 256}).reduced == {}
     assert settings("quickstart", {}).reduced == {"learning_rate": 3e-4, "epochs": 1, "eval_every": 55}
 
 

@@ -102,6 +102,21 @@ def test_what_is_no_object_is_no_record(value):
         check(value, "sst2/a.json")
 
 
+@pytest.mark.parametrize("altered", [{"seed": 1}, {"key": "0" * 24}, {"config": {"model": {}, "training": {}}}, {"data": {"sha256": "e" * 64}}])
+def test_record_whose_key_does_not_follow_from_it_is_refused(altered):
+    made = content(SST2)
+    false = made | {k: made[k] | v if k == "data" else v for k, v in altered.items()}
+    with pytest.raises(RtxError) as error:
+        check(false, "sst2/a.json")
+    assert one_sentence(error).startswith("sst2/a.json was altered: its key does not follow")
+
+
+def test_record_that_selects_what_never_was_is_refused():
+    with pytest.raises(RtxError) as error:
+        check(content(SST2, selected={"step": 150, "validation_loss": 0.4}), "sst2/a.json")
+    assert "selects step 150, which is not in its history" in one_sentence(error)
+
+
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -144,6 +159,24 @@ def test_record_without_its_predictions_says_so():
     assert made.path.read_bytes() == before
 
 
+@pytest.mark.parametrize("damage", [lambda good: b"", lambda good: good[: len(good) // 2], lambda good: b"junk" * 9])
+def test_damaged_predictions_are_one_sentence(damage):
+    made = saved(SST2)
+    path = made.path.with_suffix(".npz")
+    path.write_bytes(damage(path.read_bytes()))
+    before = path.read_bytes()
+    with pytest.raises(RtxError, match="cannot be read .*; restore it from git"):
+        made.predictions
+    assert path.read_bytes() == before
+
+
+def test_predictions_without_labels_are_one_sentence():
+    made = saved(SST2)
+    np.savez(made.path.with_suffix(".npz"), logits=np.zeros((2, 2)))
+    with pytest.raises(RtxError, match="cannot be read .*labels"):
+        made.predictions
+
+
 def test_predictions_are_never_unpickled():
     made = saved(SST2)
     np.savez(made.path.with_suffix(".npz"), logits=np.array([print], dtype=object), labels=np.zeros(1))
@@ -161,6 +194,16 @@ def test_what_is_saved_is_found_again():
     assert found == made and found.content == content(SST2, "recurrent", 3, range(7))
     assert np.array_equal(found.predictions["logits"], logits) and np.array_equal(found.predictions["labels"], labels)
     assert store.find("hub", "sst2", "recurrent", 4) is None and store.find("embedded", "sst2", "recurrent", 3) is None
+
+
+@pytest.mark.parametrize(("experiment", "model", "seed"), [("sst2", "baseline", 1), ("sst2", "recurrent", 0), ("sst2-epochs1", "baseline", 0)])
+def test_record_under_the_name_of_another_run_is_refused(experiment, model, seed):
+    path = store.path_of("hub", experiment, model, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    saved(SST2).path.rename(path)
+    with pytest.raises(RtxError, match="holds the record of sst2, baseline, seed 0; move it to where it belongs"):
+        store.find("hub", experiment, model, seed)
+    assert path.exists()
 
 
 def test_synthetic_records_lie_apart_from_real_ones(home):

@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -43,12 +42,6 @@ def folder_of(record):
     return run_module.work(ASKED, record["key"])
 
 
-def move(home, name: str, patch) -> None:
-    """Another home, with the tokens of this one: their vocabulary is trained, and this file tests what comes after that."""
-    shutil.copytree(home / "_build/cache", home / name / "_build/cache")
-    patch.setenv("RTX_HOME", str(home / name))
-
-
 def forbid(patch, *names):
     def never(*_, **__):
         raise AssertionError("this must not be called here")
@@ -62,7 +55,7 @@ def forbid(patch, *names):
 
 def test_two_runs_give_the_same_record_and_predictions(home, monkeypatch):
     first = run_module.run(ASKED, "recurrent", 0)
-    move(home, "again", monkeypatch)
+    monkeypatch.setenv("RTX_HOME", str(home / "again"))
     again = run_module.run(ASKED, "recurrent", 0)
     other = run_module.run(ASKED, "recurrent", 1)
     assert again.path != first.path
@@ -98,7 +91,7 @@ run(rtx.settings("sst2", {given!r}), "recurrent", 0)
 
 def test_killed_process_is_resumed_to_the_same_record(home, monkeypatch, capsys):
     whole = run_module.run(ASKED, "recurrent", 0)
-    move(home, "killed", monkeypatch)
+    monkeypatch.setenv("RTX_HOME", str(home / "killed"))
     monkeypatch.setenv("PYTHONPATH", f"{REPOSITORY}:{REPOSITORY / 'tests'}")
     killed = subprocess.run([sys.executable, "-c", KILLED.replace("{given!r}", repr(GIVEN))], capture_output=True, text=True, timeout=300)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
@@ -118,7 +111,7 @@ def test_run_interrupted_between_training_and_record_goes_on_from_its_checkpoint
             run_module.run(ASKED, "recurrent", 0)
     record = run_module.run(ASKED, "recurrent", 0)
     assert "resumed at step 16 of 16" in capsys.readouterr().out
-    move(home, "whole", monkeypatch)
+    monkeypatch.setenv("RTX_HOME", str(home / "whole"))
     assert numbers(record) == numbers(run_module.run(ASKED, "recurrent", 0))
 
 
@@ -163,6 +156,9 @@ def test_two_processes_cannot_share_a_run(monkeypatch):
         with pytest.raises(RtxError, match="Another process is training"):
             run_module.run(ASKED, "recurrent", 0)
     assert run_module.run(ASKED, "recurrent", 0) == record  # free again, and finished by another: not trained twice
+    record.path.unlink()
+    with pytest.raises(AssertionError):
+        run_module.run(ASKED, "recurrent", 0)
 
 
 # -- found or made ----------------------------------------------------------------------------------------------------
@@ -208,18 +204,20 @@ def test_stale_real_record_is_only_noted(monkeypatch):
     assert runs.notes == ["recurrent, seed 0: made by other code (commit c0ffee012) than the code beside this page."]
 
 
+@pytest.mark.parametrize("other", [("training", "clip_norm", 2.0), ("training", "seeds", {}), ("model", "hidden_size", 32), ("model", "residual", "paper")])
 @pytest.mark.parametrize("source", ["real", "embedded"])
-def test_record_made_under_other_settings_is_refused(source, monkeypatch):
+def test_record_made_under_other_settings_is_refused(source, other, monkeypatch):
     forbid(monkeypatch, "run")
     asked = rtx.settings("sst2", {"models": ["recurrent"], "source": source})
     made = content(asked, "recurrent")
     if source == "embedded":
         made["data"]["sha256"] = dataset("sst2", "embedded", "seeded", 128).facts["sha256"]
-    other = saved(asked, "recurrent", data=made["data"], config=made["config"] | {"training": made["config"]["training"] | {"clip_norm": 2.0}})
-    before = other.path.read_bytes()
+    part, name, value = other
+    old = saved(asked, "recurrent", data=made["data"], config=made["config"] | {part: made["config"][part] | {name: value}})
+    before = old.path.read_bytes()
     with pytest.raises(RtxError, match=r"^sst2/recurrent-seed0.json was made under other settings .*; move it away"):
         rtx.runs(asked)
-    assert other.path.read_bytes() == before
+    assert old.path.read_bytes() == before
     saved(asked, "recurrent", data=made["data"])
     assert len(rtx.runs(asked).records) == 1
 
@@ -232,6 +230,7 @@ def test_record_made_under_other_settings_is_refused(source, monkeypatch):
     [
         ({"precision": "bf16"}, "precision='bf16' was asked for on the CPU"),
         ({"models": ["recurent"]}, "Unknown model 'recurent': did you mean 'recurrent'?"),
+        ({"models": ["recurrent", "reccurent"]}, "Unknown model 'reccurent': did you mean 'recurrent'?"),
         ({"device": "gpu"}, "Unknown device 'gpu': the choices are auto, cpu, cuda"),
         ({"split": "seedd"}, "Unknown split 'seedd': did you mean 'seeded'?"),
         ({"split": "published"}, "needs the mirror's assignment file"),

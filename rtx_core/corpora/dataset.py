@@ -30,11 +30,12 @@ def _parts(corpus: str, source: str, split: str) -> dict[str, pd.DataFrame]:
 def dataset(corpus: str, source: str, split: str, max_length: int, train_rows: int = 0) -> Dataset:
     """The tokenised dataset of an experiment.
 
-    `source` is hub, mirror or embedded; `max_length` counts [CLS] and [SEP]; `train_rows` > 0 keeps a fixed random sample of
+    `source` as in `sources.resolve`; `max_length` counts [CLS] and [SEP]; `train_rows` > 0 keeps a fixed random sample of
     that many training rows, for trials.
     """
     if max_length < 3:
         raise RtxError(f"max_length is {max_length}; it counts [CLS] and [SEP], so it must be at least 3.")
+    source = sources.resolve(source)
     parts = _parts(corpus, source, split)
     content = " ".join(sources.content_sha256(frame) for frame in parts.values())
 

@@ -7,7 +7,7 @@ from rtx_core.errors import RtxError
 
 _TAG = re.compile(r"<(?:/?[a-z][^<>]*|!--.*?--)>")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
-_REPEATED = re.compile(r"([^\w\s<>/])(?:\s?\1)+")  # "!!!", "...", ". . .", but not "</" or "//"
+_REPEATED = re.compile(r"([^\w\s<>/]|_)(?:\s?\1)+")  # "!!!", "...", ". . .", but not "</" or "//"
 _SPACE = re.compile(r"\s+")
 
 

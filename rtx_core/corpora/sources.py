@@ -56,10 +56,10 @@ def resolve(source: str) -> str:
 
 
 def load(name: str, source: str) -> dict[str, pd.DataFrame]:
-    """The splits of a corpus from `hub`, `mirror` or `embedded` (see `resolve`)."""
+    """The splits of a corpus from a source (see `resolve`)."""
     if name not in CORPORA:
         raise unknown("corpus", name, CORPORA)
-    corpus = CORPORA[name]
+    corpus, source = CORPORA[name], resolve(source)
     if source == "embedded":
         return _embedded(corpus)
     read = {"hub": _from_hub, "mirror": _from_mirror}[source]
@@ -119,7 +119,8 @@ def mirror_table(relative: str) -> pd.DataFrame:
     try:
         return pd.read_parquet(mirror_file(relative))
     except (OSError, ValueError) as error:
-        raise RtxError(f"The mirror's {relative} is no readable parquet file ({error}); fetch it again.") from error
+        reason = str(error).partition("\n")[0]
+        raise RtxError(f"The mirror's {relative} is no readable parquet file ({reason}); fetch it again.") from error
 
 
 def _tidy(frame: pd.DataFrame, corpus: Corpus, where: str) -> pd.DataFrame:

@@ -112,10 +112,10 @@ def cached(key: str, make) -> dict[str, Tokens]:
     name = hashlib.sha256(f"{key} {fingerprint(MADE_BY)}".encode()).hexdigest()[:24]
     path = build() / "cache" / f"tokens-{name}.npz"
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             parts = dict.fromkeys(k.split(".")[0] for k in arrays)
             return {p: Tokens(*(arrays[f"{p}.{f}"] for f in ("ids", "offsets", "labels"))) for p in parts}
-    except (OSError, ValueError, KeyError, BadZipFile):  # not there yet, or damaged: make it anew
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile):  # not there yet, or damaged: make it anew
         splits = make()
     buffer = io.BytesIO()
     np.savez(buffer, **{f"{p}.{f}": getattr(t, f) for p, t in splits.items() for f in ("ids", "offsets", "labels")})

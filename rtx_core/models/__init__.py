@@ -43,7 +43,7 @@ def build_model(name: str, seed: int | None = None, **overrides) -> nn.Module:
     if seed is None:
         return MODELS[name][0](config)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # the CPU's alone: that is where weights are drawn
         return MODELS[name][0](config)
 
 
@@ -65,8 +65,9 @@ def load_model(path: Path | str, device: str = "cpu") -> nn.Module:
         with safe_open(path, framework="pt", device=device) as file:
             header = file.metadata() or {}
             weights = {key: file.get_tensor(key) for key in file.keys()}
-        model = build_model(header["model"], **json.loads(header["config"]))
+        model = build_model(header["model"], seed=0, **json.loads(header["config"]))  # a seed, so as not to move the caller's
         model.load_state_dict(weights)
-    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
-        raise RtxError(f"{path} holds no model that this code can read ({error}); save it anew with save_model.") from error
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise RtxError(f"{path} holds no model that this code can read ({reason}); save it anew with save_model.") from error
     return model.to(device).eval()

@@ -112,9 +112,9 @@ def lengths(profiles: Profiles, *, label: str) -> Displayed:
         for part, facts in profile["parts"].items():
             row = {"Split": split, "Part": part, "Texts": facts["n"], "Distinct": facts["distinct_texts"]}
             rows.append(row | {unit.capitalize(): _mean_median_most(facts[unit]) for unit in ("words", "tokens")}
-                        | {"Cut off": facts["truncated"], "In a training text": facts["within_training"]})
+                        | {"At the limit": facts["truncated"], "In a training text": facts["within_training"]})
     longest = next(iter(profiles.values()))["data"]["max_length"]
-    caption = f"Lengths by split as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], cut off at {longest}."
+    caption = f"Lengths by split as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], of which at most {longest} are kept."
     caption += " The last column counts texts that are, word for word, a training text or a part of one."
     frame = pd.DataFrame(rows).astype({"In a training text": "Int64"})
     return display.table(frame, label=label, caption=labelled(caption, profiles))
@@ -202,10 +202,13 @@ def latency(runs: Runs, *, label: str) -> Displayed:
         for m in record["latency"]["measured"]:
             rows.append({
                 "Model": title(record["model"]), "Seed": str(record["seed"]), "Batch": m["batch"], "Median (ms)": f"{m['median_ms']:.2f}",
-                "10th to 90th percentile (ms)": f"{m['p10_ms']:.2f} to {m['p90_ms']:.2f}",
-                "Per sentence (ms)": f"{m['per_sentence_ms']:.3f}", "Batches": m["batches"], "Threads": m["threads"],
+                "10–90 % (ms)": f"{m['p10_ms']:.2f}–{m['p90_ms']:.2f}", "Per sentence (ms)": f"{m['per_sentence_ms']:.3f}", "Threads": m["threads"],
             })  # fmt: skip
-    note = f"Measured on {devices_of(runs, 'latency')}; whole forward pass from token ids to logits, after warm-up, device synchronized."
+    batches = runs.records[0]["latency"]["measured"][0]["batches"]
+    note = (
+        f"Median and 10th to 90th percentile over {batches} batches, measured on {devices_of(runs, 'latency')}: the whole forward pass from "
+        "token ids to logits, after warm-up, device synchronized."
+    )
     return display.table(pd.DataFrame(rows), label=label, caption="Inference latency on unpadded test sentences.", note=" ".join([note, *runs.notes]))
 
 
