@@ -6,9 +6,15 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network; the libraries
 
 import numpy as np
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from rtx_core.corpora.dataset import Dataset
 from rtx_core.corpora.tokens import Tokens
+
+# The same examples in every run of continuous integration; fresh ones where somebody watches.
+hypothesis_settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis_settings.load_profile("ci")
 
 
 @pytest.fixture(autouse=True)

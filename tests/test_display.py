@@ -59,6 +59,7 @@ def plot(tmp_path, monkeypatch):
 @example("<script>alert(1)</script> <b>bold</b> &amp; &#34; <!-- c --> **b** _e_ [l](u) https://x.com ![i](j)")
 @example("1. item\n\n# head\n- [ ] x\r\n\u2028::: \x0b\x1c\x85\xa0 end\0")
 @example("+++")
+@example("\x85\x1b")
 @example("{.class}")
 @settings(deadline=None, max_examples=60)
 def test_cells_show_data_as_it_is(text):

@@ -113,8 +113,8 @@ def check(label: str, kind: str) -> None:
 
 
 def one_line(text: object) -> str:
-    """The text with every run of white space (line breaks too) made one blank, and without control characters."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f]", "", " ".join(str(text).split()))
+    """The text with every run of white space and control characters (line breaks too) made one blank."""
+    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", str(text)).split())
 
 
 def show(value: object) -> str:

@@ -1,6 +1,7 @@
 """The record of a run: what a page may show of it.  One JSON file, checked against `record.schema.json`; no torch here."""
 
 import hashlib
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ class Record:
         """`logits` (n, C) and `labels` (n,) of the test set, in its order."""
         path = self.path.with_suffix(".npz")
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in ("logits", "labels")}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
