@@ -69,7 +69,8 @@ def changed(runs: Runs, model: str, **entries) -> Runs:
 
 
 def test_benchmark_shows_what_is_recorded_and_what_is_published():
-    runs = runs_of()
+    runs = runs_of(wrong={"baseline": range(0, 80, 2)})  # all of class 0, so that no two metrics are equal
+    assert len({runs.records[0]["test"][key] for key in ("accuracy", "f1", "precision", "recall")}) == 4
     shown = rtx.table.benchmark(runs, label="tab-a")
     table = rows(shown)
     ours = {row["Model"]: row for row in table if row["Result"].startswith("ours")}
@@ -95,6 +96,10 @@ def test_benchmark_shows_what_is_recorded_and_what_is_published():
 def test_published_rows_stand_only_beside_the_reports_protocol():
     shown = rtx.table.benchmark(runs_of(train_rows=100), label="tab-a")
     assert [row["Result"] for row in rows(shown)] == ["ours, seed 0"] * 2 and "Protocol reduced: train rows 100" in plain(markdown(shown))
+
+
+def test_published_rows_stand_never_beside_synthetic_ones():
+    assert [row["Result"] for row in rows(rtx.table.benchmark(runs_of(source="embedded"), label="tab-a"))] == ["ours, seed 0"] * 2
 
 
 def test_every_machine_of_a_table_is_named():

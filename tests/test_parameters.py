@@ -3,7 +3,6 @@
 import ast
 import functools
 import pathlib
-import re
 from dataclasses import fields
 
 import nbformat

@@ -159,8 +159,6 @@ def test_record_without_its_predictions_says_so():
     assert made.path.read_bytes() == before
 
 
-# NumPy leaves the file open when a zip archive is cut short, so the interpreter complains later.
-@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("damage", [lambda good: b"", lambda good: good[: len(good) // 2], lambda good: b"junk" * 9])
 def test_damaged_predictions_are_one_sentence(damage):
     made = saved(SST2)

@@ -1,6 +1,5 @@
 """A whole run: the same record every time, killed or not; found rather than made again; refused before it starts."""
 
-import fcntl
 import json
 import signal
 import subprocess
@@ -129,6 +128,16 @@ def test_run_leaves_weights_that_reproduce_the_recorded_test(home):
     assert loss_and_accuracy(logits, test.labels) == pytest.approx((record["test"]["loss"], record["test"]["accuracy"]), abs=1e-6)
 
 
+def test_weights_tested_and_kept_are_those_of_lowest_validation_loss():
+    asked = rtx.settings("sst2", GIVEN | {"learning_rate": 0.02, "train_rows": 16, "eval_every": 0, "epochs": 20, "warmup_steps": 0})
+    record = run_module.run(asked, "recurrent", 0)
+    losses = {row["step"]: row["validation_loss"] for row in record["history"]}
+    assert record["selected"]["step"] == min(losses, key=losses.get) < max(losses)  # learnt by heart since
+    model, data = load_model(run_module.work(asked, record["key"]) / "model.safetensors"), dataset("sst2", "embedded", "seeded", 128, 16)
+    for part, loss in ((data.validation, record["selected"]["validation_loss"]), (data.test, record["test"]["loss"])):
+        assert loss_and_accuracy(logits_of(model, part, CPU, autocast_of("fp32", CPU)), part.labels)[0] == pytest.approx(loss, abs=1e-5)
+
+
 def test_record_tells_what_was_run(home):
     record = run_module.run(ASKED, "recurrent", 4)
     assert (record["experiment"], record["model"], record["seed"], record["protocol"]) == (ASKED.variant, "recurrent", 4, "reduced")
@@ -151,10 +160,8 @@ def test_settings_of_the_model_and_the_data_arrive():
 def test_two_processes_cannot_share_a_run(monkeypatch):
     record = run_module.run(ASKED, "recurrent", 0)
     forbid(monkeypatch, "train")
-    with open(folder_of(record) / "lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(RtxError, match="Another process is training"):
-            run_module.run(ASKED, "recurrent", 0)
+    with run_module.alone(folder_of(record)), pytest.raises(RtxError, match="Another process is training"):
+        run_module.run(ASKED, "recurrent", 0)
     assert run_module.run(ASKED, "recurrent", 0) == record  # free again, and finished by another: not trained twice
     record.path.unlink()
     with pytest.raises(AssertionError):
