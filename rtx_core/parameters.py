@@ -73,7 +73,7 @@ def settings(experiment: str, given: Mapping[str, object], only: Sequence[str] =
     own = {f.name: f for f in fields(Settings) if f.name not in ("experiment", "corpus", "protocol")}
     known = [*also, *(only or [*own, *_PROTOCOL])]
     changes, protocol = {}, {}
-    for name, value in _parameters(given).items():
+    for name, value in _parameters(given, known).items():
         if name not in known:
             raise unknown("parameter", name, known)
         if name in own:
@@ -90,15 +90,15 @@ def settings(experiment: str, given: Mapping[str, object], only: Sequence[str] =
     return replace(default, **changes, protocol=replace(default.protocol, **protocol))
 
 
-def _parameters(given: Mapping[str, object]) -> dict[str, object]:
-    """The plain values among a notebook's globals: not modules, functions, classes, or IPython's own names."""
+def _parameters(given: Mapping[str, object], known: Sequence[str]) -> dict[str, object]:
+    """What a notebook's globals set: every known name, and any other plain value; not modules, functions, IPython's own."""
     ipython = {"In", "Out", "exit", "quit"}
     return {
         name: value
         for name, value in given.items()
-        if not name.startswith("_") and name not in ipython
-        and not isinstance(value, (ModuleType, FunctionType, type)) and type(value).__module__ == "builtins"
-        and not callable(value)
+        if name in known
+        or (not name.startswith("_") and name not in ipython and type(value).__module__ == "builtins"
+            and not isinstance(value, (ModuleType, FunctionType, type)) and not callable(value))
     }
 
 

@@ -6,7 +6,8 @@ import pathlib
 from dataclasses import fields
 
 import nbformat
-import numpy
+import numpy as np
+import papermill
 import pytest
 
 from rtx_core.errors import RtxError
@@ -228,3 +229,14 @@ def test_notebook_as_it_stands_renders_the_record_named_after_its_experiment(pat
 
 def test_there_are_notebooks():
     assert {"data", "quickstart", "sst2"} <= {path.stem for path in NOTEBOOKS}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_papermill_offers_every_parameter_with_its_default(path):
+    offered = papermill.inspect_notebook(str(path))
+    assert {name: (entry["inferred_type_name"], ast.literal_eval(entry["default"])) for name, entry in offered.items()} == asked_by(path)[1]
+
+
+def test_a_known_name_is_never_ignored():
+    with pytest.raises(RtxError, match="Parameter epochs is .* of type int64; expected int"):
+        settings("sst2", {"epochs": np.int64(2)})

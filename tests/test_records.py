@@ -445,3 +445,14 @@ def test_committed_architectures_are_those_of_the_models():
 
 def test_schema_version_is_the_one_that_is_written():
     assert SCHEMA["properties"]["schema"] == {"const": record_module.VERSION}
+
+
+def test_no_number_is_no_record():
+    made = saved(SST2)
+    made.path.write_text(made.path.read_text().replace('"accuracy": 0.8,', '"accuracy": NaN,'))
+    with pytest.raises(RtxError, match="NaN is no number of JSON"):
+        read(made.path)
+
+
+def test_one_line_bodies_count_as_code():
+    assert bare('def f(a): "doc"\n') != bare('def g(b, c): "doc"\n')

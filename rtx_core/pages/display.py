@@ -108,8 +108,8 @@ def draw(fig: Figure) -> bytes:
 
 
 def check(label: str, kind: str) -> None:
-    if not re.fullmatch(rf"{kind}-[a-z0-9-]+", label):
-        raise RtxError(f"Bad label {label!r}: expected {kind}- and small letters, digits, hyphens, like '{kind}-sst2'.")
+    if not re.fullmatch(rf"{kind}-[a-z0-9.-]+", label):
+        raise RtxError(f"Bad label {label!r}: expected {kind}- and small letters, digits, dots, hyphens, like '{kind}-sst2'.")
 
 
 def one_line(text: object) -> str:

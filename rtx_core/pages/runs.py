@@ -100,6 +100,8 @@ def _data_at_hand(settings: Settings, source: str) -> str | None:
 
 def profiles(settings: Settings, splits: list[str]) -> Profiles:
     """Label counts and length histograms of the corpus under each split: recorded in `results/data`, or made now."""
+    if not splits:
+        raise RtxError("Parameter splits is []; expected at least one way of splitting, such as 'seeded'.")
     source, found = resolve(settings.source), Profiles()
     for split in splits:
         path = store.folder(source) / "data" / f"{settings.corpus}-{split}-{settings.max_length}.json"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rtx_core.corpora.preprocess import clean
+from rtx_core.errors import unknown
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.published import published
@@ -29,7 +30,10 @@ def title(model: str) -> str:
 
 def configuration(name: str, *, label: str) -> Displayed:
     """Tables 4 and 5: a model's configuration, with its parameters counted from the model."""
-    model, quoted = architectures()[name], published()["configuration"]
+    known, quoted = architectures(), published()["configuration"]
+    if name not in known:
+        raise unknown("model", name, known)
+    model = known[name]
     c = model["config"]
     rows = [
         ("Layers with weights of their own", c["num_layers"]),
@@ -126,7 +130,7 @@ def _mean_median_most(histogram: dict[str, int]) -> str:
 
 
 def median(histogram: dict[str, int]) -> str:
-    return f"{np.median(_expanded(histogram)):.0f}"
+    return f"{np.median(_expanded(histogram)):g}"
 
 
 def _expanded(histogram: dict[str, int]) -> np.ndarray:

@@ -26,8 +26,8 @@ def bare(source: str) -> str:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
             first = node.body[0]
-            for i in range(first.lineno - 1, first.end_lineno):
-                lines[i] = ""
+            if lines[first.lineno - 1].lstrip().startswith(('"', "'", "r")):  # on lines of its own
+                lines[first.lineno - 1 : first.end_lineno] = [""] * (first.end_lineno - first.lineno + 1)
     text = "\n".join(lines) + "\n"
     cuts = {t.start[0]: t.start[1] for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type == tokenize.COMMENT}
     kept = (line[: cuts.get(i)].rstrip() for i, line in enumerate(text.splitlines(), start=1))

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -65,7 +66,7 @@ class Record:
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in ("logits", "labels")}
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
             raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
 
     def note(self, data_sha256: str | None = None) -> str:
@@ -81,12 +82,16 @@ class Record:
         return " and ".join(notes)
 
 
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def read_json(path: Path, needs: Sequence[str] = ()) -> dict:
     """A JSON file of `results/`; one that is missing, truncated or lacks what it needs is one clear sentence."""
     name, advice = f"{path.parent.name}/{path.name}", "restore it from git, or move it away and run the experiment again"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except (OSError, ValueError) as error:
         raise RtxError(f"{name} is not readable as JSON ({error}); {advice}.") from error
     if missing := [key for key in needs if not isinstance(content, dict) or key not in content]:
         raise RtxError(f"{name} lacks {', '.join(missing)}; {advice}.")

@@ -21,7 +21,7 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
     if torch.cuda.is_available():
         tensors["random/cuda"] = torch.cuda.get_rng_state()
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.partial")  # a kill leaves at most this one, which the next save overwrites
     save_file({k: v.contiguous() for k, v in tensors.items()}, temporary, metadata={"state": json.dumps(state)})
     os.replace(temporary, path)
 
