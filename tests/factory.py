@@ -1,5 +1,6 @@
-"""Records made up for tests, and the machinery shrunk so that a whole run takes a second."""
+"""Records made up for tests, what reads the pages made of them, and the machinery shrunk so that a whole run takes a second."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 
@@ -18,6 +19,8 @@ from rtx_core.training.protocol import Seeds, as_config
 
 N = 200  # test sentences of a made-up record
 TOTAL = {"baseline": 25_912_706, "recurrent": 10_972_162, "recurrent-wide": 19_000_000}
+SST2 = settings("sst2", {})
+SPLITS = ["seeded", "official"]
 
 
 def tiny(patch) -> None:
@@ -84,3 +87,18 @@ def runs_of(experiment: str = "sst2", wrong: dict[str, Iterable[int]] | None = N
     wrong = {"baseline": range(40), "recurrent": range(30, 60)} | (wrong or {})
     records = [saved(asked, model, seed, wrong[model], **(changes or {})) for model in asked.models for seed in asked.seeds]
     return Runs(asked, records, None)
+
+
+def changed(runs: Runs, model: str, **entries) -> Runs:
+    """The same runs with some entries of a model's records replaced."""
+    made = [saved(runs.settings, r["model"], r["seed"], range(40), **entries) if r["model"] == model else r for r in runs]
+    return Runs(runs.settings, made, runs.data_sha256)
+
+
+def markdown(shown) -> str:
+    return shown.forms["text/markdown"]
+
+
+def plain(text: str) -> str:
+    """MyST with its escapes undone."""
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)

@@ -152,8 +152,8 @@ def test_notebook_may_narrow_the_parameters_and_add_its_own():
 
 def test_what_is_no_plain_value_is_no_parameter():
     noise = {
-        "np": numpy, "rtx": pathlib, "helper": refusal, "Path": pathlib.Path, "Settings": Settings, "settings": settings("quickstart", {}),
-        "here": pathlib.Path("."), "half": functools.partial(max, 1), "open": open, "append": [].append, "array": numpy.ones(2),
+        "np": np, "rtx": pathlib, "helper": refusal, "Path": pathlib.Path, "Settings": Settings, "settings": settings("quickstart", {}),
+        "here": pathlib.Path("."), "half": functools.partial(max, 1), "open": open, "append": [].append, "array": np.ones(2),
         "In": ["", "x = 1"], "Out": {1: 2}, "exit": object(), "quit": object(), "get_ipython": lambda: None,
         "_": 3, "__": 4, "_i": "x", "_ih": [""], "_1": 2, "__name__": "__main__", "__doc__": None, "__builtins__": {},
     }  # fmt: skip

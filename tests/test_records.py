@@ -1,4 +1,4 @@
-"""Records: checked when read, replaced whole or not at all, honest about their code and data; statistics as in textbooks."""
+"""Records: checked when read, and replaced whole or not at all."""
 
 import copy
 import json
@@ -6,23 +6,17 @@ import os
 
 import numpy as np
 import pytest
-from factory import content, predictions, saved
+from factory import SST2, content, predictions, saved
 
-from rtx_core.architectures import describe
 from rtx_core.errors import RtxError
-from rtx_core.models import MODELS
 from rtx_core.parameters import settings
-from rtx_core.paths import PACKAGE, REPOSITORY
+from rtx_core.paths import PACKAGE
 from rtx_core.results import record as record_module
 from rtx_core.results import store
-from rtx_core.results.code import bare, code, fingerprint
-from rtx_core.results.record import Record, check, read, read_json, run_key
-from rtx_core.results.statistics import accuracy_interval, compare, mean_interval
+from rtx_core.results.record import check, read, read_json, run_key
 
-SST2 = settings("sst2", {})
 SYNTHETIC = settings("sst2", {"source": "embedded"})
 SCHEMA = json.loads((PACKAGE / "results" / "record.schema.json").read_text())
-RECORDS = sorted(path for path in (REPOSITORY / "results").glob("*/*.json") if path.parent.name != "data")
 
 
 def one_sentence(error) -> str:
@@ -117,6 +111,19 @@ def test_record_that_selects_what_never_was_is_refused():
     assert "selects step 150, which is not in its history" in one_sentence(error)
 
 
+def test_schema_version_is_the_one_that_is_written():
+    assert SCHEMA["properties"]["schema"] == {"const": record_module.VERSION}
+
+
+def test_run_key_depends_on_configuration_data_and_seed_but_not_on_order():
+    config = {"model": {"a": 1, "b": 2.0}, "training": {"c": "x"}}
+    turned = {"training": {"c": "x"}, "model": {"b": 2.0, "a": 1}}
+    key = run_key(config, "d" * 64, 0)
+    assert key == run_key(turned, "d" * 64, 0) and len(key) == 24
+    changed = {"model": {"a": 1, "b": 2.0}, "training": {"c": "y"}}
+    assert len({key, run_key(changed, "d" * 64, 0), run_key(config, "e" * 64, 0), run_key(config, "d" * 64, 1)}) == 4
+
+
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -184,6 +191,13 @@ def test_predictions_are_never_unpickled():
         made.predictions
 
 
+def test_no_number_is_no_record():
+    made = saved(SST2)
+    made.path.write_text(made.path.read_text().replace('"accuracy": 0.8,', '"accuracy": NaN,'))
+    with pytest.raises(RtxError, match="NaN is no number of JSON"):
+        read(made.path)
+
+
 # -- the store --------------------------------------------------------------------------------------------------------
 
 
@@ -244,215 +258,3 @@ def test_crash_before_the_first_record_leaves_none(home, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         saved(SST2)
     assert store.find("hub", "sst2", "baseline", 0) is None and [p for p in home.rglob("*") if p.is_file()] == []
-
-
-# -- what made it -----------------------------------------------------------------------------------------------------
-
-SOURCE = '''"""A module."""
-
-import os  # the system
-
-
-def f(a):
-    """Doubles."""
-    # a comment
-    b = "# no comment"  # but this is
-
-    return a + a, b  # done
-
-
-class C:
-    """Of its own."""
-
-    def method(self):
-        \'\'\'Two
-        lines.  # not a comment either
-        \'\'\'
-        return """text
-# in a string"""
-'''
-SAME = [
-    ("A module.", "Another text, in\nthree\n\nlines."),
-    ('"""A module."""\n', ""),
-    ("  # the system", ""),
-    ("    # a comment\n", "    # another\n    # and another\n\n"),
-    ('    """Doubles."""\n', ""),
-    ("\n\n\nclass", "\nclass"),
-    ("  # done", "   "),
-    ("lines.  # not a comment either", "Lines."),
-]
-OTHER = [
-    ("a + a", "a * 2"),
-    ("# no comment", "# other"),
-    ("# in a string", "# in the string"),
-    ('"""text', '"""Text'),
-    ("import os", "import sys"),
-    ("class C", "class D"),
-]
-
-
-@pytest.mark.parametrize(("old", "new"), SAME)
-def test_comments_docstrings_and_blank_lines_do_not_change_the_bare_source(old, new):
-    assert SOURCE.replace(old, new) != SOURCE
-    assert bare(SOURCE.replace(old, new)) == bare(SOURCE)
-
-
-@pytest.mark.parametrize(("old", "new"), OTHER)
-def test_code_changes_the_bare_source(old, new):
-    assert bare(SOURCE.replace(old, new)) != bare(SOURCE)
-
-
-def test_bare_source_keeps_strings_with_hashes_and_nothing_else_of_them():
-    assert bare(SOURCE).splitlines() == [
-        "import os", "def f(a):", '    b = "# no comment"', "    return a + a, b", "class C:", "    def method(self):",
-        '        return """text', '# in a string"""',
-    ]  # fmt: skip
-
-
-def test_fingerprint_depends_on_every_file_and_their_names():
-    files = ("models/packed.py", "models/attention.py")
-    assert len({fingerprint(files), fingerprint(files[:1]), fingerprint(files[1:]), fingerprint(files[::-1])}) == 4
-    assert fingerprint() == fingerprint() and len(fingerprint()) == 64
-
-
-def test_code_names_the_commit_or_says_that_there_is_none(monkeypatch):
-    found = code()
-    assert found["commit"] is None or len(found["commit"]) == 40
-    monkeypatch.setenv("PATH", "")
-    assert code() == {"commit": None, "clean": False}
-
-
-def test_note_is_empty_for_todays_code_and_data():
-    made = saved(SST2)
-    assert made.note() == "" and made.note("d" * 64) == ""
-
-
-def test_note_tells_of_other_code_and_other_data():
-    entry = {"commit": "abcdef0123456789", "clean": True, "fingerprints": ["0" * 64]}
-    other = saved(SST2, code=entry)
-    assert other.note() == other.note("d" * 64) == "made by other code (commit abcdef012) than the code beside this page"
-    assert saved(SST2).note("e" * 64) == "made on other data (dddddddddddd…) than today's (eeeeeeeeeeee…)"
-    assert "other code" in other.note("e" * 64) and "other data" in other.note("e" * 64)
-    mixed = saved(SST2, code=entry | {"commit": None, "fingerprints": ["0" * 64, fingerprint()]})
-    assert mixed.note() == "made by other code (commit unknown) than the code beside this page"
-
-
-def test_run_key_depends_on_configuration_data_and_seed_but_not_on_order():
-    config = {"model": {"a": 1, "b": 2.0}, "training": {"c": "x"}}
-    turned = {"training": {"c": "x"}, "model": {"b": 2.0, "a": 1}}
-    key = run_key(config, "d" * 64, 0)
-    assert key == run_key(turned, "d" * 64, 0) and len(key) == 24
-    changed = {"model": {"a": 1, "b": 2.0}, "training": {"c": "y"}}
-    assert len({key, run_key(changed, "d" * 64, 0), run_key(config, "e" * 64, 0), run_key(config, "d" * 64, 1)}) == 4
-
-
-# -- statistics -------------------------------------------------------------------------------------------------------
-
-
-def scored(right: int, n: int) -> Record:
-    return Record({"test": {"n": n, "accuracy": right / n}}, None)
-
-
-def test_accuracy_interval_is_wilsons_of_newcombe_1998():
-    assert accuracy_interval(scored(81, 263)) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-    assert accuracy_interval(scored(15, 148)) == pytest.approx((0.0624, 0.1605), abs=5e-5)
-    assert accuracy_interval(scored(0, 20)) == pytest.approx((0.0, 0.1611), abs=5e-5)
-    assert accuracy_interval(scored(29, 29)) == pytest.approx((0.8830, 1.0), abs=5e-5)
-
-
-def test_mean_interval_is_students():
-    assert mean_interval([1, 2, 3]) == pytest.approx((2, 2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5), abs=1e-6)
-    mean, low, high = mean_interval([0.25])
-    assert mean == 0.25 and np.isnan(low) and np.isnan(high)
-
-
-def test_compare_is_mcnemars_exact_test():
-    common = range(100, 110)  # wrong in both: they do not count
-    a, b = saved(SST2, "baseline", wrong=[0, *common]), saved(SST2, "recurrent", wrong=[*range(20, 30), *common])
-    pair = compare(a, b)
-    assert (pair["only_a"], pair["only_b"], pair["n"]) == (10, 1, 200)
-    assert pair["p"] == pytest.approx(0.01171875) and "rarely" in pair["verdict"]
-    assert pair["difference"] == pytest.approx(9 / 200) and pair["points"] == pytest.approx(4.5)
-    turned = compare(b, a)
-    assert turned["p"] == pytest.approx(0.01171875) and turned["points"] == pytest.approx(-4.5)
-
-
-def test_compare_of_equal_models_finds_nothing():
-    pair = compare(saved(SST2, "baseline"), saved(SST2, "recurrent"))
-    assert pair["p"] == 1.0 and pair["difference"] == 0.0 and "may well be chance" in pair["verdict"]
-
-
-def test_compare_refuses_different_data():
-    a = saved(SST2, "baseline")
-    other_hash = saved(SST2, "recurrent", data=content(SST2)["data"] | {"sha256": "e" * 64})
-    with pytest.raises(RtxError, match="baseline-seed0 and recurrent-seed0 were tested on different data"):
-        compare(a, other_hash)
-    logits, labels = predictions(range(40))
-    other_labels = store.save(content(SST2, "recurrent"), logits, 1 - labels)
-    with pytest.raises(RtxError, match="different data"):
-        compare(a, other_labels)
-    shorter = store.save(content(SST2, "recurrent"), logits[:-1], labels[:-1])
-    with pytest.raises(RtxError, match="different data"):
-        compare(a, shorter)
-
-
-# -- what the repository holds ----------------------------------------------------------------------------------------
-
-
-def prove(path) -> None:
-    """A committed record is valid, real, where it says it is, and says what its predictions say."""
-    made = read(path)
-    assert not made.synthetic
-    assert (path.parent.name, path.stem) == (made["experiment"], f"{made['model']}-seed{made['seed']}")
-    assert made["key"] == run_key(made["config"], made["data"]["sha256"], made["seed"])
-    logits, labels = made.predictions["logits"], made.predictions["labels"]
-    guesses, n = logits.argmax(1), len(labels)
-    assert n == made["test"]["n"] == made["data"]["n_test"] and np.isfinite(logits).all()
-    assert made["test"]["accuracy"] == pytest.approx(float((guesses == labels).mean()), abs=1e-12)
-    confusion = np.zeros((logits.shape[1], logits.shape[1]), dtype=int)
-    np.add.at(confusion, (labels.astype(int), guesses), 1)
-    assert made["test"]["confusion"] == confusion.tolist()
-    assert made["selected"]["validation_loss"] == min(row["validation_loss"] for row in made["history"])
-
-
-@pytest.mark.parametrize("path", RECORDS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_committed_record_is_proven_by_its_predictions(path):
-    prove(path)
-
-
-@pytest.mark.parametrize("lie", [{"seed": 1}, {"model": "recurrent"}, {"key": "0" * 24}, {"test": {"accuracy": 0.81}},
-                                 {"test": {"confusion": [[79, 21], [20, 80]]}}, {"selected": {"validation_loss": 0.5432}}])  # fmt: skip
-def test_the_proof_finds_lies(lie):
-    made = saved(SST2)
-    prove(made.path)
-    false = {k: made[k] | v if isinstance(v, dict) else v for k, v in lie.items()}
-    made.path.write_text(json.dumps(made.content | false))
-    with pytest.raises((AssertionError, RtxError)):
-        prove(made.path)
-
-
-def test_every_committed_prediction_has_its_record():
-    orphans = [path.name for path in (REPOSITORY / "results").glob("*/*.npz") if not path.with_suffix(".json").exists()]
-    assert orphans == []
-
-
-def test_committed_architectures_are_those_of_the_models():
-    committed = read_json(REPOSITORY / "results" / "architectures.json")
-    assert list(committed) == list(MODELS)
-    for name in MODELS:
-        assert committed[name] == describe(name), name
-
-
-def test_schema_version_is_the_one_that_is_written():
-    assert SCHEMA["properties"]["schema"] == {"const": record_module.VERSION}
-
-
-def test_no_number_is_no_record():
-    made = saved(SST2)
-    made.path.write_text(made.path.read_text().replace('"accuracy": 0.8,', '"accuracy": NaN,'))
-    with pytest.raises(RtxError, match="NaN is no number of JSON"):
-        read(made.path)
-
-
-def test_one_line_bodies_count_as_code():
-    assert bare('def f(a): "doc"\n') != bare('def g(b, c): "doc"\n')

@@ -38,7 +38,8 @@ def lengths(profiles: Profiles, *, label: str, unit: str = "words") -> Displayed
             counts = pd.Series({int(k): v for k, v in facts[unit].items()}).sort_index()
             sns.histplot(
                 x=counts.index, weights=100 * counts / counts.sum(), binwidth=width, binrange=(0.5, longest + width),
-                element="step", fill=part == "train", alpha=0.25 if part == "train" else 1.0, linewidth=1.4, color=color, linestyle=style, ax=ax, label=part,
+                element="step", fill=part == "train", alpha=0.25 if part == "train" else 1.0,
+                linewidth=1.4, color=color, linestyle=style, ax=ax, label=part,
             )  # fmt: skip
         ax.set(title=split, xlabel=f"{unit} in a text", ylabel="share of texts (%)")
     axes[-1].legend()
@@ -75,7 +76,8 @@ def bubble(runs: Runs, *, label: str) -> Displayed:
         "Accuracy against inference time; the area of a bubble is the size of the stored model. "
         "Bars: 10th to 90th percentile of the time, 95 % interval of the accuracy for a finite test set."
     )
-    return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt="Bubble plot of test accuracy against time a sentence. " + "; ".join(seen) + ".")
+    alt = f"Bubble plot of test accuracy against time a sentence. {'; '.join(seen)}."
+    return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt=alt)
 
 
 def learning_curves(runs: Runs, *, label: str) -> Displayed:
@@ -98,8 +100,12 @@ def learning_curves(runs: Runs, *, label: str) -> Displayed:
             f"lowest {record['selected']['validation_loss']:.3f} at epoch {best['epoch']:g}"
         )
     fig.legend(*_distinct(left), loc="outside lower center", ncols=2, fontsize=9)
-    caption = "Loss and accuracy by epoch; a ring marks the checkpoint of lowest validation loss, which is the one tested. Training values are running means with dropout on."
-    return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt="Two panels of curves by epoch. " + "; ".join(said) + ".")
+    caption = (
+        "Loss and accuracy by epoch; a ring marks the checkpoint of lowest validation loss, which is the one tested. "
+        "Training values are running means with dropout on."
+    )
+    alt = f"Two panels of curves by epoch. {'; '.join(said)}."
+    return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt=alt)
 
 
 def confusion(runs: Runs, *, label: str) -> Displayed:
@@ -116,7 +122,8 @@ def confusion(runs: Runs, *, label: str) -> Displayed:
         ax.set(title=title(record["model"]), xlabel="predicted", ylabel="true")
         said.append(f"{title(record['model'])}: " + ", ".join(f"{n:,} of true {c} right" for c, n in zip(classes, np.diag(matrix))))
     caption = "Confusion matrices on the test set; the shade is the share of the true class."
-    return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt="Heat maps of true against predicted class. " + "; ".join(said) + ".")
+    alt = f"Heat maps of true against predicted class. {'; '.join(said)}."
+    return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt=alt)
 
 
 def _classes(runs: Runs) -> list[str]:

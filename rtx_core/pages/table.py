@@ -118,8 +118,10 @@ def lengths(profiles: Profiles, *, label: str) -> Displayed:
             rows.append(row | {unit.capitalize(): _mean_median_most(facts[unit]) for unit in ("words", "tokens")}
                         | {"At the limit": facts["truncated"], "In a training text": facts["within_training"]})
     longest = next(iter(profiles.values()))["data"]["max_length"]
-    caption = f"Lengths by split as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], of which at most {longest} are kept."
-    caption += " The last column counts texts that are, word for word, a training text or a part of one."
+    caption = (
+        f"Lengths by split as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], of which at most {longest} "
+        "are kept. The last column counts texts that are, word for word, a training text or a part of one."
+    )
     frame = pd.DataFrame(rows).astype({"In a training text": "Int64"})
     return display.table(frame, label=label, caption=labelled(caption, profiles))
 
@@ -206,7 +208,8 @@ def latency(runs: Runs, *, label: str) -> Displayed:
         for m in record["latency"]["measured"]:
             rows.append({
                 "Model": title(record["model"]), "Seed": str(record["seed"]), "Batch": m["batch"], "Median (ms)": f"{m['median_ms']:.2f}",
-                "10–90 % (ms)": f"{m['p10_ms']:.2f}–{m['p90_ms']:.2f}", "Per sentence (ms)": f"{m['per_sentence_ms']:.3f}", "Threads": m["threads"],
+                "10–90 % (ms)": f"{m['p10_ms']:.2f}–{m['p90_ms']:.2f}", "Per sentence (ms)": f"{m['per_sentence_ms']:.3f}",
+                "Threads": m["threads"],
             })  # fmt: skip
     batches = runs.records[0]["latency"]["measured"][0]["batches"]
     note = (

@@ -64,8 +64,8 @@ def training(runs: Runs) -> Displayed:
         row = next(row for row in history if row["step"] == selected["step"])
         sentences.append(
             f"{title(record['model'])} (seed {record['seed']}) has its lowest validation loss, {selected['validation_loss']:.4f}, after epoch "
-            f"{row['epoch']:g} of {history[-1]['epoch']:g}, with validation accuracy {row['validation_accuracy']:.4f}; at the end its training loss is "
-            f"{history[-1]['train_loss']:.4f} and its validation loss {history[-1]['validation_loss']:.4f}."
+            f"{row['epoch']:g} of {history[-1]['epoch']:g}, with validation accuracy {row['validation_accuracy']:.4f}; "
+            f"at the end its training loss is {history[-1]['train_loss']:.4f} and its validation loss {history[-1]['validation_loss']:.4f}."
         )
     return display.text(" ".join(sentences))
 
@@ -78,7 +78,8 @@ def labels(profiles: Profiles) -> Displayed:
         shares = {part: [round(100 * n / facts["n"], 2) for n in facts["labels"]] for part, facts in parts.items()}
         equal = all(shares[part] == quoted[part]["percent"] and parts[part]["n"] == quoted[part]["n"] for part in parts)
         said = " / ".join(f"{share[0]:.2f}" for share in shares.values())
-        sentences.append(f"Under `{split}` label 0 has {said} % of the three parts" + (", exactly the shares of the report's Table 1." if equal else "."))
+        verdict = ", exactly the shares of the report's Table 1." if equal else "."
+        sentences.append(f"Under `{split}` label 0 has {said} % of the three parts{verdict}")
     return display.text(" ".join(sentences))
 
 
@@ -89,7 +90,8 @@ def provenance(runs: Runs, *, notebook: str) -> Displayed:
     lines += ["| Record | Model | Seed | Protocol | Commit | Machine | Training | Peak memory | Finished |", "|---|---|--:|---|---|---|--:|--:|---|"]
     for record in runs:
         cells = [
-            "/".join(record.path.parts[-3:]), title(record["model"]), record["seed"], record["protocol"], commit_of(record["code"]), device_of(record),
+            "/".join(record.path.parts[-3:]), title(record["model"]), record["seed"], record["protocol"],
+            commit_of(record["code"]), device_of(record),
             f"{record['seconds'] / 60:.1f} min", f"{record['peak_memory_mib']:,.0f} MiB", record["finished"],
         ]  # fmt: skip
         lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")
@@ -126,7 +128,10 @@ def overlap(profiles: Profiles) -> Displayed:
 
 def data_provenance(profiles: Profiles) -> Displayed:
     """Where the text of a data page comes from: name, source and hash of every split."""
-    lines = ["````{admonition} Provenance", ":class: note", "", "| Split | Data | Source | SHA-256 of the tokens | Commit | Counted |", "|---|---|---|---|---|---|"]
+    lines = [
+        "````{admonition} Provenance", ":class: note", "",
+        "| Split | Data | Source | SHA-256 of the tokens | Commit | Counted |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
     for split, profile in profiles.items():
         data = profile["data"]
         cells = (split, data["name"], data["source"], data["sha256"][:16] + "…", commit_of(profile["code"]), profile["finished"])

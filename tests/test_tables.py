@@ -1,0 +1,177 @@
+"""Tables: every number comes from a record, and what is synthetic, reduced or made by other code says so."""
+
+import copy
+import json
+import shutil
+
+import pytest
+from bs4 import BeautifulSoup
+from factory import SPLITS, changed, content, markdown, plain, runs_of, saved
+
+import rtx_core as rtx
+from rtx_core.errors import RtxError
+from rtx_core.pages import display
+from rtx_core.pages import runs as pages_runs
+from rtx_core.pages.published import published
+from rtx_core.pages.runs import Runs
+from rtx_core.paths import REPOSITORY
+
+pytestmark = pytest.mark.usefixtures("figures")
+HOSTILE = "<script>x</script> | `b` $c$ **d** {ref}`e` f"
+
+
+def rows(shown) -> list[dict[str, str]]:
+    page = BeautifulSoup(shown.forms["text/html"], "html.parser")
+    head = [cell.get_text() for cell in page.find_all("th")]
+    return [dict(zip(head, [cell.get_text() for cell in row.find_all("td")], strict=True)) for row in page.tbody.find_all("tr")]
+
+
+def test_benchmark_shows_what_is_recorded_and_what_is_published():
+    runs = runs_of(wrong={"baseline": range(0, 80, 2)})  # all of class 0, so that no two metrics are equal
+    assert len({runs.records[0]["test"][key] for key in ("accuracy", "f1", "precision", "recall")}) == 4
+    shown = rtx.table.benchmark(runs, label="tab-a")
+    table = rows(shown)
+    ours = {row["Model"]: row for row in table if row["Result"].startswith("ours")}
+    assert [row["Result"] for row in table if row["Result"].startswith("ours")] == ["ours, seed 0"] * 2
+    for record, title in zip(runs, ("Baseline", "Recurrent")):
+        row, test = ours[title], record["test"]
+        for column in ("Accuracy", "F1", "Precision", "Recall"):
+            assert row[column] == f"{test[column.lower()]:.4f}" and row[column] in plain(markdown(shown))
+        assert row["Parameters"] == f"{record['parameters']['total']:,}" and row["MB"] == f"{record['size_mb']:.2f}"
+        assert row["Test set"] == "200 seeded"
+        assert row["ms"] == f"{record['latency']['measured'][-1]['per_sentence_ms']:.3f}"
+    assert ours["Baseline"]["Accuracy"] == "0.8000" and ours["Recurrent"]["Accuracy"] == "0.8500"
+    quoted = [row for row in table if row["Result"].startswith("published")]
+    assert [(row["Model"], row["Accuracy"]) for row in quoted] == [
+        (title, f"{entry[model]['accuracy']:.4f}")
+        for entry in published()["benchmarks"]["sst2"]
+        for model, title in (("baseline", "Baseline"), ("recurrent", "Recurrent"))
+    ]
+    assert len(quoted) == 4 and "Synthetic" not in markdown(shown) and "reduced" not in markdown(shown)
+    assert "at batch 16 on Test CPU (2 threads)" in markdown(shown)
+
+
+def test_published_rows_stand_only_beside_the_reports_protocol():
+    shown = rtx.table.benchmark(runs_of(train_rows=100), label="tab-a")
+    assert [row["Result"] for row in rows(shown)] == ["ours, seed 0"] * 2 and "Protocol reduced: train rows 100" in plain(markdown(shown))
+
+
+def test_published_rows_stand_never_beside_synthetic_ones():
+    assert [row["Result"] for row in rows(rtx.table.benchmark(runs_of(source="embedded"), label="tab-a"))] == ["ours, seed 0"] * 2
+
+
+def test_every_machine_of_a_table_is_named():
+    runs = runs_of()
+    machine = runs.records[0]["environment"] | {"device": "Other CPU", "threads": 1}
+    mixed = changed(runs, "recurrent", latency=runs.records[1]["latency"] | {"environment": machine})
+    assert "on Test CPU (2 threads) and Other CPU (1 thread)" in markdown(rtx.table.benchmark(mixed, label="tab-a"))
+
+
+def test_synthetic_results_say_so_and_stand_beside_no_published_ones(figures):
+    runs = runs_of(source="embedded", epochs=2)
+    shown = rtx.table.benchmark(runs, label="tab-a")
+    assert len(rows(shown)) == 2 and all(row["Result"] == "ours, seed 0" for row in rows(shown))
+    for output in (
+        shown, rtx.table.latency(runs, label="tab-b"), rtx.provenance(runs, notebook="sst2"), rtx.figure.bubble(runs, label="fig-a"),
+        rtx.figure.learning_curves(runs, label="fig-b"), rtx.figure.confusion(runs, label="fig-c"),
+    ):  # fmt: skip
+        assert "Synthetic: trained and tested on the embedded corpus" in plain(markdown(output))
+        assert "Protocol reduced: epochs 2 instead of" in plain(markdown(output))
+
+
+def test_published_rows_are_those_of_the_models_asked_for():
+    table = rows(rtx.table.benchmark(runs_of(models=["recurrent"]), label="tab-a"))
+    assert {row["Model"] for row in table} == {"Recurrent"} and len(table) == 3
+
+
+def test_several_seeds_give_mean_deviation_and_students_interval():
+    asked = rtx.settings("sst2", {"models": ["baseline"], "seeds": [0, 1, 2]})
+    records = [saved(asked, "baseline", seed, range(wrong)) for seed, wrong in enumerate((38, 40, 42))]
+    shown = rtx.table.benchmark(Runs(asked, records, None), label="tab-a")
+    row = rows(shown)[0]
+    assert (row["Result"], row["Accuracy"]) == ("ours, mean of 3 seeds", "0.8000 ± 0.0100")
+    assert "mean ± standard deviation over seeds" in markdown(shown)
+    asked = rtx.settings("sst2", {"seeds": [0, 1, 2]})
+    records += [saved(asked, "recurrent", seed, range(30, 60)) for seed in range(3)]
+    half = 4.302653 * 0.01 / 3**0.5
+    said = markdown(rtx.text.comparison(Runs(asked, records, None)))
+    assert f"Baseline 0.8000 (95 % interval {0.8 - half:.4f} to {0.8 + half:.4f})" in said and "Student's, over seeds" in said
+
+
+def test_other_code_is_noted_beside_tables_and_figures():
+    entry = content(rtx.settings("sst2", {}))["code"] | {"fingerprints": ["0" * 64]}
+    runs = changed(runs_of(), "recurrent", code=entry)
+    for output in (rtx.table.benchmark(runs, label="tab-a"), rtx.table.latency(runs, label="tab-b"), rtx.figure.bubble(runs, label="fig-a")):
+        assert "recurrent, seed 0: made by other code (commit c0ffee012)" in markdown(output)
+        assert "baseline, seed 0" not in markdown(output)
+
+
+def test_latency_has_a_row_for_each_batch_size():
+    table = rows(rtx.table.latency(runs_of(), label="tab-a"))
+    assert [(row["Model"], row["Batch"]) for row in table] == [("Baseline", "1"), ("Baseline", "16"), ("Recurrent", "1"), ("Recurrent", "16")]
+    assert "over 7 batches, measured on Test CPU (2 threads)" in markdown(rtx.table.latency(runs_of(), label="tab-a"))
+    assert table[1] == {
+        "Model": "Baseline", "Seed": "0", "Batch": "16", "Median (ms)": "28.80", "10–90 % (ms)": "25.92–34.56", "Per sentence (ms)": "1.800",
+        "Threads": "2",
+    }  # fmt: skip
+
+
+def test_configuration_shows_what_is_counted(home, monkeypatch):
+    monkeypatch.setattr(pages_runs, "REPOSITORY", home)
+    counted = json.loads((REPOSITORY / "results" / "architectures.json").read_text())
+    counted["recurrent"]["parameters"]["total"] = 12_345_678
+    (home / "results").mkdir()
+    (home / "results" / "architectures.json").write_text(json.dumps(counted))
+    values = {row["Component"]: row["Value"] for row in rows(rtx.table.configuration("recurrent", label="tab-a"))}
+    assert values["Total parameters, counted"] == "12,345,678" and values["Total parameters, as the report's table states"] == "3.4M"
+    assert (values["Passes through them"], values["Effective depth"], values["Residual scale α"]) == ("2", "6", "0.5")
+    assert {row["Component"]: row["Value"] for row in rows(rtx.table.configuration("baseline", label="tab-a"))}["Residual scale α"] == "–"
+    totals = next(row for row in rows(rtx.table.parameter_counts(label="tab-b")) if row["Parameters"] == "Total")
+    assert (totals["Baseline"], totals["Recurrent"]) == ("25,912,706", "12,345,678")
+
+
+def test_missing_architectures_are_one_sentence(home, monkeypatch):
+    monkeypatch.setattr(pages_runs, "REPOSITORY", home)
+    with pytest.raises(RtxError, match="results/architectures.json is not readable"):
+        rtx.table.parameter_counts(label="tab-a")
+
+
+def test_label_distribution_counts_what_the_profile_counts(profiles):
+    table = {(row["Split"], row["Part"]): row for row in rows(rtx.table.label_distribution(profiles, label="tab-a"))}
+    row = table["official", "test"]
+    assert (row["Label 0, negative (%)"], row["Label 1, positive (%)"], row["n"]) == ("49.08", "50.92", "872")  # GLUE dev: 428 and 444
+    assert {row["As printed"] for row in table.values()} == {"–"} and len(table) == 2 * 3
+    other = copy.deepcopy(profiles)
+    other["official"]["parts"]["test"]["labels"] = [218, 654]
+    assert {(r["Split"], r["Part"]): r for r in rows(rtx.table.label_distribution(other, label="tab-a"))}["official", "test"]["Label 0, negative (%)"] == "25.00"
+
+
+def test_only_the_published_split_gives_the_published_shares(home):
+    shutil.copytree(REPOSITORY / "results" / "data", home / "results" / "data")
+    said = markdown(rtx.text.labels(rtx.profiles(rtx.settings("sst2", {"source": "hub"}), ["published", *SPLITS])))
+    published_split = rtx.profiles(rtx.settings("sst2", {"source": "hub"}), ["published"])
+    printed = [row["As printed"] for row in rows(rtx.table.label_distribution(published_split, label="tab-a"))]
+    assert printed == ["44.11 / 55.89", "44.91 / 55.09", "45.04 / 54.96"]
+    first, *others = said.split("Under ")[1:]
+    assert first.startswith("`published` label 0 has 44.11 / 44.91 / 45.04 %") and "exactly the shares of the report's Table 1" in first
+    assert len(others) == 2 and not any("exactly" in other for other in others)
+
+
+def test_lengths_are_counted_from_the_histograms(profiles):
+    histogram = {"1": 5, "3": 4, "10": 1}
+    profiles["seeded"]["parts"]["train"] |= {"n": 10, "words": histogram, "truncated": 7, "distinct_texts": 9}
+    row = rows(rtx.table.lengths(profiles, label="tab-a"))[0]
+    assert (row["Split"], row["Part"], row["Texts"], row["Distinct"], row["At the limit"]) == ("seeded", "train", "10", "9", "7")
+    assert row["Words"] == "2.7 / 2 / 10"  # the median of 1 1 1 1 1 3 3 3 3 10 is 2
+
+
+def test_hostile_words_in_cells_stay_words(profiles):
+    profiles["seeded"]["classes"] = [HOSTILE, "positive"]
+    profiles[HOSTILE] = profiles.pop("seeded")
+    distribution = rtx.table.label_distribution(profiles, label="tab-a")
+    provenance = rtx.text.data_provenance(profiles)
+    preprocessing = rtx.table.preprocessing([HOSTILE], label="tab-b")
+    runs = changed(runs_of(), "baseline", environment=content(rtx.settings("sst2", {}))["environment"] | {"device": HOSTILE}, finished=HOSTILE)
+    for output in (distribution, preprocessing, provenance, rtx.provenance(runs, notebook="sst2")):
+        assert display.escape(HOSTILE) in markdown(output) and HOSTILE not in markdown(output)
+        assert "<script>" not in output.forms.get("text/html", "") and "<script>" not in markdown(output)

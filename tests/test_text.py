@@ -1,0 +1,115 @@
+"""Sentences and provenance: what they say follows from the records, and the provenance can be run."""
+
+import copy
+import re
+import shlex
+
+import pytest
+import yaml
+from factory import SPLITS, changed, content, markdown, plain, runs_of
+from papermill.cli import _resolve_type
+
+import rtx_core as rtx
+from rtx_core.pages.runs import Runs
+from rtx_core.paths import REPOSITORY
+from rtx_core.results.statistics import accuracy_interval
+
+pytestmark = pytest.mark.usefixtures("figures")
+
+
+# -- sentences --------------------------------------------------------------------------------------------------------
+
+
+def test_comparison_says_what_the_records_say():
+    said = markdown(rtx.text.comparison(runs_of()))  # baseline wrong on 0-39, recurrent on 30-59
+    low, high = accuracy_interval(runs_of().first["baseline"])
+    for fact in ("42% of the parameters", "accuracy of 0.8500 (95 % interval", f"Baseline 0.8000 (95 % interval {low:.4f} to {high:.4f})",
+                 "Baseline minus Recurrent, is -5.00 points", "seed 0", "same 200 sentences", "20 are right with Baseline only",
+                 "30 with Recurrent only", "p = 0.2)", "may well be chance", "Wilson's",
+                 "At batch 16 a sentence takes Recurrent 1.06 times as long"):  # fmt: skip
+        assert fact in said, fact
+
+
+def test_comparison_changes_with_the_records():
+    base = markdown(rtx.text.comparison(runs_of()))
+    better = markdown(rtx.text.comparison(runs_of(wrong={"recurrent": range(5)})))
+    assert "accuracy of 0.9750" in better and "0 are right with Baseline only" in better and "chance alone would rarely" in better
+    runs = runs_of()
+    measured = copy.deepcopy(runs.first["recurrent"]["latency"])
+    measured["measured"][-1]["median_ms"] *= 10
+    slower = changed(runs, "recurrent", latency=measured, parameters={"total": 2_591_271, "non_embedding": 1})
+    said = markdown(rtx.text.comparison(slower))
+    assert "10% of the parameters" in said and "takes Recurrent 10.56 times as long" in said
+    assert len({base, better, said}) == 3
+
+
+def test_training_sentence_and_say_take_their_numbers_from_the_record():
+    runs = runs_of()
+    said = markdown(rtx.text.training(runs))
+    assert "Baseline (seed 0) has its lowest validation loss, 0.4321, after epoch 1 of 2" in said
+    assert "at the end its training loss is 0.3000 and its validation loss 0.5432" in said
+    later = markdown(rtx.text.training(changed(runs, "baseline", selected={"step": 200, "validation_loss": 0.2222})))
+    assert "0.2222, after epoch 2 of 2" in later
+    assert markdown(rtx.say("{baseline[test][accuracy]:.3f} and {recurrent[seed]}", **runs.first)) == "0.800 and 0"
+
+
+def test_overlap_says_how_many_test_texts_are_in_training_texts(profiles):
+    profiles["seeded"]["parts"]["test"] |= {"n": 200, "within_training": 30}
+    assert "Under `seeded`, 30 of the 200 test texts (15.0%)" in markdown(rtx.text.overlap(profiles))
+
+
+# -- provenance -------------------------------------------------------------------------------------------------------
+
+
+def asked_by(line: str, experiment: str):
+    words = shlex.split(line)
+    assert words[0] == "papermill" and (REPOSITORY / words[1]).exists() and words[2].startswith("_build/") and words[3] == "-y"
+    given = yaml.safe_load(words[4])
+    for flag, name, value in zip(words[5::3], words[6::3], words[7::3], strict=True):
+        assert flag == "-p"
+        given[name] = _resolve_type(value)  # papermill's own reading of -p
+    return rtx.settings(experiment, given)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "given"),
+    [
+        ("sst2", {}),
+        ("quickstart", {}),
+        ("quickstart", {"models": ["recurrent"], "epochs": 3, "train_rows": 48}),
+        ("sst2", {"models": ["recurrent", "baseline"], "seeds": [3, 0], "source": "embedded", "split": "official", "max_length": 64, "train_rows": 9,
+                  "residual": "paper", "learning_rate": 0.00001, "weight_decay": 0.0, "precision": "bf16", "eval_every": 5}),
+    ],
+)  # fmt: skip
+def test_provenance_names_every_record_and_how_to_make_it_again(experiment, given):
+    runs = runs_of(experiment, **given)
+    said = markdown(rtx.provenance(runs, notebook=experiment))
+    for record in runs:
+        assert f"| {record.path.parts[-3]}/{record['experiment']}/{record['model']}-seed{record['seed']}.json |" in plain(said)
+    assert plain(said).count("| c0ffee012 |") == len(runs.records) == len(runs.settings.models) * len(runs.settings.seeds)
+    line = re.search(r"^papermill .*$", said, flags=re.MULTILINE).group()
+    assert asked_by(line, experiment) == runs.settings
+    assert "1.5 min" in plain(said) and "1,234 MiB" in plain(said) and "torch 2.0" in said
+
+
+def test_provenance_says_whether_the_data_was_compared_and_the_code_committed():
+    runs = runs_of()
+    assert "not compared with today's data" in markdown(rtx.provenance(runs, notebook="sst2"))
+    compared = Runs(runs.settings, runs.records, "d" * 64)
+    assert "(the same as today's data)" in markdown(rtx.provenance(compared, notebook="sst2"))
+    other = markdown(rtx.provenance(Runs(runs.settings, runs.records, "e" * 64), notebook="sst2"))
+    assert "(not today's data)" in other and "made on other data" in other
+    dirty = changed(runs, "baseline", code=runs.records[0]["code"] | {"clean": False})
+    assert plain(markdown(rtx.provenance(dirty, notebook="sst2"))).count("c0ffee012 + changes") == 1
+
+
+def test_data_provenance_names_source_and_hash(profiles):
+    said = plain(markdown(rtx.text.data_provenance(profiles)))
+    for split in SPLITS:
+        assert f"| {split} | stanfordnlp/sst2 | mirror | {profiles[split]['data']['sha256'][:16]}… |" in said
+
+
+def test_hostile_notes_stay_words_in_the_provenance():
+    entry = content(rtx.settings("sst2", {}))["code"] | {"fingerprints": ["0" * 64], "commit": "<b>$x$`|`"}
+    said = markdown(rtx.provenance(changed(runs_of(), "baseline", code=entry), notebook="sst2"))
+    assert "<b>" not in said and plain(said).count("<b>$x$`|`") == 2  # in the note and in the table
