@@ -88,17 +88,7 @@ def test_the_cache_serves_nothing_made_from_other_input(mirror, monkeypatch, cha
     assert len(made) == 3
 
 
-@pytest.mark.parametrize("damage", [lambda c: c[100:], lambda c: b"no archive"])
-def test_a_damaged_cache_is_made_anew(mirror, home, damage):
-    first = dataset("sst2", "mirror", "seeded", 8)
-    (path,) = (home / "_build" / "cache").glob("tokens-*.npz")
-    whole = path.read_bytes()
-    path.write_bytes(damage(whole))
-    assert dataset("sst2", "mirror", "seeded", 8).facts == first.facts
-    assert path.stat().st_size == len(whole)
-
-
-@pytest.mark.parametrize("damage", [lambda c: b"", lambda c: c[:40], lambda c: b"x" * len(c)])
+@pytest.mark.parametrize("damage", [lambda c: b"", lambda c: c[:40], lambda c: c[100:], lambda c: b"x" * len(c)])
 def test_a_damaged_cache_is_made_anew(home, damage):
     first = dataset("sst2", "embedded", "seeded", 16)
     (cache,) = (home / "_build" / "cache").iterdir()
