@@ -87,12 +87,11 @@ def provenance(runs: Runs, *, notebook: str) -> Displayed:
     """Which records a page shows, what made them, and the line that makes them again."""
     lines = ["````{admonition} Provenance", ":class: note", ""]
     lines += [f"**Note.** {escape(note)}\n" for note in runs.notes]
-    lines += ["| Record | Model | Seed | Protocol | Commit | Machine | Training | Peak memory | Finished |", "|---|---|--:|---|---|---|--:|--:|---|"]
+    lines += ["| Record | Protocol | Commit | Machine | Training | Peak memory | Finished |", "|---|---|---|---|--:|--:|---|"]
     for record in runs:
         cells = [
-            "/".join(record.path.parts[-3:]), title(record["model"]), record["seed"], record["protocol"],
-            commit_of(record["code"]), device_of(record),
-            f"{record['seconds'] / 60:.1f} min", f"{record['peak_memory_mib']:,.0f} MiB", record["finished"],
+            "/".join(record.path.parts[-3:]), record["protocol"], commit_of(record["code"]), device_of(record),
+            f"{record['seconds'] / 60:.1f} min", f"{record['peak_memory_mib']:,.0f} MiB", when(record["finished"]),
         ]  # fmt: skip
         lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")
     data, environment = runs.records[0]["data"], runs.records[0]["environment"]
@@ -134,13 +133,17 @@ def data_provenance(profiles: Profiles) -> Displayed:
     ]  # fmt: skip
     for split, profile in profiles.items():
         data = profile["data"]
-        cells = (split, data["name"], data["source"], data["sha256"][:16] + "…", commit_of(profile["code"]), profile["finished"])
+        cells = (split, data["name"], data["source"], data["sha256"][:16] + "…", commit_of(profile["code"]), when(profile["finished"]))
         lines.append("| " + " | ".join(map(escape, cells)) + " |")
     lines += [
         "", "The counts are recorded in `results/data/`. To count again, move a file of it away and run the following; the split `published` "
         "needs the mirror.", "", "```bash\npapermill notebooks/data.ipynb _build/data.ipynb\n```", "````",
     ]  # fmt: skip
     return display.text("\n".join(lines))
+
+
+def when(finished: str) -> str:
+    return finished.replace("T", " ").replace("+00:00", " UTC")
 
 
 def commit_of(code: dict) -> str:
