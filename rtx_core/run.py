@@ -15,11 +15,11 @@ from rtx_core.errors import RtxError
 from rtx_core.evaluation.latency import latency
 from rtx_core.evaluation.metrics import logits_of, metrics
 from rtx_core.models import build_model, count_parameters, save_model
+from rtx_core.parameters import Settings
 from rtx_core.paths import build
 from rtx_core.results import store
 from rtx_core.results.code import code
 from rtx_core.results.record import VERSION, Record, run_key
-from rtx_core.parameters import Settings
 from rtx_core.training.devices import device as choose_device
 from rtx_core.training.devices import environment, peak_memory_mib, reset_peak_memory
 from rtx_core.training.loop import autocast_of, train

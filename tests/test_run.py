@@ -211,6 +211,16 @@ def test_stale_real_record_is_only_noted(monkeypatch):
     assert runs.notes == ["recurrent, seed 0: made by other code (commit c0ffee012) than the code beside this page."]
 
 
+def test_a_broken_mirror_hides_no_record_but_is_named_to_whoever_asks_for_it(tmp_path, monkeypatch):
+    forbid(monkeypatch, "run")
+    old = saved(rtx.settings("sst2", {"models": ["recurrent"]}), "recurrent")
+    monkeypatch.setenv("RTX_DATA", str(tmp_path / "nowhere"))
+    runs = rtx.runs(rtx.settings("sst2", {"models": ["recurrent"]}))
+    assert runs.records == [old] and runs.data_sha256 is None
+    with pytest.raises(RtxError, match="The mirror has no file sst2/train.parquet"):
+        rtx.runs(rtx.settings("sst2", {"models": ["recurrent"], "source": "mirror"}))
+
+
 @pytest.mark.parametrize("other", [("training", "clip_norm", 2.0), ("training", "seeds", {}), ("model", "hidden_size", 32), ("model", "residual", "paper")])
 @pytest.mark.parametrize("source", ["real", "embedded"])
 def test_record_made_under_other_settings_is_refused(source, other, monkeypatch):

@@ -8,9 +8,9 @@ from rtx_core.pages.display import Displayed, escape
 from rtx_core.pages.published import published
 from rtx_core.pages.runs import Profiles, Runs
 from rtx_core.pages.table import device_of, title
+from rtx_core.parameters import EXPERIMENTS
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import accuracy_interval, compare, mean_interval
-from rtx_core.parameters import EXPERIMENTS
 from rtx_core.training.protocol import Protocol
 
 
@@ -20,7 +20,7 @@ def say(template: str, **values: object) -> Displayed:
 
 
 def comparison(runs: Runs) -> Displayed:
-    """What the benchmark table says, in sentences: best accuracy, size, and the paired difference to the first model."""
+    """What the benchmark table says, in sentences: accuracy, size, time, and the paired difference to the first model."""
     first, *others = runs.settings.models
     sentences = []
     for other in others:
@@ -96,14 +96,15 @@ def provenance(runs: Runs, *, notebook: str) -> Displayed:
         lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")
     data, environment = runs.records[0]["data"], runs.records[0]["environment"]
     if runs.data_sha256 is None:
-        checked = "not compared with today's data, which is not at hand"
+        checked = "not compared with today's data, which is not at hand or not readable"
     else:
         same = all(record["data"]["sha256"] == runs.data_sha256 for record in runs)
         checked = "the same as today's data" if same else "not today's data"
     lines += [
         "",
         f"Data: {escape(data['name'])} from the {_SOURCES[data['source']]}, split {escape(data['split'])}, SHA-256 of the tokens "
-        f"`{data['sha256'][:16]}…` ({checked}). Python {environment['python']}, torch {environment['packages']['torch']}.",
+        f"`{data['sha256'][:16]}…` ({checked}). Python {environment['python']}, torch {environment['packages']['torch']}. "
+        "Training is wall time, whatever else the machine did included.",
         "",
         "To make these records again, move them away and run",
         "",
