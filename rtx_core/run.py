@@ -22,8 +22,9 @@ from rtx_core.results.code import code
 from rtx_core.results.record import VERSION, Record, run_key
 from rtx_core.training.devices import device as choose_device
 from rtx_core.training.devices import environment, peak_memory_mib, reset_peak_memory
-from rtx_core.training.loop import autocast_of, train
+from rtx_core.training.loop import train
 from rtx_core.training.protocol import Seeds, as_config
+from rtx_core.training.step import autocast_of
 
 
 def work(settings: Settings, key: str) -> Path:
@@ -65,8 +66,7 @@ def run(settings: Settings, name: str, seed: int) -> Record:
         finished = store.find(data.facts["source"], settings.variant, name, seed)
         if finished is not None and finished["key"] == key and not finished.note():
             return finished  # by another process, since this one looked
-        best, progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say)
-        model.load_state_dict(best)
+        progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say)
         save_model(model, name, folder / "model.safetensors")
         logits = logits_of(model, data.test, where, autocast_of(settings.protocol.precision, where))
         parameters = count_parameters(model)

@@ -10,6 +10,7 @@ from rtx_core.errors import RtxError
 from rtx_core.models import build_model
 from rtx_core.models.attention import BACKENDS, packed_attention, usable
 from rtx_core.models.layers import Attention, rotary_table, rotate
+from rtx_core.models.masks import Masks, TorchDropout
 from rtx_core.models.packed import Packed
 
 CUDA = torch.cuda.is_available()
@@ -121,13 +122,21 @@ def test_the_first_usable_kernel_on_a_cpu_is_sdpa():
     assert torch.equal(packed_attention(q, k, v, batch), packed_attention(q, k, v, batch, backend="sdpa"))
 
 
-def test_dropout_of_the_probabilities_keeps_the_mean():
+@pytest.mark.parametrize("masks", [TorchDropout(), Masks(0, 0)], ids=["torch", "masks"])
+def test_dropout_of_the_probabilities_keeps_the_mean(masks):
     batch = Packed.from_sequences(sentences_of([2000, 500]))
     q = k = torch.zeros(2500, 1, 4)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        out = packed_attention(q, k, torch.ones(2500, 1, 4), batch, dropout=0.5, backend="sdpa")
+        out = packed_attention(q, k, torch.ones(2500, 1, 4), batch, 0.5, masks, backend="sdpa")
     assert out.mean().item() == pytest.approx(1, abs=0.01) and out[:, 0, 0].std() > 0.01
+
+
+@pytest.mark.parametrize("backend", ["flash", "varlen"])
+def test_a_kernel_that_cannot_run_here_says_so(backend):
+    (q, k, v), _ = inputs([2], 1, 4, False)
+    with pytest.raises(RtxError, match=f"'{backend}' cannot run torch.float64 on cpu with dropout 0.0; use 'sdpa'"):
+        packed_attention(q, k, v, Packed.from_sequences([[1, 2]]), backend=backend)
 
 
 def test_an_unknown_kernel_gets_the_nearest_name():

@@ -1,6 +1,8 @@
 """The two encoders: their counts, recurrence, gradients, dropout and norm."""
 
+import math
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,10 +10,12 @@ import torch.nn.functional as F
 from reference import TINY, generator, sentences_of, small
 from safetensors.torch import load_file
 
-from rtx_core.models import MODELS, build_model, count_parameters, layers, model_config, save_model
+from rtx_core.models import build_model, count_parameters, encoder, layers, model_config, save_model
 from rtx_core.models.attention import packed_attention
-from rtx_core.models.layers import Attention, Block, RMSNorm, rotary_table
+from rtx_core.models.layers import Attention, Block, RMSNorm, SwiGLU, rotary_table
+from rtx_core.models.masks import Masks, TorchDropout
 from rtx_core.models.packed import Packed
+from rtx_core.parameters import CLASSIFIERS
 
 
 # --- Counts -----------------------------------------------------------------------------------------------------------
@@ -42,8 +46,8 @@ def test_a_layer_has_the_counted_parameters(name, count):
     assert {sum(p.numel() for p in layer.parameters()) for layer in model.layers} == {count}
 
 
-def test_every_model_applies_six_layers_with_heads_of_64():
-    for name in MODELS:
+def test_every_classifier_applies_six_layers_with_heads_of_64():
+    for name in CLASSIFIERS:
         c = model_config(name)
         assert c.num_layers * c.num_passes == 6 and c.hidden_size // c.num_heads == 64 and c.intermediate_size == 4 * c.hidden_size
 
@@ -124,9 +128,10 @@ def test_training_mode_repeats_under_a_seed_and_evaluation_has_no_noise():
         model.train()
         assert torch.equal(logits(0), logits(0)) and not torch.equal(logits(0), logits(1))
         assert not torch.equal(logits(0), evaluated)
+        model.config = replace(model.config, dropout=0.0)
         for module in model.modules():
-            if isinstance(module, (torch.nn.Dropout, Attention)):
-                setattr(module, "p" if isinstance(module, torch.nn.Dropout) else "dropout", 0.0)
+            if isinstance(module, (Attention, SwiGLU, Block)):
+                module.dropout = 0.0
         torch.testing.assert_close(logits(0), evaluated, rtol=0, atol=1e-12)
 
 
@@ -140,33 +145,43 @@ def test_two_dropouts_in_series_are_one_with_the_merged_probability(p):
     batch = Packed.from_sequences(sentences_of([400, 100]))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        out = block(torch.zeros(500, 48), batch, rotary_table(batch.positions, 16, 10_000.0))
+        out = block(torch.zeros(500, 48), batch, rotary_table(batch.positions, 16, 10_000.0), masks=TorchDropout())
         twice = F.dropout(F.dropout(torch.ones(500, 48), p), p)
     kept = (1 - p) ** 2
     assert sorted(out.unique().tolist()) == pytest.approx([0, 1 / kept])
     assert (out == 0).double().mean() == pytest.approx(1 - kept, abs=0.01)
     assert (twice == 0).double().mean() == pytest.approx(1 - kept, abs=0.01)
-    assert block.attention_dropout.p == pytest.approx(1 - (1 - p) ** 2)
 
 
-@pytest.mark.parametrize("training, expected", [(True, {0.25}), (False, {0.0})])
-def test_attention_probabilities_drop_in_training_only(monkeypatch, training, expected):
-    seen = set()
+@pytest.mark.parametrize("training, kind", [(True, TorchDropout), (False, type(None))])
+def test_attention_probabilities_drop_in_training_only(monkeypatch, training, kind):
+    seen = []
 
-    def spy(*args, dropout, **kwargs):
-        seen.add(dropout)
-        return packed_attention(*args, dropout=dropout, **kwargs)
+    def spy(q, k, v, batch, dropout, masks):
+        seen.append((dropout, type(masks)))
+        return packed_attention(q, k, v, batch, dropout, masks)
 
     monkeypatch.setattr(layers, "packed_attention", spy)
     build_model("baseline", seed=0, **TINY, dropout=0.25).train(training)(Packed.from_sequences([[1, 2]]))
-    assert seen == expected
+    assert seen == [(0.25, kind)] * 2
 
 
-def test_the_other_dropouts_have_the_configured_probability():
-    model = build_model("baseline", **TINY, dropout=0.25)
-    found = {name: module.p for name, module in model.named_modules() if isinstance(module, torch.nn.Dropout)}
-    layer = {"attention_dropout": 1 - 0.75**2, "ffn.dropout": 0.25, "ffn_dropout": 0.25}
-    assert found == {"dropout": 0.25} | {f"layers.{i}.{name}": p for i in (0, 1) for name, p in layer.items()}
+@pytest.mark.parametrize("way", ["fused", "plain"])
+def test_every_dropout_has_the_configured_probability(monkeypatch, way):
+    if way == "plain":
+        monkeypatch.setattr(encoder.fused, "usable", lambda x: False)
+    drawn = []
+
+    class Noted(Masks):
+        def draw(self, p, shape):
+            drawn.append((round(p, 4), math.prod(shape)))
+            return super().draw(p, shape)
+
+    build_model("baseline", seed=0, **TINY, dropout=0.25).train()(Packed.from_sequences([[1, 2, 3], [4]]), masks=Noted(0, 0))
+    embedding, head = (0.25, 4 * 16), (0.25, 2 * 16)
+    first = [(0.25, 2 * 2 * 3 * 3), (0.4375, 4 * 16), (0.25, 4 * 32), (0.25, 4 * 16)]  # attention, mixed, inner, out
+    last = [(0.25, 2 * 2 * 3), (0.4375, 2 * 16), (0.25, 2 * 32), (0.25, 2 * 16)]  # [CLS] alone asks
+    assert drawn == [embedding, *first, *last, head]
 
 
 # --- Norm -------------------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from rtx_core.errors import RtxError
 from rtx_core.evaluation.metrics import logits_of, loss_and_accuracy
 from rtx_core.models import build_model
 from rtx_core.training import loop
-from rtx_core.training.loop import autocast_of, train
+from rtx_core.training.loop import train
 from rtx_core.training.protocol import Protocol, Seeds
+from rtx_core.training.step import autocast_of
 
 SMALL = {"vocab_size": 97, "hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
 QUICK = Protocol(epochs=3, learning_rate=3e-3, batch_size=8, warmup_steps=5)
@@ -23,7 +24,8 @@ class Killed(Exception):
 
 def trained(data, path, protocol=QUICK, seed=0, say=lambda line: None):
     model = build_model("baseline", seed=seed, **SMALL)
-    return train(model, data, protocol, Seeds.of(seed), CPU, path / "checkpoint.safetensors", say)
+    progress = train(model, data, protocol, Seeds.of(seed), CPU, path / "checkpoint.safetensors", say)
+    return model.state_dict(), progress
 
 
 def numbers(progress):

@@ -41,7 +41,7 @@ def metrics(logits: np.ndarray, labels: np.ndarray) -> dict:
     classes = list(range(logits.shape[1]))
     result = {"n": len(labels), "loss": loss, "accuracy": float(accuracy_score(labels, guesses))}
     for average in ("binary",) if len(classes) == 2 else ("macro", "weighted"):
-        p, r, f, _ = precision_recall_fscore_support(labels, guesses, average=average, zero_division=0.0)
+        p, r, f, _ = precision_recall_fscore_support(labels, guesses, average=average, labels=None if len(classes) == 2 else classes, zero_division=0.0)
         suffix = "_weighted" if average == "weighted" else ""
         result |= {f"precision{suffix}": float(p), f"recall{suffix}": float(r), f"f1{suffix}": float(f)}
     result["average"] = "binary" if len(classes) == 2 else "macro"

@@ -9,12 +9,15 @@ The public code adds α hʳ from the second pass on and made the published numbe
 every pass.  With one pass "code" is a plain transformer.  No final norm, no position embedding, biases everywhere.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 from torch import Tensor, nn
 
 from rtx_core.errors import RtxError, unknown
-from rtx_core.models.layers import Block, RMSNorm, rotary_table
+from rtx_core.models import fused
+from rtx_core.models.layers import Block, RMSNorm, rotary_rows
+from rtx_core.models.masks import Dropout, Masks, TorchDropout, drop
 from rtx_core.models.packed import Packed
 
 RESIDUALS = ("code", "paper")
@@ -41,15 +44,19 @@ class EncoderConfig:
     def __post_init__(self):
         if self.residual not in RESIDUALS:
             raise unknown("residual", self.residual, RESIDUALS)
-        for name in ("vocab_size", "hidden_size", "num_layers", "num_passes", "num_heads", "intermediate_size", "num_labels"):
-            if not (isinstance(getattr(self, name), int) and getattr(self, name) > 0):
-                raise RtxError(f"{name} is {getattr(self, name)!r}; it must be a positive whole number.")
+        for field in fields(self):
+            value, numbers = getattr(self, field.name), {int: (int,), float: (int, float)}.get(field.type, ())
+            zero_is_fine = field.name in ("pad_id", "residual_scale", "dropout")
+            fits = type(value) in numbers and math.isfinite(value) and (value > 0 or (value == 0 and zero_is_fine))
+            if numbers and not fits:
+                kind, bound = "whole number" if field.type is int else "number", "at least 0" if zero_is_fine else "above 0"
+                raise RtxError(f"{field.name} is {value!r}; it must be a {kind} {bound}.")
         if self.hidden_size % (2 * self.num_heads):
             raise RtxError(
                 f"hidden_size {self.hidden_size} over {self.num_heads} heads leaves no even head size for rotary pairs; "
                 f"choose hidden_size as a multiple of {2 * self.num_heads}."
             )
-        if not 0 <= self.dropout < 1:
+        if self.dropout >= 1:
             raise RtxError(f"dropout is {self.dropout!r}; it is a probability in [0, 1).")
 
 
@@ -66,7 +73,6 @@ class Encoder(nn.Module):
             Block(c.hidden_size, c.num_heads, c.intermediate_size, c.dropout, c.norm_eps) for _ in range(c.num_layers)
         )
         self.head = nn.Linear(c.hidden_size, c.num_labels)
-        self.dropout = nn.Dropout(c.dropout)
         self.apply(self._initialize)
 
     def _initialize(self, module: nn.Module) -> None:
@@ -77,20 +83,31 @@ class Encoder(nn.Module):
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx])
 
-    def embed(self, ids: Tensor) -> Tensor:  # (T,) -> (T, d)
-        return self.dropout(self.norm(self.word(ids) + self.token_type.weight[0]))
+    def embed(self, ids: Tensor, masks: Dropout = None) -> Tensor:  # (T,) -> (T, d)
+        return drop(self.norm(self.word(ids) + self.token_type.weight[0]), self.config.dropout, masks)
 
-    def forward(self, batch: Packed, rows_only: bool = True) -> Tensor:
-        """(B, C) logits.  `rows_only=False` computes the rows that nothing reads too; the logits are the same."""
+    def forward(self, batch: Packed, rows_only: bool = True, masks: Dropout = None) -> Tensor:
+        """(B, C) logits.  `rows_only=False` computes the rows that nothing reads too; the logits are the same.
+
+        In training mode `masks` are the dropout of this step; without them torch's generator draws it.
+        """
         c = self.config
-        rope = rotary_table(batch.positions, c.hidden_size // c.num_heads, c.rope_base)
-        h = self.embed(batch.ids)
+        masks = (masks or TorchDropout()) if self.training else None
+        rope = rotary_rows(batch, c.hidden_size // c.num_heads, c.rope_base)
+        h = self.embed(batch.ids, masks)
+        fuse = isinstance(masks, Masks) and fused.usable(h)
+        if fuse:
+            whole, keys_only = (fused.grid(batch, c.num_heads, parts, h.dtype) for parts in (3, 2))
         for r in range(c.num_passes):
             before = h
             for i, layer in enumerate(self.layers):
                 last = r == c.num_passes - 1 and i == c.num_layers - 1
-                h = layer(h, batch, rope, rows=batch.starts if last and rows_only else None)
+                rows = batch.starts if last and rows_only else None
+                if fuse:
+                    h = fused.block(layer, h, rope, whole if rows is None else keys_only, rows, masks)
+                else:
+                    h = layer(h, batch, rope, rows, masks)
             if r > 0 or c.residual == "paper":
                 h = h + c.residual_scale * (before if len(h) == len(before) else before[batch.starts])
         cls = h if len(h) == len(batch) else h[batch.starts]
-        return self.head(self.dropout(cls))
+        return self.head(drop(cls, c.dropout, masks))

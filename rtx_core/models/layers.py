@@ -1,10 +1,13 @@
 """The parts every encoder here is made of: RMSNorm, rotary positions, SwiGLU and the pre-norm block."""
 
+from functools import cache
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.attention import packed_attention
+from rtx_core.models.masks import Dropout, drop, twice
 from rtx_core.models.packed import Packed
 
 
@@ -23,12 +26,23 @@ class RMSNorm(nn.Module):
 def rotary_table(positions: Tensor, head_size: int, base: float) -> tuple[Tensor, Tensor]:
     """cos and sin of m·θ_i, each (T, 1, D/2), with θ_i = base^(−2i/D) (Su et al. 2021, §3.2.2).
 
-    Angles are formed in float64 so that position 511 is as exact as position 1; the table is float32
-    (under autocast `rotate` rounds it to the precision of its input).
+    Angles are formed in float64 so that position 511 is as exact as position 1; the table is float32.
     """
     i = torch.arange(0, head_size, 2, device=positions.device, dtype=torch.float64)
     angle = positions.to(torch.float64)[:, None, None] * base ** (-i / head_size)
     return angle.cos().float(), angle.sin().float()
+
+
+def rotary_rows(batch: Packed, head_size: int, base: float) -> tuple[Tensor, Tensor]:
+    """`rotary_table` of the batch's positions, gathered from a table made once: 0.1 instead of 0.6 ms a step."""
+    cos, sin = _rotary_cache(1 << (batch.longest - 1).bit_length(), head_size, base, batch.ids.device)
+    return cos[batch.positions], sin[batch.positions]
+
+
+@cache
+def _rotary_cache(length: int, head_size: int, base: float, device: torch.device) -> tuple[Tensor, Tensor]:
+    with torch.inference_mode(False):  # whoever comes first; the table serves training too
+        return rotary_table(torch.arange(length, device=device), head_size, base)
 
 
 def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
@@ -36,9 +50,9 @@ def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
 
     A rotation by m·θ: ⟨R_m q, R_n k⟩ = ⟨q, R_{n−m} k⟩, so scores depend on offsets only (Su et al. 2021, eq. 16).
     """
-    cos, sin = (table.to(x.dtype) for table in rope)
+    cos, sin = rope
     a, b = x.chunk(2, dim=-1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1).to(x.dtype)
 
 
 class Attention(nn.Module):
@@ -50,7 +64,9 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(hidden_size, 3 * hidden_size)
         self.out = nn.Linear(hidden_size, hidden_size)
 
-    def forward(self, x: Tensor, batch: Packed, rope: tuple[Tensor, Tensor], rows: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, batch: Packed, rope: tuple[Tensor, Tensor], rows: Tensor | None = None, masks: Dropout = None
+    ) -> Tensor:
         """x (T, d) -> (T, d), or (B, d) when only the queries of `rows` (B,) are wanted."""
         d, H, D = x.shape[-1], self.num_heads, self.head_size
         if rows is None:
@@ -60,7 +76,7 @@ class Attention(nn.Module):
             k, v = F.linear(x, self.qkv.weight[d:], self.qkv.bias[d:]).view(-1, 2, H, D).unbind(1)
             q = F.linear(x[rows], self.qkv.weight[:d], self.qkv.bias[:d]).view(-1, H, D)
             q, k = rotate(q, tuple(table[rows] for table in rope)), rotate(k, rope)
-        mixed = packed_attention(q, k, v, batch, dropout=self.dropout if self.training else 0.0)
+        mixed = packed_attention(q, k, v, batch, self.dropout, masks)
         return self.out(mixed.reshape(len(mixed), d))
 
 
@@ -69,36 +85,36 @@ class SwiGLU(nn.Module):
 
     def __init__(self, hidden_size: int, intermediate_size: int, dropout: float):
         super().__init__()
+        self.dropout = dropout
         self.gate_up = nn.Linear(hidden_size, 2 * intermediate_size)
         self.down = nn.Linear(intermediate_size, hidden_size)
-        self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor) -> Tensor:  # (T, d) -> (T, d)
+    def forward(self, x: Tensor, masks: Dropout) -> Tensor:  # (T, d) -> (T, d)
         gate, up = self.gate_up(x).chunk(2, dim=-1)
-        return self.down(self.dropout(F.silu(gate) * up))
+        return self.down(drop(F.silu(gate) * up, self.dropout, masks))
 
 
 class Block(nn.Module):
     """Pre-norm transformer layer (Xiong et al. 2020):  x += drop(attention(norm x));  x += drop(swiglu(norm x)).
 
-    The public code drops the attention branch twice in series.  Two Bernoulli(1−p) masks multiply to one
-    Bernoulli((1−p)²) mask, so one dropout with 1−(1−p)² has exactly the same distribution at half the cost.
+    The public code drops the attention branch twice in series: here one dropout of the same distribution (`masks.twice`).
     """
 
     def __init__(self, hidden_size: int, num_heads: int, intermediate_size: int, dropout: float, norm_eps: float):
         super().__init__()
+        self.dropout = dropout
         self.attention_norm = RMSNorm(hidden_size, norm_eps)
         self.attention = Attention(hidden_size, num_heads, dropout)
-        self.attention_dropout = nn.Dropout(1 - (1 - dropout) ** 2)
         self.ffn_norm = RMSNorm(hidden_size, norm_eps)
         self.ffn = SwiGLU(hidden_size, intermediate_size, dropout)
-        self.ffn_dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, batch: Packed, rope: tuple[Tensor, Tensor], rows: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, batch: Packed, rope: tuple[Tensor, Tensor], rows: Tensor | None = None, masks: Dropout = None
+    ) -> Tensor:
         """x (T, d) -> (T, d).  With `rows` (B,), only those rows are computed past the keys and values: (B, d).
 
         The classifier reads [CLS] alone, so the last layer needs no other output row; values are unchanged.
         """
-        mixed = self.attention(self.attention_norm(x), batch, rope, rows)
-        x = (x if rows is None else x[rows]) + self.attention_dropout(mixed)
-        return x + self.ffn_dropout(self.ffn(self.ffn_norm(x)))
+        mixed = self.attention(self.attention_norm(x), batch, rope, rows, masks)
+        x = (x if rows is None else x[rows]) + drop(mixed, twice(self.dropout), masks)
+        return x + drop(self.ffn(self.ffn_norm(x), masks), self.dropout, masks)

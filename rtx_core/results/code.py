@@ -15,8 +15,8 @@ from rtx_core.paths import PACKAGE, REPOSITORY
 # The files that a classifier's numbers depend on.  The rest is proven otherwise: the data by its hash, the model and the
 # protocol by the configuration in the record; pages only show what is recorded.
 CLASSIFICATION = (
-    "models/packed.py", "models/attention.py", "models/layers.py", "models/encoder.py",
-    "training/batches.py", "training/loop.py", "evaluation/metrics.py",
+    "models/packed.py", "models/masks.py", "models/attention.py", "models/layers.py", "models/fused.py", "models/encoder.py",
+    "training/batches.py", "training/words.py", "training/step.py", "training/loop.py", "evaluation/metrics.py",
 )  # fmt: skip
 
 

@@ -7,20 +7,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
 from rtx_core.corpora.dataset import Dataset
 from rtx_core.errors import RtxError
 from rtx_core.evaluation.metrics import logits_of, loss_and_accuracy
+from rtx_core.models.masks import Masks
 from rtx_core.results.code import fingerprint
 from rtx_core.training import checkpoint
 from rtx_core.training.batches import steps_per_epoch, training_batches
 from rtx_core.training.devices import keep_heap
+from rtx_core.training.graph import GraphStep
 from rtx_core.training.protocol import Protocol, Seeds
+from rtx_core.training.step import Step
+from rtx_core.training.words import Words
 
-CHECKPOINT_SECONDS = 180  # a killed run loses at most this much work
+CHECKPOINT_SECONDS = 120  # a killed run loses at most this much work
 REPORT_SECONDS = 20  # between two lines of progress
 
 
@@ -33,6 +36,8 @@ class Progress:
     history: list[dict] = field(default_factory=list)  # one row an evaluation
     best_loss: float = float("inf")  # lowest validation loss seen, whose weights are kept
     best_step: int = 0
+    decay: float = 1.0  # Π (1 − rate · weight decay) so far: what became of the rows in `Words` that nothing reads
+    best_decay: float = 1.0
     stop_loss: float = float("inf")  # early stopping's reference: the last loss that improved by min_delta
     stale_epochs: int = 0
     train_loss: float = 0.0  # sums since the last evaluation
@@ -40,10 +45,6 @@ class Progress:
     train_seen: int = 0
     stopped: bool = False
     codes: list[str] = field(default_factory=list)  # fingerprints of the code that worked on this run, in turn
-
-
-def autocast_of(precision: str, device: torch.device) -> torch.autocast:
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
 
 
 def train(
@@ -54,73 +55,78 @@ def train(
     device: torch.device,
     checkpoint_path: Path,
     say: Callable[[str], None] = print,
-) -> tuple[dict[str, Tensor], Progress]:
-    """Train `model` in place; returns the weights of lowest validation loss and the progress.
+) -> Progress:
+    """Train `model`, which ends with its weights of lowest validation loss.
 
     Resumes from `checkpoint_path` if that file exists.  On a CPU with the same number of threads a
     resumed run and an uninterrupted one give the same numbers, bit for bit.
     """
     keep_heap()
     model.to(device).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=protocol.learning_rate, weight_decay=protocol.weight_decay, fused=True)
-    warmup = LinearLR(optimizer, 1 / max(1, protocol.warmup_steps), total_iters=max(0, protocol.warmup_steps - 1))
-    plateau = ReduceLROnPlateau(optimizer, factor=protocol.plateau_factor, patience=protocol.plateau_patience)
-    autocast = autocast_of(protocol.precision, device)
+    word, words = model.word, Words(model.word, (data.train, data.validation, data.test))
+    model.word = words
+    try:
+        best, progress = _train(model, words, data, protocol, seeds, device, checkpoint_path, say)
+    finally:
+        model.word = word
+    best["word.weight"] = words.whole(best["word.weight"], progress.best_decay)
+    model.load_state_dict(best)
+    return progress
+
+
+def _train(model, words: Words, data: Dataset, protocol: Protocol, seeds: Seeds, device, checkpoint_path: Path, say):
+    step = (GraphStep if device.type == "cuda" else Step)(model, words, protocol, device)
+    schedule = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=protocol.learning_rate)  # only its rate is used
+    warmup = LinearLR(schedule, 1 / max(1, protocol.warmup_steps), total_iters=max(0, protocol.warmup_steps - 1))
+    plateau = ReduceLROnPlateau(schedule, factor=protocol.plateau_factor, patience=protocol.plateau_patience)
+    rates = schedule.param_groups[0]
     per_epoch = steps_per_epoch(data.train, protocol.batch_size)
     total = per_epoch * protocol.epochs
     progress, best = Progress(), {}
-    torch.manual_seed(seeds.dropout)
+    torch.manual_seed(seeds.dropout)  # for a GPU; on a CPU `Masks` are functions of the step
 
     def save() -> None:
-        scheduler = {"warmup": warmup.state_dict(), "plateau": plateau.state_dict(), "lr": optimizer.param_groups[0]["lr"]}
-        checkpoint.save(checkpoint_path, model, optimizer, best, {"progress": vars(progress), "scheduler": scheduler})
+        scheduler = {"warmup": warmup.state_dict(), "plateau": plateau.state_dict(), "lr": rates["lr"]}
+        checkpoint.save(checkpoint_path, model, step.optimizer, best, {"progress": vars(progress), "scheduler": scheduler})
 
     if checkpoint_path.exists():
-        best, state = checkpoint.load(checkpoint_path, model, optimizer)
+        best, state = checkpoint.load(checkpoint_path, model, step.optimizer)
         progress = Progress(**state["progress"])
         warmup.load_state_dict(state["scheduler"]["warmup"])
         plateau.load_state_dict(state["scheduler"]["plateau"])
-        optimizer.param_groups[0]["lr"] = state["scheduler"]["lr"]
+        rates["lr"] = state["scheduler"]["lr"]
         say(f"resumed at step {progress.step:,} of {total:,}")
 
     if fingerprint() not in progress.codes:
         progress.codes.append(fingerprint())
     # Sums stay on the device and are read when a line is printed; in float64 they do not depend on when that is.
-    losses, right = torch.zeros(2, device=device, dtype=torch.float64).unbind()
+    sums = torch.zeros(2, device=device, dtype=torch.float64)
     clock = Clock(progress)
 
     def collect() -> None:
-        progress.train_loss += losses.item()
-        progress.train_right += right.item()
-        losses.zero_()
-        right.zero_()
+        losses, right = sums.tolist()
+        progress.train_loss += losses
+        progress.train_right += right
+        sums.zero_()
 
     while progress.step < total and not progress.stopped:
         epoch, skip = divmod(progress.step, per_epoch)
         for batch, labels in training_batches(data.train, protocol.batch_size, seeds.order, epoch, skip):
-            labels = labels.to(device, non_blocking=True)
-            with autocast:
-                logits = model(batch.to(device))
-            loss = F.cross_entropy(logits.float(), labels)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), protocol.clip_norm, foreach=True)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+            step.rate(rates["lr"])
+            sums += step(batch, labels, Masks(seeds.dropout, progress.step) if device.type == "cpu" else None)
+            progress.decay *= 1 - rates["lr"] * protocol.weight_decay
+            schedule.step()
             if progress.step + 1 < protocol.warmup_steps:
                 warmup.step()
-
-            with torch.no_grad():
-                losses += loss * len(labels)
-                right += (logits.argmax(1) == labels).sum()
             progress.step += 1
             progress.train_seen += len(labels)
             clock.tick()
             end_of_epoch = progress.step % per_epoch == 0
             if end_of_epoch or (protocol.eval_every and progress.step % protocol.eval_every == 0):
                 collect()
-                row = _evaluate(model, data, optimizer, autocast, device, progress, per_epoch)
+                row = _evaluate(model, data, rates["lr"], step.autocast, device, progress, per_epoch)
                 if row["validation_loss"] < progress.best_loss:
-                    progress.best_loss, progress.best_step = row["validation_loss"], progress.step
+                    progress.best_loss, progress.best_step, progress.best_decay = row["validation_loss"], progress.step, progress.decay
                     best = {name: value.detach().clone() for name, value in model.state_dict().items()}
                 if end_of_epoch:
                     plateau.step(row["validation_loss"])
@@ -140,7 +146,7 @@ def train(
     return best, progress
 
 
-def _evaluate(model, data: Dataset, optimizer, autocast, device, progress: Progress, per_epoch: int) -> dict:
+def _evaluate(model, data: Dataset, rate: float, autocast, device, progress: Progress, per_epoch: int) -> dict:
     """Validate, append a row to the history, start the training sums anew."""
     loss, accuracy = loss_and_accuracy(logits_of(model, data.validation, device, autocast), data.validation.labels)
     if not math.isfinite(loss):
@@ -152,7 +158,7 @@ def _evaluate(model, data: Dataset, optimizer, autocast, device, progress: Progr
         "train_accuracy": progress.train_right / progress.train_seen,
         "validation_loss": loss,
         "validation_accuracy": accuracy,
-        "learning_rate": optimizer.param_groups[0]["lr"],
+        "learning_rate": rate,
     }
     progress.history.append(row)
     progress.train_loss = progress.train_right = progress.train_seen = 0

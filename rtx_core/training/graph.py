@@ -1,0 +1,64 @@
+"""The step as a CUDA graph: one launch instead of about a thousand, for models so small that launching them is the work.
+
+A graph is recorded for fixed shapes.  So a batch is filled up to the next multiple of 64 tokens, and its longest sentence to
+the next of a few lengths, with one more sentence that nothing reads: about a dozen graphs cover SST-2.  The first batch of a
+shape is an ordinary step (it also warms the kernels up), the second is recorded, and from then on it is replayed.  Nothing in
+a step waits for the host: rates, norms and sums stay on the device.
+"""
+
+import torch
+from torch import Tensor
+
+from rtx_core.models.masks import Dropout
+from rtx_core.models.packed import Packed
+from rtx_core.training.step import Step
+
+TOKENS = 64  # batches are filled up to a multiple of this
+LENGTHS = (64, 128, 256, 512, 1024)  # and their longest sentence, for the kernels, counts as the next of these
+
+
+def filled(batch: Packed) -> Packed:
+    """The batch with one more sentence of 1 to 64 tokens, so that few shapes occur; it changes no other sentence."""
+    tokens = len(batch.ids)
+    extra = TOKENS - tokens % TOKENS
+    longest = next((n for n in LENGTHS if n >= max(batch.longest, extra)), batch.longest)
+    return Packed(
+        ids=torch.cat((batch.ids, batch.ids[:1].expand(extra))),
+        positions=torch.cat((batch.positions, torch.arange(extra))),
+        offsets=torch.cat((batch.offsets, torch.tensor([tokens + extra], dtype=torch.int32))),
+        longest=longest,
+    )
+
+
+class GraphStep(Step):
+    """`Step` on a GPU, recorded once a shape and replayed."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        group = self.optimizer.param_groups[0]
+        group["capturable"], group["lr"] = True, torch.tensor(group["lr"], device=self.device)
+        self.graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, Packed, Tensor, Tensor] | None] = {}
+        self.pool = torch.cuda.graph_pool_handle()
+
+    def rate(self, value: float) -> None:
+        self.optimizer.param_groups[0]["lr"].fill_(value)
+
+    def __call__(self, batch: Packed, labels: Tensor, masks: Dropout) -> Tensor:
+        batch = filled(batch)
+        key = (len(labels), len(batch.ids), batch.longest)
+        if key not in self.graphs:
+            self.graphs[key] = None
+            return super().__call__(batch, labels, masks)
+        if self.graphs[key] is None:
+            self.graphs[key] = self._record(batch.to(self.device), labels.to(self.device), masks)
+        graph, inputs, truth, sums = self.graphs[key]
+        for mine, new in ((inputs.ids, batch.ids), (inputs.positions, batch.positions), (inputs.offsets, batch.offsets), (truth, labels)):
+            mine.copy_(new, non_blocking=True)
+        graph.replay()
+        return sums
+
+    def _record(self, batch: Packed, labels: Tensor, masks: Dropout) -> tuple[torch.cuda.CUDAGraph, Packed, Tensor, Tensor]:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self.pool):
+            sums = self.run(batch, labels, masks)
+        return graph, batch, labels, sums
