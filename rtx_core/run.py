@@ -15,6 +15,7 @@ from rtx_core.errors import RtxError
 from rtx_core.evaluation.latency import latency
 from rtx_core.evaluation.metrics import logits_of, metrics
 from rtx_core.models import build_model, count_parameters, save_model
+from rtx_core.models.serving import serving
 from rtx_core.parameters import Settings
 from rtx_core.paths import build
 from rtx_core.results import store
@@ -101,6 +102,6 @@ def measure_latency(model, data: Dataset, settings: Settings, where: torch.devic
     """At batch 1 and at the protocol's batch size, on the test sentences."""
     autocast = autocast_of(settings.protocol.precision, where)
     return {
-        "measured": latency(model, data.test, (1, settings.protocol.batch_size), where, autocast),
+        "measured": latency(serving(model.eval()), data.test, (1, settings.protocol.batch_size), where, autocast),
         "environment": environment(where),
     }

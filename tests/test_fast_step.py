@@ -12,6 +12,7 @@ from scipy.stats import chisquare
 from rtx_core.models import build_model, fused
 from rtx_core.models.masks import LEVELS, Masks
 from rtx_core.models.packed import Packed
+from rtx_core.models.serving import serving
 from rtx_core.training.batches import training_batches
 from rtx_core.training.graph import TOKENS, filled
 from rtx_core.training.loop import train
@@ -161,3 +162,17 @@ def test_graph_and_eager_steps_agree_on_a_gpu(tiny_data):
         batches = [pair for epoch in range(3) for pair in training_batches(tiny_data.train, 8, 1, epoch)]
         losses.append([step(batch, labels, None)[0].item() for batch, labels in batches])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [{}, {"num_passes": 2}, {"num_passes": 2, "residual": "paper"}, {"num_layers": 1}], ids=str)
+@pytest.mark.parametrize("lengths", [[7], [1], [5, 1, 9, 2]])
+def test_a_model_prepared_for_serving_gives_its_logits(shape, lengths):
+    model, batch = small(**shape).float(), Packed.from_sequences(sentences_of(lengths))
+    with torch.no_grad():
+        torch.testing.assert_close(serving(model)(batch), model(batch), rtol=1e-4, atol=1e-4)
+
+
+def test_serving_falls_back_to_the_model_itself():
+    model, batch = small(), Packed.from_sequences(sentences_of([3, 2]))  # float64, which oneDNN does not pack
+    with torch.no_grad():
+        assert torch.equal(serving(model)(batch), model(batch))

@@ -51,12 +51,12 @@ def usable(x: Tensor) -> bool:
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
 
 
-_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, times: Tensor | None = None) -> Tensor:
     """(x Wᵀ + b) ⊙ times."""
-    if not _ONEDNN or x.dtype != torch.float32:
+    if not ONEDNN or x.dtype != torch.float32:
         out = F.linear(x, weight, bias)
         return out if times is None else out.mul_(times)
     if times is None:
@@ -64,7 +64,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, times: Tensor 
     return torch.ops.mkldnn._linear_pointwise.binary(x, times, weight, bias, "mul")
 
 
-def _rotated(qk: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotated(qk: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn each pair (x_i, x_{i+D/2}) of qk (T, 2H, D) by its angle, into a new array; −sin turns it back."""
     a, b = qk.unflatten(-1, (2, -1)).unbind(-2)
     out = torch.empty(qk.shape, dtype=qk.dtype)
@@ -74,7 +74,7 @@ def _rotated(qk: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return out
 
 
-def _norm(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+def norm(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """(x · s, s) with s = (mean x² + ε)^(−1/2), (T, 1)."""
     scale = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(x.shape[-1]).add_(eps).rsqrt_()
     return x * scale, scale
@@ -110,18 +110,18 @@ class FusedBlock(torch.autograd.Function):
             return masks.draw(p, shape).to(x.dtype) if p else None
 
         # attention: x1 = x + m1 ⊙ (out (softmax(q kᵀ/√D + bias) ⊙ m_p) v)
-        u1, s1 = _norm(x, eps)
+        u1, s1 = norm(x, eps)
         y1 = u1 * g1
         if cls is None:
             y_q, skip = None, x
             qkv = linear(y1, w_qkv, b_qkv).view(-1, 3 * H, D)
-            qkv[:, : 2 * H] = _rotated(qkv[:, : 2 * H], cos, sin)
+            qkv[:, : 2 * H] = rotated(qkv[:, : 2 * H], cos, sin)
             q, k, v = qkv.view(-1, D).index_select(0, index.spread).view(3, B * H, L, D).unbind()
         else:
             y_q, skip = y1.index_select(0, cls), x.index_select(0, cls)
             q = linear(y_q, w_qkv[:d], b_qkv[:d]).view(B * H, 1, D)
             kv = linear(y1, w_qkv[d:], b_qkv[d:]).view(-1, 2 * H, D)
-            kv[:, :H] = _rotated(kv[:, :H], cos, sin)
+            kv[:, :H] = rotated(kv[:, :H], cos, sin)
             k, v = kv.view(-1, D).index_select(0, index.spread).view(2, B * H, L, D).unbind()
         p = torch.baddbmm(index.bias, q, k.mT, alpha=D**-0.5).softmax(-1)  # (B·H, L or 1, L)
         m_p = mask(dropout, *p.shape)
@@ -131,7 +131,7 @@ class FusedBlock(torch.autograd.Function):
         m1 = mask(twice(dropout), len(mixed), d)
         x1 = linear(mixed, w_out, b_out, m1).add_(skip)
         # feed-forward: out = x1 + m3 ⊙ down(m2 ⊙ silu(gate) ⊙ up)
-        u2, s2 = _norm(x1, eps)
+        u2, s2 = norm(x1, eps)
         y2 = u2 * g2
         gate_up = linear(y2, w_gu, b_gu)
         silu = F.silu(gate_up[:, :f])
@@ -179,7 +179,7 @@ class FusedBlock(torch.autograd.Function):
         if cls is None:
             torch.bmm(d_scores, k, out=parts[0])
         turned = parts.view(-1, D).index_select(0, index.collect).view(T, -1, D)
-        turned[:, :-H] = _rotated(turned[:, :-H], cos, -sin)  # all but the values
+        turned[:, :-H] = rotated(turned[:, :-H], cos, -sin)  # all but the values
         d_proj = turned.view(T, -1)
         if cls is None:
             d_w_qkv, d_b_qkv = torch.mm(d_proj.t(), y1), d_proj.sum(0)
