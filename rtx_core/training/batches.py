@@ -31,3 +31,19 @@ def evaluation_batches(tokens: Tokens, budget: int = EVALUATION_TOKENS) -> Itera
     for rows in np.split(order, np.flatnonzero(np.diff(group)) + 1):
         ids, lengths, _ = tokens.take(rows)
         yield Packed.from_flat(ids, lengths), rows
+
+
+def filled(batch: Packed, multiple: int, lengths: tuple[int, ...] = ()) -> Packed:
+    """The batch with one more sentence, which nothing reads, so that few shapes occur: it changes no other sentence.
+
+    The tokens become a multiple of `multiple`, and the longest sentence counts as the next of `lengths`.
+    """
+    tokens = len(batch.ids)
+    extra = multiple - tokens % multiple
+    longest = max(batch.longest, extra)
+    return Packed(
+        ids=torch.cat((batch.ids, batch.ids[:1].expand(extra))),
+        positions=torch.cat((batch.positions, torch.arange(extra))),
+        offsets=torch.cat((batch.offsets, torch.tensor([tokens + extra], dtype=torch.int32))),
+        longest=next((n for n in lengths if n >= longest), longest),
+    )

@@ -11,23 +11,10 @@ from torch import Tensor
 
 from rtx_core.models.masks import Dropout
 from rtx_core.models.packed import Packed
+from rtx_core.training.batches import filled
 from rtx_core.training.step import Step
 
-TOKENS = 64  # batches are filled up to a multiple of this
-LENGTHS = (64, 128, 256, 512, 1024)  # and their longest sentence, for the kernels, counts as the next of these
-
-
-def filled(batch: Packed) -> Packed:
-    """The batch with one more sentence of 1 to 64 tokens, so that few shapes occur; it changes no other sentence."""
-    tokens = len(batch.ids)
-    extra = TOKENS - tokens % TOKENS
-    longest = next((n for n in LENGTHS if n >= max(batch.longest, extra)), batch.longest)
-    return Packed(
-        ids=torch.cat((batch.ids, batch.ids[:1].expand(extra))),
-        positions=torch.cat((batch.positions, torch.arange(extra))),
-        offsets=torch.cat((batch.offsets, torch.tensor([tokens + extra], dtype=torch.int32))),
-        longest=longest,
-    )
+LENGTHS = (64, 128, 256, 512, 1024)  # at least 64, so that the filling sentence fits
 
 
 class GraphStep(Step):
@@ -44,11 +31,11 @@ class GraphStep(Step):
         self.optimizer.param_groups[0]["lr"].fill_(value)
 
     def __call__(self, batch: Packed, labels: Tensor, masks: Dropout) -> Tensor:
-        batch = filled(batch)
+        batch = filled(batch, 64, LENGTHS)
         key = (len(labels), len(batch.ids), batch.longest)
         if key not in self.graphs:
             self.graphs[key] = None
-            return super().__call__(batch, labels, masks)
+            return self.run(batch.to(self.device), labels.to(self.device), masks)
         if self.graphs[key] is None:
             self.graphs[key] = self._record(batch.to(self.device), labels.to(self.device), masks)
         graph, inputs, truth, sums = self.graphs[key]

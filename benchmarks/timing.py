@@ -1,0 +1,43 @@
+"""Timing that survives a noisy machine: the contestants take turns in one process, and medians are compared."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+
+import numpy as np
+import torch
+
+from rtx_core.paths import REPOSITORY, write_json
+from rtx_core.results.code import code
+from rtx_core.training.devices import environment
+
+
+def interleaved(contestants: dict[str, Callable[[int], object]], rounds: int, warm_up: int = 3, device: str = "cpu") -> dict[str, dict]:
+    """Milliseconds of each contestant: called with 0, 1, 2, … in turn, so that a slow minute of the machine meets all."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for i in range(warm_up + rounds):
+        for name, work in contestants.items():
+            if device == "cuda":
+                torch.cuda.synchronize()
+            begin = time.perf_counter()
+            work(i)
+            if device == "cuda":
+                torch.cuda.synchronize()
+            if i >= warm_up:
+                times[name].append(1e3 * (time.perf_counter() - begin))
+    return {name: summary(values) for name, values in times.items()}
+
+
+def summary(values: list[float]) -> dict:
+    low, median, high = np.percentile(values, [10, 50, 90])
+    return {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high), "rounds": len(values)}
+
+
+def save(name: str, content: dict, where: str = "cpu") -> None:
+    """`results/benchmarks/<name>-<cpu or cuda>.json`, with the machine and the code that made it."""
+    torch_device = torch.device(where)
+    content = content | {
+        "benchmark": name, "environment": environment(torch_device), "code": code(),
+        "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }  # fmt: skip
+    write_json(REPOSITORY / "results" / "benchmarks" / f"{name}-{where}.json", content)
