@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import FunctionType, MappingProxyType, ModuleType
 
+from rtx_core.corpora import subsets
 from rtx_core.errors import RtxError, unknown
 from rtx_core.training.protocol import Protocol
 
@@ -24,11 +25,39 @@ class Settings:
     seeds: list = field(default_factory=lambda: [0])
     source: str = "real"  # real (mirror at RTX_DATA, else hub), hub, mirror or embedded
     split: str = "seeded"
+    fraction: float = 1.0  # of the training texts, stratified by label; validation and test stay whole
+    length: str = "all"  # or the "short" or the "long" texts of every part
+    length_fraction: float = 0.3  # how large a share those are; the report says 30 %, its code took 10 %
     max_length: int = 128  # tokens, [CLS] and [SEP] included
     train_rows: int = 0  # a fixed random sample of this many training rows, for trials; 0 = all
     residual: str = "code"
     device: str = "auto"
     protocol: Protocol = field(default_factory=Protocol)
+
+    def __post_init__(self):
+        subsets.check(self.fraction, self.length, self.length_fraction)
+
+    def but(self, **changes: object) -> "Settings":
+        """The same settings but for these; another `experiment` brings its corpus."""
+        known = {f.name: f for f in fields(Settings)} | _PROTOCOL
+        for name, value in changes.items():
+            changes[name] = _typed(name, value, known[name].type)
+        if (experiment := changes.get("experiment", self.experiment)) not in EXPERIMENTS:
+            raise unknown("experiment", experiment, EXPERIMENTS)
+        protocol = replace(self.protocol, **{name: changes.pop(name) for name in list(changes) if name in _PROTOCOL})
+        return replace(self, **changes, corpus=EXPERIMENTS[experiment].corpus, protocol=protocol)
+
+    @property
+    def data(self) -> dict[str, object]:
+        """What `rtx_core.corpora.dataset.dataset` is asked for."""
+        names = ("corpus", "source", "split", "max_length", "train_rows", "fraction", "length", "length_fraction")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def subset(self) -> str:
+        """The end of a name that says which part of the data is used; empty when all of it is."""
+        share = "" if self.length_fraction == Settings.length_fraction else _percent(self.length_fraction)
+        return (f"-{self.length}{share}" if self.length != "all" else "") + (f"-{_percent(self.fraction)}" if self.fraction < 1 else "")
 
     @property
     def reduced(self) -> dict[str, object]:
@@ -47,6 +76,7 @@ class Settings:
         name = self.experiment
         if self.split != default.split:
             name += f"-{self.split}"
+        name += self.subset
         for key in ("max_length", "train_rows", "residual"):
             if getattr(self, key) != getattr(default, key):
                 name += f"-{key.replace('_', '')}{_short(getattr(self, key))}"
@@ -58,6 +88,9 @@ class Settings:
 
 EXPERIMENTS = {
     "sst2": Settings("sst2", "sst2"),
+    "yelp": Settings("yelp", "yelp"),
+    "multi-domain": Settings("multi-domain", "multi-domain"),
+    "multi-domain-imdb": Settings("multi-domain-imdb", "multi-domain-imdb"),  # with film reviews as long as the others
     "quickstart": Settings("quickstart", "sst2", source="embedded", protocol=Protocol(epochs=1, learning_rate=3e-4, eval_every=55)),
 }
 
@@ -65,23 +98,28 @@ EXPERIMENTS = {
 def settings(experiment: str, given: Mapping[str, object], only: Sequence[str] = (), also: Mapping[str, type] = MappingProxyType({})) -> Settings:
     """Settings from a notebook's `globals()`, or from any mapping of names to plain values.
 
-    `only` narrows the parameters to those that the notebook uses; `also` names ones it uses itself, with their types.
+    `only` narrows the parameters to those that the notebook uses; `also` names ones it uses itself, with their types: a
+    setting of which it compares several values is a list there, and stays at its default in what is returned.
     """
+    from rtx_core import language  # whose settings use the checks below
+
+    if experiment in language.LANGUAGE:
+        return language.settings(experiment, given, only, also)
     if experiment not in EXPERIMENTS:
-        raise unknown("experiment", experiment, EXPERIMENTS)
+        raise unknown("experiment", experiment, [*EXPERIMENTS, *language.LANGUAGE])
     default = EXPERIMENTS[experiment]
     own = {f.name: f for f in fields(Settings) if f.name not in ("experiment", "corpus", "protocol")}
-    known = [*also, *(only or [*own, *_PROTOCOL])]
+    known = list(dict.fromkeys([*also, *(only or [*own, *_PROTOCOL])]))
     changes, protocol = {}, {}
     for name, value in _parameters(given, known).items():
         if name not in known:
             raise unknown("parameter", name, known)
-        if name in own:
-            changes[name] = _typed(name, value, own[name].type)
-        elif name in _PROTOCOL:
-            protocol[name] = _typed(name, value, _PROTOCOL[name].type)
-        else:
+        if name in also:
             _typed(name, value, also[name])
+        elif name in own:
+            changes[name] = _typed(name, value, own[name].type)
+        else:
+            protocol[name] = _typed(name, value, _PROTOCOL[name].type)
     _typed_items("models", changes.get("models", default.models), str)
     for model in changes.get("models", ()):
         if model not in CLASSIFIERS:
@@ -119,6 +157,10 @@ def _typed_items(name: str, values: list, kind: type) -> None:
 
 def _advice(name: str, kind: type) -> str:
     return f" With papermill: -y '{name}: [a, b]'." if kind is list else ""
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g}pct"
 
 
 def _short(value: object) -> str:

@@ -23,7 +23,7 @@ def remeasure(experiment: str, given: dict[str, object]) -> None:
     """Parameters are those of the experiment's notebook, so that every variant and seed can be named."""
     chosen = settings(experiment, given)
     source, where = resolve(chosen.source), choose_device(chosen.device)
-    data = dataset(chosen.corpus, source, chosen.split, chosen.max_length, chosen.train_rows)
+    data = dataset(**chosen.data)
     keep_heap()  # as in a run
     for name in chosen.models:
         for seed in chosen.seeds:

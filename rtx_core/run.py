@@ -10,7 +10,6 @@ from pathlib import Path
 import torch
 
 from rtx_core.corpora.dataset import Dataset, dataset
-from rtx_core.corpora.sources import resolve
 from rtx_core.errors import RtxError
 from rtx_core.evaluation.latency import latency
 from rtx_core.evaluation.metrics import logits_of, metrics
@@ -53,7 +52,7 @@ def run(settings: Settings, name: str, seed: int) -> Record:
         raise RtxError("precision='bf16' was asked for on the CPU, where it is not supported; use 'fp32' or device='cuda'.")
     reset_peak_memory(where)
     seeds = Seeds.of(seed)
-    data = dataset(settings.corpus, resolve(settings.source), settings.split, settings.max_length, settings.train_rows)
+    data = dataset(**settings.data)
     overrides = {"num_labels": len(data.classes), "residual": settings.residual}
     model = build_model(name, seed=seeds.initialization, **overrides)
     config = {"model": asdict(model.config), "training": as_config(settings.protocol, seeds)}

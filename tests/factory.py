@@ -11,7 +11,7 @@ from rtx_core import models
 from rtx_core.corpora import sources
 from rtx_core.pages import runs as pages_runs
 from rtx_core.pages.runs import Runs
-from rtx_core.parameters import Settings, settings
+from rtx_core.parameters import CLASSIFIERS, Settings, settings
 from rtx_core.results import store
 from rtx_core.results.code import fingerprint
 from rtx_core.results.record import run_key
@@ -25,11 +25,14 @@ SPLITS = ["seeded", "official"]
 
 def tiny(patch) -> None:
     """Small models, a small embedded corpus and a short measurement, until `patch` (a MonkeyPatch) is undone."""
-    for name, (kind, config) in list(models.MODELS.items()):
+    for name in CLASSIFIERS:
+        kind, config = models.MODELS[name]
         small = replace(config, vocab_size=4096, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
         patch.setitem(models.MODELS, name, (kind, small))
     patch.setitem(sources.CORPORA, "sst2", replace(sources.CORPORA["sst2"], embedded_rows={"train": 300, "validation": 60}))
-    small = {name: {"config": asdict(config)} for name, (_, config) in models.MODELS.items()}
+    for name in ("yelp", "imdb", "amazon"):
+        patch.setitem(sources.CORPORA, name, replace(sources.CORPORA[name], embedded_rows={"train": 80}))
+    small = {name: {"config": asdict(models.MODELS[name][1])} for name in CLASSIFIERS}
     patch.setattr(pages_runs, "architectures", lambda: small)
     patch.setattr(latency_module, "TIMED", 3)
     patch.setattr(latency_module, "WARM_UP", 1)

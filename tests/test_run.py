@@ -19,7 +19,7 @@ from rtx_core.paths import REPOSITORY
 from rtx_core.results import store
 from rtx_core.results.code import fingerprint
 from rtx_core.results.record import read, run_key
-from rtx_core.training.loop import autocast_of
+from rtx_core.training.step import autocast_of
 
 GIVEN = {"models": ["recurrent"], "source": "embedded", "device": "cpu", "train_rows": 64, "batch_size": 8, "epochs": 2, "eval_every": 3}
 ASKED = rtx.settings("sst2", GIVEN)  # 8 steps an epoch
@@ -249,7 +249,7 @@ def test_record_made_under_other_settings_is_refused(source, other, monkeypatch)
         ({"models": ["recurent"]}, "Unknown model 'recurent': did you mean 'recurrent'?"),
         ({"models": ["recurrent", "reccurent"]}, "Unknown model 'reccurent': did you mean 'recurrent'?"),
         ({"device": "gpu"}, "Unknown device 'gpu': the choices are auto, cpu, cuda"),
-        ({"split": "seedd"}, "Unknown split 'seedd': did you mean 'seeded'?"),
+        ({"split": "seedd"}, "Unknown split of sst2 'seedd': did you mean 'seeded'?"),
         ({"split": "published"}, "needs the mirror's assignment file"),
         ({"source": "embeded"}, "Unknown source 'embeded': did you mean 'embedded'?"),
         ({"residual": "codes"}, "Unknown residual 'codes': did you mean 'code'?"),

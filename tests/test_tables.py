@@ -7,6 +7,7 @@ import shutil
 import pytest
 from bs4 import BeautifulSoup
 from factory import SPLITS, changed, content, markdown, plain, runs_of, saved
+from sklearn.metrics import precision_recall_fscore_support
 
 import rtx_core as rtx
 from rtx_core.errors import RtxError
@@ -14,6 +15,7 @@ from rtx_core.pages import display
 from rtx_core.pages import runs as pages_runs
 from rtx_core.pages.published import published
 from rtx_core.pages.runs import Runs
+from rtx_core.pages.table import quotations
 from rtx_core.paths import REPOSITORY
 
 pytestmark = pytest.mark.usefixtures("figures")
@@ -48,12 +50,37 @@ def test_benchmark_shows_what_is_recorded_and_what_is_published():
         for model, title in (("baseline", "Baseline"), ("recurrent", "Recurrent"))
     ]
     assert len(quoted) == 4 and "Synthetic" not in markdown(shown) and "reduced" not in markdown(shown)
+    differences = [(row["Model"], row["Accuracy"]) for row in table if row["Result"] == "difference"]
+    assert differences == [("Baseline", "+0.0099"), ("Recurrent", "+0.0507"), ("Baseline", "-0.1061"), ("Recurrent", "-0.0521")]
     assert "at batch 16 on Test CPU (2 threads)" in markdown(shown)
 
 
-def test_published_rows_stand_only_beside_the_reports_protocol():
+def test_a_difference_to_published_values_is_taken_of_the_reports_protocol_only():
     shown = rtx.table.benchmark(runs_of(train_rows=100), label="tab-a")
-    assert [row["Result"] for row in rows(shown)] == ["ours, seed 0"] * 2 and "Protocol reduced: train rows 100" in plain(markdown(shown))
+    results = [row["Result"] for row in rows(shown)]
+    assert results[:2] == ["ours, seed 0"] * 2 and "difference" not in results and "published, Table 6" in results
+    assert "Protocol reduced: train rows 100" in plain(markdown(shown))
+
+
+def test_weighted_averages_stand_beside_weighted_ones():
+    """Tables 7 and 8 print averages over the classes; ours beside them are scikit-learn's of the same predictions."""
+    runs = runs_of(fraction=0.1, wrong={"baseline": range(0, 80, 2)})
+    shown = rtx.table.benchmark(runs, label="tab-a")
+    ours, difference = (next(row for row in rows(shown) if row["Result"].startswith(result)) for result in ("ours", "difference"))
+    labels, guesses = runs.records[0].predictions["labels"], runs.records[0].predictions["logits"].argmax(1)
+    p, r, f, _ = precision_recall_fscore_support(labels, guesses, average="weighted")
+    assert (ours["Precision"], ours["Recall"], ours["F1"]) == (f"{p:.4f}", f"{r:.4f}", f"{f:.4f}") and ours["Recall"] == ours["Accuracy"]
+    assert difference["F1"] == f"{f - 0.7665:+.4f}" and "weighted by their size" in markdown(shown)
+    assert ours["F1"] != f"{runs.records[0]['test']['f1']:.4f}"
+
+
+def test_every_quoted_table_is_of_a_setting_that_exists():
+    known = {"sst2", "yelp", "multi-domain", "sst2-10pct", "sst2-50pct", "sst2-short", "sst2-long"}
+    assert set(published()["benchmarks"]) == known
+    for experiment, given in (("sst2", {}), ("sst2", {"fraction": 0.1}), ("sst2", {"fraction": 0.5}), ("sst2", {"length": "short", "length_fraction": 0.1}),
+                              ("sst2", {"length": "long"}), ("yelp", {"max_length": 512}), ("multi-domain", {})):  # fmt: skip
+        assert quotations(rtx.settings(experiment, given))
+    assert quotations(rtx.settings("multi-domain-imdb", {})) == []
 
 
 def test_published_rows_stand_never_beside_synthetic_ones():
@@ -81,7 +108,7 @@ def test_synthetic_results_say_so_and_stand_beside_no_published_ones(figures):
 
 def test_published_rows_are_those_of_the_models_asked_for():
     table = rows(rtx.table.benchmark(runs_of(models=["recurrent"]), label="tab-a"))
-    assert {row["Model"] for row in table} == {"Recurrent"} and len(table) == 3
+    assert {row["Model"] for row in table} == {"Recurrent"} and len(table) == 1 + 2 * 2
 
 
 def test_several_seeds_give_mean_deviation_and_students_interval():

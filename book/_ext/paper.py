@@ -17,6 +17,7 @@ seconds; it takes in too little only if a page reads an experiment that it does 
 """
 
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -105,6 +106,7 @@ def merge(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildE
 
 
 def setup(app: Sphinx) -> dict:
+    os.environ["RTX_BOOK"] = "1"  # pages are drawn from what is recorded, and train nothing (rtx_core/pages/runs.py)
     app.config.mathjax_path = "mathjax/tex-svg.js"  # relative to _static/
     app.connect("builder-inited", copy_mathjax)
     app.connect("env-get-outdated", stale_pages)

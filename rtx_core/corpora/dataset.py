@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from rtx_core.corpora import sources, splits, tokens
+from rtx_core.corpora.containment import contained
+from rtx_core.corpora.subsets import subset
 from rtx_core.corpora.tokens import Tokens
 from rtx_core.errors import RtxError
 from rtx_core.results.code import code
@@ -23,20 +25,19 @@ class Dataset:
     facts: dict  # what the record says of the data: source, name, split, hashes, sizes
 
 
-def _parts(corpus: str, source: str, split: str) -> dict[str, pd.DataFrame]:
-    return splits.split(sources.load(corpus, source), split, source)
-
-
-def dataset(corpus: str, source: str, split: str, max_length: int, train_rows: int = 0) -> Dataset:
+def dataset(
+    corpus: str, source: str, split: str, max_length: int, train_rows: int = 0,
+    fraction: float = 1.0, length: str = "all", length_fraction: float = 0.3,
+) -> Dataset:  # fmt: skip
     """The tokenised dataset of an experiment.
 
-    `source` as in `sources.resolve`; `max_length` counts [CLS] and [SEP]; `train_rows` > 0 keeps a fixed random sample of
-    that many training rows, for trials.
+    `source` as in `sources.resolve`, `split` as in `splits`, the last three as in `subsets`; `max_length` counts [CLS] and
+    [SEP]; `train_rows` > 0 keeps a fixed random sample of that many training rows, for trials.
     """
     if max_length < 3:
         raise RtxError(f"max_length is {max_length}; it counts [CLS] and [SEP], so it must be at least 3.")
     source = sources.resolve(source)
-    parts = _parts(corpus, source, split)
+    parts = subset(splits.parts(corpus, source, split), fraction, length, length_fraction)
     content = " ".join(sources.content_sha256(frame) for frame in parts.values())
 
     def make() -> dict[str, Tokens]:
@@ -50,29 +51,33 @@ def dataset(corpus: str, source: str, split: str, max_length: int, train_rows: i
         sample = np.random.RandomState(splits.SPLIT_SEED).permutation(len(ready["train"]))[:train_rows]
         ready = ready | {"train": ready["train"].keep(sample)}
     spec = sources.CORPORA[corpus]
+    taken = {"fraction": fraction} if fraction < 1 else {}
+    taken |= {"length": length, "length_fraction": length_fraction} if length != "all" else {}
     facts = {
-        "name": spec.hub if source != "embedded" else f"embedded {spec.domain} {spec.style}s",
+        "name": spec.name(source),
         "source": source,
         "split": split,
         "max_length": max_length,
+        **taken,
         "sha256": hashlib.sha256("".join(t.sha256() for t in ready.values()).encode()).hexdigest(),
         **{f"n_{name}": len(t) for name, t in ready.items()},
     }
     return Dataset(**ready, classes=spec.classes, facts=facts)
 
 
-def profile(corpus: str, source: str, split: str, max_length: int) -> dict:
+def profile(
+    corpus: str, source: str, split: str, max_length: int, fraction: float = 1.0, length: str = "all", length_fraction: float = 0.3
+) -> dict:
     """Label counts and length histograms of every part, so that pages need no data: counts by exact length.
 
     `within_training` counts the texts that are, word for word, a training text or a part of one.
     """
-    ready = dataset(corpus, source, split, max_length)
+    ready = dataset(corpus, source, split, max_length, 0, fraction, length, length_fraction)
     result = {
         "classes": list(ready.classes), "data": ready.facts, "parts": {},
         "code": code(), "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }  # fmt: skip
-    parts = _parts(corpus, source, split)
-    seen = " | ".join(["", *(" ".join(text.split()) for text in parts["train"]["text"]), ""])
+    parts = subset(splits.parts(corpus, sources.resolve(source), split), fraction, length, length_fraction)
     for name, frame in parts.items():
         encoded: Tokens = getattr(ready, name)
         result["parts"][name] = {
@@ -82,7 +87,7 @@ def profile(corpus: str, source: str, split: str, max_length: int) -> dict:
             "tokens": _histogram(encoded.lengths.tolist()),
             "truncated": int((encoded.lengths == max_length).sum()),
             "distinct_texts": int(frame["text"].nunique()),
-            "within_training": None if name == "train" else sum(f" {' '.join(text.split())} " in seen for text in frame["text"]),
+            "within_training": None if name == "train" else sum(contained(frame["text"], parts["train"]["text"])),
         }
     return result
 

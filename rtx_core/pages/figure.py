@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from rtx_core.corpora.sources import CORPORA
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.runs import Profiles, Runs
+from rtx_core.pages.runs import Profiles, Runs, Studies, measured
 from rtx_core.pages.table import labelled, median, title
 from rtx_core.parameters import CLASSIFIERS
 from rtx_core.results.statistics import accuracy_interval
@@ -21,39 +21,72 @@ MARKERS = dict(zip(CLASSIFIERS, "osDv^"))  # so that colour is never the only si
 LOOK = {"axes.spines.top": False, "axes.spines.right": False, "axes.titleweight": "bold", "axes.titlesize": 11, "legend.frameon": False}
 
 
-def canvas(columns: int = 1, *, height: float = 3.4, sharey: bool = False) -> tuple[Figure, np.ndarray]:
-    """A row of axes in the paper's look, as wide as the text."""
+def canvas(columns: int = 1, *, rows: int = 1, height: float = 3.4, sharey: bool = False) -> tuple[Figure, np.ndarray]:
+    """Axes in the paper's look, row by row in one array, together as wide as the text; `height` is that of a row."""
     with sns.axes_style("whitegrid", rc=LOOK), sns.plotting_context("notebook", font_scale=0.9):
-        fig, axes = plt.subplots(1, columns, figsize=(7.2, height), sharey=sharey, squeeze=False, layout="constrained")
-    return fig, axes[0]
+        fig, axes = plt.subplots(rows, columns, figsize=(7.2, rows * height), sharey=sharey, squeeze=False, layout="constrained")
+    return fig, axes.ravel()
 
 
 def lengths(profiles: Profiles, *, label: str, unit: str = "words") -> Displayed:
-    """Histogram of text lengths in each part of each split."""
+    """Histogram of text lengths in each part, one panel for each split or subset."""
     fig, axes = canvas(len(profiles), sharey=True)
-    longest = max(int(length) for profile in profiles.values() for facts in profile["parts"].values() for length in facts[unit])
-    width = max(1, round(longest / 55))
-    for ax, (split, profile) in zip(axes, profiles.items()):
-        for (part, facts), color, style in zip(profile["parts"].items(), _COLORBLIND, ("-", "--", ":")):
-            counts = pd.Series({int(k): v for k, v in facts[unit].items()}).sort_index()
-            sns.histplot(
-                x=counts.index, weights=100 * counts / counts.sum(), binwidth=width, binrange=(0.5, longest + width),
-                element="step", fill=part == "train", alpha=0.25 if part == "train" else 1.0,
-                linewidth=1.4, color=color, linestyle=style, ax=ax, label=part,
-            )  # fmt: skip
-        ax.set(title=split, xlabel=f"{unit} in a text", ylabel="share of texts (%)")
+    longest = _longest(profiles, unit)
+    for ax, (name, profile) in zip(axes, profiles.items()):
+        for (part, facts), color, style in zip(profile["parts"].items(), _COLORBLIND, STYLES):
+            _histogram(ax, facts[unit], longest, color=color, linestyle=style, label=part, fill=part == "train")
+        ax.set(title=name, xlabel=f"{unit} in a text", ylabel="share of texts (%)")
     axes[-1].legend()
     said = [
-        f"under {split} the median text has " + ", ".join(f"{median(facts[unit])} {unit} in {part}" for part, facts in profile["parts"].items())
-        for split, profile in profiles.items()
+        f"under {name} the median text has " + ", ".join(f"{median(facts[unit])} {unit} in {part}" for part, facts in profile["parts"].items())
+        for name, profile in profiles.items()
     ]
     return display.figure(
         fig, label=label,
-        caption=labelled(f"Lengths of the texts in {unit}, by split and part.", profiles),
-        alt=f"Histograms of text length in {unit}, one panel a split: {'; '.join(said)}. The longest text has {longest} {unit}.",
+        caption=labelled(f"Lengths of the texts in {unit}, by {profiles.setting} and part.", profiles),
+        alt=f"Histograms of text length in {unit}, one panel a {profiles.setting}: {'; '.join(said)}. The longest text has {longest} {unit}.",
     )  # fmt: skip
 
 
+def overlaid(profiles: Profiles, *, label: str, part: str = "train", unit: str = "words") -> Displayed:
+    """The length histograms and the label shares of one part, those of all splits or subsets in the same axes."""
+    fig, (left, right) = canvas(2)
+    longest, said, width = _longest(profiles, unit, part), [], 0.8 / len(profiles)
+    for n, ((name, profile), color, style) in enumerate(zip(profiles.items(), _COLORBLIND, STYLES)):
+        facts, classes = profile["parts"][part], profile["classes"]
+        _histogram(left, facts[unit], longest, color=color, linestyle=style, label=f"{name} ({facts['n']:,})", fill=n == 0)
+        shares = [100 * count / facts["n"] for count in facts["labels"]]
+        right.bar(np.arange(len(classes)) + (n - (len(profiles) - 1) / 2) * width, shares, width, color=color, alpha=0.6, edgecolor="black", linestyle=style)
+        said.append(f"{name}: {facts['n']:,} texts, median {median(facts[unit])} {unit}, " + ", ".join(f"{s:.1f} % {c}" for s, c in zip(shares, classes)))
+    left.set(xlabel=f"{unit} in a text", ylabel="share of texts (%)")
+    right.set(ylabel="share of texts (%)", xticks=range(len(classes)), xticklabels=classes)
+    left.legend(fontsize=9)
+    return display.figure(
+        fig, label=label,
+        caption=labelled(f"Lengths (left) and labels (right) of the texts for {TASKS[part]}, by {profiles.setting}.", profiles),
+        alt=f"Overlaid histograms of length in {unit}, and bars of label shares. {'; '.join(said)}.",
+    )  # fmt: skip
+
+
+STYLES = ("-", "--", ":", "-.")  # so that colour is never the only sign
+TASKS = {"train": "training", "validation": "validation", "test": "testing"}
+
+
+def _longest(profiles: Profiles, unit: str, *only: str) -> int:
+    return max(int(length) for p in profiles.values() for part, facts in p["parts"].items() if not only or part in only for length in facts[unit])
+
+
+def _histogram(ax, counted: dict[str, int], longest: int, fill: bool, **look) -> None:
+    """Shares of texts by length; logarithmic where there are texts of hundreds of words, so that short ones can be seen too."""
+    counts, width = pd.Series({int(k): v for k, v in counted.items()}).sort_index(), max(1, round(longest / 55))
+    bins = {"log_scale": True, "bins": 40, "binrange": (0, np.log10(longest))} if longest > 200 else {"binwidth": width, "binrange": (0.5, longest + width)}
+    sns.histplot(
+        x=counts.index, weights=100 * counts / counts.sum(), element="step", fill=fill, alpha=0.25 if fill else 1.0, linewidth=1.4, ax=ax,
+        **bins, **look,
+    )  # fmt: skip
+
+
+@measured
 def bubble(runs: Runs, *, label: str) -> Displayed:
     """Figure 1: accuracy against latency, the area of a bubble being the size of the stored model."""
     fig, (ax,) = canvas()
@@ -80,37 +113,43 @@ def bubble(runs: Runs, *, label: str) -> Displayed:
     return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt=alt)
 
 
-def learning_curves(runs: Runs, *, label: str) -> Displayed:
-    """Loss and accuracy by epoch, training and validation, with the selected checkpoint marked."""
-    fig, (left, right) = canvas(2)
-    said = []
-    for record in runs:
-        name, history = record["model"], pd.DataFrame(record["history"])
-        at = history.set_index("step")
-        for ax, what in ((left, "loss"), (right, "accuracy")):
-            kind = {"color": COLORS[name], "marker": MARKERS[name], "markersize": 4}
-            ax.plot(history["epoch"], history[f"train_{what}"], linestyle="--", **kind, label=f"{title(name)}, training")
-            ax.plot(history["epoch"], history[f"validation_{what}"], **kind, label=f"{title(name)}, validation")
-            best = at.loc[record["selected"]["step"]]
-            ax.plot(best["epoch"], best[f"validation_{what}"], "o", markersize=11, fillstyle="none", color=COLORS[name])
-            ax.set(xlabel="epoch", ylabel=what)
-            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        said.append(
-            f"{title(name)} (seed {record['seed']}): validation loss {history['validation_loss'].iloc[0]:.3f} after the first evaluation, "
-            f"lowest {record['selected']['validation_loss']:.3f} at epoch {best['epoch']:g}"
-        )
-    fig.legend(*_distinct(left), loc="outside lower center", ncols=2, fontsize=9)
+@measured
+def learning_curves(runs: Runs | Studies, *, label: str) -> Displayed:
+    """Loss and accuracy by epoch, training and validation, with the selected checkpoint marked; a row for each study."""
+    every = {name: one for name, one in Studies.of(runs).items() if one.records}
+    fig, axes = canvas(2, rows=len(every), height=3.4 if len(every) == 1 else 2.8)
+    said = [_curves(axes[2 * row : 2 * row + 2], name, one) for row, (name, one) in enumerate(every.items())]
+    fig.legend(*_distinct(axes[0::2]), loc="outside lower center", ncols=2, fontsize=9)
     caption = (
         "Loss and accuracy by epoch; a ring marks the checkpoint of lowest validation loss, which is the one tested. "
         "Training values are running means with dropout on."
     )
-    alt = f"Two panels of curves by epoch. {'; '.join(said)}."
-    return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt=alt)
+    return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt=f"Panels of curves by epoch. {'; '.join(said)}.")
 
 
+def _curves(axes: np.ndarray, study: str, runs: Runs) -> str:
+    said = []
+    for record in runs:
+        name, history = record["model"], pd.DataFrame(record["history"])
+        best = history.set_index("step").loc[record["selected"]["step"]]
+        for ax, what in zip(axes, ("loss", "accuracy")):
+            kind = {"color": COLORS[name], "marker": MARKERS[name], "markersize": 4}
+            ax.plot(history["epoch"], history[f"train_{what}"], linestyle="--", **kind, label=f"{title(name)}, training")
+            ax.plot(history["epoch"], history[f"validation_{what}"], **kind, label=f"{title(name)}, validation")
+            ax.plot(best["epoch"], best[f"validation_{what}"], "o", markersize=11, fillstyle="none", color=COLORS[name])
+            ax.set(xlabel="epoch", ylabel=what, title=study)
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        said.append(
+            f"{study}{', ' if study else ''}{title(name)} (seed {record['seed']}): validation loss {history['validation_loss'].iloc[0]:.3f} after "
+            f"the first evaluation, lowest {record['selected']['validation_loss']:.3f} at epoch {best['epoch']:g}"
+        )
+    return "; ".join(said)
+
+
+@measured
 def confusion(runs: Runs, *, label: str) -> Displayed:
     """Confusion matrices on the test set, one panel a model (its first seed)."""
-    records = [runs.of(model)[0] for model in runs.settings.models]
+    records = list(runs.first.values())
     fig, axes = canvas(len(records), height=3.0)
     classes, said = _classes(runs), []
     for ax, record in zip(axes, records):
@@ -130,12 +169,12 @@ def _classes(runs: Runs) -> list[str]:
     return list(CORPORA[runs.settings.corpus].classes)
 
 
-def _distinct(ax) -> tuple[list, list]:
-    """Legend entries without the repetitions that several seeds bring."""
-    handles, labels = ax.get_legend_handles_labels()
-    entries = dict(zip(labels, handles))
+def _distinct(axes: np.ndarray) -> tuple[list, list]:
+    """Legend entries without the repetitions that several seeds and panels bring."""
+    found = [ax.get_legend_handles_labels() for ax in axes]
+    entries = {label: handle for handles, labels in found for label, handle in zip(labels, handles)}
     return list(entries.values()), list(entries)
 
 
-def _with_notes(caption: str, runs: Runs) -> str:
+def _with_notes(caption: str, runs: Runs | Studies) -> str:
     return " ".join([caption, *runs.notes])

@@ -1,21 +1,28 @@
-"""What a notebook asks for: the records of its settings, found in `results/` or made now."""
+"""What a notebook asks for: the records of its settings, found in `results/` or made now; the book only shows what is found."""
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 
 from rtx_core.corpora.sources import CORPORA, resolve
 from rtx_core.errors import RtxError
 from rtx_core.pages import display
+from rtx_core.pages.display import Displayed
 from rtx_core.parameters import CLASSIFIERS, Settings
 from rtx_core.paths import REPOSITORY, write_json
 from rtx_core.results import store
 from rtx_core.results.record import Record, read_json
 from rtx_core.training.protocol import Seeds, as_config
 
+BOOK = "RTX_BOOK"  # set while the book is built (book/_ext/paper.py)
+BUDGET = re.compile(r"(?:-trainrows(?P<train_rows>\d+))?(?:-epochs(?P<epochs>\d+))?")  # ends of the names of smaller runs
+
 
 @dataclass(frozen=True)
 class Runs:
-    """Records in the order of models, then seeds."""
+    """Records in the order of models, then seeds; in the book some may be missing."""
 
     settings: Settings
     records: list[Record]
@@ -28,9 +35,14 @@ class Runs:
         return [record for record in self.records if record["model"] == model]
 
     @property
+    def models(self) -> list[str]:
+        """Those of the settings with a record."""
+        return [model for model in self.settings.models if self.of(model)]
+
+    @property
     def first(self) -> dict[str, Record]:
         """The first seed's record of each model, by the model's name with hyphens as underscores."""
-        return {model.replace("-", "_"): self.of(model)[0] for model in self.settings.models}
+        return {model.replace("-", "_"): self.of(model)[0] for model in self.models}
 
     @property
     def notes(self) -> list[str]:
@@ -46,13 +58,84 @@ class Runs:
         return notes
 
 
+class Studies(dict):
+    """A reader's name -> `Runs`: one experiment under several values of a setting, for one table or figure."""
+
+    def __init__(self, runs: dict[str, Runs], setting: str = ""):
+        super().__init__(runs)
+        self.setting = setting
+
+    @classmethod
+    def of(cls, runs: "Runs | Studies") -> "Studies":
+        """Single runs are a study without a name."""
+        return runs if isinstance(runs, Studies) else cls({"": runs})
+
+    @property
+    def heading(self) -> str:
+        return self.setting.replace("_", " ").capitalize()
+
+    @property
+    def records(self) -> list[Record]:
+        return [record for runs in self.values() for record in runs]
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of all, each once, with the names of those it is true of unless it is true of all."""
+        found: dict[str, list[str]] = {}
+        for name, runs in self.items():
+            for note in runs.notes:
+                found.setdefault(note, []).append(name)
+        measured = sum(bool(runs.records) for runs in self.values())
+        return [note if len(names) == measured else f"{', '.join(names)}: {note}" for note, names in found.items()]
+
+
+def measured(draw: Callable[..., Displayed]) -> Callable[..., Displayed]:
+    """A display of records; where there are none it says so."""
+
+    @wraps(draw)
+    def drawn(runs: Runs | Studies, **options: object) -> Displayed:
+        return draw(runs, **options) if runs.records else display.text("Not measured yet: `results/` holds no record of these settings.")
+
+    return drawn
+
+
 class Profiles(dict):
-    """Split -> profile of the data under that split (see `rtx_core.corpora.dataset.profile`)."""
+    """Reader's name -> profile of the data (see `rtx_core.corpora.dataset.profile`), under several values of a setting."""
+
+    setting: str
+    settings: dict[str, Settings]
+
+
+def variants(settings: Settings, **values: list) -> dict[str, Settings]:
+    """`variants(settings, fraction=[0.1, 0.5])`: a reader's name -> the settings with each value of one setting."""
+    ((setting, given),) = values.items()
+    if not given:
+        raise RtxError(f"Parameter {setting} is []; expected a list of at least one value to compare.")
+    return {_called(made := settings.but(**{setting: value}), setting): made for value in given}
+
+
+def _called(settings: Settings, setting: str) -> str:
+    value = getattr(settings, setting)
+    if setting == "fraction":
+        return f"{100 * value:g} %"
+    if setting == "length":
+        return "all" if value == "all" else f"{value}est {100 * settings.length_fraction:g} %"
+    return f"{value} tokens" if setting == "max_length" else str(value)
+
+
+def studies(settings: Settings, **values: list) -> Studies:
+    """`runs` of each of the `variants`."""
+    return Studies({name: runs(made) for name, made in variants(settings, **values).items()}, *values)
 
 
 def runs(settings: Settings) -> Runs:
-    """The records that these settings name.  What `results/` lacks is trained now; what it has is never made again."""
+    """The records that these settings name.  What `results/` lacks is trained now; what it has is never made again.
+
+    While the book is built nothing is trained on real text: a page shows what is recorded and says what is missing.
+    """
     source = resolve(settings.source)
+    if os.environ.get(BOOK) and source != "embedded":
+        return recorded(settings)
     today = _data_at_hand(settings, source)
     records = []
     for model in settings.models:
@@ -64,6 +147,39 @@ def runs(settings: Settings) -> Runs:
                 record = run(settings, model, seed)
             records.append(record)
     return Runs(settings, records, today)
+
+
+def recorded(settings: Settings) -> Runs:
+    """What `results/` holds of these settings, every seed of it, or of the same at a smaller budget of rows and epochs.
+
+    The budget is that of most models; among equals the larger, so a full run is shown as soon as there is one of each model.
+    """
+    source = resolve(settings.source)
+    best, found = settings, {}
+    for smaller in [settings, *_smaller(settings, source)]:
+        seeds = {model: _seeds(smaller, source, model) for model in smaller.models}
+        if sum(map(bool, seeds.values())) > sum(map(bool, found.values())):
+            best, found = smaller, seeds
+    if not any(found.values()):
+        return Runs(settings, [], None)
+    best = best.but(seeds=sorted({seed for seeds in found.values() for seed in seeds}))
+    today = _data_at_hand(best, source)
+    return Runs(best, [_found(best, source, model, seed, today) for model in best.models for seed in found[model]], today)
+
+
+def _smaller(settings: Settings, source: str) -> list[Settings]:
+    """The same settings at the smaller budgets that `results/` has folders of, the largest first."""
+    made = []
+    for folder in store.folder(source).glob(f"{settings.variant}-*"):
+        if budget := BUDGET.fullmatch(folder.name.removeprefix(settings.variant)):
+            made.append(settings.but(**{name: int(value) for name, value in budget.groupdict().items() if value}))
+    return sorted(made, key=lambda s: (s.train_rows or float("inf")) * s.protocol.epochs, reverse=True)
+
+
+def _seeds(settings: Settings, source: str, model: str) -> list[int]:
+    folder = store.path_of(source, settings.variant, model, 0).parent
+    numbers = (re.fullmatch(rf"{model}-seed(\d+)", path.stem) for path in folder.glob("*.json"))
+    return sorted(int(number[1]) for number in numbers if number)
 
 
 def _found(settings: Settings, source: str, model: str, seed: int, today: str | None) -> Record | None:
@@ -93,25 +209,28 @@ def _data_at_hand(settings: Settings, source: str) -> str | None:
     from rtx_core.corpora.dataset import dataset
 
     try:
-        return dataset(settings.corpus, source, settings.split, settings.max_length, settings.train_rows).facts["sha256"]
+        return dataset(**settings.data).facts["sha256"]
     except RtxError:
         if settings.source != "real":
             raise
         return None
 
 
-def profiles(settings: Settings, splits: list[str]) -> Profiles:
-    """Label counts and length histograms of the corpus under each split: recorded in `results/data`, or made now."""
-    if not splits:
-        raise RtxError("Parameter splits is []; expected at least one way of splitting, such as 'seeded'.")
+def profiles(settings: Settings, splits: list[str] = (), **values: list) -> Profiles:
+    """Label counts and length histograms of the corpus under each split, or under each value of another setting.
+
+    They are recorded in `results/data`, or made now.
+    """
+    values = values or {"split": splits}
     source, found = resolve(settings.source), Profiles()
-    for split in splits:
-        path = store.folder(source) / "data" / f"{settings.corpus}-{split}-{settings.max_length}.json"
+    (found.setting,), found.settings = values, variants(settings, **values)
+    for name, made in found.settings.items():
+        path = store.folder(source) / "data" / f"{made.corpus}-{made.split}{made.subset}-{made.max_length}.json"
         if not path.exists() or source == "embedded":  # generated text is profiled in a moment, and may have changed
             from rtx_core.corpora.dataset import profile
 
-            write_json(path, profile(settings.corpus, source, split, settings.max_length))
-        found[split] = read_json(path, needs=("classes", "data", "parts", "code", "finished"))
+            write_json(path, profile(**{k: v for k, v in made.data.items() if k != "train_rows"}))
+        found[name] = read_json(path, needs=("classes", "data", "parts", "code", "finished"))
     return found
 
 

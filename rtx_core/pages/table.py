@@ -1,6 +1,7 @@
 """The paper's tables.  Each takes records (or what `results/` holds), makes a frame, and hands it to `display.table`."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from rtx_core.errors import unknown
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.published import published
-from rtx_core.pages.runs import Profiles, Runs, architectures
+from rtx_core.pages.runs import Profiles, Runs, Studies, architectures, measured
+from rtx_core.parameters import Settings
 from rtx_core.results.record import Record
+from rtx_core.results.statistics import accuracy_interval, difference, mean_interval
 from rtx_core.training import protocol as protocol_module
 from rtx_core.training.protocol import Protocol
 
@@ -96,17 +99,24 @@ def protocol(*, label: str) -> Displayed:
 
 
 def label_distribution(profiles: Profiles, *, label: str) -> Displayed:
-    """Table 1: share of each label in each part, for each way of splitting, beside the published shares."""
-    quoted, rows = published()["labels"]["sst2"], []
-    classes = next(iter(profiles.values()))["classes"]
-    for split, profile in profiles.items():
+    """Tables 1 to 3: share of each label in each part, for each way of splitting or subset, beside the published shares."""
+    rows, sources = [], []
+    for name, profile in profiles.items():
+        quoted = printed_labels(profiles, name)
+        sources += [quoted["source"]] if quoted else []
         for part, facts in profile["parts"].items():
-            row = {"Split": split, "Part": part, "n": facts["n"]}
-            row |= {f"Label {i}, {name} (%)": f"{100 * n / facts['n']:.2f}" for i, (name, n) in enumerate(zip(classes, facts["labels"]))}
-            printed = " / ".join(f"{percent:.2f}" for percent in quoted[part]["percent"]) if split == "published" else None
-            rows.append(row | {"As printed": printed})
-    caption = f"Label distribution by split, with the shares printed in the {quoted['source']}, beside the split they belong to."
+            row = {profiles.setting.capitalize(): name, "Part": part, "n": facts["n"]}
+            row |= {f"Label {i}, {kind} (%)": f"{100 * n / facts['n']:.2f}" for i, (kind, n) in enumerate(zip(profile["classes"], facts["labels"]))}
+            rows.append(row | {"As printed": " / ".join(f"{percent:.2f}" for percent in quoted[part]["percent"]) if quoted else None})
+    caption = f"Label distribution by {profiles.setting}" + (f", with the shares printed in the {sources[0]}." if sources else ".")
     return display.table(pd.DataFrame(rows), label=label, caption=labelled(caption, profiles))
+
+
+def printed_labels(profiles: Profiles, name: str) -> dict:
+    """The printed label shares of a profile's corpus, where the profile is of that split and of all the data; else empty."""
+    settings = profiles.settings.get(name)
+    quoted = published()["labels"].get(settings.corpus, {}) if settings else {}
+    return quoted if quoted and not settings.subset and quoted.get("split", settings.split) == settings.split else {}
 
 
 def lengths(profiles: Profiles, *, label: str) -> Displayed:
@@ -114,12 +124,12 @@ def lengths(profiles: Profiles, *, label: str) -> Displayed:
     rows = []
     for split, profile in profiles.items():
         for part, facts in profile["parts"].items():
-            row = {"Split": split, "Part": part, "Texts": facts["n"], "Distinct": facts["distinct_texts"]}
+            row = {profiles.setting.capitalize(): split, "Part": part, "Texts": facts["n"], "Distinct": facts["distinct_texts"]}
             rows.append(row | {unit.capitalize(): _mean_median_most(facts[unit]) for unit in ("words", "tokens")}
                         | {"At the limit": facts["truncated"], "In a training text": facts["within_training"]})
     longest = next(iter(profiles.values()))["data"]["max_length"]
     caption = (
-        f"Lengths by split as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], of which at most {longest} "
+        f"Lengths by {profiles.setting} as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], of which at most {longest} "
         "are kept. The last column counts texts that are, word for word, a training text or a part of one."
     )
     frame = pd.DataFrame(rows).astype({"In a training text": "Int64"})
@@ -153,24 +163,62 @@ def labelled(caption: str, profiles: Profiles) -> str:
 # -- results ----------------------------------------------------------------------------------------------------------
 
 
-def benchmark(runs: Runs, *, label: str) -> Displayed:
-    """Tables 6 to 12: parameters, size, metrics and latency of each model, published values beside ours."""
-    rows = [_ours(records) for model in runs.settings.models if (records := runs.of(model))]
-    caption = f"Results on {runs.records[0]['data']['name']} ({runs.settings.variant})"
-    if all(record["protocol"] == "report" and not record.synthetic for record in runs):
-        caption += ", with published values beside ours"
-        for entry in published()["benchmarks"].get(runs.settings.corpus, []):
-            rows += [_quoted(entry, model) for model in runs.settings.models if model in entry]
-    return display.table(pd.DataFrame(rows), label=label, caption=f"{caption}.", note=" ".join([_reading(runs), *runs.notes]))
+def benchmark(runs: Runs | Studies, *, label: str) -> Displayed:
+    """Tables 6 to 12: parameters, size, metrics and latency of each model, published values and the difference beside ours."""
+    every = Studies.of(runs)
+    rows = [({every.heading: name} if name else {}) | row for name, one in every.items() for row in _rows(one)]
+    names = dict.fromkeys(record["data"]["name"] for record in every.records)
+    variants = ", ".join(one.settings.variant for one in every.values())
+    caption = f"Results on {'; '.join(names)} ({variants})" if names else f"Published results ({variants}); ours are not measured yet"
+    if names and any(row["Result"] == DIFFERENCE for row in rows):
+        caption += ", with published values and their difference to ours"
+    return display.table(pd.DataFrame(rows), label=label, caption=f"{caption}.", note=" ".join([*_reading(every), *every.notes]))
 
 
-def _ours(records: list[Record]) -> dict:
-    first, test = records[0], [record["test"] for record in records]
+DIFFERENCE = "difference"
+METRICS = ("Accuracy", "F1", "Precision", "Recall")
+
+
+def _rows(runs: Runs) -> list[dict]:
+    """Ours, and unless they are synthetic the published ones; only the report's own protocol allows a difference."""
+    settings, rows = runs.settings, []
+    quoted = [] if any(record.synthetic for record in runs) else quotations(settings)
+    average = quoted[0].get("average") if quoted else None
+    for model in settings.models:
+        records = runs.of(model)
+        rows.append(_ours(records, average) if records else {"Model": title(model), "Result": "not measured yet"})
+    for entry in quoted:
+        models = [model for model in settings.models if model in entry]
+        rows += [_quoted(entry, model) for model in models]
+        rows += [_difference(runs.of(model), entry, model) for model in models if runs.of(model) and not settings.reduced]
+    return rows
+
+
+def quotations(settings: Settings) -> list[dict]:
+    """The published rows for a corpus and subset, whichever share of short or long texts and whichever split is taken."""
+    length = f"-{settings.length}" if settings.length != "all" else ""
+    share = f"-{100 * settings.fraction:g}pct" if settings.fraction < 1 else ""
+    return published()["benchmarks"].get(f"{settings.corpus}{length}{share}", [])
+
+
+def scores(records: list[Record], metric: str, average: str | None = None) -> list[float]:
+    """A test metric of each record: the record's own, or for precision, recall and F1 another average, from the predictions."""
+    if metric == "accuracy" or average in (None, records[0]["test"]["average"]):
+        return [record["test"][metric] for record in records]
+    from sklearn.metrics import precision_recall_fscore_support
+
+    found = [record.predictions for record in records]
+    all_three = [precision_recall_fscore_support(f["labels"], f["logits"].argmax(1), average=average, zero_division=0.0) for f in found]
+    return [float(three[("precision", "recall", "f1").index(metric)]) for three in all_three]
+
+
+def _ours(records: list[Record], average: str | None) -> dict:
+    first = records[0]
     return {
         "Model": title(first["model"]), "Result": f"ours, seed {first['seed']}" if len(records) == 1 else f"ours, mean of {len(records)} seeds",
-        "Test set": f"{test[0]['n']:,} {first['data']['split']}",
+        "Test set": f"{first['test']['n']:,} {first['data']['split']}",
         "Parameters": first["parameters"]["total"], "MB": f"{first['size_mb']:.2f}",
-        **{name: _mean_and_deviation([t[name.lower()] for t in test]) for name in ("Accuracy", "F1", "Precision", "Recall")},
+        **{name: _mean_and_deviation(scores(records, name.lower(), average)) for name in METRICS},
         "ms": f"{np.median([record['latency']['measured'][-1]['per_sentence_ms'] for record in records]):.3f}",
     }  # fmt: skip
 
@@ -188,19 +236,72 @@ def _quoted(entry: dict, model: str) -> dict:
     return {
         "Model": title(model), "Result": entry["source"], "Test set": entry["test_set"],
         "Parameters": value.get("total"), "MB": text("size_mb", ".2f"),
-        **{name: text(name.lower(), ".4f") for name in ("Accuracy", "F1", "Precision", "Recall")}, "ms": text("ms", ".4f"),
+        **{name: text(name.lower(), ".4f") for name in METRICS}, "ms": text("ms", ".4f"),
     }  # fmt: skip
 
 
-def _reading(runs: Runs) -> str:
-    measured = runs.records[0]["latency"]["measured"][-1]
-    spread = "Ours: mean ± standard deviation over seeds. " if len(runs.settings.seeds) > 1 else ""
-    return (
-        f"{spread}ms: inference time for a sentence, ours at batch {measured['batch']} on {devices_of(runs, 'latency')}"
-        + ("." if runs.records[0].synthetic else "; the published ones come from other, unnamed machines and cannot be compared with ours.")
+def _difference(records: list[Record], entry: dict, model: str) -> dict:
+    value = entry[model]
+    return {
+        "Model": title(model), "Result": DIFFERENCE,
+        **{name: f"{np.mean(scores(records, name.lower(), entry.get('average'))) - value[name.lower()]:+.4f}" for name in METRICS if name.lower() in value},
+    }  # fmt: skip
+
+
+def _reading(studies: Studies) -> list[str]:
+    """How to read the columns of a benchmark."""
+    records, said = studies.records, []
+    if not records:
+        return said
+    if len({record["seed"] for record in records}) > 1:
+        said.append("Ours: mean ± standard deviation over seeds.")
+    synthetic = any(record.synthetic for record in records)
+    weighted = [name for name, runs in studies.items() if any(entry.get("average") for entry in quotations(runs.settings))]
+    if weighted and not synthetic:
+        where = f" at {', '.join(weighted)}" if any(weighted) else ""
+        said.append(f"F1, precision and recall{where} are averages over the classes, weighted by their size, as in the published rows.")
+    elif len(records[0]["test"]["confusion"]) > 2:
+        said.append("F1, precision and recall are plain averages over the classes.")
+    measured = records[0]["latency"]["measured"][-1]
+    said.append(
+        f"ms: inference time for a sentence, ours at batch {measured['batch']} on {devices_of(records, 'latency')}"
+        + ("." if synthetic else "; the published ones come from other, unnamed machines and cannot be compared with ours.")
     )
+    return said
 
 
+def accuracies(studies: Studies, *, label: str) -> Displayed:
+    """One row for each value of a setting: accuracy of every model, and the paired difference of the first two."""
+    rows = []
+    for name, runs in studies.items():
+        data = runs.records[0]["data"] if runs.records else {"n_train": None, "n_test": None}
+        row = {studies.heading: name, "Training texts": data["n_train"], "Test texts": data["n_test"]}
+        row |= {title(model): with_interval(records) if (records := runs.of(model)) else "not measured yet" for model in runs.settings.models}
+        if len(runs.models) > 1:
+            first, second = runs.models[:2]
+            pair = difference(runs.of(first), runs.of(second))
+            row |= {
+                f"{title(first)} − {title(second)} (points)": f"{100 * pair.value:+.2f} ({100 * pair.low:+.2f} to {100 * pair.high:+.2f})",
+                "p": f"{pair.p:.2g}",
+            }
+        rows.append(row)
+    frame = pd.DataFrame(rows).astype({"Training texts": "Int64", "Test texts": "Int64"})
+    note = (
+        "In brackets 95 % intervals: of an accuracy, Wilson's, or Student's over seeds where there are several; of a difference on the same "
+        "texts, from resampled texts with McNemar's exact p, or over three or more seeds by the paired t-test."
+    )
+    return display.table(frame, label=label, caption=f"Test accuracy by {studies.heading.lower()}.", note=" ".join([note, *studies.notes]))
+
+
+def with_interval(records: list[Record]) -> str:
+    if len(records) > 1:
+        value, low, high = mean_interval([record["test"]["accuracy"] for record in records])
+    else:
+        value, (low, high) = records[0]["test"]["accuracy"], accuracy_interval(records[0])
+    return f"{value:.4f} ({low:.4f} to {high:.4f})"
+
+
+@measured
 def latency(runs: Runs, *, label: str) -> Displayed:
     """Latency at each batch size: median and spread over batches."""
     rows = []
@@ -219,7 +320,7 @@ def latency(runs: Runs, *, label: str) -> Displayed:
     return display.table(pd.DataFrame(rows), label=label, caption="Inference latency on unpadded test sentences.", note=" ".join([note, *runs.notes]))
 
 
-def devices_of(runs: Runs, of: str = "") -> str:
+def devices_of(runs: Iterable[Record], of: str = "") -> str:
     """Every machine that a table's numbers come from; more than one cannot be compared, and the reader sees it."""
     return " and ".join(dict.fromkeys(device_of(record, of) for record in runs))
 

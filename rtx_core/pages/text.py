@@ -5,12 +5,11 @@ from dataclasses import fields
 
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed, escape
-from rtx_core.pages.published import published
-from rtx_core.pages.runs import Profiles, Runs
-from rtx_core.pages.table import device_of, title
+from rtx_core.pages.runs import Profiles, Runs, Studies, measured
+from rtx_core.pages.table import device_of, printed_labels, title, with_interval
 from rtx_core.parameters import EXPERIMENTS
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import accuracy_interval, compare, mean_interval
+from rtx_core.results.statistics import compare, same_share
 from rtx_core.training.protocol import Protocol
 
 
@@ -19,11 +18,29 @@ def say(template: str, **values: object) -> Displayed:
     return display.text(template.format(**values))
 
 
-def comparison(runs: Runs) -> Displayed:
+@measured
+def comparison(runs: Runs | Studies) -> Displayed:
     """What the benchmark table says, in sentences: accuracy, size, time, and the paired difference to the first model."""
-    first, *others = runs.settings.models
+    paragraphs = [_named(name, _compared(one)) for name, one in Studies.of(runs).items()]
+    if any(len(one.of(model)) > 1 for one in Studies.of(runs).values() for model in one.models):
+        last = "The intervals are Student's, over seeds; the paired test is of the first seed."
+    else:
+        last = (
+            "The intervals are Wilson's: the uncertainty of a test set of this size for these trained models. How much another seed or "
+            "another split would change is not in them, and one seed cannot show it."
+        )
+    return display.text(" ".join([*paragraphs, last]) if len(paragraphs) == 1 else "\n\n".join([*paragraphs, last]))
+
+
+def _named(study: str, sentences: list[str]) -> str:
+    """A paragraph that begins with the name of its study, if it has one."""
+    return " ".join([f"**{escape(study)}.**", *(sentences or ["Not measured yet."])] if study else sentences)
+
+
+def _compared(runs: Runs) -> list[str]:
     sentences = []
-    for other in others:
+    for other in runs.models[1:]:
+        first = runs.models[0]
         a, b = runs.of(first)[0], runs.of(other)[0]
         pair = compare(a, b)  # of the first seed: a pair is two models, one order of the data, one test set
         sentences.append(
@@ -38,80 +55,98 @@ def comparison(runs: Runs) -> Displayed:
             f"At batch {times[0][-1]['batch']} a sentence takes {title(other)} {times[1][-1]['median_ms'] / times[0][-1]['median_ms']:.2f} times "
             f"as long as {title(first)}; alone, {times[1][0]['median_ms'] / times[0][0]['median_ms']:.2f} times."
         )
-    if len(runs.settings.seeds) > 1:
-        sentences.append("The intervals are Student's, over seeds; the paired test is of the first seed.")
-    else:
-        sentences.append(
-            "The intervals are Wilson's: the uncertainty of a test set of this size for these trained models. How much another seed or "
-            "another split would change is not in them, and one seed cannot show it."
-        )
-    return display.text(" ".join(sentences))
+    for missing in [model for model in runs.settings.models if model not in runs.models] if runs.models else []:
+        sentences.append(f"{title(missing)} is not measured yet.")
+    return sentences
 
 
 def _with_interval(records: list[Record]) -> str:
-    if len(records) > 1:
-        value, low, high = mean_interval([record["test"]["accuracy"] for record in records])
-    else:
-        value, (low, high) = records[0]["test"]["accuracy"], accuracy_interval(records[0])
-    return f"{value:.4f} (95 % interval {low:.4f} to {high:.4f})"
+    return with_interval(records).replace("(", "(95 % interval ")
 
 
-def training(runs: Runs) -> Displayed:
+@measured
+def training(runs: Runs | Studies) -> Displayed:
     """How training went: the selected checkpoint and the gap to the training loss at the end."""
+    every = Studies.of(runs)
+    return display.text("\n\n".join(_named(name, [_trained(record) for record in one]) for name, one in every.items()))
+
+
+def _trained(record: Record) -> str:
+    history, selected = record["history"], record["selected"]
+    row = next(row for row in history if row["step"] == selected["step"])
+    return (
+        f"{title(record['model'])} (seed {record['seed']}) has its lowest validation loss, {selected['validation_loss']:.4f}, after epoch "
+        f"{row['epoch']:g} of {history[-1]['epoch']:g}, with validation accuracy {row['validation_accuracy']:.4f}; "
+        f"at the end its training loss is {history[-1]['train_loss']:.4f} and its validation loss {history[-1]['validation_loss']:.4f}."
+    )
+
+
+@measured
+def against_first(studies: Studies) -> Displayed:
+    """How far each model's accuracy under the other values of the setting is from that under the first; other test texts, so unpaired."""
+    (name, first), *others = studies.items()
     sentences = []
-    for record in runs:
-        history, selected = record["history"], record["selected"]
-        row = next(row for row in history if row["step"] == selected["step"])
-        sentences.append(
-            f"{title(record['model'])} (seed {record['seed']}) has its lowest validation loss, {selected['validation_loss']:.4f}, after epoch "
-            f"{row['epoch']:g} of {history[-1]['epoch']:g}, with validation accuracy {row['validation_accuracy']:.4f}; "
-            f"at the end its training loss is {history[-1]['train_loss']:.4f} and its validation loss {history[-1]['validation_loss']:.4f}."
-        )
-    return display.text(" ".join(sentences))
+    for other_name, other in others:
+        for model in first.models:
+            if not other.of(model):
+                continue
+            a, b = first.of(model)[0], other.of(model)[0]
+            right = [(round(record["test"]["accuracy"] * record["test"]["n"]), record["test"]["n"]) for record in (a, b)]
+            p = same_share(*right[0], *right[1])
+            sentences.append(
+                f"{title(model)}, seed {b['seed']}: {b['test']['accuracy']:.4f} under `{other_name}`, "
+                f"{100 * (b['test']['accuracy'] - a['test']['accuracy']):+.2f} points from the {a['test']['accuracy']:.4f} under `{name}` "
+                f"(Fisher's exact test, p = {p:.2g})."
+            )
+    return display.text(" ".join(sentences) or f"Not measured yet: nothing can be set beside `{name}`.")
 
 
 def labels(profiles: Profiles) -> Displayed:
     """Whether the published split gives the published shares, and what the others give."""
-    quoted, sentences = published()["labels"]["sst2"], []
-    for split, profile in profiles.items():
-        parts = profile["parts"]
+    sentences = []
+    for name, profile in profiles.items():
+        quoted, parts = printed_labels(profiles, name), profile["parts"]
         shares = {part: [round(100 * n / facts["n"], 2) for n in facts["labels"]] for part, facts in parts.items()}
-        equal = all(shares[part] == quoted[part]["percent"] and parts[part]["n"] == quoted[part]["n"] for part in parts)
+        equal = quoted and all(shares[part] == quoted[part]["percent"] and parts[part]["n"] == quoted[part]["n"] for part in parts)
         said = " / ".join(f"{share[0]:.2f}" for share in shares.values())
-        verdict = ", exactly the shares of the report's Table 1." if equal else "."
-        sentences.append(f"Under `{split}` label 0 has {said} % of the three parts{verdict}")
+        printed = quoted.get("source", "").removeprefix("report, ")
+        verdict = f", exactly the shares of the report's {printed}." if equal else "."
+        sentences.append(f"Under `{name}` label 0 has {said} % of the three parts{verdict}")
     return display.text(" ".join(sentences))
 
 
-def provenance(runs: Runs, *, notebook: str) -> Displayed:
+def provenance(runs: Runs | Studies, *, notebook: str) -> Displayed:
     """Which records a page shows, what made them, and the line that makes them again."""
+    every = Studies.of(runs)
     lines = ["````{admonition} Provenance", ":class: note", ""]
     lines += [f"**Note.** {escape(note)}\n" for note in runs.notes]
     lines += ["| Record | Protocol | Commit | Machine | Training | Peak memory | Finished |", "|---|---|---|---|--:|--:|---|"]
-    for record in runs:
+    for record in runs.records:
         cells = [
             "/".join(record.path.parts[-3:]), record["protocol"], commit_of(record["code"]), device_of(record),
             f"{record['seconds'] / 60:.1f} min", f"{record['peak_memory_mib']:,.0f} MiB", when(record["finished"]),
         ]  # fmt: skip
         lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")
+    missing = [f"{one.settings.variant}, {model}" for one in every.values() for model in one.settings.models if model not in one.models]
+    lines += ["", *([f"Not measured yet: {escape('; '.join(missing))}.", ""] if missing else [])]
+    lines += list(dict.fromkeys(_data_line(one) for one in every.values() if one.records))
+    lines += ["", "To make these records again, move them away and run" if runs.records else "To make them, run", "", "```bash"]
+    lines += [papermill_line(one, notebook, every.setting) for one in every.values()]
+    return display.text("\n".join([*lines, "```", "````"]))
+
+
+def _data_line(runs: Runs) -> str:
     data, environment = runs.records[0]["data"], runs.records[0]["environment"]
     if runs.data_sha256 is None:
         checked = "not compared with today's data, which is not at hand or not readable"
     else:
         same = all(record["data"]["sha256"] == runs.data_sha256 for record in runs)
         checked = "the same as today's data" if same else "not today's data"
-    lines += [
-        "",
+    return (
         f"Data: {escape(data['name'])} from the {_SOURCES[data['source']]}, split {escape(data['split'])}, SHA-256 of the tokens "
         f"`{data['sha256'][:16]}…` ({checked}). Python {environment['python']}, torch {environment['packages']['torch']}. "
-        "Training is wall time, whatever else the machine did included.",
-        "",
-        "To make these records again, move them away and run",
-        "",
-        f"```bash\n{papermill_line(runs, notebook)}\n```",
-        "````",
-    ]
-    return display.text("\n".join(lines))
+        "Training is wall time, whatever else the machine did included.\n"
+    )
 
 
 def overlap(profiles: Profiles) -> Displayed:
@@ -126,11 +161,11 @@ def overlap(profiles: Profiles) -> Displayed:
     return display.text(" ".join(sentences))
 
 
-def data_provenance(profiles: Profiles) -> Displayed:
-    """Where the text of a data page comes from: name, source and hash of every split."""
+def data_provenance(profiles: Profiles, *, notebook: str = "data") -> Displayed:
+    """Where the text of a data page comes from: name, source and hash of every split or subset."""
     lines = [
         "````{admonition} Provenance", ":class: note", "",
-        "| Split | Data | Source | SHA-256 of the tokens | Commit | Counted |", "|---|---|---|---|---|---|",
+        f"| {profiles.setting.capitalize()} | Data | Source | SHA-256 of the tokens | Commit | Counted |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for split, profile in profiles.items():
         data = profile["data"]
@@ -138,7 +173,7 @@ def data_provenance(profiles: Profiles) -> Displayed:
         lines.append("| " + " | ".join(map(escape, cells)) + " |")
     lines += [
         "", "The counts are recorded in `results/data/`. To count again, move a file of it away and run the following; the split `published` "
-        "needs the mirror.", "", "```bash\npapermill notebooks/data.ipynb _build/data.ipynb\n```", "````",
+        "needs the mirror.", "", f"```bash\npapermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb\n```", "````",
     ]  # fmt: skip
     return display.text("\n".join(lines))
 
@@ -154,12 +189,14 @@ def commit_of(code: dict) -> str:
 _SOURCES = {"hub": "hub", "mirror": "local mirror", "embedded": "embedded corpus"}
 
 
-def papermill_line(runs: Runs, notebook: str) -> str:
+def papermill_line(runs: Runs, notebook: str, varied: str = "") -> str:
     """The command that reruns exactly these settings; every parameter that is not the notebook's default is given."""
-    settings, default = runs.settings, EXPERIMENTS[runs.settings.experiment]
+    settings = runs.settings
+    default = EXPERIMENTS[settings.experiment]
     line = f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb"
-    lists = {"models": settings.models, "seeds": settings.seeds}
+    lists = {"models": settings.models, "seeds": settings.seeds} | ({varied: [getattr(settings, varied)]} if varied else {})
     line += f" -y '{json.dumps(lists)}'"
-    values = {name: (getattr(settings, name), getattr(default, name)) for name in ("source", "split", "max_length", "train_rows", "residual")}
+    names = [f.name for f in fields(settings) if f.name not in ("experiment", "corpus", "device", "protocol", *lists)]
+    values = {name: (getattr(settings, name), getattr(default, name)) for name in names}
     values |= {f.name: (getattr(settings.protocol, f.name), getattr(default.protocol, f.name)) for f in fields(Protocol)}
     return line + "".join(f" -p {name} {value}" for name, (value, usual) in values.items() if value != usual)
