@@ -7,7 +7,7 @@ from factory import SST2, content, predictions, saved
 from rtx_core.errors import RtxError
 from rtx_core.results import store
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import accuracy_interval, compare, mean_interval
+from rtx_core.results.statistics import accuracy_interval, bootstrap_interval, compare, difference, mean_interval, over_seeds, same_share
 
 
 def scored(right: int, n: int) -> Record:
@@ -55,3 +55,57 @@ def test_compare_refuses_different_data():
     shorter = store.save(content(SST2, "recurrent"), logits[:-1], labels[:-1])
     with pytest.raises(RtxError, match="different data"):
         compare(a, shorter)
+
+
+def test_paired_t_test_is_students_of_1908():
+    """Extra hours of sleep of ten patients under two drugs."""
+    second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+    first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    value, low, high, p = over_seeds(second, first)
+    assert (value, low, high) == pytest.approx((1.58, 0.7001, 2.4599), abs=5e-5) and p == pytest.approx(0.002833, abs=5e-7)
+    assert over_seeds([0.5, 0.25], [0.25, 0.0]) == (0.25, 0.25, 0.25, 0.0)  # no spread at all
+    assert over_seeds([0.5, 0.25], [0.5, 0.25]) == (0, 0, 0, 1.0)
+
+
+def test_bootstrap_of_a_paired_difference_is_agrestis_interval():
+    """Approval of a prime minister in two surveys of the same 1,600 people: -0.04 with interval -0.06 to -0.02."""
+    both, first, second, neither = 794, 150, 86, 570
+    change = np.repeat([0.0, -1.0, 1.0, 0.0], [both, first, second, neither])
+    value, low, high = bootstrap_interval(np.mean, change)
+    assert value == pytest.approx(-0.04) and (low, high) == pytest.approx((-0.0587, -0.0213), abs=2e-3)
+
+
+def test_fishers_exact_test_is_that_of_the_lady_tasting_tea():
+    assert same_share(3, 4, 1, 4) == pytest.approx(0.4857, abs=5e-5) and same_share(4, 4, 0, 4) == pytest.approx(0.0286, abs=5e-5)
+
+
+def test_difference_takes_the_first_common_seed_or_three():
+    a = [saved(SST2, "baseline", seed, range(20 + seed)) for seed in range(3)]
+    b = [saved(SST2, "recurrent", seed, range(40 + 2 * seed)) for seed in range(3)]
+    one = difference(a[1:2], b)
+    assert (one.seeds, one.n, one.value) == (1, 200, pytest.approx(21 / 200)) and one.p == compare(a[1], b[1])["p"] and one.sign == 1
+    assert one.low < one.value < one.high and "McNemar" in one.test
+    three = difference(a, b)
+    assert (three.seeds, three.value) == (3, pytest.approx(21 / 200)) and "t-test" in three.test and three.sign == 1
+    assert (three.low, three.high) == pytest.approx(mean_interval([20 / 200, 21 / 200, 22 / 200])[1:])
+    assert difference(a, a).sign == 0
+    with pytest.raises(RtxError, match="have no seed in common"):
+        difference(a[:1], b[1:])
+
+
+def test_difference_in_other_measures_is_scikit_learns():
+    from sklearn.metrics import f1_score, precision_score, recall_score
+
+    a, b = saved(SST2, "baseline", wrong=range(0, 60, 2)), saved(SST2, "recurrent", wrong=range(1, 90, 3))
+    labels, guesses = a.predictions["labels"], [r.predictions["logits"].argmax(1) for r in (a, b)]
+    for measure, score in (("precision", precision_score), ("recall", recall_score), ("f1", f1_score)):
+        found = difference([a], [b], measure)
+        assert found.value == pytest.approx(score(labels, guesses[0]) - score(labels, guesses[1])) and found.p is None
+        assert found.low < found.value < found.high
+
+
+def test_subsets_are_paired_by_their_test_part():
+    a, b = saved(SST2, "baseline"), saved(SST2, "recurrent", data=content(SST2)["data"] | {"sha256": "e" * 64})
+    with pytest.raises(RtxError, match="different data"):
+        difference([a], [b])
+    assert difference([a], [b], same_training=False).value == 0

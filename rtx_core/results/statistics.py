@@ -1,10 +1,15 @@
 """Uncertainty of what records say; the formulas are SciPy's."""
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.stats import binomtest, t
+from scipy.stats import binomtest, bootstrap, fisher_exact, t, ttest_rel
 
 from rtx_core.errors import RtxError
 from rtx_core.results.record import Record
+
+RESAMPLES = 2000  # of a bootstrap: enough for the second digit of a 95 % bound
+ALPHA = 0.05  # of every test
 
 
 def accuracy_interval(record: Record, level: float = 0.95) -> tuple[float, float]:
@@ -23,13 +28,22 @@ def mean_interval(values: list[float], level: float = 0.95) -> tuple[float, floa
     return mean, mean - half, mean + half
 
 
-def compare(a: Record, b: Record) -> dict:
-    """Two models on the same sentences: accuracy difference a − b, and McNemar's exact test on where they disagree."""
+def paired_guesses(a: Record, b: Record, same_training: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(labels, guesses of a, guesses of b), each (n,), of two models on one test set.
+
+    `same_training=False` admits different training data, as of a subset: then the labels say that the test set is the same.
+    """
     first, second = a.predictions, b.predictions
-    if not np.array_equal(first["labels"], second["labels"]) or a["data"]["sha256"] != b["data"]["sha256"]:
+    same = np.array_equal(first["labels"], second["labels"])
+    if not same or (same_training and a["data"]["sha256"] != b["data"]["sha256"]):
         raise RtxError(f"{a.path.stem} and {b.path.stem} were tested on different data; only runs on the same test set can be paired.")
-    right_a = first["logits"].argmax(1) == first["labels"]
-    right_b = second["logits"].argmax(1) == second["labels"]
+    return first["labels"], first["logits"].argmax(1), second["logits"].argmax(1)
+
+
+def compare(a: Record, b: Record, same_training: bool = True) -> dict:
+    """Two models on the same sentences: accuracy difference a − b, and McNemar's exact test on where they disagree."""
+    labels, guesses_a, guesses_b = paired_guesses(a, b, same_training)
+    right_a, right_b = guesses_a == labels, guesses_b == labels
     only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
     p = float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
     return {
@@ -39,5 +53,101 @@ def compare(a: Record, b: Record) -> dict:
         "only_a": only_a,
         "only_b": only_b,
         "p": p,
-        "verdict": "the difference may well be chance" if p >= 0.05 else "chance alone would rarely give such a difference",
+        "verdict": "the difference may well be chance" if p >= ALPHA else "chance alone would rarely give such a difference",
     }
+
+
+# -- measures of a resample: labels and guesses (..., n) -> (...,) ------------------------------------------------------
+
+
+def _accuracy(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    return (labels == guesses).mean(axis)
+
+
+def _precision(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    return ((labels == 1) & (guesses == 1)).sum(axis) / np.maximum((guesses == 1).sum(axis), 1)
+
+
+def _recall(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    return ((labels == 1) & (guesses == 1)).sum(axis) / np.maximum((labels == 1).sum(axis), 1)
+
+
+def _f1(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    return 2 * ((labels == 1) & (guesses == 1)).sum(axis) / np.maximum((labels == 1).sum(axis) + (guesses == 1).sum(axis), 1)
+
+
+MEASURES = {"accuracy": _accuracy, "precision": _precision, "recall": _recall, "f1": _f1}  # but for accuracy, of class 1 of two
+
+
+def bootstrap_interval(statistic, *columns: np.ndarray, level: float = 1 - ALPHA) -> tuple[float, float, float]:
+    """(value, low, high) of `statistic(*columns, axis)`; whole texts are resampled, all columns of a text together."""
+    found = bootstrap(
+        columns, statistic, paired=True, vectorized=True, n_resamples=RESAMPLES, batch=100, confidence_level=level, method="percentile", rng=0
+    )
+    low, high = found.confidence_interval
+    return float(statistic(*columns, axis=-1)), float(low), float(high)
+
+
+# -- two models --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A paired difference first − second with its 95 % interval.  `p` is None where the interval alone decides."""
+
+    value: float
+    low: float
+    high: float
+    p: float | None
+    n: int  # test texts
+    seeds: int
+    test: str
+
+    @property
+    def sign(self) -> int:
+        """+1 or −1 where the difference is significant at 5 %, else 0."""
+        clear = self.p < ALPHA if self.p is not None else self.low > 0 or self.high < 0
+        return int(np.sign(self.value)) if clear else 0
+
+    def __str__(self) -> str:
+        p = "" if self.p is None else f", p = {self.p:.2g}"
+        count = f"{self.seeds} seeds" if self.seeds > 1 else "one seed"
+        return (
+            f"{100 * self.value:+.2f} points (95 % interval {100 * self.low:+.2f} to {100 * self.high:+.2f}; {self.test}{p}; "
+            f"n = {self.n:,} texts, {count})"
+        )
+
+
+def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, float, float]:
+    """(mean difference, low, high, p) by the paired t-test over seeds; at least two pairs."""
+    differences = np.subtract(first, second)
+    if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
+        value = float(differences.mean())
+        return value, value, value, 1.0 if abs(value) < 1e-12 else 0.0
+    found = ttest_rel(first, second)
+    low, high = found.confidence_interval(1 - ALPHA)
+    return float(differences.mean()), float(low), float(high), float(found.pvalue)
+
+
+def difference(first: list[Record], second: list[Record], measure: str = "accuracy", same_training: bool = True) -> Difference:
+    """The paired difference of two models in a measure: the paired t-test where three or more seeds are common to both;
+    else, of the first common seed, McNemar's exact test (accuracy) with a bootstrap interval over texts."""
+    pairs = [(a, b) for a in first for b in second if a["seed"] == b["seed"]]
+    if not pairs:
+        raise RtxError(f"{first[0].path.parent.name} and {second[0].path.parent.name} have no seed in common, so they cannot be paired.")
+    columns = [paired_guesses(a, b, same_training) for a, b in pairs]
+    n, score = len(columns[0][0]), MEASURES[measure]
+    if len(pairs) >= 3:
+        value, low, high, p = over_seeds(*zip(*((score(y, a), score(y, b)) for y, a, b in columns)))
+        return Difference(value, low, high, p, n, len(pairs), "paired t-test over seeds")
+    y, a, b = columns[0]
+    if measure != "accuracy":
+        value, low, high = bootstrap_interval(lambda y, a, b, axis: score(y, a, axis) - score(y, b, axis), y, a, b)
+        return Difference(value, low, high, None, n, 1, "bootstrap over texts")
+    value, low, high = bootstrap_interval(np.mean, (y == a).astype(float) - (y == b))
+    return Difference(value, low, high, compare(*pairs[0], same_training)["p"], n, 1, "McNemar's exact test")
+
+
+def same_share(right_a: int, n_a: int, right_b: int, n_b: int) -> float:
+    """p of Fisher's exact test that two models, each tested on texts of its own, are right equally often."""
+    return float(fisher_exact([[right_a, n_a - right_a], [right_b, n_b - right_b]]).pvalue)

@@ -40,8 +40,12 @@ def save(content: dict, logits: np.ndarray, labels: np.ndarray) -> Record:
     """Write predictions, then the record; a record on disk therefore always has its predictions."""
     path = path_of(content["data"]["source"], content["experiment"], content["model"], content["seed"])
     record.check(content, f"{path.parent.name}/{path.name}")
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, logits=logits.astype(np.float32), labels=labels.astype(np.int8))
-    write_atomically(path.with_suffix(".npz"), buffer.getvalue())
+    save_predictions(path.with_suffix(".npz"), logits, labels)
     write_json(path, content)
     return Record(content, path)
+
+
+def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, logits=logits.astype(np.float32), labels=labels.astype(np.int8))
+    write_atomically(path, buffer.getvalue())

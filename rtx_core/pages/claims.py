@@ -1,0 +1,79 @@
+"""The claims of the original study: quoted in `claims.json`, judged by `judges` and `counted` from what `results/` holds now."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from rtx_core.errors import unknown
+from rtx_core.pages import counted, display, judges
+from rtx_core.pages.display import Displayed
+from rtx_core.pages.verdicts import MISSING, VERDICTS, Missing, Verdict, stamp
+from rtx_core.paths import REPOSITORY
+from rtx_core.results.statistics import same_share
+from rtx_core.tasks import TASKS
+
+
+@cache
+def claims() -> dict[str, list[dict]]:
+    """Section -> its claims: what is claimed, where, the page that treats it, and the judge with its terms."""
+    return json.loads(Path(__file__).with_name("claims.json").read_text(encoding="utf-8"))
+
+
+def judge(claim: dict) -> Verdict:
+    return _judged(json.dumps(claim["judge"]), stamp())
+
+
+@cache
+def _judged(asked: str, now: tuple) -> Verdict:
+    name, terms = json.loads(asked)
+    try:
+        return getattr(judges if hasattr(judges, name) else counted, name)(**terms)
+    except Missing as lacking:
+        return Verdict(MISSING, f"No record of {lacking}.")
+
+
+def section(name: str) -> Displayed:
+    """The claims of a section, each with source, verdict, statistic, and the page with its table."""
+    if name not in claims():
+        raise unknown("section of claims", name, claims())
+    entries = []
+    for claim in claims()[name]:
+        verdict = judge(claim)
+        entries.append(f"{claim['says']} ({claim['source']})\n: **{verdict.word.capitalize()}.** {verdict.statistic}{link(claim['page'])}\n")
+    return display.text("\n".join(entries))
+
+
+def summary(*, label: str) -> Displayed:
+    """How many claims of each section have which verdict."""
+    rows = []
+    for name, entries in claims().items():
+        words = [judge(claim).word for claim in entries]
+        rows.append({"Claims on": name} | {word.capitalize(): words.count(word) for word in VERDICTS})
+    frame = pd.DataFrame(rows)
+    frame.loc[len(frame)] = ["all", *frame.drop(columns="Claims on").sum()]
+    return display.table(frame, label=label, caption="Verdicts on the claims of the slides and the report, from the records of today.")
+
+
+def in_print(*, label: str) -> Displayed:
+    """The published accuracies among themselves: each difference with the test set it was found on, and what a test makes of it."""
+    rows = []
+    for name, terms in (claim["judge"] for entries in claims().values() for claim in entries):
+        if name == "published":
+            n, x, y = (terms[key] for key in ("n", "baseline", "recurrent"))
+            p = same_share(round(x * n), n, round(y * n), n)
+            rows.append({"Taken for": TASKS[terms["variant"]][0], "Test texts": n, "Baseline": f"{x:.4f}", "Recurrent": f"{y:.4f}",
+                         "Recurrent minus Baseline (points)": f"{100 * (y - x):+.2f}", "p": f"{p:.2g}"})  # fmt: skip
+    note = "p: Fisher's exact test, as the published predictions are not at hand to be paired. The same pair of values is listed twice for SST-2."
+    return display.table(pd.DataFrame(rows), label=label, caption="Accuracies in the slides and the report, compared with one another.", note=note)
+
+
+def link(page: str) -> str:
+    """A link to a page of the book; nothing where the book has none of that name."""
+    found = re.search(rf"file: ((?:notebooks/)?{re.escape(page)})$", (REPOSITORY / "_toc.yml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if not found:
+        return ""
+    target = found[1] + (".ipynb" if found[1].startswith("notebooks/") else ".md")
+    return f" []({target})"

@@ -1,0 +1,99 @@
+"""Claims about what can be counted: parameters, configurations, data, and the errors of rounded weights."""
+
+import numpy as np
+
+from rtx_core.pages.display import show
+from rtx_core.pages.runs import architectures
+from rtx_core.pages.table import title
+from rtx_core.pages.verdicts import Missing, Verdict, by_bounds, profile, together
+from rtx_core.results import measurement
+from rtx_core.results.statistics import mean_interval
+
+
+# -- size --------------------------------------------------------------------------------------------------------------
+
+
+def totals(**millions: float) -> Verdict:
+    """The stated numbers of parameters, in millions, are those of the models."""
+    known = architectures()
+    counted = {model: known[model]["parameters"]["total"] for model in millions}
+    said = "; ".join(f"{title(model)} {n:,} counted, {millions[model]:g}M stated" for model, n in counted.items())
+    return Verdict(by_bounds(same := all(abs(n / 1e6 - millions[m]) < 0.05 for m, n in counted.items()), not same), f"{said}.")
+
+
+def saves(at: float, within: float = 0.01) -> Verdict:
+    """The recurrent model is smaller than the baseline by this share."""
+    base, small = (architectures()[model]["parameters"]["total"] for model in ("baseline", "recurrent"))
+    saving = 1 - small / base
+    said = f"{small:,} against {base:,} parameters: smaller by {saving:.1%}."
+    return Verdict(by_bounds(same := abs(saving - at) <= within, not same), said)
+
+
+def same_setting(names: list[str]) -> Verdict:
+    """Baseline and recurrent agree in these entries of their configuration."""
+    base, other = (architectures()[model] for model in ("baseline", "recurrent"))
+    pairs = {name: tuple(m["config"].get(name, m.get(name)) for m in (base, other)) for name in names}
+    said = "; ".join(f"{name.replace('_', ' ')} {show(x)} and {show(y)}" for name, (x, y) in pairs.items())
+    return Verdict(by_bounds(same := all(x == y for x, y in pairs.values()), not same), f"Baseline and Recurrent: {said}.")
+
+
+# -- data --------------------------------------------------------------------------------------------------------------
+
+
+def _shares(data: str, part: str) -> list[float]:
+    facts = profile(data)[part]
+    return [100 * n / facts["n"] for n in facts["labels"]]
+
+
+def label_shares(data: str, within: float, like: str = "", **percent: list[float]) -> Verdict:
+    """The parts have these shares of each label, in per cent; or the training part has those of another profile."""
+    percent = {"train": _shares(like, "train")} if like else percent
+    found, parts = {part: _shares(data, part) for part in percent}, profile(data)
+    kept = all(abs(x - y) <= within for part, stated in percent.items() for x, y in zip(found[part], stated, strict=True))
+    said = "; ".join(f"{part} {' / '.join(f'{x:.2f}' for x in shares)} % of {parts[part]['n']:,}" for part, shares in found.items())
+    said += f", against {' / '.join(f'{x:.2f}' for x in percent['train'])} % of the whole" if like else ""
+    return Verdict(by_bounds(kept, not kept), f"{said}.")
+
+
+def part_size(data: str, part: str, n: int) -> Verdict:
+    ours = profile(data)[part]["n"]
+    return Verdict(by_bounds(ours == n, ours != n), f"The {part} part has {ours:,} texts, {n:,} are stated.")
+
+
+def mostly(data: str, unit: str, low: int, high: int) -> Verdict:
+    """Most test texts have between low and high words or tokens."""
+    histogram = profile(data)["test"][unit]
+    share = sum(n for length, n in histogram.items() if low <= int(length) <= high) / sum(histogram.values())
+    return Verdict(by_bounds(share > 0.5, share <= 0.5), f"{share:.1%} of the test texts have {low} to {high} {unit}.")
+
+
+# -- rounding ----------------------------------------------------------------------------------------------------------
+
+
+def error_ratio(curves: list[dict], comparison: str, bits: int, model: str | None = None) -> tuple[float, float, float, int]:
+    """(ratio, low, high, seeds): error after the last layer, shared over unshared, geometric mean with Student's interval."""
+    ends = {arm: {c["seed"]: c["errors"][-1] for c in curves
+                  if (c["comparison"], c["arm"], c["bits"], c.get("model")) == (comparison, arm, bits, model)}
+            for arm in ("shared", "unshared")}  # fmt: skip
+    logs = [float(np.log(ends["shared"][seed] / ends["unshared"][seed])) for seed in ends["shared"]]
+    return (*(float(np.exp(x)) for x in mean_interval(logs)), len(logs))
+
+
+def amplifies(bits: list[int]) -> Verdict:
+    """After the last layer the error of shared weights exceeds that of unshared ones, at each of these bit widths."""
+    found = measurement.every("hub", "rounding")
+    if not found:
+        raise Missing("rounded weights")
+    curves, words, said = found[0]["curves"], [], []
+    models = sorted({c["model"] for c in curves if c["comparison"] == "draws"})
+    for comparison, model in [("random", None), *(("draws", model) for model in models)]:
+        name = "fresh pairs of models" if model is None else f"{title(model)}, trained, rounded at random"
+        for b in bits:
+            ratio, low, high, seeds = error_ratio(curves, comparison, b, model)
+            words.append(by_bounds(low > 1, high < 1))
+            said.append(f"{name}, {b} bits: {ratio:.2f} ({low:.2f} to {high:.2f}, {seeds} seeds)")
+    return Verdict(together(words), f"Relative error after the last layer, shared over unshared weights, with 95 % interval: {'; '.join(said)}.")
+
+
+def unmeasured(what: str) -> Verdict:
+    raise Missing(what)
