@@ -10,7 +10,13 @@ from safetensors.torch import save
 from torch import nn
 
 from rtx_core.errors import RtxError, unknown
+from rtx_core.models.control import Control, ControlConfig
 from rtx_core.models.encoder import Encoder, EncoderConfig
+from rtx_core.models.frailt import FraiLT, FraiLTConfig
+from rtx_core.models.gpt import GPT, GPTConfig
+from rtx_core.models.kausik import Kausik, KausikConfig
+from rtx_core.models.relaxed import Relaxed, RelaxedConfig
+from rtx_core.models.three_part import ThreePart, ThreePartConfig
 from rtx_core.paths import write_atomically
 
 _RECURRENT = EncoderConfig(hidden_size=256, num_layers=3, num_passes=2, num_heads=4, intermediate_size=1024)
@@ -20,6 +26,12 @@ MODELS: dict[str, tuple[type[nn.Module], EncoderConfig]] = {
     "baseline": (Encoder, EncoderConfig()),
     "recurrent": (Encoder, _RECURRENT),
     "recurrent-wide": (Encoder, replace(_RECURRENT, hidden_size=384, num_heads=6, intermediate_size=1536)),
+    "gpt": (GPT, GPTConfig()),
+    "kausik": (Kausik, KausikConfig()),
+    "control": (Control, ControlConfig()),
+    "frailt": (FraiLT, FraiLTConfig()),
+    "three-part": (ThreePart, ThreePartConfig()),
+    "relaxed": (Relaxed, RelaxedConfig()),
 }
 
 

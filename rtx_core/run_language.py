@@ -1,0 +1,122 @@
+"""Train and record language models: `python -m rtx_core.run_language shakespeare --run [name=value …]`.
+
+Without `--run` it says which runs are recorded and which are missing.  It goes through seeds, recipes and models in turn, skips
+what is recorded, and resumes what was interrupted, so the same line goes on after a kill.
+"""
+
+import sys
+from dataclasses import asdict
+from datetime import datetime, timezone
+from importlib import import_module
+
+import yaml
+
+from rtx_core.corpora.sources import resolve
+from rtx_core.errors import RtxError
+from rtx_core.language import LANGUAGE, LanguageSettings
+from rtx_core.language import settings as language_settings
+from rtx_core.models import build_model, count_parameters, save_model
+from rtx_core.results import language as store
+from rtx_core.results.code import code
+from rtx_core.results.record import run_key
+from rtx_core.run import alone, work
+from rtx_core.training.devices import device as choose_device
+from rtx_core.training.devices import environment, peak_memory_mib, reset_peak_memory
+from rtx_core.training.language import losses_of, mean_and_error, train
+from rtx_core.training.step import autocast_of
+from rtx_core.training.protocol import Seeds
+
+
+def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecord:
+    """Train, evaluate and record one model with one seed; resumes if it was interrupted."""
+    made_by = code()  # now: the files may change while a long run goes on
+    experiment, recipe = LANGUAGE[settings.experiment], settings.training_of(name)
+    where = choose_device(settings.device)
+    if recipe.precision == "bf16" and where.type == "cpu":
+        raise RtxError("precision='bf16' was asked for on the CPU, where it is not supported; use 'fp32' or device='cuda'.")
+    reset_peak_memory(where)
+    seeds, autocast = Seeds.of(seed), autocast_of(recipe.precision, where)
+    data = import_module(f"rtx_core.corpora.{experiment.corpus}").data(resolve(settings.source), recipe)
+    architecture, overrides = settings.build_arguments(name, data.vocab_size)
+    model = build_model(architecture, seed=seeds.initialization, **overrides)
+    training = {"recipe": settings.recipe, "budget": settings.budget, **asdict(recipe), "seeds": asdict(seeds)}
+    config = {"model": {"architecture": architecture, **asdict(model.config)}, "training": training}
+    key = run_key(config, data.facts["sha256"], seed)
+    folder = work(settings, key)
+
+    def say(line: str) -> None:
+        print(f"{settings.variant} · {name} · seed {seed} · {line}", flush=True)
+
+    with alone(folder):
+        finished = store.find(data.facts["source"], settings.variant, name, seed)
+        if finished is not None and finished["key"] == key and not finished.note():
+            return finished  # by another process, since this one looked
+        best, progress = train(model, data, recipe, seeds, where, folder / "checkpoint.safetensors", experiment.files, say)
+        losses, sizes = losses_of(model, data.test(), where, autocast)
+        last_loss, _ = mean_and_error(losses, sizes)
+        save_model(model, architecture, folder / "last.safetensors")
+        if progress.best_step < recipe.steps:  # other weights than the last
+            model.load_state_dict(best)
+            losses, sizes = losses_of(model, data.test(), where, autocast)
+        save_model(model, architecture, folder / "model.safetensors")
+        loss, error = mean_and_error(losses, sizes)
+        parameters = count_parameters(model)
+        module, _, function = experiment.measure.partition(":")
+        content = {
+            "schema": store.VERSION,
+            "key": key,
+            "experiment": settings.variant,
+            "model": name,
+            "seed": seed,
+            "protocol": "reduced" if settings.reduced else settings.recipe,
+            "config": config,
+            "data": data.facts,
+            "parameters": parameters,
+            "size_mb": parameters["total"] * 4 / 2**20,
+            "history": progress.history,
+            "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
+            "test": {"n": int(sizes.sum()), "loss": loss, "error": error, "last_loss": last_loss,
+                     "batch_losses": losses.tolist(), "batch_sizes": [int(size) for size in sizes]},
+            **getattr(import_module(module), function)(model, data, recipe, where),
+            "environment": environment(where),
+            "code": made_by | {"fingerprints": progress.codes},
+            "seconds": progress.seconds,
+            "peak_memory_mib": peak_memory_mib(where),
+            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        }  # fmt: skip
+        record = store.save(content)
+        (folder / "checkpoint.safetensors").unlink(missing_ok=True)
+    say(f"test loss {loss:.4f} ± {error:.4f} in {progress.seconds / 60:.1f} min")
+    return record
+
+
+def every(experiment: str, given: dict[str, object]) -> list[tuple[LanguageSettings, str, int]]:
+    """The runs that an experiment's pages show, or those that `given` names: recipes inside seeds, so that pairs come early."""
+    if experiment not in LANGUAGE:
+        raise RtxError(f"{experiment!r} is no language experiment; the choices are {', '.join(LANGUAGE)}.")
+    fixed = LANGUAGE[experiment]
+    recipes = [given["recipe"]] if "recipe" in given else list(fixed.recipes)
+    chosen = [language_settings(experiment, given | {"recipe": recipe}) for recipe in recipes]
+    return [(settings, model, seed) for seed in chosen[0].seeds for settings in chosen for model in settings.models]
+
+
+def main(arguments: list[str]) -> None:
+    """The command line."""
+    names = [a for a in arguments if a != "--run"]
+    if not names:
+        sys.exit("usage: python -m rtx_core.run_language EXPERIMENT [--run] [name=value …]")
+    given = {name: yaml.safe_load(value) for name, _, value in (pair.partition("=") for pair in names[1:])}
+    for settings, model, seed in every(names[0], given):
+        found = store.find(resolve(settings.source), settings.variant, model, seed)
+        if found is None and "--run" in arguments:
+            run(settings, model, seed)
+        else:
+            said = "not measured yet" if found is None else f"test loss {found['test']['loss']:.4f}"
+            print(f"{settings.variant} · {model} · seed {seed} · {said}")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except RtxError as error:
+        sys.exit(str(error))
