@@ -1,0 +1,173 @@
+"""Stories graded by a large language model: `python -m rtx_core.evaluation.judge tinystories [name=value …]`.
+
+The prompt is the study's.  Any endpoint that speaks OpenAI's protocol serves, Gemini's included; three variables name it:
+`RTX_JUDGE_KEY`, without which nothing is graded, `RTX_JUDGE_URL` and `RTX_JUDGE_MODEL`.  Needs `pip install openai`.
+
+An answer counts only if it is four whole numbers from 1 to 10.  Anything else is asked for again and, in the end, counted as
+rejected: it is never clipped, rounded or left out in silence.  Valid answers are kept on disk, so a second run asks nothing.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from dataclasses import dataclass
+
+import jsonschema
+import yaml
+
+from rtx_core.errors import RtxError
+from rtx_core.language import LanguageSettings
+from rtx_core.language import settings as language_settings
+from rtx_core.paths import build, write_json
+from rtx_core.results import language as store
+from rtx_core.results import measurement
+from rtx_core.results.measurement import Measurement
+
+CRITERIA = ("grammar", "creativity", "consistency", "plot")
+URL = "https://generativelanguage.googleapis.com/v1beta/openai/"
+MODEL = "gemini-2.5-flash"  # the study's was its preview
+ATTEMPTS = 3  # answers asked for before a story counts as rejected
+RETRIES = 6  # of the client, for each answer: rate limits, time-outs and errors of the server, with growing pauses
+SECONDS = 60.0  # that one request may take
+SCHEMA = {
+    "type": "object",
+    "properties": {name: {"type": "integer", "minimum": 1, "maximum": 10} for name in CRITERIA},
+    "required": list(CRITERIA),
+    "additionalProperties": False,
+}
+PROMPT = """In the following exercise, the student is given a task of writing a short story. The student needs to come up with a \
+coherent story that is graded on criteria mentioned below. The exercise tests the student's language abilities, creativity, and \
+ability to follow directions.
+
+{story}
+
+Please provide your general assessment about the story written by the student. Consider the following aspects:
+1. Grammar: Is the completion grammatically correct?
+2. Creativity: Does the completion show creativity and original thought?
+3. Consistency: Is the completion consistent with the beginning of the story?
+4. Plot: Does the plot of the completion make sense and is it coherent throughout?
+
+Now, grade the student's completion in terms of the following categories, each on a scale from 1 to 10.
+"""  # the study's words; the two lines below are ours, so that a program can read the answer
+FORM = "The beginning that was given to the student ends at ***.\n" 'Answer with JSON alone: {"grammar": n, "creativity": n, "consistency": n, "plot": n}'
+
+
+def scores(answer: object) -> dict[str, int] | None:
+    """The four scores if the answer is exactly that, else None."""
+    try:
+        content = json.loads(answer)
+        jsonschema.validate(content, SCHEMA)
+    except (TypeError, ValueError, RecursionError, jsonschema.ValidationError):
+        return None
+    return {name: int(content[name]) for name in CRITERIA}  # JSON Schema takes 7.0 for an integer
+
+
+@dataclass(frozen=True)
+class Judge:
+    key: str
+    url: str = URL
+    model: str = MODEL
+
+    @classmethod
+    def from_environment(cls) -> "Judge | None":
+        """None without a key."""
+        key = os.environ.get("RTX_JUDGE_KEY", "").strip()
+        return cls(key, os.environ.get("RTX_JUDGE_URL") or URL, os.environ.get("RTX_JUDGE_MODEL") or MODEL) if key else None
+
+    def __repr__(self) -> str:  # without the key, wherever it is printed
+        return f"Judge(model={self.model!r})"
+
+    def client(self):
+        try:
+            from openai import OpenAI
+        except ImportError as error:
+            raise RtxError("Grading needs the package openai, which is not installed; pip install openai.") from error
+        return OpenAI(api_key=self.key, base_url=self.url, timeout=SECONDS, max_retries=RETRIES)
+
+    def grade(self, stories: list[str]) -> list[dict[str, int] | None]:
+        """Scores of each story, None where no answer was valid.  An endpoint that cannot be used at all is one sentence."""
+        client, graded = None, []
+        for story in stories:
+            found = self._kept(story)
+            if found is None:
+                client = client or self.client()
+                found = self._ask(client, story)
+                if found is not None:
+                    write_json(self._path(story), found)
+            graded.append(found)
+        return graded
+
+    def _path(self, story: str):
+        identity = json.dumps([self.url, self.model, PROMPT, FORM, story])
+        return build() / "cache" / "judge" / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.json"
+
+    def _kept(self, story: str) -> dict[str, int] | None:
+        try:
+            return scores(self._path(story).read_text(encoding="utf-8"))  # checked again: the file may be damaged
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def _ask(self, client, story: str) -> dict[str, int] | None:
+        from openai import APIConnectionError, APIStatusError, OpenAIError
+
+        form = {"type": "json_schema", "json_schema": {"name": "grades", "schema": SCHEMA, "strict": True}}
+        text = PROMPT.replace("{story}", story) + "\n" + FORM
+        for _ in range(ATTEMPTS):
+            try:
+                reply = client.chat.completions.create(
+                    model=self.model, messages=[{"role": "user", "content": text}], temperature=0, response_format=form
+                )
+                answer = reply.choices[0].message.content
+            except APIStatusError as error:  # the server's own words stay out: some repeat the key
+                raise RtxError(f"The judge's endpoint refuses with status {error.status_code}; check RTX_JUDGE_KEY, RTX_JUDGE_URL and RTX_JUDGE_MODEL.") from None
+            except APIConnectionError as error:
+                raise RtxError(f"The judge's endpoint cannot be reached ({type(error).__name__}); check the network and RTX_JUDGE_URL.") from None
+            except (OpenAIError, ValueError, TypeError, AttributeError, IndexError):  # a reply that is no reply
+                continue
+            if (found := scores(answer)) is not None:
+                return found
+        return None
+
+
+def as_graded(sample: dict) -> str:
+    """A story as the judge reads it, with the border of prompt and completion marked."""
+    return f"{sample['prompt']}*** {sample['text']}"
+
+
+def judge(settings: LanguageSettings, judge: Judge, source: str) -> list[Measurement]:
+    """Grade the recorded samples of every model and seed; records the scores beside the runs."""
+    made_by, made = measurement.made_by("judge"), []
+    for model in settings.models:
+        for seed in settings.seeds:
+            record = store.find(source, settings.variant, model, seed)
+            if record is None:
+                continue
+            graded = judge.grade([as_graded(sample) for sample in record["samples"]])
+            made.append(measurement.save({
+                "kind": "judge", "of": settings.variant, "name": f"{model}-seed{seed}", "model": model, "seed": seed,
+                "protocol": record["protocol"], "data": record["data"], "environment": record["environment"], "run": record["key"],
+                "judge": judge.model, "scores": graded, "rejected": graded.count(None), "code": made_by,
+            }))  # fmt: skip
+            print(f"{settings.variant} · {model} · seed {seed} · graded {len(graded) - graded.count(None)} of {len(graded)}", flush=True)
+    return made
+
+
+def main(arguments: list[str]) -> None:
+    from rtx_core.corpora.sources import resolve
+
+    if not arguments:
+        raise RtxError("usage: python -m rtx_core.evaluation.judge EXPERIMENT [name=value …]")
+    if (asked := Judge.from_environment()) is None:
+        raise RtxError("Nothing was graded: the variable RTX_JUDGE_KEY is not set.")
+    given = {name: yaml.safe_load(value) for name, _, value in (pair.partition("=") for pair in arguments[1:])}
+    settings = language_settings(arguments[0], given)
+    if not judge(settings, asked, resolve(settings.source)):
+        raise RtxError(f"results/ holds no run of {settings.variant} to grade; train first: python -m rtx_core.run_language {arguments[0]} --run")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except RtxError as error:
+        sys.exit(str(error))

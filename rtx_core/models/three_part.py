@@ -1,0 +1,85 @@
+"""Three parts: a prelude reads, a core is run several times on a state and the prelude's output, a coda writes.
+
+    e = prelude(E[ids]),   s⁰ ~ N(0, σ²),   sʳ⁺¹ = core(A [sʳ, e]),   logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ
+
+(Geiping et al. 2025, §3.1–3.2).  As the study's count demands: plain pre-norm layers where Geiping et al. normalise after
+each branch too, an adapter A of size d × 2d without bias, and a norm of its own after the recurrence.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_core.errors import RtxError
+from rtx_core.models.control import Control, ControlConfig, Grid
+from rtx_core.models.layers import RMSNorm
+from rtx_core.models.packed import Packed
+
+
+@dataclass(frozen=True)
+class ThreePartConfig(ControlConfig):
+    num_passes: int = 7  # fixed in training, with gradients through all of them: 1 + 7 · 2 + 1 = 16 layers are applied
+    num_core_layers: int = 2  # of num_layers; the others are shared out between prelude and coda
+    state_std: float = 0.02  # σ: as large as the embedding's, Geiping et al.'s rule "like-init"; the study gives no value
+
+    def __post_init__(self):
+        super().__post_init__()
+        if (self.num_layers - self.num_core_layers) % 2 or self.num_core_layers >= self.num_layers:
+            raise RtxError(
+                f"num_core_layers is {self.num_core_layers} of {self.num_layers} layers; an even number of at least 2 must be left, "
+                f"half for the prelude and half for the coda."
+            )
+        if not self.state_std >= 0:
+            raise RtxError(f"state_std is {self.state_std!r}; it must be at least 0.")
+
+
+class ThreePart(Control):
+    def __init__(self, config: ThreePartConfig):
+        super().__init__(config)
+        self.adapter = nn.Parameter(torch.empty(config.hidden_size, 2 * config.hidden_size))
+        nn.init.normal_(self.adapter, std=config.initializer_std)
+        self.state_norm = RMSNorm(config.hidden_size, config.norm_eps)
+
+    @property
+    def parts(self) -> tuple[nn.ModuleList, nn.ModuleList, nn.ModuleList]:
+        """(prelude, core, coda)"""
+        n = (self.config.num_layers - self.config.num_core_layers) // 2
+        return self.layers[:n], self.layers[n:-n], self.layers[-n:]
+
+    def states(self, batch: Packed, passes: int | None = None) -> Iterator[Tensor]:
+        prelude, core, _ = self.parts
+        grid, e = Grid(batch, self.config), self.word(batch.ids)
+        for layer in prelude:
+            e = layer(e, grid)
+        s = self.initial_state(batch, e)
+        for _ in range(passes or self.config.num_passes):
+            s = F.linear(torch.cat((s, e), dim=-1), self.adapter)
+            for layer in core:
+                s = layer(s, grid)
+            yield s
+
+    def initial_state(self, batch: Packed, like: Tensor) -> Tensor:
+        """Fresh noise in training.  Otherwise one fixed draw for each position, so that a text's loss depends on nothing else."""
+        if self.training:
+            return self.config.state_std * torch.randn_like(like)
+        draw = torch.randn(batch.longest, like.shape[1], generator=torch.Generator().manual_seed(0))
+        return self.config.state_std * draw.to(like)[batch.positions]
+
+    def read(self, state: Tensor, batch: Packed) -> Tensor:
+        h, grid = self.state_norm(state), Grid(batch, self.config)
+        for layer in self.parts[2]:
+            h = layer(h, grid)
+        return self.norm(h)
+
+    def components(self) -> dict[str, int]:
+        return super().components() | {"adapter": self.adapter.numel()}
+
+    def multiplications(self, passes: int | None = None) -> int:
+        once = sum(matrix.numel() for part in self.parts[::2] for layer in part for matrix in layer.matrices)
+        return super().multiplications(passes) + once
+
+    def per_pass(self) -> int:
+        return self.adapter.numel() + sum(matrix.numel() for layer in self.parts[1] for matrix in layer.matrices)
