@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 import numpy as np
 import torch
 
+from rtx_core.models.fused import linear
 from rtx_core.paths import REPOSITORY, write_json
 from rtx_core.results.code import code
 from rtx_core.training.devices import environment
@@ -31,6 +32,25 @@ def interleaved(contestants: dict[str, Callable[[int], object]], rounds: int, wa
 def summary(values: list[float]) -> dict:
     low, median, high = np.percentile(values, [10, 50, 90])
     return {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high), "rounds": len(values)}
+
+
+def products(m: int, k: int, n: int) -> dict[str, float]:
+    """Milliseconds of x (m, k) times W (n, k): forward and both gradients, each by the faster of the two libraries."""
+    x, w, g = torch.randn(m, k), torch.randn(n, k), torch.randn(m, n)
+    ways = {
+        "forward MKL": lambda i: torch.mm(x, w.t()), "forward oneDNN": lambda i: linear(x, w),
+        "input MKL": lambda i: torch.mm(g, w), "input oneDNN": lambda i: linear(g, w.t()),
+        "weight MKL": lambda i: torch.mm(g.t(), x), "weight oneDNN": lambda i: linear(g.t(), x.t()),
+    }  # fmt: skip
+    took = {way: t["median_ms"] for way, t in interleaved(ways, 15).items()}
+    return {part: min(took[f"{part} MKL"], took[f"{part} oneDNN"]) for part in ("forward", "input", "weight")}
+
+
+def copy_rate() -> float:
+    """Bytes a millisecond, read and written."""
+    source = torch.randn(25_000_000)
+    target = torch.empty_like(source)
+    return 8 * source.numel() / interleaved({"copy": lambda i: target.copy_(source)}, 10)["copy"]["median_ms"]
 
 
 def save(name: str, content: dict, where: str = "cpu") -> None:

@@ -11,16 +11,16 @@ from functools import partial
 
 import numpy as np
 import torch
+import torch._inductor.config
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from benchmarks.plain import PlainStep, padded, plain_copy
-from benchmarks.timing import interleaved, save
+from benchmarks.timing import copy_rate, interleaved, products, save
 from rtx_core.corpora import splits, tokens
 from rtx_core.corpora.dataset import dataset
 from rtx_core.corpora.sources import resolve
 from rtx_core.corpora.tokens import Tokens
 from rtx_core.models import build_model
-from rtx_core.models.fused import linear
 from rtx_core.models.masks import Masks
 from rtx_core.models.packed import Packed
 from rtx_core.training.batches import training_batches
@@ -30,7 +30,7 @@ from rtx_core.training.protocol import Protocol
 from rtx_core.training.step import Step
 from rtx_core.training.words import Words
 
-BATCH, SEED, ROUNDS = 16, 10_000, 40
+BATCH, SEED, ROUNDS = 16, 10_000, 30
 LENGTHS, BATCHES = (8, 16, 32, 64, 128, 256, 512), (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -128,22 +128,10 @@ def floor(name: str, tokens_per_step: float, rows: int) -> dict:
     shapes = {(T, d, 3 * d): full, (T, d, d): full, (T, d, 2 * f): full, (T, f, d): full}
     for shape in ((T, d, 2 * d), (BATCH, d, d), (BATCH, d, d), (BATCH, d, 2 * f), (BATCH, f, d)):  # only [CLS] asks, at the end
         shapes[shape] = shapes.get(shape, 0) + last
-    seconds = flops = 0.0
-    for (m, k, n), count in shapes.items():
-        x, w, g = torch.randn(m, k), torch.randn(n, k), torch.randn(m, n)
-        ways = {
-            "forward MKL": lambda i: torch.mm(x, w.t()), "forward oneDNN": lambda i: linear(x, w),
-            "input MKL": lambda i: torch.mm(g, w), "input oneDNN": lambda i: linear(g, w.t()),
-            "weight MKL": lambda i: torch.mm(g.t(), x), "weight oneDNN": lambda i: linear(g.t(), x.t()),
-        }  # fmt: skip
-        took = {way: t["median_ms"] for way, t in interleaved(ways, 15).items()}
-        seconds += count * sum(min(took[f"{part} MKL"], took[f"{part} oneDNN"]) for part in ("forward", "input", "weight"))
-        flops += count * 6 * m * k * n
+    seconds = sum(count * sum(products(*shape).values()) for shape, count in shapes.items())
+    flops = sum(count * 6 * m * k * n for (m, k, n), count in shapes.items())
     moved = sum(p.numel() for p in model.parameters()) - model.word.weight.numel() + rows * d
-    source = torch.randn(25_000_000)
-    target = torch.empty_like(source)
-    copy = interleaved({"copy": lambda i: target.copy_(source)}, 10)["copy"]["median_ms"]
-    rate = 8 * source.numel() / copy  # bytes a millisecond, read and written
+    rate = copy_rate()
     return {
         "matrix_products_ms": seconds, "gflops_per_step": flops / 1e9, "gflops_per_second": flops / seconds / 1e6,
         "adamw_ms": 28 * moved / rate, "copy_gb_per_second": rate / 1e6, "parameters_updated": moved,
@@ -197,7 +185,7 @@ def by_size(device: str) -> list[dict]:
             contestants[name] = lambda i, fast=fast: fast(packed, labels, i)
         slow = PlainStep(plain_copy(build_model("baseline", seed=0)), Ready(ids), None, device)
         contestants["baseline, plain"] = lambda i, slow=slow: slow([""] * batch, labels)
-        took = interleaved(contestants, 5 if batch * length > 2000 else 11, warm_up=3, device=device)
+        took = interleaved(contestants, 3 if batch * length > 2000 else 9, warm_up=2, device=device)
         rows += [{"swept": swept, "length": length, "batch": batch, "who": who} | t for who, t in took.items()]
     return rows
 
@@ -218,6 +206,7 @@ class Ready:
 
 def compiled(sst2: Sst2, rounds: int = 15) -> dict:
     """The plain formulation of the blocks under torch.compile: what it gains and what it costs.  The trainer does without."""
+    torch._inductor.config.force_disable_caches = True  # or the second benchmark on a machine finds what the first compiled
     steps = {"packed, eager": FastStep("baseline", sst2.parts, "cpu"), "packed, torch.compile": FastStep("baseline", sst2.parts, "cpu")}
     for layer in steps["packed, torch.compile"].model.layers:
         layer.compile(dynamic=True)
@@ -233,19 +222,25 @@ def compiled(sst2: Sst2, rounds: int = 15) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    say = partial(print, flush=True)
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out (it needs a C++ compiler and a minute)")
     options = parser.parse_args()
     sst2, device = Sst2(), options.device
+    say("steps")
     content = against_others(sst2, device)
     if device == "cpu":
+        say("floor")
         content["floor"] = {name: floor(name, content["tokens_per_step"], content["rows_trained"]) for name in ("baseline", "recurrent")}
+        say("breakdown")
         eager = FastStep("baseline", sst2.parts, device)
         content["breakdown"] = {
             "plain, padded to 128": breakdown(sst2.plainly("baseline", 128, device), rounds=4),
             "packed, eager": breakdown(lambda i: eager.step(*sst2.batches[i], None)),
             "this project": breakdown(sst2.fast("baseline", device)),
         }
+        say("compiled")
         content["compiled"] = None if options.no_compile else compiled(sst2)
+    say("sizes")
     content["by_size"] = by_size(device)
     save("training-step", content, device)
 

@@ -14,6 +14,7 @@ _PUBLIC = {
     "clean": "rtx_core.corpora.preprocess:clean",
     "settings": "rtx_core.parameters:settings",
     "runs": "rtx_core.pages.runs:runs",
+    "studies": "rtx_core.pages.runs:studies",
     "profiles": "rtx_core.pages.runs:profiles",
     "text": "rtx_core.pages.text",
     "say": "rtx_core.pages.text:say",
@@ -21,6 +22,11 @@ _PUBLIC = {
     "compare": "rtx_core.results.statistics:compare",
     "table": "rtx_core.pages.table",
     "figure": "rtx_core.pages.figure",
+    "measured": "rtx_core.pages.measured",
+    "performance": "rtx_core.pages.performance",
+    "claims": "rtx_core.pages.claims",
+    "stories": "rtx_core.pages.stories",
+    "story_figures": "rtx_core.pages.story_figures",
 }
 __all__ = sorted(_PUBLIC)
 

@@ -15,8 +15,8 @@ from rtx_core.pages.table import labelled, median, title
 from rtx_core.parameters import CLASSIFIERS
 from rtx_core.results.statistics import accuracy_interval
 
-_COLORBLIND = sns.color_palette("colorblind").as_hex()
-COLORS = dict(zip(CLASSIFIERS, _COLORBLIND))
+PALETTE = sns.color_palette("colorblind").as_hex()
+COLORS = dict(zip(CLASSIFIERS, PALETTE))
 MARKERS = dict(zip(CLASSIFIERS, "osDv^"))  # so that colour is never the only sign
 LOOK = {"axes.spines.top": False, "axes.spines.right": False, "axes.titleweight": "bold", "axes.titlesize": 11, "legend.frameon": False}
 
@@ -33,7 +33,7 @@ def lengths(profiles: Profiles, *, label: str, unit: str = "words") -> Displayed
     fig, axes = canvas(len(profiles), sharey=True)
     longest = _longest(profiles, unit)
     for ax, (name, profile) in zip(axes, profiles.items()):
-        for (part, facts), color, style in zip(profile["parts"].items(), _COLORBLIND, STYLES):
+        for (part, facts), color, style in zip(profile["parts"].items(), PALETTE, STYLES):
             _histogram(ax, facts[unit], longest, color=color, linestyle=style, label=part, fill=part == "train")
         ax.set(title=name, xlabel=f"{unit} in a text", ylabel="share of texts (%)")
     axes[-1].legend()
@@ -52,7 +52,7 @@ def overlaid(profiles: Profiles, *, label: str, part: str = "train", unit: str =
     """The length histograms and the label shares of one part, those of all splits or subsets in the same axes."""
     fig, (left, right) = canvas(2)
     longest, said, width = _longest(profiles, unit, part), [], 0.8 / len(profiles)
-    for n, ((name, profile), color, style) in enumerate(zip(profiles.items(), _COLORBLIND, STYLES)):
+    for n, ((name, profile), color, style) in enumerate(zip(profiles.items(), PALETTE, STYLES)):
         facts, classes = profile["parts"][part], profile["classes"]
         _histogram(left, facts[unit], longest, color=color, linestyle=style, label=f"{name} ({facts['n']:,})", fill=n == 0)
         shares = [100 * count / facts["n"] for count in facts["labels"]]
