@@ -275,7 +275,8 @@ def test_cross_entropy_scales_with_the_gradient_that_arrives():
 
 @pytest.mark.parametrize(
     ("name", "overrides", "total"),
-    [("control", {}, 4_212_992), ("frailt", {}, 4_214_016), ("three-part", {}, 4_344_320), ("relaxed", {}, 5_462_272), ("control", {"num_layers": 16}, 13_705_472)],
+    [("control", {}, 4_212_992), ("frailt", {}, 4_214_016), ("three-part", {}, 4_344_320), ("relaxed", {}, 5_462_272),
+     ("control", {"num_layers": 16}, 13_705_472)],
 )  # fmt: skip
 def test_counts_are_the_published_ones(name, overrides, total):
     with torch.device("meta"):

@@ -117,7 +117,10 @@ def test_bad_answers_are_asked_again_then_rejected_and_not_kept(serve, home):
     assert judge.grade(["a", "b"]) == [GOOD, GOOD] and len(server.asked) == 7  # what was rejected is asked again
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"null", b"{}", b'{"choices": []}', b'{"choices": null}', b'{"choices": [{"message": null}]}', b"\xff\xfe"])
+NO_REPLY = [b"", b"<html>", b"[]", b"null", b"{}", b'{"choices": []}', b'{"choices": null}', b'{"choices": [{"message": null}]}', b"\xff\xfe"]
+
+
+@pytest.mark.parametrize("body", NO_REPLY)
 def test_reply_that_is_no_reply_is_rejected(serve, body):
     judge, server = serve(*[(200, body, 0)] * 30)
     assert judge.grade(["a"]) == [None]

@@ -120,7 +120,8 @@ class Judge:
                 )
                 answer = reply.choices[0].message.content
             except APIStatusError as error:  # the server's own words stay out: some repeat the key
-                raise RtxError(f"The judge's endpoint refuses with status {error.status_code}; check RTX_JUDGE_KEY, RTX_JUDGE_URL and RTX_JUDGE_MODEL.") from None
+                said = f"The judge's endpoint refuses with status {error.status_code}"
+                raise RtxError(f"{said}; check RTX_JUDGE_KEY, RTX_JUDGE_URL and RTX_JUDGE_MODEL.") from None
             except APIConnectionError as error:
                 raise RtxError(f"The judge's endpoint cannot be reached ({type(error).__name__}); check the network and RTX_JUDGE_URL.") from None
             except (OpenAIError, ValueError, TypeError, AttributeError, IndexError):  # a reply that is no reply

@@ -19,7 +19,7 @@ TEMPERATURE = 0.8  # llama2.c's `sample.py`
 LENGTHS = (16, 64, 128)  # of the latency
 
 
-def prompts(data: Stories, n: int = PROMPTS) -> list[str]:
+def prompts(data: Stories, n: int) -> list[str]:
     """The first words of stories from all over the validation part, which no model has read."""
     part = data.parts["validation"]
     rows = np.linspace(0, len(part.starts) - 2, n).astype(int)
@@ -34,7 +34,7 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
 
 
 @torch.inference_mode()
-def write(model: nn.Module, data: Stories, beginnings: list[str], device: torch.device, longest: int = LONGEST) -> list[str]:
+def write(model: nn.Module, data: Stories, beginnings: list[str], device: torch.device, longest: int) -> list[str]:
     """What the model writes after each beginning, until it ends the story or after `longest` tokens.
 
     Story i, token t is drawn with a random number that depends on i and t alone.  Without a cache: the models are small.
@@ -55,8 +55,8 @@ def write(model: nn.Module, data: Stories, beginnings: list[str], device: torch.
 
 
 def measure(model: nn.Module, data: Stories, recipe: Recipe, where: torch.device) -> dict:
-    beginnings = prompts(data)
-    samples = [{"prompt": prompt, "text": text} for prompt, text in zip(beginnings, write(model, data, beginnings, where))]
+    beginnings = prompts(data, PROMPTS)
+    samples = [{"prompt": prompt, "text": text} for prompt, text in zip(beginnings, write(model, data, beginnings, where, LONGEST))]
     trained = model.config.num_passes
     passes = 2 * trained if trained > 1 else 1
     parts = data.evaluation()

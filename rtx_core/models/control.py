@@ -52,7 +52,7 @@ class ControlConfig:
             )
 
 
-GROUPS = 4  # of sequences of like length: four waste 9 % of the grid on stories, one wastes 47 %, and eight are no faster
+GROUPS = 4  # of sequences of like length: on stories, padding is about 6 % of the cells with four and 47 % with one
 
 
 class Grid:

@@ -9,6 +9,7 @@ each branch too, an adapter A of size d × 2d without bias, and a norm of its ow
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -65,8 +66,8 @@ class ThreePart(Control):
         """Fresh noise in training.  Otherwise one fixed draw for each position, so that a text's loss depends on nothing else."""
         if self.training:
             return self.config.state_std * torch.randn_like(like)
-        draw = torch.randn(batch.longest, like.shape[1], generator=torch.Generator().manual_seed(0))
-        return self.config.state_std * draw.to(like)[batch.positions]
+        draw = np.random.RandomState(0).standard_normal((batch.longest, like.shape[1]))  # a longer draw begins like a shorter one
+        return self.config.state_std * torch.from_numpy(draw).to(like)[batch.positions]
 
     def read(self, state: Tensor, batch: Packed) -> Tensor:
         h, grid = self.state_norm(state), Grid(batch, self.config)

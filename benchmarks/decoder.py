@@ -1,0 +1,150 @@
+"""How many tokens a second a story model trains on, against the plain way: `python -m benchmarks.decoder [--threads 1]`.
+
+Writes results/benchmarks/decoder-cpu.json.  Four ways take turns in one process, each a whole optimizer step on the same stories:
+padded as most code trains, in full blocks as llama2.c trains (nothing to pad, but attention across stories), and packed as
+here, at 32 bits and with 16-bit matrix products.  Needs the real stories (RTX_DATA or the hub); five minutes on a quiet core.
+"""
+
+import argparse
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from benchmarks.timing import interleaved, save
+from rtx_core.corpora import stories, story_stream
+from rtx_core.language import LANGUAGE
+from rtx_core.models import build_model
+from rtx_core.models.packed import Packed
+from rtx_core.training.devices import keep_heap
+from rtx_core.training.language import optimizer_of
+
+NAMES, ROUNDS, IGNORED = ("control", "frailt", "relaxed"), 5, -100
+
+
+class Norm(nn.Module):
+    """RMSNorm as llama2.c writes it."""
+
+    def __init__(self, weight: Tensor):
+        super().__init__()
+        self.weight = nn.Parameter(weight.detach().clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
+
+
+class Linear(nn.Module):
+    """A matrix of its own, and for each pass a low-rank path for the tokens where the model has one."""
+
+    def __init__(self, weight: Tensor, paths: list[tuple[Tensor, Tensor]], scale: float):
+        super().__init__()
+        self.weight, self.scale = nn.Parameter(weight.detach().clone()), scale
+        self.a = nn.ParameterList(nn.Parameter(a.detach().clone()) for a, _ in paths)
+        self.b = nn.ParameterList(nn.Parameter(b.detach().clone()) for _, b in paths)
+
+    def forward(self, x: Tensor, r: int) -> Tensor:
+        out = F.linear(x, self.weight)
+        return out + self.scale * F.linear(F.linear(x, self.a[r]), self.b[r]) if len(self.a) else out
+
+
+class PlainLayer(nn.Module):
+    def __init__(self, model: nn.Module, index: int):
+        super().__init__()
+        layer, self.heads, linears = model.layers[index], model.config.num_heads, []
+        for m, (matrix, n) in enumerate(zip(layer.matrices, (3, 1, 2, 1))):
+            for i, weight in enumerate(matrix.chunk(n)):
+                paths = [(lora[index].down[m][i], lora[index].up[m][i]) for lora in getattr(model, "lora", [])]
+                linears.append(Linear(weight, paths, getattr(model.config, "lora_scale", 1.0)))
+        self.q, self.k, self.v, self.o, self.gate, self.up, self.down = linears
+        self.norm1, self.norm2 = Norm(layer.attention_norm.weight), Norm(layer.ffn_norm.weight)
+
+    def forward(self, x: Tensor, turn: Tensor, r: int) -> Tensor:  # (B, L, d)
+        B, L, d = x.shape
+        y = self.norm1(x)
+        q, k, v = (linear(y, r).view(B, L, self.heads, -1).transpose(1, 2) for linear in (self.q, self.k, self.v))
+
+        def rotated(z: Tensor) -> Tensor:
+            a, b = z.chunk(2, -1)
+            return torch.cat((a * turn[0] - b * turn[1], b * turn[0] + a * turn[1]), -1)
+
+        mixed = F.scaled_dot_product_attention(rotated(q), rotated(k), v, is_causal=True)
+        x = x + self.o(mixed.transpose(1, 2).reshape(B, L, d), r)
+        y = self.norm2(x)
+        return x + self.down(F.silu(self.gate(y, r)) * self.up(y, r), r)
+
+
+class Plain(nn.Module):
+    """(ids, targets), both (B, L) -> loss: the same weights and function, written as most code is."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        c = self.c = model.config
+        self.word = nn.Embedding(c.vocab_size, c.hidden_size, _weight=model.word.weight.detach().clone())
+        self.layers = nn.ModuleList(PlainLayer(model, i) for i in range(c.num_layers))
+        self.norm = Norm(model.norm.weight)
+        self.encoding = nn.Parameter(model.encoding.detach().clone()) if hasattr(model, "encoding") else None
+
+    def forward(self, ids: Tensor, targets: Tensor) -> Tensor:
+        size = self.c.hidden_size // self.c.num_heads
+        angle = torch.arange(ids.shape[1])[:, None] * self.c.rope_base ** (-torch.arange(0, size, 2) / size)
+        h, turn = self.word(ids), (angle.cos(), angle.sin())
+        for r in range(self.c.num_passes):
+            h = h if self.encoding is None else h + self.encoding[r]
+            for layer in self.layers:
+                h = layer(h, turn, r)
+        logits = F.linear(self.norm(h), self.word.weight)
+        return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
+
+
+def padded(batch: Packed, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """(B, L) ids and targets of a packed batch."""
+    grids = []
+    for values, filler in ((batch.ids, 0), (targets, IGNORED)):
+        grids.append(torch.full((len(batch) * batch.longest,), filler).index_copy(0, batch.cell, values).view(len(batch), -1))
+    return tuple(grids)
+
+
+def step_of(model: nn.Module, recipe, optimizer: torch.optim.Optimizer, batches: list, autocast: bool = False):
+    def work(i: int) -> None:
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            loss = model(*batches[i % len(batches)])
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), recipe.clip_norm)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return work
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=1)
+    threads = parser.parse_args().threads
+    torch.set_num_threads(threads)
+    keep_heap()
+    recipe = LANGUAGE["tinystories"].recipes["report"]
+    data, stream = stories.data("real", recipe), story_stream.data("real", recipe)
+    packed = [next(iter(data.step(0, i))) for i in range(ROUNDS + 1)]
+    blocks = [(b.ids.view(recipe.batch_size, -1), t.view(recipe.batch_size, -1)) for b, t in (next(iter(stream.step(0, i))) for i in range(ROUNDS + 1))]
+    tokens = recipe.batch_size * recipe.block_size
+    content = {"tokens_a_step": tokens, "threads": threads, "models": {}}
+    for name in NAMES:
+        model = build_model(name, seed=0, vocab_size=data.vocab_size)
+        with torch.no_grad():  # the plain model is the same function
+            torch.testing.assert_close(Plain(model)(*padded(*packed[0])), model(*packed[0]), rtol=1e-4, atol=1e-4)
+        ways = {}
+        for way, batches, kind in (("plain, stories padded", [padded(*b) for b in packed], Plain), ("plain, full blocks", blocks, Plain),
+                                   ("packed, 32 bits", packed, None), ("packed, bf16 products", packed, None)):  # fmt: skip
+            own = build_model(name, seed=0, vocab_size=data.vocab_size).train()
+            own = kind(own) if kind else own
+            optimizer = torch.optim.AdamW(own.parameters(), lr=5e-4) if kind else optimizer_of(own, recipe)
+            ways[way] = step_of(own, recipe, optimizer, batches, way.endswith("products"))
+        took = interleaved(ways, ROUNDS, warm_up=1)
+        content["models"][name] = {way: times | {"tokens_per_second": 1e3 * tokens / times["median_ms"]} for way, times in took.items()}
+        plain = took["plain, stories padded"]["median_ms"]
+        print(name, {way: f"{1e3 * tokens / t['median_ms']:,.0f} tokens/s, {plain / t['median_ms']:.2f}x" for way, t in took.items()}, flush=True)
+    save("decoder", content)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The TinyStories page from whole small runs on generated stories, and what it says of records that are not there."""
+
+from dataclasses import replace
+
+import pytest
+from factory import markdown, plain
+
+import rtx_core as rtx
+from rtx_core import language, run_language
+from rtx_core.architectures import describe_decoder
+from rtx_core.corpora import stories as data_module
+from rtx_core.evaluation import initial as initial_module
+from rtx_core.evaluation import judge as judge_module
+from rtx_core.evaluation import stories as measure_module
+from rtx_core.pages import stories as pages
+from rtx_core.pages.runs import BOOK, Runs
+from rtx_core.paths import REPOSITORY
+from rtx_core.results.record import read_json
+
+SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 24}
+GIVEN = {"source": "embedded", "models": ["control", "frailt", "three-part", "relaxed", "control-long"], "seeds": [0], "steps": 4, "batch_size": 2,
+         "block_size": 64, "warmup_steps": 1, "eval_every": 2, "eval_batches": 2}  # fmt: skip
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Small models, few stories, short measurements."""
+    experiment = language.LANGUAGE["tinystories"]
+    models = {name: (kind, overrides | SMALL) for name, (kind, overrides) in experiment.models.items()}
+    monkeypatch.setitem(language.LANGUAGE, "tinystories", replace(experiment, models=models))
+    monkeypatch.setattr(data_module, "EMBEDDED", {"train": 12, "validation": 6})
+    for name, value in (("PROMPTS", 2), ("LONGEST", 4), ("LENGTHS", (2, 3))):
+        monkeypatch.setattr(measure_module, name, value)
+    monkeypatch.setattr(measure_module.latency, "__defaults__", (1,))
+
+
+@pytest.fixture
+def runs(small) -> Runs:
+    return pages.runs(rtx.settings("tinystories", GIVEN))
+
+
+def test_page_is_drawn_from_runs(runs, figures, home):
+    settings = runs.settings
+    assert [record["model"] for record in runs] == GIVEN["models"] and all(record.synthetic for record in runs)
+    by_model = {record["model"]: record for record in runs}
+    assert by_model["control-long"]["history"][-1]["step"] == 13 and by_model["control"]["history"][-1]["tokens"] == 4 * 128
+    assert by_model["three-part"]["extra"]["trained_passes"] == 7 and len(by_model["three-part"]["extra"]["passes"]["validation"]) == 14
+    trained = by_model["frailt"]["extra"]
+    assert len(trained["flops_per_token"]) == 8 and len(trained["exits"]) == 6 and trained["change"][0] is None
+    initial_module.initial(settings, seeds=3)
+
+    loss = plain(markdown(rtx.stories.losses(runs, label="tab-a")))
+    for record in runs:
+        assert f"{record['test']['loss']:.4f}" in loss and f"{pages.bits_per_byte(record):.4f}" in loss
+    assert "Synthetic: trained and tested on the embedded corpus" in loss and "| 1.429 |" in loss and "FraiLT" in loss
+    assert "Control, more tokens" in loss and pages.training_flops(by_model["control-long"]) / pages.training_flops(by_model["control"]) == 13 / 4
+    assert "Three Part" in markdown(rtx.stories.differences(runs)) and "seed 0" in markdown(rtx.stories.differences(runs))
+    first = plain(markdown(rtx.stories.initial(runs, label="tab-b")))
+    assert "| 8.369 | 1.384 |" in first and "a uniform guess" in first.lower() and "Not measured" not in first
+    assert "of 3 seeds" in markdown(rtx.stories.initialisation_claim(settings)) and "span 0.021" in markdown(rtx.stories.initialisation_claim(settings))
+    assert "were not graded" in markdown(rtx.stories.judged(runs, label="tab-c"))
+    assert "Prompt words used" in plain(markdown(rtx.stories.yardsticks(runs, label="tab-d")))
+    assert "Beginning" in markdown(rtx.stories.samples(runs, label="tab-e"))
+    for draw in ("cost", "curves", "compute", "passes", "exits"):
+        shown = markdown(getattr(rtx.story_figures, draw)(runs, label=f"fig-{draw}"))
+        assert "FraiLT" in shown and "Synthetic" in shown and (figures / f"fig-{draw}.svg").exists()
+    said = plain(markdown(rtx.stories.provenance(runs)))
+    assert "control-seed0.json" in said and "All runs of this page are recorded" in said and "run_language tinystories --run" in said
+    assert sorted(path.name for path in (home / "_build" / "results").iterdir()) == ["initial", "language"] and not (home / "results").exists()
+
+
+def test_run_is_found_and_a_rerun_gives_the_same_numbers(small, home, monkeypatch):
+    settings = rtx.settings("tinystories", GIVEN | {"models": ["three-part"]})
+    (first,) = pages.runs(settings)
+    monkeypatch.setattr(run_language, "train", None)  # would fail if it were called
+    (found,) = pages.runs(settings)
+    assert found.content == first.content
+    monkeypatch.undo()
+
+
+def test_runs_repeat(small, home, tmp_path, monkeypatch):
+    settings, made = rtx.settings("tinystories", GIVEN | {"models": ["relaxed"]}), []
+    for name in ("a", "b"):
+        monkeypatch.setenv("RTX_HOME", str(tmp_path / name))
+        made.append(run_language.run(settings, "relaxed", 0).content)
+    for key in ("test", "samples", "extra", "key", "selected"):
+        assert made[0][key] == made[1][key]
+
+
+def test_scores_of_a_judge_are_shown_with_what_was_rejected(runs, monkeypatch):
+    good = {"grammar": 7, "creativity": 6, "consistency": 5, "plot": 4}
+    answers = iter([good, None] * 5)
+    monkeypatch.setattr(judge_module.Judge, "grade", lambda self, stories: [next(answers) for _ in stories])
+    judge_module.judge(runs.settings, judge_module.Judge("k", model="some-judge"), "embedded")
+    shown = plain(markdown(rtx.stories.judged(runs, label="tab-a")))
+    assert "ours, some-judge" in shown and "| 7.00 | 6.00 | 5.00 | 4.00 | 5.50 |" in shown and "Of 10 stories, 5 had no valid answer" in shown
+
+
+def test_book_trains_nothing_on_real_text_and_says_what_is_missing(home, monkeypatch, figures):
+    monkeypatch.setenv(BOOK, "1")
+    empty = rtx.stories.runs(rtx.settings("tinystories", {"source": "hub"}))
+    assert empty.records == []
+    tables, drawn = ("losses", "yardsticks", "samples"), ("cost", "curves", "compute", "passes", "exits")
+    for name in tables:
+        assert "Not measured yet" in markdown(getattr(rtx.stories, name)(empty, label="tab-a"))
+    for name in drawn:
+        assert "Not measured yet" in markdown(getattr(rtx.story_figures, name)(empty, label="fig-a"))
+    assert "Not measured yet" in markdown(rtx.stories.differences(empty)) and "not measured yet" in markdown(rtx.stories.initialisation_claim(empty.settings))
+    first = plain(markdown(rtx.stories.initial(empty, label="tab-a")))
+    assert "8.390" in first and "Not measured yet" in first
+    assert "3.07" in markdown(rtx.stories.judged(empty, label="tab-a")).replace("\\", "")
+    assert "control seed 0, control seed 1, frailt seed 0" in plain(markdown(rtx.stories.provenance(empty)))
+
+
+def test_tables_of_the_models_stand_without_runs():
+    settings = rtx.settings("tinystories", {"source": "hub", "budget": "full"})
+    said = plain(markdown(rtx.stories.hyperparameters(settings, label="tab-a")))
+    assert "| Intermediate dimension | 512 | 688 |" in said and "| Tokens | 204 million | 204,800,000 |" in said
+    said = plain(markdown(rtx.stories.components(label="tab-a")))
+    for text in ("4,212,992 (4,212,992)", "5,462,272 (5,462,272)", "1,249,280 (1,246,976)", "131,072 (131,072)", "3.25", "3.47", "3.55"):
+        assert text in said
+
+
+def test_committed_counts_are_those_of_the_models():
+    committed = read_json(REPOSITORY / "results" / "decoders.json")
+    assert committed == {name: describe_decoder(name) for name in language.LANGUAGE["tinystories"].models}
