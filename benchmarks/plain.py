@@ -62,12 +62,13 @@ class Plain(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         angle = (torch.arange(ids.shape[1], device=ids.device)[:, None] * self.frequency).repeat(1, 2)
+        cos, sin = angle.cos(), angle.sin()
         additive = (1.0 - mask[:, None, None, :].float()) * -10_000.0
         h = self.drop(self.norm(self.word(ids) + self.kind(torch.zeros_like(ids))))
         for r in range(self.c.num_passes):
             before = h
             for layer in self.layers:
-                h = layer(h, additive, angle.cos(), angle.sin())
+                h = layer(h, additive, cos, sin)
             if r > 0:
                 h = h + self.c.residual_scale * before
         return self.head(self.drop(h[:, 0]))

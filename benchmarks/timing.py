@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 import torch
@@ -55,9 +57,11 @@ def copy_rate() -> float:
 
 def save(name: str, content: dict, where: str = "cpu") -> None:
     """`results/benchmarks/<name>-<cpu or cuda>.json`, with the machine and the code that made it."""
-    torch_device = torch.device(where)
+    machine = environment(torch.device(where))
+    with suppress(PackageNotFoundError):  # a contestant where it is installed
+        machine["packages"]["transformers"] = version("transformers")
     content = content | {
-        "benchmark": name, "environment": environment(torch_device), "code": code(),
+        "benchmark": name, "environment": machine, "code": code(),
         "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }  # fmt: skip
     write_json(REPOSITORY / "results" / "benchmarks" / f"{name}-{where}.json", content)

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import torch
 import torch._inductor.config
+import torch.nn.functional as F
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from benchmarks.plain import PlainStep, padded, plain_copy
@@ -23,7 +24,6 @@ from rtx_core.corpora.tokens import Tokens
 from rtx_core.models import build_model
 from rtx_core.models.masks import Masks
 from rtx_core.models.packed import Packed
-from rtx_core.training.batches import training_batches
 from rtx_core.training.devices import keep_heap
 from rtx_core.training.graph import GraphStep
 from rtx_core.training.protocol import Protocol
@@ -49,31 +49,39 @@ class FastStep:
 
 
 class Sst2:
-    """The first training batches of SST-2, packed, and their texts."""
+    """The first training batches of SST-2, as texts and as tokens; everybody assembles a batch while the clock runs."""
 
     def __init__(self):
         data, frame = dataset("sst2", "real", "seeded", 128), splits.parts("sst2", resolve("real"), "seeded")["train"]
-        self.parts, self.frame, self.tokenizer = (data.train, data.validation, data.test), frame, tokens.vocabulary(resolve("real"), [])
+        self.parts, self.tokenizer = (data.train, data.validation, data.test), tokens.vocabulary(resolve("real"), [])
+        self.words, self.labels = list(frame["text"]), torch.tensor(frame["label"].to_numpy())
         self.order = np.random.RandomState([SEED, 0]).permutation(len(frame))
-        self.batches = [pair for pair, _ in zip(training_batches(data.train, BATCH, SEED, 0), range(ROUNDS + 20))]
+
+    def rows(self, i: int) -> np.ndarray:
+        return self.order[BATCH * i : BATCH * (i + 1)]
 
     def texts(self, i: int) -> tuple[list[str], torch.Tensor]:
-        rows = self.frame.iloc[self.order[BATCH * i : BATCH * (i + 1)]]
-        return list(rows["text"]), torch.tensor(rows["label"].to_numpy())
+        return [self.words[row] for row in self.rows(i)], self.labels[self.rows(i)]
+
+    def batch(self, i: int) -> tuple[Packed, torch.Tensor]:
+        ids, lengths, labels = self.parts[0].take(self.rows(i))
+        return Packed.from_flat(ids, lengths), torch.from_numpy(labels)
 
     def plainly(self, name: str, length: int | None, device: str):
-        """The plain step of a model that gives this project's logits, which is checked."""
-        model = build_model(name, seed=0).eval()
-        plain = plain_copy(model).eval()
+        """The plain step of a model that gives the logits of this project's, which is checked, that of its training step too."""
+        model = build_model(name, seed=0, dropout=0.0)
+        plain = plain_copy(build_model(name, seed=0))
+        batch, inputs = self.batch(0)[0], padded(self.tokenizer, self.texts(0)[0], 128)
         with torch.no_grad():
-            expected = model(self.batches[0][0])
-            torch.testing.assert_close(plain(*padded(self.tokenizer, self.texts(0)[0], 128)), expected, rtol=1e-3, atol=1e-4)
+            expected = plain.eval()(*inputs)
+            for logits in (model.eval()(batch), model.train()(batch, masks=Masks(0, 0))):  # the plain and the fused blocks
+                torch.testing.assert_close(logits, expected, rtol=1e-3, atol=1e-4)
         step = PlainStep(plain, self.tokenizer, length, device)
         return lambda i: step(*self.texts(i))
 
     def fast(self, name: str, device: str, precision: str = "fp32"):
         step = FastStep(name, self.parts, device, precision)
-        return lambda i: step(*self.batches[i], i)
+        return lambda i: step(*self.batch(i), i)
 
 
 def against_others(sst2: Sst2, device: str) -> dict:
@@ -90,7 +98,7 @@ def against_others(sst2: Sst2, device: str) -> dict:
         other.model.forward = partial(_named_mask, other.model.forward)
         contestants["baseline, transformers' EuroBert, padded to the longest"] = lambda i: other(*sst2.texts(i))
     keep_heap()  # for every contestant alike
-    lengths, words = [batch.offsets.diff() for batch, _ in sst2.batches[:ROUNDS]], Words(build_model("recurrent", seed=0).word, sst2.parts)
+    lengths, words = [sst2.batch(i)[0].offsets.diff() for i in range(ROUNDS)], Words(build_model("recurrent", seed=0).word, sst2.parts)
     return {
         "batch": BATCH,
         "tokens_per_step": float(np.mean([n.sum().item() for n in lengths])),
@@ -120,7 +128,7 @@ def eurobert():
 
 
 def floor(name: str, tokens_per_step: float, rows: int) -> dict:
-    """What no code can beat here: the step's matrix products at the better library's rate, and AdamW's memory traffic."""
+    """The step's matrix products at the rate of MKL or oneDNN, whichever is better, and then AdamW's memory traffic."""
     model = build_model(name, seed=0)
     c, T = model.config, round(tokens_per_step)
     d, f = c.hidden_size, c.intermediate_size
@@ -133,19 +141,31 @@ def floor(name: str, tokens_per_step: float, rows: int) -> dict:
     moved = sum(p.numel() for p in model.parameters()) - model.word.weight.numel() + rows * d
     rate = copy_rate()
     return {
-        "matrix_products_ms": seconds, "gflops_per_step": flops / 1e9, "gflops_per_second": flops / seconds / 1e6,
+        "matrix_products_ms": ms, "gflops_per_step": flops / 1e9, "gflops_per_second": flops / ms / 1e6,
         "adamw_ms": 28 * moved / rate, "copy_gb_per_second": rate / 1e6, "parameters_updated": moved,
-        "ms": seconds + 28 * moved / rate,
+        "ms": ms + 28 * moved / rate,
     }  # fmt: skip
 
 
 KINDS = {
-    "matrix products": ("aten::mm", "aten::addmm", "mkldnn::_linear_pointwise"),
-    "attention": ("aten::bmm", "aten::baddbmm", "aten::_softmax", "aten::_softmax_backward_data", "aten::_scaled_dot_product"),
-    "random numbers": ("masks", "aten::bernoulli", "aten::ge"),
-    "optimizer": ("aten::_fused_adamw", "Optimizer.step", "aten::addcdiv", "aten::lerp", "aten::addcmul_", "aten::sqrt"),
-    "fills and copies": ("aten::fill", "aten::zero", "aten::copy", "aten::clone", "aten::empty", "aten::cat", "aten::index", "aten::embedding"),
-}
+    "matrix products": {"aten::mm", "aten::addmm", "mkldnn::_linear_pointwise"},
+    "attention": {"aten::bmm", "aten::baddbmm", "aten::_softmax", "aten::_softmax_backward_data"},
+    "random numbers": {"masks", "aten::bernoulli_"},
+    "fills and copies": {"aten::fill_", "aten::zero_", "aten::copy_", "aten::empty", "aten::empty_strided", "aten::cat", "aten::index_select",
+                         "aten::index", "aten::index_copy_", "aten::index_add_", "aten::embedding_dense_backward"},
+}  # fmt: skip
+
+
+def kind_of(event) -> str:
+    """The kind of work of a profiled event; what the optimizer or a mask calls belongs to them."""
+    above = event
+    while above is not None:
+        if above.name.startswith("Optimizer.step"):
+            return "optimizer"
+        if above.name == "masks":
+            return "random numbers"
+        above = above.cpu_parent
+    return next((kind for kind, names in KINDS.items() if event.name in names), "small kernels and bookkeeping")
 
 
 def breakdown(work, rounds: int = 12) -> dict[str, float]:
@@ -166,10 +186,41 @@ def breakdown(work, rounds: int = 12) -> dict[str, float]:
     finally:
         Masks.draw = draw
     spent: dict[str, float] = defaultdict(float)
-    for event in found.key_averages():
-        kind = next((k for k, names in KINDS.items() if event.key.startswith(names)), "small kernels and bookkeeping")
-        spent[kind] += event.self_cpu_time_total / 1e3 / rounds
+    for event in found.events():
+        spent[kind_of(event)] += event.self_cpu_time_total / 1e3 / rounds
     return dict(spent)
+
+
+def ablation(sst2: Sst2) -> dict[str, dict]:
+    """What each part gains: one after the other is added to the packed, eager step of the baseline."""
+    model = build_model("baseline", seed=0).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-5, weight_decay=0.01, fused=True)
+
+    def eager(i: int) -> None:
+        batch, labels = sst2.batch(i)
+        F.cross_entropy(model(batch), labels).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    rows, masks, whole = (FastStep("baseline", sst2.parts, "cpu") for _ in range(3))
+
+    def unfused(i: int) -> None:
+        usable, fused.usable = fused.usable, lambda x: False
+        try:
+            masks(*sst2.batch(i), i)
+        finally:
+            fused.usable = usable
+
+    return interleaved(
+        {
+            "packed, eager": eager,
+            "+ rows in use, clipping in AdamW": lambda i: rows.step(*sst2.batch(i), None),
+            "+ masks by the step": unfused,
+            "+ one node a block": lambda i: whole(*sst2.batch(i), i),
+        },
+        ROUNDS, warm_up=4,
+    )  # fmt: skip
 
 
 def by_size(device: str) -> list[dict]:
@@ -210,7 +261,7 @@ def compiled(sst2: Sst2, rounds: int = 15) -> dict:
     steps = {"packed, eager": FastStep("baseline", sst2.parts, "cpu"), "packed, torch.compile": FastStep("baseline", sst2.parts, "cpu")}
     for layer in steps["packed, torch.compile"].model.layers:
         layer.compile(dynamic=True)
-    work = {name: lambda i, fast=fast: fast.step(*sst2.batches[i], None) for name, fast in steps.items()}  # no `Masks`: not fused
+    work = {name: lambda i, fast=fast: fast.step(*sst2.batch(i), None) for name, fast in steps.items()}  # no `Masks`: not fused
     begin = time.perf_counter()
     for i in range(5):
         work["packed, torch.compile"](i)
@@ -222,10 +273,9 @@ def compiled(sst2: Sst2, rounds: int = 15) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    say = partial(print, flush=True)
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out (it needs a C++ compiler and a minute)")
     options = parser.parse_args()
-    sst2, device = Sst2(), options.device
+    sst2, device, say = Sst2(), options.device, partial(print, flush=True)
     say("steps")
     content = against_others(sst2, device)
     if device == "cpu":
@@ -235,9 +285,11 @@ def main() -> None:
         eager = FastStep("baseline", sst2.parts, device)
         content["breakdown"] = {
             "plain, padded to 128": breakdown(sst2.plainly("baseline", 128, device), rounds=4),
-            "packed, eager": breakdown(lambda i: eager.step(*sst2.batches[i], None)),
+            "packed, eager": breakdown(lambda i: eager.step(*sst2.batch(i), None)),
             "this project": breakdown(sst2.fast("baseline", device)),
         }
+        say("ablation")
+        content["ablation"] = ablation(sst2)
         say("compiled")
         content["compiled"] = None if options.no_compile else compiled(sst2)
     say("sizes")

@@ -24,6 +24,7 @@ STEPS = {
         for model in ("baseline", "recurrent")
     },
     "breakdown": {way: {"matrix products": 50.0, "attention": 5.0} for way in ("plain", "ours")},
+    "ablation": {"packed, eager": {"median_ms": 200.0, "p10_ms": 1.0, "p90_ms": 2.0}, "+ masks": {"median_ms": 180.0, "p10_ms": 1.0, "p90_ms": 2.0}},
     "by_size": [{"swept": s, "length": n, "batch": n, "who": who, "median_ms": 1.0 * n} for s in ("length", "batch") for n in (8, 16)
                 for who in ("baseline", "recurrent", "baseline, plain")],
 }  # fmt: skip
@@ -55,6 +56,7 @@ def test_the_table_follows_the_record(recorded):
 
 def test_figures_and_the_floor_are_drawn(recorded):
     assert "80.0" in shown(performance.floor(label="tab-f"))
+    assert "20.0" in shown(performance.ablation(label="tab-a"))
     assert "matrix products 50 ms" in shown(performance.breakdown(label="fig-b"))
     assert "8 ms at 8, 16 ms at 16" in shown(performance.by_size(label="fig-s"))
 
@@ -63,6 +65,7 @@ def test_what_is_not_measured_is_said_to_be(tmp_path, monkeypatch):
     monkeypatch.setattr(performance, "REPOSITORY", tmp_path)
     for draw in (performance.steps, performance.floor, performance.breakdown, performance.by_size, performance.sentence, performance.startup):
         assert "Not measured yet: `python -m benchmarks." in shown(draw(label="tab-x"))
+    assert shown(performance.gpu_targets(label="tab-g")).count("not measured yet") == 4
     assert "--device cuda" in shown(performance.steps(label="tab-x", device="cuda"))
 
 

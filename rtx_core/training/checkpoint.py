@@ -38,13 +38,18 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tupl
     for key, tensor in tensors.items():
         group, name = key.split("/", 1)
         groups[group][name] = tensor
-    model.load_state_dict(groups["model"])
     moments: dict[int, dict] = {}
     for name, tensor in groups["optimizer"].items():
         index, key = name.split("/")
         moments.setdefault(int(index), {})[key] = tensor
-    optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+    try:
+        model.load_state_dict(groups["model"])
+        optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise RtxError(f"The checkpoint {path.name} is of another model ({reason}); delete it to start that run anew.") from error
     torch.set_rng_state(groups["random"]["cpu"])
     if "cuda" in groups["random"] and torch.cuda.is_available():
         torch.cuda.set_rng_state(groups["random"]["cuda"])
-    return groups["best"], state
+    device = next(model.parameters()).device
+    return {name: tensor.to(device) for name, tensor in groups["best"].items()}, state

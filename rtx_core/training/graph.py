@@ -2,13 +2,14 @@
 
 A graph is recorded for fixed shapes.  So a batch is filled up to the next multiple of 64 tokens, and its longest sentence to
 the next of a few lengths, with one more sentence that nothing reads: about a dozen graphs cover SST-2.  The first batch of a
-shape is an ordinary step (it also warms the kernels up), the second is recorded, and from then on it is replayed.  Nothing in
-a step waits for the host: rates, norms and sums stay on the device.
+shape is an ordinary step (it also warms the kernels up), the second is recorded, and from then on it is replayed.  A step asks
+the device for nothing: rates, norms and sums stay there.  (Not run yet on a GPU; a test marked `cuda` waits for one.)
 """
 
 import torch
 from torch import Tensor
 
+from rtx_core.errors import RtxError
 from rtx_core.models.masks import Dropout
 from rtx_core.models.packed import Packed
 from rtx_core.training.batches import filled
@@ -39,13 +40,20 @@ class GraphStep(Step):
         if self.graphs[key] is None:
             self.graphs[key] = self._record(batch.to(self.device), labels.to(self.device), masks)
         graph, inputs, truth, sums = self.graphs[key]
-        for mine, new in ((inputs.ids, batch.ids), (inputs.positions, batch.positions), (inputs.offsets, batch.offsets), (truth, labels)):
+        static, fresh = (inputs.ids, inputs.positions, inputs.offsets, truth), (batch.ids, batch.positions, batch.offsets, labels)
+        for mine, new in zip(static, fresh, strict=True):
             mine.copy_(new, non_blocking=True)
         graph.replay()
         return sums
 
     def _record(self, batch: Packed, labels: Tensor, masks: Dropout) -> tuple[torch.cuda.CUDAGraph, Packed, Tensor, Tensor]:
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
-            sums = self.run(batch, labels, masks)
+        try:
+            with torch.cuda.graph(graph, pool=self.pool):
+                sums = self.run(batch, labels, masks)
+        except RuntimeError as error:
+            raise RtxError(
+                f"This model's step cannot be recorded as a CUDA graph ({str(error).partition(chr(10))[0]}); a step must not wait for the device, "
+                "and nothing else may use it meanwhile."
+            ) from error
         return graph, batch, labels, sums
