@@ -136,7 +136,7 @@ def floor(name: str, tokens_per_step: float, rows: int) -> dict:
     shapes = {(T, d, 3 * d): full, (T, d, d): full, (T, d, 2 * f): full, (T, f, d): full}
     for shape in ((T, d, 2 * d), (BATCH, d, d), (BATCH, d, d), (BATCH, d, 2 * f), (BATCH, f, d)):  # only [CLS] asks, at the end
         shapes[shape] = shapes.get(shape, 0) + last
-    seconds = sum(count * sum(products(*shape).values()) for shape, count in shapes.items())
+    ms = sum(count * sum(products(*shape).values()) for shape, count in shapes.items())
     flops = sum(count * 6 * m * k * n for (m, k, n), count in shapes.items())
     moved = sum(p.numel() for p in model.parameters()) - model.word.weight.numel() + rows * d
     rate = copy_rate()
