@@ -21,7 +21,7 @@ from rtx_core.corpora import splits, tokens
 from rtx_core.corpora.dataset import dataset
 from rtx_core.corpora.sources import resolve
 from rtx_core.corpora.tokens import Tokens
-from rtx_core.models import build_model
+from rtx_core.models import build_model, fused
 from rtx_core.models.masks import Masks
 from rtx_core.models.packed import Packed
 from rtx_core.training.devices import keep_heap
@@ -30,7 +30,7 @@ from rtx_core.training.protocol import Protocol
 from rtx_core.training.step import Step
 from rtx_core.training.words import Words
 
-BATCH, SEED, ROUNDS = 16, 10_000, 30
+BATCH, SEED, ROUNDS = 16, 10_000, 20
 LENGTHS, BATCHES = (8, 16, 32, 64, 128, 256, 512), (1, 2, 4, 8, 16, 32, 64)
 
 

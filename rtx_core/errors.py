@@ -14,3 +14,7 @@ def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
     near = get_close_matches(str(got), known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return RtxError(f"Unknown {kind} {got!r}: {hint}the choices are {', '.join(known)}.")
+
+
+class Busy(RtxError):
+    """Another process does this very work now."""

@@ -2,6 +2,8 @@
 
     python -m rtx_core.paper --run              train what is missing, at the report's full protocol (meant for a GPU)
     python -m rtx_core.paper --run --reduced    the long ones at the budget stated here, for a machine without one
+
+The command may be started several times at once: each process takes the next run that no other has.
 """
 
 import argparse
@@ -10,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rtx_core.corpora.sources import resolve
-from rtx_core.errors import RtxError
+from rtx_core.errors import Busy, RtxError
 from rtx_core.parameters import Settings, settings
 from rtx_core.results import store
 
@@ -38,6 +40,7 @@ PLAN = (
     Study("sst2", {"length": "long"}),
     Study("sst2", {"split": "grouped"}),
     Study("sst2", seeds=(1,)),
+    Study("sst2", {"models": ["recurrent-wide"]}),
     Study("multi-domain", reduced=LONG_TEXTS),
     Study("yelp", reduced=LONG_TEXTS),
     Study("multi-domain-imdb", reduced=LONG_TEXTS),
@@ -63,9 +66,12 @@ def main(arguments: list[str]) -> None:
         if record is None and chosen.run:
             from rtx_core.run import run  # needs torch, which listing does not
 
-            record = run(asked, model, seed)
+            try:
+                record = run(asked, model, seed)
+            except Busy:  # the same command beside this one: it takes that run, this one the next
+                pass
         said = "missing" if record is None else f"recorded, test accuracy {record['test']['accuracy']:.4f}"
-        print(f"{asked.variant:<36} {model:<10} seed {seed}  {said}", flush=True)
+        print(f"{asked.variant:<36} {model:<14} seed {seed}  {said}", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from rtx_core.corpora.dataset import Dataset, dataset
-from rtx_core.errors import RtxError
+from rtx_core.errors import Busy, RtxError
 from rtx_core.evaluation.latency import latency
 from rtx_core.evaluation.metrics import logits_of, metrics
 from rtx_core.models import build_model, count_parameters, save_model
@@ -40,7 +40,7 @@ def alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise RtxError(f"Another process is training {folder.name} now; wait for it, or stop it first.") from error
+            raise Busy(f"Another process is training {folder.name} now; wait for it, or stop it first.") from error
         yield
 
 
