@@ -25,8 +25,13 @@ _PUBLIC = {
     "measured": "rtx_core.pages.measured",
     "performance": "rtx_core.pages.performance",
     "claims": "rtx_core.pages.claims",
+    "conclusions": "rtx_core.pages.conclusions",
+    "theory": "rtx_core.pages.theory",
     "stories": "rtx_core.pages.stories",
     "story_figures": "rtx_core.pages.story_figures",
+    "shakespeare": "rtx_core.pages.shakespeare",
+    "shakespeare_figures": "rtx_core.pages.shakespeare_figures",
+    "recurrence": "rtx_core.pages.recurrence",
 }
 __all__ = sorted(_PUBLIC)
 

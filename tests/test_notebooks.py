@@ -25,6 +25,10 @@ import rtx_core.evaluation.latency as _latency
 import rtx_core.pages.display as _display
 _latency.TIMED, _latency.WARM_UP = 4, 1
 _display.REPOSITORY = _pathlib.Path(_os.environ["RTX_HOME"])
+if _os.environ.get("TINY"):  # small models and corpora as well, for the pages that compare many runs
+    import factory as _factory
+    import pytest as _pytest
+    _factory.tiny(_pytest.MonkeyPatch())
 """
 
 
@@ -36,7 +40,7 @@ def kernel(home, monkeypatch):
     startup.write_text(STARTUP)
     monkeypatch.setenv("IPYTHONDIR", str(home / "ipython"))
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "tests"))))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
@@ -127,6 +131,36 @@ def test_data_page_runs(home):
     said = execute("data", home, {"source": "embedded", "splits": ["seeded"]})
     assert "Synthetic data (embedded corpus)." in said and "4\\,400" in said  # 80 % of the embedded rows
     assert list((home / "_build" / "results" / "data").iterdir()) == [home / "_build/results/data/sst2-seeded-128.json"]
+
+
+STUDIES = {  # notebook: (what it compares, results folders, parts of what it shows)
+    "data-size": ({"fraction": [0.1, 0.5]}, ["sst2-10pct", "sst2-50pct"], ["**10 %.**", "Overlaid histograms", "Test accuracy by fraction."]),
+    "length": ({"length": ["short", "all"]}, ["sst2-short", "sst2"], ["**shortest 30 %.**", "by length and part"]),
+    "yelp": ({"max_length": [16, 32]}, ["yelp-maxlength16", "yelp-maxlength32"], ["embedded restaurant reviews", "**16 tokens.**"]),
+    "multi-domain": ({"experiment": ["multi-domain", "multi-domain-imdb"]}, ["multi-domain", "multi-domain-imdb"],
+                     ["embedded restaurant reviews + embedded movie phrases + embedded product reviews", "of true local business right", "plain averages"]),
+    "leakage": ({"split": ["seeded", "grouped"]}, ["sst2", "sst2-grouped"], ["Under `grouped`, 0 of the", "points from the"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_page_that_compares_settings_runs_and_its_provenance_line_gives_the_same_page(name, home, monkeypatch):
+    monkeypatch.setenv("TINY", "1")
+    compared, folders, shown = STUDIES[name]
+    setting, values = next(iter(compared.items()))
+    said = execute(name, home, {"source": "embedded", "epochs": 1} | compared)
+    plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", said)
+    records = sorted(home / "_build/results" / f"{folder}-epochs1" / f"{model}-seed0.json" for folder in folders for model in ("baseline", "recurrent"))
+    assert sorted(path for path in (home / "_build/results").glob("*/*.json") if path.parent.name != "data") == records and not (home / "results").exists()
+    for path in records:
+        record = read(path)
+        assert record.synthetic and f"{record['test']['accuracy']:.4f}" in plain and f"{path.parent.name}/{path.name}" in plain
+    for fragment in ["Synthetic: trained and tested on the embedded corpus", "Synthetic data (embedded corpus).", *shown]:
+        assert fragment in plain, fragment
+    assert "published" not in re.sub(r"the following; the split `published`.*", "", plain.split("````{admonition}")[0])
+    lines = [shlex.split(line) for line in re.findall(r"^papermill .*-y .*$", said, flags=re.MULTILINE)]
+    assert [json.loads(line[line.index("-y") + 1])[setting] for line in lines] == [[value] for value in values]
+    assert all({"source", "embedded", "epochs"} <= set(line) for line in lines)
 
 
 # -- refusals ---------------------------------------------------------------------------------------------------------

@@ -43,8 +43,8 @@ def lengths(profiles: Profiles, *, label: str, unit: str = "words") -> Displayed
     ]
     return display.figure(
         fig, label=label,
-        caption=labelled(f"Lengths of the texts in {unit}, by {profiles.setting} and part.", profiles),
-        alt=f"Histograms of text length in {unit}, one panel a {profiles.setting}: {'; '.join(said)}. The longest text has {longest} {unit}.",
+        caption=labelled(f"Lengths of the texts in {unit}, by {profiles.heading.lower()} and part.", profiles),
+        alt=f"Histograms of text length in {unit}, one panel for each {profiles.heading.lower()}: {'; '.join(said)}. The longest text has {longest} {unit}.",
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def overlaid(profiles: Profiles, *, label: str, part: str = "train", unit: str =
     left.legend(fontsize=9)
     return display.figure(
         fig, label=label,
-        caption=labelled(f"Lengths (left) and labels (right) of the texts for {TASKS[part]}, by {profiles.setting}.", profiles),
+        caption=labelled(f"Lengths (left) and labels (right) of the texts for {TASKS[part]}, by {profiles.heading.lower()}.", profiles),
         alt=f"Overlaid histograms of length in {unit}, and bars of label shares. {'; '.join(said)}.",
     )  # fmt: skip
 
@@ -152,11 +152,12 @@ def confusion(runs: Runs, *, label: str) -> Displayed:
     records = list(runs.first.values())
     fig, axes = canvas(len(records), height=3.0)
     classes, said = _classes(runs), []
+    ticks = [name.replace(" ", "\n") for name in classes]
     for ax, record in zip(axes, records):
         matrix = np.array(record["test"]["confusion"])
         sns.heatmap(
             matrix / matrix.sum(1, keepdims=True), annot=[[f"{n:,}" for n in row] for row in matrix], fmt="", cmap="Blues", vmin=0, vmax=1,
-            cbar=False, square=True, xticklabels=classes, yticklabels=classes, linewidths=0.5, ax=ax,
+            cbar=False, square=True, xticklabels=ticks, yticklabels=ticks, linewidths=0.5, ax=ax,
         )  # fmt: skip
         ax.set(title=title(record["model"]), xlabel="predicted", ylabel="true")
         said.append(f"{title(record['model'])}: " + ", ".join(f"{n:,} of true {c} right" for c, n in zip(classes, np.diag(matrix))))

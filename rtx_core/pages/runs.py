@@ -51,7 +51,7 @@ class Runs:
         notes = notes if any(record.synthetic for record in self) else []
         if any(record["protocol"] == "reduced" for record in self):
             changed = ", ".join(f"{k.replace('_', ' ')} {display.show(v)}" for k, v in self.settings.reduced.items())
-            notes.append(f"Protocol reduced: {changed} instead of the report's setting.")
+            notes.append(f"Protocol reduced: {changed} instead of the full protocol's setting.")
         for record in self:
             if note := record.note(self.data_sha256):
                 notes.append(f"{record['model']}, seed {record['seed']}: {note}.")
@@ -104,6 +104,10 @@ class Profiles(dict):
 
     setting: str
     settings: dict[str, Settings]
+
+    @property
+    def heading(self) -> str:
+        return self.setting.replace("_", " ").capitalize()
 
 
 def variants(settings: Settings, **values: list) -> dict[str, Settings]:

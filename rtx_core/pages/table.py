@@ -105,17 +105,19 @@ def label_distribution(profiles: Profiles, *, label: str) -> Displayed:
         quoted = printed_labels(profiles, name)
         sources += [quoted["source"]] if quoted else []
         for part, facts in profile["parts"].items():
-            row = {profiles.setting.capitalize(): name, "Part": part, "n": facts["n"]}
+            row = {profiles.heading: name, "Part": part, "n": facts["n"]}
             row |= {f"Label {i}, {kind} (%)": f"{100 * n / facts['n']:.2f}" for i, (kind, n) in enumerate(zip(profile["classes"], facts["labels"]))}
             rows.append(row | {"As printed": " / ".join(f"{percent:.2f}" for percent in quoted[part]["percent"]) if quoted else None})
-    caption = f"Label distribution by {profiles.setting}" + (f", with the shares printed in the {sources[0]}." if sources else ".")
+    caption = f"Label distribution by {profiles.heading.lower()}" + (f", with the shares printed in the {sources[0]}." if sources else ".")
     return display.table(pd.DataFrame(rows), label=label, caption=labelled(caption, profiles))
 
 
 def printed_labels(profiles: Profiles, name: str) -> dict:
     """The printed label shares of a profile's corpus, where the profile is of that split and of all the data; else empty."""
     settings = profiles.settings.get(name)
-    quoted = published()["labels"].get(settings.corpus, {}) if settings else {}
+    if settings is None or profiles[name]["data"]["source"] == "embedded":
+        return {}
+    quoted = published()["labels"].get(settings.corpus, {})
     return quoted if quoted and not settings.subset and quoted.get("split", settings.split) == settings.split else {}
 
 
@@ -124,12 +126,12 @@ def lengths(profiles: Profiles, *, label: str) -> Displayed:
     rows = []
     for split, profile in profiles.items():
         for part, facts in profile["parts"].items():
-            row = {profiles.setting.capitalize(): split, "Part": part, "Texts": facts["n"], "Distinct": facts["distinct_texts"]}
+            row = {profiles.heading: split, "Part": part, "Texts": facts["n"], "Distinct": facts["distinct_texts"]}
             rows.append(row | {unit.capitalize(): _mean_median_most(facts[unit]) for unit in ("words", "tokens")}
                         | {"At the limit": facts["truncated"], "In a training text": facts["within_training"]})
     longest = next(iter(profiles.values()))["data"]["max_length"]
     caption = (
-        f"Lengths by {profiles.setting} as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], of which at most {longest} "
+        f"Lengths by {profiles.heading.lower()} as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], of which at most {longest} "
         "are kept. The last column counts texts that are, word for word, a training text or a part of one."
     )
     frame = pd.DataFrame(rows).astype({"In a training text": "Int64"})
@@ -299,6 +301,11 @@ def with_interval(records: list[Record]) -> str:
     else:
         value, (low, high) = records[0]["test"]["accuracy"], accuracy_interval(records[0])
     return f"{value:.4f} ({low:.4f} to {high:.4f})"
+
+
+def mean_accuracy(records: list[Record]) -> str | None:
+    """Over the seeds; None where there is no record."""
+    return f"{np.mean([record['test']['accuracy'] for record in records]):.4f}" if records else None
 
 
 @measured

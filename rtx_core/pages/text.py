@@ -165,7 +165,7 @@ def data_provenance(profiles: Profiles, *, notebook: str = "data") -> Displayed:
     """Where the text of a data page comes from: name, source and hash of every split or subset."""
     lines = [
         "````{admonition} Provenance", ":class: note", "",
-        f"| {profiles.setting.capitalize()} | Data | Source | SHA-256 of the tokens | Commit | Counted |", "|---|---|---|---|---|---|",
+        f"| {profiles.heading} | Data | Source | SHA-256 of the tokens | Commit | Counted |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for split, profile in profiles.items():
         data = profile["data"]

@@ -4,6 +4,7 @@ kind       of               name                            made by
 transfer   sst2-to-yelp     baseline-seed0                  `rtx_core.evaluation.transfer`: trained on one corpus, tested on another
 precision  sst2             baseline-seed0-int8             `rtx_core.evaluation.precision`: a trained model in another number format
 rounding   sst2             errors (without predictions)    `rtx_core.evaluation.rounding`: how a rounding error grows with depth
+attention  sst2             baseline-seed0                  `rtx_core.evaluation.attention`: where [CLS] looks in a sentence
 yardstick  sst2             bag-of-words-seed0              `rtx_core.evaluation.bag_of_words`: what word counts alone can do
 
 A measurement reads as a record does, so the same statistics take both.
@@ -28,6 +29,7 @@ MADE_BY = {
     "transfer": (*CLASSIFICATION, "evaluation/transfer.py"),
     "precision": (*CLASSIFICATION, "evaluation/precision.py"),
     "rounding": (*CLASSIFICATION, "evaluation/rounding.py"),
+    "attention": (*CLASSIFICATION, "evaluation/attention.py"),
     "judge": ("evaluation/judge.py",),
     "initial": ("models/control.py", "models/frailt.py", "models/three_part.py", "models/relaxed.py", "evaluation/initial.py"),
     "yardstick": ("evaluation/bag_of_words.py", "evaluation/metrics.py"),

@@ -1,0 +1,169 @@
+"""What may be concluded, computed from the records of today: each sentence holds for whatever has been measured when the page is drawn."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from rtx_core.pages import claims, display
+from rtx_core.pages.display import Displayed
+from rtx_core.pages.runs import Runs, recorded
+from rtx_core.pages.table import counts, device_of, mean_accuracy, title, with_interval
+from rtx_core.pages.verdicts import VERDICTS
+from rtx_core.paths import home
+from rtx_core.results.statistics import Difference, difference
+from rtx_core.tasks import TASKS, task
+
+FIRST, SECOND = "baseline", "recurrent"
+COMPANIONS = {"shakespeare": ("Shakespeare", "notebooks/shakespeare.ipynb"), "tinystories": ("TinyStories", "notebooks/tinystories.ipynb")}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A task, its records, and the paired difference Baseline minus Recurrent where both are recorded with a common seed."""
+
+    name: str
+    runs: Runs
+    difference: Difference | None
+
+    @property
+    def reading(self) -> str:
+        if self.difference is None:
+            return "not measured yet"
+        ahead = {1: f"{title(FIRST)} ahead", -1: f"{title(SECOND)} ahead", 0: "may well be chance"}[self.difference.sign]
+        return ahead + (", reduced protocol" if any(record["protocol"] == "reduced" for record in self.runs) else "")
+
+
+def findings(other: str = SECOND) -> dict[str, Finding]:
+    """Every classification task of the paper, measured or not."""
+    found = {}
+    for variant, (name, *_) in TASKS.items():
+        runs = recorded(task(variant).but(models=[FIRST, other]))
+        a, b = runs.of(FIRST), runs.of(other)
+        common = {record["seed"] for record in a} & {record["seed"] for record in b}
+        found[variant] = Finding(name, runs, difference(a, b) if common else None)
+    return found
+
+
+def by_task(*, label: str) -> Displayed:
+    """One row a task."""
+    rows, notes = [], {}
+    for one in findings().values():
+        d = one.difference
+        rows.append({
+            "Task": one.name, "Test texts": d.n if d else None, "Seeds": d.seeds if d else None,
+            **{title(m): mean_accuracy(one.runs.of(m)) for m in (FIRST, SECOND)},
+            "Difference (points)": f"{100 * d.value:+.2f} ({100 * d.low:+.2f} to {100 * d.high:+.2f})" if d else None,
+            "p": f"{d.p:.2g}" if d else None, "Reading": one.reading,
+        })  # fmt: skip
+        notes |= {f"{one.name}: {note}": None for note in one.runs.notes if not note.startswith("Protocol") or d}
+    note = (
+        "Accuracy, mean of the recorded seeds, and Baseline minus Recurrent on the same texts with its 95 % interval: McNemar's exact test of the first "
+        "common seed, or the paired t-test over three or more. Seeds: those the test uses. A reading calls a difference chance unless p is below 0.05."
+    )
+    frame = pd.DataFrame(rows).astype({"Test texts": "Int64", "Seeds": "Int64"})
+    return display.table(frame, label=label, caption="Baseline against Recurrent, task by task.", note=" ".join([note, *notes]))
+
+
+def headline() -> Displayed:
+    """How many tasks are decided and which way, and the first of them in numbers."""
+    found = findings()
+    measured = {variant: one for variant, one in found.items() if one.difference}
+    if not measured:
+        return display.text(f"None of the {len(found)} tasks is measured with both models yet, so nothing is concluded here.")
+    signs = [one.difference.sign for one in measured.values()]
+    first = next(iter(measured.values()))
+    said = [
+        f"Of {len(found)} tasks, {len(measured)} {_is(len(measured))} measured with both models so far: the baseline is significantly ahead on "
+        f"{signs.count(1)}, the recurrent model on {signs.count(-1)}, and on {signs.count(0)} the difference may well be chance.",
+        f"On {first.name} the baseline reaches an accuracy of {_percent(first, FIRST)} and the recurrent model, with {_share():.0%} of the parameters, "
+        f"{_percent(first, SECOND)}; the paired difference is {first.difference}.",
+    ]
+    if (reduced := sum("reduced" in one.reading for one in measured.values())):
+        said.append(f"{reduced} of the comparisons rest on runs with a reduced budget.")
+    if all(one.difference.seeds == 1 for one in measured.values()):
+        said.append("Every test so far compares one seed of each model, so it tells how two trained models differ and not how two architectures do.")
+    return display.text(" ".join(said))
+
+
+def state() -> Displayed:
+    """What is measured and what is not, as a list."""
+    found = findings()
+    done = [one.name for one in found.values() if one.difference]
+    waiting = [one.name for one in found.values() if not one.difference]
+    lines = [f"- Measured with both models: {'; '.join(done) or 'nothing yet'}."]
+    lines += [f"- Not measured yet with both: {'; '.join(waiting)}."] if waiting else []
+    return display.text("\n".join([*lines, *(f"- {sentence}" for sentence in _companions())]))
+
+
+def companions() -> Displayed:
+    return display.text(" ".join(_companions()))
+
+
+def _companions() -> list[str]:
+    """Whether the companion studies have records; what follows from them stands on their pages."""
+    said = []
+    for name, (called, page) in COMPANIONS.items():
+        n = len(list((home() / "results" / "language").glob(f"{name}-*/*.json")))
+        said.append(f"[{called}]({page}): " + (f"{n} recorded run{'s' * (n > 1)}, judged on {'their' if n > 1 else 'its'} page." if n else "not measured yet."))
+    return said
+
+
+def cost() -> Displayed:
+    """What the recurrent model saves: parameters always, time as measured on SST-2."""
+    c, runs = counts(), recorded(task("sst2"))
+    said = [
+        f"The recurrent model has {c['recurrent_total']:,} parameters, {c['saving_total']:.1%} fewer than the baseline's {c['baseline_total']:,}; outside "
+        f"the word embedding the saving is {c['saving_non_embedding']:.1%}. Part of it comes from the loop and part from the smaller width."
+    ]
+    if {FIRST, SECOND} <= set(runs.models):
+        a, b = (runs.of(model)[0]["latency"]["measured"] for model in (FIRST, SECOND))
+        said.append(
+            f"On {device_of(runs.of(FIRST)[0], 'latency')}, seed {runs.of(FIRST)[0]['seed']}, it takes {b[0]['median_ms'] / a[0]['median_ms']:.2f} times the "
+            f"baseline's time for a single text and {b[-1]['median_ms'] / a[-1]['median_ms']:.2f} times in batches of {a[-1]['batch']}."
+        )
+    else:
+        said.append("Its speed against the baseline's is not measured yet.")
+    return display.text(" ".join(said))
+
+
+def width() -> Displayed:
+    """Whether recurrence has been told apart from width."""
+    found = [one for one in findings("recurrent-wide").values() if one.difference]
+    if not found:
+        return display.text(
+            "No run of the recurrent model at the baseline's width is recorded yet, so none of the differences above can be ascribed to recurrence: "
+            "the published models differ in width as well."
+        )
+    said = "; ".join(f"on {one.name}, {one.difference} ({one.reading})" for one in found)
+    return display.text(f"At equal width, Baseline minus {title('recurrent-wide')}: {said}. Here the two models differ in the loop alone.")
+
+
+def leak() -> Displayed:
+    """How accuracy depends on the way SST-2 is cut."""
+    found, cuts = findings(), ("sst2", "sst2-grouped", "sst2-official")
+    said = [
+        f"{found[cut].name}: " + ", ".join(f"{title(m)} {_percent(found[cut], m)}" for m in (FIRST, SECOND) if found[cut].runs.of(m))
+        for cut in cuts if found[cut].runs.records
+    ]  # fmt: skip
+    missing = [found[cut].name for cut in cuts if not found[cut].runs.records]
+    sentence = f"Test accuracy by the way SST-2 is cut: {'; '.join(said)}." if said else ""
+    return display.text(" ".join(filter(None, [sentence, f"Not measured yet: {'; '.join(missing)}." if missing else ""])))
+
+
+def judged() -> Displayed:
+    """How the claims of the original study fare."""
+    words = [claims.judge(claim).word for entries in claims.claims().values() for claim in entries]
+    tally = ", ".join(f"{words.count(word)} {word}" for word in VERDICTS)
+    return display.text(f"Of the {len(words)} [claims](claims.md) taken from the slides and the report, {tally}.")
+
+
+def _percent(one: Finding, model: str) -> str:
+    return with_interval(one.runs.of(model)).replace("(", "(95 % interval ")
+
+
+def _share() -> float:
+    return 1 - counts()["saving_total"]
+
+
+def _is(n: int) -> str:
+    return "is" if n == 1 else "are"

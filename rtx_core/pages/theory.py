@@ -1,0 +1,235 @@
+"""The theory page: what looping buys, the gradient by pass, rotary positions, gated units, and where [CLS] looks."""
+
+import numpy as np
+import pandas as pd
+
+from rtx_core.errors import RtxError
+from rtx_core.pages import display, gates
+from rtx_core.pages.display import Displayed
+from rtx_core.pages.figure import PALETTE, canvas
+from rtx_core.pages.measured import missing, notes, where
+from rtx_core.pages.runs import architectures, recorded
+from rtx_core.pages.table import mean_accuracy, title
+from rtx_core.parameters import CLASSIFIERS
+from rtx_core.results import measurement
+from rtx_core.tasks import task
+
+EXPONENT = 0.46  # φ: r passes are worth r^φ independent layers (Schwethelm et al. 2026, abstract), of language models
+interactive = gates.interactive
+
+
+# -- depth -------------------------------------------------------------------------------------------------------------
+
+
+def depth(source: str, *, label: str) -> Displayed:
+    """The models and what they would be without the loop: once through their layers, or as many independent layers as they apply."""
+    runs, rows = recorded(task("sst2", where(source)).but(models=list(CLASSIFIERS))), []
+    for name, model in architectures().items():
+        n, passes = model["config"]["num_layers"], model["config"]["num_passes"]
+        forms = [(title(name), n, passes)]
+        forms += [("– its layers once", n, 1), ("– its depth, unshared", n * passes, 1)] if passes > 1 else []
+        for i, (form, stored, times) in enumerate(forms):
+            records = runs.of(name) if i == 0 else []
+            rows.append({
+                "Model": form, "Width": model["config"]["hidden_size"], "Layers": f"{stored} × {times}", "Depth": stored * times,
+                "Weights (M)": f"{stored * model['parameters']['layer'] / 1e6:.2f}",
+                "MFLOPs": f"{model['flops_per_token'] * stored * times / model['effective_depth'] / 1e6:.1f}",
+                "SST-2": mean_accuracy(records),
+            })  # fmt: skip
+    note = (
+        "Layers: stored × passes. Weights: parameters of the stored layers. MFLOPs: matrix products of a forward pass, for a token. SST-2: accuracy on "
+        "the pooled test part, mean of the recorded seeds; a dash: not measured."
+    )
+    return display.table(pd.DataFrame(rows), label=label, caption="What a loop stores and what it computes.", note=" ".join([note, *runs.notes]))
+
+
+def exchange() -> Displayed:
+    """The same in a sentence, with the published rate of exchange between passes and layers."""
+    known = architectures()
+    model = known["recurrent-wide"]
+    n, passes, once = model["config"]["num_layers"], model["config"]["num_passes"], known["baseline"]
+    return display.text(
+        f"At the baseline's width the loop stores {n * model['parameters']['layer'] / 1e6:.1f} million parameters in its layers instead of "
+        f"{once['config']['num_layers'] * once['parameters']['layer'] / 1e6:.1f} million, and spends {model['flops_per_token'] / once['flops_per_token']:.2f} "
+        f"times the FLOPs: it saves memory and no time. "
+        f"For language models {{cite:t}}`schwethelm2026recurrence` find that a block run $r$ times is worth $r^{{{EXPONENT}}}$ independent ones; "
+        f"if that held here, {n} layers run {_times(passes)} would be worth {n * passes**EXPONENT:.1f} independent layers, at the price of {n * passes}."
+    )
+
+
+def _times(n: int) -> str:
+    return {1: "once", 2: "twice"}.get(n, f"{n} times")
+
+
+# -- the gradient ------------------------------------------------------------------------------------------------------
+
+
+def gradient(model: str, num_passes: int, seed: int, *, label: str) -> Displayed:
+    """Norm of each pass's gradient and of their sum, for every shared layer of a fresh model; the identity, checked by autograd."""
+    from rtx_core.evaluation.identities import shared_gradient  # needs torch
+
+    if num_passes < 2:
+        raise RtxError(f"Parameter num_passes is {num_passes}; a sum over passes needs at least 2.")
+    found = shared_gradient(model, num_passes, seed)
+    rows = []
+    for i, layer in enumerate(found["layers"], start=1):
+        row = {"Shared layer": str(i)} | {f"Pass {r}": f"{norm:.3f}" for r, norm in enumerate(layer["passes"], start=1)}
+        row |= {"Sum of norms": f"{sum(layer['passes']):.3f}", "Norm of the sum": f"{layer['sum']:.3f}"}
+        rows.append(row | {"Cosine of neighbors": ", ".join(f"{c:.3f}" for c in layer["cosines"])})
+    note = (
+        f"{title(model)}, {found['parameters']:,} shared parameters, seed {seed}, float64, no dropout, random tokens. The gradient of the shared "
+        f"parameters and the sum of the copies' gradients differ by at most {_zero(found['error'])} in relative terms, the two losses by "
+        f"{_zero(found['loss_difference'])}."
+    )
+    caption = f"Gradients by pass of a freshly initialized model that runs its layers {_times(num_passes)}."
+    return display.table(pd.DataFrame(rows), label=label, caption=caption, note=note)
+
+
+def _zero(x: float) -> str:
+    return f"{x:.0e}" if x else "0 (to the last bit)"
+
+
+# -- rotary positions --------------------------------------------------------------------------------------------------
+
+
+def relative_offset(furthest: int) -> Displayed:
+    """The relative-offset property of the models' own rotation, in numbers."""
+    from rtx_core.evaluation.identities import relative_offset as check  # needs torch
+
+    config = architectures()["baseline"]["config"]
+    size = config["hidden_size"] // config["num_heads"]
+    found = check(size, config["rope_base"], furthest)
+    return display.text(
+        f"With the models' own `rotate`, heads of size {size} and one random pair of query and key, moving both by up to {furthest - 1} positions changes "
+        f"their score by at most {found['shifted']:.0e} of $\\lVert q \\rVert \\lVert k \\rVert$, which is rounding in float32; moving only one of them "
+        f"changes it by up to {found['moved']:.2f}. The length of the query changes by at most {found['length']:.0e} of itself."
+    )
+
+
+def similarity(size: int, offsets: np.ndarray, base: float) -> np.ndarray:
+    """s(m) = 2/D Σ_i cos(m θ_i): the score of a vector with itself m positions on, all pairs weighing the same; s(0) = 1."""
+    theta = base ** (-np.arange(0, size, 2) / size)
+    return np.cos(np.outer(offsets, theta)).mean(1)
+
+
+def collisions(size: int, furthest: int, base: float) -> np.ndarray:
+    """Offsets beyond 1 whose token looks at least as near as the neighbour does: s(m) ≥ s(1)."""
+    offsets = np.arange(2, furthest)
+    return offsets[similarity(size, offsets, base) >= similarity(size, np.ones(1), base)]
+
+
+def aliasing(sizes: list[int], furthest: int, *, label: str) -> Displayed:
+    """Similarity by offset, a row a head size, with the collisions marked above it and counted beside it."""
+    if not sizes or any(size < 2 or size % 2 for size in sizes):
+        raise RtxError(f"Parameter head_sizes is {sizes}; expected even numbers, as coordinates are rotated in pairs.")
+    if furthest < 3:
+        raise RtxError(f"Parameter furthest is {furthest}; expected at least 3 offsets.")
+    base = architectures()["baseline"]["config"]["rope_base"]
+    fig, (ax,) = canvas(height=0.55 * len(sizes) + 1.2)
+    ax.grid(False)
+    said = []
+    for row, size in enumerate(sizes):
+        strip = similarity(size, np.arange(furthest), base)[None]
+        image = ax.imshow(strip, extent=(0, furthest, row + 0.42, row - 0.2), aspect="auto", cmap="cividis", vmin=-1, vmax=1, interpolation="nearest")
+        hits = collisions(size, furthest, base)
+        ax.vlines(hits, row - 0.42, row - 0.24, color=PALETTE[3], linewidth=0.6)
+        ax.text(1.01 * furthest, row + 0.1, f"{len(hits)}", va="center", fontsize=9)
+        said.append(f"{size}: {len(hits)}")
+    ax.text(1.01 * furthest, -0.75, "collisions", va="center", fontsize=9)
+    ax.set(xlim=(0, furthest), ylim=(len(sizes) - 0.5, -0.5), yticks=range(len(sizes)), yticklabels=sizes, xlabel="offset m", ylabel="head size D")
+    fig.colorbar(image, ax=ax, label="s(m)", shrink=0.8, pad=0.12)
+    caption = (
+        f"Similarity $s(m)$ of a token to itself $m$ positions on, for {furthest:,} offsets and several head sizes; bright where the rotation is almost "
+        "the identity. A mark above a strip is a collision, an offset that looks as near as the next token."
+    )
+    alt = f"Strips of similarity against offset, one for each head size. Collisions among offsets 2 to {furthest - 1} by head size: {', '.join(said)}."
+    return display.figure(fig, label=label, caption=caption, alt=alt)
+
+
+# -- gated units -------------------------------------------------------------------------------------------------------
+
+_ACTIVATIONS = {  # label -> (formula, β, line)
+    "ReLU": ("relu", (), ":"), "GELU": ("gelu", (), "-."), "Swish, β = 0": ("swish", (0.0,), (0, (1, 1))),
+    "Swish, β = 1 (SiLU)": ("swish", (1.0,), "-"), "Swish, β = 10": ("swish", (10.0,), "--"),
+}  # fmt: skip
+
+
+def activations(*, label: str) -> Displayed:
+    """ReLU, GELU and Swish at several β, with their gradients: the printed form of the interactive figure."""
+    fig, (left, right) = canvas(2)
+    f, z = gates.functions(), np.linspace(-4, 4, 401)
+    for (name, (formula, beta, line)), color in zip(_ACTIVATIONS.items(), (PALETTE[2], PALETTE[3], PALETTE[7], PALETTE[0], PALETTE[1])):
+        for ax, kind in ((left, formula), (right, f"{formula}_slope")):
+            ax.plot(z, f[kind](z, *beta), linestyle=line, color=color, label=name)
+    left.set(title="value", xlabel="z", ylim=(-1.5, 4))
+    right.set(title="gradient", xlabel="z", ylim=(-0.4, 1.3))
+    fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
+    alt = (
+        "Two panels of curves over z from -4 to 4, values and gradients. Swish with beta 0 is the line z/2; with beta 1 it dips a little below zero "
+        "for negative z and approaches z for positive z; with beta 10 it is close to ReLU, whose gradient jumps from 0 to 1 at 0. GELU lies between."
+    )
+    return display.figure(fig, label=label, caption="Activations and their gradients.", alt=alt)
+
+
+def swish_facts() -> Displayed:
+    """Swish beside ReLU and GELU, in numbers."""
+    f, z = gates.functions(), np.linspace(-8, 8, 160_001)
+    to_gelu = {beta: np.abs(f["swish"](z, beta) - f["gelu"](z)).max() for beta in (1.0, 1.702)}
+    to_relu = np.abs(f["swish"](z, 10.0) - f["relu"](z)).max()
+    low = f["swish"](z, 1.0).argmin()
+    return display.text(
+        f"SiLU, the Swish with β = 1, has its lowest value, {f['swish'](z, 1.0)[low]:.3f}, at z = {z[low]:.2f}. It is at most {to_gelu[1.0]:.3f} away from "
+        f"GELU, and with β = 1.702 at most {to_gelu[1.702]:.3f}; with β = 10 it is at most {to_relu:.3f} away from ReLU."
+    )
+
+
+# -- [CLS] -------------------------------------------------------------------------------------------------------------
+
+
+def attention(source: str, *, label: str) -> Displayed:
+    """Attention of [CLS] over a sentence, mean over heads: a panel a model (its first seed), a row a layer application."""
+    found = _first_seeds(source)
+    if not found:
+        return missing("attention sst2")
+    means = [np.mean(m["weights"], axis=1) for m in found]  # each (applications, T)
+    highest = max(mean.max() for mean in means)
+    fig, axes = canvas(rows=len(found), height=2.6)
+    said = []
+    for ax, m, mean in zip(axes, found, means):
+        ax.grid(False)
+        image = ax.imshow(mean, aspect="auto", cmap="Blues", vmin=0, vmax=highest)
+        n, many = m["num_layers"], len(mean) > m["num_layers"]
+        rows = [f"pass {1 + i // n}, layer {1 + i % n}" if many else f"layer {1 + i}" for i in range(len(mean))]
+        ax.set_xticks(range(len(m["tokens"])), m["tokens"], rotation=60, ha="right", rotation_mode="anchor", fontsize=8, parse_math=False)
+        ax.set_yticks(range(len(rows)), rows, fontsize=8)
+        ax.set(title=f"{title(m['model'])}, seed {m['seed']}")
+        said.append(f"{title(m['model'])}, highest in {rows[-1]}: {_highest(m['tokens'], mean[-1])}")
+    fig.colorbar(image, ax=list(axes), label="attention weight", shrink=0.8)
+    caption = f"Attention of [CLS] over a sentence, mean over heads, in every application of a layer. {notes(found)}"
+    return display.figure(fig, label=label, caption=caption, alt=f"Heat maps of attention weight by token. {'; '.join(said)}.")
+
+
+def attended(source: str) -> Displayed:
+    """What the models answer to that sentence, and the tokens that [CLS] attends to most at the end."""
+    said = []
+    for m in _first_seeds(source):
+        best = int(np.argmax(m["probabilities"]))
+        weights = np.mean(m["weights"], axis=1)
+        said.append(
+            f"{title(m['model'])} (`{m['of']}`, seed {m['seed']}) calls the sentence {m['classes'][best]} with probability {m['probabilities'][best]:.2f}; "
+            f"the highest weights of its last layer application are those of {display.escape(_highest(m['tokens'], weights[-1]))}, where equal "
+            f"attention to all {len(m['tokens'])} tokens would give each {1 / len(m['tokens']):.2f}."
+        )
+    return display.text(" ".join(said) or "What the models answer is not measured yet.")
+
+
+def _first_seeds(source: str) -> list[measurement.Measurement]:
+    """One measurement a model, the first in order of task and seed, in the order of the models."""
+    found = {}
+    for m in sorted(measurement.every(where(source), "attention"), key=lambda m: (m["of"], m["seed"])):
+        found.setdefault(m["model"], m)
+    return [found[model] for model in CLASSIFIERS if model in found]
+
+
+def _highest(tokens: list[str], weights: np.ndarray, n: int = 3) -> str:
+    return ", ".join(f"“{tokens[i]}” ({weights[i]:.2f})" for i in np.argsort(-weights, kind="stable")[:n])
