@@ -6,7 +6,7 @@ from scipy.stats import fisher_exact
 
 import rtx_core as rtx
 from rtx_core import paper
-from rtx_core.errors import RtxError
+from rtx_core.errors import Busy, RtxError
 from rtx_core.pages.runs import BOOK, Studies, recorded, variants
 from rtx_core.paths import REPOSITORY
 
@@ -159,7 +159,7 @@ def test_the_plan_names_every_run_once_and_lists_what_is_missing(capsys):
     paper.main([])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 29 and lines[0].endswith("seed 0  missing") and lines[1].split()[:2] == ["sst2", "recurrent"]
-    assert lines[1].endswith("recorded, test accuracy 0.8000") and sum("missing" in line for line in lines) == 27
+    assert lines[1].endswith("recorded, test accuracy 0.8000") and sum("missing" in line for line in lines) == 28
 
 
 def test_run_trains_what_is_missing_only(monkeypatch, capsys):
@@ -172,3 +172,17 @@ def test_run_trains_what_is_missing_only(monkeypatch, capsys):
     paper.main(["--run"])
     assert made == [("sst2", "baseline"), ("sst2-official", "baseline"), ("sst2-official", "recurrent")]
     assert "missing" not in capsys.readouterr().out and recorded(SST2).models == SST2.models
+
+
+def test_side_by_side_a_run_that_another_process_makes_is_left_to_it(monkeypatch, capsys):
+    import rtx_core.run as run_module
+
+    asked = []
+
+    def busy(settings, model, seed):
+        asked.append((settings.variant, model, seed))
+        raise Busy("Another process is training it now.")
+
+    monkeypatch.setattr(run_module, "run", busy)
+    paper.main(["--run"])
+    assert len(asked) == len(list(paper.plan())) and capsys.readouterr().out.count("missing") == len(asked)
