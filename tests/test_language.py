@@ -42,8 +42,7 @@ def trained(path, recipe=QUICK, name="kausik", say=lambda line: None):
 
 
 def equal(a: dict, b: dict) -> bool:
-    """To rounding: a matrix product's last bit may depend on where its arrays lie in memory."""
-    return a.keys() == b.keys() and all(torch.allclose(a[k], b[k], rtol=1e-5, atol=1e-7) for k in a)
+    return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
 
 
 # -- the loop -----------------------------------------------------------------------------------------------------------
@@ -66,16 +65,19 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch, lines_un
     again_best, again_last, again = trained(tmp_path / "parts", say=lines.append)
     assert lines_until_killed == 1 or any(line.startswith("resumed at step") for line in lines)
     assert equal(best, again_best) and equal(last, again_last)
-    for row, other in zip(progress.history, again.history, strict=True):
-        assert row["step"] == other["step"] and row["validation_loss"] == pytest.approx(other["validation_loss"], rel=1e-5)
-    assert (again.step, again.tokens) == (9, 9 * 64)
+    for row in (*progress.history, *again.history):
+        del row["seconds"]
+    assert progress.history == again.history and (again.step, again.tokens) == (9, 9 * 64)
 
 
 def test_best_weights_are_those_of_the_lowest_validation_loss(tmp_path):
-    recipe = replace(QUICK, schedule="constant", learning_rate=1.0, steps=12, eval_every=1)  # so high that the loss goes up again
-    best, last, progress = trained(tmp_path, recipe, name="gpt")
-    losses = [row["validation_loss"] for row in progress.history]
-    assert progress.best_loss == min(losses) and progress.best_step == 1 + int(np.argmin(losses)) < 12
+    for steps in range(12, 18):  # the rate is so high that the loss goes up and down; where the last step is the best, go on
+        recipe = replace(QUICK, schedule="constant", learning_rate=1.0, steps=steps, eval_every=1)
+        best, last, progress = trained(tmp_path / str(steps), recipe, name="gpt")
+        losses = [row["validation_loss"] for row in progress.history]
+        if np.argmin(losses) < steps - 1:
+            break
+    assert progress.best_loss == min(losses) and progress.best_step == 1 + int(np.argmin(losses)) < steps
     data = characters.data("embedded", recipe)
     model = build_model("gpt", vocab_size=data.vocab_size, dropout=0.0, num_layers=1, **SMALL)
     for weights, loss in ((best, min(losses)), (last, losses[-1])):
