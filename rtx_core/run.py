@@ -1,7 +1,7 @@
 """A run is a function of (experiment, model, seed, protocol, data): found by that key, or made now."""
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -44,13 +44,29 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
+def place(device: str, precision: str) -> torch.device:
+    """The device of a run, which must have the precision, with the peak of its memory counted from here."""
+    where = choose_device(device)
+    if precision == "bf16" and where.type == "cpu":
+        raise RtxError("precision='bf16' was asked for on the CPU, where it is not supported; use 'fp32' or device='cuda'.")
+    reset_peak_memory(where)
+    return where
+
+
+def progress_line(variant: str, name: str, seed: int) -> Callable[[str], None]:
+    """A function that prints a line with the run's name before it."""
+    return lambda line: print(f"{variant} · {name} · seed {seed} · {line}", flush=True)
+
+
+def made_meanwhile(found: Record | None, key: str) -> Record | None:
+    """The record if it is this very run by today's code: another process made it since this one looked."""
+    return found if found is not None and found["key"] == key and not found.note() else None
+
+
 def run(settings: Settings, name: str, seed: int) -> Record:
     """Train, evaluate and record one model with one seed; resumes if it was interrupted."""
     made_by = code()  # now: the files may change while a long run goes on
-    where = choose_device(settings.device)
-    if settings.protocol.precision == "bf16" and where.type == "cpu":
-        raise RtxError("precision='bf16' was asked for on the CPU, where it is not supported; use 'fp32' or device='cuda'.")
-    reset_peak_memory(where)
+    where = place(settings.device, settings.protocol.precision)
     seeds = Seeds.of(seed)
     data = dataset(**settings.data)
     overrides = {"num_labels": len(data.classes), "residual": settings.residual}
@@ -58,14 +74,11 @@ def run(settings: Settings, name: str, seed: int) -> Record:
     config = {"model": asdict(model.config), "training": as_config(settings.protocol, seeds)}
     key = run_key(config, data.facts["sha256"], seed)
     folder = work(settings, key)
-
-    def say(line: str) -> None:
-        print(f"{settings.variant} · {name} · seed {seed} · {line}", flush=True)
+    say = progress_line(settings.variant, name, seed)
 
     with alone(folder):
-        finished = store.find(data.facts["source"], settings.variant, name, seed)
-        if finished is not None and finished["key"] == key and not finished.note():
-            return finished  # by another process, since this one looked
+        if (finished := made_meanwhile(store.find(data.facts["source"], settings.variant, name, seed), key)) is not None:
+            return finished
         progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say)
         save_model(model, name, folder / "model.safetensors")
         logits = logits_of(model, data.test, where, autocast_of(settings.protocol.precision, where))

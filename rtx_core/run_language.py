@@ -18,23 +18,19 @@ from rtx_core.language import settings as language_settings
 from rtx_core.models import build_model, count_parameters, save_model
 from rtx_core.results import language as store
 from rtx_core.results.code import code
-from rtx_core.results.record import run_key
-from rtx_core.run import alone, work
-from rtx_core.training.devices import device as choose_device
-from rtx_core.training.devices import environment, peak_memory_mib, reset_peak_memory
+from rtx_core.results.record import VERSION, run_key
+from rtx_core.run import alone, made_meanwhile, place, progress_line, work
+from rtx_core.training.devices import environment, peak_memory_mib
 from rtx_core.training.language import losses_of, mean_and_error, train
-from rtx_core.training.step import autocast_of
 from rtx_core.training.protocol import Seeds
+from rtx_core.training.step import autocast_of
 
 
 def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecord:
     """Train, evaluate and record one model with one seed; resumes if it was interrupted."""
     made_by = code()  # now: the files may change while a long run goes on
     experiment, recipe = LANGUAGE[settings.experiment], settings.training_of(name)
-    where = choose_device(settings.device)
-    if recipe.precision == "bf16" and where.type == "cpu":
-        raise RtxError("precision='bf16' was asked for on the CPU, where it is not supported; use 'fp32' or device='cuda'.")
-    reset_peak_memory(where)
+    where = place(settings.device, recipe.precision)
     seeds, autocast = Seeds.of(seed), autocast_of(recipe.precision, where)
     data = import_module(f"rtx_core.corpora.{experiment.corpus}").data(resolve(settings.source), recipe)
     architecture, overrides = settings.build_arguments(name, data.vocab_size)
@@ -43,14 +39,11 @@ def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecor
     config = {"model": {"architecture": architecture, **asdict(model.config)}, "training": training}
     key = run_key(config, data.facts["sha256"], seed)
     folder = work(settings, key)
-
-    def say(line: str) -> None:
-        print(f"{settings.variant} · {name} · seed {seed} · {line}", flush=True)
+    say = progress_line(settings.variant, name, seed)
 
     with alone(folder):
-        finished = store.find(data.facts["source"], settings.variant, name, seed)
-        if finished is not None and finished["key"] == key and not finished.note():
-            return finished  # by another process, since this one looked
+        if (finished := made_meanwhile(store.find(data.facts["source"], settings.variant, name, seed), key)) is not None:
+            return finished
         best, progress = train(model, data, recipe, seeds, where, folder / "checkpoint.safetensors", experiment.files, say)
         losses, sizes = losses_of(model, data.test(), where, autocast)
         last_loss, _ = mean_and_error(losses, sizes)
@@ -63,7 +56,7 @@ def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecor
         parameters = count_parameters(model)
         module, _, function = experiment.measure.partition(":")
         content = {
-            "schema": store.VERSION,
+            "schema": VERSION,
             "key": key,
             "experiment": settings.variant,
             "model": name,

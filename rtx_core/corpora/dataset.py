@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 import numpy as np
-import pandas as pd
 
 from rtx_core.corpora import sources, splits, tokens
 from rtx_core.corpora.containment import contained

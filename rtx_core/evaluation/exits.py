@@ -5,7 +5,6 @@ of the predictions taken where each token stops, against the passes done; keys a
 computed from all tokens, stopped or not, so the saving is what a scheduler could reach at best.
 """
 
-import torch
 from torch import Tensor
 
 from rtx_core.evaluation.passes import Readings

@@ -1,7 +1,10 @@
 """Claims about trained models.  Each judge takes the claim's own terms and returns a verdict with its statistic."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from rtx_core.pages.runs import Runs
 from rtx_core.pages.table import title
 from rtx_core.pages.verdicts import (
     UNDECIDED, Missing, Verdict, by_bounds, by_sign, marked, not_all, runs, together, transferred,
@@ -13,6 +16,15 @@ from rtx_core.tasks import TASKS
 
 NAMES = {"f1": "F1"}
 MARGIN = 0.01  # two accuracies are comparable within a point
+
+
+def measured(variants: list[str], *models: str) -> Iterator[tuple[str, Runs, list[list[Record]]]]:
+    """Each task for which all these models are recorded, with its records."""
+    for variant in variants:
+        try:
+            yield variant, *runs(variant, *models)
+        except Missing:
+            continue
 
 
 # -- two models on one task --------------------------------------------------------------------------------------------
@@ -28,11 +40,7 @@ def more(variant: str, first: str, second: str, measure: str = "accuracy") -> Ve
 def comparable(variants: list[str], first: str, second: str) -> Verdict:
     """The accuracies differ by a point at most, on every task that is recorded."""
     words, said, used = [], [], []
-    for variant in variants:
-        try:
-            found, (a, b) = runs(variant, first, second)
-        except Missing:
-            continue
+    for variant, found, (a, b) in measured(variants, first, second):
         d = difference(a, b)
         words.append(by_bounds(-MARGIN < d.low and d.high < MARGIN, d.high < -MARGIN or d.low > MARGIN))
         said.append(f"{TASKS[variant][0]}: {d}")
@@ -56,11 +64,7 @@ def at_least(variant: str, first: str, second: str, share: float) -> Verdict:
 def overall(variants: list[str], first: str, second: str) -> Verdict:
     """The first model is ahead: significantly on some task, and significantly behind on none; all must be measured."""
     signs, used = {}, []
-    for variant in variants:
-        try:
-            found, (a, b) = runs(variant, first, second)
-        except Missing:
-            continue
+    for variant, found, (a, b) in measured(variants, first, second):
         signs[variant] = difference(a, b).sign
         used.append(found)
     if not signs:
@@ -207,11 +211,7 @@ def starts_lower(variant: str, first: str, second: str) -> Verdict:
 def faster(variants: list[str], first: str, second: str) -> Verdict:
     """The first model takes less time a text on every task: the middle 80 % of its batches lie below those of the second."""
     words, said, used = [], [], []
-    for variant in variants:
-        try:
-            found, (a, b) = runs(variant, first, second)
-        except Missing:
-            continue
+    for variant, found, (a, b) in measured(variants, first, second):
         if a[0]["latency"]["environment"]["device"] != b[0]["latency"]["environment"]["device"]:
             continue
         x, y = (r[0]["latency"]["measured"][-1] for r in (a, b))

@@ -3,21 +3,15 @@
 They read as the records of classifiers do.  The losses of every test batch are inside, so the test loss can be proven.
 """
 
-import json
 import math
-from functools import cache
 from pathlib import Path
-
-import jsonschema
 
 from rtx_core.errors import RtxError
 from rtx_core.language import LANGUAGE
 from rtx_core.paths import write_json
 from rtx_core.results import store
 from rtx_core.results.code import fingerprint
-from rtx_core.results.record import Record, read_json, run_key
-
-VERSION = 1  # of the schema
+from rtx_core.results.record import Record, check_form, read_json
 
 
 class LanguageRecord(Record):
@@ -36,21 +30,9 @@ def experiment_of(variant: str):
     return LANGUAGE[variant.partition("-")[0]]
 
 
-@cache
-def _validator() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json.loads(Path(__file__).with_name("language.schema.json").read_text(encoding="utf-8")))
-
-
 def check(content: object, name: str) -> dict:
     """The content if it is a record of a language model, else an error that names the first thing wrong with it."""
-    error = jsonschema.exceptions.best_match(_validator().iter_errors(content))
-    if error is not None:
-        raise RtxError(
-            f"{name} is no record of schema {VERSION}: at {error.json_path}, {error.message[:160]}; "
-            f"restore it from git, or move it away and run the experiment again."
-        )
-    if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
-        raise RtxError(f"{name} was altered: its key does not follow from its configuration, data and seed; restore it from git.")
+    check_form(content, name, "language.schema.json")
     best = min(content["history"], key=lambda row: row["validation_loss"])
     if content["selected"] != {"step": best["step"], "validation_loss": best["validation_loss"]}:
         raise RtxError(f"{name} selects step {content['selected']['step']}, which is not the best of its history; restore it from git.")

@@ -26,13 +26,13 @@ def run_key(config: dict, data_sha256: str, seed: int) -> str:
 
 
 @cache
-def _validator() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json.loads(Path(__file__).with_name("record.schema.json").read_text()))
+def _validator(schema: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json.loads(Path(__file__).with_name(schema).read_text(encoding="utf-8")))
 
 
-def check(content: object, name: str) -> dict:
-    """The content if it is a record, else an error that names the first thing wrong with it."""
-    error = jsonschema.exceptions.best_match(_validator().iter_errors(content))
+def check_form(content: object, name: str, schema: str) -> None:
+    """An error that names the first thing in which the content differs from the schema, or that its key does not fit it."""
+    error = jsonschema.exceptions.best_match(_validator(schema).iter_errors(content))
     if error is not None:
         raise RtxError(
             f"{name} is no record of schema {VERSION}: at {error.json_path}, {error.message[:160]}; "
@@ -40,6 +40,11 @@ def check(content: object, name: str) -> dict:
         )
     if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
         raise RtxError(f"{name} was altered: its key does not follow from its configuration, data and seed; restore it from git.")
+
+
+def check(content: object, name: str) -> dict:
+    """The content if it is a record, else an error that names the first thing wrong with it."""
+    check_form(content, name, "record.schema.json")
     if content["selected"]["step"] not in [row["step"] for row in content["history"]]:
         raise RtxError(f"{name} selects step {content['selected']['step']}, which is not in its history; restore it from git.")
     return content
