@@ -45,7 +45,7 @@ class FastStep:
         self.host = device == "cpu"
 
     def __call__(self, batch: Packed, labels: torch.Tensor, i: int) -> None:
-        self.step(batch, labels, Masks(0, i) if self.host else None)
+        self.step(batch, labels, Masks(0, i) if self.host else None, len(labels))
 
 
 class Sst2:

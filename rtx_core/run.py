@@ -1,8 +1,12 @@
-"""A run is a function of (experiment, model, seed, protocol, data): found by that key, or made now."""
+"""A run is a function of (experiment, model, seed, protocol, data): found by that key, or made now.
+
+    python -m rtx_core.run sst2 models=[baseline] seeds=[1]       makes the runs of these parameters, a notebook's own
+    torchrun --nproc-per-node=2 -m rtx_core.run sst2 …            the same with two processes that share each batch
+"""
 
 import fcntl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,15 +20,21 @@ from rtx_core.evaluation.metrics import logits_of, metrics
 from rtx_core.models import build_model, count_parameters, save_model
 from rtx_core.models.serving import serving
 from rtx_core.parameters import Settings
+from rtx_core.parameters import settings as settings_of
 from rtx_core.paths import build
 from rtx_core.results import store
 from rtx_core.results.code import code
 from rtx_core.results.record import VERSION, Record, run_key
+from rtx_core.training import checkpoint
 from rtx_core.training.devices import device as choose_device
 from rtx_core.training.devices import environment, peak_memory_mib, reset_peak_memory
 from rtx_core.training.loop import train
 from rtx_core.training.protocol import Seeds, as_config
 from rtx_core.training.step import autocast_of
+from rtx_core.training.team import team, together
+
+
+GOES_ON = "The same command goes on from the last checkpoint."
 
 
 def work(settings: Settings, key: str) -> Path:
@@ -34,14 +44,23 @@ def work(settings: Settings, key: str) -> Path:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Hold the run's folder: two processes writing one checkpoint would spoil it.  The lock goes when the process does."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Busy(f"Another process is training {folder.name} now; wait for it, or stop it first.") from error
-        yield
+    """Hold the run's folder: two processes writing one checkpoint would spoil it.  The lock goes when the process does.
+
+    What the machine refuses inside (memory, disk) ends in one sentence; the checkpoint stays.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Busy(f"Another process is training {folder.name} now; wait for it, or stop it first.") from error
+            yield
+    except torch.OutOfMemoryError as error:
+        reason = str(error).partition(". ")[0]
+        raise RtxError(f"The GPU has too little memory for this run ({reason}); lower batch_size or use device='cpu'. {GOES_ON}") from error
+    except OSError as error:
+        raise RtxError(f"A file of this run cannot be read or written ({error}); make room, or make its folder writable. {GOES_ON}") from error
 
 
 def place(device: str, precision: str) -> torch.device:
@@ -76,10 +95,9 @@ def run(settings: Settings, name: str, seed: int) -> Record:
     folder = work(settings, key)
     say = progress_line(settings.variant, name, seed)
 
-    with alone(folder):
-        if (finished := made_meanwhile(store.find(data.facts["source"], settings.variant, name, seed), key)) is not None:
-            return finished
-        progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say)
+    mine = team()
+
+    def recorded() -> Record:
         save_model(model, name, folder / "model.safetensors")
         logits = logits_of(model, data.test, where, autocast_of(settings.protocol.precision, where))
         parameters = count_parameters(model)
@@ -105,9 +123,29 @@ def run(settings: Settings, name: str, seed: int) -> Record:
             "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }
         record = store.save(content, logits, data.test.labels)
-        (folder / "checkpoint.safetensors").unlink(missing_ok=True)
-    say(f"test accuracy {record['test']['accuracy']:.4f} in {progress.seconds / 60:.1f} min")
-    return record
+        checkpoint.discard(folder / "checkpoint.safetensors")
+        say(f"test accuracy {record['test']['accuracy']:.4f} in {progress.seconds / 60:.1f} min")
+        return record
+
+    with alone(folder) if mine.first else nullcontext():
+        finished = mine.told(lambda: made_meanwhile(store.find(data.facts["source"], settings.variant, name, seed), key))
+        if finished is not None:
+            return finished
+        progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say if mine.first else silent)
+        return mine.told(recorded)
+
+
+def silent(line: str) -> None:
+    """The progress of every process but the first."""
+
+
+def runs(experiment: str, given: dict[str, object]) -> None:
+    """Every run of these parameters."""
+    chosen = settings_of(experiment, given)
+    with together():
+        for name in chosen.models:
+            for seed in chosen.seeds:
+                run(chosen, name, seed)
 
 
 def measure_latency(model, data: Dataset, settings: Settings, where: torch.device) -> dict:
@@ -117,3 +155,9 @@ def measure_latency(model, data: Dataset, settings: Settings, where: torch.devic
         "measured": latency(serving(model.eval()), data.test, (1, settings.protocol.batch_size), where, autocast),
         "environment": environment(where),
     }
+
+
+if __name__ == "__main__":
+    from rtx_core.evaluation.command import command
+
+    command(runs, "EXPERIMENT")

@@ -5,6 +5,7 @@ what is recorded, and resumes what was interrupted, so the same line goes on aft
 """
 
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import datetime, timezone
 from importlib import import_module
@@ -19,11 +20,13 @@ from rtx_core.models import build_model, count_parameters, save_model
 from rtx_core.results import language as store
 from rtx_core.results.code import code
 from rtx_core.results.record import VERSION, run_key
-from rtx_core.run import alone, made_meanwhile, place, progress_line, work
+from rtx_core.run import alone, made_meanwhile, place, progress_line, silent, work
+from rtx_core.training import checkpoint
 from rtx_core.training.devices import environment, peak_memory_mib
 from rtx_core.training.language import losses_of, mean_and_error, train
 from rtx_core.training.protocol import Seeds
 from rtx_core.training.step import autocast_of
+from rtx_core.training.team import team, together
 
 
 def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecord:
@@ -41,10 +44,9 @@ def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecor
     folder = work(settings, key)
     say = progress_line(settings.variant, name, seed)
 
-    with alone(folder):
-        if (finished := made_meanwhile(store.find(data.facts["source"], settings.variant, name, seed), key)) is not None:
-            return finished
-        best, progress = train(model, data, recipe, seeds, where, folder / "checkpoint.safetensors", experiment.files, say)
+    mine = team()
+
+    def recorded() -> store.LanguageRecord:
         losses, sizes = losses_of(model, data.test(), where, autocast)
         last_loss, _ = mean_and_error(losses, sizes)
         save_model(model, architecture, folder / "last.safetensors")
@@ -78,9 +80,18 @@ def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecor
             "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }  # fmt: skip
         record = store.save(content)
-        (folder / "checkpoint.safetensors").unlink(missing_ok=True)
-    say(f"test loss {loss:.4f} ± {error:.4f} in {progress.seconds / 60:.1f} min")
-    return record
+        checkpoint.discard(folder / "checkpoint.safetensors")
+        say(f"test loss {loss:.4f} ± {error:.4f} in {progress.seconds / 60:.1f} min")
+        return record
+
+    with alone(folder) if mine.first else nullcontext():
+        finished = mine.told(lambda: made_meanwhile(store.find(data.facts["source"], settings.variant, name, seed), key))
+        if finished is not None:
+            return finished
+        best, progress = train(
+            model, data, recipe, seeds, where, folder / "checkpoint.safetensors", experiment.files, say if mine.first else silent
+        )
+        return mine.told(recorded)
 
 
 def every(experiment: str, given: dict[str, object]) -> list[tuple[LanguageSettings, str, int]]:
@@ -110,6 +121,7 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
+        with together():
+            main(sys.argv[1:])
     except RtxError as error:
         sys.exit(str(error))

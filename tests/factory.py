@@ -23,11 +23,11 @@ SST2 = settings("sst2", {})
 SPLITS = ["seeded", "official"]
 
 
-def tiny(patch) -> None:
-    """Small models, a small embedded corpus and a short measurement, until `patch` (a MonkeyPatch) is undone."""
+def tiny(patch, **changes) -> None:
+    """Small models (with `changes` of their configuration), corpus and measurement, until `patch` (a MonkeyPatch) is undone."""
     for name in CLASSIFIERS:
         kind, config = models.MODELS[name]
-        small = replace(config, vocab_size=4096, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
+        small = replace(config, vocab_size=4096, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32, **changes)
         patch.setitem(models.MODELS, name, (kind, small))
     patch.setitem(sources.CORPORA, "sst2", replace(sources.CORPORA["sst2"], embedded_rows={"train": 300, "validation": 60}))
     for name in ("yelp", "imdb", "amazon"):

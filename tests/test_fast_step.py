@@ -83,8 +83,8 @@ def test_losses_agree_with_a_plain_loop_step_by_step(name, tiny_data, tmp_path, 
     model = build_model(name, seed=0, **SMALL)
     call = Step.__call__
 
-    def noted(self, batch, labels, masks):
-        sums = call(self, batch, labels, masks)
+    def noted(self, batch, labels, masks, of):
+        sums = call(self, batch, labels, masks, of)
         losses.append(sums[0].item() / len(labels))
         return sums
 
@@ -161,7 +161,7 @@ def test_graph_and_eager_steps_agree_on_a_gpu(tiny_data):
         model.word = Words(model.word, (tiny_data.train,)).to(where)
         step = kind(model, model.word, protocol, where)
         batches = [pair for epoch in range(3) for pair in training_batches(tiny_data.train, 8, 1, epoch)]
-        losses.append([step(batch, labels, None)[0].item() for batch, labels in batches])
+        losses.append([step(batch, labels, None, len(labels))[0].item() for batch, labels in batches])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3, atol=1e-3)
 
 

@@ -169,7 +169,7 @@ def test_settings_name_recipe_budget_and_what_was_changed():
     full = rtx.settings("shakespeare", {"budget": "full"})
     assert full.variant == "shakespeare-report" and full.reduced == {} and full.training.tokens == 327_680_000
     other = rtx.settings("shakespeare", {"recipe": "nanogpt", "steps": 20, "batch_size": 0, "learning_rate": 5e-4})
-    assert other.variant == "shakespeare-nanogpt-reduced-steps20-learningrate0.0005" and other.training.batch_size == 16
+    assert other.variant == "shakespeare-nanogpt-reduced-steps20-learningrate0.0005" and other.training.batch_size == 8
     assert set(other.reduced) == {"steps", "batch_size", "eval_every", "eval_batches", "learning_rate"}
 
 

@@ -95,7 +95,7 @@ def test_killed_process_is_resumed_to_the_same_record(home, monkeypatch, capsys)
     killed = subprocess.run([sys.executable, "-c", KILLED.replace("{given!r}", repr(GIVEN))], capture_output=True, text=True, timeout=300)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert store.find("embedded", ASKED.variant, "recurrent", 0) is None
-    assert (folder_of(whole) / "checkpoint.safetensors").exists() and "step 6/16" in killed.stdout and "step 7/16" not in killed.stdout
+    assert (folder_of(whole) / "checkpoint.previous.safetensors").exists() and "step 6/16" in killed.stdout and "step 7/16" not in killed.stdout
     capsys.readouterr()
     resumed = run_module.run(ASKED, "recurrent", 0)
     assert "resumed at step 5 of 16" in capsys.readouterr().out

@@ -99,7 +99,7 @@ def test_runs_repeat_bit_for_bit_and_seeds_differ(tiny_data, tmp_path):
 def test_damaged_checkpoint_is_one_sentence(tiny_data, tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     path.write_bytes(b"not a checkpoint")
-    with pytest.raises(RtxError, match="delete it to start that run anew"):
+    with pytest.raises(RtxError, match="delete them to start the run anew"):
         trained(tiny_data, tmp_path)
     assert path.read_bytes() == b"not a checkpoint"
 

@@ -11,6 +11,7 @@ one node of the graph.  What that buys, each named where it stands:
 `layers.Block` states the formulas; a test holds the two together in value and in gradient.
 """
 
+import platform
 from typing import NamedTuple
 
 import torch
@@ -48,10 +49,14 @@ def grid(batch: Packed, heads: int, parts: int, dtype: torch.dtype) -> Grid:
 
 def usable(x: Tensor) -> bool:
     """On a CPU, outside autocast; float64 is there for tests."""
-    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled("cpu")
 
 
-ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+ONEDNN = (
+    platform.machine() in ("x86_64", "AMD64")  # measured there
+    and torch.backends.mkldnn.is_available()
+    and all(hasattr(torch.ops.mkldnn, name) for name in ("_linear_pointwise", "_reorder_linear_weight"))
+)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, times: Tensor | None = None) -> Tensor:
@@ -141,7 +146,7 @@ class FusedBlock(torch.autograd.Function):
             inner.mul_(m2)
         m3 = mask(dropout, len(y2), d)
         ctx.save_for_backward(u1, s1, y1, y_q, q, k, v, p, kept, m_p, mixed, m1, u2, s2, y2, gate_up, silu, m2, inner, m3,
-                              g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *index[:4])  # fmt: skip
+                              g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *index[:3])  # fmt: skip
         ctx.shape = index.shape
         return linear(inner, w_down, b_down, m3).add_(x1)
 
@@ -151,7 +156,7 @@ class FusedBlock(torch.autograd.Function):
         (u1, s1, y1, y_q, q, k, v, p, kept, m_p, mixed, m1, u2, s2, y2, gate_up, silu, m2, inner, m3,
          g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *tables) = ctx.saved_tensors  # fmt: skip
         (B, H, L), (T, d), f = ctx.shape, u1.shape, w_down.shape[1]
-        D, index = d // H, Grid(*tables, ctx.shape)
+        D, index = d // H, Grid(*tables, None, ctx.shape)
         # feed-forward
         d_ffn = d_out if m3 is None else d_out * m3
         d_w_down, d_b_down = torch.mm(d_ffn.t(), inner), d_ffn.sum(0)

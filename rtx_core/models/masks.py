@@ -22,7 +22,7 @@ class Masks:
 
     def draw(self, p: float, shape: tuple[int, ...]) -> Tensor:
         """A float32 mask of this shape whose entries have mean 1."""
-        cut, size = round(p * LEVELS), math.prod(shape)
+        cut, size = min(round(p * LEVELS), LEVELS - 1), math.prod(shape)
         bits = torch.from_numpy(self.stream.random_raw(-(-size // 4)).view(np.int16)[:size])
         return (bits >= cut - LEVELS // 2).to(torch.float32).mul_(LEVELS / (LEVELS - cut)).view(shape)
 

@@ -16,7 +16,8 @@ from rtx_core.paths import PACKAGE, REPOSITORY
 # protocol by the configuration in the record; pages only show what is recorded.
 CLASSIFICATION = (
     "models/packed.py", "models/masks.py", "models/attention.py", "models/layers.py", "models/fused.py", "models/encoder.py",
-    "training/batches.py", "training/words.py", "training/step.py", "training/loop.py", "evaluation/metrics.py",
+    "training/team.py", "training/batches.py", "training/words.py", "training/step.py", "training/graph.py", "training/loop.py",
+    "evaluation/metrics.py",
 )  # fmt: skip
 
 

@@ -8,16 +8,24 @@ from torch import Tensor
 
 from rtx_core.corpora.tokens import Tokens
 from rtx_core.models.packed import Packed
+from rtx_core.training.team import Team
 
 EVALUATION_TOKENS = 8192  # per batch: large enough to fill the machine, small enough for its cache
 
 
-def training_batches(tokens: Tokens, batch_size: int, seed: int, epoch: int, skip: int = 0) -> Iterator[tuple[Packed, Tensor]]:
-    """One epoch of (batch, labels (B,)) in an order fixed by seed and epoch; `skip` batches were done before a restart."""
+def training_batches(
+    tokens: Tokens, batch_size: int, seed: int, epoch: int, skip: int = 0, mine: Team = Team()
+) -> Iterator[tuple[Packed, Tensor]]:
+    """One epoch of (batch, labels (B,)) in an order fixed by seed and epoch; `skip` batches were done before a restart.
+
+    Of several processes each gets its share.  One for which nothing is left gets a sentence without a label.
+    """
     order = np.random.RandomState([seed, epoch]).permutation(len(tokens))
     for start in range(skip * batch_size, len(tokens), batch_size):
-        ids, lengths, labels = tokens.take(order[start : start + batch_size])
-        yield Packed.from_flat(ids, lengths), torch.from_numpy(labels)
+        whole = order[start : start + batch_size]
+        share = mine.share(whole)
+        ids, lengths, labels = tokens.take(share if len(share) else whole[:1])
+        yield Packed.from_flat(ids, lengths), torch.from_numpy(labels[: len(share)])
 
 
 def steps_per_epoch(tokens: Tokens, batch_size: int) -> int:

@@ -1,7 +1,13 @@
-"""A run's whole state in one safetensors file, replaced atomically, so that a killed run goes on where it was."""
+"""A run's whole state in one safetensors file, so that a killed run goes on where it was; the one before it is kept as well.
 
+A new file takes the name of the old one only when it is complete, so a kill leaves a whole checkpoint at every moment.  A file
+that the disk spoiled later is told by its checksum, and the one before is used.
+"""
+
+import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -10,6 +16,21 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
+
+VERSION = 1  # of the layout below; a file of another one is not read
+
+
+def previous(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
+def checksum(tensors: dict[str, Tensor], state: str) -> str:
+    """SHA-256 of everything in the file."""
+    digest = hashlib.sha256(state.encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
 def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: dict[str, Tensor], state: dict) -> None:
@@ -20,20 +41,38 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
     tensors["random/cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random/cuda"] = torch.cuda.get_rng_state()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    tensors, text = {k: v.contiguous() for k, v in tensors.items()}, json.dumps(state)
     temporary = path.with_name(f".{path.name}.partial")  # a kill leaves at most this one, which the next save overwrites
-    save_file({k: v.contiguous() for k, v in tensors.items()}, temporary, metadata={"state": json.dumps(state)})
-    os.replace(temporary, path)
-
-
-def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict]:
-    """Put the saved state back into model, optimizer and generators; returns (best weights, the JSON state)."""
     try:
-        with safe_open(path, framework="pt") as file:
-            state = json.loads(file.metadata()["state"])
-            tensors = {key: file.get_tensor(key) for key in file.keys()}
-    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
-        raise RtxError(f"The checkpoint {path.name} cannot be read ({error}); delete it to start that run anew.") from error
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file(tensors, temporary, metadata={"version": str(VERSION), "state": text, "sha256": checksum(tensors, text)})
+        if path.exists():
+            os.replace(path, previous(path))
+        os.replace(temporary, path)
+    except (OSError, SafetensorError) as error:
+        temporary.unlink(missing_ok=True)
+        kept = "; the last one is whole, and the same command goes on from it" if path.exists() or previous(path).exists() else ""
+        raise RtxError(f"The checkpoint {path.name} cannot be written ({error}); make room or make its folder writable{kept}.") from error
+
+
+def load(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, say: Callable[[str], None] = print
+) -> tuple[dict[str, Tensor], dict] | None:
+    """Put the saved state back into model, optimizer and generators; returns (best weights, the JSON state), or None if none is there."""
+    there = [p for p in (path, previous(path)) if p.exists()]
+    if not there:
+        return None
+    damage = []
+    for file in there:
+        try:
+            tensors, state = _read(file)
+            os.replace(file, path)  # what is damaged must not become the one before the next
+            break
+        except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+            damage.append(f"{file.name}: {error}")
+            say(f"the checkpoint {file.name} is damaged ({error}); " + ("the one before it is used" if file != there[-1] else "there is no other"))
+    else:
+        raise RtxError(f"No checkpoint of this run can be read ({'; '.join(damage)}); delete them to start the run anew.")
     groups: dict[str, dict] = {"model": {}, "best": {}, "optimizer": {}, "random": {}}
     for key, tensor in tensors.items():
         group, name = key.split("/", 1)
@@ -47,9 +86,26 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tupl
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise RtxError(f"The checkpoint {path.name} is of another model ({reason}); delete it to start that run anew.") from error
+        raise RtxError(f"The checkpoint {file.name} is of another model ({reason}); delete it to start that run anew.") from error
     torch.set_rng_state(groups["random"]["cpu"])
     if "cuda" in groups["random"] and torch.cuda.is_available():
         torch.cuda.set_rng_state(groups["random"]["cuda"])
     device = next(model.parameters()).device
     return {name: tensor.to(device) for name, tensor in groups["best"].items()}, state
+
+
+def _read(file: Path) -> tuple[dict[str, Tensor], dict]:
+    with safe_open(file, framework="pt") as opened:
+        about = opened.metadata()
+        tensors = {key: opened.get_tensor(key) for key in opened.keys()}
+    if about["version"] != str(VERSION):
+        raise ValueError(f"it is of version {about['version']}, and this code reads version {VERSION}")
+    if checksum(tensors, about["state"]) != about["sha256"]:
+        raise ValueError("its checksum does not fit")
+    return tensors, json.loads(about["state"])
+
+
+def discard(path: Path) -> None:
+    """Of a run that is recorded."""
+    for file in (path, previous(path)):
+        file.unlink(missing_ok=True)

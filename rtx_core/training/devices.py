@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 import torch
 
 from rtx_core.errors import RtxError
+from rtx_core.training.team import team
 
 
 def device(name: str) -> torch.device:
@@ -57,6 +58,7 @@ def environment(where: torch.device) -> dict:
         "device": torch.cuda.get_device_name(where) if where.type == "cuda" else processor(),
         "device_type": where.type,
         "threads": torch.get_num_threads(),
+        "processes": team().size,
         "python": platform.python_version(),
         "system": platform.system(),
         "packages": packages,

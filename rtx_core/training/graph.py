@@ -31,14 +31,14 @@ class GraphStep(Step):
     def rate(self, value: float) -> None:
         self.optimizer.param_groups[0]["lr"].fill_(value)
 
-    def __call__(self, batch: Packed, labels: Tensor, masks: Dropout) -> Tensor:
+    def __call__(self, batch: Packed, labels: Tensor, masks: Dropout, of: int) -> Tensor:
         batch = filled(batch, 64, LENGTHS)
         key = (len(labels), len(batch.ids), batch.longest)
         if key not in self.graphs:
             self.graphs[key] = None
-            return self.run(batch.to(self.device), labels.to(self.device), masks)
+            return self.run(batch.to(self.device), labels.to(self.device), masks, of)
         if self.graphs[key] is None:
-            self.graphs[key] = self._record(batch.to(self.device), labels.to(self.device), masks)
+            self.graphs[key] = self._record(batch.to(self.device), labels.to(self.device), masks, of)
         graph, inputs, truth, sums = self.graphs[key]
         static, fresh = (inputs.ids, inputs.positions, inputs.offsets, truth), (batch.ids, batch.positions, batch.offsets, labels)
         for mine, new in zip(static, fresh, strict=True):
@@ -46,11 +46,11 @@ class GraphStep(Step):
         graph.replay()
         return sums
 
-    def _record(self, batch: Packed, labels: Tensor, masks: Dropout) -> tuple[torch.cuda.CUDAGraph, Packed, Tensor, Tensor]:
+    def _record(self, batch: Packed, labels: Tensor, masks: Dropout, of: int) -> tuple[torch.cuda.CUDAGraph, Packed, Tensor, Tensor]:
         graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.graph(graph, pool=self.pool):
-                sums = self.run(batch, labels, masks)
+                sums = self.run(batch, labels, masks, of)
         except RuntimeError as error:
             raise RtxError(
                 f"This model's step cannot be recorded as a CUDA graph ({str(error).partition(chr(10))[0]}); a step must not wait for the device, "

@@ -6,6 +6,7 @@ where `inputs` is a tensor or anything else with `.to(device)`; the data gives b
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ from rtx_core.training.loop import Clock
 from rtx_core.training.step import autocast_of
 from rtx_core.training.protocol import Seeds
 from rtx_core.training.recipes import Recipe
+from rtx_core.training.team import Team, team
 
 Batch = tuple[Any, Tensor]  # (inputs, targets): targets hold one token id for every prediction that counts
 
@@ -91,6 +93,21 @@ def mean_and_error(losses: Tensor, sizes: Tensor) -> tuple[float, float]:
     return mean.item(), error.sqrt().item()
 
 
+def _evaluate(model: nn.Module, evaluation: Mapping[str, Sequence[Batch]], device, autocast) -> dict[str, float]:
+    row = {}
+    for part, batches in evaluation.items():
+        row[f"{part}_loss"], row[f"{part}_error"] = mean_and_error(*losses_of(model, batches, device, autocast))
+    return row
+
+
+def _divides(mine: Team, recipe: Recipe) -> None:
+    if recipe.micro_batches % mine.size:
+        raise RtxError(
+            f"{mine.size} processes were asked to share a step of {recipe.micro_batches} micro-batches; "
+            f"set micro_batches to a multiple of {mine.size}."
+        )
+
+
 def graphed(model: nn.Module, data: LanguageData, autocast: torch.autocast, device: torch.device) -> nn.Module:
     """The model with forward and backward pass as one CUDA graph each while it trains: its loop is launched once, not kernel by kernel.
 
@@ -117,18 +134,21 @@ def train(
     uninterrupted one give the same numbers, bit for bit.  `files` are the sources whose fingerprint the record carries.
     """
     keep_heap()
+    mine = team()
+    _divides(mine, recipe)
     model.to(device).train()
     optimizer, autocast = optimizer_of(model, recipe), autocast_of(recipe.precision, device)
     evaluation = data.evaluation()
     progress, best = Progress(), {}
-    torch.manual_seed(seeds.dropout)
+    torch.manual_seed(mine.seed(seeds.dropout))
 
-    if checkpoint_path.exists():
-        best, state = checkpoint.load(checkpoint_path, model, optimizer)
+    if (found := checkpoint.load(checkpoint_path, model, optimizer, say)) is not None:
+        best, state = found
         progress = Progress(**state["progress"])
         say(f"resumed at step {progress.step:,} of {recipe.steps:,}")
-    if device.type == "cuda" and data.one_shape:
-        model = graphed(model, data, autocast, device)
+        if not mine.first:  # the checkpoint holds the first one's generator
+            torch.manual_seed(mine.seed(seeds.dropout) + progress.step)
+    worker = graphed(model, data, autocast, device) if device.type == "cuda" and data.one_shape and mine.size == 1 else mine.wrapped(model)
     if fingerprint(files) not in progress.codes:
         progress.codes.append(fingerprint(files))
 
@@ -153,11 +173,13 @@ def train(
             group["lr"] = rate
         parts = list(data.step(seeds.order, progress.step))
         size = sum(targets.numel() for _, targets in parts)
-        for inputs, targets in parts:
-            with autocast:
-                loss = model(inputs.to(device), targets.to(device))
-            (loss if len(parts) == 1 else loss * (targets.numel() / size)).backward()
-            total += loss.detach() * targets.numel()
+        seen = torch.zeros_like(total)
+        for i, (inputs, targets) in enumerate(own := mine.share(parts)):
+            with autocast, nullcontext() if i == len(own) - 1 or mine.size == 1 else worker.no_sync():
+                loss = worker(inputs.to(device), targets.to(device))
+            (loss if len(parts) == 1 else loss * (mine.size * targets.numel() / size)).backward()
+            seen += loss.detach() * targets.numel()
+        total += mine.total(seen)
         nn.utils.clip_grad_norm_(model.parameters(), recipe.clip_norm, foreach=True)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -170,8 +192,7 @@ def train(
             collect()
             row = {"step": progress.step, "tokens": progress.tokens, "seconds": progress.seconds, "learning_rate": rate}
             row["train_loss"] = progress.train_loss / progress.train_seen
-            for part, batches in evaluation.items():
-                row[f"{part}_loss"], row[f"{part}_error"] = mean_and_error(*losses_of(model, batches, device, autocast))
+            row |= mine.told(lambda: _evaluate(model, evaluation, device, autocast))
             if not math.isfinite(row["validation_loss"]):
                 raise RtxError(f"Training diverged: the validation loss is {row['validation_loss']} at step {progress.step:,}; lower learning_rate.")
             if row["validation_loss"] < progress.best_loss:
@@ -186,7 +207,7 @@ def train(
             collect()
             say(line())
             due = clock.time_to_save()
-        if due:
+        if due and mine.first:
             checkpoint.save(checkpoint_path, model, optimizer, best, {"progress": vars(progress)})
             clock.saved()
     return best, progress

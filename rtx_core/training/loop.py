@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
 from rtx_core.corpora.dataset import Dataset
@@ -21,6 +21,7 @@ from rtx_core.training.devices import keep_heap
 from rtx_core.training.graph import GraphStep
 from rtx_core.training.protocol import Protocol, Seeds
 from rtx_core.training.step import Step
+from rtx_core.training.team import team
 from rtx_core.training.words import Words
 
 CHECKPOINT_SECONDS = 120  # a killed run loses at most this much work
@@ -75,7 +76,8 @@ def train(
 
 
 def _train(model, words: Words, data: Dataset, protocol: Protocol, seeds: Seeds, device, checkpoint_path: Path, say):
-    step = (GraphStep if device.type == "cuda" else Step)(model, words, protocol, device)
+    mine = team()
+    step = (GraphStep if device.type == "cuda" and mine.size == 1 else Step)(model, words, protocol, device)
     schedule = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=protocol.learning_rate)  # only its rate is used
     warmup = LinearLR(schedule, 1 / max(1, protocol.warmup_steps), total_iters=max(0, protocol.warmup_steps - 1))
     plateau = ReduceLROnPlateau(schedule, factor=protocol.plateau_factor, patience=protocol.plateau_patience)
@@ -83,14 +85,16 @@ def _train(model, words: Words, data: Dataset, protocol: Protocol, seeds: Seeds,
     per_epoch = steps_per_epoch(data.train, protocol.batch_size)
     total = per_epoch * protocol.epochs
     progress, best = Progress(), {}
-    torch.manual_seed(seeds.dropout)  # for a GPU; on a CPU `Masks` are functions of the step
+    torch.manual_seed(mine.seed(seeds.dropout))  # for a GPU; on a CPU `Masks` are functions of the step
 
     def save() -> None:
+        if not mine.first:
+            return
         scheduler = {"warmup": warmup.state_dict(), "plateau": plateau.state_dict(), "lr": rates["lr"]}
         checkpoint.save(checkpoint_path, model, step.optimizer, best, {"progress": vars(progress), "scheduler": scheduler})
 
-    if checkpoint_path.exists():
-        best, state = checkpoint.load(checkpoint_path, model, step.optimizer)
+    if (found := checkpoint.load(checkpoint_path, model, step.optimizer, say)) is not None:
+        best, state = found
         progress = Progress(**state["progress"])
         warmup.load_state_dict(state["scheduler"]["warmup"])
         plateau.load_state_dict(state["scheduler"]["plateau"])
@@ -111,20 +115,23 @@ def _train(model, words: Words, data: Dataset, protocol: Protocol, seeds: Seeds,
 
     while progress.step < total and not progress.stopped:
         epoch, skip = divmod(progress.step, per_epoch)
-        for batch, labels in training_batches(data.train, protocol.batch_size, seeds.order, epoch, skip):
+        for batch, labels in training_batches(data.train, protocol.batch_size, seeds.order, epoch, skip, mine):
+            of = min(protocol.batch_size, len(data.train) - (progress.step % per_epoch) * protocol.batch_size)
             step.rate(rates["lr"])
-            sums += step(batch, labels, Masks(seeds.dropout, progress.step) if device.type == "cpu" else None)
+            sums += step(batch, labels, Masks(mine.seed(seeds.dropout), progress.step) if device.type == "cpu" else None, of)
             progress.decay *= 1 - rates["lr"] * protocol.weight_decay
             schedule.step()
             if progress.step + 1 < protocol.warmup_steps:
                 warmup.step()
             progress.step += 1
-            progress.train_seen += len(labels)
+            progress.train_seen += of
             clock.tick()
             end_of_epoch = progress.step % per_epoch == 0
             if end_of_epoch or (protocol.eval_every and progress.step % protocol.eval_every == 0):
                 collect()
-                row = _evaluate(model, data, rates["lr"], step.autocast, device, progress, per_epoch)
+                row = mine.told(lambda: _evaluate(model, data, rates["lr"], step.autocast, device, progress, per_epoch))
+                progress.history.append(row)
+                progress.train_loss = progress.train_right = progress.train_seen = 0
                 if row["validation_loss"] < progress.best_loss:
                     progress.best_loss, progress.best_step, progress.best_decay = row["validation_loss"], progress.step, progress.decay
                     best = {name: value.detach().clone() for name, value in model.state_dict().items()}
@@ -147,11 +154,11 @@ def _train(model, words: Words, data: Dataset, protocol: Protocol, seeds: Seeds,
 
 
 def _evaluate(model, data: Dataset, rate: float, autocast, device, progress: Progress, per_epoch: int) -> dict:
-    """Validate, append a row to the history, start the training sums anew."""
+    """Validate: a row of the history."""
     loss, accuracy = loss_and_accuracy(logits_of(model, data.validation, device, autocast), data.validation.labels)
     if not math.isfinite(loss):
         raise RtxError(f"Training diverged: the validation loss is {loss} at step {progress.step:,}; lower learning_rate.")
-    row = {
+    return {
         "step": progress.step,
         "epoch": progress.step / per_epoch,
         "train_loss": progress.train_loss / progress.train_seen,
@@ -160,9 +167,6 @@ def _evaluate(model, data: Dataset, rate: float, autocast, device, progress: Pro
         "validation_accuracy": accuracy,
         "learning_rate": rate,
     }
-    progress.history.append(row)
-    progress.train_loss = progress.train_right = progress.train_seen = 0
-    return row
 
 
 def _early_stopping(progress: Progress, loss: float, protocol: Protocol) -> None:

@@ -8,6 +8,7 @@ from rtx_core.models.masks import Dropout
 from rtx_core.models.packed import Packed
 from rtx_core.training.batches import filled
 from rtx_core.training.protocol import Protocol
+from rtx_core.training.team import team
 from rtx_core.training.words import Words
 
 
@@ -22,7 +23,9 @@ class Step:
     """The step as written.  `model.word` must be `words`; `rate` sets the learning rate of the next step."""
 
     def __init__(self, model: nn.Module, words: Words, protocol: Protocol, device: torch.device):
-        self.model, self.words, self.clip_norm, self.device = model, words, protocol.clip_norm, device
+        self.team, self.words, self.clip_norm, self.device = team(), words, protocol.clip_norm, device
+        words.by_rows &= self.team.size == 1  # processes meet other rows, and average whole gradients
+        self.model = self.team.wrapped(model)
         self.autocast = autocast_of(protocol.precision, device)
         self.dense = [p for p in model.parameters() if p is not words.weight]
         self.optimizer = torch.optim.AdamW(
@@ -32,23 +35,26 @@ class Step:
     def rate(self, value: float) -> None:
         self.optimizer.param_groups[0]["lr"] = value
 
-    def __call__(self, batch: Packed, labels: Tensor, masks: Dropout) -> Tensor:
-        """(2,) float64 on the device: the sum of the losses and the number of right answers."""
-        return self.run(filled(batch, FILL).to(self.device), labels.to(self.device, non_blocking=True), masks)
+    def __call__(self, batch: Packed, labels: Tensor, masks: Dropout, of: int) -> Tensor:
+        """(2,) float64 on the device: the sum of the losses and the number of right answers.
 
-    def run(self, batch: Packed, labels: Tensor, masks: Dropout) -> Tensor:
+        `of` sentences make the batch of all processes; alone, they are `labels`.
+        """
+        return self.run(filled(batch, FILL).to(self.device), labels.to(self.device, non_blocking=True), masks, of)
+
+    def run(self, batch: Packed, labels: Tensor, masks: Dropout, of: int) -> Tensor:
         with self.autocast:
-            logits = self.model(batch, masks=masks)[: len(labels)].float()
-        loss = F.cross_entropy(logits, labels)
-        loss.backward()
+            logits = self.model(batch, masks=masks)[: len(labels)].to(self.words.weight.dtype)
+        loss = F.cross_entropy(logits, labels, reduction="sum")
+        (loss * self.team.size / of).backward()
         # Clipping to a whole norm c scales the gradient by min(1, c / (norm + 10⁻⁶)).  The fused AdamW divides by
         # `grad_scale` as it reads, so that no pass over the gradient is spent on it, and no host waits for the norm.
         norm = torch.nn.utils.get_total_norm([p.grad for p in (*self.dense, self.words.trained())], foreach=True)
-        self.optimizer.grad_scale = ((norm + 1e-6) / self.clip_norm).clamp_(min=1.0)
+        self.optimizer.grad_scale = ((norm + 1e-6) / self.clip_norm).clamp_(min=1.0).float()
         self.words.write_gradient()
         self.optimizer.step()
         self.words.clear_gradient()
         for parameter in self.dense:
             parameter.grad = None  # the next backward pass brings its own array: nothing to zero-fill, nothing to add to
         with torch.no_grad():
-            return torch.stack((loss.double() * len(labels), (logits.argmax(1) == labels).sum().double()))
+            return self.team.total(torch.stack((loss.double(), (logits.argmax(1) == labels).sum().double())))

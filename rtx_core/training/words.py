@@ -31,7 +31,8 @@ class Words(nn.Module):
             used[tokens.ids] = True
         self.initial = whole.weight.detach()  # (V, d)
         self.used = torch.from_numpy(used.nonzero()[0]).to(self.initial.device)  # (U,) vocabulary ids
-        self.number = torch.from_numpy(np.cumsum(used) - 1).to(self.initial.device)  # (V,) vocabulary id -> row
+        number = np.where(used, np.cumsum(used) - 1, used.sum())  # an id outside the data leads outside the table, which torch refuses
+        self.number = torch.from_numpy(number).to(self.initial.device)  # (V,) vocabulary id -> row
         self.weight = nn.Parameter(self.initial[self.used])  # (U, d)
         self.by_rows = self.initial.device.type == "cpu"  # finding the distinct rows would make a GPU wait for the host
 

@@ -1,0 +1,73 @@
+"""One run on several devices: `torchrun --nproc-per-node=N -m …` starts N processes, and each takes its share of every batch.
+
+The gradient of a batch is the mean of its sentences' gradients, so N processes that each see a part and average what they
+found take the very step that one would (Li et al. 2020, PyTorch Distributed).  Only the first of them writes files.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+@dataclass(frozen=True)
+class Team:
+    """This process among the N that train together; alone, N = 1, everything here does nothing."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def seed(self, seed: int) -> int:
+        """A stream of its own for each process; the first has that of a run alone."""
+        return seed + 30_000 * self.rank
+
+    def share(self, rows):
+        """Every N-th row, from this process's on: shares differ by one row at most."""
+        return rows[self.rank :: self.size]
+
+    def wrapped(self, model: nn.Module) -> nn.Module:
+        """The model whose backward pass leaves the mean over processes in every gradient."""
+        return model if self.size == 1 else DistributedDataParallel(model, broadcast_buffers=False)
+
+    def total(self, x: Tensor) -> Tensor:
+        """The sum over processes, in place."""
+        if self.size > 1:
+            dist.all_reduce(x)
+        return x
+
+    def told(self, find: Callable[[], object]) -> object:
+        """What the first process finds, for all: they must not decide differently because one machine rounds otherwise."""
+        found = [find() if self.first else None]
+        if self.size > 1:
+            dist.broadcast_object_list(found)
+        return found[0]
+
+
+def team() -> Team:
+    """This process's, as `together` made it."""
+    return Team(dist.get_rank(), dist.get_world_size()) if dist.is_available() and dist.is_initialized() else Team()
+
+
+@contextmanager
+def together() -> Iterator[Team]:
+    """Meet the other processes of torchrun, each with a GPU of its own where there are any; without torchrun, nobody."""
+    if int(os.environ.get("WORLD_SIZE", 1)) == 1:
+        yield Team()
+        return
+    gpu = torch.cuda.is_available()
+    if gpu:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if gpu else "gloo")
+    try:
+        yield team()
+    finally:
+        dist.destroy_process_group()
