@@ -3,7 +3,13 @@
 Everything public is here and loads on first use, so a page that only draws records never imports torch.
 """
 
+import os
 from importlib import import_module
+
+if "RTX_READS" in os.environ:  # a page is being drawn for the book
+    from rtx_core.pages.reads import note_reads
+
+    note_reads()
 
 _PUBLIC = {
     "RtxError": "rtx_core.errors:RtxError",

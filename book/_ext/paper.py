@@ -1,19 +1,20 @@
-"""The book's one Sphinx extension.  Two jobs:
+"""What makes a page of records a page of Sphinx.  Two jobs:
 
 **Math without a network.**  MathJax is copied out of the installed `sphinx-mathjax-offline` into the html, so that
 formulas are drawn from disk.
 
 **Freshness.**  Sphinx reads a page again when the page's own text changed; a page that *executes* also depends on the
-code it calls and on the records it draws.  Those inputs are hashed when a page is read, the hash is kept in Sphinx's
-environment, and a page whose hash differs at the next build is read, and so executed, again.  The inputs of a page:
+code it calls and on the records it draws.  Those inputs are hashed when a page is read, the hashes are kept in Sphinx's
+environment, and a page is read, and so executed, again when at the next build
 
-- every file of `rtx_core/`;
-- every file that lies directly in `results/`, and everything in `results/data/`;
-- every other folder of `results/` that the page names.  A folder is named when its name, or the beginning of it up to
-  a `-`, is a word of the page's text or of its file name: the word `sst2` stands for `sst2/` and `sst2-epochs1/`.
+- a file of `rtx_core/` is another,
+- a file of `results/` that the page opened in its last execution (`rtx_core/pages/reads.py` notes them) is another, or
+- a file has come or gone directly in `results/`, in `results/data/`, or in a folder of `results/` that the page names.  A
+  folder is named when its name, or the beginning of it up to a `-`, is a word of the page's text or of its file name:
+  the word `sst2` stands for `sst2/` and `sst2-epochs1/`.
 
 The same holds for the records of quick runs in `_build/results/`.  The rule may take in too much, which costs
-seconds; it takes in too little only if a page reads an experiment that it does not name.
+seconds; it takes in too little only if a page would read a new experiment that it does not name.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import files
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from rtx_core import paths
+from rtx_core.pages.reads import READS, read_by
 
 logger = logging.getLogger(__name__)
 
@@ -69,40 +72,59 @@ def tree(path: Path) -> Iterator[Path]:
             yield file
 
 
-def fingerprint(env: BuildEnvironment, docname: str) -> str | None:
-    """The hash of all that a page's outputs depend on beside its own text; None for a page that executes nothing."""
+def hashes(env: BuildEnvironment, docname: str) -> dict[str, str]:
+    """The hash of every file that a page's outputs may depend on beside its own text; empty for one that executes nothing."""
     source = Path(env.doc2path(docname))
     text = source.read_text(encoding="utf-8")
     if source.suffix != ".ipynb" and not KERNELSPEC.match(text):
-        return None
-    digest = hashlib.sha256()
-    for file in inputs(source, text):
-        digest.update(f"{file}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
+        return {}
+    return {str(file): file_hash(file, file.stat().st_mtime_ns) for file in inputs(source, text)}
+
+
+@cache
+def file_hash(file: Path, changed_ns: int) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def reads_log(env: BuildEnvironment, docname: str) -> Path:
+    return Path(env.doctreedir, f"{docname}.reads")
+
+
+def is_stale(env: BuildEnvironment, docname: str) -> bool:
+    """Whether something that the page depends on is another than when it was executed."""
+    now, then = hashes(env, docname), env.paper_inputs.get(docname, {})
+    opened = read_by(reads_log(env, docname))
+    code = str(paths.REPOSITORY / "rtx_core")
+    return now.keys() != then.keys() or any(
+        now[file] != then[file] and (opened is None or file.startswith(code) or Path(file) in opened) for file in now
+    )
 
 
 def stale_pages(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
     """Executed pages whose inputs are not those of their last execution."""
-    known = vars(env).setdefault("paper_fingerprints", {})
-    kept = env.found_docs - added - changed - removed
-    stale = sorted(page for page in kept if fingerprint(env, page) != known.get(page))
+    vars(env).setdefault("paper_inputs", {})
+    stale = sorted(page for page in env.found_docs - added - changed - removed if is_stale(env, page))
     if stale:
         logger.info("their records or the code changed: %s", ", ".join(stale))
     return stale
 
 
 def remember(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Hash a page's inputs just before it is executed."""
-    app.env.paper_fingerprints[docname] = fingerprint(app.env, docname)
+    """Hash a page's inputs just before it is executed, and have its kernel note what it opens."""
+    app.env.paper_inputs[docname] = hashes(app.env, docname)
+    log = reads_log(app.env, docname)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
+    os.environ[READS] = str(log)
 
 
 def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    env.paper_fingerprints.pop(docname, None)
+    env.paper_inputs.pop(docname, None)
 
 
 def merge(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildEnvironment) -> None:
     """Take over what a parallel reader remembered."""
-    env.paper_fingerprints.update((name, other.paper_fingerprints[name]) for name in docnames)
+    env.paper_inputs.update((name, other.paper_inputs[name]) for name in docnames)
 
 
 def setup(app: Sphinx) -> dict:
@@ -113,4 +135,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("source-read", remember)
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
-    return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "1", "env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,14 +11,15 @@ import json
 import re
 from dataclasses import dataclass
 from html import escape as escape_html
+from typing import TYPE_CHECKING
 
-import matplotlib
-import matplotlib.pyplot as plt
 import pandas as pd
-from matplotlib.figure import Figure
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY, write_atomically
+
+if TYPE_CHECKING:  # a page without a figure does not wait for matplotlib
+    from matplotlib.figure import Figure
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # A cell that reads as a number: "12", "-0.3", "86.1 ± 0.4", "1e-05", "11.0 M", "1,024 ms".
@@ -80,31 +81,41 @@ def table(frame: pd.DataFrame, *, caption: str, label: str, note: str = "") -> D
     return Displayed({"text/markdown": markdown, "text/html": html, "text/plain": plain})
 
 
-def figure(fig: Figure, *, caption: str, label: str, alt: str) -> Displayed:
-    """A numbered figure, saved as `book/figures/<label>.svg` and closed.  `alt` tells what the figure shows."""
+def figure(fig: "Figure", *, caption: str, label: str, alt: str) -> Displayed:
+    """A numbered figure, saved as `book/figures/<label>.svg` for a screen and `.pdf` for print.  `alt` tells what the figure shows."""
     check(label, "fig")
     caption, alt = one_line(caption), one_line(alt)
     if not alt:
         raise RtxError(f"Figure {label!r} has no alt text: say in a sentence or two what a reader would see in it.")
-    svg = draw(fig)
-    path = REPOSITORY / "book" / "figures" / f"{label}.svg"
-    if not path.exists() or path.read_bytes() != svg:  # an untouched file does not make its page stale
-        write_atomically(path, svg)
+    drawn = draw(fig)
+    for kind, content in drawn.items():
+        path = REPOSITORY / "book" / "figures" / f"{label}.{kind}"
+        if not path.exists() or path.read_bytes() != content:  # an untouched file does not make its page stale
+            write_atomically(path, content)
     options = [f":name: {label}", f":alt: {json.dumps(alt, ensure_ascii=False)}"]
-    markdown = "\n".join([f":::{{figure}} /figures/{label}.svg", *options, "", caption, ":::"])
-    source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+    markdown = "\n".join([f":::{{figure}} /figures/{label}.*", *options, "", caption, ":::"])
+    source = f"data:image/svg+xml;base64,{base64.b64encode(drawn['svg']).decode()}"
     image = f'<img src="{source}" alt="{escape_html(alt)}" style="max-width: 100%">'
     html = f"<figure>{image}<figcaption>{escape_html(caption)}</figcaption></figure>"
     return Displayed({"text/markdown": markdown, "text/html": html, "text/plain": f"{caption}\n[{alt}]"})
 
 
-def draw(fig: Figure) -> bytes:
-    """The figure as SVG, the same bytes for the same figure, with letters as outlines so that it needs no font."""
+UNDATED = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
+
+
+def draw(fig: "Figure") -> dict[str, bytes]:
+    """The figure in both kinds of file, the same bytes for the same figure; letters are outlines in the SVG, so it needs no font."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    drawn = {}
     with matplotlib.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "path"}):
-        buffer = io.BytesIO()
-        fig.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+        for kind, metadata in UNDATED.items():
+            buffer = io.BytesIO()
+            fig.savefig(buffer, format=kind, bbox_inches="tight", metadata=metadata)
+            drawn[kind] = buffer.getvalue()
     plt.close(fig)
-    return buffer.getvalue()
+    return drawn
 
 
 def check(label: str, kind: str) -> None:

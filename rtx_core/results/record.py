@@ -14,7 +14,7 @@ import jsonschema
 import numpy as np
 
 from rtx_core.errors import RtxError
-from rtx_core.results.code import fingerprint
+from rtx_core.results.code import current
 
 VERSION = 1  # of the schema
 
@@ -80,7 +80,7 @@ class Record:
         `data_sha256` is the hash of today's data, where it is at hand.
         """
         notes = []
-        if self["code"]["fingerprints"] != [fingerprint()]:
+        if not current(self["code"]["fingerprints"]):
             notes.append(f"made by other code (commit {(self['code']['commit'] or 'unknown')[:9]}) than the code beside this page")
         if data_sha256 not in (None, self["data"]["sha256"]):
             notes.append(f"made on other data ({self['data']['sha256'][:12]}…) than today's ({data_sha256[:12]}…)")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binomtest, bootstrap, fisher_exact, t, ttest_rel
+import scipy  # which loads its statistics, a second's work, when the first of them is asked for
 
 from rtx_core.errors import RtxError
 from rtx_core.results.record import Record
@@ -15,7 +15,7 @@ ALPHA = 0.05  # of every test
 def accuracy_interval(record: Record, level: float = 0.95) -> tuple[float, float]:
     """Wilson's interval for the accuracy of one trained model: the uncertainty of a finite test set alone."""
     n = record["test"]["n"]
-    interval = binomtest(round(record["test"]["accuracy"] * n), n).proportion_ci(level, method="wilson")
+    interval = scipy.stats.binomtest(round(record["test"]["accuracy"] * n), n).proportion_ci(level, method="wilson")
     return float(interval.low), float(interval.high)
 
 
@@ -24,7 +24,7 @@ def mean_interval(values: list[float], level: float = 0.95) -> tuple[float, floa
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, float("nan"), float("nan")
-    half = float(t.ppf(0.5 + level / 2, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
+    half = float(scipy.stats.t.ppf(0.5 + level / 2, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
     return mean, mean - half, mean + half
 
 
@@ -45,7 +45,7 @@ def compare(a: Record, b: Record, same_training: bool = True) -> dict:
     labels, guesses_a, guesses_b = paired_guesses(a, b, same_training)
     right_a, right_b = guesses_a == labels, guesses_b == labels
     only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
-    p = float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
+    p = float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
     return {
         "n": len(right_a),
         "difference": float(right_a.mean() - right_b.mean()),
@@ -81,7 +81,7 @@ MEASURES = {"accuracy": _accuracy, "precision": _precision, "recall": _recall, "
 
 def bootstrap_interval(statistic, *columns: np.ndarray, level: float = 1 - ALPHA) -> tuple[float, float, float]:
     """(value, low, high) of `statistic(*columns, axis)`; whole texts are resampled, all columns of a text together."""
-    found = bootstrap(
+    found = scipy.stats.bootstrap(
         columns, statistic, paired=True, vectorized=True, n_resamples=RESAMPLES, batch=100, confidence_level=level, method="percentile", rng=0
     )
     low, high = found.confidence_interval
@@ -124,7 +124,7 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
         value = float(differences.mean())
         return value, value, value, 1.0 if abs(value) < 1e-12 else 0.0
-    found = ttest_rel(first, second)
+    found = scipy.stats.ttest_rel(first, second)
     low, high = found.confidence_interval(1 - ALPHA)
     return float(differences.mean()), float(low), float(high), float(found.pvalue)
 
@@ -150,4 +150,4 @@ def difference(first: list[Record], second: list[Record], measure: str = "accura
 
 def same_share(right_a: int, n_a: int, right_b: int, n_b: int) -> float:
     """p of Fisher's exact test that two models, each tested on texts of its own, are right equally often."""
-    return float(fisher_exact([[right_a, n_a - right_a], [right_b, n_b - right_b]]).pvalue)
+    return float(scipy.stats.fisher_exact([[right_a, n_a - right_a], [right_b, n_b - right_b]]).pvalue)
