@@ -1,5 +1,8 @@
 # make book    run the quick start and build the book into _build/html
 # make test    run the tests
+# make paper   train what is missing or stale, then build the book; make paper DRY=1 shows what and why
+# make pdf     the paper as _build/paper.pdf, where XeLaTeX is
+# make links   look whether the links to other sites lead somewhere; needs a network
 # make clean   remove the built book; records, caches, weights and the environment stay
 # make help    print this
 
@@ -11,7 +14,7 @@ export JUPYTER_PREFER_ENV_PATH := 1
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONHOME PYTHONPATH
 
-.PHONY: help book test clean
+.PHONY: help book test clean paper pdf links
 help:
 	@sed -n 's/^# make /make /p' Makefile
 
@@ -26,8 +29,34 @@ book: .venv/.installed
 test: .venv/.installed
 	.venv/bin/python -m pytest -q
 
+# What `make book` has executed is not executed again.
+pdf: .venv/.installed
+	@command -v xelatex >/dev/null && command -v latexmk >/dev/null || { echo "make pdf needs XeLaTeX and latexmk: install TeX Live," \
+	  "on Debian or Ubuntu: apt-get install latexmk texlive-xetex texlive-latex-extra texlive-fonts-recommended fonts-freefont-otf" >&2; exit 1; }
+	.venv/bin/jupyter-book build book --builder latex -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
+	cd _build/latex && LATEXOPTS= latexmk -xelatex -interaction=nonstopmode -halt-on-error -quiet paper.tex
+	cp _build/latex/paper.pdf _build/paper.pdf
+	@echo "The paper: file://$(CURDIR)/_build/paper.pdf"
+
+links: .venv/.installed
+	.venv/bin/jupyter-book build book --builder linkcheck
+
+# The workflow; what these variables mean stands in book/reproduce.md.
+PROFILE ?= local
+GPUS ?= $(shell nvidia-smi -L 2>/dev/null | grep -c .)
+SLOTS ?= $(GPUS)
+MEMORY ?= $(shell .venv/bin/python -c 'import psutil; print(psutil.virtual_memory().total >> 20)')
+SOURCE ?= real
+THREADS ?= 1
+paper: .venv/.installed .venv-workflow/.installed
+	RTX_WORKFLOW=$(CURDIR)/workflow .venv-workflow/bin/snakemake --snakefile workflow/Snakefile --directory "$${RTX_HOME:-$(CURDIR)}/_build/paper" \
+	  --profile workflow/profiles/$(PROFILE) $(if $(DRY),--dry-run) $(if $(UNLOCK),--unlock) \
+	  --resources $(if $(filter local,$(PROFILE)),gpu=$(SLOTS) mem_mb=$(MEMORY),gpu=$(GPUS)) \
+	  --config source=$(SOURCE) threads=$(THREADS) gpus=$(GPUS) slots=$(if $(filter local,$(PROFILE)),$(SLOTS),0) \
+	  reduced=$(REDUCED) stale=$(STALE) only=$(ONLY) $(OPTIONS)
+
 clean:
-	rm -rf _build/html _build/.doctrees _build/jupyter_execute _build/quickstart.ipynb book/figures
+	rm -rf _build/html _build/latex _build/paper.pdf _build/.doctrees _build/jupyter_execute _build/quickstart.ipynb book/figures
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -35,4 +64,9 @@ clean:
 	.venv/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install --quiet -r requirements.lock
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=compat -e .
+	touch $@
+
+.venv-workflow/.installed: requirements-workflow.lock .venv/.installed
+	.venv-workflow/bin/python -c '' 2>/dev/null || .venv/bin/python -m venv --clear .venv-workflow
+	.venv-workflow/bin/python -m pip install --quiet -r requirements-workflow.lock
 	touch $@

@@ -8,8 +8,10 @@ from rtx_core.errors import RtxError, unknown
 # Each names a function that takes the words after the command; its module is imported when it is asked for.
 COMMANDS = {
     "doctor": "rtx_core.doctor:main",  # is everything here that a run needs, and is what is here sound?
-    "pack": "rtx_core.travel:pack",  # one file with code, tokenised data and pending runs, for a machine without a network
-    "bring": "rtx_core.travel:bring",  # records made elsewhere, verified, into results/
+    "pack": "rtx_core.travel.pack:pack",  # one file with code, tokenised data and pending runs, for a machine without a network
+    "away": "rtx_core.travel.away:away",  # there, in the unpacked file: makes its pending runs
+    "bring": "rtx_core.travel.bring:bring",  # back home: records made elsewhere, verified, into results/
+    "release": "rtx_core.release:main",  # records, manifest and checksums, for publication
 }
 
 

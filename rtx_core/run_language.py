@@ -5,7 +5,6 @@ what is recorded, and resumes what was interrupted, so the same line goes on aft
 """
 
 import sys
-from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import datetime, timezone
 from importlib import import_module
@@ -20,7 +19,7 @@ from rtx_core.models import build_model, count_parameters, save_model
 from rtx_core.results import language as store
 from rtx_core.results.code import code
 from rtx_core.results.record import VERSION, run_key
-from rtx_core.run import alone, made_meanwhile, place, progress_line, silent, work
+from rtx_core.run import claimed, command_line, make_all, place, plainly, progress_line, silent, work
 from rtx_core.training import checkpoint
 from rtx_core.training.devices import environment, peak_memory_mib
 from rtx_core.training.language import losses_of, mean_and_error, train
@@ -29,8 +28,9 @@ from rtx_core.training.step import autocast_of
 from rtx_core.training.team import team, together
 
 
-def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecord:
-    """Train, evaluate and record one model with one seed; resumes if it was interrupted."""
+@plainly()
+def run(settings: LanguageSettings, name: str, seed: int, wait: bool = True) -> store.LanguageRecord:
+    """Train, evaluate and record one model with one seed, as `rtx_core.run.run` does."""
     made_by = code()  # now: the files may change while a long run goes on
     experiment, recipe = LANGUAGE[settings.experiment], settings.training_of(name)
     where = place(settings.device, recipe.precision)
@@ -42,9 +42,8 @@ def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecor
     config = {"model": {"architecture": architecture, **asdict(model.config)}, "training": training}
     key = run_key(config, data.facts["sha256"], seed)
     folder = work(settings, key)
-    say = progress_line(settings.variant, name, seed)
-
     mine = team()
+    say = progress_line(settings.variant, name, seed) if mine.first else silent
 
     def recorded() -> store.LanguageRecord:
         losses, sizes = losses_of(model, data.test(), where, autocast)
@@ -84,14 +83,24 @@ def run(settings: LanguageSettings, name: str, seed: int) -> store.LanguageRecor
         say(f"test loss {loss:.4f} ± {error:.4f} in {progress.seconds / 60:.1f} min")
         return record
 
-    with alone(folder) if mine.first else nullcontext():
-        finished = mine.told(lambda: made_meanwhile(store.find(data.facts["source"], settings.variant, name, seed), key))
-        if finished is not None:
-            return finished
-        best, progress = train(
-            model, data, recipe, seeds, where, folder / "checkpoint.safetensors", experiment.files, say if mine.first else silent
-        )
+    address = (data.facts["source"], settings.variant, name, seed)
+    about = f"{folder.name}\n{command_of(settings, name, seed)}\n"
+    with claimed(store, address, key, about, wait, say) as found:
+        if found is not None:
+            say(f"recorded, test loss {found['test']['loss']:.4f}")
+            return found
+        best, progress = train(model, data, recipe, seeds, where, folder / "checkpoint.safetensors", experiment.files, say)
         return mine.told(recorded)
+
+
+def command_of(settings: LanguageSettings, name: str, seed: int) -> str:
+    """The line that makes this run, or goes on with it."""
+    fixed = LANGUAGE[settings.experiment]
+    named = {"recipe": settings.recipe, "budget": settings.budget}
+    asked = {"source": settings.source, "device": settings.device, **vars(settings.training)}
+    usual = {"source": "real", "device": "auto", **vars(fixed.recipes[settings.recipe]), **fixed.budgets[settings.budget]}
+    changed = {k: v for k, v in asked.items() if v != usual[k]}
+    return command_line("rtx_core.run_language", settings.experiment, models=[name], seeds=[seed], **named, **changed) + " --run"
 
 
 def every(experiment: str, given: dict[str, object]) -> list[tuple[LanguageSettings, str, int]]:
@@ -110,13 +119,15 @@ def main(arguments: list[str]) -> None:
     if not names:
         sys.exit("usage: python -m rtx_core.run_language EXPERIMENT [--run] [name=value …]")
     given = {name: yaml.safe_load(value) for name, _, value in (pair.partition("=") for pair in names[1:])}
+    missing = []
     for settings, model, seed in every(names[0], given):
         found = store.find(resolve(settings.source), settings.variant, model, seed)
-        if found is None and "--run" in arguments:
-            run(settings, model, seed)
-        else:
-            said = "not measured yet" if found is None else f"test loss {found['test']['loss']:.4f}"
-            print(f"{settings.variant} · {model} · seed {seed} · {said}")
+        if found is None:
+            missing.append((settings, model, seed))
+        said = "not measured yet" if found is None else f"test loss {found['test']['loss']:.4f}"
+        print(f"{settings.variant} · {model} · seed {seed} · {said}", flush=True)
+    if "--run" in arguments:
+        make_all(missing, run)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ def test_alt_text_carries_the_numbers(figures, profiles):
     assert curves.count("lowest 0.432 at epoch 1") == 2
     assert "Baseline: 80 of true negative right, 80 of true positive right" in alt(rtx.figure.confusion(runs, label="fig-confusion"))
     assert "under official the median text has 7 words in train" in alt(rtx.figure.lengths(profiles, label="fig-lengths"))
-    assert {path.name for path in figures.iterdir()} == {f"fig-{name}.svg" for name in ("bubble", "curves", "confusion", "lengths")}
+    assert {path.name for path in figures.iterdir()} == {
+        f"fig-{name}.{kind}" for name in ("bubble", "curves", "confusion", "lengths") for kind in ("svg", "pdf")
+    }
 
 
 def test_figures_change_with_the_records_and_only_with_them(figures):

@@ -150,16 +150,17 @@ def test_overlaid_profiles_show_every_subset(profiles):
 
 
 def test_the_plan_names_every_run_once_and_lists_what_is_missing(capsys):
-    runs = [(settings.variant, model, seed) for settings, model, seed in paper.plan()]
-    assert len(runs) == len(set(runs)) == 29 and runs[0] == ("sst2", "baseline", 0)
-    assert not any(settings.reduced for settings, _, _ in paper.plan())
-    reduced = {settings.variant for settings, _, _ in paper.plan(reduced=True) if settings.reduced}
-    assert reduced == {f"{name}-trainrows10000-epochs1" for name in ("yelp", "yelp-maxlength512", "multi-domain", "multi-domain-imdb")}
+    runs = [run.name for run in paper.runs()]
+    assert len(runs) == len(set(runs)) == 63 and runs[0] == "sst2-baseline-seed0"
+    assert not any(run.settings.reduced for run in paper.runs())
+    reduced = {run.variant for run in paper.runs(reduced=True) if run.settings.reduced}
+    classifiers = {f"{name}-trainrows10000-epochs1" for name in ("yelp", "yelp-maxlength512", "multi-domain", "multi-domain-imdb")}
+    assert reduced == classifiers | {"shakespeare-report-reduced", "shakespeare-nanogpt-reduced", "tinystories-report-reduced"}
     saved(SST2, "recurrent")
     paper.main([])
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 29 and lines[0].endswith("seed 0  missing") and lines[1].split()[:2] == ["sst2", "recurrent"]
-    assert lines[1].endswith("recorded, test accuracy 0.8000") and sum("missing" in line for line in lines) == 28
+    assert len(lines) == 63 and lines[0].endswith("seed 0  missing") and lines[1].split()[:2] == ["sst2", "recurrent"]
+    assert lines[1].endswith("recorded, test accuracy 0.8000") and sum("missing" in line for line in lines) == 62
 
 
 def test_run_trains_what_is_missing_only(monkeypatch, capsys):
@@ -167,7 +168,7 @@ def test_run_trains_what_is_missing_only(monkeypatch, capsys):
 
     made = []
     monkeypatch.setattr(paper, "PLAN", paper.PLAN[:2])
-    monkeypatch.setattr(run_module, "run", lambda settings, model, seed: made.append((settings.variant, model)) or saved(settings, model, seed))
+    monkeypatch.setattr(run_module, "run", lambda settings, model, seed, wait: made.append((settings.variant, model)) or saved(settings, model, seed))
     saved(SST2, "recurrent")
     paper.main(["--run"])
     assert made == [("sst2", "baseline"), ("sst2-official", "baseline"), ("sst2-official", "recurrent")]
@@ -176,13 +177,15 @@ def test_run_trains_what_is_missing_only(monkeypatch, capsys):
 
 def test_side_by_side_a_run_that_another_process_makes_is_left_to_it(monkeypatch, capsys):
     import rtx_core.run as run_module
+    import rtx_core.run_language as run_language_module
 
     asked = []
 
-    def busy(settings, model, seed):
+    def busy(settings, model, seed, wait):
         asked.append((settings.variant, model, seed))
         raise Busy("Another process is training it now.")
 
     monkeypatch.setattr(run_module, "run", busy)
+    monkeypatch.setattr(run_language_module, "run", busy)
     paper.main(["--run"])
-    assert len(asked) == len(list(paper.plan())) and capsys.readouterr().out.count("missing") == len(asked)
+    assert len(asked) == len(list(paper.runs())) and capsys.readouterr().out.count("missing") == len(asked)

@@ -17,6 +17,7 @@ from rtx_core.results.record import Record, read_json
 from rtx_core.training.protocol import Seeds, as_config
 
 BOOK = "RTX_BOOK"  # set while the book is built (book/_ext/paper.py)
+STALE = "RTX_STALE"  # "rerun": a stale record is made again (`make paper`); its file stays until the new one replaces it
 BUDGET = re.compile(r"(?:-trainrows(?P<train_rows>\d+))?(?:-epochs(?P<epochs>\d+))?")  # ends of the names of smaller runs
 
 
@@ -188,7 +189,7 @@ def _seeds(settings: Settings, source: str, model: str) -> list[int]:
 
 def _found(settings: Settings, source: str, model: str, seed: int, today: str | None) -> Record | None:
     record = store.find(source, settings.variant, model, seed)
-    if record is None or (record.synthetic and record.note(today)):  # a quick run is made anew when its code or data changed
+    if record is None or made_again(record, today):
         return None
     wanted = {"training": as_config(settings.protocol, Seeds.of(seed)), "model": _model_config(settings, model)}
     if record["config"] != wanted:
@@ -197,6 +198,11 @@ def _found(settings: Settings, source: str, model: str, seed: int, today: str | 
             f"move it away to run the experiment again."
         )
     return record
+
+
+def made_again(record: Record, today: str | None = None) -> bool:
+    """Its code or data changed, and it is a quick run or `STALE` asks for it."""
+    return (record.synthetic or os.environ.get(STALE) == "rerun") and bool(record.note(today))
 
 
 def _model_config(settings: Settings, model: str) -> dict:

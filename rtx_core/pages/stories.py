@@ -11,7 +11,7 @@ from rtx_core.language import LANGUAGE, LanguageSettings
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed, escape
 from rtx_core.pages.published import published
-from rtx_core.pages.runs import BOOK, Runs, measured
+from rtx_core.pages.runs import BOOK, Runs, made_again, measured
 from rtx_core.pages.table import device_of
 from rtx_core.paths import REPOSITORY
 from rtx_core.results import language as store
@@ -33,7 +33,7 @@ def runs(settings: LanguageSettings) -> Runs:
     for model in settings.models:
         for seed in settings.seeds:
             record = store.find(source, settings.variant, model, seed)
-            if record is None or (record.synthetic and record.note()):
+            if record is None or made_again(record):
                 if os.environ.get(BOOK) and source != "embedded":
                     continue
                 from rtx_core.run_language import run  # needs torch, which drawing a page does not

@@ -120,7 +120,8 @@ def provenance(runs: Runs | Studies, *, notebook: str) -> Displayed:
     every = Studies.of(runs)
     lines = ["````{admonition} Provenance", ":class: note", ""]
     lines += [f"**Note.** {escape(note)}\n" for note in runs.notes]
-    lines += ["| Record | Protocol | Commit | Machine | Training | Peak memory | Finished |", "|---|---|---|---|--:|--:|---|"]
+    if runs.records:
+        lines += ["| Record | Protocol | Commit | Machine | Training | Peak memory | Finished |", "|---|---|---|---|--:|--:|---|"]
     for record in runs.records:
         cells = [
             "/".join(record.path.parts[-3:]), record["protocol"], commit_of(record["code"]), device_of(record),

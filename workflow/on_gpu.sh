@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# on_gpu.sh SLOTS GPUS COMMAND…: run a command on the GPU of a free slot; slot k is on GPU k mod GPUS.
+# The lock of the slot goes when the process does, however it ends.
+slots=$1 gpus=$2
+shift 2
+mkdir -p _build/paper/slots
+for ((slot = 0; slot < slots; slot++)); do
+  exec 9>"_build/paper/slots/$slot"
+  if flock --nonblock 9; then
+    CUDA_VISIBLE_DEVICES=$((slot % gpus)) exec "$@"
+  fi
+done
+echo "All $slots GPU slots of this machine are taken; wait for what runs on them, or give more with SLOTS." >&2
+exit 1
