@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import platform
-import re
 import shlex
 import shutil
 import sys
@@ -20,11 +19,16 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY, build, home
 
+if TYPE_CHECKING:  # needs packages that may be missing
+    from rtx_core.results.record import Record
+
 INSTALL = "python -m pip install -r requirements.lock"
+RUNS = ("classifier", "language model")
 LEAST, EASE = 1.5, 10.0  # GiB: two checkpoints of the largest classifier and a third while it is written; and several runs
 
 
@@ -80,7 +84,7 @@ def backends() -> Iterator[Finding]:
     if gpu:
         yield ok(f"torch {torch.__version__} with {torch.cuda.get_device_name(0)}, CUDA {torch.version.cuda}")
     elif Path("/dev/nvidia0").exists():
-        yield warning(f"There is an NVIDIA GPU that torch {torch.__version__} cannot use: its driver, or torch's build, does not fit", "nvidia-smi")
+        yield warning(f"Here is a GPU that torch {torch.__version__} cannot use: the driver, or torch's build, does not fit", "nvidia-smi")
     else:
         yield ok(f"torch {torch.__version__} without a GPU: runs use {torch.get_num_threads()} threads of the CPU")
     if find_spec("flash_attn") is None:
@@ -90,7 +94,7 @@ def backends() -> Iterator[Finding]:
     else:
         yield warning("flash-attn is installed and does not work with this torch and device: torch's own kernels are used")
     compiler = next((name for name in (os.environ.get("CXX"), "c++", "g++", "clang++") if name and shutil.which(name)), None)
-    yield ok(f"torch.compile finds {compiler}") if compiler else warning("torch.compile, which benchmarks alone use, finds no C++ compiler")
+    yield ok(f"torch.compile finds {compiler}") if compiler else warning("torch.compile, which only benchmarks use, finds no C++ compiler")
 
 
 def disk() -> Iterator[Finding]:
@@ -110,7 +114,8 @@ def data() -> Iterator[Finding]:
         return lambda: getattr(import_module(f"rtx_core.corpora.{module}"), function)(*arguments)
 
     corpora = {name: corpus for name, corpus in CORPORA.items() if isinstance(corpus, Corpus)}
-    readers = {tuple(f"{c.folder}/{split}.parquet" for split in c.contents): reads("sources", "load", name, "mirror") for name, c in corpora.items()} | {
+    readers = {tuple(f"{c.folder}/{part}.parquet" for part in c.contents): reads("sources", "load", name, "mirror") for name, c in corpora.items()}
+    readers |= {
         ("sst2/pooled_splits.parquet",): reads("splits", "parts", "sst2", "mirror", "published"),
         ("bert-base-uncased/vocab.txt",): reads("tokens", "vocabulary", "mirror", []),
         ("tinyshakespeare/input.txt",): reads("characters", "text", "mirror"),
@@ -149,7 +154,7 @@ def unfinished() -> Iterator[Finding]:
     """Runs that go on now, checkpoints of those that do not, and what a killed process left half written."""
     from safetensors import SafetensorError, safe_open
 
-    commands, running = {}, set()
+    commands, running, roots = {}, set(), (home() / "results", build() / "results")
     for lock in sorted((build() / "locks").glob("*")):
         with open(lock, encoding="utf-8") as file:
             folder, command, *_ = [*file.read().splitlines(), "", ""]  # as `rtx_core.run.alone` left them
@@ -159,58 +164,72 @@ def unfinished() -> Iterator[Finding]:
             except BlockingIOError:
                 running.add(folder)
                 yield ok(f"Held by a process that trains it now: {lock.name}")
-    roots = [home() / "results", build() / "results"]
-    recorded = {re.search(rb'"key": "(\w+)"|$', path.read_bytes())[1] for root in roots for path in root.rglob("*.json")}
-    for folder in sorted({path.parent for path in (build() / "runs").glob("*/checkpoint*")}):
+    sound = (made for root in roots for _, kind, made in every(root) if kind in RUNS and not isinstance(made, RtxError))
+    recorded = {made["key"] for made in sound if not made.note()}
+    for folder in sorted({path.parent for path in (build() / "runs").glob("*/checkpoint*") if path.parent.name not in running}):
         steps = []
-        for path in sorted(folder.glob("checkpoint*")) if folder.name not in running else []:
+        for path in sorted(folder.glob("checkpoint*")):
             try:
                 with safe_open(path, framework="numpy") as file:
                     steps.append(json.loads(file.metadata()["state"])["progress"]["step"])
             except (OSError, SafetensorError, TypeError, KeyError, ValueError):
                 yield warning(f"The checkpoint {folder.name}/{path.name} is damaged and will not be used")
-        if folder.name.rpartition("-")[2].encode() in recorded:
+        if folder.name.rpartition("-")[2] in recorded:
             yield warning(f"{folder.name} is recorded and needs no checkpoint any more", f"rm {shlex.quote(str(folder))}/checkpoint*")
-        elif folder.name not in running:
+        else:
             at = f"at step {max(steps):,}" if steps else "without a sound checkpoint"
             yield warning(f"Unfinished {at}: {folder.name}", commands.get(folder.name) or "the command that began it")
     for path in (path for root in roots for path in root.rglob(".*") if path.is_file()):
         yield warning(f"A process was killed while it wrote {path.name}", f"rm {shlex.quote(str(path))}")
 
 
-def records() -> Iterator[Finding]:
-    """Every file of results/: its form, its name, its predictions, and whether it is by today's code."""
-    from rtx_core.results import language, measurement, record, store
-    from rtx_core.results.record import read_json
+def every(root: Path) -> "Iterator[tuple[Path, str, Record | RtxError]]":
+    """Every JSON file of a results folder: its path, its kind, and what is in it or wrong with it."""
+    from rtx_core.results import language, measurement, record
 
-    root, seen, today = home() / "results", Counter(), Counter()
-    kinds = {"language": ("language model", language, language.path_of)} | dict.fromkeys(measurement.MADE_BY, ("measurement", measurement, None))
+    other = ("other file", record.read_json)
+    kinds = {"data": other, "benchmarks": other, "language": ("language model", language.read)}
+    kinds |= dict.fromkeys(measurement.MADE_BY, ("measurement", measurement.read))
     for path in sorted(root.rglob("*.json")):
         folder, *inside = path.relative_to(root).parts
-        kind, module, place = kinds.get(folder, ("classifier", record, store.path_of))
-        name = path.relative_to(root)
+        kind, read = kinds.get(folder, ("classifier", record.read)) if inside else other
         try:
-            if folder in ("data", "benchmarks") or not inside:
-                read_json(path, needs=("code", "finished") if inside else ())
-                continue
-            made = module.read(path)
-            if place and (there := place(made["data"]["source"], made["experiment"], made["model"], made["seed"])) != path:
-                yield wrong(f"{name} holds the record of another run", shlex.join(["mv", str(path), str(there)]))
-            if kind == "classifier" or path.with_suffix(".npz").exists():
-                logits, labels = made.predictions["logits"], made.predictions["labels"]
-                if len(labels) != made["test"]["n"] or abs((logits.argmax(1) == labels).mean() - made["test"]["accuracy"]) > 1e-9:
-                    yield wrong(f"{name} has predictions that do not give its accuracy", f"git checkout {shlex.quote(str(path.with_suffix('')))}.*")
+            yield path, kind, read(path)
         except RtxError as error:
-            yield wrong(str(error))
-        else:
-            seen[kind] += 1
-            today[kind] += not made.note()
+            yield path, kind, error
+
+
+def records() -> Iterator[Finding]:
+    """results/: forms, names and predictions, and how much of it is by today's code."""
+    from rtx_core.results import language, store
+
+    root, seen, today = home() / "results", Counter(), Counter()
+    for path, kind, made in every(root):
+        name = path.relative_to(root)
+        if isinstance(made, RtxError):
+            yield wrong(str(made))
+            continue
+        seen[kind] += 1
+        today[kind] += kind == "other file" or not made.note()
+        if kind in RUNS:
+            address = (made["data"]["source"], made["experiment"], made["model"], made["seed"])
+            if (there := (language if kind == "language model" else store).path_of(*address)) != path:
+                yield wrong(f"{name} holds the record of another run", shlex.join(["mv", str(path), str(there)]))
+        if kind == "classifier" or path.with_suffix(".npz").exists():
+            try:
+                right = made.predictions["logits"].argmax(1) == made.predictions["labels"]
+            except RtxError as error:
+                yield wrong(str(error))
+                continue
+            if len(right) != made["test"]["n"] or abs(right.mean() - made["test"]["accuracy"]) > 1e-9:
+                yield wrong(f"{name} has predictions that do not give its accuracy", f"git checkout {shlex.quote(str(path.with_suffix('')))}.*")
     for path in sorted(root.rglob("*.npz")):
         if not path.with_suffix(".json").exists():
             yield wrong(f"{path.relative_to(root)} holds predictions without a record", f"rm {shlex.quote(str(path))}")
     for kind, n in seen.items():
-        said = f"results/ has {n} {kind}s" + (f", {n - today[kind]} made by other code than today's" if today[kind] < n else "")
-        yield ok(said) if today[kind] == n else warning(said, "less README.md" if kind == "measurement" else "python -m rtx_core.paper")
+        old = f", {n - today[kind]} made by other code than today's" if today[kind] < n else ""
+        said, do = f"results/ has {n} {kind}s{old}", "python -m rtx_core.paper" if kind in RUNS else "less README.md"
+        yield warning(said, do) if old else ok(said)
 
 
 def git() -> Iterator[Finding]:
@@ -232,7 +251,7 @@ CHECKS = [packages, backends, disk, data, unfinished, records, git]
 
 
 def main(words: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m rtx_core doctor", description="Is everything here that a run needs, and is what is here sound?")
+    parser = argparse.ArgumentParser(prog="python -m rtx_core doctor", description="Is all here that a run needs, and is what is here sound?")
     parser.add_argument("--hub", action="store_true", help="ask the hub for the data sets, too")
     levels = Counter()
     for check in [*CHECKS, hub] if parser.parse_args(words).hub else CHECKS:

@@ -35,8 +35,8 @@ SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "rtx_core.run_language
 GIVEN = {"models": ["recurrent"], "source": "embedded", "device": "cpu", "train_rows": 48, "batch_size": 8, "epochs": 2, "eval_every": 4}
 COMMANDS = {
     "classifier": ["rtx_core.run", "sst2", *(f"{name}={json.dumps(value)}" for name, value in GIVEN.items())],
-    "language": ["rtx_core.run_language", "shakespeare", "--run", "models=[kausik]", "seeds=[0]", "recipe=nanogpt", "source=embedded", "device=cpu", "steps=9",
-                 "batch_size=4", "block_size=16", "eval_every=4", "eval_batches=2"],
+    "language": ["rtx_core.run_language", "shakespeare", "--run", "models=[kausik]", "seeds=[0]", "recipe=nanogpt", "source=embedded", "device=cpu",
+                 "steps=9", "batch_size=4", "block_size=16", "eval_every=4", "eval_batches=2"],
 }  # fmt: skip
 EVALUATIONS = {"classifier": [4, 6, 8, 12], "language": [4, 8, 9]}  # steps
 
@@ -148,10 +148,10 @@ def read_only() -> None:
 def mortal(at: int = 0) -> None:
     """Number the moments of the process's life, and SIGKILL it at one of them; 0: at none, they are only listed.
 
-    A moment: before a file of the run is opened, renamed or removed, with half of a file written, in the middle of a step.
+    A moment: in the middle of a step, with half of a file written, before a file is given its name, before one is removed.
     """
     often()
-    home, passed = os.environ["RTX_HOME"], iter(range(1, 10**6))
+    home, passed, opened = os.environ["RTX_HOME"], iter(range(1, 10**6)), []
 
     def moment(name: str) -> None:
         if next(passed) == at:
@@ -161,21 +161,21 @@ def mortal(at: int = 0) -> None:
 
     def hook(event: str, arguments: tuple) -> None:
         if event in ("open", "os.rename", "os.remove") and str(arguments[0]).startswith(home):
-            name = Path(arguments[event == "os.rename"]).name
-            moment(f"{event} {re.sub('(?<=[.-])([a-z0-9_]{8}$|[0-9a-f]{24})', '*', name)}")
+            name = re.sub(r"^\.|\.[a-z0-9_]{8}$|(?<=tokens-)\w+", "", Path(arguments[event == "os.rename"]).name)
+            opened.append(name) if event == "open" else moment(f"{event} {name}")
 
     def fsync(handle: int) -> None:
         size = os.fstat(handle).st_size
         rest = os.pread(handle, size, size // 2)
         os.ftruncate(handle, size // 2)
-        moment("half a file")
+        moment(f"half of {opened[-1]}")
         os.pwrite(handle, rest, size // 2)
         flush(handle)
 
     def save_file(tensors, file, metadata):
         write(tensors, file, metadata)
         os.truncate(file, file.stat().st_size // 2)
-        moment("half a checkpoint")
+        moment("half of checkpoint.safetensors")
         write(tensors, file, metadata)
 
     flush, os.fsync = os.fsync, fsync

@@ -122,8 +122,10 @@ REFUSALS = {  # kind: what happens, and the sentence's beginning and end
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind, refusal", [(kind, refusal) for kind in COMMANDS for refusal in REFUSALS
-                                           if (kind, refusal) not in {("language", "predictions"), ("language", "record"), ("classifier", "record-language")}])  # fmt: skip
+ELSEWHERE = {("language", "predictions"), ("language", "record"), ("classifier", "record-language")}  # what such a run does not write
+
+
+@pytest.mark.parametrize("kind, refusal", sorted({(kind, refusal) for kind in COMMANDS for refusal in REFUSALS} - ELSEWHERE))
 def test_refusal_is_one_sentence_and_the_run_goes_on_when_it_is_over(kind, refusal, whole, tmp_path):
     happen, arguments, begins, ends = REFUSALS[refusal]
     life = lived(tmp_path, run(kind), partial(happen, *arguments))
@@ -140,6 +142,15 @@ def test_refusal_is_one_sentence_and_the_run_goes_on_when_it_is_over(kind, refus
 def test_not_a_number_is_noticed_at_the_next_evaluation(kind, tmp_path):
     said = last(lived(tmp_path, run(kind), partial(at_step, 5, not_a_number)))
     assert f"nan at step {EVALUATIONS[kind][1]};" in said
+
+
+@KINDS
+def test_not_a_number_never_reaches_a_checkpoint(kind, whole, tmp_path):
+    life = lived(tmp_path, run(kind), often, partial(at_step, 3, not_a_number))
+    assert life.ends() == 1 and last(life).startswith("Training diverged: the weights are no longer finite; lower learning_rate")
+    assert len(checkpoints(tmp_path)) == 2 and all(t.isfinite().all() for t in load_file(checkpoints(tmp_path)[0]).values())
+    again = lived(tmp_path, run(kind))
+    assert again.ends() == 0 and "resumed at step 2 " in again.said and result(tmp_path) == whole[kind]
 
 
 def test_full_disk_before_the_first_checkpoint_is_one_sentence(whole, tmp_path):

@@ -41,8 +41,8 @@ def header(path, name: str = "state"):
 def test_killed_at_any_moment_and_started_again(kind, whole, tmp_path):
     listed = [line.removeprefix("moment: ") for line in lived(tmp_path / "0", run(kind), mortal).said.splitlines() if line.startswith("moment: ")]
     assert result(tmp_path / "0") == whole[kind]
-    record = f"os.rename {records(tmp_path / '0')[0].name}"
-    assert {"step", "half a checkpoint", "half a file", "os.rename checkpoint.previous.safetensors", record} <= set(listed)
+    record = records(tmp_path / "0")[0].name
+    assert {"step", "half of checkpoint.safetensors", "os.rename checkpoint.previous.safetensors", f"half of {record}", f"os.rename {record}"} <= set(listed)
     assert listed[-1] == "os.remove checkpoint.previous.safetensors"  # after the record
     draw = random.Random(f"moments of a {kind}")
     for name in dict.fromkeys(listed):  # of each kind of moment, one

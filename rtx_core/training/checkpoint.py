@@ -34,7 +34,12 @@ def checksum(tensors: dict[str, Tensor], state: str) -> str:
 
 
 def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: dict[str, Tensor], state: dict) -> None:
-    """Weights, optimizer moments, best weights and random states as tensors; the rest as JSON in the header."""
+    """Weights, optimizer moments, best weights and random states as tensors; the rest as JSON in the header.
+
+    Weights that are no numbers any more are refused, so that what is kept is from before they went astray.
+    """
+    if not all(torch.isfinite(weights).all() for weights in model.parameters()):
+        raise RtxError("Training diverged: the weights are no longer finite; lower learning_rate (the last checkpoint is from before).")
     tensors = {f"model/{k}": v for k, v in model.state_dict().items()} | {f"best/{k}": v for k, v in best.items()}
     for i, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{i}/{k}": v for k, v in moments.items()}
