@@ -106,8 +106,8 @@ def assert_shows(said: str, home, records: list) -> None:
         record = read(path)
         assert record.synthetic and record["data"]["n_train"] == 48 and record["history"][-1]["step"] == 3
         assert f"| {record['test']['accuracy']:.4f} |" in plain and f"{path.parent.name}/{path.name}" in plain
-    figures = re.findall(r"^:::\{figure\} /figures/(.+)$", said, flags=re.MULTILINE)
-    assert len(figures) >= 2 and all((home / "book" / "figures" / figure).exists() for figure in figures)
+    figures = re.findall(r"^:::\{figure\} /figures/(.+)\.\*$", said, flags=re.MULTILINE)
+    assert len(figures) >= 2 and all((home / "book" / "figures" / f"{figure}.{kind}").exists() for figure in figures for kind in ("svg", "pdf"))
     assert sorted((home / "_build" / "results").rglob("*.json")) == sorted(records) and not (home / "results").exists()
 
 

@@ -124,3 +124,24 @@ def test_tables_of_the_models_stand_without_runs():
 def test_committed_counts_are_those_of_the_models():
     committed = read_json(REPOSITORY / "results" / "decoders.json")
     assert committed == {name: describe_decoder(name) for name in language.LANGUAGE["tinystories"].models}
+
+
+def test_book_shows_the_budget_with_most_models_and_of_equals_the_larger(home, monkeypatch):
+    monkeypatch.setenv(BOOK, "1")
+    monkeypatch.setattr(pages.store, "find", lambda source, variant, model, seed: {"variant": variant, "model": model, "seed": seed})
+    asked = rtx.settings("shakespeare", {"source": "hub", "models": ["gpt-1", "kausik"]})
+
+    def shown(*paths: str) -> list[tuple]:
+        for path in paths:
+            file = home / "results" / "language" / f"{path}.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+        return [(r["variant"].removeprefix("shakespeare-report") or "full", r["model"], r["seed"]) for r in pages.runs(asked)]
+
+    assert shown() == []
+    reduced = [("-reduced", "gpt-1", 0), ("-reduced", "kausik", 0), ("-reduced", "kausik", 4)]
+    assert shown("shakespeare-report-reduced/gpt-1-seed0", "shakespeare-report-reduced/kausik-seed0", "shakespeare-report-reduced/kausik-seed4") == reduced
+    assert shown("shakespeare-report/kausik-seed0") == reduced
+    assert shown("shakespeare-report/gpt-1-seed2") == [("full", "gpt-1", 2), ("full", "kausik", 0)]
+    changed = rtx.settings("shakespeare", {"source": "hub", "models": ["kausik"], "steps": 7})
+    assert pages.runs(changed).records == []  # a change of the reader's own is nothing else's

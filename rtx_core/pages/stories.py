@@ -8,6 +8,7 @@ import pandas as pd
 
 from rtx_core.corpora.sources import resolve
 from rtx_core.language import LANGUAGE, LanguageSettings
+from rtx_core.language import settings as language_settings
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed, escape
 from rtx_core.pages.published import published
@@ -28,19 +29,37 @@ CRITERIA = ("grammar", "creativity", "consistency", "plot")
 
 
 def runs(settings: LanguageSettings) -> Runs:
-    """The records of these settings; outside the book, and always on the embedded corpus, what is missing is trained now."""
+    """The records of these settings.  What is missing is trained now, but while the book is built, on the embedded corpus alone."""
     source, records = resolve(settings.source), []
+    if os.environ.get(BOOK) and source != "embedded":
+        return in_results(settings, source)
     for model in settings.models:
         for seed in settings.seeds:
             record = store.find(source, settings.variant, model, seed)
             if record is None or made_again(record):
-                if os.environ.get(BOOK) and source != "embedded":
-                    continue
                 from rtx_core.run_language import run  # needs torch, which drawing a page does not
 
                 record = run(settings, model, seed)
             records.append(record)
     return Runs(settings, records, None)
+
+
+def in_results(settings: LanguageSettings, source: str) -> Runs:
+    """What `results/` holds of these settings, every seed of it, or of another budget that has more of the models; of equals the larger."""
+    best, found = settings, []
+    for smaller in sorted(_budgets(settings), key=lambda s: s.training.tokens, reverse=True):
+        paths = {model: store.path_of(source, smaller.variant, model, 0).parent.glob(f"{model}-seed*.json") for model in smaller.models}
+        seeds = {model: sorted(int(path.stem.rpartition("-seed")[2]) for path in some) for model, some in paths.items()}
+        if sum(map(bool, seeds.values())) > len({record["model"] for record in found}):
+            best, found = smaller, [store.find(source, smaller.variant, model, seed) for model in smaller.models for seed in seeds[model]]
+    return Runs(best, found, None)
+
+
+def _budgets(settings: LanguageSettings) -> list[LanguageSettings]:
+    """The settings under each budget; alone if they change something else."""
+    plain = {"models": settings.models, "seeds": settings.seeds, "source": settings.source, "recipe": settings.recipe}
+    every = [language_settings(settings.experiment, plain | {"budget": budget}) for budget in LANGUAGE[settings.experiment].budgets]
+    return every if settings.training in [one.training for one in every] else [settings]
 
 
 def decoders() -> dict[str, dict]:
