@@ -43,13 +43,13 @@ links: .venv/.installed
 
 # The workflow; what these variables mean stands in book/reproduce.md.
 PROFILE ?= local
-GPUS ?= $(shell nvidia-smi -L 2>/dev/null | grep -c .)
+GPUS ?= $(shell nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
 SLOTS ?= $(GPUS)
 MEMORY ?= $(shell .venv/bin/python -c 'import psutil; print(psutil.virtual_memory().total >> 20)')
 SOURCE ?= real
 THREADS ?= 1
 paper: .venv/.installed .venv-workflow/.installed
-	RTX_WORKFLOW=$(CURDIR)/workflow .venv-workflow/bin/snakemake --snakefile workflow/Snakefile --directory "$${RTX_HOME:-$(CURDIR)}/_build/paper" \
+	RTX_WORKFLOW="$(CURDIR)/workflow" .venv-workflow/bin/snakemake --snakefile workflow/Snakefile --directory "$${RTX_HOME:-$(CURDIR)}/_build/paper" \
 	  --profile workflow/profiles/$(PROFILE) $(if $(DRY),--dry-run) $(if $(UNLOCK),--unlock) \
 	  --resources $(if $(filter local,$(PROFILE)),gpu=$(SLOTS) mem_mb=$(MEMORY),gpu=$(GPUS)) \
 	  --config source=$(SOURCE) threads=$(THREADS) gpus=$(GPUS) slots=$(if $(filter local,$(PROFILE)),$(SLOTS),0) \

@@ -119,13 +119,14 @@ def main(arguments: list[str]) -> None:
     if not names:
         sys.exit("usage: python -m rtx_core.run_language EXPERIMENT [--run] [name=value …]")
     given = {name: yaml.safe_load(value) for name, _, value in (pair.partition("=") for pair in names[1:])}
-    missing = []
+    mine, missing = team(), []
     for settings, model, seed in every(names[0], given):
-        found = store.find(resolve(settings.source), settings.variant, model, seed)
-        if found is None:
+        found = mine.told(lambda: store.find(resolve(settings.source), settings.variant, model, seed))
+        if found is None or found.note():  # what is recorded of other code is made anew
             missing.append((settings, model, seed))
-        said = "not measured yet" if found is None else f"test loss {found['test']['loss']:.4f}"
-        print(f"{settings.variant} · {model} · seed {seed} · {said}", flush=True)
+        said = "not measured yet" if found is None else f"test loss {found['test']['loss']:.4f}" + (f", {found.note()}" if found.note() else "")
+        if mine.first:
+            print(f"{settings.variant} · {model} · seed {seed} · {said}", flush=True)
     if "--run" in arguments:
         make_all(missing, run)
 

@@ -120,3 +120,12 @@ def test_a_page_runs_in_a_forked_kernel(home, monkeypatch):
     *folder, pid, parent, loaded = notebook.cells[0].outputs[0].text.split()
     assert " ".join(folder) == f"{home} of the page" and int(parent) == app.kernels.pid and loaded == "True"
     assert not Path(f"/proc/{pid}").exists() and not Path(side_by_side.SocketKernels.folder).exists() and app.kernels.returncode == 0
+
+
+def test_a_record_that_the_page_does_not_name_counts_once_it_was_read(book):
+    unnamed = book.results / "yelp" / "read-seed0.json"
+    log = book.home / "sst2.reads"
+    log.write_text(log.read_text() + f"{unnamed}\n")
+    assert not book.stale()
+    os.utime(unnamed, (2e9, 2e9))
+    assert book.stale()

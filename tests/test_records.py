@@ -258,3 +258,11 @@ def test_crash_before_the_first_record_leaves_none(home, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         saved(SST2)
     assert store.find("hub", "sst2", "baseline", 0) is None and [p for p in home.rglob("*") if p.is_file()] == []
+
+
+def test_predictions_of_another_run_are_refused():
+    made = saved(SST2, wrong=range(40))
+    other = saved(SST2, seed=1, wrong=range(30))
+    made.path.with_suffix(".npz").write_bytes(other.path.with_suffix(".npz").read_bytes())
+    with pytest.raises(RtxError, match="baseline-seed0.npz holds the predictions of another run than its record"):
+        made.predictions

@@ -140,6 +140,12 @@ def test_the_plan_of_the_graph_joins_runs_to_texts_and_pages(stages):
         stages.plan(reduced=True, source="real", keep_stale=True, only=["sst3"])
 
 
+def test_a_record_that_cannot_be_read_is_a_reason_and_not_the_end_of_the_plan(stages):
+    saved(SST2).path.write_text("{")
+    run = stages.plan(reduced=True, source="real", keep_stale=False, only=["sst2"])["run"]["sst2-baseline-seed0"]
+    assert run["needed"] and run["stale"] and "baseline-seed0.json" in run["why"]
+
+
 def test_texts_are_read_and_tokenised_once_for_all_runs(stages, home, capsys):
     plan = stages.plan(reduced=True, source="embedded", keep_stale=False, only=["length", "shakespeare"])
     assert list(plan["corpus"]) == ["embedded-sst2", "embedded-shakespeare"] and len(plan["tokens"]) == 3
@@ -159,7 +165,8 @@ def test_the_lock_of_the_workflow_is_exact():
 # -- what starts it ------------------------------------------------------------------------------------------------------
 
 
-def test_runs_at_once_have_gpu_slots_of_their_own(tmp_path):
+def test_runs_at_once_have_gpu_slots_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     script, done = WORKFLOW / "on_gpu.sh", tmp_path / "done"
     hold = f'echo $CUDA_VISIBLE_DEVICES; while [ ! -e "{done}" ]; do sleep 0.05; done'
     first = []
@@ -173,6 +180,9 @@ def test_runs_at_once_have_gpu_slots_of_their_own(tmp_path):
     assert [process.device for process in first] == ["0", "1", "0"]
     assert refused.returncode == 1 and refused.stderr.startswith("All 3 GPU slots of this machine are taken")
     assert subprocess.run([script, "3", "2", "true"], cwd=tmp_path).returncode == 0
+    for given, device in (("5", "5"), ("GPU-a,3", "GPU-a"), ("", "")):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+        assert subprocess.check_output([script, "3", "2", "printenv", "CUDA_VISIBLE_DEVICES"], cwd=tmp_path, text=True) == f"{device}\n"
 
 
 def test_a_pod_is_asked_for_what_the_run_needs(tmp_path, monkeypatch):

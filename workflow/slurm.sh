@@ -25,6 +25,7 @@ start() {
   mkdir -p "$folder"/{state,spool} /etc/slurm
   chmod 755 "$folder"
   (umask 077; head -c 1024 /dev/urandom >"$folder/munge.key")
+  trap stop EXIT # until the node is up
   munged --force --socket="$folder/munge.socket" --key-file="$folder/munge.key" --pid-file="$folder/munged.pid" \
     --log-file="$folder/munged.log" --seed-file="$folder/munge.seed"
   read -r controller node < <(python3 - <<'PORTS'
@@ -70,13 +71,13 @@ CONF
   slurmd
   for _ in $(seq 60); do
     if [ "$(sinfo --noheader --format=%T 2>/dev/null)" = idle ]; then
+      trap - EXIT
       echo "One node with $(nproc) CPUs is up."
       return
     fi
     sleep 1
   done
   echo "The node did not come up; see slurmctld.log and slurmd.log in $folder." >&2
-  stop
   exit 1
 }
 

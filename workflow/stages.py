@@ -38,7 +38,7 @@ def plan(reduced: bool, source: str, keep_stale: bool, only: list[str]) -> dict[
         for corpus in corpora:
             made["corpus"][corpus] = {"command": stage("corpus", *corpus.split("-", 1)[::-1])}
         made["tokens"][tokens] = {"command": stage("tokens", run.settings.experiment, json.dumps(plain(run.given))), "corpora": corpora}
-        why = run.why
+        why = reason(run)
         made["run"][run.name] = {
             "command": shlex.join(run.command), "tokens": tokens, "record": str(run.record), "stale": why not in ("", "missing"),
             "why": why, "needed": why == "missing" or bool(why and not keep_stale),
@@ -52,6 +52,13 @@ def plan(reduced: bool, source: str, keep_stale: bool, only: list[str]) -> dict[
             "runs": [run.name for run in listed if run.settings.experiment in experiments],
         }
     return made
+
+
+def reason(run: paper.Run) -> str:
+    try:
+        return run.why
+    except RtxError as error:  # a record that cannot be read
+        return str(error)
 
 
 def stage(*words: str) -> str:

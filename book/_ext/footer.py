@@ -43,12 +43,12 @@ def fill(app: Sphinx, exception: Exception | None) -> None:
         return
     made = release.records()
     old, every = release.earlier(made), len(made)
-    shown_on = [page for page in sorted(app.env.found_docs) if old & (read_by(reads_log(app.env, page)) or set())]
+    built, shown_on = escape(built_from()), [page for page in sorted(app.env.found_docs) if old & (read_by(reads_log(app.env, page)) or set())]
     for file in Path(app.outdir).rglob("*.html"):
         html = file.read_text(encoding="utf-8")
         if room := FILLED.search(html):
             page = file.relative_to(app.outdir).with_suffix("").as_posix()
-            line = f"{escape(built_from())}; {state(app, page, len(old), every, shown_on)}"
+            line = f"{built}; {state(app, page, len(old), every, shown_on)}"
             if room[1] != line:
                 file.write_text(html[: room.start(1)] + line + html[room.end(1) :], encoding="utf-8")
 

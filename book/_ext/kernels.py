@@ -9,10 +9,12 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
 
+PATIENCE = 60  # seconds for the imports; after them a kernel is started in the ordinary way
 PRELOADED = ("ipykernel.kernelapp", "IPython.core.completer", "numpy", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn")
 
 
@@ -21,6 +23,8 @@ def serve(path: str) -> None:
     import importlib
     import selectors
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts the build ends it, and with it this
+    os.environ.setdefault("MPLBACKEND", "agg")  # chosen when matplotlib is imported: no page asks for a window
     for name in PRELOADED:
         importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system clears kernels that ended
@@ -48,6 +52,7 @@ def be(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     from ipykernel.kernelapp import launch_new_instance
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -70,7 +75,10 @@ class Forked:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
+        end = time.monotonic() + (timeout if timeout is not None else float("inf"))
         while self.poll() is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("a kernel", timeout)
             time.sleep(0.01)
         return self.returncode
 
@@ -85,19 +93,23 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
-def launcher(path: str):
-    """A stand-in for `jupyter_client.launcher.launch_kernel` that asks the process at `path`."""
+def launcher(path: str, otherwise):
+    """A stand-in for `jupyter_client`'s `launch_kernel`, which is `otherwise`, that asks the process at `path` if it answers."""
 
-    def launch_kernel(command: list[str], cwd: str | None = None, env: dict[str, str] | None = None, **_: object) -> Forked:
-        arguments = command[command.index("-m") + 2 :]
-        with socket.socket(socket.AF_UNIX) as connection:
-            while not Path(path).exists():  # it is still importing
-                time.sleep(0.02)
-            connection.connect(path)
-            with connection.makefile("rw") as line:
-                line.write(json.dumps([arguments, str(cwd or Path.cwd()), dict(env or os.environ)]) + "\n")
-                line.flush()
-                return Forked(int(line.readline()))
+    def launch_kernel(command: list[str], cwd: str | None = None, env: dict[str, str] | None = None, **options: object):
+        end = time.monotonic() + PATIENCE
+        while not Path(path).exists() and time.monotonic() < end:  # it is still importing
+            time.sleep(0.02)
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(path)
+                with connection.makefile("rw") as line:
+                    arguments = command[command.index("-m") + 2 :]
+                    line.write(json.dumps([arguments, str(cwd or Path.cwd()), dict(env or os.environ)]) + "\n")
+                    line.flush()
+                    return Forked(int(line.readline()))
+        except (OSError, ValueError):  # it is not there, or ended before it answered
+            return otherwise(command, cwd=cwd, env=env, **options)
 
     return launch_kernel
 

@@ -7,7 +7,7 @@ formulas are drawn from disk.
 code it calls and on the records it draws.  Those inputs are hashed when a page is read, the hashes are kept in Sphinx's
 environment, and a page is read, and so executed, again when at the next build
 
-- a file of `rtx_core/` is another,
+- a file of `rtx_core/`, or `requirements.lock`, is another,
 - a file of `results/` that the page opened in its last execution (`rtx_core/pages/reads.py` notes them) is another, or
 - a file has come or gone directly in `results/`, in `results/data/`, or in a folder of `results/` that the page names.  A
   folder is named when its name, or the beginning of it up to a `-`, is a word of the page's text or of its file name:
@@ -56,6 +56,7 @@ def copy_mathjax(app: Sphinx) -> None:
 def inputs(page: Path, text: str) -> Iterator[Path]:
     """The files that a page with this source text depends on, in a fixed order."""
     words = {page.stem, *re.findall(r"[\w-]+", text)}
+    yield paths.REPOSITORY / "requirements.lock"  # other versions may draw otherwise
     yield from tree(paths.REPOSITORY / "rtx_core")
     for results in (paths.home() / "results", paths.build() / "results"):
         for entry in sorted(results.glob("[!.]*")):
@@ -93,10 +94,14 @@ def reads_log(env: BuildEnvironment, docname: str) -> Path:
 def is_stale(env: BuildEnvironment, docname: str) -> bool:
     """Whether something that the page depends on is another than when it was executed."""
     now, then = hashes(env, docname), env.paper_inputs.get(docname, {})
-    opened = read_by(reads_log(env, docname))
-    code = str(paths.REPOSITORY / "rtx_core")
+    log = reads_log(env, docname)
+    opened = read_by(log)
+    unnamed = (opened or set()) - {Path(file) for file in now}
+    if any(not file.exists() or file.stat().st_mtime > log.stat().st_mtime for file in unnamed):
+        return True
+    results = tuple(str(folder / "results") for folder in (paths.home(), paths.build()))
     return now.keys() != then.keys() or any(
-        now[file] != then[file] and (opened is None or file.startswith(code) or Path(file) in opened) for file in now
+        now[file] != then[file] and (opened is None or not file.startswith(results) or Path(file) in opened) for file in now
     )
 
 

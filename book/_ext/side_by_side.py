@@ -1,5 +1,6 @@
 """Pages are read, and so executed, several at a time, in kernels that start at once: Jupyter Book has an option for neither."""
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -43,18 +44,22 @@ def open_up(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
     """Before pages are read: where kernels are met and, on Linux, what they are forked from."""
     if not pages:
         return
-    SocketKernels.folder = tempfile.mkdtemp(prefix="rtx-", dir="/tmp")
+    SocketKernels.folder = tempfile.mkdtemp(prefix="rtx-", dir="/tmp" if os.access("/tmp", os.W_OK) else None)
+    atexit.register(close_down, app, None)  # an interrupted build is not finished
     jupyter_client.AsyncKernelManager = SocketKernels  # where nbclient looks for its default
     if sys.platform == "linux":
         address = f"{SocketKernels.folder}/kernels"
         app.kernels = subprocess.Popen([sys.executable, kernels.__file__, address], stdin=subprocess.PIPE)
-        local_provisioner.launch_kernel = kernels.launcher(address)
+        local_provisioner.launch_kernel = kernels.launcher(address, local_provisioner.launch_kernel)
 
 
 def close_down(app: Sphinx, error: Exception | None) -> None:
     if hasattr(app, "kernels"):
-        app.kernels.stdin.close()
-        app.kernels.wait()
+        app.kernels.stdin.close()  # which it waits for
+        try:
+            app.kernels.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            app.kernels.kill()
     if SocketKernels.folder:
         shutil.rmtree(SocketKernels.folder, ignore_errors=True)
 

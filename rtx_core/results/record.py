@@ -70,9 +70,13 @@ class Record:
         path = self.path.with_suffix(".npz")
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in ("logits", "labels")}
+                found = {name: arrays[name] for name in ("logits", "labels")}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
             raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
+        accuracy = (found["logits"].argmax(1) == found["labels"]).mean()
+        if abs(accuracy - self.content.get("test", {}).get("accuracy", accuracy)) > 1e-9:
+            raise RtxError(f"{path.name} holds the predictions of another run than its record; restore both from git, or make the run again.")
+        return found
 
     def note(self, data_sha256: str | None = None) -> str:
         """What a reader must know before trusting the record as today's: empty when nothing.

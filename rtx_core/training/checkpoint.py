@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
+from rtx_core.training.team import team
 
 VERSION = 1  # of the layout below; a file of another one is not read
 
@@ -64,20 +65,13 @@ def load(
     path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, say: Callable[[str], None] = print
 ) -> tuple[dict[str, Tensor], dict] | None:
     """Put the saved state back into model, optimizer and generators; returns (best weights, the JSON state), or None if none is there."""
-    there = [p for p in (path, previous(path)) if p.exists()]
-    if not there:
+    file = team().told(lambda: _sound(path, say))  # one process looks, and all read what it found
+    if file is None:
         return None
-    damage = []
-    for file in there:
-        try:
-            tensors, state = _read(file)
-            os.replace(file, path)  # what is damaged must not become the one before the next
-            break
-        except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
-            damage.append(f"{file.name}: {error}")
-            say(f"the checkpoint {file.name} is damaged ({error}); " + ("the one before it is used" if file != there[-1] else "there is no other"))
-    else:
-        raise RtxError(f"No checkpoint of this run can be read ({'; '.join(damage)}); delete them to start the run anew.")
+    try:
+        tensors, state = _read(file)
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise RtxError(f"The checkpoint {file.name} cannot be read ({error}); processes that train together need one folder for it.") from error
     groups: dict[str, dict] = {"model": {}, "best": {}, "optimizer": {}, "random": {}}
     for key, tensor in tensors.items():
         group, name = key.split("/", 1)
@@ -97,6 +91,27 @@ def load(
         torch.cuda.set_rng_state(groups["random"]["cuda"])
     device = next(model.parameters()).device
     return {name: tensor.to(device) for name, tensor in groups["best"].items()}, state
+
+
+def _sound(path: Path, say: Callable[[str], None]) -> Path | None:
+    """The newest checkpoint that is whole, None where there is none; a damaged one gives its name to the one before."""
+    there = [p for p in (path, previous(path)) if p.exists()]
+    damage = []
+    for file in there:
+        try:
+            _read(file)
+        except OSError as error:
+            raise RtxError(f"The checkpoint {file.name} cannot be read ({error}); make it readable, and the same command goes on.") from error
+        except (SafetensorError, KeyError, ValueError, TypeError) as error:
+            damage.append(f"{file.name}: {error}")
+            say(f"the checkpoint {file.name} is damaged ({error}); " + ("the one before it is used" if file != there[-1] else "there is no other"))
+            continue
+        if file != path:
+            os.replace(file, path)  # what is damaged must not become the one before the next
+        return path
+    if damage:
+        raise RtxError(f"No checkpoint of this run can be read ({'; '.join(damage)}); delete them to start the run anew.")
+    return None
 
 
 def _read(file: Path) -> tuple[dict[str, Tensor], dict]:

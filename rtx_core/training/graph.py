@@ -51,6 +51,8 @@ class GraphStep(Step):
         try:
             with torch.cuda.graph(graph, pool=self.pool):
                 sums = self.run(batch, labels, masks, of)
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as error:
             raise RtxError(
                 f"This model's step cannot be recorded as a CUDA graph ({str(error).partition(chr(10))[0]}); a step must not wait for the device, "

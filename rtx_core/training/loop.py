@@ -100,6 +100,8 @@ def _train(model, words: Words, data: Dataset, protocol: Protocol, seeds: Seeds,
         plateau.load_state_dict(state["scheduler"]["plateau"])
         rates["lr"] = state["scheduler"]["lr"]
         say(f"resumed at step {progress.step:,} of {total:,}")
+        if not mine.first:  # the checkpoint holds the first one's generator
+            torch.manual_seed(mine.seed(seeds.dropout) + progress.step)
 
     if fingerprint() not in progress.codes:
         progress.codes.append(fingerprint())

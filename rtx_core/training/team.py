@@ -8,11 +8,14 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+
+from rtx_core.errors import RtxError
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,20 @@ class Team:
         return x
 
     def told(self, find: Callable[[], object]) -> object:
-        """What the first process finds, for all: they must not decide differently because one machine rounds otherwise."""
-        found = [find() if self.first else None]
-        if self.size > 1:
-            dist.broadcast_object_list(found)
-        return found[0]
+        """What the first process finds, or why it cannot, for all: they must not decide differently because one machine rounds otherwise."""
+        if self.size == 1:
+            return find()
+        found, why = None, None
+        if self.first:
+            try:
+                found = find()
+            except RtxError as error:
+                why = str(error)
+        shared = [found, why]
+        dist.broadcast_object_list(shared)
+        if shared[1] is not None:
+            raise RtxError(shared[1])
+        return shared[0]
 
 
 def team() -> Team:
@@ -60,13 +72,16 @@ def team() -> Team:
 @contextmanager
 def together() -> Iterator[Team]:
     """Meet the other processes of torchrun, each with a GPU of its own where there are any; without torchrun, nobody."""
-    if int(os.environ.get("WORLD_SIZE", 1)) == 1:
+    if "LOCAL_RANK" not in os.environ or int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield Team()
         return
-    gpu = torch.cuda.is_available()
-    if gpu:
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl" if gpu else "gloo")
+    local, gpus = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+    if gpus and local >= gpus:
+        raise RtxError(f"torchrun started process {local + 1} on a machine with {gpus} GPUs; give --nproc-per-node={gpus} at most.")
+    if gpus:
+        torch.cuda.set_device(local)
+    # A day, since the others wait while the first one tests and measures what all have trained.
+    dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", timeout=timedelta(days=1))
     try:
         yield team()
     finally:
