@@ -1,7 +1,7 @@
 """What the recurrence along the sequence costs, against its plain loop and against attention: `python -m benchmarks.recurrence`.
 
 Writes results/benchmarks/recurrence-<cpu or cuda>.json.  Needs no data: the models are untrained and read random characters, which
-cost what any others do.  Run it on a machine that does nothing else: about twenty minutes on two CPU cores.
+cost what any others do.  Run it on a machine that does nothing else: about ten minutes on two CPU cores.
 """
 
 import argparse
@@ -32,13 +32,13 @@ class Sizes:
 
     batch: int = 8
     length: int = 256  # characters a sequence, of the step
-    rounds: int = 10
+    rounds: int = 6
     lengths: tuple[int, ...] = (256, 512, 1024, 2048, 4096, 8192)
-    length_rounds: int = 3
+    length_rounds: int = 2
     memory_lengths: tuple[int, ...] = (256, 512, 1024, 2048)
     segments: tuple[int, ...] = (0, 16, 64)  # positions that are recomputed at a time; 0: everything is kept
     generated: tuple[int, ...] = (16, 64, 256, 1024, 4096)  # lengths of text whose next character is timed
-    texts: int = 3
+    texts: int = 2
     model: dict = field(default_factory=dict)  # overrides of every model
 
 
