@@ -3,7 +3,8 @@
 import pytest
 from factory import SST2, saved
 
-from rtx_core.results.code import bare, code, fingerprint
+from rtx_core.results import code as code_module
+from rtx_core.results.code import bare, code, current, fingerprint
 
 SOURCE = '''"""A module."""
 
@@ -96,3 +97,10 @@ def test_note_tells_of_other_code_and_other_data():
     assert "other code" in other.note("e" * 64) and "other data" in other.note("e" * 64)
     mixed = saved(SST2, code=entry | {"commit": None, "fingerprints": ["0" * 64, fingerprint()]})
     assert mixed.note() == "made by other code (commit unknown) than the code beside this page"
+
+
+def test_a_record_is_current_by_todays_code_or_by_one_that_gives_its_numbers(monkeypatch):
+    today = fingerprint()
+    monkeypatch.setattr(code_module, "SAME_NUMBERS", {today: {"1" * 64}, "2" * 64: {"3" * 64}})
+    assert current([today]) and current(["1" * 64]) and current(["1" * 64, today])
+    assert not current(["3" * 64]) and not current([today, "0" * 64])  # the former equals another code than today's
