@@ -217,7 +217,7 @@ def records() -> Iterator[Finding]:
                 yield wrong(f"{name} holds the record of another run", shlex.join(["mv", str(path), str(there)]))
         if kind == "classifier" or path.with_suffix(".npz").exists():
             try:
-                right = made.predictions["logits"].argmax(1) == made.predictions["labels"]
+                right = made.arrays["logits"].argmax(1) == made.arrays["labels"]
             except RtxError as error:
                 yield wrong(str(error))
                 continue

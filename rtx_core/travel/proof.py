@@ -161,7 +161,7 @@ def _predicted(made: Record, name: str) -> np.ndarray:
         raise _wrong(name, f"came without its predictions, {path.name}")
     if is_zipfile(path) and sum(part.file_size for part in ZipFile(path).infolist()) > LARGEST:
         raise _wrong(name, f"has predictions of more than {LARGEST:,} bytes")
-    arrays = made.predictions
+    arrays = made.arrays
     logits, labels = arrays["logits"], arrays["labels"]
     if logits.ndim != 2 or labels.shape != logits.shape[:1] or not len(labels) or not np.isfinite(logits).all():
         raise _wrong(name, f"has predictions of shape {logits.shape} with labels of shape {labels.shape}; expected finite numbers, a row a label")
