@@ -41,6 +41,12 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def there(tmp_path):
+    """A folder of another machine, as it were."""
+    return tmp_path / "there"
+
+
 def random_tokens(n: int, seed: int, vocabulary: int = 97) -> Tokens:
     """n texts of 3 to 12 tokens; the label says whether token 7 or token 8 came first, so there is something to learn."""
     random = np.random.RandomState(seed)

@@ -32,11 +32,6 @@ def small(monkeypatch):
     tiny(monkeypatch)
 
 
-@pytest.fixture
-def there(tmp_path):
-    return tmp_path / "there"
-
-
 # -- what is brought --------------------------------------------------------------------------------------------------
 
 

@@ -19,11 +19,6 @@ def small(monkeypatch):
     tiny(monkeypatch)
 
 
-@pytest.fixture
-def there(tmp_path):
-    return tmp_path / "there"
-
-
 def tar_of(path, *members: tuple[str, bytes], **changes) -> str:
     with tarfile.open(path, "w") as tar:
         for name, data in members:
