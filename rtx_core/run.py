@@ -111,11 +111,9 @@ def claimed(records: ModuleType, address: tuple, key: str, about: str, wait: boo
         yield mine.told(made)
 
 
-def place(device: str, precision: str) -> torch.device:
-    """The device of a run, which must have the precision, with the peak of its memory counted from here."""
+def place(device: str) -> torch.device:
+    """The device of a run, with the peak of its memory counted from here."""
     where = choose_device(device)
-    if precision == "bf16" and where.type == "cpu":
-        raise RtxError("precision='bf16' was asked for on the CPU, where it is not supported; use 'fp32' or device='cuda'.")
     reset_peak_memory(where)
     return where
 
@@ -132,7 +130,9 @@ def run(settings: Settings, name: str, seed: int, wait: bool = True) -> Record:
     If another process makes this run now, its record is waited for; without `wait`, that is `Busy`.
     """
     made_by = code()  # now: the files may change while a long run goes on
-    where = place(settings.device, settings.protocol.precision)
+    where = place(settings.device)
+    if settings.protocol.precision == "bf16" and where.type == "cpu":
+        raise RtxError("precision='bf16' was asked for on the CPU, where classifiers train in 'fp32' only; use that or device='cuda'.")
     seeds = Seeds.of(seed)
     data = dataset(**settings.data)
     overrides = {"num_labels": len(data.classes), "residual": settings.residual}

@@ -33,7 +33,7 @@ def run(settings: LanguageSettings, name: str, seed: int, wait: bool = True) -> 
     """Train, evaluate and record one model with one seed, as `rtx_core.run.run` does."""
     made_by = code()  # now: the files may change while a long run goes on
     experiment, recipe = LANGUAGE[settings.experiment], settings.training_of(name)
-    where = place(settings.device, recipe.precision)
+    where = place(settings.device)
     seeds, autocast = Seeds.of(seed), autocast_of(recipe.precision, where)
     data = import_module(f"rtx_core.corpora.{experiment.corpus}").data(resolve(settings.source), recipe)
     architecture, overrides = settings.build_arguments(name, data.vocab_size)

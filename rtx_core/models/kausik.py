@@ -33,7 +33,7 @@ class KausikConfig(GPTConfig):
     num_layers: int = 1
     positions: bool = False
     window: int = 2  # positions that T sees: window − 1 states and a token
-    checkpoint: int = 0  # > 0: keep the states alone, recompute this many positions at a time in the backward pass
+    checkpoint: int = 0  # > 0: keep the states alone, recompute this many positions at a time in the backward pass (dropout is drawn in that order)
 
     def __post_init__(self):
         super().__post_init__()
@@ -50,10 +50,7 @@ class Kausik(GPT):
         x = x.transpose(0, 1).contiguous()  # time first from here on: the loop reads and writes whole slices
         for layer in self.layers:
             h = self.states(layer, x)
-            if self.config.checkpoint and self.training:
-                x = checkpoint(self.outputs, layer, h, use_reentrant=False)
-            else:
-                x = self.outputs(layer, h)
+            x = self.recomputed(layer, h) if self.config.checkpoint and self.training else self.outputs(layer, h)
         return x.transpose(0, 1)
 
     def states(self, layer: Block, x: Tensor) -> Tensor:
@@ -87,6 +84,15 @@ class Kausik(GPT):
             q.unsqueeze(3), k, v, attn_mask=real.view(N, 1, 1, 1, past), dropout_p=layer.p if self.training else 0.0
         )
         return layer.finish(h, mixed.flatten(2))
+
+    def recomputed(self, layer: Block, h: Tensor) -> Tensor:
+        """`outputs`, of which the backward pass holds the inner values of `config.checkpoint` positions at a time."""
+        size, before = self.config.checkpoint, self.config.window - 2  # states of the window before its last
+        pieces = []
+        for begin in range(0, len(h), size):
+            first = max(0, begin - before)
+            pieces.append(checkpoint(self.outputs, layer, h[first : begin + size], use_reentrant=False)[begin - first :])
+        return torch.cat(pieces)
 
     # -- one token at a time: O(1) each, however long the text --------------------------------------------------------
 

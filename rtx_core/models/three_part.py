@@ -57,7 +57,7 @@ class ThreePart(Control):
             e = layer(e, grid)
         s = self.initial_state(batch, e)
         for _ in range(passes or self.config.num_passes):
-            s = F.linear(torch.cat((s, e), dim=-1), self.adapter)
+            s = F.linear(torch.cat((s, e), dim=-1), self.adapter).to(e.dtype)  # the stream keeps its precision under autocast
             for layer in core:
                 s = layer(s, grid)
             yield s
