@@ -54,7 +54,6 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def serve(monkeypatch):
-    pytest.importorskip("openai")
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
     monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.02)
     running = []

@@ -1,7 +1,7 @@
 """Stories graded by a large language model: `python -m rtx_core.evaluation.judge tinystories [name=value …]`.
 
 The prompt is the study's.  Any endpoint that speaks OpenAI's protocol serves, Gemini's included; three variables name it:
-`RTX_JUDGE_KEY`, without which nothing is graded, `RTX_JUDGE_URL` and `RTX_JUDGE_MODEL`.  Needs `pip install openai`.
+`RTX_JUDGE_KEY`, without which nothing is graded, `RTX_JUDGE_URL` and `RTX_JUDGE_MODEL`.
 
 An answer counts only if it is four whole numbers from 1 to 10.  Anything else is asked for again and, in the end, counted as
 rejected: it is never clipped, rounded or left out in silence.  Valid answers are kept on disk, so a second run asks nothing.
