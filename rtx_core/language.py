@@ -85,9 +85,9 @@ LANGUAGE: dict[str, Experiment] = {
         shared=(),
         measure="rtx_core.evaluation.stories:measure",
         files=(
-            "models/control.py", "models/frailt.py", "models/three_part.py", "models/relaxed.py", "models/cross_entropy.py",
-            "training/language.py", "training/recipes.py", "corpora/stories.py", "corpora/story_stream.py", "evaluation/passes.py",
-            "evaluation/exits.py", "evaluation/story_metrics.py", "evaluation/stories.py",
+            "models/control.py", "models/cache.py", "models/frailt.py", "models/three_part.py", "models/relaxed.py",
+            "models/cross_entropy.py", "training/language.py", "training/recipes.py", "corpora/stories.py", "corpora/story_stream.py",
+            "evaluation/passes.py", "evaluation/exits.py", "evaluation/story_metrics.py", "evaluation/stories.py",
         ),
         longer={"control-long": 3.25},  # FraiLT's computation for a token over the control's
     ),

@@ -323,6 +323,23 @@ def test_model_is_saved_and_loaded(name, tmp_path):
 
 
 @EACH
+def test_16_bit_products_leave_the_stream_its_precision(name):
+    model, batch, found = build_model(name, seed=1, **SMALL), packed(6, 3), {}
+    targets = batch.ids.roll(-1)
+    for enabled in (False, True):
+        model.zero_grad()
+        model.eval()  # three-part's initial state is one draw then
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            assert {state.dtype for state in model.states(batch)} == {torch.float32}
+            loss = model(batch, targets)
+        loss.backward()
+        found[enabled] = (loss.detach(), torch.cat([p.grad.flatten() for p in model.parameters()]))
+    (loss, gradient), (rounded, other) = found.values()
+    assert loss != rounded and abs(loss - rounded) < 0.01
+    assert (gradient - other).norm() < 0.03 * gradient.norm()
+
+
+@EACH
 def test_one_token_at_a_time_gives_the_same_logits(name):
     model, ids = small(name), torch.randint(0, 61, (2, 5), generator=torch.Generator().manual_seed(0))
     state = model.start(2)

@@ -85,6 +85,23 @@ def test_the_full_budget_is_shown_where_there_is_one_of_each_model(book):
     assert {r["experiment"] for r in runs} == {"sst2-10pct"} and runs.notes == []
 
 
+def test_a_smaller_budget_stays_as_a_footnote(book):
+    small, middle = (TENTH.but(epochs=1, train_rows=n) for n in (20, 40))
+    for model in TENTH.models:
+        saved(small, model)
+        saved(TENTH, model)
+    assert rtx.runs(small).footnote == []
+    saved(middle, "baseline", 0)
+    found = saved(middle, "baseline", 3, wrong=range(30))
+    runs = rtx.runs(TENTH)
+    other, least = runs.footnote
+    assert other.startswith("At a smaller budget (epochs 1, train rows 40): baseline accuracy 0.") and other.endswith(" (mean of 2 seeds).")
+    assert f"{(rtx.runs(small).of('baseline')[0]['test']['accuracy'] + found['test']['accuracy']) / 2:.4f}" in other
+    assert "train rows 20): baseline accuracy 0." in least and ", recurrent accuracy 0." in least
+    assert other in plain(markdown(rtx.table.benchmark(runs, label="tab-a"))) and runs.notes == []
+    assert Studies({"10 %": runs}, "fraction").footnote == [f"10 %: {other}", f"10 %: {least}"]
+
+
 @pytest.mark.parametrize("other", [{"split": "official"}, {"fraction": 0.5}, {"max_length": 64}, {"learning_rate": 1e-4}, {"epochs": 1, "residual": "paper"}])
 def test_no_other_experiment_stands_in(book, other):
     for model in SST2.models:

@@ -184,10 +184,13 @@ class Ends(torch.nn.Module):
         super().__init__()
         self.letter, self.vocabulary, self.after = letter, vocabulary, after
 
-    def forward(self, batch):
-        logits = torch.full((len(batch.ids), self.vocabulary), -100.0)
-        logits[batch.positions < self.after - 1, self.letter] = 100.0
-        logits[batch.positions >= self.after - 1, STORY] = 100.0
+    def start(self, batch):
+        return []
+
+    def advance(self, ids, state):
+        state.append(ids)
+        logits = torch.full((len(ids), self.vocabulary), -100.0)
+        logits[:, self.letter if len(state) < self.after else STORY] = 100.0
         return logits
 
 

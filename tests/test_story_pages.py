@@ -128,7 +128,8 @@ def test_committed_counts_are_those_of_the_models():
 
 def test_book_shows_the_budget_with_most_models_and_of_equals_the_larger(home, monkeypatch):
     monkeypatch.setenv(BOOK, "1")
-    monkeypatch.setattr(pages.store, "find", lambda source, variant, model, seed: {"variant": variant, "model": model, "seed": seed})
+    loss = {"loss": 2.5}
+    monkeypatch.setattr(pages.store, "find", lambda source, variant, model, seed: {"variant": variant, "model": model, "seed": seed, "test": loss})
     asked = rtx.settings("shakespeare", {"source": "hub", "models": ["gpt-1", "kausik"]})
 
     def shown(*paths: str) -> list[tuple]:
@@ -142,6 +143,9 @@ def test_book_shows_the_budget_with_most_models_and_of_equals_the_larger(home, m
     reduced = [("-reduced", "gpt-1", 0), ("-reduced", "kausik", 0), ("-reduced", "kausik", 4)]
     assert shown("shakespeare-report-reduced/gpt-1-seed0", "shakespeare-report-reduced/kausik-seed0", "shakespeare-report-reduced/kausik-seed4") == reduced
     assert shown("shakespeare-report/kausik-seed0") == reduced
+    assert pages.runs(asked).footnote == []
     assert shown("shakespeare-report/gpt-1-seed2") == [("full", "gpt-1", 2), ("full", "kausik", 0)]
+    (said,) = pages.runs(asked).footnote
+    assert "batch size 8" in said and said.endswith("gpt-1 loss 2.5000, kausik loss 2.5000 (mean of 2 seeds).")
     changed = rtx.settings("shakespeare", {"source": "hub", "models": ["kausik"], "steps": 7})
     assert pages.runs(changed).records == []  # a change of the reader's own is nothing else's

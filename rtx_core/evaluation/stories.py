@@ -9,7 +9,6 @@ from rtx_core.evaluation.exits import frontier
 from rtx_core.evaluation.generation import latency
 from rtx_core.evaluation.passes import readings
 from rtx_core.evaluation.story_metrics import measures
-from rtx_core.models.packed import Packed
 from rtx_core.training.devices import environment
 from rtx_core.training.recipes import Recipe
 
@@ -37,18 +36,22 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
 def write(model: nn.Module, data: Stories, beginnings: list[str], device: torch.device, longest: int) -> list[str]:
     """What the model writes after each beginning, until it ends the story or after `longest` tokens.
 
-    Story i, token t is drawn with a random number that depends on i and t alone.  Without a cache: the models are small.
+    Story i, token t is drawn with a random number that depends on i and t alone.
     """
     model.eval()
     texts = [[STORY, *data.encode(text)] for text in beginnings]
-    begins, open_ = [len(ids) for ids in texts], list(range(len(texts)))
+    begins, open_, state = [len(ids) for ids in texts], list(range(len(texts))), model.start(len(texts))
     uniform = np.stack([np.random.RandomState([7, i]).random_sample(longest) for i in range(len(texts))])
-    for t in range(longest):
-        batch = Packed.from_sequences([texts[i] for i in open_]).to(device)
-        logits = model(batch)[batch.offsets[1:].long() - 1].float().cpu()
-        drawn = draw(logits, torch.from_numpy(uniform[open_, t]), TEMPERATURE).tolist()
-        for i, token in zip(list(open_), drawn):
-            open_.remove(i) if token == STORY else texts[i].append(token)
+    for t in range(max(begins) + longest - 1):
+        ids = torch.tensor([ids[t] if t < len(ids) else STORY for ids in texts])  # of an ended story, anything
+        logits = model.advance(ids.to(device), state).float().cpu()
+        rows = [i for i in open_ if len(texts[i]) == t + 1]  # the others are still reading
+        drawn = draw(logits[rows], torch.from_numpy(uniform[rows, [t + 1 - begins[i] for i in rows]]), TEMPERATURE).tolist()
+        for i, token in zip(rows, drawn):
+            if token != STORY:
+                texts[i].append(token)
+            if token == STORY or len(texts[i]) == begins[i] + longest:
+                open_.remove(i)
         if not open_:
             break
     return [data.decode(ids[begin:]).strip() for ids, begin in zip(texts, begins)]

@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
+from rtx_core.models.cache import Cache
 from rtx_core.models.cross_entropy import cross_entropy
 from rtx_core.models.layers import RMSNorm, rotary_table, rotate
 from rtx_core.models.packed import Packed
@@ -124,7 +125,7 @@ class Layer(nn.Module):
     def matrices(self) -> Matrices:
         return self.qkv, self.out, self.gate_up, self.down
 
-    def forward(self, x: Tensor, grid: Grid, matrices: Matrices | None = None) -> Tensor:
+    def forward(self, x: Tensor, grid: Grid | Cache, matrices: Matrices | None = None) -> Tensor:
         """x (T, d) -> (T, d)."""
         qkv, out, gate_up, down = matrices or self.matrices
         x = x + F.linear(grid.attend(F.linear(self.attention_norm(x), qkv), self.num_heads), out)
@@ -143,24 +144,28 @@ class Control(nn.Module):
         self.layers = nn.ModuleList(Layer(c) for _ in range(c.num_layers))
         self.norm = RMSNorm(c.hidden_size, c.norm_eps)
 
-    def states(self, batch: Packed, passes: int | None = None) -> Iterator[Tensor]:
+    def grid(self, batch: Packed | Cache) -> Grid | Cache:
+        """What attends."""
+        return batch if isinstance(batch, Cache) else Grid(batch, self.config)
+
+    def states(self, batch: Packed | Cache, passes: int | None = None) -> Iterator[Tensor]:
         """The state (T, d) after each pass, one after another; `passes` is free at test time."""
-        grid, h = Grid(batch, self.config), self.word(batch.ids)
+        grid, h = self.grid(batch), self.word(batch.ids)
         for r in range(passes or self.config.num_passes):
             h = self.one_pass(h, r, grid)
             yield h
 
-    def one_pass(self, h: Tensor, r: int, grid: Grid) -> Tensor:
+    def one_pass(self, h: Tensor, r: int, grid: Grid | Cache) -> Tensor:
         """All layers, once; `r` counts the passes from 0."""
         for layer in self.layers:
             h = layer(h, grid)
         return h
 
-    def read(self, state: Tensor, batch: Packed) -> Tensor:
+    def read(self, state: Tensor, batch: Packed | Cache) -> Tensor:
         """(T, d) -> (T, d): what the output matrix reads."""
         return self.norm(state)
 
-    def forward(self, batch: Packed, targets: Tensor | None = None, passes: int | None = None) -> Tensor:
+    def forward(self, batch: Packed | Cache, targets: Tensor | None = None, passes: int | None = None) -> Tensor:
         """Logits (T, V), or with `targets` (T,) their mean loss in nats."""
         for state in self.states(batch, passes):
             pass
@@ -169,16 +174,14 @@ class Control(nn.Module):
 
     longest = None  # tokens that the model can read: any number
 
-    def start(self, batch: int) -> list[Tensor]:
-        """The state before the first token, for `advance`: the tokens themselves, as there is no cache."""
-        return []
+    def start(self, batch: int) -> Cache:
+        """The state before the first token of so many texts, for `advance`."""
+        return Cache(self.config.hidden_size // self.config.num_heads, self.config.rope_base)
 
     @torch.inference_mode()
-    def advance(self, ids: Tensor, state: list[Tensor]) -> Tensor:
+    def advance(self, ids: Tensor, state: Cache) -> Tensor:
         """Logits (B, V) after one more token each, ids (B,)."""
-        state.append(ids)
-        batch = Packed.from_sequences(torch.stack(state, 1).cpu().numpy()).to(ids.device)
-        return self(batch)[batch.offsets[1:].long() - 1]
+        return self(state.take(ids))
 
     def components(self) -> dict[str, int]:
         """Parameters by component; they add up to the total."""

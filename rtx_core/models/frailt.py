@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_core.errors import unknown
+from rtx_core.models.cache import Cache
 from rtx_core.models.control import Control, ControlConfig, Grid
 
 PLACES = ("pass", "layer")
@@ -33,7 +34,7 @@ class FraiLT(Control):
         self.encoding = nn.Parameter(torch.empty(config.num_passes, config.hidden_size))
         nn.init.normal_(self.encoding, std=config.initializer_std)  # as the embedding it is added to
 
-    def one_pass(self, h: Tensor, r: int, grid: Grid) -> Tensor:
+    def one_pass(self, h: Tensor, r: int, grid: Grid | Cache) -> Tensor:
         """Beyond the trained number of passes the last vector serves again."""
         vector = self.encoding[min(r, len(self.encoding) - 1)]
         for i, layer in enumerate(self.layers):

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
+from rtx_core.models.cache import Cache
 from rtx_core.models.control import Control, ControlConfig, Grid, Layer, Matrices
 
 PARTS = (3, 1, 2, 1)  # how many of the seven matrices lie in a layer's qkv, out, gate_up, down
@@ -56,7 +57,7 @@ class Relaxed(Control):
             nn.ModuleList(LowRank(layer, config) for layer in self.layers) for _ in range(config.num_passes)
         )
 
-    def one_pass(self, h: Tensor, r: int, grid: Grid) -> Tensor:
+    def one_pass(self, h: Tensor, r: int, grid: Grid | Cache) -> Tensor:
         """Beyond the trained number of passes the last corrections serve again."""
         for layer, lora in zip(self.layers, self.lora[min(r, len(self.lora) - 1)]):
             h = layer(h, grid, lora.correct(layer.matrices))

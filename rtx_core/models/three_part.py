@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
-from rtx_core.models.control import Control, ControlConfig, Grid
+from rtx_core.models.cache import Cache
+from rtx_core.models.control import Control, ControlConfig
 from rtx_core.models.layers import RMSNorm
 from rtx_core.models.packed import Packed
 
@@ -50,9 +51,9 @@ class ThreePart(Control):
         n = (self.config.num_layers - self.config.num_core_layers) // 2
         return self.layers[:n], self.layers[n:-n], self.layers[-n:]
 
-    def states(self, batch: Packed, passes: int | None = None) -> Iterator[Tensor]:
+    def states(self, batch: Packed | Cache, passes: int | None = None) -> Iterator[Tensor]:
         prelude, core, _ = self.parts
-        grid, e = Grid(batch, self.config), self.word(batch.ids)
+        grid, e = self.grid(batch), self.word(batch.ids)
         for layer in prelude:
             e = layer(e, grid)
         s = self.initial_state(batch, e)
@@ -62,15 +63,15 @@ class ThreePart(Control):
                 s = layer(s, grid)
             yield s
 
-    def initial_state(self, batch: Packed, like: Tensor) -> Tensor:
+    def initial_state(self, batch: Packed | Cache, like: Tensor) -> Tensor:
         """Fresh noise in training.  Otherwise one fixed draw for each position, so that a text's loss depends on nothing else."""
         if self.training:
             return self.config.state_std * torch.randn_like(like)
         draw = np.random.RandomState(0).standard_normal((batch.longest, like.shape[1]))  # a longer draw begins like a shorter one
         return self.config.state_std * torch.from_numpy(draw).to(like)[batch.positions]
 
-    def read(self, state: Tensor, batch: Packed) -> Tensor:
-        h, grid = self.state_norm(state), Grid(batch, self.config)
+    def read(self, state: Tensor, batch: Packed | Cache) -> Tensor:
+        h, grid = self.state_norm(state), self.grid(batch)
         for layer in self.parts[2]:
             h = layer(h, grid)
         return self.norm(h)

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 
 from rtx_core.corpora.sources import CORPORA, resolve
@@ -28,6 +28,7 @@ class Runs:
     settings: Settings
     records: list[Record]
     data_sha256: str | None  # of today's data; None where it is not at hand to compare with
+    smaller: tuple["Runs", ...] = ()  # the same at smaller budgets, which stay beside these as a footnote
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
@@ -46,13 +47,28 @@ class Runs:
         return {model.replace("-", "_"): self.of(model)[0] for model in self.models}
 
     @property
+    def budget(self) -> str:
+        """What differs from the full protocol."""
+        return ", ".join(f"{name.replace('_', ' ')} {display.show(value)}" for name, value in self.settings.reduced.items())
+
+    @property
+    def footnote(self) -> list[str]:
+        """What came out at smaller budgets."""
+        return [f"At a smaller budget ({one.budget}): {', '.join(map(one._mean, one.models))}." for one in self.smaller]
+
+    def _mean(self, model: str) -> str:
+        found = self.of(model)
+        measure = "accuracy" if "accuracy" in found[0]["test"] else "loss"
+        mean = sum(record["test"][measure] for record in found) / len(found)
+        return f"{model} {measure} {mean:.4f}" + (f" (mean of {len(found)} seeds)" if len(found) > 1 else "")
+
+    @property
     def notes(self) -> list[str]:
         """What a reader must know of these records; pages show it beside every table and figure."""
         notes = ["Synthetic: trained and tested on the embedded corpus, which this project generates; it says nothing of real text."]
         notes = notes if any(record.synthetic for record in self) else []
         if any(record["protocol"] == "reduced" for record in self):
-            changed = ", ".join(f"{k.replace('_', ' ')} {display.show(v)}" for k, v in self.settings.reduced.items())
-            notes.append(f"Protocol reduced: {changed} instead of the full protocol's setting.")
+            notes.append(f"Protocol reduced: {self.budget} instead of the full protocol's setting.")
         for record in self:
             if note := record.note(self.data_sha256):
                 notes.append(f"{record['model']}, seed {record['seed']}: {note}.")
@@ -78,6 +94,10 @@ class Studies(dict):
     @property
     def records(self) -> list[Record]:
         return [record for runs in self.values() for record in runs]
+
+    @property
+    def footnote(self) -> list[str]:
+        return [f"{name}: {said}" if name else said for name, runs in self.items() for said in runs.footnote]
 
     @property
     def notes(self) -> list[str]:
@@ -160,16 +180,18 @@ def recorded(settings: Settings) -> Runs:
     The budget is that of most models; among equals the larger, so a full run is shown as soon as there is one of each model.
     """
     source = resolve(settings.source)
-    best, found = settings, {}
-    for smaller in [settings, *_smaller(settings, source)]:
-        seeds = {model: _seeds(smaller, source, model) for model in smaller.models}
-        if sum(map(bool, seeds.values())) > sum(map(bool, found.values())):
-            best, found = smaller, seeds
-    if not any(found.values()):
+    budgets = [(one, {model: _seeds(one, source, model) for model in one.models}) for one in [settings, *_smaller(settings, source)]]
+    best = max(range(len(budgets)), key=lambda i: (sum(map(bool, budgets[i][1].values())), -i))
+    shown, *smaller = (_all_of(*budget, source) for budget in budgets[best:])
+    return replace(shown, smaller=tuple(one for one in smaller if one.records))
+
+
+def _all_of(settings: Settings, seeds: dict[str, list[int]], source: str) -> Runs:
+    if not any(seeds.values()):
         return Runs(settings, [], None)
-    best = best.but(seeds=sorted({seed for seeds in found.values() for seed in seeds}))
-    today = _data_at_hand(best, source)
-    return Runs(best, [_found(best, source, model, seed, today) for model in best.models for seed in found[model]], today)
+    settings = settings.but(seeds=sorted({seed for found in seeds.values() for seed in found}))
+    today = _data_at_hand(settings, source)
+    return Runs(settings, [_found(settings, source, model, seed, today) for model in settings.models for seed in seeds[model]], today)
 
 
 def _smaller(settings: Settings, source: str) -> list[Settings]:

@@ -119,7 +119,7 @@ def losses(studies: Studies, *, label: str) -> Displayed:
             f" The published error divides by √(batches · {quoted['batch_size']}) and not by √batches; corrected, it is √{quoted['batch_size']} times as large. "
             "A difference is given for a recipe in full only."
         )
-    return display.table(frame, label=label, caption="Validation loss.", note=noted(studies, reading))
+    return display.table(frame, label=label, caption="Validation loss.", note=noted(studies, reading, *studies.footnote))
 
 
 @dataclass(frozen=True)

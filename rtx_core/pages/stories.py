@@ -2,6 +2,7 @@
 
 import math
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -46,13 +47,16 @@ def runs(settings: LanguageSettings) -> Runs:
 
 def in_results(settings: LanguageSettings, source: str) -> Runs:
     """What `results/` holds of these settings, every seed of it, or of another budget that has more of the models; of equals the larger."""
-    best, found = settings, []
-    for smaller in sorted(_budgets(settings), key=lambda s: s.training.tokens, reverse=True):
-        paths = {model: store.path_of(source, smaller.variant, model, 0).parent.glob(f"{model}-seed*.json") for model in smaller.models}
+    shown, smaller = Runs(settings, [], None), []
+    for one in sorted(_budgets(settings), key=lambda s: s.training.tokens, reverse=True):
+        paths = {model: store.path_of(source, one.variant, model, 0).parent.glob(f"{model}-seed*.json") for model in one.models}
         seeds = {model: sorted(int(path.stem.rpartition("-seed")[2]) for path in some) for model, some in paths.items()}
-        if sum(map(bool, seeds.values())) > len({record["model"] for record in found}):
-            best, found = smaller, [store.find(source, smaller.variant, model, seed) for model in smaller.models for seed in seeds[model]]
-    return Runs(best, found, None)
+        found = Runs(one, [store.find(source, one.variant, model, seed) for model in one.models for seed in seeds[model]], None)
+        if len(found.models) > len(shown.models):
+            shown, smaller = found, []
+        elif found.records:
+            smaller.append(found)
+    return replace(shown, smaller=tuple(smaller))
 
 
 def _budgets(settings: LanguageSettings) -> list[LanguageSettings]:
@@ -146,7 +150,7 @@ def losses(runs: Runs, *, label: str) -> Displayed:
         f"see it up to {max(r['history'][-1]['tokens'] for r in runs) / data['n_train']:.2f} times. The published losses belong to another vocabulary, "
         "another sample of the stories and 204.8 million tokens: they cannot be compared with ours, the order of the models can."
     )
-    return display.table(pd.DataFrame(rows), label=label, caption="Validation loss.", note=" ".join([note, *runs.notes]))
+    return display.table(pd.DataFrame(rows), label=label, caption="Validation loss.", note=" ".join([note, *runs.footnote, *runs.notes]))
 
 
 @measured

@@ -174,7 +174,7 @@ def benchmark(runs: Runs | Studies, *, label: str) -> Displayed:
     caption = f"Results on {'; '.join(names)} ({variants})" if names else f"Published results ({variants}); ours are not measured yet"
     if names and any(row["Result"] == DIFFERENCE for row in rows):
         caption += ", with published values and their difference to ours"
-    return display.table(pd.DataFrame(rows), label=label, caption=f"{caption}.", note=" ".join([*_reading(every), *every.notes]))
+    return display.table(pd.DataFrame(rows), label=label, caption=f"{caption}.", note=" ".join([*_reading(every), *every.footnote, *every.notes]))
 
 
 DIFFERENCE = "difference"
