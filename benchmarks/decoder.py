@@ -19,7 +19,7 @@ from rtx_core.models.packed import Packed
 from rtx_core.training.devices import keep_heap
 from rtx_core.training.language import optimizer_of
 
-NAMES, ROUNDS, IGNORED = ("control", "frailt", "relaxed"), 5, -100
+NAMES, ROUNDS, IGNORED = ("control", "frailt"), 3, -100
 
 
 class Norm(nn.Module):
