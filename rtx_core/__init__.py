@@ -38,6 +38,7 @@ _PUBLIC = {
     "shakespeare": "rtx_core.pages.shakespeare",
     "shakespeare_figures": "rtx_core.pages.shakespeare_figures",
     "recurrence": "rtx_core.pages.recurrence",
+    "cost": "rtx_core.pages.cost",
 }
 __all__ = sorted(_PUBLIC)
 

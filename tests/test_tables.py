@@ -202,3 +202,15 @@ def test_hostile_words_in_cells_stay_words(profiles):
     for output in (distribution, preprocessing, provenance, rtx.provenance(runs, notebook="sst2")):
         assert display.escape(HOSTILE) in markdown(output) and HOSTILE not in markdown(output)
         assert "<script>" not in output.forms.get("text/html", "") and "<script>" not in markdown(output)
+
+
+def test_costs_are_summed_over_records():
+    assert "Not measured yet" in markdown(rtx.cost.runs(label="tab-a"))
+    made = [saved(rtx.settings("sst2", {"source": "hub", **given}), model, seed) for given in ({}, {"epochs": 1})
+            for model, seed in (("baseline", 0), ("recurrent", 0), ("recurrent", 4))]  # fmt: skip
+    full, reduced, whole = rows(rtx.cost.runs(label="tab-a"))
+    assert (full["Experiment"], full["Protocol"], full["Runs"]) == ("sst2", "report", "3")
+    assert (reduced["Experiment"], reduced["Protocol"], whole["Experiment"], whole["Runs"]) == ("sst2-epochs1", "reduced", "all", "6")
+    seconds = sum(record["seconds"] for record in made)
+    assert whole["Hours in all"] == f"{seconds / 3600:.2f}" and full["Minutes a run"] == f"{sum(r['seconds'] for r in made[:3]) / 180:.1f}"
+    assert whole["Most memory (MiB)"] == f"{max(record['peak_memory_mib'] for record in made):,.0f}"
