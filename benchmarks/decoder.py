@@ -1,6 +1,6 @@
-"""How many tokens a second a story model trains on, against the plain way: `python -m benchmarks.decoder [--threads 1]`.
+"""How many tokens a second a story model trains on, against the plain way: `python -m benchmarks.decoder [--device cuda]`.
 
-Writes results/benchmarks/decoder-cpu.json.  Four ways take turns in one process, each a whole optimizer step on the same stories:
+Writes results/benchmarks/decoder-<cpu or cuda>.json.  Four ways take turns in one process, each a whole optimizer step on the same stories:
 padded as most code trains, in full blocks as llama2.c trains (nothing to pad, but attention across stories), and packed as
 here, at 32 bits and with 16-bit matrix products.  Needs the real stories (RTX_DATA or the hub); five minutes on a quiet core.
 """
@@ -16,7 +16,7 @@ from rtx_core.corpora import stories, story_stream
 from rtx_core.language import LANGUAGE
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
-from rtx_core.training.devices import keep_heap
+from rtx_core.training.devices import device, keep_heap
 from rtx_core.training.language import optimizer_of
 
 NAMES, ROUNDS, IGNORED = ("control", "frailt"), 3, -100
@@ -86,7 +86,8 @@ class Plain(nn.Module):
 
     def forward(self, ids: Tensor, targets: Tensor) -> Tensor:
         size = self.c.hidden_size // self.c.num_heads
-        angle = torch.arange(ids.shape[1])[:, None] * self.c.rope_base ** (-torch.arange(0, size, 2) / size)
+        position, pair = (torch.arange(*of, device=ids.device) for of in ((ids.shape[1],), (0, size, 2)))
+        angle = position[:, None] * self.c.rope_base ** (-pair / size)
         h, turn = self.word(ids), (angle.cos(), angle.sin())
         for r in range(self.c.num_passes):
             h = h if self.encoding is None else h + self.encoding[r]
@@ -100,13 +101,13 @@ def padded(batch: Packed, targets: Tensor) -> tuple[Tensor, Tensor]:
     """(B, L) ids and targets of a packed batch."""
     grids = []
     for values, filler in ((batch.ids, 0), (targets, IGNORED)):
-        grids.append(torch.full((len(batch) * batch.longest,), filler).index_copy(0, batch.cell, values).view(len(batch), -1))
+        grids.append(torch.full((len(batch) * batch.longest,), filler, device=values.device).index_copy(0, batch.cell, values).view(len(batch), -1))
     return tuple(grids)
 
 
 def step_of(model: nn.Module, recipe, optimizer: torch.optim.Optimizer, batches: list, autocast: bool = False):
     def work(i: int) -> None:
-        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        with torch.autocast(batches[0][1].device.type, torch.bfloat16, enabled=autocast):
             loss = model(*batches[i % len(batches)])
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), recipe.clip_norm)
@@ -119,31 +120,34 @@ def step_of(model: nn.Module, recipe, optimizer: torch.optim.Optimizer, batches:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1)
-    threads = parser.parse_args().threads
-    torch.set_num_threads(threads)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    chosen = parser.parse_args()
+    where = device(chosen.device)
+    torch.set_num_threads(chosen.threads)
     keep_heap()
     recipe = LANGUAGE["tinystories"].recipes["report"]
     data, stream = stories.data("real", recipe), story_stream.data("real", recipe)
-    packed = [next(iter(data.step(0, i))) for i in range(ROUNDS + 1)]
-    blocks = [(b.ids.view(recipe.batch_size, -1), t.view(recipe.batch_size, -1)) for b, t in (next(iter(stream.step(0, i))) for i in range(ROUNDS + 1))]
+    packed = [tuple(part.to(where) for part in next(iter(data.step(0, i)))) for i in range(ROUNDS + 1)]
+    blocks = [(b.ids.view(recipe.batch_size, -1).to(where), t.view(recipe.batch_size, -1).to(where))
+              for b, t in (next(iter(stream.step(0, i))) for i in range(ROUNDS + 1))]  # fmt: skip
     tokens = recipe.batch_size * recipe.block_size
-    content = {"tokens_a_step": tokens, "threads": threads, "models": {}}
+    content = {"tokens_a_step": tokens, "threads": chosen.threads, "models": {}}
     for name in NAMES:
-        model = build_model(name, seed=0, vocab_size=data.vocab_size)
+        model = build_model(name, seed=0, vocab_size=data.vocab_size).to(where)
         with torch.no_grad():  # the plain model is the same function
             torch.testing.assert_close(Plain(model)(*padded(*packed[0])), model(*packed[0]), rtol=1e-4, atol=1e-4)
         ways = {}
         for way, batches, kind in (("plain, stories padded", [padded(*b) for b in packed], Plain), ("plain, full blocks", blocks, Plain),
                                    ("packed, 32 bits", packed, None), ("packed, bf16 products", packed, None)):  # fmt: skip
-            own = build_model(name, seed=0, vocab_size=data.vocab_size).train()
+            own = build_model(name, seed=0, vocab_size=data.vocab_size).to(where).train()
             own = kind(own) if kind else own
             optimizer = torch.optim.AdamW(own.parameters(), lr=5e-4) if kind else optimizer_of(own, recipe)
             ways[way] = step_of(own, recipe, optimizer, batches, way.endswith("products"))
-        took = interleaved(ways, ROUNDS, warm_up=1)
+        took = interleaved(ways, ROUNDS, warm_up=1, device=chosen.device)
         content["models"][name] = {way: times | {"tokens_per_second": 1e3 * tokens / times["median_ms"]} for way, times in took.items()}
         plain = took["plain, stories padded"]["median_ms"]
         print(name, {way: f"{1e3 * tokens / t['median_ms']:,.0f} tokens/s, {plain / t['median_ms']:.2f}x" for way, t in took.items()}, flush=True)
-    save("decoder", content)
+    save("decoder", content, chosen.device)
 
 
 if __name__ == "__main__":

@@ -172,7 +172,8 @@ def test_the_plan_names_every_run_once_and_lists_what_is_missing(capsys):
     assert not any(run.settings.reduced for run in paper.runs())
     reduced = {run.variant for run in paper.runs(reduced=True) if run.settings.reduced}
     classifiers = {f"{name}-trainrows10000-epochs1" for name in ("yelp", "yelp-maxlength512", "multi-domain", "multi-domain-imdb")}
-    assert reduced == classifiers | {"shakespeare-report-reduced", "shakespeare-nanogpt-reduced", "tinystories-report-reduced"}
+    assert reduced == classifiers | {"sst2-grouped-epochs1", "shakespeare-report-reduced", "shakespeare-nanogpt-reduced", "tinystories-report-reduced"}
+    assert "sst2-10pct-recurrent-wide-seed0" in {run.name for run in paper.runs(reduced=True)}
     saved(SST2, "recurrent")
     paper.main([])
     lines = capsys.readouterr().out.splitlines()

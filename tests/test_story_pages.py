@@ -121,6 +121,20 @@ def test_tables_of_the_models_stand_without_runs():
         assert text in said
 
 
+def test_throughput_follows_the_benchmark(monkeypatch):
+    assert "python -m benchmarks.decoder --device cuda`" in markdown(rtx.stories.throughput(label="tab-a", device="cuda")).replace("\\", "")
+    times = {"p10_ms": 1.0, "p90_ms": 2.0}
+    ways = {way: times | {"median_ms": ms, "tokens_per_second": 8_192_000 / ms} for way, ms in
+            (("plain, stories padded", 400.0), ("plain, full blocks", 200.0), ("packed, 32 bits", 300.0), ("packed, bf16 products", 251.0))}  # fmt: skip
+    content = {"tokens_a_step": 8192, "models": {"control": ways}}
+    monkeypatch.setattr(pages, "benchmark", lambda name, device: content)
+    monkeypatch.setattr(pages, "machine", lambda content: "a machine")
+    said = plain(markdown(rtx.stories.throughput(label="tab-a")))
+    assert "| Control | packed, bf16 products | 32,637 | 251 (1 to 2) | 1.59 |" in said and "Control 1.59 times, not reached. Full blocks" in said
+    ways["packed, 32 bits"]["median_ms"] = 250.0
+    assert "Control 1.60 times, reached. Full blocks" in plain(markdown(rtx.stories.throughput(label="tab-a")))
+
+
 def test_committed_counts_are_those_of_the_models():
     committed = read_json(REPOSITORY / "results" / "decoders.json")
     assert committed == {name: describe_decoder(name) for name in language.LANGUAGE["tinystories"].models}

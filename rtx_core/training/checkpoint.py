@@ -118,8 +118,8 @@ def _read(file: Path) -> tuple[dict[str, Tensor], dict]:
     with safe_open(file, framework="pt") as opened:
         about = opened.metadata()
         tensors = {key: opened.get_tensor(key) for key in opened.keys()}
-    if about["version"] != str(VERSION):
-        raise ValueError(f"it is of version {about['version']}, and this code reads version {VERSION}")
+    if about.get("version") != str(VERSION):
+        raise ValueError(f"it is of version {about.get('version', 0)}, and this code reads version {VERSION}")
     if checksum(tensors, about["state"]) != about["sha256"]:
         raise ValueError("its checksum does not fit")
     return tensors, json.loads(about["state"])
