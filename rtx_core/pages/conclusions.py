@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from rtx_core.pages import claims, display
+from rtx_core.language import LANGUAGE
+from rtx_core.language import settings as language_settings
+from rtx_core.pages import claims, display, shakespeare, stories
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.runs import Runs, recorded
 from rtx_core.pages.table import counts, device_of, mean_accuracy, title, with_interval
@@ -14,7 +16,10 @@ from rtx_core.results.statistics import Difference, difference
 from rtx_core.tasks import TASKS, task
 
 FIRST, SECOND = "baseline", "recurrent"
-COMPANIONS = {"shakespeare": ("Shakespeare", "notebooks/shakespeare.ipynb"), "tinystories": ("TinyStories", "notebooks/tinystories.ipynb")}
+COMPANIONS = {
+    "shakespeare": ("Shakespeare", "notebooks/shakespeare.ipynb", shakespeare.NAMES),
+    "tinystories": ("TinyStories", "notebooks/tinystories.ipynb", stories.NAMES),
+}
 
 
 @dataclass(frozen=True)
@@ -96,13 +101,28 @@ def state() -> Displayed:
 
 
 def companions() -> Displayed:
-    return display.text(" ".join(_companions()))
+    """The validation losses of the companion studies, the lowest first; what follows from them stands on their pages."""
+    paragraphs = []
+    for name, (called, page, models) in COMPANIONS.items():
+        for recipe in LANGUAGE[name].recipes:
+            runs = stories.in_results(language_settings(name, {"recipe": recipe, "source": "hub"}), "hub")
+            loss = {model: [record["test"]["loss"] for record in runs.of(model)] for model in runs.models}
+            if not loss:
+                paragraphs.append(f"[{called}]({page}), recipe `{recipe}`: not measured yet.")
+                continue
+            unit = runs.records[0]["data"]["unit"]
+            budget = f"reduced to {runs.settings.training.tokens:,} {unit}" if runs.settings.reduced else "in full"
+            found = sorted((sum(losses) / len(losses), model, len(losses)) for model, losses in loss.items())
+            told = ", ".join(f"{models[model]} {mean:.3f} ({n} seed{'s' * (n > 1)})" for mean, model, n in found)
+            longer = ", more for one that is named so" if set(LANGUAGE[name].longer) & set(loss) else ""
+            paragraphs.append(f"[{called}]({page}), recipe `{recipe}`, {budget} a run{longer}; loss in nats a {unit.removesuffix('s')}, the lowest first: {told}.")
+    return display.text("\n\n".join(paragraphs))
 
 
 def _companions() -> list[str]:
-    """Whether the companion studies have records; what follows from them stands on their pages."""
+    """Whether the companion studies have records."""
     said = []
-    for name, (called, page) in COMPANIONS.items():
+    for name, (called, page, _) in COMPANIONS.items():
         n = len(list((home() / "results" / "language").glob(f"{name}-*/*.json")))
         said.append(f"[{called}]({page}): " + (f"{n} recorded run{'s' * (n > 1)}, judged on {'their' if n > 1 else 'its'} page." if n else "not measured yet."))
     return said
