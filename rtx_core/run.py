@@ -16,11 +16,13 @@ from types import ModuleType
 import torch
 import yaml
 from safetensors import SafetensorError
+from torch import nn
 
 from rtx_core.corpora.dataset import Dataset, dataset
 from rtx_core.errors import Busy, RtxError
 from rtx_core.evaluation.latency import latency
 from rtx_core.evaluation.metrics import logits_of, metrics
+from rtx_core.language import LanguageSettings
 from rtx_core.models import build_model, count_parameters, save_model
 from rtx_core.models.serving import serving
 from rtx_core.parameters import EXPERIMENTS, Settings
@@ -32,7 +34,8 @@ from rtx_core.results.record import VERSION, Record, run_key
 from rtx_core.training import checkpoint
 from rtx_core.training.devices import device as choose_device
 from rtx_core.training.devices import environment, peak_memory_mib, reset_peak_memory
-from rtx_core.training.loop import train
+from rtx_core.training.language import Progress as LanguageProgress
+from rtx_core.training.loop import Progress, train
 from rtx_core.training.protocol import Seeds, as_config
 from rtx_core.training.step import autocast_of
 from rtx_core.training.team import team, together
@@ -146,27 +149,11 @@ def run(settings: Settings, name: str, seed: int, wait: bool = True) -> Record:
     def recorded() -> Record:
         save_model(model, name, folder / "model.safetensors")
         logits = logits_of(model, data.test, where, autocast_of(settings.protocol.precision, where))
-        parameters = count_parameters(model)
-        content = {
-            "schema": VERSION,
+        content = described(settings, name, seed, config, data.facts, model, progress, where, made_by) | {
             "key": key,
-            "experiment": settings.variant,
-            "model": name,
-            "seed": seed,
             "protocol": "reduced" if settings.reduced else "report",
-            "config": config,
-            "data": data.facts,
-            "parameters": parameters,
-            "size_mb": parameters["total"] * 4 / 2**20,
-            "history": progress.history,
-            "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
             "test": metrics(logits, data.test.labels),
             "latency": measure_latency(model, data, settings, where),
-            "environment": environment(where),
-            "code": made_by | {"fingerprints": progress.codes},
-            "seconds": progress.seconds,
-            "peak_memory_mib": peak_memory_mib(where),
-            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }
         record = store.save(content, logits, data.test.labels)
         checkpoint.discard(folder / "checkpoint.safetensors")
@@ -181,6 +168,31 @@ def run(settings: Settings, name: str, seed: int, wait: bool = True) -> Record:
             return found
         progress = train(model, data, settings.protocol, seeds, where, folder / "checkpoint.safetensors", say)
         return mine.told(recorded)
+
+
+def described(
+    settings: Settings | LanguageSettings, name: str, seed: int, config: dict, facts: dict, model: nn.Module,
+    progress: Progress | LanguageProgress, where: torch.device, made_by: dict,
+) -> dict:  # fmt: skip
+    """What every record says of its run, classifier or language model."""
+    parameters = count_parameters(model)
+    return {
+        "schema": VERSION,
+        "experiment": settings.variant,
+        "model": name,
+        "seed": seed,
+        "config": config,
+        "data": facts,
+        "parameters": parameters,
+        "size_mb": parameters["total"] * 4 / 2**20,
+        "history": progress.history,
+        "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
+        "environment": environment(where),
+        "code": made_by | {"fingerprints": progress.codes},
+        "seconds": progress.seconds,
+        "peak_memory_mib": peak_memory_mib(where),
+        "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
 
 
 def silent(line: str) -> None:

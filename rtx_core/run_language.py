@@ -6,7 +6,6 @@ what is recorded, and resumes what was interrupted, so the same line goes on aft
 
 import sys
 from dataclasses import asdict
-from datetime import datetime, timezone
 from importlib import import_module
 
 import yaml
@@ -15,13 +14,12 @@ from rtx_core.corpora.sources import resolve
 from rtx_core.errors import RtxError
 from rtx_core.language import LANGUAGE, LanguageSettings
 from rtx_core.language import settings as language_settings
-from rtx_core.models import build_model, count_parameters, save_model
+from rtx_core.models import build_model, save_model
 from rtx_core.results import language as store
 from rtx_core.results.code import code
-from rtx_core.results.record import VERSION, run_key
-from rtx_core.run import claimed, command_line, make_all, place, plainly, progress_line, silent, work
+from rtx_core.results.record import run_key
+from rtx_core.run import claimed, command_line, described, make_all, place, plainly, progress_line, silent, work
 from rtx_core.training import checkpoint
-from rtx_core.training.devices import environment, peak_memory_mib
 from rtx_core.training.language import losses_of, mean_and_error, train
 from rtx_core.training.protocol import Seeds
 from rtx_core.training.step import autocast_of
@@ -54,29 +52,14 @@ def run(settings: LanguageSettings, name: str, seed: int, wait: bool = True) -> 
             losses, sizes = losses_of(model, data.test(), where, autocast)
         save_model(model, architecture, folder / "model.safetensors")
         loss, error = mean_and_error(losses, sizes)
-        parameters = count_parameters(model)
         module, _, function = experiment.measure.partition(":")
-        content = {
-            "schema": VERSION,
+        measured = getattr(import_module(module), function)(model, data, recipe, where)
+        content = described(settings, name, seed, config, data.facts, model, progress, where, made_by) | {
             "key": key,
-            "experiment": settings.variant,
-            "model": name,
-            "seed": seed,
             "protocol": "reduced" if settings.reduced else settings.recipe,
-            "config": config,
-            "data": data.facts,
-            "parameters": parameters,
-            "size_mb": parameters["total"] * 4 / 2**20,
-            "history": progress.history,
-            "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
             "test": {"n": int(sizes.sum()), "loss": loss, "error": error, "last_loss": last_loss,
                      "batch_losses": losses.tolist(), "batch_sizes": [int(size) for size in sizes]},
-            **getattr(import_module(module), function)(model, data, recipe, where),
-            "environment": environment(where),
-            "code": made_by | {"fingerprints": progress.codes},
-            "seconds": progress.seconds,
-            "peak_memory_mib": peak_memory_mib(where),
-            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            **measured,
         }  # fmt: skip
         record = store.save(content)
         checkpoint.discard(folder / "checkpoint.safetensors")
