@@ -5,13 +5,14 @@ size; every other setting that decides numbers is in the name too: `shakespeare-
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 
 from rtx_core.errors import unknown
 from rtx_core.parameters import _parameters as plain_parameters
 from rtx_core.parameters import _typed as typed
 from rtx_core.parameters import _typed_items as typed_items
+from rtx_core.training.protocol import Seeds
 from rtx_core.training.recipes import ZERO_IS_FINE, Recipe
 
 RECIPE_FIELDS = {f.name: f for f in fields(Recipe)}
@@ -76,7 +77,7 @@ LANGUAGE: dict[str, Experiment] = {
             ),
         },
         budgets={
-            # for two cores: a quarter of a pass over the mirror's part of the data, in smaller batches so that there are enough
+            # for two cores: 0.4 of a pass over the mirror's part of the data, in smaller batches so that there are enough
             # steps; 16-bit products, which train a third faster there
             "reduced": {"steps": 400, "batch_size": 8, "warmup_steps": 40, "eval_every": 50, "eval_batches": 8, "precision": "bf16"},
             "full": {},
@@ -126,6 +127,10 @@ class LanguageSettings:
     def training_of(self, model: str) -> Recipe:
         """The recipe of one model: that of all, but for those which are trained for longer."""
         return replace(self.training, steps=round(self.training.steps * LANGUAGE[self.experiment].longer.get(model, 1)))
+
+    def training_config(self, model: str, seed: int) -> dict:
+        """The record's `config.training`."""
+        return {"recipe": self.recipe, "budget": self.budget, **asdict(self.training_of(model)), "seeds": asdict(Seeds.of(seed))}
 
     def build_arguments(self, model: str, vocab_size: int) -> tuple[str, dict]:
         """(name, overrides) for `build_model`."""

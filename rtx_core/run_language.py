@@ -36,8 +36,7 @@ def run(settings: LanguageSettings, name: str, seed: int, wait: bool = True) -> 
     data = import_module(f"rtx_core.corpora.{experiment.corpus}").data(resolve(settings.source), recipe)
     architecture, overrides = settings.build_arguments(name, data.vocab_size)
     model = build_model(architecture, seed=seeds.initialization, **overrides)
-    training = {"recipe": settings.recipe, "budget": settings.budget, **asdict(recipe), "seeds": asdict(seeds)}
-    config = {"model": {"architecture": architecture, **asdict(model.config)}, "training": training}
+    config = {"model": {"architecture": architecture, **asdict(model.config)}, "training": settings.training_config(name, seed)}
     key = run_key(config, data.facts["sha256"], seed)
     folder = work(settings, key)
     mine = team()

@@ -132,6 +132,32 @@ def test_refused_key_is_one_sentence_without_the_key(serve, home, capsys):
     assert error.value.__cause__ is None and KEY not in str(error.value) + repr(judge) + capsys.readouterr().out
 
 
+def test_endpoint_without_schemas_is_asked_without(serve):
+    judge, server = serve((400, "", 0), GOOD)
+    assert judge.grade(["a"]) == [GOOD]
+    assert ["response_format" in request for _, request in server.asked] == [True, False]
+
+
+def test_one_refused_story_is_rejected_and_the_others_graded(serve):
+    judge, server = serve(GOOD, *[(400, "", 0)] * 3, GOOD)
+    assert judge.grade(["a", "b", "c"]) == [GOOD, None, GOOD]
+
+
+def test_where_every_story_is_refused_it_is_the_settings(serve):
+    judge, _ = serve(*[(400, "", 0)] * 6)
+    with pytest.raises(RtxError, match="refuses with status 400; check RTX_JUDGE_KEY") as error:
+        judge.grade(["a", "b"])
+    assert KEY not in str(error.value)
+
+
+def test_rate_limit_without_end_is_one_sentence(serve, monkeypatch):
+    monkeypatch.setattr(module, "RETRIES", 2)
+    judge, server = serve(*[(429, "", 0)] * 3)
+    with pytest.raises(RtxError, match="refuses with status 429"):
+        judge.grade(["a"])
+    assert len(server.asked) == 3
+
+
 def test_unreachable_endpoint_is_one_sentence(serve, monkeypatch):
     monkeypatch.setattr(module, "RETRIES", 1)
     judge, server = serve()

@@ -1,7 +1,10 @@
 """The TinyStories page from whole small runs on generated stories, and what it says of records that are not there."""
 
+import math
 from dataclasses import replace
+from unittest.mock import ANY
 
+import numpy as np
 import pytest
 from factory import markdown, plain
 
@@ -9,12 +12,15 @@ import rtx_core as rtx
 from rtx_core import language, run_language
 from rtx_core.architectures import describe_decoder
 from rtx_core.corpora import stories as data_module
+from rtx_core.errors import RtxError
 from rtx_core.evaluation import initial as initial_module
 from rtx_core.evaluation import judge as judge_module
 from rtx_core.evaluation import stories as measure_module
 from rtx_core.pages import stories as pages
+from rtx_core.pages import story_figures as figures_module
 from rtx_core.pages.runs import BOOK, Runs
 from rtx_core.paths import REPOSITORY
+from rtx_core.results import measurement
 from rtx_core.results.record import read_json
 
 SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 24}
@@ -54,10 +60,22 @@ def test_page_is_drawn_from_runs(runs, figures, home):
         assert f"{record['test']['loss']:.4f}" in loss and f"{pages.bits_per_byte(record):.4f}" in loss
     assert "Synthetic: trained and tested on the embedded corpus" in loss and "| 1.429 |" in loss and "FraiLT" in loss
     assert "Control, more tokens" in loss and pages.training_flops(by_model["control-long"]) / pages.training_flops(by_model["control"]) == 13 / 4
-    assert "Three Part" in markdown(rtx.stories.differences(runs)) and "seed 0" in markdown(rtx.stories.differences(runs))
+    compared = plain(markdown(rtx.stories.comparisons(runs, label="tab-g")))
+    tests = [by_model[m]["test"] for m in ("frailt", "control")]
+    whole = np.array(tests[0]["batch_sizes"]) == tests[0]["batch_sizes"][0]
+    gap = np.subtract(*(test["batch_losses"] for test in tests))[whole].mean()
+    assert f"| FraiLT | Control | {gap:+.4f} |" in compared and "| Three Part | Control, more tokens |" in compared
+    last = by_model["control"]["history"][-1]
+    assert f"| {last['validation_loss'] - last['training_sample_loss']:+.3f} ± {math.hypot(last['validation_error'], last['training_sample_error']):.3f} |" in loss
+    assert f"| {512 / by_model['control']['data']['n_train']:.2f} |" in loss and "at this budget the order of the models cannot either" in loss
     first = plain(markdown(rtx.stories.initial(runs, label="tab-b")))
     assert "| 8.369 | 1.384 |" in first and "a uniform guess" in first.lower() and "Not measured" not in first
-    assert "of 3 seeds" in markdown(rtx.stories.initialisation_claim(settings)) and "span 0.021" in markdown(rtx.stories.initialisation_claim(settings))
+    claim = markdown(rtx.stories.initialisation_claim(settings))
+    losses = measurement.find("embedded", "initial", "tinystories", "losses")["losses"]
+    ranges = [max(losses[m]) - min(losses[m]) for m in pages.STUDY]
+    assert "of 3 seeds" in claim and "span 0.021" in claim and f"ours span {min(ranges):.3f} to {max(ranges):.3f}" in claim
+    mean = sum(a - b for a, b in zip(losses["frailt"], losses["control"])) / 3
+    assert f"FraiLT {mean:+.4f} (" in claim
     assert "were not graded" in markdown(rtx.stories.judged(runs, label="tab-c"))
     assert "Prompt words used" in plain(markdown(rtx.stories.yardsticks(runs, label="tab-d")))
     assert "Beginning" in markdown(rtx.stories.samples(runs, label="tab-e"))
@@ -93,7 +111,10 @@ def test_scores_of_a_judge_are_shown_with_what_was_rejected(runs, monkeypatch):
     monkeypatch.setattr(judge_module.Judge, "grade", lambda self, stories: [next(answers) for _ in stories])
     judge_module.judge(runs.settings, judge_module.Judge("k", model="some-judge"), "embedded")
     shown = plain(markdown(rtx.stories.judged(runs, label="tab-a")))
-    assert "ours, some-judge" in shown and "| 7.00 | 6.00 | 5.00 | 4.00 | 5.50 |" in shown and "Of 10 stories, 5 had no valid answer" in shown
+    assert "ours, some-judge" in shown and "| 7.00 | 6.00 | 5.00 | 4.00 | 5.50 |" in shown and "| 1 | 1 |" in shown and "rejected stories had no valid answer" in shown
+    record = runs.records[0]
+    record.content["samples"][0]["text"] += " and more"  # other texts have no scores
+    assert len(plain(markdown(rtx.stories.judged(runs, label="tab-b"))).split("ours, some-judge")) == len(runs.records)
 
 
 def test_book_trains_nothing_on_real_text_and_says_what_is_missing(home, monkeypatch, figures):
@@ -105,7 +126,7 @@ def test_book_trains_nothing_on_real_text_and_says_what_is_missing(home, monkeyp
         assert "Not measured yet" in markdown(getattr(rtx.stories, name)(empty, label="tab-a"))
     for name in drawn:
         assert "Not measured yet" in markdown(getattr(rtx.story_figures, name)(empty, label="fig-a"))
-    assert "Not measured yet" in markdown(rtx.stories.differences(empty)) and "not measured yet" in markdown(rtx.stories.initialisation_claim(empty.settings))
+    assert "Not measured yet" in markdown(rtx.stories.comparisons(empty, label="tab-a")) and "not measured yet" in markdown(rtx.stories.initialisation_claim(empty.settings))
     first = plain(markdown(rtx.stories.initial(empty, label="tab-a")))
     assert "8.390" in first and "Not measured yet" in first
     assert "3.07" in markdown(rtx.stories.judged(empty, label="tab-a")).replace("\\", "")
@@ -123,16 +144,38 @@ def test_tables_of_the_models_stand_without_runs():
 
 def test_throughput_follows_the_benchmark(monkeypatch):
     assert "python -m benchmarks.decoder --device cuda`" in markdown(rtx.stories.throughput(label="tab-a", device="cuda")).replace("\\", "")
-    times = {"p10_ms": 1.0, "p90_ms": 2.0}
-    ways = {way: times | {"median_ms": ms, "tokens_per_second": 8_192_000 / ms} for way, ms in
-            (("plain, stories padded", 400.0), ("plain, full blocks", 200.0), ("packed, 32 bits", 300.0), ("packed, bf16 products", 251.0))}  # fmt: skip
-    content = {"tokens_a_step": 8192, "models": {"control": ways}}
+    content = {"tokens_a_step": 8192, "models": {"control": {"stories, 32 bits": {"plain": {"median_ms": 400.0}, "ours": {"median_ms": 251.0, "rounds": 5}}}}}
     monkeypatch.setattr(pages, "benchmark", lambda name, device: content)
     monkeypatch.setattr(pages, "machine", lambda content: "a machine")
     said = plain(markdown(rtx.stories.throughput(label="tab-a")))
-    assert "| Control | packed, bf16 products | 32,637 | 251 (1 to 2) | 1.59 |" in said and "Control 1.59 times, not reached. Full blocks" in said
-    ways["packed, 32 bits"]["median_ms"] = 250.0
-    assert "Control 1.60 times, reached. Full blocks" in plain(markdown(rtx.stories.throughput(label="tab-a")))
+    assert "| Control | stories, 32 bits | 20,480 | 32,637 | 1.59 |" in said and "reached on: stories, 32 bits, 0 of 1 models" in said
+    content["models"]["control"]["stories, 32 bits"]["ours"]["median_ms"] = 250.0
+    assert "reached on: stories, 32 bits, 1 of 1 models" in plain(markdown(rtx.stories.throughput(label="tab-a")))
+
+
+def test_exits_pay_for_the_predictions_that_they_need(runs):
+    """Counted from the shapes: a token that is read after two passes pays for two output matrices, and two codas."""
+    V, d, layer = runs.records[0]["config"]["model"]["vocab_size"], 16, 4 * 16 * 16 + 3 * 16 * 24
+    frailt, three = runs.of("frailt")[0], runs.of("three-part")[0]
+    assert figures_module.flops_to_exit(frailt, np.array([1.0, 2.5])).tolist() == [2 * (V * d + 4 * layer), 2 * (2.5 * V * d + 2.5 * 4 * layer)]
+    core = 2 * layer + 2 * d * d
+    assert figures_module.flops_to_exit(three, np.array([2.0])).tolist() == [2 * (2 * V * d + layer + 2 * core + 2 * layer)]
+
+
+def test_a_step_that_took_long_does_not_count(runs):
+    (record,) = runs.of("control")
+    record.content["history"] = [{"step": 50 * i, "seconds": s} for i, s in ((1, 30.0), (2, 400.0), (3, 430.0), (4, 460.0))]
+    assert figures_module.undisturbed(record) == 120.0
+
+
+def test_a_record_of_other_settings_is_refused(small, home, monkeypatch):
+    settings = rtx.settings("tinystories", GIVEN | {"models": ["control"]})
+    pages.runs(settings)
+    budgets = language.LANGUAGE["tinystories"].budgets
+    changed = replace(language.LANGUAGE["tinystories"], budgets=budgets | {"reduced": budgets["reduced"] | {"weight_decay": 0.3}})
+    monkeypatch.setitem(language.LANGUAGE, "tinystories", changed)
+    with pytest.raises(RtxError, match="control-seed0.json was made under other settings than the ones of that name today"):
+        pages.runs(rtx.settings("tinystories", GIVEN | {"models": ["control"]}))
 
 
 def test_committed_counts_are_those_of_the_models():
@@ -142,8 +185,8 @@ def test_committed_counts_are_those_of_the_models():
 
 def test_book_shows_the_budget_with_most_models_and_of_equals_the_larger(home, monkeypatch):
     monkeypatch.setenv(BOOK, "1")
-    loss = {"loss": 2.5}
-    monkeypatch.setattr(pages.store, "find", lambda source, variant, model, seed: {"variant": variant, "model": model, "seed": seed, "test": loss})
+    rest = {"test": {"loss": 2.5}, "config": {"training": ANY}}
+    monkeypatch.setattr(pages.store, "find", lambda source, variant, model, seed: rest | {"variant": variant, "model": model, "seed": seed})
     asked = rtx.settings("shakespeare", {"source": "hub", "models": ["gpt-1", "kausik"]})
 
     def shown(*paths: str) -> list[tuple]:

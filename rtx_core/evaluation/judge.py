@@ -63,6 +63,10 @@ def scores(answer: object) -> dict[str, int] | None:
     return {name: int(content[name]) for name in CRITERIA}  # JSON Schema takes 7.0 for an integer
 
 
+class RefusedStory(Exception):
+    """The endpoint does not take a request that it understands."""
+
+
 @dataclass(frozen=True)
 class Judge:
     key: str
@@ -87,15 +91,20 @@ class Judge:
 
     def grade(self, stories: list[str]) -> list[dict[str, int] | None]:
         """Scores of each story, None where no answer was valid.  An endpoint that cannot be used at all is one sentence."""
-        client, graded = None, []
+        client, graded, refused = None, [], None
         for story in stories:
             found = self._kept(story)
             if found is None:
                 client = client or self.client()
-                found = self._ask(client, story)
+                try:
+                    found = self._ask(client, story)
+                except RefusedStory as error:  # one story may be, all are not
+                    refused = error
                 if found is not None:
                     write_json(self._path(story), found)
             graded.append(found)
+        if refused and not any(graded):
+            raise RtxError(str(refused)) from None
         return graded
 
     def _path(self, story: str):
@@ -111,23 +120,28 @@ class Judge:
     def _ask(self, client, story: str) -> dict[str, int] | None:
         from openai import APIConnectionError, APIStatusError, OpenAIError
 
-        form = {"type": "json_schema", "json_schema": {"name": "grades", "schema": SCHEMA, "strict": True}}
         text = PROMPT.replace("{story}", story) + "\n" + FORM
+        extra = {"response_format": {"type": "json_schema", "json_schema": {"name": "grades", "schema": SCHEMA, "strict": True}}}
+        refused = None
         for _ in range(ATTEMPTS):
             try:
-                reply = client.chat.completions.create(
-                    model=self.model, messages=[{"role": "user", "content": text}], temperature=0, response_format=form
-                )
+                reply = client.chat.completions.create(model=self.model, messages=[{"role": "user", "content": text}], temperature=0, **extra)
                 answer = reply.choices[0].message.content
             except APIStatusError as error:  # the server's own words stay out: some repeat the key
-                said = f"The judge's endpoint refuses with status {error.status_code}"
-                raise RtxError(f"{said}; check RTX_JUDGE_KEY, RTX_JUDGE_URL and RTX_JUDGE_MODEL.") from None
+                refused = f"The judge's endpoint refuses with status {error.status_code}; check RTX_JUDGE_KEY, RTX_JUDGE_URL and RTX_JUDGE_MODEL."
+                if error.status_code not in (400, 422):
+                    raise RtxError(refused) from None
+                extra = {}  # an endpoint that knows no schema may do without; if not, it is this story that it does not take
+                continue
             except APIConnectionError as error:
                 raise RtxError(f"The judge's endpoint cannot be reached ({type(error).__name__}); check the network and RTX_JUDGE_URL.") from None
             except (OpenAIError, ValueError, TypeError, AttributeError, IndexError):  # a reply that is no reply
                 continue
+            refused = None
             if (found := scores(answer)) is not None:
                 return found
+        if refused:
+            raise RefusedStory(refused)
         return None
 
 
@@ -147,7 +161,7 @@ def judge(settings: LanguageSettings, judge: Judge, source: str) -> list[Measure
             graded = judge.grade([as_graded(sample) for sample in record["samples"]])
             made.append(measurement.save({
                 "kind": "judge", "of": settings.variant, "name": f"{model}-seed{seed}", "model": model, "seed": seed,
-                "protocol": record["protocol"], "data": record["data"], "environment": record["environment"], "run": record["key"],
+                "protocol": record["protocol"], "data": record["data"], "environment": record["environment"], "run": record["key"], "texts_sha256": measurement.texts_sha256(record["samples"]),
                 "judge": judge.model, "scores": graded, "rejected": graded.count(None), "code": made_by,
             }))  # fmt: skip
             print(f"{settings.variant} · {model} · seed {seed} · graded {len(graded) - graded.count(None)} of {len(graded)}", flush=True)

@@ -17,14 +17,13 @@ from rtx_core.pages.verdicts import by_sign
 from rtx_core.parameters import _typed_items as typed_items
 from rtx_core.paths import REPOSITORY
 from rtx_core.results.record import Record, read_json
-from rtx_core.results.statistics import ALPHA, mean_interval, over_seeds
+from rtx_core.results.statistics import Paired, paired
 
 NAMES = {
     "gpt-1": "Standard, 1 layer", "gpt-2": "Standard, 2 layers", "gpt-6": "Standard, 6 layers",
     "kausik-positions": "Recurrent, positions", "kausik": "Recurrent",
 }  # fmt: skip
 RECURRENT, STANDARD = ("kausik", "kausik-positions"), ("gpt-6", "gpt-2", "gpt-1")  # what the claim sets against each other
-ENOUGH_SEEDS = 3  # from which on a test over seeds decides too
 
 
 def runs(given: Mapping[str, object], recipes: list[str]) -> Studies:
@@ -122,37 +121,6 @@ def losses(studies: Studies, *, label: str) -> Displayed:
     return display.table(frame, label=label, caption="Validation loss.", note=noted(studies, reading, *studies.footnote))
 
 
-@dataclass(frozen=True)
-class Paired:
-    """The loss of one model minus that of another, on the same batches, with the same seeds."""
-
-    value: float
-    low: float  # 95 % interval over batches, of the mean over seeds
-    high: float
-    by_seed: tuple[float, ...]
-    p: float | None  # paired t-test over seeds, where there are enough
-
-    @property
-    def sign(self) -> int:
-        """±1 where the interval excludes 0, every seed agrees and, with enough seeds, the test over seeds says so too; else 0."""
-        clear = (self.low > 0 or self.high < 0) and len({np.sign(d) for d in self.by_seed}) == 1 and (self.p is None or self.p < ALPHA)
-        return int(np.sign(self.value)) if clear else 0
-
-
-def paired(first: list[Record], second: list[Record]) -> Paired | None:
-    """None where no seed is common to both."""
-    found = [(a["test"], b["test"]) for a in first for b in second if a["seed"] == b["seed"] and a["test"]["batch_sizes"] == b["test"]["batch_sizes"]]
-    if not found:
-        return None
-    sizes = np.array(found[0][0]["batch_sizes"])
-    whole = sizes == sizes[0]  # the last batch may be smaller
-    a, b = (np.array([pair[i]["batch_losses"] for pair in found])[:, whole] for i in (0, 1))  # (seeds, batches) each
-    gain = a - b
-    value, low, high = mean_interval(gain.mean(0).tolist())
-    p = over_seeds(a.mean(1).tolist(), b.mean(1).tolist())[3] if len(found) >= ENOUGH_SEEDS else None
-    return Paired(value, low, high, tuple(gain.mean(1).tolist()), p)
-
-
 def comparisons(studies: Studies, *, label: str) -> Displayed:
     """Each recurrent model against each standard one."""
     if (nothing := not_measured(studies)) is not None:
@@ -184,16 +152,23 @@ def verdict(studies: Studies) -> Displayed:
             if (pair := beside["gpt-6"]) is None:
                 said.append(f"That {NAMES[model]} beats {NAMES['gpt-6']} is not measured yet.")
                 continue
+            verdict = "is not measured at the published budget yet; at this one" if one.settings.reduced else f"is **{by_sign(-pair.sign)}**:"
             said.append(
-                f"That {NAMES[model]} beats {NAMES['gpt-6']} is **{by_sign(-pair.sign)}**: its loss is {abs(pair.value):.4f} {_word(pair.value)} "
+                f"That {NAMES[model]} beats {NAMES['gpt-6']} {verdict} its loss is {abs(pair.value):.4f} {_word(pair.value)} "
                 f"(95 % interval of the difference {pair.low:+.4f} to {pair.high:+.4f}, {_seeds(pair)})."
             )
             if (pair := beside["gpt-2"]) is not None:
                 outcome = {-1: "it is better", 1: "it is worse", 0: "neither is clearly better"}[pair.sign]
                 said.append(f"Against {NAMES['gpt-2']}, with the same matrix products for a character, {outcome}: {abs(pair.value):.4f} {_word(pair.value)}.")
         paragraphs.append(" ".join(said))
-    if any(one.settings.reduced for one in studies.values()) and studies.records:
-        paragraphs.append("At a reduced budget the verdict is of that budget: the published one concerns models trained for far longer.")
+    for recipe, one in studies.items():
+        if one.settings.reduced and one.records and not one.records[0].synthetic:
+            full = LANGUAGE["shakespeare"].recipes[recipe]
+            warm = f", and {one.settings.training.warmup_steps / one.settings.training.steps:.0%} of the steps are the warm-up" if one.settings.training.warmup_steps else ""
+            paragraphs.append(
+                f"Under `{recipe}` these runs read {one.settings.training.tokens / full.tokens:.2%} of the characters of the recipe in full{warm}. "
+                "What they compare is which model learns faster at the start, and not where training ends."
+            )
     return display.text("\n\n".join([*paragraphs, *(note for note in studies.notes if "Synthetic" in note)]))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rtx_core.corpora.sources import resolve
+from rtx_core.errors import RtxError
 from rtx_core.language import LANGUAGE, LanguageSettings
 from rtx_core.language import settings as language_settings
 from rtx_core.pages import display
@@ -19,8 +20,9 @@ from rtx_core.pages.table import device_of
 from rtx_core.paths import REPOSITORY
 from rtx_core.results import language as store
 from rtx_core.results import measurement
+from rtx_core.results.measurement import texts_sha256
 from rtx_core.results.record import Record, read_json
-from rtx_core.results.statistics import mean_interval
+from rtx_core.results.statistics import mean_interval, paired
 
 NAMES = {
     "control": "Control", "frailt": "FraiLT", "three-part": "Three Part", "relaxed": "Relaxed",
@@ -37,7 +39,7 @@ def runs(settings: LanguageSettings) -> Runs:
         return in_results(settings, source)
     for model in settings.models:
         for seed in settings.seeds:
-            record = store.find(source, settings.variant, model, seed)
+            record = found(settings, source, model, seed)
             if record is None or made_again(record):
                 from rtx_core.run_language import run  # needs torch, which drawing a page does not
 
@@ -46,17 +48,28 @@ def runs(settings: LanguageSettings) -> Runs:
     return Runs(settings, records, None)
 
 
+def found(settings: LanguageSettings, source: str, model: str, seed: int) -> Record | None:
+    """The record of these settings, which must be theirs today."""
+    record = store.find(source, settings.variant, model, seed)
+    if record is not None and record["config"]["training"] != settings.training_config(model, seed):
+        raise RtxError(
+            f"{settings.variant}/{record.path.name} was made under other settings than the ones of that name today; "
+            f"move it away to run the experiment again."
+        )
+    return record
+
+
 def in_results(settings: LanguageSettings, source: str) -> Runs:
     """What `results/` holds of these settings, every seed of it, or of another budget that has more of the models; of equals the larger."""
     shown, smaller = Runs(settings, [], None), []
     for one in sorted(_budgets(settings), key=lambda s: s.training.tokens, reverse=True):
         paths = {model: store.path_of(source, one.variant, model, 0).parent.glob(f"{model}-seed*.json") for model in one.models}
         seeds = {model: sorted(int(path.stem.rpartition("-seed")[2]) for path in some) for model, some in paths.items()}
-        found = Runs(one, [store.find(source, one.variant, model, seed) for model in one.models for seed in seeds[model]], None)
-        if len(found.models) > len(shown.models):
-            shown, smaller = found, []
-        elif found.records:
-            smaller.append(found)
+        made = Runs(one, [found(one, source, model, seed) for model in one.models for seed in seeds[model]], None)
+        if len(made.models) > len(shown.models):
+            shown, smaller = made, []
+        elif made.records:
+            smaller.append(made)
     return replace(shown, smaller=tuple(smaller))
 
 
@@ -92,7 +105,7 @@ def spread(values: list[float], form: str = ".4f") -> str:
 
 def hyperparameters(settings: LanguageSettings, *, label: str) -> Displayed:
     """Table 1."""
-    quoted, c, full = published()["tinystories"]["hyperparameters"], decoders()["frailt"]["config"], LANGUAGE[settings.experiment].recipes[settings.recipe]
+    quoted, c = published()["tinystories"]["hyperparameters"], decoders()["frailt"]["config"]
     rows = [
         ("Layers", quoted["layers"], c["num_layers"]), ("Hidden dimension", quoted["hidden"], c["hidden_size"]),
         ("Intermediate dimension", quoted["intermediate"], c["intermediate_size"]), ("Vocabulary", quoted["vocabulary"], c["vocab_size"]),
@@ -102,7 +115,7 @@ def hyperparameters(settings: LanguageSettings, *, label: str) -> Displayed:
         ("Tokens a batch", quoted["tokens_a_batch"], settings.training.batch_size * settings.training.block_size),
         ("Batches", quoted["batches"], settings.training.steps), ("Tokens", quoted["tokens"], settings.training.tokens),
     ]  # fmt: skip
-    for name, value in (("Learning rate", full.learning_rate), ("Warm-up steps", settings.training.warmup_steps), ("Weight decay", full.weight_decay)):
+    for name, value in (("Learning rate", settings.training.learning_rate), ("Warm-up steps", settings.training.warmup_steps), ("Weight decay", settings.training.weight_decay)):
         rows.append((name, None, f"{value:g}"))
     frame = pd.DataFrame([(name, display.show(a), display.show(b)) for name, a, b in rows], columns=["Hyper-parameter", "Published", "Ours"])
     caption = "Hyper-parameters, published (its Table 1 and text) and ours; what the study leaves open is the default of llama2.c."
@@ -133,24 +146,23 @@ SPEED_TARGETS = {"cpu": 1.6, "cuda": 3.0}  # times faster than the plain way, as
 
 
 def throughput(*, label: str, device: str = "cpu") -> Displayed:
-    """Tokens a second of a whole training step by every way, and whether the aim is reached."""
+    """Tokens a second of a whole training step, plain and ours on the same task in the same precision, and whether the aim is reached."""
     if (content := benchmark("decoder", device)) is None:
         return missing("decoder", device)
-    rows, best = [], {}
-    for model, ways in content["models"].items():
-        plain = next(iter(ways.values()))["median_ms"]
-        for way, t in ways.items():
-            rows.append({"Model": NAMES[model], "Way": way, "Tokens a second": f"{t['tokens_per_second']:,.0f}",
-                         "ms a step": f"{t['median_ms']:,.0f} ({t['p10_ms']:,.0f} to {t['p90_ms']:,.0f})",
-                         "Times the plain way": f"{plain / t['median_ms']:.2f}"})  # fmt: skip
-        best[NAMES[model]] = plain / min(t["median_ms"] for way, t in ways.items() if way.startswith("packed"))
-    target = SPEED_TARGETS[device]
-    aim = ", ".join(f"{name} {ratio:.2f} times, {'reached' if ratio >= target else 'not reached'}" for name, ratio in best.items())
+    rows, reached = [], {}
+    for model, tasks in content["models"].items():
+        for task, ways in tasks.items():
+            plain, ours = (ways[who]["median_ms"] for who in ("plain", "ours"))
+            speed = {f"{who}, tokens a second": f"{1e3 * content['tokens_a_step'] / ways[who]['median_ms']:,.0f}" for who in ("plain", "ours")}
+            rows.append({"Model": NAMES[model], "Task": task, **{k.capitalize(): v for k, v in speed.items()}, "Times the plain way": f"{plain / ours:.2f}"})
+            reached.setdefault(task, []).append(plain / ours >= SPEED_TARGETS[device])
+    aim = "; ".join(f"{task}, {sum(found)} of {len(found)} models" for task, found in reached.items())
     note = (
-        f"Tokens that the loss counts, on one thread: padding is none. The aim was {target:g} times the plain way: {aim}. Full blocks have nothing to pad, "
-        f"as attention goes on across stories, so they are another task. {machine(content)}."
+        f"Tokens that the loss counts: padding is none. Stories: attention stays inside a story, and the plain way pads. Blocks: attention goes on across "
+        f"stories, as llama2.c trains, so nothing pads. The aim of {SPEED_TARGETS[device]:g} times the plain way is reached on: {aim}. {machine(content)}."
     )
-    caption = f"A training step on {content['tokens_a_step']:,} tokens: median with 10th and 90th percentile, the contestants taking turns in one process."
+    rounds = next(iter(next(iter(content["models"].values())).values()))["ours"]["rounds"]
+    caption = f"A training step on {content['tokens_a_step']:,} tokens: medians of {rounds} rounds, the contestants taking turns in one process."
     return display.table(pd.DataFrame(rows), label=label, caption=caption, note=note)
 
 
@@ -161,45 +173,62 @@ def throughput(*, label: str, device: str = "cpu") -> Displayed:
 def losses(runs: Runs, *, label: str) -> Displayed:
     """Table 3: validation loss, with bits per byte, the gap to training stories, cost and the published value."""
     quoted, rows = published()["tinystories"]["validation_loss"], []
+    data = runs.records[0]["data"]
     for model in runs.models:
         records = runs.of(model)
         last = [r["history"][-1] for r in records]
+        gap = np.mean([row["validation_loss"] - row["training_sample_loss"] for row in last])
+        error = np.mean([math.hypot(row["validation_error"], row["training_sample_error"]) for row in last])
         rows.append({
             "Model": NAMES[model], "Seeds": len(records), "Parameters": records[0]["parameters"]["total"],
-            "Tokens": last[0]["tokens"], "Training PFLOPs": f"{training_flops(records[0]) / 1e15:.2f}",
+            "Tokens": last[0]["tokens"], "Passes over the data": f"{last[0]['tokens'] / data['n_train']:.2f}",
+            "Training TFLOPs": f"{training_flops(records[0]) / 1e12:.1f}",
             "Validation loss": spread([r["test"]["loss"] for r in records]), "Bits per byte": spread([bits_per_byte(r) for r in records]),
-            "Validation − training": spread([row["validation_loss"] - row["training_sample_loss"] for row in last]),
-            "Published loss": f"{quoted[model]:.3f}" if model in quoted else None,
+            "Validation − training": f"{gap:+.3f} ± {error:.3f}", "Published loss": f"{quoted[model]:.3f}" if model in quoted else None,
         })  # fmt: skip
-    data = runs.records[0]["data"]
+    sample = runs.records[0]["extra"]["passes_tokens"]
+    compared = "they cannot be compared with ours, and at this budget the order of the models cannot either" if runs.settings.reduced else (
+        "they cannot be compared with ours, the order of the models can")  # fmt: skip
     note = (
-        f"Loss in nats a token on all {data['validation_stories']:,} validation stories ({data['n_test']:,} tokens, {data['validation_bytes']:,} bytes); "
-        f"± is the standard deviation over seeds. The training part has {data['n_train']:,} tokens, so the runs of {last[0]['tokens']:,} tokens or fewer "
-        f"see it up to {max(r['history'][-1]['tokens'] for r in runs) / data['n_train']:.2f} times. The published losses belong to another vocabulary, "
-        "another sample of the stories and 204.8 million tokens: they cannot be compared with ours, the order of the models can."
+        f"Loss in nats a token on all {data['validation_stories']:,} validation stories ({data['n_test']:,} tokens, {data['validation_bytes']:,} bytes), with the "
+        "weights that did best on a sample of them during training; ± is the standard deviation over seeds. Validation − training: on fixed samples of "
+        f"{sample:,} tokens of both parts at the end of training, mean of the seeds, ± the standard error that the samples leave; every seed reads the same "
+        f"ones. {relaxed_flops()} The published losses belong to another vocabulary, another sample of the stories and 204.8 million tokens: {compared}."
     )
     return display.table(pd.DataFrame(rows), label=label, caption="Validation loss.", note=" ".join([note, *runs.footnote, *runs.notes]))
 
 
+def relaxed_flops() -> str:
+    """Which count of Relaxed's computation is taken."""
+    counted, looped = (decoders()[name]["flops_per_token"] for name in ("relaxed", "frailt"))
+    return (
+        f"Relaxed is charged for sending every token through its corrections, as the study does it, {counted / looped - 1:.0%} more than FraiLT; "
+        "added to the matrices once a batch, as here, they cost almost nothing."
+    )
+
+
+LOOPS, CONTROLS = ("frailt", "three-part", "relaxed"), ("control", "control-long", "control-16", "control-8")
+
+
 @measured
-def differences(runs: Runs) -> Displayed:
-    """Control minus each other model, paired over the same batches of validation stories."""
-    if "control" not in runs.models:
-        return display.text("The control is not measured yet, so nothing can be compared with it.")
-    base, sentences = runs.of("control")[0], []
-    for model in runs.models[1:]:
-        other = next((r for r in runs.of(model) if r["seed"] == base["seed"]), None)
-        if other is None or other["test"]["batch_sizes"] != base["test"]["batch_sizes"]:
-            continue
-        gain = np.array(base["test"]["batch_losses"]) - np.array(other["test"]["batch_losses"])
-        whole = np.array(base["test"]["batch_sizes"]) == base["test"]["batch_sizes"][0]  # the last batch may be smaller
-        mean, low, high = mean_interval(gain[whole].tolist())
-        sentences.append(f"{NAMES[model]} {mean:+.4f} (95 % interval {low:+.4f} to {high:+.4f})")
-    return display.text(
-        f"Control's loss minus that of each model, paired over {int(whole.sum()):,} batches of validation stories, seed {base['seed']}: "
-        + "; ".join(sentences) + ". The intervals are of the stories; how much another seed would change is not in them."
-        if sentences else "Only the control is measured yet."
-    )  # fmt: skip
+def comparisons(runs: Runs, *, label: str) -> Displayed:
+    """Each loop against each control, paired over the same batches of validation stories and over seeds."""
+    rows = []
+    for first in LOOPS:
+        for second in CONTROLS:
+            if (pair := paired(runs.of(first), runs.of(second))) is not None:
+                rows.append({
+                    "Model": NAMES[first], "against": NAMES[second], "Difference": f"{pair.value:+.4f}", "95 % interval over batches": f"{pair.low:+.4f} to {pair.high:+.4f}",
+                    "by seed": ", ".join(f"{d:+.4f}" for d in pair.by_seed), "p over seeds": f"{pair.p:.2g}" if pair.p is not None else None,
+                    "Better": {-1: NAMES[first], 1: NAMES[second], 0: "undecided"}[pair.sign],
+                })  # fmt: skip
+    if not rows:
+        return display.text("Not measured yet: no loop and no control have a seed in common.")
+    note = (
+        "Loss of the loop minus that of the control, paired over the same batches of validation stories and over seeds; below 0 the loop is better. "
+        "Fewer than three seeds say little of how much another seed would change."
+    )
+    return display.table(pd.DataFrame(rows), label=label, caption="Loops against controls.", note=" ".join([note, *runs.notes]))
 
 
 def initial(runs: Runs, *, label: str) -> Displayed:
@@ -220,6 +249,7 @@ def initial(runs: Runs, *, label: str) -> Displayed:
     else:
         pieces = found["data"]["vocabulary"]
         note = f"Initial losses on {found['n']:,} validation tokens. A uniform guess among {pieces:,} pieces has {math.log(pieces):.3f}."
+        note += f" Initial losses {found.note()}." if found.note() else ""
     return display.table(pd.DataFrame(rows), label=label, caption="Loss before and after training.", note=" ".join([note, *runs.notes]))
 
 
@@ -230,14 +260,21 @@ def initialisation_claim(settings: LanguageSettings) -> Displayed:
     if found is None or any(model not in found["losses"] for model in STUDY):
         return display.text("Whether the order of initial losses is more than chance is not measured yet.")
     by_seed = np.array([found["losses"][model] for model in STUDY])  # (models, seeds)
-    printed = [quoted[model]["initial"] for model in STUDY]
-    same = int((np.argsort(-by_seed, axis=0) == np.argsort(-np.array(printed))[:, None]).all(0).sum())
-    within = (by_seed.max(1) - by_seed.min(1)).mean()
-    return display.text(
-        f"The published initial losses span {max(printed) - min(printed):.3f} between models. Between seeds of one model ours span "
-        f"{within:.3f} on average. The published order of the four models occurs with {same} of {by_seed.shape[1]} seeds; "
-        f"by chance it would with one in 24."
+    printed = np.array([quoted[model]["initial"] for model in STUDY])
+    same = int((np.argsort(-by_seed, axis=0) == np.argsort(-printed)[:, None]).all(0).sum())
+    low, high = np.percentile(np.ptp(by_seed, axis=1), [0, 100])
+    gaps = []
+    for model, losses in zip(STUDY[1:], by_seed[1:]):
+        mean, *interval = mean_interval((losses - by_seed[0]).tolist())
+        gaps.append(f"{NAMES[model]} {mean:+.4f} ({interval[0]:+.4f} to {interval[1]:+.4f})")
+    said = (
+        f"The published initial losses span {np.ptp(printed):.3f} between models, one seed each. Between {by_seed.shape[1]} seeds of one model ours span {low:.3f} "
+        f"to {high:.3f}, so a span of that size between two single runs tells nothing of their architectures. A seed gives the models weights in common, so "
+        f"they are compared in pairs: initial loss minus {NAMES[STUDY[0]]}'s, mean and 95 % interval over seeds, {'; '.join(gaps)}. "
+        f"The published order of the four occurs with {same} of {by_seed.shape[1]} seeds."
     )
+    finals = "Whether initial losses go with final ones over many seeds is not measured: that needs as many whole trainings."
+    return display.text(f"{said} {finals}{f' These initial losses were {found.note()}.' if found.note() else ''}")
 
 
 # -- stories ----------------------------------------------------------------------------------------------------------
@@ -265,24 +302,29 @@ def yardsticks(runs: Runs, *, label: str) -> Displayed:
 
 def judged(runs: Runs, *, label: str) -> Displayed:
     """Table 4: the judge's scores, ours below the published ones."""
-    quoted, rows, rejected, asked, judges = published()["tinystories"]["judge"], [], 0, 0, set()
+    quoted, rows = published()["tinystories"]["judge"], []
     for model in STUDY:
         printed = zip((*CRITERIA, "average"), quoted["scores"][model])
-        rows.append({"Model": NAMES[model], "Judge": quoted["judge"], "Stories": None, **{name.capitalize(): f"{v:.2f}" for name, v in printed}})
+        rows.append({"Model": NAMES[model], "Judge": quoted["judge"], "Stories": None, "Rejected": None, **{name.capitalize(): f"{v:.2f}" for name, v in printed}})
     for model in runs.models:
-        found = [m for r in runs.of(model) if (m := measurement.find(r["data"]["source"], "judge", r["experiment"], f"{model}-seed{r['seed']}"))
-                 and m["run"] == r["key"]]  # fmt: skip
-        scores = [score for m in found for score in m["scores"] if score]
-        rejected, asked = rejected + sum(m["rejected"] for m in found), asked + sum(len(m["scores"]) for m in found)
-        judges |= {m["judge"] for m in found}
-        if scores:
-            means = [np.mean([score[c] for score in scores]) for c in CRITERIA]
-            rows.append({"Model": NAMES[model], "Judge": f"ours, {', '.join(sorted(judges))}", "Stories": len(scores),
-                         **{c.capitalize(): f"{m:.2f}" for c, m in zip(CRITERIA, means)}, "Average": f"{np.mean(means):.2f}"})  # fmt: skip
-    note = (f"Of {asked} stories, {rejected} had no valid answer and are not in the means." if asked else
+        graded = [m for r in runs.of(model) if (m := measurement.find(r["data"]["source"], "judge", r["experiment"], f"{model}-seed{r['seed']}"))
+                  and m["texts_sha256"] == texts_sha256(r["samples"])]  # fmt: skip
+        scores = np.array([[score[c] for c in CRITERIA] for m in graded for score in m["scores"] if score])
+        if graded:
+            columns = [*scores.T, scores.mean(1)] if len(scores) else [[]] * 5
+            rows.append({"Model": NAMES[model], "Judge": f"ours, {', '.join(sorted({m['judge'] for m in graded}))}", "Stories": len(scores),
+                         "Rejected": sum(m["rejected"] for m in graded),
+                         **{name.capitalize(): _mean_score(column) for name, column in zip((*CRITERIA, "average"), columns)}})  # fmt: skip
+    ours = len(rows) > len(STUDY)
+    note = ("Ours: mean ± standard error over stories; rejected stories had no valid answer and are not in the means." if ours else
             "Ours were not graded: that needs a key for a judge, and none was given; the stories below can be compared by eye.")  # fmt: skip
-    frame = pd.DataFrame(rows).astype({"Stories": "Int64"})
+    frame = pd.DataFrame(rows).astype({"Stories": "Int64", "Rejected": "Int64"})
     return display.table(frame, label=label, caption="Scores of the judge, from 1 to 10.", note=" ".join([note, *runs.notes]))
+
+
+def _mean_score(values: list[float]) -> str | None:
+    error = f" ± {np.std(values, ddof=1) / math.sqrt(len(values)):.2f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.2f}{error}" if len(values) else None
 
 
 @measured

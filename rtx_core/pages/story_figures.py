@@ -6,8 +6,9 @@ import seaborn as sns
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.figure import canvas
+from rtx_core.pages.performance import benchmark, machine
 from rtx_core.pages.runs import Runs, measured
-from rtx_core.pages.stories import NAMES, training_flops
+from rtx_core.pages.stories import NAMES, relaxed_flops, training_flops
 from rtx_core.results.record import Record
 
 COLORS = dict(zip(NAMES, sns.color_palette("colorblind").as_hex()))
@@ -27,19 +28,30 @@ def _drawn(fig, runs: Runs, *, label: str, caption: str, alt: str) -> Displayed:
 def cost(runs: Runs, *, label: str) -> Displayed:
     """The study's Figures 1 and 2: time to train and peak memory."""
     fig, (left, right) = canvas(2)
-    minutes = [np.mean([r["seconds"] / 60 for r in runs.of(m)]) for m in runs.models]
-    memory = [np.mean([r["peak_memory_mib"] for r in runs.of(m)]) for m in runs.models]
-    for ax, values, name in ((left, minutes, "time to train (min)"), (right, memory, "peak memory (MiB)")):
-        ax.barh([NAMES[m] for m in runs.models], values, color=[COLORS[m] for m in runs.models])
+    minutes = {m: np.mean([undisturbed(r) / 60 for r in runs.of(m)]) for m in runs.models}
+    content = benchmark("decoder", runs.records[0]["environment"]["device_type"])
+    memory = {m: content["memory_mib"][m] for m in runs.models if m in content["memory_mib"]} if content else {}
+    for ax, values, name in ((left, minutes, "time to train (min)"), (right, memory, "memory of a training step (MiB)")):
+        ax.barh([NAMES[m] for m in values], list(values.values()), color=[COLORS[m] for m in values])
         ax.invert_yaxis()
         ax.set(xlabel=name)
     right.set_yticklabels([])
-    said = "; ".join(f"{NAMES[m]} {t:.1f} minutes, {mib:,.0f} MiB" for m, t, mib in zip(runs.models, minutes, memory))
+    said = "; ".join(f"{NAMES[m]} {t:.1f} minutes" + (f", {memory[m]:,.0f} MiB" if m in memory else "") for m, t in minutes.items())
+    measured_on = (
+        f"Memory: what one training step of {content['memory_tokens']:,} tokens adds to a process of its own, weights, gradients and moments included ({machine(content)})."
+        if memory else "Memory is not measured yet: `python -m benchmarks.decoder` measures it."
+    )
     caption = (
-        "Time to train and peak memory, mean over seeds. Time is wall time on machines that may have done other things; "
-        "memory is that of the whole process on a CPU, of the tensors on a GPU."
+        "Time to train and memory of a step. Time: the median seconds a step between two evaluations, times the steps, mean over seeds, so that what else the machine did "
+        f"for a while does not count. {measured_on}"
     )
     return _drawn(fig, runs, label=label, caption=caption, alt=f"Bars of time and memory. {said}.")
+
+
+def undisturbed(record: Record) -> float:
+    """Seconds of the run had every step taken the median time."""
+    steps, seconds = (np.diff([row[what] for row in record["history"]], prepend=0) for what in ("step", "seconds"))
+    return float(np.median(seconds / steps) * record["history"][-1]["step"])
 
 
 @measured
@@ -69,12 +81,15 @@ def compute(runs: Runs, *, label: str) -> Displayed:
         each = training_flops(records[0]) / records[0]["history"][-1]["tokens"]
         flops = [each * row["tokens"] for row in records[0]["history"]]
         ax.plot(flops, _mean(records, lambda r: [row["validation_loss"] for row in r["history"]]), color=COLORS[model], linewidth=1, alpha=0.6)
-        final = _mean(records, lambda r: [r["history"][-1]["validation_loss"]])[0]
+        final = np.mean([r["test"]["loss"] for r in records])
         ax.scatter(flops[-1], final, s=12 * records[0]["size_mb"], color=COLORS[model], marker=MARKERS[model], edgecolor="black", zorder=3, label=NAMES[model])
         said.append(f"{NAMES[model]} ends at {final:.3f} after {flops[-1]:.2e} FLOPs")
     ax.set(xscale="log", xlabel="training FLOPs (matrix products, forward and backward)", ylabel="validation loss (nats a token)")
     ax.legend(fontsize=9, markerscale=0.6)
-    caption = "Validation loss against computation, mean over seeds; the area of a mark is the size of the model."
+    caption = (
+        "Validation loss against computation, mean over seeds: curves on a sample of the validation stories, marks on all of them; the area of a mark is the size of "
+        f"the model. {relaxed_flops()}"
+    )
     return _drawn(fig, runs, label=label, caption=caption, alt=f"Curves of loss by training FLOPs. {'; '.join(said)}.")
 
 
@@ -124,13 +139,23 @@ def exits(runs: Runs, *, label: str) -> Displayed:
         records, extra = runs.of(model), runs.of(model)[0]["extra"]
         trained, fixed = extra["trained_passes"], _mean(runs.of(model), lambda r: r["extra"]["passes"]["validation"])
         x, y = (_mean(records, lambda r: [row[f"validation_{what}"] for row in r["extra"]["exits"]]) for what in ("passes", "loss"))
-        ax.plot(range(2, trained + 1), fixed[1:trained], color="grey", marker="|", linestyle="--", label="all tokens alike")
-        ax.plot(x, y, color=COLORS[model], marker=MARKERS[model], markersize=4, label="exit by KL")
-        ax.set(title=NAMES[model], xlabel="mean passes a token", ylabel="validation loss" if ax is axes[0] else None)
-        said.append(f"{NAMES[model]}: " + ", ".join(f"{p:.2f} passes at loss {v:.3f}" for p, v in zip(x, y)))
+        ax.plot(np.array(extra["flops_per_token"][1:trained]) / 1e6, fixed[1:trained], color="grey", marker="|", linestyle="--", label="all tokens alike")
+        cost = flops_to_exit(records[0], x) / 1e6
+        ax.plot(cost, y, color=COLORS[model], marker=MARKERS[model], markersize=4, label="exit by KL")
+        ax.set(title=NAMES[model], xlabel="MFLOPs a token", ylabel="validation loss" if ax is axes[0] else None)
+        said.append(f"{NAMES[model]}: " + ", ".join(f"{p:.2f} passes, {c:.1f} MFLOPs, loss {v:.3f}" for p, c, v in zip(x, cost, y)))
     axes[0].legend(fontsize=8)
     caption = (
         "Early exit: a token stops after the pass in which its prediction changes by a KL divergence below a threshold, which is chosen on training "
-        "stories for an allowed loss. Passes of tokens that stopped are not counted, though their states were computed for the others. Mean over seeds."
+        "stories for an allowed loss. The criterion needs a prediction after every pass, and its computation is counted: the output matrix, and for Three Part the coda. "
+        "Passes of tokens that stopped are not counted, though their states were computed for the others. Mean over seeds."
     )
-    return _drawn(fig, runs, label=label, caption=caption, alt=f"Loss against mean passes, one panel a model. {'; '.join(said)}.")
+    return _drawn(fig, runs, label=label, caption=caption, alt=f"Loss against computation a token, one panel a model. {'; '.join(said)}.")
+
+
+def flops_to_exit(record: Record, passes: np.ndarray) -> np.ndarray:
+    """Forward FLOPs of a token that stops after so many passes (a mean may be a fraction) and is read after each of them."""
+    f, c = record["extra"]["flops_per_token"], record["config"]["model"]
+    a_pass, head = f[1] - f[0], 2 * c["vocab_size"] * c["hidden_size"]
+    coda = (f[0] - a_pass - head) / 2  # outside the loop are the head and, as large as each other, prelude and coda
+    return f[0] + (passes - 1) * (a_pass + head + coda)

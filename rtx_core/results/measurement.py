@@ -10,6 +10,8 @@ yardstick  sst2             bag-of-words-seed0              `rtx_core.evaluation
 A measurement reads as a record does, so the same statistics take both.
 """
 
+import hashlib
+import json
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -31,7 +33,10 @@ MADE_BY = {
     "rounding": (*CLASSIFICATION, "evaluation/rounding.py"),
     "attention": (*CLASSIFICATION, "evaluation/attention.py"),
     "judge": ("evaluation/judge.py",),
-    "initial": ("models/control.py", "models/frailt.py", "models/three_part.py", "models/relaxed.py", "evaluation/initial.py"),
+    "initial": (
+        "models/control.py", "models/frailt.py", "models/three_part.py", "models/relaxed.py", "models/layers.py", "models/packed.py",
+        "models/cross_entropy.py", "corpora/stories.py", "evaluation/initial.py",
+    ),
     "yardstick": ("evaluation/bag_of_words.py", "evaluation/metrics.py"),
 }
 
@@ -47,6 +52,11 @@ class Measurement(Record):
 def made_by(kind: str) -> dict:
     """The `code` entry; ask for it before measuring, as files may change meanwhile."""
     return code() | {"fingerprints": [fingerprint(MADE_BY[kind])]}
+
+
+def texts_sha256(samples: list[dict]) -> str:
+    """Of the texts that were graded: other texts have no scores yet."""
+    return hashlib.sha256(json.dumps([[sample["prompt"], sample["text"]] for sample in samples]).encode()).hexdigest()
 
 
 def path_of(source: str, kind: str, of: str, name: str) -> Path:

@@ -10,6 +10,7 @@ from rtx_core.results.record import Record
 
 RESAMPLES = 2000  # of a bootstrap: enough for the second digit of a 95 % bound
 ALPHA = 0.05  # of every test
+ENOUGH_SEEDS = 3  # from which on a test over seeds decides too
 
 
 def accuracy_interval(record: Record, level: float = 0.95) -> tuple[float, float]:
@@ -151,3 +152,34 @@ def difference(first: list[Record], second: list[Record], measure: str = "accura
 def same_share(right_a: int, n_a: int, right_b: int, n_b: int) -> float:
     """p of Fisher's exact test that two models, each tested on texts of its own, are right equally often."""
     return float(scipy.stats.fisher_exact([[right_a, n_a - right_a], [right_b, n_b - right_b]]).pvalue)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The loss of one language model minus that of another, on the same batches, with the same seeds."""
+
+    value: float
+    low: float  # 95 % interval over batches, of the mean over seeds
+    high: float
+    by_seed: tuple[float, ...]
+    p: float | None  # paired t-test over seeds, where there are enough
+
+    @property
+    def sign(self) -> int:
+        """±1 where the interval excludes 0, every seed agrees and, with enough seeds, the test over seeds says so too; else 0."""
+        clear = (self.low > 0 or self.high < 0) and len({np.sign(d) for d in self.by_seed}) == 1 and (self.p is None or self.p < ALPHA)
+        return int(np.sign(self.value)) if clear else 0
+
+
+def paired(first: list[Record], second: list[Record]) -> Paired | None:
+    """None where no seed is common to both."""
+    found = [(a["test"], b["test"]) for a in first for b in second if a["seed"] == b["seed"] and a["test"]["batch_sizes"] == b["test"]["batch_sizes"]]
+    if not found:
+        return None
+    sizes = np.array(found[0][0]["batch_sizes"])
+    whole = sizes == sizes[0]  # the last batch may be smaller
+    a, b = (np.array([pair[i]["batch_losses"] for pair in found])[:, whole] for i in (0, 1))  # (seeds, batches) each
+    gain = a - b
+    value, low, high = mean_interval(gain.mean(0).tolist())
+    p = over_seeds(a.mean(1).tolist(), b.mean(1).tolist())[3] if len(found) >= ENOUGH_SEEDS else None
+    return Paired(value, low, high, tuple(gain.mean(1).tolist()), p)
