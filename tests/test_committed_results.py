@@ -11,6 +11,7 @@ from rtx_core.errors import RtxError
 from rtx_core.parameters import CLASSIFIERS
 from rtx_core.paths import REPOSITORY
 from rtx_core.results.record import read, read_json, run_key
+from rtx_core.travel import proof
 
 RECORDS = sorted(path for path in (REPOSITORY / "results").glob("*/*.json") if path.parent.name not in ("data", "benchmarks"))
 
@@ -34,6 +35,14 @@ def prove(path) -> None:
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_committed_record_is_proven_by_its_predictions(path):
     prove(path)
+
+
+def test_everything_committed_is_what_another_machine_could_bring():
+    """Language models, measurements, benchmarks and profiles too: form, name, configuration, and numbers that give one another."""
+    names = sorted(path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "results").glob("*/**/*.json"))
+    assert any("/language/" in name for name in names)
+    for name in names:
+        proof.prove(REPOSITORY, name, lambda source, key, load: None)  # the data may not be at hand
 
 
 @pytest.mark.parametrize("lie", [{"seed": 1}, {"model": "recurrent"}, {"key": "0" * 24}, {"test": {"accuracy": 0.81}},

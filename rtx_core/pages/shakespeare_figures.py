@@ -82,7 +82,7 @@ def latency(studies: Studies, *, label: str) -> Displayed:
     if (nothing := not_measured(studies)) is not None:
         return nothing
     fig, (ax,) = canvas()
-    said, one = [], next(one for one in studies.values() if one.records)
+    said, (recipe, one) = [], next((recipe, one) for recipe, one in studies.items() if one.records)
     for model in one.models:
         rows = one.of(model)[0]["latency"]["measured"]
         length, middle, low, high = ([row[key] for row in rows] for key in ("length", "median_ms", "p10_ms", "p90_ms"))
@@ -92,5 +92,8 @@ def latency(studies: Studies, *, label: str) -> Displayed:
     ax.set(xlabel="characters in the text", ylabel="ms for one more character")
     ax.set_ylim(bottom=0)
     ax.legend(fontsize=9)
-    caption = "Time for one more character, median with 10th to 90th percentile, measured after each run on whatever machine made it, busy or not."
+    caption = (
+        f"Time for one more character, median with 10th to 90th percentile, measured after the first seed's runs of recipe {recipe} on whatever machine made them, "
+        "busy or not."
+    )
     return display.figure(fig, label=label, caption=noted(studies, caption), alt=f"Time a character against length of text. {'; '.join(said)}.")

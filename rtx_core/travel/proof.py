@@ -185,11 +185,8 @@ def _language(path: Path, name: str, today: Today) -> Proven:
         training["steps"] = round(training["steps"] / LANGUAGE[experiment].longer.get(model, 1))
     asked = _settings(name, experiment, {"models": [model], "seeds": [made["seed"]], "source": source, **training})
     architecture, overrides = asked.build_arguments(model, made["data"]["vocabulary"])
-    recipe = asked.training_of(model)
-    config = {
-        "model": {"architecture": architecture, **asdict(model_config(architecture, **overrides))},
-        "training": {"recipe": asked.recipe, "budget": asked.budget, **asdict(recipe), "seeds": asdict(Seeds.of(made["seed"]))},
-    }
+    recipe, shape = asked.training_of(model), asdict(model_config(architecture, **overrides))
+    config = {"model": {"architecture": architecture, **shape}, "training": asked.training_config(model, made["seed"])}
     _as_today(made, name, asked, config, "reduced" if asked.reduced else asked.recipe)
     corpus = LANGUAGE[experiment].corpus
     facts = today(source, (corpus, source, recipe), lambda: import_module(f"rtx_core.corpora.{corpus}").data(source, recipe).facts)
