@@ -62,6 +62,8 @@ def test_page_is_drawn_from_runs(runs, figures, home):
     assert "Synthetic: trained and tested on the embedded corpus" in loss and "| 1.429 |" in loss and "FraiLT" in loss
     assert "Control, more tokens" in loss and pages.training_flops(by_model["control-long"]) / pages.training_flops(by_model["control"]) == 13 / 4
     compared = plain(markdown(rtx.stories.comparisons(runs, label="tab-g")))
+    texts = plain(markdown(rtx.stories.data(runs)))
+    assert texts.startswith("12 training stories of ") and " 6 validation stories of " in texts and "Synthetic" in texts and "mirror" not in texts
     tests = [by_model[m]["test"] for m in ("frailt", "control")]
     whole = np.array(tests[0]["batch_sizes"]) == tests[0]["batch_sizes"][0]
     gap = np.subtract(*(test["batch_losses"] for test in tests))[whole].mean()
@@ -122,6 +124,7 @@ def test_book_trains_nothing_on_real_text_and_says_what_is_missing(home, monkeyp
     monkeypatch.setenv(BOOK, "1")
     empty = rtx.stories.runs(rtx.settings("tinystories", {"source": "hub"}))
     assert empty.records == []
+    assert "Not measured yet" in markdown(rtx.stories.data(empty))
     tables, drawn = ("losses", "yardsticks", "samples"), ("cost", "curves", "compute", "passes", "exits")
     for name in tables:
         assert "Not measured yet" in markdown(getattr(rtx.stories, name)(empty, label="tab-a"))

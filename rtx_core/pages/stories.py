@@ -174,12 +174,29 @@ def throughput(*, label: str, device: str = "cpu") -> Displayed:
 
 # -- losses -----------------------------------------------------------------------------------------------------------
 
+MIRROR = (  # its data README
+    "The mirror holds 0.5 % of the 2.1 million training stories: the heads of the data set's first and second version, and stories from all over it. "
+    "Of its validation stories, 6,457 are of the second version, which GPT-4 wrote, and 220 of the first, so the two parts differ in more than having been read."
+)
+
+
+@measured
+def data(runs: Runs) -> Displayed:
+    """What was read, and what of it."""
+    found = runs.records[0]["data"]
+    said = (
+        f"{found['train_stories']:,} training stories of {found['n_train']:,} tokens and {found['validation_stories']:,} validation stories of "
+        f"{found['n_validation']:,}, in {found['vocabulary']:,} pieces of a vocabulary that is trained on the training stories. There is no third part: the validation stories select "
+        "the weights and are what is reported, as in the study."
+    )
+    return display.text(" ".join([said, *([MIRROR] if found["source"] == "mirror" else []), *(note for note in runs.notes if "Synthetic" in note)]))
+
 
 @measured
 def losses(runs: Runs, *, label: str) -> Displayed:
     """Table 3: validation loss, with bits per byte, the gap to training stories, cost and the published value."""
     quoted, rows = published()["tinystories"]["validation_loss"], []
-    data = runs.records[0]["data"]
+    texts = runs.records[0]["data"]
     for model in runs.models:
         records = runs.of(model)
         last = [r["history"][-1] for r in records]
@@ -187,7 +204,7 @@ def losses(runs: Runs, *, label: str) -> Displayed:
         error = np.mean([math.hypot(row["validation_error"], row["training_sample_error"]) for row in last])
         rows.append({
             "Model": NAMES[model], "Seeds": len(records), "Parameters": records[0]["parameters"]["total"],
-            "Tokens": last[0]["tokens"], "Passes over the data": f"{last[0]['tokens'] / data['n_train']:.2f}",
+            "Tokens": last[0]["tokens"], "Passes over the data": f"{last[0]['tokens'] / texts['n_train']:.2f}",
             "Training TFLOPs": f"{training_flops(records[0]) / 1e12:.1f}",
             "Validation loss": spread([r["test"]["loss"] for r in records]), "Bits per byte": spread([bits_per_byte(r) for r in records]),
             "Validation − training": f"{gap:+.3f} ± {error:.3f}", "Published loss": f"{quoted[model]:.3f}" if model in quoted else None,
@@ -196,7 +213,7 @@ def losses(runs: Runs, *, label: str) -> Displayed:
     compared = "they cannot be compared with ours, and at this budget the order of the models cannot either" if runs.settings.reduced else (
         "they cannot be compared with ours, the order of the models can")  # fmt: skip
     note = (
-        f"Loss in nats a token on all {data['validation_stories']:,} validation stories ({data['n_test']:,} tokens, {data['validation_bytes']:,} bytes), with the "
+        f"Loss in nats a token on all {texts['validation_stories']:,} validation stories ({texts['n_test']:,} tokens, {texts['validation_bytes']:,} bytes), with the "
         "weights that did best on a sample of them during training; ± is the standard deviation over seeds. Validation − training: on fixed samples of "
         f"{sample:,} tokens of both parts at the end of training, mean of the seeds, ± the standard error that the samples leave; every seed reads the same "
         f"ones. {relaxed_flops()} The published losses belong to another vocabulary, another sample of the stories and 204.8 million tokens: {compared}."
