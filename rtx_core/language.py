@@ -56,7 +56,10 @@ LANGUAGE: dict[str, Experiment] = {
         seeds=(0, 1),
         shared=("block_size", "dropout"),
         measure="rtx_core.evaluation.generation:measure",
-        files=("models/gpt.py", "models/kausik.py", "training/language.py", "training/recipes.py", "corpora/characters.py"),
+        files=(
+            "models/gpt.py", "models/kausik.py", "models/fused.py", "training/language.py", "training/recipes.py", "corpora/characters.py",
+            "evaluation/generation.py",
+        ),
     ),
     "tinystories": Experiment(
         corpus="stories",
@@ -87,8 +90,9 @@ LANGUAGE: dict[str, Experiment] = {
         measure="rtx_core.evaluation.stories:measure",
         files=(
             "models/control.py", "models/cache.py", "models/frailt.py", "models/three_part.py", "models/relaxed.py",
-            "models/cross_entropy.py", "training/language.py", "training/recipes.py", "corpora/stories.py", "corpora/story_stream.py",
-            "evaluation/passes.py", "evaluation/exits.py", "evaluation/story_metrics.py", "evaluation/stories.py",
+            "models/cross_entropy.py", "models/layers.py", "models/packed.py", "training/language.py", "training/recipes.py",
+            "corpora/stories.py", "corpora/story_stream.py", "evaluation/passes.py", "evaluation/exits.py",
+            "evaluation/story_metrics.py", "evaluation/stories.py", "evaluation/generation.py",
         ),
         longer={"control-long": 3.25},  # FraiLT's computation for a token over the control's
     ),

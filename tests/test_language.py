@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 import rtx_core as rtx
 from rtx_core import run_language
-from rtx_core.corpora import characters
+from rtx_core.corpora import characters, stories
 from rtx_core.errors import RtxError
 from rtx_core.language import LANGUAGE
 from rtx_core.models import build_model, load_model
@@ -35,8 +36,12 @@ def short_play(monkeypatch):
 
 
 def trained(path, recipe=QUICK, name="kausik", say=lambda line: None):
-    data = characters.data("embedded", recipe)
-    model = build_model(name, seed=0, vocab_size=data.vocab_size, dropout=recipe.dropout, num_layers=1, **SMALL)
+    if name == "three-part":  # whose training draws noise
+        data = stories.data("embedded", replace(recipe, dropout=0.0))
+        model = build_model(name, seed=0, vocab_size=data.vocab_size, hidden_size=12, num_heads=2, intermediate_size=16)
+    else:
+        data = characters.data("embedded", recipe)
+        model = build_model(name, seed=0, vocab_size=data.vocab_size, dropout=recipe.dropout, num_layers=1, **SMALL)
     best, progress = language.train(model, data, recipe, Seeds.of(0), CPU, path / "checkpoint.safetensors", FILES, say)
     return best, model.state_dict(), progress
 
@@ -48,9 +53,20 @@ def equal(a: dict, b: dict) -> bool:
 # -- the loop -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lines_until_killed", [1, 4, 8])
-def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch, lines_until_killed):
-    best, last, progress = trained(tmp_path / "whole")
+@pytest.mark.parametrize("experiment", LANGUAGE)
+def test_every_corpus_has_what_the_loop_asks_for(experiment, monkeypatch):
+    monkeypatch.setattr(stories, "EMBEDDED", {"train": 12, "validation": 6})
+    data = import_module(f"rtx_core.corpora.{LANGUAGE[experiment].corpus}").data("embedded", replace(QUICK, dropout=0.0))
+    members = [*language.LanguageData.__annotations__, *(name for name in vars(language.LanguageData) if name in ("step", "evaluation", "test"))]
+    assert len(members) == 6 and all(hasattr(data, name) for name in members)
+    shapes = {tuple(inputs.shape) if torch.is_tensor(inputs) else inputs for step in range(3) for inputs, _ in data.step(0, step)}
+    assert data.one_shape == (len(shapes) == 1)
+
+
+@pytest.mark.parametrize(("name", "lines_until_killed"), [("kausik", 1), ("kausik", 4), ("kausik", 8), ("three-part", 5)])
+def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch, name, lines_until_killed):
+    monkeypatch.setattr(stories, "EMBEDDED", {"train": 12, "validation": 6})
+    best, last, progress = trained(tmp_path / "whole", name=name)
     monkeypatch.setattr("rtx_core.training.loop.REPORT_SECONDS", 0)
     monkeypatch.setattr("rtx_core.training.loop.CHECKPOINT_SECONDS", 0)  # a line and a checkpoint at every step
     lines = []
@@ -61,8 +77,8 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch, lines_un
             raise Killed
 
     with pytest.raises(Killed):
-        trained(tmp_path / "parts", say=kill)
-    again_best, again_last, again = trained(tmp_path / "parts", say=lines.append)
+        trained(tmp_path / "parts", name=name, say=kill)
+    again_best, again_last, again = trained(tmp_path / "parts", name=name, say=lines.append)
     assert lines_until_killed == 1 or any(line.startswith("resumed at step") for line in lines)
     assert equal(best, again_best) and equal(last, again_last)
     for row in (*progress.history, *again.history):

@@ -125,6 +125,7 @@ class Stories:
     tokenizer: Tokenizer
     source: str
     recipe: Recipe
+    one_shape = False  # a batch is a list of stories
     crossing: bool = False  # llama2.c's way: sequences of block_size tokens, whatever stories they hold
     facts: dict = field(init=False)
 
