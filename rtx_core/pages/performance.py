@@ -36,7 +36,7 @@ def missing(name: str, device: str = "cpu") -> Displayed:
 
 def machine(content: dict) -> str:
     e = content["environment"]
-    return f"{e['device']}, {e['threads']} threads, torch {e['packages']['torch']}, {when(content['finished'])}, commit {commit_of(content['code'])}"
+    return f"{e['device']}, {e['threads']} thread{'s' * (e['threads'] > 1)}, torch {e['packages']['torch']}, {when(content['finished'])}, commit {commit_of(content['code'])}"
 
 
 def _split(contestant: str) -> tuple[str, str]:

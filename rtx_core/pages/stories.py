@@ -204,19 +204,19 @@ def losses(runs: Runs, *, label: str) -> Displayed:
         error = np.mean([math.hypot(row["validation_error"], row["training_sample_error"]) for row in last])
         rows.append({
             "Model": NAMES[model], "Seeds": len(records), "Parameters": records[0]["parameters"]["total"],
-            "Tokens": last[0]["tokens"], "Passes over the data": f"{last[0]['tokens'] / texts['n_train']:.2f}",
-            "Training TFLOPs": f"{training_flops(records[0]) / 1e12:.1f}",
-            "Validation loss": spread([r["test"]["loss"] for r in records]), "Bits per byte": spread([bits_per_byte(r) for r in records]),
-            "Validation − training": f"{gap:+.3f} ± {error:.3f}", "Published loss": f"{quoted[model]:.3f}" if model in quoted else None,
+            "Tokens": last[0]["tokens"], "Epochs": f"{last[0]['tokens'] / texts['n_train']:.2f}",
+            "TFLOPs": f"{training_flops(records[0]) / 1e12:.1f}",
+            "Loss": spread([r["test"]["loss"] for r in records]), "Bits/byte": spread([bits_per_byte(r) for r in records]),
+            "Gap": f"{gap:+.3f} ± {error:.3f}", "Published": f"{quoted[model]:.3f}" if model in quoted else None,
         })  # fmt: skip
     sample = runs.records[0]["extra"]["passes_tokens"]
     compared = "they cannot be compared with ours, and at this budget the order of the models cannot either" if runs.settings.reduced else (
         "they cannot be compared with ours, the order of the models can")  # fmt: skip
     note = (
         f"Loss in nats a token on all {texts['validation_stories']:,} validation stories ({texts['n_test']:,} tokens, {texts['validation_bytes']:,} bytes), with the "
-        "weights that did best on a sample of them during training; ± is the standard deviation over seeds. Validation − training: on fixed samples of "
+        "weights that did best on a sample of them during training; ± is the standard deviation over seeds. Gap: validation minus training loss, on fixed samples of "
         f"{sample:,} tokens of both parts at the end of training, mean of the seeds, ± the standard error that the samples leave; every seed reads the same "
-        f"ones. {relaxed_flops()} The published losses belong to another vocabulary, another sample of the stories and 204.8 million tokens: {compared}."
+        f"ones. TFLOPs: of the matrix products of the training. {relaxed_flops()} The published losses belong to another vocabulary, another sample of the stories and 204.8 million tokens: {compared}."
     )
     return display.table(pd.DataFrame(rows), label=label, caption="Validation loss.", note=" ".join([note, *runs.footnote, *runs.notes]))
 
@@ -262,10 +262,10 @@ def initial(runs: Runs, *, label: str) -> Displayed:
     for model in STUDY:
         ours, final = found["losses"].get(model) if found else None, [r["test"]["loss"] for r in runs.of(model)]
         rows.append({
-            "Model": NAMES[model], "Published initial": f"{quoted[model]['initial']:.3f}", "Published final": f"{quoted[model]['final']:.3f}",
-            "Our initial, lowest to highest": f"{min(ours):.3f} to {max(ours):.3f}" if ours else None,
-            "Our initial, mean": spread(ours) if ours else None, "Seeds": len(ours) if ours else None,
-            "Our final": spread(final) if final else None,
+            "Model": NAMES[model], "Published": f"{quoted[model]['initial']:.3f}", "Published, final": f"{quoted[model]['final']:.3f}",
+            "Ours, from – to": f"{min(ours):.3f} to {max(ours):.3f}" if ours else None,
+            "Ours, mean": spread(ours) if ours else None, "Seeds": len(ours) if ours else None,
+            "Ours, final": spread(final) if final else None,
         })  # fmt: skip
     if found is None:
         note = "Not measured yet: `python -m rtx_core.evaluation.initial tinystories` measures the initial losses."

@@ -2,6 +2,7 @@
 
 import numpy as np
 import seaborn as sns
+from matplotlib.ticker import LogLocator, StrMethodFormatter
 
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed
@@ -79,12 +80,15 @@ def compute(runs: Runs, *, label: str) -> Displayed:
     for model in runs.models:
         records = runs.of(model)
         each = training_flops(records[0]) / records[0]["history"][-1]["tokens"]
-        flops = [each * row["tokens"] for row in records[0]["history"]]
+        flops = [each * row["tokens"] / 1e12 for row in records[0]["history"]]
         ax.plot(flops, _mean(records, lambda r: [row["validation_loss"] for row in r["history"]]), color=COLORS[model], linewidth=1, alpha=0.6)
         final = np.mean([r["test"]["loss"] for r in records])
         ax.scatter(flops[-1], final, s=12 * records[0]["size_mb"], color=COLORS[model], marker=MARKERS[model], edgecolor="black", zorder=3, label=NAMES[model])
-        said.append(f"{NAMES[model]} ends at {final:.3f} after {flops[-1]:.2e} FLOPs")
-    ax.set(xscale="log", xlabel="training FLOPs (matrix products, forward and backward)", ylabel="validation loss (nats a token)")
+        said.append(f"{NAMES[model]} ends at {final:.3f} after {flops[-1]:.1f} TFLOPs")
+    ax.set(xscale="log", xlabel="training TFLOPs (matrix products, forward and backward)", ylabel="validation loss (nats a token)")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.minorticks_off()
     ax.legend(fontsize=9, markerscale=0.6)
     caption = (
         "Validation loss against computation, mean over seeds: curves on a sample of the validation stories, marks on all of them; the area of a mark is the size of "
