@@ -26,8 +26,8 @@ RUN = "\n".join(step["run"] for step in STEPS if "run" in step)
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(REPOSITORY / "book/_ext")
-    footer = importlib.import_module("footer")
-    del sys.modules["footer"], sys.modules["paper"]
+    footer, side_by_side = importlib.import_module("footer"), importlib.import_module("side_by_side")
+    del sys.modules["footer"], sys.modules["paper"], sys.modules["side_by_side"], sys.modules["kernels"]
 
 
 # -- workflows --------------------------------------------------------------------------------------------------------
@@ -213,6 +213,12 @@ def test_a_failed_build_or_another_kind_of_it_is_left_alone(built, home):
     built.builder.format = "latex"
     footer.fill(built, None)
     assert pages(built) == first
+
+
+@pytest.mark.parametrize(("gib", "pages"), [(0, 1), (1, 2), (2, 5), (64, 12)])
+def test_no_more_pages_at_once_than_memory_holds(gib, pages, monkeypatch):
+    monkeypatch.setattr(side_by_side.psutil, "virtual_memory", lambda: SimpleNamespace(available=gib << 30))
+    assert side_by_side.at_once() == pages
 
 
 def test_the_book_has_the_extensions():

@@ -9,6 +9,7 @@ import tempfile
 from uuid import uuid4
 
 import jupyter_client
+import psutil
 from jupyter_client.provisioning import local_provisioner
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -17,7 +18,8 @@ from traitlets import CaselessStrEnum, default
 
 import kernels
 
-PAGES = 12  # at once: more than there are cores, for kernels wait a lot; each takes some 300 MB
+PAGES = 12  # at once, where memory allows: more than there are cores, for kernels wait a lot
+PAGE = 400 << 20  # bytes that one page may need; most take 300 MB
 # Jupyter Book's own two extensions do not say whether pages may be read side by side.  They may: the one numbers sections
 # when all are read, the other changes the settings before that, and single pages alone.
 SILENT = ("sphinx_multitoc_numbering", "sphinx_jupyterbook_latex")
@@ -32,6 +34,10 @@ class SocketKernels(jupyter_client.AsyncKernelManager):
     @default("ip")
     def _ip_default(self) -> str:
         return f"{self.folder}/{uuid4().hex[:12]}"  # of which each channel makes a name of its own
+
+
+def at_once() -> int:
+    return max(1, min(PAGES, psutil.virtual_memory().available // PAGE))
 
 
 def allow(app: Sphinx, config: Config) -> None:
@@ -67,7 +73,7 @@ def close_down(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict:
     if sys.platform != "win32":  # where Sphinx does not fork, and files are no meeting places
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # so many kernels must not have a thread for each core too
-        app.parallel = max(app.parallel, PAGES)
+        app.parallel = max(app.parallel, at_once())
         app.connect("config-inited", allow)
         app.connect("env-before-read-docs", open_up)
         app.connect("build-finished", close_down)
