@@ -259,7 +259,9 @@ COMMITTED = sorted(path for kind in measurement.MADE_BY for path in (REPOSITORY 
 def test_committed_measurement_is_proven_by_its_predictions(path):
     made = measurement.read(path)
     assert not made.synthetic and made["protocol"] in ("report", "reduced")
-    if made["kind"] not in ("rounding", "attention"):
+    if made["kind"] == "initial":
+        assert all(len(losses) >= 5 and np.isfinite(losses).all() for losses in made["losses"].values())
+    elif made["kind"] not in ("rounding", "attention", "judge"):
         guesses, labels = made.predictions["logits"].argmax(1), made.predictions["labels"]
         assert len(labels) == made["test"]["n"] == made["data"]["n_test"]
         assert made["test"]["accuracy"] == pytest.approx(float((guesses == labels).mean()), abs=1e-12)
