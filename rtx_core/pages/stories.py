@@ -203,8 +203,7 @@ def losses(runs: Runs, *, label: str) -> Displayed:
         gap = np.mean([row["validation_loss"] - row["training_sample_loss"] for row in last])
         error = np.mean([math.hypot(row["validation_error"], row["training_sample_error"]) for row in last])
         rows.append({
-            "Model": NAMES[model], "Seeds": len(records), "Parameters": records[0]["parameters"]["total"],
-            "Tokens": last[0]["tokens"], "Epochs": f"{last[0]['tokens'] / texts['n_train']:.2f}",
+            "Model": NAMES[model], "Seeds": len(records), "Tokens": last[0]["tokens"], "Epochs": f"{last[0]['tokens'] / texts['n_train']:.2f}",
             "TFLOPs": f"{training_flops(records[0]) / 1e12:.1f}",
             "Loss": spread([r["test"]["loss"] for r in records]), "Bits/byte": spread([bits_per_byte(r) for r in records]),
             "Gap": f"{gap:+.3f} ± {error:.3f}", "Published": f"{quoted[model]:.3f}" if model in quoted else None,
