@@ -156,7 +156,7 @@ def main() -> None:
     packed, blocks = ([tuple(part.to(where) for part in next(iter(texts.step(0, i)))) for i in range(ROUNDS + 1)] for texts in (data, stream))
     tasks = {"stories": (packed, [padded(*b) for b in packed]), "blocks": (blocks, [(b.ids.view(BATCH, -1), t.view(BATCH, -1)) for b, t in blocks])}
     tokens = BATCH * recipe.block_size
-    content = {"tokens_a_step": tokens, "models": {}, "products_ms": {}, "memory_tokens": tokens, "memory_mib": {}}
+    content = {"tokens_a_step": tokens, "models": {}, "products_ms": {}, "memory_mib": {}}
     for name in NAMES:
         model = build_model(name, seed=0, vocab_size=data.vocab_size).to(where)
         with torch.no_grad():  # the plain model is the same function

@@ -103,7 +103,6 @@ def test_a_page_runs_in_a_forked_kernel(home, monkeypatch):
     from jupyter_client.provisioning import local_provisioner
 
     monkeypatch.syspath_prepend(EXTENSIONS)
-    import kernels
     import side_by_side
 
     monkeypatch.setattr(jupyter_client, "AsyncKernelManager", jupyter_client.AsyncKernelManager)  # both put back afterwards

@@ -79,9 +79,9 @@ def test_page_is_drawn_from_runs(runs, figures, home):
     assert "of 3 seeds" in claim and "span 0.021" in claim and f"ours span {min(ranges):.3f} to {max(ranges):.3f}" in claim
     mean = sum(a - b for a, b in zip(losses["frailt"], losses["control"])) / 3
     assert f"FraiLT {mean:+.4f} (" in claim
-    assert "were not graded" in markdown(rtx.stories.judged(runs, label="tab-c"))
-    assert "Prompt words used" in plain(markdown(rtx.stories.yardsticks(runs, label="tab-d")))
-    assert "Beginning" in markdown(rtx.stories.samples(runs, label="tab-e"))
+    assert "were not graded" in markdown(rtx.story_texts.judged(runs, label="tab-c"))
+    assert "Prompt words used" in plain(markdown(rtx.story_texts.yardsticks(runs, label="tab-d")))
+    assert "Beginning" in markdown(rtx.story_texts.samples(runs, label="tab-e"))
     for draw in ("cost", "curves", "compute", "passes", "exits"):
         shown = markdown(getattr(rtx.story_figures, draw)(runs, label=f"fig-{draw}"))
         assert "FraiLT" in shown and "Synthetic" in shown and (figures / f"fig-{draw}.svg").exists()
@@ -113,11 +113,11 @@ def test_scores_of_a_judge_are_shown_with_what_was_rejected(runs, monkeypatch):
     answers = iter([good, None] * 5)
     monkeypatch.setattr(judge_module.Judge, "grade", lambda self, stories: [next(answers) for _ in stories])
     judge_module.judge(runs.settings, judge_module.Judge("k", model="some-judge"), "embedded")
-    shown = plain(markdown(rtx.stories.judged(runs, label="tab-a")))
+    shown = plain(markdown(rtx.story_texts.judged(runs, label="tab-a")))
     assert "ours, some-judge" in shown and "| 7.00 | 6.00 | 5.00 | 4.00 | 5.50 |" in shown and "| 1 | 1 |" in shown and "rejected stories had no valid answer" in shown
     record = runs.records[0]
     record.content["samples"][0]["text"] += " and more"  # other texts have no scores
-    assert len(plain(markdown(rtx.stories.judged(runs, label="tab-b"))).split("ours, some-judge")) == len(runs.records)
+    assert len(plain(markdown(rtx.story_texts.judged(runs, label="tab-b"))).split("ours, some-judge")) == len(runs.records)
 
 
 def test_book_trains_nothing_on_real_text_and_says_what_is_missing(home, monkeypatch, figures):
@@ -125,15 +125,15 @@ def test_book_trains_nothing_on_real_text_and_says_what_is_missing(home, monkeyp
     empty = rtx.stories.runs(rtx.settings("tinystories", {"source": "hub"}))
     assert empty.records == []
     assert "Not measured yet" in markdown(rtx.stories.data(empty))
-    tables, drawn = ("losses", "yardsticks", "samples"), ("cost", "curves", "compute", "passes", "exits")
-    for name in tables:
-        assert "Not measured yet" in markdown(getattr(rtx.stories, name)(empty, label="tab-a"))
+    tables, drawn = (rtx.stories.losses, rtx.story_texts.yardsticks, rtx.story_texts.samples), ("cost", "curves", "compute", "passes", "exits")
+    for table in tables:
+        assert "Not measured yet" in markdown(table(empty, label="tab-a"))
     for name in drawn:
         assert "Not measured yet" in markdown(getattr(rtx.story_figures, name)(empty, label="fig-a"))
     assert "Not measured yet" in markdown(rtx.stories.comparisons(empty, label="tab-a")) and "not measured yet" in markdown(rtx.stories.initialisation_claim(empty.settings))
     first = plain(markdown(rtx.stories.initial(empty, label="tab-a")))
     assert "8.390" in first and "Not measured yet" in first
-    assert "3.07" in markdown(rtx.stories.judged(empty, label="tab-a")).replace("\\", "")
+    assert "3.07" in markdown(rtx.story_texts.judged(empty, label="tab-a")).replace("\\", "")
     assert "control seed 0, control seed 1, frailt seed 0" in plain(markdown(rtx.stories.provenance(empty)))
 
 

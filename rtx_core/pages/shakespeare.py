@@ -1,7 +1,7 @@
 """Tables and sentences of the Shakespeare study: published values beside ours, and what is missing said to be missing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from rtx_core.pages.runs import Studies
 from rtx_core.pages.verdicts import by_sign
 from rtx_core.parameters import _typed_items as typed_items
 from rtx_core.paths import REPOSITORY
-from rtx_core.results.record import Record, read_json
+from rtx_core.results.record import read_json
 from rtx_core.results.statistics import Paired, paired
 
 NAMES = {
@@ -161,14 +161,14 @@ def verdict(studies: Studies) -> Displayed:
                 outcome = {-1: "it is better", 1: "it is worse", 0: "neither is clearly better"}[pair.sign]
                 said.append(f"Against {NAMES['gpt-2']}, with the same matrix products for a character, {outcome}: {abs(pair.value):.4f} {_word(pair.value)}.")
         paragraphs.append(" ".join(said))
+    read = []
     for recipe, one in studies.items():
         if one.settings.reduced and one.records and not one.records[0].synthetic:
-            full = LANGUAGE["shakespeare"].recipes[recipe]
-            warm = f", and {one.settings.training.warmup_steps / one.settings.training.steps:.0%} of the steps are the warm-up" if one.settings.training.warmup_steps else ""
-            paragraphs.append(
-                f"Under `{recipe}` these runs read {one.settings.training.tokens / full.tokens:.2%} of the characters of the recipe in full{warm}. "
-                "What they compare is which model learns faster at the start, and not where training ends."
-            )
+            full, training = LANGUAGE["shakespeare"].recipes[recipe], one.settings.training
+            warm = f", with {training.warmup_steps / training.steps:.0%} of the steps in the warm-up" * (training.warmup_steps > 0)
+            read.append(f"under `{recipe}` {training.tokens / full.tokens:.2%} of the characters of the recipe in full{warm}")
+    if read:
+        paragraphs.append(f"These runs read {'; '.join(read)}. They compare which model learns faster at the start, and not where training ends.")
     return display.text("\n\n".join([*paragraphs, *(note for note in studies.notes if "Synthetic" in note)]))
 
 

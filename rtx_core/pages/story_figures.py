@@ -39,7 +39,7 @@ def cost(runs: Runs, *, label: str) -> Displayed:
     right.set_yticklabels([])
     said = "; ".join(f"{NAMES[m]} {t:.1f} minutes" + (f", {memory[m]:,.0f} MiB" if m in memory else "") for m, t in minutes.items())
     measured_on = (
-        f"Memory: what one training step of {content['memory_tokens']:,} tokens adds to a process of its own, weights, gradients and moments included ({machine(content)})."
+        f"Memory: what one training step of {content['tokens_a_step']:,} tokens adds to a process of its own, weights, gradients and moments included ({machine(content)})."
         if memory else "Memory is not measured yet: `python -m benchmarks.decoder` measures it."
     )
     caption = (
