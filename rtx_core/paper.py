@@ -53,15 +53,15 @@ PLAN = (
     Study("sst2", {"split": "official"}),
     Study("sst2", {"fraction": 0.1}, seeds=(0, 1, 2), notebook="data-size"),
     Study("sst2", {"length": "short"}, notebook="length"),
-    Study("sst2", {"fraction": 0.5}, notebook="data-size"),
-    Study("sst2", {"length": "long"}, notebook="length"),
+    Study("sst2", {"fraction": 0.5}, reduced={"epochs": 1}, notebook="data-size"),
+    Study("sst2", {"length": "long"}, reduced={"epochs": 1}, notebook="length"),
     Study("sst2", {"split": "grouped"}, reduced={"epochs": 1}, notebook="leakage"),
     Study("sst2", seeds=(1,)),
     Study("sst2", {"models": ["recurrent-wide"]}, reduced={"fraction": 0.1}, notebook="data-size"),
     Study("multi-domain", reduced=LONG_TEXTS),
     Study("yelp", reduced=LONG_TEXTS),
     Study("multi-domain-imdb", reduced=LONG_TEXTS, notebook="multi-domain"),
-    Study("yelp", {"max_length": 512}, reduced=LONG_TEXTS),
+    Study("yelp", {"max_length": 512}, reduced=LONG_TEXTS | {"train_rows": 4_000}),
     *(
         Study(name, {"recipe": recipe}, seeds=(seed,), full={"budget": "full"})
         for name in ("shakespeare", "tinystories")
