@@ -23,7 +23,7 @@ from rtx_core.models.packed import Packed
 from rtx_core.training.devices import device, keep_heap, peak_memory_mib, reset_peak_memory
 from rtx_core.training.language import optimizer_of
 
-NAMES, ROUNDS, IGNORED = ("control", "frailt", "relaxed"), 4, -100
+NAMES, ROUNDS, IGNORED = ("control", "frailt", "three-part", "relaxed"), 4, -100
 BATCH = 8  # sequences in a step, as in the reduced runs
 
 
@@ -87,17 +87,28 @@ class Plain(nn.Module):
         self.word = nn.Embedding(c.vocab_size, c.hidden_size, _weight=model.word.weight.detach().clone())
         self.layers = nn.ModuleList(PlainLayer(model, i) for i in range(c.num_layers))
         self.norm = Norm(model.norm.weight)
-        self.encoding = nn.Parameter(model.encoding.detach().clone()) if hasattr(model, "encoding") else None
+        self.encoding, self.adapter = (
+            nn.Parameter(getattr(model, name).detach().clone()) if hasattr(model, name) else None for name in ("encoding", "adapter")
+        )
+        self.state_norm = Norm(model.state_norm.weight) if hasattr(model, "state_norm") else None
+        self.ends = (c.num_layers - c.num_core_layers) // 2 if self.adapter is not None else 0  # layers of prelude, and of coda
 
     def forward(self, ids: Tensor, targets: Tensor) -> Tensor:
         size = self.c.hidden_size // self.c.num_heads
         position, pair = (torch.arange(*of, device=ids.device) for of in ((ids.shape[1],), (0, size, 2)))
         angle = position[:, None] * self.c.rope_base ** (-pair / size)
         h, turn = self.word(ids), (angle.cos(), angle.sin())
+        for layer in self.layers[: self.ends]:
+            h = layer(h, turn, 0)
+        read, h = h, h if self.adapter is None else self.c.state_std * torch.randn_like(h)
         for r in range(self.c.num_passes):
             h = h if self.encoding is None else h + self.encoding[r]
-            for layer in self.layers:
+            h = h if self.adapter is None else F.linear(torch.cat((h, read), -1), self.adapter)
+            for layer in self.layers[self.ends : len(self.layers) - self.ends]:
                 h = layer(h, turn, r)
+        h = h if self.adapter is None else self.state_norm(h)
+        for layer in self.layers[len(self.layers) - self.ends :]:
+            h = layer(h, turn, 0)
         logits = F.linear(self.norm(h), self.word.weight)
         return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
 
@@ -126,7 +137,10 @@ def products_ms(name: str, tokens: int, vocabulary: int) -> float:
     """What the matrix products of a step take at the best rate measured for their shapes, forward and both gradients, at 32 bits."""
     c = model_config(name)
     d, f = c.hidden_size, c.intermediate_size
-    once = {(d, vocabulary): 1} | {shape: c.num_layers * c.num_passes for shape in ((d, 3 * d), (d, d), (d, 2 * f), (f, d))}
+    inside = getattr(c, "num_core_layers", c.num_layers)
+    applied = inside * c.num_passes + c.num_layers - inside
+    once = {(d, vocabulary): 1} | {shape: applied for shape in ((d, 3 * d), (d, d), (d, 2 * f), (f, d))}
+    once |= {(2 * d, d): c.num_passes} if inside < c.num_layers else {}
     return sum(times * sum(products(tokens, *shape).values()) for shape, times in once.items())
 
 
@@ -158,14 +172,15 @@ def main() -> None:
     tokens = BATCH * recipe.block_size
     content = {"tokens_a_step": tokens, "models": {}, "products_ms": {}, "memory_mib": {}}
     for name in NAMES:
-        model = build_model(name, seed=0, vocab_size=data.vocab_size).to(where)
+        silent = {"state_std": 0.0} if name == "three-part" else {}  # its noise drawn, but of size 0, so that both are one function
+        model = build_model(name, seed=0, vocab_size=data.vocab_size, **silent).to(where)
         with torch.no_grad():  # the plain model is the same function
             torch.testing.assert_close(Plain(model)(*tasks["stories"][1][0]), model(*packed[0]), rtol=1e-4, atol=1e-4)
         ways = {}
         for task, (ours, plain) in tasks.items():
             for precision in ("32 bits", "bf16 products"):
                 for who, batches in (("plain", plain), ("ours", ours)):
-                    own = build_model(name, seed=0, vocab_size=data.vocab_size).to(where).train()
+                    own = build_model(name, seed=0, vocab_size=data.vocab_size, **silent).to(where).train()
                     own = Plain(own) if who == "plain" else own
                     optimizer = torch.optim.AdamW(own.parameters(), lr=5e-4) if who == "plain" else optimizer_of(own, recipe)
                     ways[task, precision, who] = step_of(own, recipe, optimizer, batches, precision != "32 bits")

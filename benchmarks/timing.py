@@ -33,7 +33,7 @@ def interleaved(contestants: dict[str, Callable[[int], object]], rounds: int, wa
 
 def summary(values: list[float]) -> dict:
     low, median, high = np.percentile(values, [10, 50, 90])
-    return {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high), "rounds": len(values)}
+    return {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high), "rounds": len(values), "ms": [round(value, 3) for value in values]}
 
 
 def products(m: int, k: int, n: int) -> dict[str, float]:

@@ -34,6 +34,7 @@ _PUBLIC = {
     "conclusions": "rtx_core.pages.conclusions",
     "theory": "rtx_core.pages.theory",
     "stories": "rtx_core.pages.stories",
+    "story_claims": "rtx_core.pages.story_claims",
     "story_texts": "rtx_core.pages.story_texts",
     "story_figures": "rtx_core.pages.story_figures",
     "shakespeare": "rtx_core.pages.shakespeare",

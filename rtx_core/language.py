@@ -118,6 +118,16 @@ class LanguageSettings:
         return self._changed(LANGUAGE[self.experiment].recipes[self.recipe])
 
     @property
+    def effort(self) -> float:
+        """Orders budgets by size."""
+        return self.training.tokens
+
+    @property
+    def longer(self) -> dict[str, float]:
+        """Models that are trained for more steps than the others, and how many times as many."""
+        return LANGUAGE[self.experiment].longer
+
+    @property
     def variant(self) -> str:
         """The name of the runs' folder."""
         fixed = LANGUAGE[self.experiment]

@@ -70,6 +70,16 @@ class Settings:
         return changed
 
     @property
+    def effort(self) -> tuple[float, int]:
+        """Orders budgets by size: by training rows, then epochs."""
+        return self.train_rows or float("inf"), self.protocol.epochs
+
+    @property
+    def longer(self) -> dict[str, float]:
+        """Models that are trained for more steps than the others: none."""
+        return {}
+
+    @property
     def variant(self) -> str:
         """The experiment's name with a suffix for every setting that decides numbers and is not the default."""
         default = EXPERIMENTS[self.experiment]

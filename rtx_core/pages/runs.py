@@ -28,7 +28,7 @@ class Runs:
     settings: Settings
     records: list[Record]
     data_sha256: str | None  # of today's data; None where it is not at hand to compare with
-    smaller: tuple["Runs", ...] = ()  # the same at smaller budgets, which stay beside these as a footnote
+    others: tuple["Runs", ...] = ()  # the same at other budgets, which stay beside these as a footnote
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
@@ -48,13 +48,19 @@ class Runs:
 
     @property
     def budget(self) -> str:
-        """What differs from the full protocol."""
-        return ", ".join(f"{name.replace('_', ' ')} {display.show(value)}" for name, value in self.settings.reduced.items())
+        """What differs from the full protocol; empty when nothing does."""
+        longer = [f"{model} {times:g} times the steps" for model, times in self.settings.longer.items() if self.of(model)]
+        return ", ".join([f"{name.replace('_', ' ')} {display.show(value)}" for name, value in self.settings.reduced.items()] + longer * bool(self.settings.reduced))
+
+    @property
+    def budgets(self) -> list["Runs"]:
+        """These and the `others`, the largest budget first."""
+        return sorted((self, *self.others), key=lambda one: one.settings.effort, reverse=True)
 
     @property
     def footnote(self) -> list[str]:
-        """What came out at smaller budgets."""
-        return [f"At a smaller budget ({one.budget}): {', '.join(map(one._mean, one.models))}." for one in self.smaller]
+        """What came out at other budgets."""
+        return [f"At {f'another budget ({one.budget})' if one.budget else 'the full budget'}: {', '.join(map(one._mean, one.models))}." for one in self.others]
 
     def _mean(self, model: str) -> str:
         found = self.of(model)
@@ -180,10 +186,18 @@ def recorded(settings: Settings) -> Runs:
     The budget is that of most models; among equals the larger, so a full run is shown as soon as there is one of each model.
     """
     source = resolve(settings.source)
-    budgets = [(one, {model: _seeds(one, source, model) for model in one.models}) for one in [settings, *_smaller(settings, source)]]
-    best = max(range(len(budgets)), key=lambda i: (sum(map(bool, budgets[i][1].values())), -i))
-    shown, *smaller = (_all_of(*budget, source) for budget in budgets[best:])
-    return replace(shown, smaller=tuple(one for one in smaller if one.records))
+    made = [_all_of(one, {model: _seeds(one, source, model) for model in one.models}, source) for one in [settings, *_smaller(settings, source)]]
+    best = max(made, key=lambda one: (len(one.models), one.settings.effort))
+    return replace(best, others=tuple(one for one in made if one is not best and one.records))
+
+
+def matched(models: list[str], *tasks: Runs) -> list[Runs] | None:
+    """The records of each at the largest budget that all have of these models, so that the budget is not what differs; None without."""
+    for one in tasks[0].budgets:
+        same = [[b for b in task.budgets if b.settings.reduced == one.settings.reduced and all(map(b.of, models))] for task in tasks]
+        if all(same):
+            return [found[0] for found in same]
+    return None
 
 
 def _all_of(settings: Settings, seeds: dict[str, list[int]], source: str) -> Runs:
@@ -195,12 +209,12 @@ def _all_of(settings: Settings, seeds: dict[str, list[int]], source: str) -> Run
 
 
 def _smaller(settings: Settings, source: str) -> list[Settings]:
-    """The same settings at the smaller budgets that `results/` has folders of, the largest first."""
+    """The same settings at the smaller budgets that `results/` has folders of."""
     made = []
     for folder in store.folder(source).glob(f"{settings.variant}-*"):
         if budget := BUDGET.fullmatch(folder.name.removeprefix(settings.variant)):
             made.append(settings.but(**{name: int(value) for name, value in budget.groupdict().items() if value}))
-    return sorted(made, key=lambda s: (s.train_rows or float("inf")) * s.protocol.epochs, reverse=True)
+    return made
 
 
 def _seeds(settings: Settings, source: str, model: str) -> list[int]:

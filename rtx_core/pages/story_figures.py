@@ -9,16 +9,13 @@ from rtx_core.pages.display import Displayed
 from rtx_core.pages.figure import canvas
 from rtx_core.pages.performance import benchmark, machine
 from rtx_core.pages.runs import Runs, measured
+from rtx_core.pages.published import published
 from rtx_core.pages.stories import NAMES, relaxed_flops, training_flops
+from rtx_core.pages.story_claims import exit_points, looped, mean
 from rtx_core.results.record import Record
 
 COLORS = dict(zip(NAMES, sns.color_palette("colorblind").as_hex()))
 MARKERS = dict(zip(NAMES, "osD^vPX"))  # so that colour is never the only sign
-
-
-def _mean(records: list[Record], value) -> np.ndarray:
-    """Mean over seeds of a list of numbers of each record."""
-    return np.mean([value(record) for record in records], axis=0)
 
 
 def _drawn(fig, runs: Runs, *, label: str, caption: str, alt: str) -> Displayed:
@@ -29,9 +26,7 @@ def _drawn(fig, runs: Runs, *, label: str, caption: str, alt: str) -> Displayed:
 def cost(runs: Runs, *, label: str) -> Displayed:
     """The study's Figures 1 and 2: time to train and peak memory."""
     fig, (left, right) = canvas(2)
-    minutes = {m: np.mean([undisturbed(r) / 60 for r in runs.of(m)]) for m in runs.models}
-    content = benchmark("decoder", runs.records[0]["environment"]["device_type"])
-    memory = {m: content["memory_mib"][m] for m in runs.models if m in content["memory_mib"]} if content else {}
+    minutes, memory, content = _costs(runs)
     for ax, values, name in ((left, minutes, "time to train (min)"), (right, memory, "memory of a training step (MiB)")):
         ax.barh([NAMES[m] for m in values], list(values.values()), color=[COLORS[m] for m in values])
         ax.invert_yaxis()
@@ -39,20 +34,43 @@ def cost(runs: Runs, *, label: str) -> Displayed:
     right.set_yticklabels([])
     said = "; ".join(f"{NAMES[m]} {t:.1f} minutes" + (f", {memory[m]:,.0f} MiB" if m in memory else "") for m, t in minutes.items())
     measured_on = (
-        f"Memory: what one training step of {content['tokens_a_step']:,} tokens adds to a process of its own, weights, gradients and moments included ({machine(content)})."
+        f"Memory: what one training step of {content['tokens_a_step']:,} tokens at 32 bits adds to a process of its own, weights, gradients and moments included ({machine(content)})."
         if memory else "Memory is not measured yet: `python -m benchmarks.decoder` measures it."
     )
     caption = (
-        "Time to train and memory of a step. Time: the median seconds a step between two evaluations, times the steps, mean over seeds, so that what else the machine did "
-        f"for a while does not count. {measured_on}"
+        "Time to train and memory of a step. Time: the steps, times the seconds a step in the fastest stretch between two evaluations of any seed, evaluation included: "
+        f"the stretch that other work on the machine slowed least. {measured_on}"
     )
     return _drawn(fig, runs, label=label, caption=caption, alt=f"Bars of time and memory. {said}.")
 
 
-def undisturbed(record: Record) -> float:
-    """Seconds of the run had every step taken the median time."""
-    steps, seconds = (np.diff([row[what] for row in record["history"]], prepend=0) for what in ("step", "seconds"))
-    return float(np.median(seconds / steps) * record["history"][-1]["step"])
+@measured
+def costs(runs: Runs) -> Displayed:
+    """Ratios of time and memory, the study's and ours."""
+    quoted, (minutes, memory, _) = published()["tinystories"]["cost"], _costs(runs)
+    gigabytes, said = quoted["gigabytes"], []
+    for name, found in (("time", minutes), ("memory of a step", memory)):
+        ratios = [f"{NAMES[m]} {found[m] / found['control']:.2f}" for m in ("frailt", "three-part", "relaxed") if m in found and "control" in found]
+        said += [f"{name} {', '.join(ratios)}"] if ratios else []
+    if {"three-part", "relaxed"} <= set(memory):
+        said.append(f"memory of Relaxed over Three Part's {memory['relaxed'] / memory['three-part']:.2f}")
+    return display.text(
+        f"In print the time of FraiLT and Three Part is {quoted['time']} the control's and their memory larger by {quoted['memory']}; Relaxed needs {gigabytes['relaxed']:g} GB, "
+        f"{gigabytes['relaxed'] / gigabytes['three-part']:.2f} times Three Part's {gigabytes['three-part']:g}. Ours, over the control's: {'; '.join(said)}."
+    )
+
+
+def _costs(runs: Runs) -> tuple[dict[str, float], dict[str, float], dict | None]:
+    """Minutes and MiB of each model, and the benchmark that measured the latter."""
+    minutes = {m: fastest(runs.of(m)) / 60 for m in runs.models}
+    content = benchmark("decoder", runs.records[0]["environment"]["device_type"])
+    return minutes, {m: content["memory_mib"][m] for m in runs.models if m in content["memory_mib"]} if content else {}, content
+
+
+def fastest(records: list[Record]) -> float:
+    """Seconds of a run had every step been as fast as in the fastest stretch of any seed."""
+    stretches = [[np.diff([row[what] for row in record["history"]], prepend=0) for what in ("seconds", "step")] for record in records]
+    return float(min((seconds / steps).min() for seconds, steps in stretches) * records[0]["history"][-1]["step"])
 
 
 @measured
@@ -63,7 +81,7 @@ def curves(runs: Runs, *, label: str) -> Displayed:
     for model in runs.models:
         records = runs.of(model)
         tokens = [row["tokens"] / 1e6 for row in records[0]["history"]]
-        loss = _mean(records, lambda r: [row["validation_loss"] for row in r["history"]])
+        loss = mean(records, lambda r: [row["validation_loss"] for row in r["history"]])
         ax.plot(tokens, loss, color=COLORS[model], marker=MARKERS[model], markersize=4, label=NAMES[model])
         said.append(f"{NAMES[model]} from {loss[0]:.3f} to {loss[-1]:.3f}")
     ax.set(xlabel="tokens read (millions)", ylabel="validation loss (nats a token)")
@@ -81,11 +99,11 @@ def compute(runs: Runs, *, label: str) -> Displayed:
         records = runs.of(model)
         each = training_flops(records[0]) / records[0]["history"][-1]["tokens"]
         flops = [each * row["tokens"] / 1e12 for row in records[0]["history"]]
-        ax.plot(flops, _mean(records, lambda r: [row["validation_loss"] for row in r["history"]]), color=COLORS[model], linewidth=1, alpha=0.6)
+        ax.plot(flops, mean(records, lambda r: [row["validation_loss"] for row in r["history"]]), color=COLORS[model], linewidth=1, alpha=0.6)
         final = np.mean([r["test"]["loss"] for r in records])
         ax.scatter(flops[-1], final, s=12 * records[0]["size_mb"], color=COLORS[model], marker=MARKERS[model], edgecolor="black", zorder=3, label=NAMES[model])
         said.append(f"{NAMES[model]} ends at {final:.3f} after {flops[-1]:.1f} TFLOPs")
-    ax.set(xscale="log", xlabel="training TFLOPs (matrix products, forward and backward)", ylabel="validation loss (nats a token)")
+    ax.set(xscale="log", xlabel="training TFLOPs (products with weights, forward and backward)", ylabel="validation loss (nats a token)")
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     ax.minorticks_off()
@@ -97,21 +115,17 @@ def compute(runs: Runs, *, label: str) -> Displayed:
     return _drawn(fig, runs, label=label, caption=caption, alt=f"Curves of loss by training FLOPs. {'; '.join(said)}.")
 
 
-def _looped(runs: Runs) -> list[str]:
-    return [model for model in runs.models if runs.of(model)[0]["extra"]["trained_passes"] > 1]
-
-
 @measured
 def passes(runs: Runs, *, label: str) -> Displayed:
     """Loss and change of the state after 1 … twice the trained number of passes."""
-    if not (models := _looped(runs)):
+    if not (models := looped(runs)):
         return display.text("No model with passes is measured yet.")
     fig, (left, right) = canvas(2)
     said = []
     for model in models:
         records, extra = runs.of(model), runs.of(model)[0]["extra"]
-        trained, loss = extra["trained_passes"], _mean(runs.of(model), lambda r: r["extra"]["passes"]["validation"])
-        change = _mean(records, lambda r: r["extra"]["change"][1:])
+        trained, loss = extra["trained_passes"], mean(runs.of(model), lambda r: r["extra"]["passes"]["validation"])
+        change = mean(records, lambda r: r["extra"]["change"][1:])
         share = np.arange(1, len(loss) + 1) / trained
         kind = {"color": COLORS[model], "marker": MARKERS[model], "markersize": 4}
         left.plot(share, loss, label=NAMES[model], **kind)
@@ -135,19 +149,19 @@ def passes(runs: Runs, *, label: str) -> Displayed:
 @measured
 def exits(runs: Runs, *, label: str) -> Displayed:
     """Loss against passes where each token stops once its prediction settles, beside stopping all after the same pass."""
-    if not (models := _looped(runs)):
+    if not (models := looped(runs)):
         return display.text("No model with passes is measured yet.")
     fig, axes = canvas(len(models), height=3.0)
     said = []
     for ax, model in zip(axes, models):
-        records, extra = runs.of(model), runs.of(model)[0]["extra"]
-        trained, fixed = extra["trained_passes"], _mean(runs.of(model), lambda r: r["extra"]["passes"]["validation"])
-        x, y = (_mean(records, lambda r: [row[f"validation_{what}"] for row in r["extra"]["exits"]]) for what in ("passes", "loss"))
+        extra, points = runs.of(model)[0]["extra"], exit_points(runs, model)
+        trained, fixed = extra["trained_passes"], mean(runs.of(model), lambda r: r["extra"]["passes"]["validation"])
         ax.plot(np.array(extra["flops_per_token"][1:trained]) / 1e6, fixed[1:trained], color="grey", marker="|", linestyle="--", label="all tokens alike")
-        cost = flops_to_exit(records[0], x) / 1e6
-        ax.plot(cost, y, color=COLORS[model], marker=MARKERS[model], markersize=4, label="exit by KL")
+        loss = [p["validation_loss"] for p in points]
+        ax.plot([p["cost"] / 1e6 for p in points], loss, color=COLORS[model], marker=MARKERS[model], markersize=4, label="exit by KL")
+        ax.plot([p["free"] / 1e6 for p in points], loss, color=COLORS[model], linewidth=1, linestyle=":", label="were asking free")
         ax.set(title=NAMES[model], xlabel="MFLOPs a token", ylabel="validation loss" if ax is axes[0] else None)
-        said.append(f"{NAMES[model]}: " + ", ".join(f"{p:.2f} passes, {c:.1f} MFLOPs, loss {v:.3f}" for p, c, v in zip(x, cost, y)))
+        said.append(f"{NAMES[model]}: " + ", ".join(f"{p['validation_passes']:.2f} passes, {p['cost'] / 1e6:.1f} MFLOPs, loss {p['validation_loss']:.3f}" for p in points))
     axes[0].legend(fontsize=8)
     caption = (
         "Early exit: a token stops after the pass in which its prediction changes by a KL divergence below a threshold, which is chosen on training "
@@ -155,11 +169,3 @@ def exits(runs: Runs, *, label: str) -> Displayed:
         "Passes of tokens that stopped are not counted, though their states were computed for the others. Mean over seeds."
     )
     return _drawn(fig, runs, label=label, caption=caption, alt=f"Loss against computation a token, one panel a model. {'; '.join(said)}.")
-
-
-def flops_to_exit(record: Record, passes: np.ndarray) -> np.ndarray:
-    """Forward FLOPs of a token that stops after so many passes (a mean may be a fraction) and is read after each of them."""
-    f, c = record["extra"]["flops_per_token"], record["config"]["model"]
-    a_pass, head = f[1] - f[0], 2 * c["vocab_size"] * c["hidden_size"]
-    coda = (f[0] - a_pass - head) / 2  # outside the loop are the head and, as large as each other, prelude and coda
-    return f[0] + (passes - 1) * (a_pass + head + coda)
