@@ -15,6 +15,7 @@ _PROTOCOL = {f.name: f for f in fields(Protocol)}
 
 
 CLASSIFIERS = ("baseline", "recurrent", "recurrent-wide")  # of `rtx_core.models`, named here so that pages need no torch
+ARCHITECTURE = ("residual", "num_layers", "num_passes")  # settings that are fields of a model's configuration
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Settings:
     max_length: int = 128  # tokens, [CLS] and [SEP] included
     train_rows: int = 0  # a fixed random sample of this many training rows, for trials; 0 = all
     residual: str = "code"
+    num_layers: int = 0  # of the models, with weights of their own; 0: as each model has them
+    num_passes: int = 0  # through them; 0: as each model has them
     device: str = "auto"
     protocol: Protocol = field(default_factory=Protocol)
 
@@ -52,6 +55,11 @@ class Settings:
         """What `rtx_core.corpora.dataset.dataset` is asked for."""
         names = ("corpus", "source", "split", "max_length", "train_rows", "fraction", "length", "length_fraction")
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def overrides(self) -> dict[str, object]:
+        """What `build_model` is given beside the number of classes."""
+        return {name: value for name in ARCHITECTURE if (value := getattr(self, name))}
 
     @property
     def subset(self) -> str:
@@ -87,7 +95,7 @@ class Settings:
         if self.split != default.split:
             name += f"-{self.split}"
         name += self.subset
-        for key in ("max_length", "train_rows", "residual"):
+        for key in ("max_length", "train_rows", *ARCHITECTURE):
             if getattr(self, key) != getattr(default, key):
                 name += f"-{key.replace('_', '')}{_short(getattr(self, key))}"
         for key in _PROTOCOL:

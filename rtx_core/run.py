@@ -138,8 +138,7 @@ def run(settings: Settings, name: str, seed: int, wait: bool = True) -> Record:
         raise RtxError("precision='bf16' was asked for on the CPU, where classifiers train in 'fp32' only; use that or device='cuda'.")
     seeds = Seeds.of(seed)
     data = dataset(**settings.data)
-    overrides = {"num_labels": len(data.classes), "residual": settings.residual}
-    model = build_model(name, seed=seeds.initialization, **overrides)
+    model = build_model(name, seed=seeds.initialization, num_labels=len(data.classes), **settings.overrides)
     config = {"model": asdict(model.config), "training": as_config(settings.protocol, seeds)}
     key = run_key(config, data.facts["sha256"], seed)
     folder = work(settings, key)

@@ -242,7 +242,7 @@ def made_again(record: Record, today: str | None = None) -> bool:
 
 
 def _model_config(settings: Settings, model: str) -> dict:
-    return architectures()[model]["config"] | {"residual": settings.residual, "num_labels": len(CORPORA[settings.corpus].classes)}
+    return architectures()[model]["config"] | settings.overrides | {"num_labels": len(CORPORA[settings.corpus].classes)}
 
 
 def _data_at_hand(settings: Settings, source: str) -> str | None:
