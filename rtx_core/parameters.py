@@ -13,7 +13,6 @@ from rtx_core.training.protocol import Protocol
 
 _PROTOCOL = {f.name: f for f in fields(Protocol)}
 
-
 CLASSIFIERS = ("baseline", "recurrent", "recurrent-wide")  # of `rtx_core.models`, named here so that pages need no torch
 ARCHITECTURE = ("residual", "num_layers", "num_passes")  # settings that are fields of a model's configuration
 

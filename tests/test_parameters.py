@@ -33,7 +33,7 @@ def test_nothing_given_is_the_experiments_default():
 def test_every_setting_can_be_given():
     given = {
         "models": ["recurrent"], "seeds": [3, 1], "source": "embedded", "split": "official", "fraction": 0.5, "length": "short",
-        "length_fraction": 0.1, "max_length": 64, "train_rows": 100, "residual": "paper", "device": "cpu", "learning_rate": 1e-4, "weight_decay": 0.1, "batch_size": 8, "epochs": 2, "warmup_steps": 0, "clip_norm": 2.0,
+        "length_fraction": 0.1, "max_length": 64, "train_rows": 100, "residual": "paper", "num_layers": 2, "num_passes": 3, "device": "cpu", "learning_rate": 1e-4, "weight_decay": 0.1, "batch_size": 8, "epochs": 2, "warmup_steps": 0, "clip_norm": 2.0,
         "plateau_factor": 0.1, "plateau_patience": 1, "stop_min_delta": 0.0, "stop_patience": 1, "eval_every": 10, "precision": "bf16",
     }  # fmt: skip
     made, names = settings("sst2", given), {f.name for f in fields(Protocol)}

@@ -53,9 +53,19 @@ def test_depth_table_counts_what_the_models_count():
 
 
 def test_depth_table_shows_a_record_where_there_is_one():
-    saved(settings("sst2", {"source": "hub"}), "recurrent", wrong=range(30))
-    found = {row[0]: row[-1] for row in rows(theory.depth("hub", label="tab-a"))}
-    assert found["Recurrent"] == "0.8500" and found["Baseline"] == "–"
+    tenth = settings("sst2", {"source": "hub", "fraction": 0.1, "models": ["recurrent"]})
+    for asked, wrong in ((tenth, 30), (tenth.but(num_passes=3), 20), (tenth.but(num_layers=6, num_passes=1), 10)):
+        saved(asked, "recurrent", wrong=range(wrong))
+    found = {row[0]: row[-2][:6] for row in rows(theory.depth("hub", label="tab-a"))}
+    assert (found["Recurrent"], found["– its layers 3 times"], found["– its depth, unshared"]) == ("0.8500", "0.9000", "0.9500")
+    assert found["Baseline"] == found["– its layers once"] == "–"
+
+
+def test_depth_is_in_the_name_of_a_run_and_in_its_model():
+    deeper = settings("sst2", {"num_passes": 3, "num_layers": 2})
+    assert deeper.variant == "sst2-numlayers2-numpasses3" and deeper.reduced == {} and settings("sst2", {}).overrides == {"residual": "code"}
+    model = build_model("recurrent", **deeper.overrides)
+    assert (model.config.num_layers, model.config.num_passes) == (2, 3)
 
 
 @pytest.mark.parametrize("passes", [2, 3])
