@@ -69,7 +69,7 @@ PLAN = (
     Study("multi-domain", reduced=LONG_TEXTS),
     Study("yelp", reduced=LONG_TEXTS),
     Study("multi-domain-imdb", reduced=LONG_TEXTS, notebook="multi-domain"),
-    Study("yelp", {"max_length": 512}, reduced=LONG_TEXTS | {"train_rows": 4_000}),
+    Study("yelp", {"max_length": 512}, reduced=LONG_TEXTS),
     *(
         Study(name, {"recipe": recipe}, seeds=(seed,), full={"budget": "full"})
         for name in ("shakespeare", "tinystories")

@@ -114,11 +114,11 @@ def rounding(experiment: str, given: dict[str, object]) -> None:
     chosen = settings(experiment, given)
     data = dataset(**chosen.data)
     made_by, batch, found, runs = measurement.made_by("rounding"), sample(data), [], {}
+    models = {name: trained(chosen, name, chosen.seeds[0]) for name in chosen.models}  # first, as one may not be here
     for seed in SEEDS:
         found += random_pair(batch, seed)
         say(chosen.variant, f"random pair {seed}")
-    for name in chosen.models:
-        run, model = trained(chosen, name, chosen.seeds[0])
+    for name, (run, model) in models.items():
         runs[name] = run["key"]
         found += curves(model, batch, comparison="trained", arm=name, seed=chosen.seeds[0])
         if model.config.num_passes > 1:
