@@ -3,13 +3,15 @@
 The prompt is the study's.  Any endpoint that speaks OpenAI's protocol serves, Gemini's included; three variables name it:
 `RTX_JUDGE_KEY`, without which nothing is graded, `RTX_JUDGE_URL` and `RTX_JUDGE_MODEL`.
 
-An answer counts only if it is four whole numbers from 1 to 10.  Anything else is asked for again and, in the end, counted as
-rejected: it is never clipped, rounded or left out in silence.  Valid answers are kept on disk, so a second run asks nothing.
+An answer counts only if it is four whole numbers from 1 to 10, each once; one Markdown fence around it is taken off.  Anything
+else is asked for again, with a line that says so, and in the end counted as rejected: it is never clipped, rounded or left out in
+silence.  Valid answers are kept on disk, so a second run asks nothing.
 """
 
 import hashlib
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass
 
@@ -28,7 +30,9 @@ CRITERIA = ("grammar", "creativity", "consistency", "plot")
 URL = "https://generativelanguage.googleapis.com/v1beta/openai/"
 MODEL = "gemini-2.5-flash"  # the study's was its preview
 ATTEMPTS = 3  # answers asked for before a story counts as rejected
-RETRIES = 6  # of the client, for each answer: rate limits, time-outs and errors of the server, with growing pauses
+# Of the client, for each answer: rate limits, time-outs and errors of the server.  Its pauses double from 0.5 s to 8 s and are shortened
+# by up to a quarter: 66 to 87 s in all, so that a quota of one minute is outlived.
+RETRIES = 14
 SECONDS = 60.0  # that one request may take
 SCHEMA = {
     "type": "object",
@@ -36,6 +40,9 @@ SCHEMA = {
     "required": list(CRITERIA),
     "additionalProperties": False,
 }
+SCHEMA_ASKED = {"response_format": {"type": "json_schema", "json_schema": {"name": "grades", "schema": SCHEMA, "strict": True}}}
+WAYS = ({"temperature": 0} | SCHEMA_ASKED, {"temperature": 0}, {})  # of asking, the best first: some endpoints know no schema, or one temperature
+FENCE = re.compile(r"\s*```(?:json)?(.*)```\s*", re.DOTALL | re.IGNORECASE)
 PROMPT = """In the following exercise, the student is given a task of writing a short story. The student needs to come up with a \
 coherent story that is graded on criteria mentioned below. The exercise tests the student's language abilities, creativity, and \
 ability to follow directions.
@@ -49,14 +56,23 @@ Please provide your general assessment about the story written by the student. C
 4. Plot: Does the plot of the completion make sense and is it coherent throughout?
 
 Now, grade the student's completion in terms of the following categories, each on a scale from 1 to 10.
-"""  # the study's words; the two lines below are ours, so that a program can read the answer
+"""  # the study's words; the lines below are ours, so that a program can read the answer
 FORM = "The beginning that was given to the student ends at ***.\n" 'Answer with JSON alone: {"grammar": n, "creativity": n, "consistency": n, "plot": n}'
+AGAIN = "\nThe last answer was not valid; expected are these four names, each once, each with a whole number from 1 to 10, and nothing else."
+
+
+def _once(pairs: list[tuple]) -> dict:
+    """A JSON object in which no name comes twice."""
+    if len(content := dict(pairs)) < len(pairs):
+        raise ValueError("a name comes twice")
+    return content
 
 
 def scores(answer: object) -> dict[str, int] | None:
     """The four scores if the answer is exactly that, else None."""
     try:
-        content = json.loads(answer)
+        fenced = FENCE.fullmatch(answer)
+        content = json.loads(fenced[1] if fenced else answer, object_pairs_hook=_once)
         jsonschema.validate(content, SCHEMA)
     except (TypeError, ValueError, RecursionError, jsonschema.ValidationError):
         return None
@@ -91,13 +107,14 @@ class Judge:
 
     def grade(self, stories: list[str]) -> list[dict[str, int] | None]:
         """Scores of each story, None where no answer was valid.  An endpoint that cannot be used at all is one sentence."""
-        client, graded, refused = None, [], None
+        client, graded, refused, way = None, [], None, None
         for story in stories:
             found = self._kept(story)
             if found is None:
                 client = client or self.client()
                 try:
-                    found = self._ask(client, story)
+                    found, taken = self._ask(client, story, way or 0)
+                    way = taken if way is None else way  # what the endpoint first took; a story that it takes otherwise changes nothing
                 except RefusedStory as error:  # one story may be, all are not
                     refused = error
                 if found is not None:
@@ -108,7 +125,7 @@ class Judge:
         return graded
 
     def _path(self, story: str):
-        identity = json.dumps([self.url, self.model, PROMPT, FORM, story])
+        identity = json.dumps([self.url, self.model, PROMPT, FORM, AGAIN, story])
         return build() / "cache" / "judge" / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.json"
 
     def _kept(self, story: str) -> dict[str, int] | None:
@@ -117,32 +134,33 @@ class Judge:
         except (OSError, UnicodeDecodeError):
             return None
 
-    def _ask(self, client, story: str) -> dict[str, int] | None:
+    def _ask(self, client, story: str, way: int) -> tuple[dict[str, int] | None, int]:
+        """The scores, None where no answer was valid, and the way of asking, from `way` on, that the endpoint took."""
+        question = text = PROMPT.replace("{story}", story) + "\n" + FORM
+        for _ in range(ATTEMPTS):
+            answer, way = self._answer(client, text, way)
+            if (found := scores(answer)) is not None:
+                return found, way
+            text = question + AGAIN * (answer is not None)
+        return None, way
+
+    def _answer(self, client, text: str, way: int) -> tuple[str | None, int]:
+        """What the model answers, None where the reply is no reply, and the way of asking that the endpoint took."""
         from openai import APIConnectionError, APIStatusError, OpenAIError
 
-        text = PROMPT.replace("{story}", story) + "\n" + FORM
-        extra = {"response_format": {"type": "json_schema", "json_schema": {"name": "grades", "schema": SCHEMA, "strict": True}}}
-        refused = None
-        for _ in range(ATTEMPTS):
+        for taken in range(way, len(WAYS)):
             try:
-                reply = client.chat.completions.create(model=self.model, messages=[{"role": "user", "content": text}], temperature=0, **extra)
-                answer = reply.choices[0].message.content
+                reply = client.chat.completions.create(model=self.model, messages=[{"role": "user", "content": text}], **WAYS[taken])
+                return reply.choices[0].message.content or "", taken
             except APIStatusError as error:  # the server's own words stay out: some repeat the key
                 refused = f"The judge's endpoint refuses with status {error.status_code}; check RTX_JUDGE_KEY, RTX_JUDGE_URL and RTX_JUDGE_MODEL."
                 if error.status_code not in (400, 422):
                     raise RtxError(refused) from None
-                extra = {}  # an endpoint that knows no schema may do without; if not, it is this story that it does not take
-                continue
             except APIConnectionError as error:
                 raise RtxError(f"The judge's endpoint cannot be reached ({type(error).__name__}); check the network and RTX_JUDGE_URL.") from None
-            except (OpenAIError, ValueError, TypeError, AttributeError, IndexError):  # a reply that is no reply
-                continue
-            refused = None
-            if (found := scores(answer)) is not None:
-                return found
-        if refused:
-            raise RefusedStory(refused)
-        return None
+            except (OpenAIError, ValueError, TypeError, AttributeError, IndexError):
+                return None, taken
+        raise RefusedStory(refused)  # asked in every way: it is this story that it does not take
 
 
 def as_graded(sample: dict) -> str:
