@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 import yaml
-from factory import SPLITS, changed, content, markdown, plain, runs_of
+from factory import SPLITS, changed, content, markdown, plain, runs_of, saved
 from papermill.cli import _resolve_type
 
 import rtx_core as rtx
@@ -58,6 +58,25 @@ def test_overlap_says_how_many_test_texts_are_in_training_texts(profiles):
     assert "Under `seeded`, 30 of the 200 test texts (15.0%)" in markdown(rtx.text.overlap(profiles))
 
 
+def test_contents_say_what_else_sets_subsets_apart(profiles):
+    """The counts decide which subset has more of its training part; no side is taken for granted."""
+    seeded, official = (profiles[split]["parts"]["test"] for split in SPLITS)
+    seeded |= {"n": 200, "within_training": 30, "labels": [80, 120]}
+    official |= {"n": 100, "within_training": 90, "labels": [50, 50]}
+    said = markdown(rtx.text.contents(profiles))
+    assert said.startswith("Of the 200 test texts under `seeded`, 30 (15.0%) are, word for word, a text of its training part or a piece of one; 40.0% negative, 60.0% positive.")
+    assert "Of the 100 test texts under `official`, 90 (90.0%)" in said and "50.0% negative, 50.0% positive" in said
+
+
+def test_seeds_say_how_many_there_are_and_how_far_apart():
+    assert markdown(rtx.text.seeds(runs_of())) == "Of Baseline and Recurrent one seed is recorded, which cannot show what another would change."
+    asked = rtx.settings("sst2", {"seeds": [0, 1, 2]})
+    records = [saved(asked, "baseline", seed, range(wrong)) for seed, wrong in enumerate((38, 44, 40))] + [saved(asked, "recurrent", 1)]
+    said = markdown(rtx.text.seeds(Runs(asked, records, None)))
+    assert said.startswith("The 3 recorded seeds of Baseline have accuracies from 0.7800 to 0.8100, 3.00 points apart. Of Recurrent one seed is recorded,")
+    assert markdown(rtx.text.seeds(Runs(asked, [], None))).startswith("Not measured yet")
+
+
 # -- provenance -------------------------------------------------------------------------------------------------------
 
 
@@ -101,6 +120,17 @@ def test_provenance_says_whether_the_data_was_compared_and_the_code_committed():
     assert "(not today's data)" in other and "made on other data" in other
     dirty = changed(runs, "baseline", code=runs.records[0]["code"] | {"clean": False})
     assert plain(markdown(rtx.provenance(dirty, notebook="sst2"))).count("c0ffee012 + changes") == 1
+
+
+def test_provenance_names_also_what_a_page_shows_besides():
+    runs = runs_of()
+    official = runs.settings.but(split="official")
+    saved(official, "recurrent")
+    said = plain(markdown(rtx.provenance(runs, notebook="sst2", also=official)))
+    assert "| results/sst2-official/recurrent-seed0.json |" in said and "| results/sst2/baseline-seed0.json |" in said
+    assert "Not measured yet: sst2-official, baseline." in said
+    assert [asked_by(line, "sst2") for line in re.findall(r"^papermill .*$", said, flags=re.MULTILINE)] == [runs.settings, official]
+    assert markdown(rtx.provenance(runs, notebook="sst2", also=runs.settings)) == markdown(rtx.provenance(runs, notebook="sst2"))
 
 
 def test_data_provenance_names_source_and_hash(profiles):

@@ -12,8 +12,8 @@ from rtx_core.corpora.preprocess import clean
 from rtx_core.errors import unknown
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.published import published
-from rtx_core.pages.runs import Profiles, Runs, Studies, architectures, measured
+from rtx_core.pages.published import apart, published, quotations
+from rtx_core.pages.runs import Profiles, Runs, Studies, architectures, measured, recorded
 from rtx_core.parameters import Settings
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import accuracy_interval, difference, mean_interval
@@ -171,10 +171,21 @@ def benchmark(runs: Runs | Studies, *, label: str) -> Displayed:
     rows = [({every.heading: name} if name else {}) | row for name, one in every.items() for row in _rows(one)]
     names = dict.fromkeys(record["data"]["name"] for record in every.records)
     variants = ", ".join(one.settings.variant for one in every.values())
-    caption = f"Results on {'; '.join(names)} ({variants})" if names else f"Published results ({variants}); ours are not measured yet"
-    if names and any(row["Result"] == DIFFERENCE for row in rows):
-        caption += ", with published values and their difference to ours"
+    results = [row["Result"] for row in rows]
+    quoted = any(result.startswith("published") for result in results)
+    if names:
+        caption = f"Results on {'; '.join(names)} ({variants})" + (", with published values" if quoted else "")
+    else:
+        caption = f"Published results ({variants}); ours are not measured yet" if quoted else f"Results ({variants}), not measured yet"
+    if any(result.startswith(DIFFERENCE) for result in results):
+        caption += " and their difference to ours"
     return display.table(pd.DataFrame(rows), label=label, caption=f"{caption}.", note=" ".join([*_reading(every), *every.footnote, *every.notes]))
+
+
+def beside(settings: Settings, *, label: str, **other: object) -> Displayed:
+    """The benchmark of the same settings but for one or some, as far as it is recorded; nothing is trained for it."""
+    changed = settings.but(**other)
+    return display.text("The benchmark above is of these settings.") if changed == settings else benchmark(recorded(changed), label=label)
 
 
 DIFFERENCE = "difference"
@@ -182,9 +193,9 @@ METRICS = ("Accuracy", "F1", "Precision", "Recall")
 
 
 def _rows(runs: Runs) -> list[dict]:
-    """Ours, and unless they are synthetic the published ones; only the report's own protocol allows a difference."""
+    """Ours, and the published ones, with a difference where both were found on texts of the same kind."""
     settings, rows = runs.settings, []
-    quoted = [] if any(record.synthetic for record in runs) else quotations(settings)
+    quoted = quotations(settings)
     average = quoted[0].get("average") if quoted else None
     for model in settings.models:
         records = runs.of(model)
@@ -192,15 +203,9 @@ def _rows(runs: Runs) -> list[dict]:
     for entry in quoted:
         models = [model for model in settings.models if model in entry]
         rows += [_quoted(entry, model) for model in models]
-        rows += [_difference(runs.of(model), entry, model) for model in models if runs.of(model) and not settings.reduced]
+        if not apart(entry, settings):
+            rows += [_difference(runs, entry, model) for model in models if runs.of(model)]
     return rows
-
-
-def quotations(settings: Settings) -> list[dict]:
-    """The published rows for a corpus and subset, whichever share of short or long texts and whichever split is taken."""
-    length = f"-{settings.length}" if settings.length != "all" else ""
-    share = f"-{100 * settings.fraction:g}pct" if settings.fraction < 1 else ""
-    return published()["benchmarks"].get(f"{settings.corpus}{length}{share}", [])
 
 
 def scores(records: list[Record], metric: str, average: str | None = None) -> list[float]:
@@ -242,10 +247,11 @@ def _quoted(entry: dict, model: str) -> dict:
     }  # fmt: skip
 
 
-def _difference(records: list[Record], entry: dict, model: str) -> dict:
-    value = entry[model]
+def _difference(runs: Runs, entry: dict, model: str) -> dict:
+    value, records, changed = entry[model], runs.of(model), runs.settings.reduced
+    smaller = changed.keys() <= {"epochs", "train_rows"} and runs.settings.protocol.epochs <= Protocol().epochs
     return {
-        "Model": title(model), "Result": DIFFERENCE,
+        "Model": title(model), "Result": f"{DIFFERENCE} ({'smaller budget' if smaller else 'another protocol'})" if changed else DIFFERENCE,
         **{name: f"{np.mean(scores(records, name.lower(), entry.get('average'))) - value[name.lower()]:+.4f}" for name in METRICS if name.lower() in value},
     }  # fmt: skip
 
@@ -259,7 +265,11 @@ def _reading(studies: Studies) -> list[str]:
         said.append("Ours: mean ± standard deviation over seeds.")
     synthetic = any(record.synthetic for record in records)
     weighted = [name for name, runs in studies.items() if any(entry.get("average") for entry in quotations(runs.settings))]
-    if weighted and not synthetic:
+    for name, runs in studies.items():
+        for entry in quotations(runs.settings):
+            if (why := apart(entry, runs.settings)) and any(model in entry for model in runs.models):
+                said.append(f"{f'{name}: n' if name else 'N'}o difference to \"{entry['source']}\": {why}.")
+    if weighted:
         where = f" at {', '.join(weighted)}" if any(weighted) else ""
         said.append(f"F1, precision and recall{where} are averages over the classes, weighted by their size, as in the published rows.")
     elif len(records[0]["test"]["confusion"]) > 2:
@@ -273,24 +283,25 @@ def _reading(studies: Studies) -> list[str]:
 
 
 def accuracies(studies: Studies, *, label: str) -> Displayed:
-    """One row for each value of a setting: accuracy of every model, and the paired difference of the first two."""
+    """One row for each value of a setting and each budget: accuracy of every model, and the paired difference of the first two."""
     rows = []
-    for name, runs in studies.items():
+    for name, runs in [(name, one) for name, best in studies.items() for one in best.budgets]:
         data = runs.records[0]["data"] if runs.records else {"n_train": None, "n_test": None}
-        row = {studies.heading: name, "Training texts": data["n_train"], "Test texts": data["n_test"]}
+        row = {studies.heading: name, "Budget": runs.budget or "full", "Training texts": data["n_train"], "Test texts": data["n_test"]}
         row |= {title(model): with_interval(records) if (records := runs.of(model)) else "not measured yet" for model in runs.settings.models}
         if len(runs.models) > 1:
             first, second = runs.models[:2]
             pair = difference(runs.of(first), runs.of(second))
             row |= {
                 f"{title(first)} − {title(second)} (points)": f"{100 * pair.value:+.2f} ({100 * pair.low:+.2f} to {100 * pair.high:+.2f})",
-                "p": f"{pair.p:.2g}",
+                "p": f"{pair.p:.2g}" if pair.p is not None else None,
             }
         rows.append(row)
     frame = pd.DataFrame(rows).astype({"Training texts": "Int64", "Test texts": "Int64"})
     note = (
         "In brackets 95 % intervals: of an accuracy, Wilson's, or Student's over seeds where there are several; of a difference on the same "
-        "texts, from resampled texts with McNemar's exact p, or over three or more seeds by the paired t-test."
+        "texts, from resampled texts with McNemar's exact p, or over three or more seeds by the paired t-test. Budget: what differs from the report's "
+        "protocol; rows can be compared where it is the same."
     )
     return display.table(frame, label=label, caption=f"Test accuracy by {studies.heading.lower()}.", note=" ".join([note, *studies.notes]))
 

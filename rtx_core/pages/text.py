@@ -5,11 +5,11 @@ from dataclasses import fields
 
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed, escape
-from rtx_core.pages.runs import Profiles, Runs, Studies, measured
+from rtx_core.pages.runs import Profiles, Runs, Studies, matched, measured, recorded
 from rtx_core.pages.table import device_of, printed_labels, title, with_interval
-from rtx_core.parameters import EXPERIMENTS
+from rtx_core.parameters import EXPERIMENTS, Settings
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import compare, same_share
+from rtx_core.results.statistics import common, compare, difference, same_share
 from rtx_core.training.protocol import Protocol
 
 
@@ -23,7 +23,7 @@ def comparison(runs: Runs | Studies) -> Displayed:
     """What the benchmark table says, in sentences: accuracy, size, time, and the paired difference to the first model."""
     paragraphs = [_named(name, _compared(one)) for name, one in Studies.of(runs).items()]
     if any(len(one.of(model)) > 1 for one in Studies.of(runs).values() for model in one.models):
-        last = "The intervals are Student's, over seeds; the paired test is of the first seed."
+        last = "The interval of an accuracy is Student's, over seeds, or of a single one Wilson's; the test is of the seeds that both models have."
     else:
         last = (
             "The intervals are Wilson's: the uncertainty of a test set of this size for these trained models. How much another seed or "
@@ -42,13 +42,9 @@ def _compared(runs: Runs) -> list[str]:
     for other in runs.models[1:]:
         first = runs.models[0]
         a, b = runs.of(first)[0], runs.of(other)[0]
-        pair = compare(a, b)  # of the first seed: a pair is two models, one order of the data, one test set
         sentences.append(
             f"With {b['parameters']['total'] / a['parameters']['total']:.0%} of the parameters, {title(other)} reaches an accuracy of "
-            f"{_with_interval(runs.of(other))}, {title(first)} {_with_interval(runs.of(first))}. "
-            f"With seed {a['seed']} the difference, {title(first)} minus {title(other)}, is {pair['points']:+.2f} points. "
-            f"Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {title(first)} only and {pair['only_b']:,} with "
-            f"{title(other)} only; by McNemar's exact test (p = {pair['p']:.2g}) {pair['verdict']}."
+            f"{_with_interval(runs.of(other))}, {title(first)} {_with_interval(runs.of(first))}. {_paired(runs, first, other)}"
         )
         times = [record["latency"]["measured"] for record in (a, b)]
         sentences.append(
@@ -58,6 +54,22 @@ def _compared(runs: Runs) -> list[str]:
     for missing in [model for model in runs.settings.models if model not in runs.models] if runs.models else []:
         sentences.append(f"{title(missing)} is not measured yet.")
     return sentences
+
+
+def _paired(runs: Runs, first: str, other: str) -> str:
+    """The difference of two models as the tables have it; of a single seed with the counts behind McNemar's test."""
+    pairs, names = common(runs.of(first), runs.of(other)), f"{title(first)} minus {title(other)}"
+    if not pairs:
+        return f"The difference, {names}, is not tested: no seed is recorded of both."
+    found = difference(runs.of(first), runs.of(other))
+    if len(pairs) > 1:
+        return f"The difference, {names}, is {found}; {found.verdict}."
+    pair = compare(*pairs[0])
+    return (
+        f"With seed {pairs[0][0]['seed']} the difference, {names}, is {pair['points']:+.2f} points (95 % interval {100 * found.low:+.2f} to "
+        f"{100 * found.high:+.2f}). Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {title(first)} only and "
+        f"{pair['only_b']:,} with {title(other)} only; by McNemar's exact test (p = {pair['p']:.2g}) {pair['verdict']}."
+    )
 
 
 def _with_interval(records: list[Record]) -> str:
@@ -83,22 +95,37 @@ def _trained(record: Record) -> str:
 
 @measured
 def against_first(studies: Studies) -> Displayed:
-    """How far each model's accuracy under the other values of the setting is from that under the first; other test texts, so unpaired."""
+    """How far each model's accuracy under the other values of the setting is from that under the first, at the largest budget that
+    both have; other test texts, so unpaired."""
     (name, first), *others = studies.items()
     sentences = []
     for other_name, other in others:
-        for model in first.models:
-            if not other.of(model):
+        for model in first.settings.models:
+            if not (same := matched([model], first, other)):
                 continue
-            a, b = first.of(model)[0], other.of(model)[0]
+            (a, *_), (b, *_) = (one.of(model) for one in same)
+            at = f" (both with {same[0].budget})" if same[0].budget else ""
             right = [(round(record["test"]["accuracy"] * record["test"]["n"]), record["test"]["n"]) for record in (a, b)]
             p = same_share(*right[0], *right[1])
             sentences.append(
-                f"{title(model)}, seed {b['seed']}: {b['test']['accuracy']:.4f} under `{other_name}`, "
+                f"{title(model)}, seed {b['seed']}{at}: {b['test']['accuracy']:.4f} under `{other_name}`, "
                 f"{100 * (b['test']['accuracy'] - a['test']['accuracy']):+.2f} points from the {a['test']['accuracy']:.4f} under `{name}` "
                 f"(Fisher's exact test, p = {p:.2g})."
             )
-    return display.text(" ".join(sentences) or f"Not measured yet: nothing can be set beside `{name}`.")
+    return display.text(" ".join(sentences) or f"Not measured yet: nothing with the same budget can be set beside `{name}`.")
+
+
+@measured
+def seeds(runs: Runs) -> Displayed:
+    """How many seeds of each model are recorded, and how far apart their accuracies lie."""
+    found = {title(model): [record["test"]["accuracy"] for record in runs.of(model)] for model in runs.models}
+    said = [
+        f"The {len(all_)} recorded seeds of {name} have accuracies from {min(all_):.4f} to {max(all_):.4f}, {100 * (max(all_) - min(all_)):.2f} points apart."
+        for name, all_ in found.items() if len(all_) > 1
+    ]  # fmt: skip
+    if single := [name for name, all_ in found.items() if len(all_) == 1]:
+        said.append(f"Of {' and '.join(single)} one seed is recorded, which cannot show what another would change.")
+    return display.text(" ".join(said))
 
 
 def labels(profiles: Profiles) -> Displayed:
@@ -115,9 +142,11 @@ def labels(profiles: Profiles) -> Displayed:
     return display.text(" ".join(sentences))
 
 
-def provenance(runs: Runs | Studies, *, notebook: str) -> Displayed:
-    """Which records a page shows, what made them, and the line that makes them again."""
+def provenance(runs: Runs | Studies, *, notebook: str, also: Settings | None = None) -> Displayed:
+    """Which records a page shows, what made them, and the line that makes them again; `also`: of what it shows besides, where it is recorded."""
     every = Studies.of(runs)
+    if also and (more := recorded(also)).settings.variant not in (shown := {one.settings.variant: one for one in every.values()}):
+        runs = every = Studies(shown | {more.settings.variant: more}, every.setting)
     lines = ["````{admonition} Provenance", ":class: note", ""]
     lines += [f"**Note.** {escape(note)}\n" for note in runs.notes]
     if runs.records:
@@ -158,6 +187,19 @@ def overlap(profiles: Profiles) -> Displayed:
         sentences.append(
             f"Under `{split}`, {test['within_training']:,} of the {test['n']:,} test texts ({test['within_training'] / test['n']:.1%}) "
             "are, word for word, a training text or a part of one."
+        )
+    return display.text(" ".join(sentences))
+
+
+def contents(profiles: Profiles) -> Displayed:
+    """What else sets the test parts of subsets apart: how much of each is inside its own training part, and its labels."""
+    sentences = []
+    for name, profile in profiles.items():
+        test = profile["parts"]["test"]
+        shares = ", ".join(f"{n / test['n']:.1%} {kind}" for kind, n in zip(profile["classes"], test["labels"]))
+        sentences.append(
+            f"Of the {test['n']:,} test texts under `{name}`, {test['within_training']:,} ({test['within_training'] / test['n']:.1%}) are, word for word, "
+            f"a text of its training part or a piece of one; {shares}."
         )
     return display.text(" ".join(sentences))
 
