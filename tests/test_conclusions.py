@@ -3,8 +3,8 @@
 import pytest
 from factory import N, markdown, plain, saved
 
-import rtx_core as rtx
-from rtx_core.pages import conclusions
+from rtx_core.pages import claims, conclusions
+from rtx_core.pages.verdicts import VERDICTS
 from rtx_core.tasks import TASKS, task
 
 pytestmark = pytest.mark.usefixtures("figures")
@@ -28,15 +28,41 @@ def test_without_records_nothing_is_concluded():
     assert "Measured with both models: nothing yet." in said(conclusions.state())
     assert "speed against the baseline's is not measured yet" in said(conclusions.cost())
     assert "at the baseline's width is recorded yet" in said(conclusions.width())
-    assert said(conclusions.leak()).startswith("Not measured yet: SST-2, pooled split;")
+    assert said(conclusions.leak()).startswith("Not measured yet: Baseline on SST-2, phrases of a sentence together at a budget of SST-2, pooled split;")
     assert said(conclusions.companions()).count("not measured yet.") == 3
-    assert row("Yelp")[1:] == ["–"] * 6 + ["not measured yet"]
+    assert row("Yelp")[1:] == ["–"] * 7 + ["not measured yet"]
 
 
 def test_one_model_alone_is_no_comparison():
     record("sst2", "recurrent", range(10))
-    assert "None of the" in said(conclusions.headline()) and row("SST-2, pooled split")[4:] == ["0.9500", "–", "–", "not measured yet"]
-    assert "SST-2, pooled split: Recurrent 0.9500" in said(conclusions.leak()) and "Baseline" not in said(conclusions.leak())
+    assert "None of the" in said(conclusions.headline()) and row("SST-2, pooled split")[4:] == ["0.9500", "–", "–", "–", "not measured yet"]
+
+
+def test_cuts_are_compared_at_one_budget():
+    record("sst2", "recurrent", range(10))
+    grouped = task("sst2-grouped").but(epochs=1)
+    saved(grouped, "recurrent", wrong=range(60))
+    assert "Recurrent has" not in said(conclusions.leak())
+    saved(task("sst2").but(epochs=1), "recurrent", wrong=range(20))
+    sentence = said(conclusions.leak())
+    assert "Recurrent has 0.9000 (95 % interval" in sentence and "and 0.7000 (95 % interval" in sentence and "both with epochs 1" in sentence
+    assert "0.9500" not in sentence and "Baseline has" not in sentence
+
+
+def test_p_is_adjusted_over_the_tasks():
+    record("sst2", "baseline", range(34)), record("sst2", "recurrent", range(40))  # McNemar's p is 2 / 2^6
+    assert row("SST-2, pooled split")[-3:] == ["0.031", "0.031", "Baseline ahead"]
+    for variant in ("sst2-official", "yelp"):
+        record(variant, "baseline", range(40)), record(variant, "recurrent", range(40))
+    assert row("SST-2, pooled split")[-3:] == ["0.031", "0.094", "may well be chance"]
+    assert "significantly ahead on 0, the recurrent model on 0, and on 3" in said(conclusions.headline()) and "adjusted 0.094" in said(conclusions.headline())
+
+
+def test_two_seeds_have_no_p():
+    for seed, wrong in enumerate((range(5), range(10))):
+        record("sst2", "baseline", range(40), seed), record("sst2", "recurrent", wrong, seed)
+    assert row("SST-2, pooled split")[2] == "2" and row("SST-2, pooled split")[-3:] == ["–", "–", "Recurrent ahead"]
+    assert "2 seeds: -17.50 and -15.00" in said(conclusions.headline())
 
 
 @pytest.mark.parametrize(
@@ -77,9 +103,24 @@ def test_cost_is_that_of_the_records():
 def test_equal_width_is_a_comparison_of_its_own():
     record("sst2", "baseline", range(10)), record("sst2", "recurrent-wide", range(60))
     assert "At equal width, Baseline minus Recurrent, wide: on SST-2, pooled split, +25.00 points" in said(conclusions.width())
+    record("sst2", "baseline", range(60)), record("sst2", "recurrent-wide", range(10))
+    assert "(Recurrent, wide ahead)" in said(conclusions.width())
 
 
-def test_claims_are_tallied():
-    tally = said(conclusions.judged())
-    total = sum(len(entries) for entries in rtx.claims.claims().values())
-    assert f"Of the {total} [claims](claims.md)" in tally and "not measured yet" in tally
+def test_claims_are_tallied_with_what_they_rest_on():
+    asked = task("yelp").but(train_rows=10_000, epochs=1)
+    saved(asked, "baseline"), saved(asked, "recurrent", wrong=range(5))
+    record("sst2", "baseline", range(40)), record("sst2", "recurrent", range(40))
+    table = said(claims.summary(label="tab-claims")).splitlines()
+    heads, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table if line.startswith("| ")]
+    found = {name: dict(zip(heads[1:], map(int, counts))) for name, *counts in rows}
+    every = {name: [claims.judge(claim) for claim in entries] for name, entries in claims.claims().items()}
+    every["all"] = sum(every.values(), [])
+    for name, verdicts in every.items():
+        assert [found[name][word.capitalize()] for word in VERDICTS] == [sum(one.word == word for one in verdicts) for word in VERDICTS]
+        assert found[name]["One seed"] == sum("one seed" in one.at for one in verdicts)
+        assert found[name]["Reduced budget"] == sum("reduced budget" in one.at for one in verdicts)
+    assert found["Yelp and change of domain"]["Reduced budget"] == found["Yelp and change of domain"]["One seed"] == 2  # accuracy and F1
+    tally, counts = said(conclusions.judged()), found["all"]
+    assert f"Of the {len(every['all'])} [claims](claims.md)" in tally and f"{counts['Not measured yet']} not measured yet" in tally
+    assert f"{counts['One seed']} rest on one seed of each model and {counts['Reduced budget']} on runs of a reduced budget." in tally

@@ -1,6 +1,7 @@
 """What is measured beside the runs: the yardstick, transfer, number formats, rounded weights, and their displays."""
 
 import json
+import re
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
@@ -19,7 +20,8 @@ from rtx_core.evaluation.identities import untied
 from rtx_core.evaluation.metrics import logits_of
 from rtx_core.models import MODELS, build_model, save_model
 from rtx_core.models.packed import Packed
-from rtx_core.pages import measured
+from rtx_core.pages import counted, measured
+from rtx_core.pages.verdicts import CONTRADICTED, REPRODUCED
 from rtx_core.parameters import settings
 from rtx_core.paths import REPOSITORY
 from rtx_core.results import measurement
@@ -210,9 +212,38 @@ def test_rounding_is_recorded_and_drawn(weights, figures, monkeypatch):
     assert set(found["runs"]) == {"baseline", "recurrent"} and found["texts"] > 1
     assert {c["comparison"] for c in found["curves"]} == {"random", "trained", "draws"}
     said = plain(markdown(measured.ratios("embedded", label="tab-r")) + markdown(measured.trained_errors("embedded", label="tab-t")))
-    assert "| fresh pairs | 3 |" in said and "| Recurrent, trained | 8 |" in said and "Synthetic" in said
+    assert "| fresh pairs | – | 3 |" in said and "| Recurrent, trained | sst2-maxlength32 | 8 |" in said and "Synthetic" in said
     measured.rounding("embedded", label="fig-rounding")
     assert (figures / "fig-rounding.svg").exists()
+    worse = [c | {"errors": [2 * e for e in c["errors"]]} if c.get("arm") == "shared" and "model" in c else c for c in found["curves"]]
+    measurement.save({k: v for k, v in found.content.items() if k not in ("schema", "finished")} | {"of": "sst2-10pct-maxlength32", "curves": worse})
+    said = plain(markdown(measured.ratios("embedded", label="tab-r")) + markdown(measured.trained_errors("embedded", label="tab-t")))
+    assert said.count("| fresh pairs | – | 3 |") == 1 and "| Recurrent, trained | sst2-10pct-maxlength32 | 8 |" in said
+    assert all(said.count(f"| {name} | {of} |") == 1 for name in ("Baseline", "Recurrent") for of in ("sst2-maxlength32", "sst2-10pct-maxlength32"))
+    shown = markdown(measured.rounding("embedded", label="fig-rounding"))
+    assert all(f"Recurrent ({of}), 8 bits, shared" in shown for of in ("sst2-maxlength32", "sst2-10pct-maxlength32"))
+
+
+def curve(comparison: str, arm: str, seed: int, error: float, **more) -> dict:
+    return {"comparison": comparison, "arm": arm, "seed": seed, "bits": 4, "errors": [0.01, error], **more}
+
+
+def test_amplification_is_judged_by_the_ratio_of_errors():
+    curves = [curve("random", arm, seed, size * (1 + seed / 50)) for arm, size in (("shared", 0.04), ("unshared", 0.03)) for seed in range(3)]
+    curves += [curve("draws", c["arm"], c["seed"], c["errors"][-1], model="recurrent") for c in curves]
+    said = {"kind": "rounding", "of": "sst2", "name": "errors", "model": "recurrent-wide", "seed": 0, "protocol": "report",
+            "data": {"source": "hub"}, "environment": {}, "code": measurement.made_by("rounding")}  # fmt: skip
+    measurement.save(said | {"curves": curves})
+    verdict = counted.amplifies([4])
+    assert verdict.called == "Reproduced (one seed)" and verdict.statistic.count(": 1.33 (1.33 to 1.33, 3 ") == 2 and "trained on sst2" in verdict.statistic
+    assert counted.error_ratio(curves, "random", 4)[0] == pytest.approx(4 / 3)
+    turned = [c | {"arm": {"shared": "unshared", "unshared": "shared"}[c["arm"]]} for c in curves if c["comparison"] == "draws"]
+    measurement.save(said | {"of": "sst2-10pct", "protocol": "reduced", "curves": curves[:6] + turned})
+    verdict = counted.amplifies([4])  # of all that is recorded, and the fresh pairs that both have once
+    assert (verdict.word, verdict.at) == (CONTRADICTED, "one seed, reduced budget") and verdict.statistic.count("fresh pairs") == 1
+    assert "trained on sst2-10pct, rounded at random, 4 bits: 0.75 (0.75 to 0.75, 3 draws)" in verdict.statistic
+    measurement.save(said | {"of": "sst2-10pct", "curves": [c for c in curves if c["comparison"] == "random"][::-1]})
+    assert counted.amplifies([4]).word == REPRODUCED
 
 
 # -- displays and the store --------------------------------------------------------------------------------------------
@@ -220,7 +251,8 @@ def test_rounding_is_recorded_and_drawn(weights, figures, monkeypatch):
 
 def test_nothing_measured_is_said(home):
     for draw in (measured.transfer, measured.formats, measured.rounding, measured.ratios, measured.trained_errors):
-        assert markdown(draw("real", label="tab-a")).startswith("Not measured yet: ")
+        said = markdown(draw("real", label="tab-a"))
+        assert said.startswith("Not measured yet: ") and re.search(r"`python -m rtx_core\.evaluation\.\w+ sst2[ a-z]* fraction=0\.1`", said)
     assert "A dash: not measured yet." in markdown(measured.yardstick("real", label="tab-y"))
 
 
@@ -231,7 +263,24 @@ def test_yardstick_table_shows_the_paired_difference(home):
                       "data": content(SST2)["data"], "test": {"n": N, "accuracy": 0.85}, "environment": {},
                       "code": measurement.made_by("yardstick")}, logits, labels)  # fmt: skip
     said = plain(markdown(measured.yardstick("real", label="tab-y")))
-    assert "| SST-2, pooled split | 200 | 0.8500 | 0.7939 to 0.8929 | 0.9500 | +10.00 | 1.9e-06 | – | – | – |" in said
+    assert "| SST-2, pooled split | 200 | 0.8500 | 0.7939 to 0.8929 | full | 0.9500 | +10.00 | 1.9e-06 | – | – | – |" in said
+    assert "| Yelp | – | – | – | – |" in said and "the bag of words always reads the whole training part" in said
+
+
+def test_the_budget_of_models_is_told_in_words(home):
+    small = settings("yelp", {"epochs": 1, "train_rows": 10_000})
+    saved(small, "baseline"), saved(SST2, "recurrent")
+    for of, name in (("sst2-to-yelp", "baseline-seed0"), ("yelp-to-sst2", "recurrent-seed0")):
+        trained_on, tested_on = of.split("-to-")
+        logits, labels = predictions(range(30))
+        measurement.save({"kind": "transfer", "of": of, "name": name, "model": name.removesuffix("-seed0"), "seed": 0, "protocol": "report",
+                          "trained_on": trained_on, "tested_on": tested_on, "data": content(SST2)["data"], "environment": {},
+                          "test": {"n": N, "accuracy": 0.85, "f1": 0.85}, "code": measurement.made_by("transfer")}, logits, labels)  # fmt: skip
+    said = plain(markdown(measured.transfer("real", label="tab-t")))
+    assert "| 0.8000 | epochs 1, train rows 10,000 |" in said and "| 0.8000 | full |" in said
+    said = plain(markdown(measured.yardstick("real", label="tab-y")))
+    assert "| Yelp | – | – | – | epochs 1, train rows 10,000 | 0.8000 |" in said and "| SST-2, pooled split | – | – | – | full |" in said
+    assert "epochs1" not in said
 
 
 def test_misplaced_measurement_is_one_sentence(home):
@@ -245,6 +294,18 @@ def test_misplaced_measurement_is_one_sentence(home):
     moved.write_text(json.dumps({"schema": 1}))
     with pytest.raises(rtx.RtxError, match="lacks kind, of, name"):
         measurement.find("hub", "yardstick", "yelp", "bag-of-words-seed0")
+
+
+LOSS = {"bf16": 0.01, "fp16": 0.01, "int8": 0.02}  # of accuracy against fp32, at most
+PRECISION = sorted((REPOSITORY / "results" / "precision").glob("*/*.json"))
+
+
+@pytest.mark.skipif(not PRECISION, reason="results/precision holds no measurement")
+def test_committed_formats_keep_their_accuracy():
+    found = {(m["of"], m["model"], m["seed"], m["format"]): m["test"]["accuracy"] for m in map(measurement.read, PRECISION)}
+    for (*model, kind), accuracy in found.items():
+        if kind in LOSS:
+            assert abs(accuracy - found[*model, "fp32"]) <= LOSS[kind], (*model, kind)
 
 
 def test_looped_model_of_random_pairs_has_the_baselines_width():

@@ -1,5 +1,7 @@
 """What the book shows: records and nothing else, all seeds of them, at the largest budget that both models have."""
 
+import re
+
 import pytest
 from factory import SST2, markdown, plain, saved
 from scipy.stats import fisher_exact
@@ -7,8 +9,9 @@ from scipy.stats import fisher_exact
 import rtx_core as rtx
 from rtx_core import paper
 from rtx_core.errors import Busy, RtxError
-from rtx_core.pages.runs import BOOK, Studies, recorded, variants
+from rtx_core.pages.runs import BOOK, Studies, matched, recorded, variants
 from rtx_core.paths import REPOSITORY
+from rtx_core.results.statistics import difference
 
 pytestmark = pytest.mark.usefixtures("figures")
 TENTH = rtx.settings("sst2", {"fraction": 0.1})
@@ -94,12 +97,45 @@ def test_a_smaller_budget_stays_as_a_footnote(book):
     saved(middle, "baseline", 0)
     found = saved(middle, "baseline", 3, wrong=range(30))
     runs = rtx.runs(TENTH)
-    other, least = runs.footnote
-    assert other.startswith("At a smaller budget (epochs 1, train rows 40): baseline accuracy 0.") and other.endswith(" (mean of 2 seeds).")
+    other, least = sorted(runs.footnote, reverse=True)
+    assert other.startswith("At another budget (epochs 1, train rows 40): baseline accuracy 0.") and other.endswith(" (mean of 2 seeds).")
     assert f"{(rtx.runs(small).of('baseline')[0]['test']['accuracy'] + found['test']['accuracy']) / 2:.4f}" in other
     assert "train rows 20): baseline accuracy 0." in least and ", recurrent accuracy 0." in least
     assert other in plain(markdown(rtx.table.benchmark(runs, label="tab-a"))) and runs.notes == []
-    assert Studies({"10 %": runs}, "fraction").footnote == [f"10 %: {other}", f"10 %: {least}"]
+    assert Studies({"10 %": runs}, "fraction").footnote == [f"10 %: {one}" for one in runs.footnote]
+
+
+def test_a_larger_budget_with_half_a_pair_stays_as_a_footnote(book):
+    small = TENTH.but(epochs=1)
+    for model in TENTH.models:
+        saved(small, model)
+    saved(TENTH, "recurrent", wrong=range(30))
+    runs = rtx.runs(TENTH)
+    assert runs.settings.variant == "sst2-10pct-epochs1" and runs.models == TENTH.models
+    assert runs.footnote == ["At the full budget: recurrent accuracy 0.8500."]
+    assert runs.footnote[0] in plain(markdown(rtx.table.benchmark(runs, label="tab-a")))
+    assert [(one.budget, one.models) for one in runs.budgets] == [("", ["recurrent"]), ("epochs 1", TENTH.models)]
+
+
+def test_tasks_are_matched_at_the_largest_budget_that_all_have(book):
+    one, two = TENTH, SST2.but(length="short")
+
+    def found(models):
+        same = matched(models, recorded(one), recorded(two))
+        return same and [(runs.settings.variant, runs.budget) for runs in same]
+
+    both = [(name, budget) for name, budget in (("sst2-10pct-epochs1", "epochs 1"), ("sst2-short-epochs1", "epochs 1"))]
+    saved(one, "baseline"), saved(two.but(epochs=1), "baseline"), saved(two.but(epochs=1, train_rows=20), "baseline")
+    assert found(["baseline"]) is None  # nothing that both have
+    saved(one.but(epochs=1), "baseline"), saved(one.but(epochs=1, train_rows=20), "baseline")
+    assert found(["baseline"]) == both and found(["baseline", "recurrent"]) is None
+    saved(two, "recurrent")
+    assert found(["baseline"]) == both and found(["recurrent"]) is None
+    saved(two, "baseline")
+    assert found(["baseline"]) == [("sst2-10pct", ""), ("sst2-short", "")]
+    for settings in (one.but(epochs=1), two.but(epochs=1)):
+        saved(settings, "recurrent")
+    assert found(["baseline", "recurrent"]) == both  # the full one has not both models of the tenth
 
 
 @pytest.mark.parametrize("other", [{"split": "official"}, {"fraction": 0.5}, {"max_length": 64}, {"learning_rate": 1e-4}, {"epochs": 1, "residual": "paper"}])
@@ -134,12 +170,40 @@ def sizes(book) -> Studies:
 def test_one_table_compares_values_of_a_setting(sizes):
     table = plain(markdown(rtx.table.accuracies(sizes, label="tab-a")))
     lines = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in table.splitlines() if line.startswith("| ")}
-    assert lines["10 %"][3].startswith("0.8000 (") and lines["10 %"][4].startswith("0.8500 (")
-    assert lines["10 %"][5].startswith("-5.00 (") and float(lines["10 %"][6].strip("| ")) == pytest.approx(0.2, abs=0.01)
-    assert lines["50 %"][3].startswith("0.9500 (") and lines["50 %"][4] == "not measured yet"
-    assert lines["100 %"][1:5] == ["–", "–", "not measured yet", "not measured yet"]
+    assert lines["10 %"][1] == "full" and lines["10 %"][4].startswith("0.8000 (") and lines["10 %"][5].startswith("0.8500 (")
+    assert lines["10 %"][6].startswith("-5.00 (") and float(lines["10 %"][7].strip("| ")) == pytest.approx(0.2, abs=0.01)
+    assert lines["50 %"][4].startswith("0.9500 (") and lines["50 %"][5] == "not measured yet"
+    assert lines["100 %"][1:6] == ["full", "–", "–", "not measured yet", "not measured yet"]
     said = markdown(rtx.text.comparison(sizes))
     assert "**10 \\%.** With 42% of the parameters" in said and "**100 \\%.** Not measured yet." in said
+
+
+def test_every_budget_has_a_row(sizes):
+    for value in (0.1, 0.5):
+        for model in SST2.models:
+            saved(SST2.but(fraction=value, epochs=1), model, wrong=range(100))
+    table = plain(markdown(rtx.table.accuracies(rtx.studies(SST2, fraction=[0.1, 0.5]), label="tab-a")))
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ") and " % |" in line]
+    assert [(row[0].strip("| "), row[1]) for row in rows] == [("10 %", "full"), ("10 %", "epochs 1"), ("50 %", "full"), ("50 %", "epochs 1")]
+    assert [row[4][:6] for row in rows] == ["0.8000", "0.5000", "0.9500", "0.5000"] and rows[2][5] == "not measured yet"
+
+
+@pytest.mark.parametrize("seeds", [2, 3])
+def test_the_sentence_has_the_difference_of_the_table(book, seeds):
+    for seed in range(seeds):
+        saved(TENTH, "baseline", seed, range(40 + seed)), saved(TENTH, "recurrent", seed, range(20))
+    runs = rtx.runs(TENTH)
+    found = difference(runs.of("baseline"), runs.of("recurrent"))
+    said = markdown(rtx.text.comparison(runs))
+    assert f"The difference, Baseline minus Recurrent, is {found}; chance alone would rarely give such a difference." in said
+    assert f"{seeds} seeds" in str(found) and "McNemar" not in said and "are right with" not in said
+    row = plain(markdown(rtx.table.accuracies(Studies({"10 %": runs}, "fraction"), label="tab-a")))
+    assert f"{100 * found.value:+.2f} ({100 * found.low:+.2f} to {100 * found.high:+.2f})" in row
+
+
+def test_models_without_a_common_seed_are_not_paired(book):
+    saved(TENTH, "baseline", 0), saved(TENTH, "recurrent", 1)
+    assert "is not tested: no seed is recorded of both." in markdown(rtx.text.comparison(rtx.runs(TENTH)))
 
 
 def test_one_figure_and_one_provenance_hold_all(sizes):
@@ -168,17 +232,23 @@ def test_overlaid_profiles_show_every_subset(profiles):
 
 def test_the_plan_names_every_run_once_and_lists_what_is_missing(capsys):
     runs = [run.name for run in paper.runs()]
-    assert len(runs) == len(set(runs)) == 63 and runs[0] == "sst2-baseline-seed0"
+    assert len(runs) == len(set(runs)) == 66 and runs[0] == "sst2-baseline-seed0"
     assert not any(run.settings.reduced for run in paper.runs())
-    reduced = {run.variant for run in paper.runs(reduced=True) if run.settings.reduced}
-    classifiers = {f"{name}-trainrows10000-epochs1" for name in ("yelp", "yelp-maxlength512", "multi-domain", "multi-domain-imdb")}
-    assert reduced == classifiers | {"sst2-grouped-epochs1", "shakespeare-report-reduced", "shakespeare-nanogpt-reduced", "tinystories-report-reduced"}
-    assert "sst2-10pct-recurrent-wide-seed0" in {run.name for run in paper.runs(reduced=True)}
+    reduced = {re.sub(r"-trainrows\d+", "-some", run.variant) for run in paper.runs(reduced=True) if run.settings.reduced}
+    classifiers = {f"{name}-some-epochs1" for name in ("yelp", "yelp-maxlength512", "multi-domain", "multi-domain-imdb")}
+    one_epoch = {f"{name}-epochs1" for name in ("sst2", "sst2-official", "sst2-10pct", "sst2-short", "sst2-50pct", "sst2-long", "sst2-grouped")}
+    assert reduced == classifiers | one_epoch | {"shakespeare-report-reduced", "shakespeare-nanogpt-reduced", "tinystories-report-reduced"}
+    names = [run.name for run in paper.runs(reduced=True)]
+    assert len(names) == len(set(names)) == 78 and "sst2-10pct-recurrent-wide-seed0" in names
+    for study in (study for study in paper.PLAN if study.both):  # what two cores can carry in full, and beside it what compares with the rest
+        full, small = (rtx.settings(study.experiment, study.given | given) for given in study.budgets(reduced=True))
+        assert {f"{one.variant}-{model}-seed{seed}" for one in (full, small) for model in one.models for seed in study.seeds} <= set(names)
+        assert not full.reduced and small.reduced and study.budgets(reduced=False) == [study.full]
     saved(SST2, "recurrent")
     paper.main([])
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 63 and lines[0].endswith("seed 0  missing") and lines[1].split()[:2] == ["sst2", "recurrent"]
-    assert lines[1].endswith("recorded, test accuracy 0.8000") and sum("missing" in line for line in lines) == 62
+    assert len(lines) == 66 and lines[0].endswith("seed 0  missing") and lines[1].split()[:2] == ["sst2", "recurrent"]
+    assert lines[1].endswith("recorded, test accuracy 0.8000") and sum("missing" in line for line in lines) == 65
 
 
 def test_run_trains_what_is_missing_only(monkeypatch, capsys):

@@ -115,7 +115,8 @@ def test_difference_is_paired_over_seeds_and_whole_batches():
     ("pair", "sign"),
     [
         (Paired(-0.2, -0.3, -0.1, (-0.1, -0.3), None), -1),
-        (Paired(0.2, 0.1, 0.3, (0.2,), None), 1),
+        (Paired(0.2, 0.1, 0.3, (0.2,), None), 0),  # one seed tells nothing of another
+        (Paired(0.2, 0.1, 0.3, (0.1, 0.3), None), 1),
         (Paired(-0.2, -0.5, 0.1, (-0.1, -0.3), None), 0),  # the interval holds 0
         (Paired(-0.2, -0.3, -0.1, (0.1, -0.5), None), 0),  # the seeds disagree
         (Paired(-0.2, -0.3, -0.1, (-0.01, -0.5, -0.1), 0.2), 0),  # the seeds vary too much

@@ -7,7 +7,10 @@ from factory import SST2, content, predictions, saved
 from rtx_core.errors import RtxError
 from rtx_core.results import store
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import accuracy_interval, bootstrap_interval, compare, difference, mean_interval, over_seeds, same_share
+from rtx_core.results.statistics import (
+    Difference, Paired, accuracy_interval, adjusted, as_one_more_run, bootstrap_interval, common, compare, difference, estimate, mean_interval, over_seeds,
+    same_share,
+)  # fmt: skip
 
 
 def scored(right: int, n: int) -> Record:
@@ -79,7 +82,59 @@ def test_fishers_exact_test_is_that_of_the_lady_tasting_tea():
     assert same_share(3, 4, 1, 4) == pytest.approx(0.4857, abs=5e-5) and same_share(4, 4, 0, 4) == pytest.approx(0.0286, abs=5e-5)
 
 
-def test_difference_takes_the_first_common_seed_or_three():
+def test_one_more_run_is_compared_with_students_t():
+    """By hand, m = 0.80 and s = 0.02: of one seed 0.85 on 300 texts has t = 0.05 / sqrt(0.0004 · 2 + 0.85 · 0.15 / 300) = 0.05 / 0.035, and of
+    three 0.75 has t = −0.05 / sqrt(0.0004 · 4/3 + 0.75 · 0.25 / 300) = −0.05 / 0.034034.  With two degrees of freedom p is 1 − |t| / sqrt(2 + t²)."""
+    assert as_one_more_run(0.85, 300, [0.80], 0.02, 2) == pytest.approx(1 - 1.428571 / 2.010178, abs=1e-5)
+    assert as_one_more_run(0.75, 300, [0.78, 0.80, 0.82], 0.02, 2) == pytest.approx(1 - 1.469104 / 2.039188, abs=1e-5)
+    assert as_one_more_run(0.8, 300, [0.8], 0.02, 2) == 1
+
+
+def test_adjustment_is_that_of_benjamini_and_hochberg_1995():
+    """The fifteen p-values of their example, of which four are significant at 5 %."""
+    ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+    family = [Difference(0.1, 0.0, 0.2, p, 100, (0.1,), "a test") for p in ps]
+    assert sum(one.sign for one in family) == 9 and sum(one.sign for one in adjusted(family)) == 4
+    assert [one.adjusted for one in adjusted(family)[:4]] == pytest.approx([0.0015, 0.003, 0.0095, 0.035625])
+    without = Difference(0.1, 0.05, 0.2, None, 100, (0.1, 0.1), "a test")
+    assert adjusted([without]) == [without] and adjusted([without, family[3]]) == [without, adjusted([family[3]])[0]] and adjusted([]) == []
+    assert "p = 0.0095, adjusted 0.0095" in str(adjusted(family[3:4])[0])
+
+
+def test_two_seeds_count_both_and_have_to_agree():
+    a = [saved(SST2, "baseline", seed, range(40)) for seed in range(2)]
+    agree = [saved(SST2, "recurrent", seed, wrong) for seed, wrong in enumerate((range(5), range(35)))]
+    both = difference(a, agree)
+    assert (both.seeds, both.p, both.sign) == (2, None, -1) and both.value == pytest.approx(-0.1) and both.by_seed == pytest.approx((-0.175, -0.025))
+    means = bootstrap_interval(np.mean, np.repeat([-1.0, -0.5, 0.0], [5, 30, 165]))  # of texts that both seeds tell apart, one does, none
+    assert (both.low, both.high) == pytest.approx(means[1:], abs=0.01)
+    f1 = difference(a, agree, "f1")
+    assert (f1.seeds, f1.sign) == (2, -1) and f1.value == pytest.approx(np.mean([x["test"]["f1"] - y["test"]["f1"] for x, y in zip(a, agree)]))
+    disagree = [agree[0], saved(SST2, "recurrent", 1, range(42))]
+    both = difference(a, disagree)
+    assert both.high < 0 and both.sign == 0 and "2 seeds: -17.50 and +1.00" in str(both)
+
+
+def test_seeds_in_common_are_those_of_all():
+    a, b, c = ([saved(SST2, model, seed) for seed in seeds] for model, seeds in
+               (("baseline", (0, 1, 3)), ("recurrent", (3, 1, 4)), ("recurrent-wide", (1, 3))))  # fmt: skip
+    assert [[record["seed"] for record in found] for found in common(a, b, c)] == [[1, 1, 1], [3, 3, 3]] and common(a, b[2:]) == []
+
+
+def test_estimate_is_over_seeds_where_there_are_three():
+    a, b = ([saved(SST2, model, seed, range(20 + seed * step)) for seed in range(3)] for model, step in (("baseline", 0), ("recurrent", 10)))
+    ratio = lambda y, a, b, axis: (y == a).mean(axis) / (y == b).mean(axis)  # noqa: E731
+    ratios = [0.9 / (0.9 - 0.05 * seed) for seed in range(3)]
+    assert estimate(ratio, common(a, b)) == pytest.approx((*mean_interval(ratios), 3))
+    value, low, high, seeds = estimate(ratio, common(a[1:], b[1:]))
+    assert (value, seeds) == (pytest.approx(ratios[1]), 1) and low < value < high
+
+
+def test_a_language_model_of_one_seed_is_not_better():
+    assert Paired(0.2, 0.1, 0.3, (0.2,), None).sign == 0 and Paired(0.2, 0.1, 0.3, (0.1, 0.3), None).sign == 1
+
+
+def test_difference_takes_one_common_seed_or_three():
     a = [saved(SST2, "baseline", seed, range(20 + seed)) for seed in range(3)]
     b = [saved(SST2, "recurrent", seed, range(40 + 2 * seed)) for seed in range(3)]
     one = difference(a[1:2], b)

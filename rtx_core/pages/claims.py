@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 from rtx_core.errors import unknown
 from rtx_core.pages import counted, display, judges
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.verdicts import MISSING, VERDICTS, Missing, Verdict, stamp
+from rtx_core.pages.verdicts import MISSING, ONE_SEED, REDUCED, VERDICTS, Missing, Verdict, stamp
 from rtx_core.paths import REPOSITORY
 from rtx_core.results.statistics import same_share
 from rtx_core.tasks import TASKS
@@ -42,19 +43,24 @@ def section(name: str) -> Displayed:
     entries = []
     for claim in claims()[name]:
         verdict = judge(claim)
-        entries.append(f"{claim['says']} ({claim['source']})\n: **{verdict.word.capitalize()}.** {verdict.statistic}{link(claim['page'])}\n")
+        entries.append(f"{claim['says']} ({claim['source']})\n: **{verdict.called}.** {verdict.statistic}{link(claim['page'])}\n")
     return display.text("\n".join(entries))
 
 
 def summary(*, label: str) -> Displayed:
-    """How many claims of each section have which verdict."""
-    rows = []
-    for name, entries in claims().items():
-        words = [judge(claim).word for claim in entries]
-        rows.append({"Claims on": name} | {word.capitalize(): words.count(word) for word in VERDICTS})
+    """How many claims of each section have which verdict, and how many of the decided ones rest on little."""
+    rows = [{"Claims on": name} | {called.capitalize(): n for called, n in tally(map(judge, entries)).items()} for name, entries in claims().items()]
     frame = pd.DataFrame(rows)
     frame.loc[len(frame)] = ["all", *frame.drop(columns="Claims on").sum()]
-    return display.table(frame, label=label, caption="Verdicts on the claims of the slides and the report, from the records of today.")
+    note = "The last two columns count those of the reproduced and contradicted claims that rest on one seed of each model, or on runs of a reduced budget."
+    return display.table(frame, label=label, caption="Verdicts on the claims of the slides and the report, from the records of today.", note=note)
+
+
+def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """How many have each word, and each reservation."""
+    verdicts = list(verdicts)
+    words = {word: sum(one.word == word for one in verdicts) for word in VERDICTS}
+    return words | {name: sum(name in one.at for one in verdicts) for name in (ONE_SEED, REDUCED)}
 
 
 def in_print(*, label: str) -> Displayed:

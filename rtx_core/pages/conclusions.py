@@ -1,6 +1,6 @@
 """What may be concluded, computed from the records of today: each sentence holds for whatever has been measured when the page is drawn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -8,11 +8,11 @@ from rtx_core.language import LANGUAGE
 from rtx_core.language import settings as language_settings
 from rtx_core.pages import claims, display, shakespeare, stories
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.runs import Runs, recorded
+from rtx_core.pages.runs import Runs, matched, recorded
 from rtx_core.pages.table import counts, device_of, mean_accuracy, title, with_interval
-from rtx_core.pages.verdicts import VERDICTS
+from rtx_core.pages.verdicts import ONE_SEED, REDUCED, VERDICTS
 from rtx_core.paths import home
-from rtx_core.results.statistics import Difference, difference
+from rtx_core.results.statistics import Difference, adjusted, common, difference
 from rtx_core.tasks import TASKS, task
 
 FIRST, SECOND = "baseline", "recurrent"
@@ -24,7 +24,8 @@ COMPANIONS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A task, its records, and the paired difference Baseline minus Recurrent where both are recorded with a common seed."""
+    """A task, its records, and the paired difference of its two models, Baseline first, where both are recorded with a common seed; its
+    p is adjusted over the tasks."""
 
     name: str
     runs: Runs
@@ -34,7 +35,8 @@ class Finding:
     def reading(self) -> str:
         if self.difference is None:
             return "not measured yet"
-        ahead = {1: f"{title(FIRST)} ahead", -1: f"{title(SECOND)} ahead", 0: "may well be chance"}[self.difference.sign]
+        first, second = map(title, self.runs.settings.models)
+        ahead = {1: f"{first} ahead", -1: f"{second} ahead", 0: "may well be chance"}[self.difference.sign]
         return ahead + (", reduced protocol" if any(record["protocol"] == "reduced" for record in self.runs) else "")
 
 
@@ -44,9 +46,10 @@ def findings(other: str = SECOND) -> dict[str, Finding]:
     for variant, (name, *_) in TASKS.items():
         runs = recorded(task(variant).but(models=[FIRST, other]))
         a, b = runs.of(FIRST), runs.of(other)
-        common = {record["seed"] for record in a} & {record["seed"] for record in b}
-        found[variant] = Finding(name, runs, difference(a, b) if common else None)
-    return found
+        found[variant] = Finding(name, runs, difference(a, b) if common(a, b) else None)
+    measured = {variant: one for variant, one in found.items() if one.difference}
+    family = adjusted([one.difference for one in measured.values()])
+    return found | {variant: replace(one, difference=d) for (variant, one), d in zip(measured.items(), family)}
 
 
 def by_task(*, label: str) -> Displayed:
@@ -58,12 +61,14 @@ def by_task(*, label: str) -> Displayed:
             "Task": one.name, "Test texts": d.n if d else None, "Seeds": d.seeds if d else None,
             **{title(m): mean_accuracy(one.runs.of(m)) for m in (FIRST, SECOND)},
             "Difference (points)": f"{100 * d.value:+.2f} ({100 * d.low:+.2f} to {100 * d.high:+.2f})" if d else None,
-            "p": f"{d.p:.2g}" if d else None, "Reading": one.reading,
+            "p": _p(d and d.p), "Adjusted p": _p(d and d.adjusted), "Reading": one.reading,
         })  # fmt: skip
         notes |= {f"{one.name}: {note}": None for note in one.runs.notes if not note.startswith("Protocol") or d}
     note = (
-        "Accuracy, mean of the recorded seeds, and Baseline minus Recurrent on the same texts with its 95 % interval: McNemar's exact test of the first "
-        "common seed, or the paired t-test over three or more. Seeds: those the test uses. A reading calls a difference chance unless p is below 0.05."
+        "Accuracy, mean of the recorded seeds, and Baseline minus Recurrent on the same texts with its 95 % interval. Seeds: those that both models have. "
+        "p: McNemar's exact test of one seed, or the paired t-test over three or more; adjusted after Benjamini and Hochberg for the tasks in this table. "
+        "A reading calls a difference chance unless the adjusted p is below 0.05; two seeds have no p, and there the interval has to exclude 0 and the "
+        "seeds have to agree."
     )
     frame = pd.DataFrame(rows).astype({"Test texts": "Int64", "Seeds": "Int64"})
     return display.table(frame, label=label, caption="Baseline against Recurrent, task by task.", note=" ".join([note, *notes]))
@@ -79,7 +84,8 @@ def headline() -> Displayed:
     first = next(iter(measured.values()))
     said = [
         f"Of {len(found)} tasks, {len(measured)} {_is(len(measured))} measured with both models so far: the baseline is significantly ahead on "
-        f"{signs.count(1)}, the recurrent model on {signs.count(-1)}, and on {signs.count(0)} the difference may well be chance.",
+        f"{signs.count(1)}, the recurrent model on {signs.count(-1)}, and on {signs.count(0)} the difference may well be chance; p is adjusted for the "
+        "number of tasks.",
         f"On {first.name} the baseline reaches an accuracy of {_percent(first, FIRST)} and the recurrent model, with {_share():.0%} of the parameters, "
         f"{_percent(first, SECOND)}; the paired difference is {first.difference}.",
     ]
@@ -159,26 +165,37 @@ def width() -> Displayed:
 
 
 def leak() -> Displayed:
-    """How accuracy depends on the way SST-2 is cut."""
-    found, cuts = findings(), ("sst2", "sst2-grouped", "sst2-official")
-    said = [
-        f"{found[cut].name}: " + ", ".join(f"{title(m)} {_percent(found[cut], m)}" for m in (FIRST, SECOND) if found[cut].runs.of(m))
-        for cut in cuts if found[cut].runs.records
-    ]  # fmt: skip
-    missing = [found[cut].name for cut in cuts if not found[cut].runs.records]
+    """How accuracy depends on the way SST-2 is cut, each other way beside the pooled one at the same budget."""
+    (first, *cuts), said, missing = ("sst2", "sst2-grouped", "sst2-official"), [], []
+    for cut in cuts:
+        name, pooled = TASKS[cut][0], TASKS[first][0]
+        for model in (FIRST, SECOND):
+            if same := matched([model], recorded(task(first)), recorded(task(cut))):
+                values = [with_interval(one.of(model)).replace("(", "(95 % interval ") for one in same]
+                at = f", both with {same[0].budget}" if same[0].budget else ""
+                said.append(f"{title(model)} has {values[0]} on {pooled} and {values[1]} on {name}{at}")
+            else:
+                missing.append(f"{title(model)} on {name} at a budget of {pooled}")
     sentence = f"Test accuracy by the way SST-2 is cut: {'; '.join(said)}." if said else ""
     return display.text(" ".join(filter(None, [sentence, f"Not measured yet: {'; '.join(missing)}." if missing else ""])))
 
 
 def judged() -> Displayed:
     """How the claims of the original study fare."""
-    words = [claims.judge(claim).word for entries in claims.claims().values() for claim in entries]
-    tally = ", ".join(f"{words.count(word)} {word}" for word in VERDICTS)
-    return display.text(f"Of the {len(words)} [claims](claims.md) taken from the slides and the report, {tally}.")
+    counted = claims.tally(verdicts := [claims.judge(claim) for entries in claims.claims().values() for claim in entries])
+    words = ", ".join(f"{counted[word]} {word}" for word in VERDICTS)
+    return display.text(
+        f"Of the {len(verdicts)} [claims](claims.md) taken from the slides and the report, {words}. Of the reproduced and contradicted ones "
+        f"{counted[ONE_SEED]} rest on one seed of each model and {counted[REDUCED]} on runs of a reduced budget."
+    )
 
 
 def _percent(one: Finding, model: str) -> str:
     return with_interval(one.runs.of(model)).replace("(", "(95 % interval ")
+
+
+def _p(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2g}"
 
 
 def _share() -> float:

@@ -1,11 +1,13 @@
 """Claims about what can be counted: parameters, configurations, data, and the errors of rounded weights."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from rtx_core.pages.display import show
 from rtx_core.pages.runs import architectures
 from rtx_core.pages.table import title
-from rtx_core.pages.verdicts import Missing, Verdict, by_bounds, profile, together
+from rtx_core.pages.verdicts import Missing, Part, Verdict, by_bounds, profile, together
 from rtx_core.results import measurement
 from rtx_core.results.statistics import mean_interval
 
@@ -79,21 +81,29 @@ def error_ratio(curves: list[dict], comparison: str, bits: int, model: str | Non
     return (*(float(np.exp(x)) for x in mean_interval(logs)), len(logs))
 
 
+def sharings(found: list[measurement.Measurement]) -> Iterator[tuple[measurement.Measurement, str, str | None]]:
+    """(measurement, comparison, model) of all that tells shared weights from unshared ones: fresh pairs, those that several measurements
+    repeat once, and every trained looped model."""
+    seen = []
+    for one in found:
+        fresh = [c for c in one["curves"] if c["comparison"] == "random"]
+        if fresh and fresh not in seen:
+            seen.append(fresh)
+            yield one, "random", None
+        for model in sorted({c["model"] for c in one["curves"] if c["comparison"] == "draws"}):
+            yield one, "draws", model
+
+
 def amplifies(bits: list[int]) -> Verdict:
     """After the last layer the error of shared weights exceeds that of unshared ones, at each of these bit widths."""
     found = measurement.every("hub", "rounding")
     if not found:
         raise Missing("rounded weights")
-    curves, words, said = found[0]["curves"], [], []
-    models = sorted({c["model"] for c in curves if c["comparison"] == "draws"})
-    for comparison, model in [("random", None), *(("draws", model) for model in models)]:
-        name = "fresh pairs of models" if model is None else f"{title(model)}, trained, rounded at random"
+    parts = []
+    for one, comparison, model in sharings(found):
+        name = "fresh pairs of models" if model is None else f"{title(model)} trained on {one['of']}, rounded at random"
         for b in bits:
-            ratio, low, high, seeds = error_ratio(curves, comparison, b, model)
-            words.append(by_bounds(low > 1, high < 1))
-            said.append(f"{name}, {b} bits: {ratio:.2f} ({low:.2f} to {high:.2f}, {seeds} seeds)")
-    return Verdict(together(words), f"Relative error after the last layer, shared over unshared weights, with 95 % interval: {'; '.join(said)}.")
-
-
-def unmeasured(what: str) -> Verdict:
-    raise Missing(what)
+            ratio, low, high, n = error_ratio(one["curves"], comparison, b, model)
+            said = f"{name}, {b} bits: {ratio:.2f} ({low:.2f} to {high:.2f}, {n} {'seeds' if model is None else 'draws'})"
+            parts.append(Part(by_bounds(low > 1, high < 1), said, n if model is None else 1, reduced=model is not None and one["protocol"] == "reduced"))
+    return together(parts, "Relative error after the last layer, shared over unshared weights, with 95 % interval: ")

@@ -4,15 +4,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rtx_core.pages.runs import Runs
+from rtx_core.errors import RtxError
+from rtx_core.pages.runs import Runs, architectures, matched, recorded
 from rtx_core.pages.table import title
 from rtx_core.pages.verdicts import (
-    UNDECIDED, Missing, Verdict, by_bounds, by_sign, marked, not_all, runs, together, transferred,
+    UNDECIDED, Missing, Part, Verdict, at_one_budget, by_bounds, by_sign, in_common, marked, not_all, of_task, pairs, reserved, runs, together, transferred,
 )  # fmt: skip
 from rtx_core.results import measurement
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import ALPHA, MEASURES, bootstrap_interval, difference, over_seeds, paired_guesses, same_share
-from rtx_core.tasks import TASKS
+from rtx_core.results.statistics import (
+    ALPHA, ENOUGH_SEEDS, MEASURES, adjusted, as_one_more_run, difference, estimate, over_seeds, same_share, tested,
+)  # fmt: skip
+from rtx_core.tasks import TASKS, task
 
 NAMES = {"f1": "F1"}
 MARGIN = 0.01  # two accuracies are comparable within a point
@@ -22,9 +25,18 @@ def measured(variants: list[str], *models: str) -> Iterator[tuple[str, Runs, lis
     """Each task for which all these models are recorded, with its records."""
     for variant in variants:
         try:
-            yield variant, *runs(variant, *models)
+            yield variant, *pairs(variant, *models)
         except Missing:
             continue
+
+
+def _sign(value: float, p: float) -> int:
+    return int(np.sign(value)) if p < ALPHA else 0
+
+
+def _interval(low: float, high: float, seeds: int, form: str) -> str:
+    how = f"95 % interval over {seeds} seeds" if seeds > 1 else "95 % bootstrap interval over texts, one seed:"
+    return f"{how} {low:{form}} to {high:{form}}"
 
 
 # -- two models on one task --------------------------------------------------------------------------------------------
@@ -32,80 +44,109 @@ def measured(variants: list[str], *models: str) -> Iterator[tuple[str, Runs, lis
 
 def more(variant: str, first: str, second: str, measure: str = "accuracy") -> Verdict:
     """The first model exceeds the second in a measure."""
-    found, (a, b) = runs(variant, first, second)
+    found, (a, b) = pairs(variant, first, second)
     d = difference(a, b, measure)
-    return Verdict(by_sign(d.sign), marked(f"{TASKS[variant][0]}, {NAMES.get(measure, measure)}, {title(first)} minus {title(second)}: {d}.", found))
+    said = f"{TASKS[variant][0]}, {NAMES.get(measure, measure)}, {title(first)} minus {title(second)}: {d}"
+    return together([Part(by_sign(d.sign), said, d.seeds, (found,))])
 
 
 def comparable(variants: list[str], first: str, second: str) -> Verdict:
     """The accuracies differ by a point at most, on every task that is recorded."""
-    words, said, used = [], [], []
+    parts = []
     for variant, found, (a, b) in measured(variants, first, second):
         d = difference(a, b)
-        words.append(by_bounds(-MARGIN < d.low and d.high < MARGIN, d.high < -MARGIN or d.low > MARGIN))
-        said.append(f"{TASKS[variant][0]}: {d}")
-        used.append(found)
-    if not words:
+        word = by_bounds(-MARGIN < d.low and d.high < MARGIN, d.high < -MARGIN or d.low > MARGIN)
+        parts.append(Part(word, f"{TASKS[variant][0]}: {d}", d.seeds, (found,)))
+    if not parts:
         raise Missing("any of the tasks")
-    sentence = f"{title(first)} minus {title(second)}, {'; '.join(said)}.{not_all(len(words), variants)}"
-    return Verdict(together(words, len(variants)), marked(sentence, *used))
+    return together(parts, f"{title(first)} minus {title(second)}, ", f".{not_all(len(parts), variants)}", len(variants))
 
 
 def at_least(variant: str, first: str, second: str, share: float) -> Verdict:
     """The first model has at least this share of the second's accuracy."""
-    found, (a, b) = runs(variant, first, second)
-    y, guesses, others = paired_guesses(a[0], b[0])
-    ratio = lambda y, g, o, axis: MEASURES["accuracy"](y, g, axis) / MEASURES["accuracy"](y, o, axis)  # noqa: E731
-    value, low, high = bootstrap_interval(ratio, y, guesses, others)
-    said = f"{TASKS[variant][0]}: the ratio is {value:.4f} (95 % bootstrap interval {low:.4f} to {high:.4f}, n = {len(y):,}, one seed)."
-    return Verdict(by_bounds(low >= share, high < share), marked(said, found))
+    found, models = runs(variant, first, second)
+    score = MEASURES["accuracy"]
+    value, low, high, seeds = estimate(lambda y, a, b, axis: score(y, a, axis) / score(y, b, axis), in_common(TASKS[variant][0], *models))
+    said = f"{TASKS[variant][0]}: the ratio is {value:.4f} ({_interval(low, high, seeds, '.4f')}; n = {models[0][0]['test']['n']:,})"
+    return together([Part(by_bounds(low >= share, high < share), said, seeds, (found,))])
 
 
 def overall(variants: list[str], first: str, second: str) -> Verdict:
     """The first model is ahead: significantly on some task, and significantly behind on none; all must be measured."""
-    signs, used = {}, []
-    for variant, found, (a, b) in measured(variants, first, second):
-        signs[variant] = difference(a, b).sign
-        used.append(found)
-    if not signs:
+    found = [(one, difference(a, b)) for _, one, (a, b) in measured(variants, first, second)]
+    if not found:
         raise Missing("any of the tasks")
-    ahead, behind = (sum(sign == s for sign in signs.values()) for s in (1, -1))
+    signs = [d.sign for d in adjusted([d for _, d in found])]
+    ahead, behind = signs.count(1), signs.count(-1)
     word = by_sign(int(ahead > 0) - int(behind > 0)) if len(signs) == len(variants) else UNDECIDED
     said = (
         f"Of {len(variants)} tasks {len(signs)} are measured; {title(first)} is significantly more accurate on {ahead} of them, {title(second)} on "
-        f"{behind}, and on {len(signs) - ahead - behind} the test cannot tell."
+        f"{behind}, and on {len(signs) - ahead - behind} the test cannot tell; p adjusted over the tasks."
     )
-    return Verdict(word, marked(said, *used))
+    return reserved(word, marked(said, *(one for one, _ in found)), [Part(word, "", d.seeds, (one,)) for one, d in found])
 
 
 def balanced(variants: list[str], models: list[str], within: float) -> Verdict:
     """Precision and recall differ by less than this."""
-    words, said, used = [], [], []
+    parts = []
     for variant in variants:
-        found, records = runs(variant, *models)
-        used.append(found)
-        for record, *_ in records:
+        found, every = runs(variant, *models)
+        for model, records in zip(models, every):
             gap = lambda y, g, axis: MEASURES["precision"](y, g, axis) - MEASURES["recall"](y, g, axis)  # noqa: E731
-            value, low, high = bootstrap_interval(gap, record.predictions["labels"], record.predictions["logits"].argmax(1))
-            words.append(by_bounds(-within < low and high < within, high < -within or low > within))
-            said.append(f"{title(record['model'])} on {TASKS[variant][0]} {value:+.4f} ({low:+.4f} to {high:+.4f})")
-    return Verdict(together(words), marked(f"Precision minus recall of the positive class, 95 % bootstrap interval: {'; '.join(said)}.", *used))
+            value, low, high, seeds = estimate(gap, in_common(TASKS[variant][0], records))
+            word = by_bounds(-within < low and high < within, high < -within or low > within)
+            parts.append(Part(word, f"{title(model)} on {TASKS[variant][0]} {value:+.4f} ({_interval(low, high, seeds, '+.4f')})", seeds, (found,)))
+    return together(parts, "Precision minus recall of the positive class: ")
 
 
 # -- values in print ---------------------------------------------------------------------------------------------------
 
 
-def published(variant: str, n: int, **accuracies: float) -> Verdict:
-    """The published accuracies, each on a test set of its own of n texts."""
-    words, said = [], []
-    found, every = runs(variant, *(model.replace("_", "-") for model in accuracies))
+def published(variant: str, n: int, length_fraction: float | None = None, **accuracies: float) -> Verdict:
+    """The published accuracies, each of one run, tested on n texts of its own; of a subset by length, the share that it was."""
+    share, parts, (found, every) = task(variant).length_fraction, [], runs(variant, *(name.replace("_", "-") for name in accuracies))
     for records, value in zip(every, accuracies.values()):
-        ours, size = float(np.mean([r["test"]["accuracy"] for r in records])), records[0]["test"]["n"]
-        p = same_share(round(value * n), n, round(ours * size), size)
-        words.append(by_bounds(p >= ALPHA and abs(ours - value) <= MARGIN, p < ALPHA))
-        said.append(f"{title(records[0]['model'])} {ours:.4f} of {size:,} against {value:.4f} of {n:,} (Fisher's exact test, p = {p:.2g}; "
-                    f"{len(records)} seed{'s' if len(records) > 1 else ''})")  # fmt: skip
-    return Verdict(together(words), marked(f"{TASKS[variant][0]}, ours against the published accuracy: {'; '.join(said)}.", found))
+        accuracy, model, word = [r["test"]["accuracy"] for r in records], records[0]["model"], UNDECIDED
+        said = f"{title(model)} {np.mean(accuracy):.4f} ({len(records)} seed{'s' if len(records) > 1 else ''}) against {value:.4f} of {n:,}"
+        if length_fraction not in (None, share):
+            said += f", but the published texts were the {found.settings.length}est {length_fraction:.0%}, ours the {found.settings.length}est {share:.0%}"
+        elif found.budget:
+            said += ", but the published run had the full budget"
+        elif (spread := _spread(variant, model)) is None:
+            said += ", but how far seeds spread is not measured"
+        else:
+            deviation, freedom, of = spread
+            p = as_one_more_run(value, n, accuracy, deviation, freedom)
+            word = by_bounds(p >= ALPHA and abs(np.mean(accuracy) - value) <= MARGIN, p < ALPHA)
+            taken = "" if of == variant else f"; spread over seeds taken from {TASKS[of][0]}"
+            said += f" (as one more run p = {p:.2g}, standard deviation over {freedom + 1} seeds {deviation:.4f}{taken})"
+        parts.append(Part(word, said, len(records), (found,)))
+    return together(parts, f"{TASKS[variant][0]}, ours against the published accuracy: ")
+
+
+def _spread(variant: str, model: str) -> tuple[float, int, str] | None:
+    """(standard deviation over seeds, its degrees of freedom, task): of this task, or with too few seeds of the one with the most."""
+    full = {v: [r["test"]["accuracy"] for one in of_task(v).budgets if not one.budget for r in one.of(model)] for v in (variant, *TASKS)}
+    of = variant if len(full[variant]) >= ENOUGH_SEEDS else max(full, key=lambda v: len(full[v]))
+    return (float(np.std(full[of], ddof=1)), len(full[of]) - 1, of) if len(full[of]) >= ENOUGH_SEEDS else None
+
+
+def deeper(variant: str, model: str, passes: list[int]) -> Verdict:
+    """Each number of passes through the same layers gives a higher accuracy than the one before."""
+    asked, parts = task(variant).but(models=[model]), []
+    usual = architectures()[model]["config"]["num_passes"]
+    found = {n: recorded(asked.but(num_passes=n * (n != usual))) for n in passes}
+    if lacking := [n for n, one in found.items() if not one.of(model)]:
+        raise Missing(f"{TASKS[variant][0]}, {title(model)} with {' and '.join(map(str, lacking))} passes")
+    for few, many in zip(passes, passes[1:]):
+        same = matched([model], found[few], found[many])
+        if same is None:
+            raise Missing(f"{TASKS[variant][0]}, {title(model)} with {few} and {many} passes at one budget")
+        a, b = (one.of(model) for one in same)
+        in_common(f"{few} and {many} passes", a, b)
+        d = difference(b, a)
+        parts.append(Part(by_sign(d.sign), f"{many} minus {few} passes: {d}", d.seeds, tuple(same)))
+    return together(parts, f"{TASKS[variant][0]}, {title(model)}, equally many parameters: ")
 
 
 # -- one task against another ------------------------------------------------------------------------------------------
@@ -113,54 +154,51 @@ def published(variant: str, n: int, **accuracies: float) -> Verdict:
 
 def subset_beats_full(subset: str, full: str, models: list[str]) -> Verdict:
     """Trained on a part of the data, a model is more accurate on the same test part than trained on all of it."""
-    part, whole = runs(subset, *models), runs(full, *models)
-    found = {model: difference(a, b, same_training=False) for model, a, b in zip(models, part[1], whole[1])}
-    said = "; ".join(f"{title(model)} {d}" for model, d in found.items())
-    return Verdict(together(by_sign(d.sign) for d in found.values()), marked(f"{TASKS[subset][0]} minus all of it: {said}.", part[0], whole[0]))
+    parts, ((part, some), (whole, all_)) = [], at_one_budget(models, subset, full)
+    for model, a, b in zip(models, some, all_):
+        in_common(f"{TASKS[subset][0]} and {TASKS[full][0]}", a, b)
+        d = difference(a, b, same_training=False)
+        parts.append(Part(by_sign(d.sign), f"{title(model)} {d}", d.seeds, (part, whole)))
+    return together(parts, f"{TASKS[subset][0]} minus all of it: ")
 
 
 def gap_shrinks(small: str, large: str, first: str, second: str) -> Verdict:
     """The models are closer on the larger training part; the test part is the same."""
-    (some, (a, b)), (all_, (c, d)) = runs(small, first, second), runs(large, first, second)
-    y, *guesses = paired_guesses(a[0], b[0])
-    z, *others = paired_guesses(c[0], d[0])
-    if not np.array_equal(y, z):
-        raise Missing("two training sizes with one test part")
+    (some, models), (all_, others) = at_one_budget([first, second], small, large)
 
     def change(y, a, b, c, d, axis):
         score = MEASURES["accuracy"]
         return np.abs(score(y, a, axis) - score(y, b, axis)) - np.abs(score(y, c, axis) - score(y, d, axis))
 
-    value, low, high = bootstrap_interval(change, y, *guesses, *others)
+    try:
+        value, low, high, seeds = estimate(change, in_common(f"{TASKS[small][0]} and {TASKS[large][0]}", *models, *others), same_training=False)
+    except RtxError as other_texts:
+        raise Missing("two training sizes with one test part") from other_texts
     said = (
-        f"The size of the difference falls by {100 * value:+.2f} points from {TASKS[small][0]} to {TASKS[large][0]} (95 % bootstrap interval "
-        f"{100 * low:+.2f} to {100 * high:+.2f}, n = {len(y):,}, one seed)."
+        f"The size of the difference falls by {100 * value:+.2f} points from {TASKS[small][0]} to {TASKS[large][0]} "
+        f"({_interval(100 * low, 100 * high, seeds, '+.2f')}; n = {models[0][0]['test']['n']:,})"
     )
-    return Verdict(by_bounds(low > 0, high < 0), marked(said, some, all_))
+    return together([Part(by_bounds(low > 0, high < 0), said, seeds, (some, all_))])
 
 
 def harder(variant: str, than: str, model: str) -> Verdict:
     """The task has the lower accuracy; its yardstick is told beside."""
-    (one, (a,)), (other, (b,)) = runs(variant, model), runs(than, model)
-    (x, n), (y, m) = ((round(r[0]["test"]["accuracy"] * r[0]["test"]["n"]), r[0]["test"]["n"]) for r in (a, b))
+    (one, ((a, *_),)), (other, ((b, *_),)) = at_one_budget([model], variant, than)
+    (x, n), (y, m) = ((round(r["test"]["accuracy"] * r["test"]["n"]), r["test"]["n"]) for r in (a, b))
     p = same_share(x, n, y, m)
-    word = UNDECIDED if p >= ALPHA else by_sign(1 if x / n < y / m else -1)
     bags = [m["test"]["accuracy"] for v in (variant, than) for m in measurement.every("hub", "yardstick", v)]
     beside = f" A bag of words reaches {bags[0]:.4f} and {bags[1]:.4f}." if len(bags) == 2 else ""
-    said = f"{title(model)}: {x / n:.4f} on {TASKS[variant][0]}, {y / m:.4f} on {TASKS[than][0]} (Fisher's exact test, p = {p:.2g}).{beside}"
-    return Verdict(word, marked(said, one, other))
+    said = f"{title(model)}: {x / n:.4f} on {TASKS[variant][0]}, {y / m:.4f} on {TASKS[than][0]} (Fisher's exact test, p = {p:.2g}; one seed)"
+    return together([Part(by_sign(_sign(y / m - x / n, p)), said, 1, (one, other))], after=f".{beside}")
 
 
-def transfers_better(trained: str, tested: str, first: str, second: str) -> Verdict:
-    """Trained on one task and tested on another, the first model is the more accurate."""
-    found = transferred(trained, tested)
-    a, b = ([m for m in found if m["model"] == model] for model in (first, second))
-    if not (a and b):
-        raise Missing(f"transfer from {TASKS[trained][0]} to {TASKS[tested][0]}")
-    d = difference(a, b)
-    reduced = " Protocol reduced." if any(m["protocol"] == "reduced" for m in found) else ""
-    said = f"{TASKS[trained][0]} to {TASKS[tested][0]}, {title(first)} minus {title(second)}: {d}.{reduced}"
-    return Verdict(by_sign(d.sign), said)
+def transfers_better(trained: list[str], tested: str, first: str, second: str) -> Verdict:
+    """Trained on one task, the first of these that is measured, and tested on another, the first model is the more accurate."""
+    of, (a, b) = transferred(trained, tested, first, second)
+    in_common(way := f"{TASKS[of][0]} to {TASKS[tested][0]}", a, b)
+    d, reduced = difference(a, b), any(m["protocol"] == "reduced" for m in (*a, *b))
+    said = f"{way}, {title(first)} minus {title(second)}: {d}"
+    return together([Part(by_sign(d.sign), said, d.seeds, reduced=reduced)], after=f".{' Protocol reduced.' if reduced else ''}")
 
 
 # -- training ----------------------------------------------------------------------------------------------------------
@@ -173,36 +211,35 @@ def _rise(record: Record) -> float:
 
 def overfits_more(variant: str, first: str, second: str) -> Verdict:
     """After its best epoch the first model's validation loss rises by more; a test needs three seeds."""
-    found, (a, b) = runs(variant, first, second)
-    pairs = [(x, y) for x in a for y in b if x["seed"] == y["seed"]]
+    found, models = runs(variant, first, second)
+    seeds = in_common(TASKS[variant][0], *models)
     said = "; ".join(
         f"seed {x['seed']}: " + ", ".join(
             f"{title(r['model'])} {min(row['validation_loss'] for row in r['history']):.3f} to {r['history'][-1]['validation_loss']:.3f}" for r in (x, y))
-        for x, y in pairs)  # fmt: skip
-    said = f"{TASKS[variant][0]}, validation loss, lowest to last: {said}."
-    if len(pairs) < 3:
-        return Verdict(UNDECIDED, marked(f"{said} A test needs three seeds.", found))
-    value, low, high, p = over_seeds(*zip(*((_rise(x), _rise(y)) for x, y in pairs)))
-    sign = int(np.sign(value)) if p < ALPHA else 0
-    test = f"Difference of the rises {value:+.3f} ({low:+.3f} to {high:+.3f}, paired t-test, p = {p:.2g}, {len(pairs)} seeds)."
-    return Verdict(by_sign(sign), marked(f"{said} {test}", found))
+        for x, y in seeds)  # fmt: skip
+    said = f"{TASKS[variant][0]}, validation loss, lowest to last: {said}"
+    if len(seeds) < ENOUGH_SEEDS:
+        return together([Part(UNDECIDED, said, len(seeds), (found,))], after=". A test needs three seeds.")
+    value, low, high, p = over_seeds(*zip(*((_rise(x), _rise(y)) for x, y in seeds)))
+    test = f". Difference of the rises {value:+.3f} ({low:+.3f} to {high:+.3f}, paired t-test, p = {p:.2g}, {len(seeds)} seeds)."
+    return together([Part(by_sign(_sign(value, p)), said, len(seeds), (found,))], after=test)
 
 
 def starts_lower(variant: str, first: str, second: str) -> Verdict:
     """After one epoch the first model's validation accuracy is below the second's."""
-    found, every = runs(variant, first, second)
-    rights = []
-    for records in every:
-        rows = [next(row for row in r["history"] if row["epoch"] >= 1) for r in records]
-        n = records[0]["data"]["n_validation"]
-        rights.append((round(float(np.mean([row["validation_accuracy"] for row in rows])) * n), n))
-    (x, n), (y, m) = rights
-    p = same_share(x, n, y, m)
+    found, models = runs(variant, first, second)
+    seeds = tested(in_common(TASKS[variant][0], *models))
+    x, y = ([next(row["validation_accuracy"] for row in pair[i]["history"] if row["epoch"] >= 1) for pair in seeds] for i in (0, 1))
+    n = seeds[0][0]["data"]["n_validation"]
+    if len(seeds) > 1:
+        p, test = over_seeds(x, y)[3], "paired t-test over seeds"
+    else:
+        p, test = same_share(round(x[0] * n), n, round(y[0] * n), n), "Fisher's exact test"
     said = (
-        f"{TASKS[variant][0]}, validation accuracy after the first epoch: {title(first)} {x / n:.4f}, {title(second)} {y / m:.4f} "
-        f"(Fisher's exact test, p = {p:.2g}, n = {n:,})."
+        f"{TASKS[variant][0]}, validation accuracy after the first epoch: {title(first)} {np.mean(x):.4f}, {title(second)} {np.mean(y):.4f} "
+        f"({test}, p = {p:.2g}; n = {n:,}, {f'{len(seeds)} seeds' if len(seeds) > 1 else 'one seed'})"
     )
-    return Verdict(UNDECIDED if p >= ALPHA else by_sign(1 if x / n < y / m else -1), marked(said, found))
+    return together([Part(by_sign(_sign(np.mean(y) - np.mean(x), p)), said, len(seeds), (found,))])
 
 
 # -- time --------------------------------------------------------------------------------------------------------------
@@ -210,15 +247,15 @@ def starts_lower(variant: str, first: str, second: str) -> Verdict:
 
 def faster(variants: list[str], first: str, second: str) -> Verdict:
     """The first model takes less time a text on every task: the middle 80 % of its batches lie below those of the second."""
-    words, said, used = [], [], []
-    for variant, found, (a, b) in measured(variants, first, second):
-        if a[0]["latency"]["environment"]["device"] != b[0]["latency"]["environment"]["device"]:
+    parts = []
+    for variant, found, models in measured(variants, first, second):
+        latency = [record["latency"] for record in in_common(TASKS[variant][0], *models)[0]]
+        if len({(one["environment"]["device"], one["environment"]["threads"]) for one in latency}) > 1:
             continue
-        x, y = (r[0]["latency"]["measured"][-1] for r in (a, b))
-        words.append(by_bounds(x["p90_ms"] < y["p10_ms"], x["p10_ms"] > y["p90_ms"]))
-        said.append(f"{TASKS[variant][0]} {x['per_sentence_ms']:.3f} against {y['per_sentence_ms']:.3f}")
-        used.append(found)
-    if not words:
-        raise Missing("latency of both models on one device")
-    sentence = f"Milliseconds a text in batches, {title(first)} against {title(second)}: {'; '.join(said)}.{not_all(len(words), variants)}"
-    return Verdict(together(words, len(variants)), marked(sentence, *used))
+        x, y = (one["measured"][-1] for one in latency)
+        word = by_bounds(x["p90_ms"] < y["p10_ms"], x["p10_ms"] > y["p90_ms"])
+        parts.append(Part(word, f"{TASKS[variant][0]} {x['per_sentence_ms']:.3f} against {y['per_sentence_ms']:.3f}", 1, (found,)))
+    if not parts:
+        raise Missing("latency of both models on one device with as many threads")
+    before = f"Milliseconds a text in batches, {title(first)} against {title(second)}: "
+    return together(parts, before, f".{not_all(len(parts), variants)}", len(variants))

@@ -3,9 +3,9 @@
 import pandas as pd
 
 from rtx_core.pages import display, figure
-from rtx_core.pages.counted import error_ratio
+from rtx_core.pages.counted import error_ratio, sharings
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.runs import recorded
+from rtx_core.pages.runs import Runs, recorded
 from rtx_core.pages.table import device_of, title
 from rtx_core.results import measurement
 from rtx_core.results.measurement import Measurement
@@ -21,7 +21,16 @@ def where(source: str) -> str:
 
 
 def missing(command: str) -> Displayed:
-    return display.text(f"Not measured yet: where the trained weights and the data are, `python -m rtx_core.evaluation.{command}` measures it.")
+    line = f"python -m rtx_core.evaluation.{command}"
+    return display.text(
+        f"Not measured yet: where the trained weights and the data are, `{line}` measures it; where only smaller runs were made, `{line} fraction=0.1` or "
+        "whichever parameters name theirs."
+    )
+
+
+def budget(runs: Runs) -> str | None:
+    """What the runs were trained with, in words; None where there are none."""
+    return (runs.budget or "full") if runs.records else None
 
 
 def notes(found: list[Measurement]) -> str:
@@ -37,13 +46,14 @@ def notes(found: list[Measurement]) -> str:
 
 def yardstick(source: str, *, label: str) -> Displayed:
     """The bag of words on every task, and each model's difference to it on the same texts."""
-    source, rows, used, reduced = where(source), [], [], {}
+    source, rows, used = where(source), [], []
     for variant, (name, *_) in TASKS.items():
         found = measurement.find(source, "yardstick", variant, "bag-of-words-seed0")
         row = {"Task": name, "Test texts": found["test"]["n"] if found else None}
         row |= {"Bag of words": f"{found['test']['accuracy']:.4f}" if found else None, "95 % interval": _interval(found) if found else None}
         used += [found] if found else []
         runs = recorded(task(variant, source))
+        row["Models' budget"] = budget(runs)
         for model in ("baseline", "recurrent"):
             record = (runs.of(model) or [None])[0]
             row[title(model)] = f"{record['test']['accuracy']:.4f}" if record else None
@@ -52,14 +62,12 @@ def yardstick(source: str, *, label: str) -> Displayed:
                 row |= {f"{title(model)} ahead by": f"{pair['points']:+.2f}", f"p, {title(model)}": f"{pair['p']:.2g}"}
             else:
                 row |= {f"{title(model)} ahead by": None, f"p, {title(model)}": None}
-            if record and record["protocol"] == "reduced":
-                reduced[record["experiment"]] = None
         rows.append(row)
     note = (
         "Accuracy on the test part, the models' of their first seed. Ahead by: percentage points over the bag of words on the same texts, with p of "
-        "McNemar's exact test. A dash: not measured yet."
+        "McNemar's exact test. Models' budget: what differs from the full protocol; the bag of words always reads the whole training part, so beside "
+        "models of a smaller budget it has seen more. A dash: not measured yet."
     )
-    note += f" Models of a reduced protocol: {', '.join(reduced)}." if reduced else ""
     frame = pd.DataFrame(rows).astype({"Test texts": "Int64"})
     return display.table(frame, label=label, caption="Logistic regression on a bag of words, and what order adds to it.", note=f"{note} {notes(used)}")
 
@@ -77,14 +85,19 @@ def transfer(source: str, *, label: str) -> Displayed:
     if not found:
         return missing("transfer sst2 yelp")
     for m in found:
-        home = [r for r in recorded(task(m["tested_on"], where(source))).of(m["model"]) if r["seed"] == m["seed"]]
+        there = recorded(task(m["tested_on"], where(source)))
+        home = [r for r in there.of(m["model"]) if r["seed"] == m["seed"]]
         rows.append({
             "Trained on": m["trained_on"], "Tested on": m["tested_on"], "Model": title(m["model"]), "Seed": str(m["seed"]),
             "Test texts": m["test"]["n"], "Accuracy": f"{m['test']['accuracy']:.4f}", "95 % interval": _interval(m),
             "F1": f"{m['test']['f1']:.4f}", "Trained there": f"{home[0]['test']['accuracy']:.4f}" if home else None,
+            "Budget there": budget(there) if home else None,
         })  # fmt: skip
-    note = "Trained there: accuracy on the same test texts after training on the corpus of the test; a dash: not measured yet."
-    return display.table(pd.DataFrame(rows), label=label, caption="Transfer between corpora.", note=f"{note} {notes(found)}")
+    note = (
+        "Trained there: accuracy on the same test texts after training on the corpus of the test, with what differs from the full protocol as its "
+        f"budget; a dash: not measured yet. {notes(found)}"
+    )
+    return display.table(pd.DataFrame(rows), label=label, caption="Transfer between corpora.", note=note)
 
 
 def transfer_differences(source: str) -> Displayed:
@@ -145,13 +158,13 @@ def rounding(source: str, *, label: str) -> Displayed:
     found = _rounding(source)
     if not found:
         return missing("rounding sst2")
-    curves = pd.DataFrame(found[0]["curves"])
-    panels = [("random", None, "fresh models")] + [
-        ("draws", model, f"{title(model)}, trained") for model in sorted(curves.query("comparison == 'draws'")["model"].unique())]  # fmt: skip
-    fig, axes = figure.canvas(len(panels), height=3.8, sharey=True)
-    bits, said = sorted(curves["bits"].unique()), []
+    panels = list(sharings(found))
+    rows = -(-len(panels) // 3)
+    fig, axes = figure.canvas(min(len(panels), 3), rows=rows, height=3.8 if rows == 1 else 3.0, sharey=True)
+    bits, said = sorted({c["bits"] for m in found for c in m["curves"]}), []
     colors = dict(zip(bits, figure.sns.color_palette("viridis", len(bits)).as_hex()))
-    for ax, (comparison, model, name) in zip(axes, panels):
+    for ax, (m, comparison, model) in zip(axes, panels):
+        name, curves = f"{title(model)} ({m['of']})" if model else "fresh models", pd.DataFrame(m["curves"])
         chosen = curves[(curves["comparison"] == comparison) & (curves["model"].eq(model) if model else True)]
         for (b, arm), group in chosen.groupby(["bits", "arm"]):
             mean = pd.DataFrame(group["errors"].tolist()).mean()
@@ -160,6 +173,8 @@ def rounding(source: str, *, label: str) -> Displayed:
             if b in (bits[0], bits[-1]):
                 said.append(f"{name}, {b} bits, {arm}: {mean.iloc[-1]:.2g} after the last")
         ax.set(title=name, xlabel="layer application", yscale="log")
+    for ax in axes[len(panels) :]:
+        ax.set_axis_off()
     axes[0].set_ylabel("relative error of the hidden state")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     caption = (
@@ -175,14 +190,17 @@ def ratios(source: str, *, label: str) -> Displayed:
     found = _rounding(source)
     if not found:
         return missing("rounding sst2")
-    curves, rows = found[0]["curves"], []
-    draws = sorted({c["model"] for c in curves if c["comparison"] == "draws"})
-    for comparison, model in [("random", None), *(("draws", model) for model in draws)]:
-        for bits in sorted({c["bits"] for c in curves}):
-            ratio, low, high, seeds = error_ratio(curves, comparison, bits, model)
-            rows.append({"Models": f"{title(model)}, trained" if model else "fresh pairs", "Bits": bits, "Shared over unshared": f"{ratio:.3f}",
-                         "95 % interval": f"{low:.3f} to {high:.3f}", "Seeds": seeds})  # fmt: skip
-    note = f"Geometric mean over seeds, Student's interval on the logarithm; {found[0]['texts']:,} texts of {found[0]['tokens']:,} tokens. {notes(found)}"
+    rows = []
+    for m, comparison, model in sharings(found):
+        for bits in sorted({c["bits"] for c in m["curves"]}):
+            ratio, low, high, n = error_ratio(m["curves"], comparison, bits, model)
+            rows.append({"Models": f"{title(model)}, trained" if model else "fresh pairs", "Trained on": m["of"] if model else None, "Bits": bits,
+                         "Shared over unshared": f"{ratio:.3f}", "95 % interval": f"{low:.3f} to {high:.3f}", "Seeds": n})  # fmt: skip
+    texts = "; ".join(f"{m['texts']:,} test texts of {m['of']} with {m['tokens']:,} tokens" for m in found)
+    note = (
+        "Geometric mean over seeds, of fresh models or of the draws of one trained model, with Student's interval on the logarithm. "
+        f"Errors are those on {texts}. {notes(found)}"
+    )
     return display.table(pd.DataFrame(rows), label=label, caption="Error after the last layer, shared over unshared weights.", note=note)
 
 
@@ -192,8 +210,8 @@ def trained_errors(source: str, *, label: str) -> Displayed:
     if not found:
         return missing("rounding sst2")
     rows = {}
-    for c in found[0]["curves"]:
-        if c["comparison"] == "trained":
-            rows.setdefault(c["arm"], {"Model": title(c["arm"])})[f"{c['bits']} bits"] = f"{c['errors'][-1]:.2g}"
+    for m in found:
+        for c in (c for c in m["curves"] if c["comparison"] == "trained"):
+            rows.setdefault((m["of"], c["arm"]), {"Model": title(c["arm"]), "Trained on": m["of"]})[f"{c['bits']} bits"] = f"{c['errors'][-1]:.2g}"
     caption = "Relative error of the last hidden state of the trained models, weights of the layers rounded to nearest."
     return display.table(pd.DataFrame(rows.values()), label=label, caption=caption, note=notes(found))

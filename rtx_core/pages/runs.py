@@ -60,7 +60,8 @@ class Runs:
     @property
     def footnote(self) -> list[str]:
         """What came out at other budgets."""
-        return [f"At {f'another budget ({one.budget})' if one.budget else 'the full budget'}: {', '.join(map(one._mean, one.models))}." for one in self.others]
+        others = [one for one in self.budgets if one is not self]
+        return [f"At {f'another budget ({one.budget})' if one.budget else 'the full budget'}: {', '.join(map(one._mean, one.models))}." for one in others]
 
     def _mean(self, model: str) -> str:
         found = self.of(model)

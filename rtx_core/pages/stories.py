@@ -65,8 +65,9 @@ def in_results(settings: LanguageSettings, source: str) -> Runs:
         paths = {model: store.path_of(source, one.variant, model, 0).parent.glob(f"{model}-seed*.json") for model in one.models}
         seeds = {model: sorted(int(path.stem.rpartition("-seed")[2]) for path in some) for model, some in paths.items()}
         made.append(Runs(one, [found(one, source, model, seed) for model in one.models for seed in seeds[model]], None))
-    best = max(made, key=lambda one: (len(set(one.models) - set(EXTRA)), len(one.models), one.settings.effort))
-    return replace(best, others=tuple(one for one in made if one is not best and one.records))
+    made = [one for one in made if one.records]
+    best = max(made, key=lambda one: (len(set(one.models) - set(EXTRA)), len(one.models), one.settings.effort), default=Runs(settings, [], None))
+    return replace(best, others=tuple(one for one in made if one is not best))
 
 
 def _budgets(settings: LanguageSettings) -> list[LanguageSettings]:

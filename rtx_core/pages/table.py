@@ -300,7 +300,7 @@ def accuracies(studies: Studies, *, label: str) -> Displayed:
     frame = pd.DataFrame(rows).astype({"Training texts": "Int64", "Test texts": "Int64"})
     note = (
         "In brackets 95 % intervals: of an accuracy, Wilson's, or Student's over seeds where there are several; of a difference on the same "
-        "texts, from resampled texts with McNemar's exact p, or over three or more seeds by the paired t-test. Budget: what differs from the report's "
+        "texts, from resampled texts with McNemar's exact p, over both of two seeds without p, or over three and more by the paired t-test. Budget: what differs from the report's "
         "protocol; rows can be compared where it is the same."
     )
     return display.table(frame, label=label, caption=f"Test accuracy by {studies.heading.lower()}.", note=" ".join([note, *studies.notes]))

@@ -1,6 +1,6 @@
 """Uncertainty of what records say; the formulas are SciPy's."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # which loads its statistics, a second's work, when the first of them is asked for
@@ -10,7 +10,8 @@ from rtx_core.results.record import Record
 
 RESAMPLES = 2000  # of a bootstrap: enough for the second digit of a 95 % bound
 ALPHA = 0.05  # of every test
-ENOUGH_SEEDS = 3  # from which on a test over seeds decides too
+ENOUGH_SEEDS = 3  # from which on a test over seeds decides
+CHANCE, CLEAR = "the difference may well be chance", "chance alone would rarely give such a difference"
 
 
 def accuracy_interval(record: Record, level: float = 0.95) -> tuple[float, float]:
@@ -29,21 +30,33 @@ def mean_interval(values: list[float], level: float = 0.95) -> tuple[float, floa
     return mean, mean - half, mean + half
 
 
-def paired_guesses(a: Record, b: Record, same_training: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(labels, guesses of a, guesses of b), each (n,), of two models on one test set.
+def common(*models: list[Record]) -> list[tuple[Record, ...]]:
+    """The records of each seed that all these models have, in the order of the first's."""
+    by_seed = [{record["seed"]: record for record in records} for records in models]
+    return [tuple(found[seed] for found in by_seed) for seed in by_seed[0] if all(seed in found for found in by_seed)]
+
+
+def tested(seeds: list) -> list:
+    """Those that a statistic rests on: all where they are enough for a test over seeds, else the first."""
+    return seeds if len(seeds) >= ENOUGH_SEEDS else seeds[:1]
+
+
+def same_texts(*records: Record, same_training: bool = True) -> tuple[np.ndarray, ...]:
+    """(labels, guesses of each), each (n,), of models on one test set.
 
     `same_training=False` admits different training data, as of a subset: then the labels say that the test set is the same.
     """
-    first, second = a.predictions, b.predictions
-    same = np.array_equal(first["labels"], second["labels"])
-    if not same or (same_training and a["data"]["sha256"] != b["data"]["sha256"]):
-        raise RtxError(f"{a.path.stem} and {b.path.stem} were tested on different data; only runs on the same test set can be paired.")
-    return first["labels"], first["logits"].argmax(1), second["logits"].argmax(1)
+    (a, *others), (first, *rest) = records, [record.predictions for record in records]
+    for b, second in zip(others, rest):
+        same = np.array_equal(first["labels"], second["labels"])
+        if not same or (same_training and a["data"]["sha256"] != b["data"]["sha256"]):
+            raise RtxError(f"{a.path.stem} and {b.path.stem} were tested on different data; only runs on the same test set can be paired.")
+    return first["labels"], *(found["logits"].argmax(1) for found in (first, *rest))
 
 
 def compare(a: Record, b: Record, same_training: bool = True) -> dict:
     """Two models on the same sentences: accuracy difference a − b, and McNemar's exact test on where they disagree."""
-    labels, guesses_a, guesses_b = paired_guesses(a, b, same_training)
+    labels, guesses_a, guesses_b = same_texts(a, b, same_training=same_training)
     right_a, right_b = guesses_a == labels, guesses_b == labels
     only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
     p = float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
@@ -54,7 +67,7 @@ def compare(a: Record, b: Record, same_training: bool = True) -> dict:
         "only_a": only_a,
         "only_b": only_b,
         "p": p,
-        "verdict": "the difference may well be chance" if p >= ALPHA else "chance alone would rarely give such a difference",
+        "verdict": CHANCE if p >= ALPHA else CLEAR,
     }
 
 
@@ -89,30 +102,51 @@ def bootstrap_interval(statistic, *columns: np.ndarray, level: float = 1 - ALPHA
     return float(statistic(*columns, axis=-1)), float(low), float(high)
 
 
+def estimate(statistic, seeds: list[tuple[Record, ...]], same_training: bool = True) -> tuple[float, float, float, int]:
+    """(value, low, high, seeds) of `statistic(labels, *guesses, axis)` of the models whose records of each seed are given: with three or
+    more seeds their mean with Student's interval, else of the first seed with a bootstrap interval over texts."""
+    columns = [same_texts(*records, same_training=same_training) for records in tested(seeds)]
+    if len(columns) > 1:
+        return *mean_interval([float(statistic(*column, axis=-1)) for column in columns]), len(columns)
+    return *bootstrap_interval(statistic, *columns[0]), 1
+
+
 # -- two models --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A paired difference first − second with its 95 % interval.  `p` is None where the interval alone decides."""
+    """A paired difference first − second with its 95 % interval.  `p` is None where the interval decides, and the seeds if there are two."""
 
     value: float
     low: float
     high: float
     p: float | None
     n: int  # test texts
-    seeds: int
+    by_seed: tuple[float, ...]
     test: str
+    adjusted: float | None = None  # p as one of a family of comparisons
+
+    @property
+    def seeds(self) -> int:
+        return len(self.by_seed)
 
     @property
     def sign(self) -> int:
-        """+1 or −1 where the difference is significant at 5 %, else 0."""
-        clear = self.p < ALPHA if self.p is not None else self.low > 0 or self.high < 0
+        """+1 or −1 where the difference is significant at 5 %, else 0; by the adjusted p where there is one."""
+        p = self.p if self.adjusted is None else self.adjusted
+        clear = p < ALPHA if p is not None else (self.low > 0 or self.high < 0) and len({np.sign(d) for d in self.by_seed}) == 1
         return int(np.sign(self.value)) if clear else 0
+
+    @property
+    def verdict(self) -> str:
+        return CLEAR if self.sign else CHANCE
 
     def __str__(self) -> str:
         p = "" if self.p is None else f", p = {self.p:.2g}"
+        p += "" if self.adjusted is None else f", adjusted {self.adjusted:.2g}"
         count = f"{self.seeds} seeds" if self.seeds > 1 else "one seed"
+        count += f": {' and '.join(f'{100 * d:+.2f}' for d in self.by_seed)}" if self.seeds > 1 and self.p is None else ""
         return (
             f"{100 * self.value:+.2f} points (95 % interval {100 * self.low:+.2f} to {100 * self.high:+.2f}; {self.test}{p}; "
             f"n = {self.n:,} texts, {count})"
@@ -131,22 +165,43 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
 
 
 def difference(first: list[Record], second: list[Record], measure: str = "accuracy", same_training: bool = True) -> Difference:
-    """The paired difference of two models in a measure: the paired t-test where three or more seeds are common to both;
-    else, of the first common seed, McNemar's exact test (accuracy) with a bootstrap interval over texts."""
-    pairs = [(a, b) for a in first for b in second if a["seed"] == b["seed"]]
+    """The paired difference of two models in a measure.  Where three or more seeds are common to both: the paired t-test.  With two:
+    the mean over them, a bootstrap interval over texts, both seeds' guesses of a text together, and no p.  With one: the same interval,
+    and for accuracy McNemar's exact test."""
+    pairs = common(first, second)
     if not pairs:
         raise RtxError(f"{first[0].path.parent.name} and {second[0].path.parent.name} have no seed in common, so they cannot be paired.")
-    columns = [paired_guesses(a, b, same_training) for a, b in pairs]
-    n, score = len(columns[0][0]), MEASURES[measure]
-    if len(pairs) >= 3:
-        value, low, high, p = over_seeds(*zip(*((score(y, a), score(y, b)) for y, a, b in columns)))
-        return Difference(value, low, high, p, n, len(pairs), "paired t-test over seeds")
-    y, a, b = columns[0]
-    if measure != "accuracy":
-        value, low, high = bootstrap_interval(lambda y, a, b, axis: score(y, a, axis) - score(y, b, axis), y, a, b)
-        return Difference(value, low, high, None, n, 1, "bootstrap over texts")
-    value, low, high = bootstrap_interval(np.mean, (y == a).astype(float) - (y == b))
-    return Difference(value, low, high, compare(*pairs[0], same_training)["p"], n, 1, "McNemar's exact test")
+    columns, score = [same_texts(*pair, same_training=same_training) for pair in pairs], MEASURES[measure]
+    scores = [(float(score(y, a)), float(score(y, b))) for y, a, b in columns]
+    by_seed, n = tuple(a - b for a, b in scores), len(columns[0][0])
+    if len(pairs) >= ENOUGH_SEEDS:
+        return Difference(*over_seeds(*zip(*scores)), n, by_seed, "paired t-test over seeds")
+
+    def gap(y, *guesses, axis):
+        return sum(score(y, a, axis) - score(y, b, axis) for a, b in zip(guesses[::2], guesses[1::2])) / len(pairs)
+
+    found = bootstrap_interval(gap, *same_texts(*(record for pair in pairs for record in pair), same_training=same_training))
+    if len(pairs) > 1 or measure != "accuracy":
+        return Difference(*found, None, n, by_seed, "bootstrap over texts")
+    return Difference(*found, compare(*pairs[0], same_training)["p"], n, by_seed, "McNemar's exact test")
+
+
+def adjusted(family: list[Difference]) -> list[Difference]:
+    """The same differences, their p adjusted for one another after Benjamini and Hochberg; one without p stays as it is."""
+    ps = [one.p for one in family if one.p is not None]
+    found = iter(scipy.stats.false_discovery_control(ps, method="bh") if ps else [])
+    return [one if one.p is None else replace(one, adjusted=float(next(found))) for one in family]
+
+
+def as_one_more_run(value: float, n: int, ours: list[float], spread: float, freedom: int) -> float:
+    """p that a single run, tested on n texts of its own, comes out as far from the mean m of our k seeds as `value`: Student's, for
+
+        t = (value − m) / sqrt(s²(1 + 1/k) + value(1 − value)/n)
+
+    with s the standard deviation over seeds, `spread`, and its degrees of freedom, one less than the seeds that it was found on.
+    """
+    t = (value - np.mean(ours)) / np.sqrt(spread**2 * (1 + 1 / len(ours)) + value * (1 - value) / n)
+    return float(2 * scipy.stats.t.sf(abs(t), freedom))
 
 
 def same_share(right_a: int, n_a: int, right_b: int, n_b: int) -> float:
@@ -166,8 +221,9 @@ class Paired:
 
     @property
     def sign(self) -> int:
-        """±1 where the interval excludes 0, every seed agrees and, with enough seeds, the test over seeds says so too; else 0."""
-        clear = (self.low > 0 or self.high < 0) and len({np.sign(d) for d in self.by_seed}) == 1 and (self.p is None or self.p < ALPHA)
+        """±1 where the interval excludes 0, two seeds or more agree and, with enough seeds, the test over seeds says so too; else 0."""
+        agree = len(self.by_seed) > 1 and len({np.sign(d) for d in self.by_seed}) == 1
+        clear = (self.low > 0 or self.high < 0) and agree and (self.p is None or self.p < ALPHA)
         return int(np.sign(self.value)) if clear else 0
 
 
