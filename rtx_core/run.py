@@ -5,6 +5,7 @@
 """
 
 import fcntl
+import gc
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -117,6 +118,7 @@ def claimed(records: ModuleType, address: tuple, key: str, about: str, wait: boo
 def place(device: str) -> torch.device:
     """The device of a run, with the peak of its memory counted from here."""
     where = choose_device(device)
+    gc.collect()  # a model with CUDA graphs refers to itself, and would stay on the device until some later collection
     reset_peak_memory(where)
     return where
 

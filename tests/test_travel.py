@@ -2,11 +2,9 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tarfile
-import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -22,8 +20,7 @@ from rtx_core.errors import RtxError
 from rtx_core.evaluation import generation
 from rtx_core.evaluation import stories as writing
 from rtx_core.paths import REPOSITORY, home
-from rtx_core.training import checkpoint, loop
-from rtx_core.travel import away, bundle, carried
+from rtx_core.travel import bundle, carried
 from rtx_core.travel import pack as packing
 from rtx_core.travel.bring import bring
 from rtx_core.travel.pack import pack
@@ -197,102 +194,6 @@ def test_damaged_bundle_is_refused_before_any_run(tmp_path):
     assert done.returncode == 1 and done.stderr == "The bundle is damaged: rtx_core/run.py is not what its manifest says; unpack it anew.\n"
     (root / bundle.MANIFEST).unlink()
     assert there(root, "away").stderr.startswith("rtx-bundle/ is no unpacked bundle (it has no readable MANIFEST.json);")
-
-
-@pytest.fixture
-def bundled(tmp_path, monkeypatch):
-    """This process as one of the other machine, in an unpacked bundle of two runs."""
-    root = unpacked(tmp_path, "--only", "sst2-trainrows64-epochs1")
-    monkeypatch.setattr(away, "REPOSITORY", root)
-    monkeypatch.chdir(tmp_path)
-    for module, name in ((run, "dataset"), (run, "code"), (stories, "tokenised"), (characters, "text"), (checkpoint, "save")):
-        monkeypatch.setattr(module, name, getattr(module, name))
-    for name in ("REPORT_SECONDS", "CHECKPOINT_SECONDS"):
-        monkeypatch.setattr(loop, name, getattr(loop, name))
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)}
-    yield root
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
-def test_stopped_run_writes_a_checkpoint_and_goes_on_from_it(bundled, monkeypatch, capsys):
-    with monkeypatch.context() as patch:
-        train = run.train
-
-        def hurried(*arguments):
-            os.kill(os.getpid(), signal.SIGTERM)  # the time is up while a run goes on
-            return train(*arguments)
-
-        patch.setattr(run, "train", hurried)
-        for module, name in ((checkpoint, "save"), (loop, "REPORT_SECONDS"), (loop, "CHECKPOINT_SECONDS")):
-            patch.setattr(module, name, getattr(module, name))
-        assert away.work(0)
-    said = capsys.readouterr().out
-    assert "sst2-trainrows64-epochs1-baseline-seed0 stopped at a checkpoint." in said and "step 1/4" in said
-    assert "step 2/4" not in said and "recurrent" not in said
-    assert not any(away.current(one) for one in away.pending_runs())
-    assert away.work(0)
-    said = capsys.readouterr().out
-    assert "baseline · seed 0 · resumed at step 1 of 4" in said
-    assert all(away.current(one) for one in away.pending_runs())
-    away.work(0)
-    assert capsys.readouterr().out == ""  # all is recorded: nothing is made again
-
-
-def test_time_limit_asks_to_stop(bundled, monkeypatch):
-    stopped = away.Stop()
-    monkeypatch.setattr(away, "Stop", lambda: stopped)
-    monkeypatch.setattr(run, "run", lambda *_, **__: signal.pause())
-    assert away.work(0.05 / 60) and stopped.asked
-
-
-def test_stopping_the_command_stops_its_processes(monkeypatch):
-    begun, start = [], subprocess.Popen
-
-    def waiting(command, **options):
-        begun.append(start([sys.executable, "-c", "import time; time.sleep(300)"]))
-        if len(begun) == 2:
-            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
-        return begun[-1]
-
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(away.subprocess, "Popen", waiting)
-    assert away.side_by_side(2, 0) is False
-    assert [process.returncode for process in begun] == [-signal.SIGTERM] * 2 and signal.getsignal(signal.SIGTERM) is before
-
-
-def test_run_that_fails_does_not_keep_the_others_from_being_packed(bundled, monkeypatch, capsys):
-    real = run.run
-
-    def failing(settings, model, seed, wait):
-        if model == "baseline":
-            raise RtxError("Training diverged.")
-        return real(settings, model, seed, wait)
-
-    monkeypatch.setattr(run, "run", failing)
-    monkeypatch.setattr(away, "side_by_side", lambda jobs, minutes: not away.work(minutes))
-    with pytest.raises(RtxError, match=r"^A run ended with an error \(see above\); the same command goes on with what is not recorded\.$"):
-        away.away(["--jobs", "9"])
-    said = capsys.readouterr().out
-    assert "baseline-seed0 ended: Training diverged." in said and "1 of 2 runs are recorded: records.tar" in said
-    _, files = bundle.read(away.Path("records.tar"), bundle.RECORDS)
-    assert [name.rpartition("/")[2] for name in files] == ["recurrent-seed0.json", "recurrent-seed0.npz"]
-
-
-@pytest.mark.parametrize("words", [["--jobs", "0"], ["--minutes", "-1"], ["--minutes", "nan"]])
-def test_senseless_request_is_one_sentence(words):
-    with pytest.raises(RtxError, match=r"^--jobs is .* and --minutes is .*; expected at least one job, and 0 minutes or more\.$"):
-        away.away(words)
-
-
-@pytest.mark.parametrize(("wheels", "advice"), [(False, "install them there, or"), (True, "python -m pip install --no-index --find-links wheels PyYAML")])
-def test_missing_package_is_named(bundled, monkeypatch, wheels, advice):
-    if wheels:
-        (bundled / "wheels").mkdir()
-    monkeypatch.setattr(away, "find_spec", lambda name: None if name == "yaml" else name)
-    with pytest.raises(RtxError) as error:
-        away.away([])
-    assert str(error.value).startswith("The runs need PyYAML, which Python at ") and advice in str(error.value)
 
 
 def test_wheels_are_asked_of_pip_for_the_platform(tmp_path, monkeypatch):

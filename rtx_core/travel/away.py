@@ -1,6 +1,6 @@
 """In an unpacked bundle, on a machine without a network: `python -m rtx_core away` makes its pending runs.
 
-It needs no data set, no hub and no notebook.  Killed or out of time, the same command goes on; what is recorded by then is in
+It needs no data set, no hub and no notebook.  Killed or out of time, the same command goes on; what is recorded at any time is in
 `records.tar`, which `python -m rtx_core bring` takes at home.
 """
 
@@ -10,6 +10,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import traceback
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +34,8 @@ from rtx_core.paths import REPOSITORY, home
 from rtx_core.travel import bundle
 from rtx_core.travel.pack import NEEDED, PENDING
 
+POLL_SECONDS = 2.0
+
 
 def away(words: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m rtx_core away", description="Make the pending runs of an unpacked bundle.")
@@ -45,22 +50,27 @@ def away(words: list[str]) -> None:
         install = f"python -m pip install --no-index --find-links wheels {' '.join(missing)}"
         advice = install if (REPOSITORY / "wheels").is_dir() else "install them there, or `python -m rtx_core pack --wheels PLATFORM` at home"
         raise RtxError(f"The runs need {', '.join(missing)}, which Python at {sys.executable} does not have: {advice}.")
-    pending = pending_runs()
-    failed = side_by_side(min(chosen.jobs, len(pending)), chosen.minutes)
-    done = [one for one in pending if current(one)]
-    told = f"{len(done)} of {len(pending)} runs are recorded"
-    if done:
-        files = {name: (home() / name).read_bytes() for one in done for name in files_of(one)}
-        size = bundle.write(chosen.output, bundle.RECORDS, {"schema": 1, "code": about["code"]}, files)
-        told += f": {chosen.output}, {size / 2**20:.1f} MiB.  At home: python -m rtx_core bring {chosen.output.name}"
-    print(told)
+    pending, packed, told = pending_runs(), [], ""
+
+    def pack() -> None:
+        """All that is recorded by now, where it is more than before: the machine may be gone any time."""
+        nonlocal packed, told
+        done = [one for one in pending if current(one)]
+        if done and len(done) > len(packed):
+            files = {name: (home() / name).read_bytes() for one in done for name in files_of(one)}
+            size = bundle.write(chosen.output, bundle.RECORDS, {"schema": 1, "code": about["code"]}, files)
+            packed, told = done, f": {chosen.output}, {size / 2**20:.1f} MiB.  At home: python -m rtx_core bring {chosen.output.name}"
+
+    failed = side_by_side(min(chosen.jobs, len(pending)), chosen.minutes, pack)
+    pack()
+    print(f"{len(packed)} of {len(pending)} runs are recorded{told}")
     if failed:
         raise RtxError("A run ended with an error (see above); the same command goes on with what is not recorded.")
-    if len(done) < len(pending):
+    if len(packed) < len(pending):
         print("The same command goes on with the others.")
 
 
-def side_by_side(jobs: int, minutes: float) -> bool:
+def side_by_side(jobs: int, minutes: float, meanwhile: Callable[[], None]) -> bool:
     """Start so many processes, each of which takes the next run that no other has; whether one of them failed."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     environment = {"OMP_NUM_THREADS": str(max(1, cores // jobs)), "HF_HUB_OFFLINE": "1"} | os.environ
@@ -73,6 +83,9 @@ def side_by_side(jobs: int, minutes: float) -> bool:
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
+        while any(worker.poll() is None for worker in workers):
+            time.sleep(POLL_SECONDS)
+            meanwhile()
         return any([worker.wait() not in (0, -signal.SIGTERM) for worker in workers])  # the latter: stopped before it began
     finally:
         for number, handler in before.items():
@@ -121,19 +134,26 @@ class Stop:
         checkpoint.save = last
 
 
-def work(minutes: float) -> bool:
-    """Make what is pending, run by run, until the time is up; whether all that was tried went well."""
+def work(minutes: float, eager: bool = False, skipped: tuple[str, ...] = ()) -> bool:
+    """Make what is pending, run by run, until the time is up; whether all that was tried went well.
+
+    An error of a library or a driver may leave a GPU unusable to the process, so it begins anew: without CUDA graphs, which may be
+    the cause, and the next time without that run.
+    """
+    from rtx_core.training import language, loop
     from rtx_core.travel import carried
 
     carried.install(REPOSITORY)
-    about, stop, well = bundle.check_tree(REPOSITORY), Stop(), True
+    about, stop, well, began = bundle.check_tree(REPOSITORY), Stop(), not skipped, time.monotonic()
+    if eager:
+        loop.GraphStep, language.graphed = loop.Step, lambda model, *_: model
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
         signal.signal(number, stop)
     signal.setitimer(signal.ITIMER_REAL, 60 * minutes)  # of 0: never
     for one in pending_runs():
         module = import_module("rtx_core.run_language" if one.settings.experiment in LANGUAGE else "rtx_core.run")
         module.code = lambda: about["code"]  # the folder is no clone, and its manifest says what it is
-        if stop.asked or current(one):
+        if stop.asked or one.name in skipped or current(one):
             continue
         try:
             module.run(one.settings, one.model, one.seed, wait=False)
@@ -144,8 +164,14 @@ def work(minutes: float) -> bool:
         except RtxError as error:
             print(f"{one.name} ended: {error}", flush=True)
             well = False
+        except Exception:
+            traceback.print_exc()
+            again = skipped + (one.name,) * eager
+            print(f"{one.name} ended with the error above; going on without {'it' if eager else 'CUDA graphs'}.", flush=True)
+            left = max(minutes - (time.monotonic() - began) / 60, 0.001) if minutes else 0
+            os.execv(sys.executable, [sys.executable, "-m", "rtx_core.travel.away", str(left), "eager", *again])
     return well
 
 
 if __name__ == "__main__":
-    sys.exit(0 if work(float(sys.argv[1])) else 1)
+    sys.exit(0 if work(float(sys.argv[1]), "eager" in sys.argv[2:3], tuple(sys.argv[3:])) else 1)
