@@ -139,6 +139,8 @@ def _curves(axes: np.ndarray, study: str, runs: Runs) -> str:
             ax.plot(best["epoch"], best[f"validation_{what}"], "o", markersize=11, fillstyle="none", color=COLORS[name])
             ax.set(xlabel="epoch", ylabel=what, title=study)
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if len(history) == 1:  # a point, in the middle
+                ax.set_xlim(0, 2 * history["epoch"].iloc[0])
         said.append(
             f"{study}{', ' if study else ''}{title(name)} (seed {record['seed']}): validation loss {history['validation_loss'].iloc[0]:.3f} after "
             f"the first evaluation, lowest {record['selected']['validation_loss']:.3f} at epoch {best['epoch']:g}"
