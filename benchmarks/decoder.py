@@ -20,6 +20,7 @@ from rtx_core.corpora import stories, story_stream
 from rtx_core.language import LANGUAGE
 from rtx_core.models import build_model, model_config
 from rtx_core.models.packed import Packed
+from rtx_core.training import packed_graph
 from rtx_core.training.devices import device, keep_heap, peak_memory_mib, reset_peak_memory
 from rtx_core.training.language import optimizer_of
 
@@ -181,6 +182,8 @@ def main() -> None:
             for precision in ("32 bits", "bf16 products"):
                 for who, batches in (("plain", plain), ("ours", ours)):
                     own = build_model(name, seed=0, vocab_size=data.vocab_size, **silent).to(where).train()
+                    if who == "ours" and chosen.device == "cuda":
+                        packed_graph.install(own, recipe.block_size)
                     own = Plain(own) if who == "plain" else own
                     optimizer = torch.optim.AdamW(own.parameters(), lr=5e-4) if who == "plain" else optimizer_of(own, recipe)
                     ways[task, precision, who] = step_of(own, recipe, optimizer, batches, precision != "32 bits")

@@ -19,7 +19,7 @@ from rtx_core.results import language as store
 from rtx_core.results.code import code
 from rtx_core.results.record import run_key
 from rtx_core.run import claimed, command_line, described, make_all, place, plainly, progress_line, silent, work
-from rtx_core.training import checkpoint
+from rtx_core.training import checkpoint, packed_graph
 from rtx_core.training.language import losses_of, mean_and_error, train
 from rtx_core.training.protocol import Seeds
 from rtx_core.training.step import autocast_of
@@ -71,6 +71,8 @@ def run(settings: LanguageSettings, name: str, seed: int, wait: bool = True) -> 
         if found is not None:
             say(f"recorded, test loss {found['test']['loss']:.4f}")
             return found
+        if where.type == "cuda" and not data.one_shape and recipe.micro_batches == mine.size == 1:
+            packed_graph.install(model, recipe.block_size)
         best, progress = train(model, data, recipe, seeds, where, folder / "checkpoint.safetensors", experiment.files, say)
         return mine.told(recorded)
 

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from rtx_core.errors import RtxError
 from rtx_core.models.cache import Cache
 from rtx_core.models.cross_entropy import cross_entropy
+from rtx_core.models.flat import Flat, kernel_for
 from rtx_core.models.layers import RMSNorm, rotary_table, rotate
 from rtx_core.models.packed import Packed
 
@@ -125,7 +126,7 @@ class Layer(nn.Module):
     def matrices(self) -> Matrices:
         return self.qkv, self.out, self.gate_up, self.down
 
-    def forward(self, x: Tensor, grid: Grid | Cache, matrices: Matrices | None = None) -> Tensor:
+    def forward(self, x: Tensor, grid: Grid | Flat | Cache, matrices: Matrices | None = None) -> Tensor:
         """x (T, d) -> (T, d)."""
         qkv, out, gate_up, down = matrices or self.matrices
         x = x + F.linear(grid.attend(F.linear(self.attention_norm(x), qkv), self.num_heads), out)
@@ -144,9 +145,12 @@ class Control(nn.Module):
         self.layers = nn.ModuleList(Layer(c) for _ in range(c.num_layers))
         self.norm = RMSNorm(c.hidden_size, c.norm_eps)
 
-    def grid(self, batch: Packed | Cache) -> Grid | Cache:
+    def grid(self, batch: Packed | Cache) -> Grid | Flat | Cache:
         """What attends."""
-        return batch if isinstance(batch, Cache) else Grid(batch, self.config)
+        if isinstance(batch, Cache):
+            return batch
+        kernel, c = kernel_for(batch.ids.device, self.word.weight.dtype), self.config
+        return Flat(batch, c.hidden_size // c.num_heads, c.rope_base, kernel) if kernel else Grid(batch, c)
 
     def states(self, batch: Packed | Cache, passes: int | None = None) -> Iterator[Tensor]:
         """The state (T, d) after each pass, one after another; `passes` is free at test time."""
@@ -155,7 +159,7 @@ class Control(nn.Module):
             h = self.one_pass(h, r, grid)
             yield h
 
-    def one_pass(self, h: Tensor, r: int, grid: Grid | Cache) -> Tensor:
+    def one_pass(self, h: Tensor, r: int, grid: Grid | Flat | Cache) -> Tensor:
         """All layers, once; `r` counts the passes from 0."""
         for layer in self.layers:
             h = layer(h, grid)

@@ -18,7 +18,7 @@ class _CrossEntropy(torch.autograd.Function):
     def forward(ctx, h: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
         wanted, device = any(ctx.needs_input_grad), h.device
         kind = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else weight.dtype
-        h, w, minus_one = h.to(kind), weight.to(kind), torch.tensor(-1.0, device=device)
+        h, w, minus_one = h.to(kind), weight.to(kind), torch.full((), -1.0, device=device)
         d_h, d_weight = (torch.empty_like(h), torch.zeros_like(weight)) if wanted else (None, None)
         loss = torch.zeros((), device=device)
         for start in range(0, len(h), CHUNK):

@@ -112,6 +112,7 @@ def hyperparameters(settings: LanguageSettings, *, label: str) -> Displayed:
         ("Tokens a batch", quoted["tokens_a_batch"], settings.training.batch_size * settings.training.block_size),
         ("Batches", quoted["batches"], settings.training.steps), ("Tokens", quoted["tokens"], settings.training.tokens),
     ]  # fmt: skip
+    rows.append(("Matrix products", None, {"bf16": "16 bits (bfloat16)", "fp32": "32 bits"}[settings.training.precision]))
     for name, value in (("Learning rate", settings.training.learning_rate), ("Warm-up steps", settings.training.warmup_steps), ("Weight decay", settings.training.weight_decay)):
         rows.append((name, None, f"{value:g}"))
     frame = pd.DataFrame([(name, display.show(a), display.show(b)) for name, a, b in rows], columns=["Hyper-parameter", "Published", "Ours"])

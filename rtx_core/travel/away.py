@@ -140,13 +140,13 @@ def work(minutes: float, eager: bool = False, skipped: tuple[str, ...] = ()) -> 
     An error of a library or a driver may leave a GPU unusable to the process, so it begins anew: without CUDA graphs, which may be
     the cause, and the next time without that run.
     """
-    from rtx_core.training import language, loop
+    from rtx_core.training import language, loop, packed_graph
     from rtx_core.travel import carried
 
     carried.install(REPOSITORY)
     about, stop, well, began = bundle.check_tree(REPOSITORY), Stop(), not skipped, time.monotonic()
     if eager:
-        loop.GraphStep, language.graphed = loop.Step, lambda model, *_: model
+        loop.GraphStep, language.graphed, packed_graph.install = loop.Step, lambda model, *_: model, lambda *_: None
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
         signal.signal(number, stop)
     signal.setitimer(signal.ITIMER_REAL, 60 * minutes)  # of 0: never
@@ -161,10 +161,11 @@ def work(minutes: float, eager: bool = False, skipped: tuple[str, ...] = ()) -> 
             pass
         except Stopped:
             print(f"{one.name} stopped at a checkpoint.", flush=True)
-        except RtxError as error:
-            print(f"{one.name} ended: {error}", flush=True)
-            well = False
-        except Exception:
+        except Exception as error:
+            if isinstance(error, RtxError) and not isinstance(error.__cause__, RuntimeError):  # of this project, and not of a library
+                print(f"{one.name} ended: {error}", flush=True)
+                well = False
+                continue
             traceback.print_exc()
             again = skipped + (one.name,) * eager
             print(f"{one.name} ended with the error above; going on without {'it' if eager else 'CUDA graphs'}.", flush=True)
