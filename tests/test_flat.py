@@ -1,7 +1,5 @@
 """Story models on a GPU, with plain code in the place of kernel and graph: the same function and gradients as on a CPU."""
 
-from contextlib import nullcontext
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -91,7 +89,7 @@ def recorded(gpu, monkeypatch):
     """What is recorded, with its inputs; it is run as it is."""
     made = []
     monkeypatch.setattr(packed_graph.torch.cuda, "make_graphed_callables", lambda worker, inputs: made.append((worker, inputs)) or worker)
-    monkeypatch.setattr(packed_graph.torch.random, "fork_rng", lambda devices: nullcontext())  # of a CPU it knows no devices
+    monkeypatch.setattr(packed_graph.torch.random, "fork_rng", lambda devices, fork=torch.random.fork_rng: fork(devices=[]))  # of a CPU it knows no devices
     return made
 
 
@@ -134,3 +132,11 @@ def test_only_training_steps_go_by_graph(recorded):
     assert recorded == []
     model(batch, targets)
     assert len(recorded) == 1
+
+
+def test_a_graph_that_computes_something_else_is_refused(recorded, monkeypatch):
+    model = build_model("control", seed=0, **SMALL).train()
+    packed_graph.install(model, longest=64)
+    monkeypatch.setattr(packed_graph, "record", lambda worker, inputs: lambda *inputs: worker(*inputs) * 1.5)
+    with pytest.raises(RuntimeError, match="The loss of the recorded graph is 5.* without it 3"):
+        model(*texts((64, 64)))

@@ -173,7 +173,7 @@ def test_one_table_compares_values_of_a_setting(sizes):
     assert lines["10 %"][1] == "full" and lines["10 %"][4].startswith("0.8000 (") and lines["10 %"][5].startswith("0.8500 (")
     assert lines["10 %"][6].startswith("-5.00 (") and float(lines["10 %"][7].strip("| ")) == pytest.approx(0.2, abs=0.01)
     assert lines["50 %"][4].startswith("0.9500 (") and lines["50 %"][5] == "not measured yet"
-    assert lines["100 %"][1:6] == ["full", "–", "–", "not measured yet", "not measured yet"]
+    assert lines["100 %"][1:6] == ["–", "–", "–", "not measured yet", "not measured yet"]
     said = markdown(rtx.text.comparison(sizes))
     assert "**10 \\%.** With 42% of the parameters" in said and "**100 \\%.** Not measured yet." in said
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 from factory import SST2, content, predictions, saved
 
 from rtx_core.errors import RtxError
@@ -83,11 +84,15 @@ def test_fishers_exact_test_is_that_of_the_lady_tasting_tea():
 
 
 def test_one_more_run_is_compared_with_students_t():
-    """By hand, m = 0.80 and s = 0.02: of one seed 0.85 on 300 texts has t = 0.05 / sqrt(0.0004 · 2 + 0.85 · 0.15 / 300) = 0.05 / 0.035, and of
-    three 0.75 has t = −0.05 / sqrt(0.0004 · 4/3 + 0.75 · 0.25 / 300) = −0.05 / 0.034034.  With two degrees of freedom p is 1 − |t| / sqrt(2 + t²)."""
-    assert as_one_more_run(0.85, 300, [0.80], 0.02, 2) == pytest.approx(1 - 1.428571 / 2.010178, abs=1e-5)
-    assert as_one_more_run(0.75, 300, [0.78, 0.80, 0.82], 0.02, 2) == pytest.approx(1 - 1.469104 / 2.039188, abs=1e-5)
-    assert as_one_more_run(0.8, 300, [0.8], 0.02, 2) == 1
+    """By hand, m = 0.80 and s = 0.02 of three seeds.  On the same texts 0.75 has t = −0.05 / sqrt(0.0004 · 4/3) = −2.165064, and with two
+    degrees of freedom p is 1 − |t| / sqrt(2 + t²).  On 300 of its own, ours 200: b = 0.1875/300 + 0.16/200 = 0.001425, t = −0.05 / sqrt(0.00195833)
+    = −1.129865, with 2 · (0.00195833 / 0.00053333)² = 26.965 degrees of freedom."""
+    ours = [0.78, 0.80, 0.82]
+    assert as_one_more_run(0.75, 300, ours, 200, same_texts=True) == pytest.approx(1 - 2.165064 / (2 + 2.165064**2) ** 0.5, abs=1e-5)
+    assert as_one_more_run(0.75, 300, ours, 200) == pytest.approx(2 * scipy.stats.t.sf(1.129865, 26.965), abs=1e-4)
+    assert as_one_more_run(0.8, 300, ours, 200) == pytest.approx(1) and as_one_more_run(0.8, 300, [0.8] * 3, 200, same_texts=True) == 1
+    assert as_one_more_run(0.7, 300, [0.8] * 3, 200, same_texts=True) == 0
+    assert as_one_more_run(0.7, 300, [0.8] * 3, 200) == pytest.approx(2 * scipy.stats.norm.sf(0.1 / (0.0007 + 0.0008) ** 0.5))  # no spread: the texts alone
 
 
 def test_adjustment_is_that_of_benjamini_and_hochberg_1995():

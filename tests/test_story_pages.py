@@ -72,7 +72,7 @@ def test_page_is_drawn_from_runs(runs, figures, home):
     assert f"| FraiLT | Control | {gap:+.4f} |" in compared and "| Three Part | Control, more tokens |" in compared
     assert "| FraiLT | Relaxed |" in compared and "| undecided: one seed |" in compared and "| Control |\n" not in compared
     said = markdown(rtx.story_claims.outcome(runs))
-    assert f"against Control, at equal tokens: FraiLT {gap:+.3f} (published -0.039), Three Part" in said and "against Control, more tokens" in said and "(1 seed)" in said
+    assert f"against Control, at equal tokens: FraiLT {gap:+.3f} (1 seed, published -0.039), Three Part" in said and "against Control, more tokens" in said
     assert "control-long 3.25 times the steps" in " ".join(runs.notes)
     last = by_model["control"]["history"][-1]
     assert f"| {last['validation_loss'] - last['training_sample_loss']:+.3f} ± {math.hypot(last['validation_error'], last['training_sample_error']):.3f} |" in loss
@@ -208,10 +208,13 @@ def test_time_is_that_of_the_fastest_stretch_of_any_seed(runs):
 
 
 def test_ratios_of_cost_stand_beside_the_published_ones(runs, monkeypatch):
-    content = {"memory_mib": {"control": 100.0, "three-part": 200.0, "relaxed": 250.0}}
+    step = {m: {figures_module.TIMED: {"ours": {"median_ms": ms}}} for m, ms in (("control", 10.0), ("frailt", 33.0))}
+    content = {"memory_mib": {"control": 100.0, "three-part": 200.0, "relaxed": 250.0}, "models": step}
     monkeypatch.setattr(figures_module, "benchmark", lambda name, device: content)
     said = markdown(rtx.story_figures.costs(runs))
-    assert "1.46 times Three Part's 2.08" in said and "memory of a step Three Part 2.00, Relaxed 2.50" in said and "memory of Relaxed over Three Part's 1.25" in said
+    assert "1.46 times Three Part's 2.08" in said and "time of a training step, over the control's: FraiLT 3.30; its memory, over the control's: Three Part 2.00, Relaxed 2.50" in said and "memory of Relaxed over Three Part's: 1.25" in said
+    monkeypatch.setattr(figures_module, "benchmark", lambda name, device: None)
+    assert "Ours are not measured yet" in markdown(rtx.story_figures.costs(runs))
 
 
 def test_a_record_of_other_settings_is_refused(small, home, monkeypatch):

@@ -8,7 +8,7 @@ from rtx_core.errors import RtxError
 from rtx_core.pages.runs import Runs, architectures, matched, recorded
 from rtx_core.pages.table import title
 from rtx_core.pages.verdicts import (
-    UNDECIDED, Missing, Part, Verdict, at_one_budget, by_bounds, by_sign, in_common, marked, not_all, of_task, pairs, reserved, runs, together, transferred,
+    UNDECIDED, Missing, Part, Verdict, at_one_budget, by_bounds, by_sign, in_common, marked, not_all, pairs, reserved, runs, together, transferred,
 )  # fmt: skip
 from rtx_core.results import measurement
 from rtx_core.results.record import Record
@@ -102,33 +102,27 @@ def balanced(variants: list[str], models: list[str], within: float) -> Verdict:
 # -- values in print ---------------------------------------------------------------------------------------------------
 
 
-def published(variant: str, n: int, length_fraction: float | None = None, **accuracies: float) -> Verdict:
-    """The published accuracies, each of one run, tested on n texts of its own; of a subset by length, the share that it was."""
+def published(variant: str, n: int, length_fraction: float | None = None, same_texts: bool = False, **accuracies: float) -> Verdict:
+    """The published accuracies, each of one run, tested on n texts, ours or others; of a subset by length, the share that it was."""
     share, parts, (found, every) = task(variant).length_fraction, [], runs(variant, *(name.replace("_", "-") for name in accuracies))
     for records, value in zip(every, accuracies.values()):
-        accuracy, model, word = [r["test"]["accuracy"] for r in records], records[0]["model"], UNDECIDED
-        said = f"{title(model)} {np.mean(accuracy):.4f} ({len(records)} seed{'s' if len(records) > 1 else ''}) against {value:.4f} of {n:,}"
+        accuracy, word = [r["test"]["accuracy"] for r in records], UNDECIDED
+        said = f"{title(records[0]['model'])} {np.mean(accuracy):.4f} ({len(records)} seed{'s' if len(records) > 1 else ''}) against {value:.4f} of {n:,}"
         if length_fraction not in (None, share):
             said += f", but the published texts were the {found.settings.length}est {length_fraction:.0%}, ours the {found.settings.length}est {share:.0%}"
         elif found.budget:
             said += ", but the published run had the full budget"
-        elif (spread := _spread(variant, model)) is None:
-            said += ", but how far seeds spread is not measured"
+        elif len(accuracy) < ENOUGH_SEEDS:
+            said += ", but how far seeds spread here is not measured"
         else:
-            deviation, freedom, of = spread
-            p = as_one_more_run(value, n, accuracy, deviation, freedom)
+            p = as_one_more_run(value, n, accuracy, records[0]["test"]["n"], same_texts)
             word = by_bounds(p >= ALPHA and abs(np.mean(accuracy) - value) <= MARGIN, p < ALPHA)
-            taken = "" if of == variant else f"; spread over seeds taken from {TASKS[of][0]}"
-            said += f" (as one more run p = {p:.2g}, standard deviation over {freedom + 1} seeds {deviation:.4f}{taken})"
+            said += f" (as one more run p = {p:.2g}, standard deviation over seeds {np.std(accuracy, ddof=1):.4f})"
         parts.append(Part(word, said, len(records), (found,)))
     return together(parts, f"{TASKS[variant][0]}, ours against the published accuracy: ")
 
 
-def _spread(variant: str, model: str) -> tuple[float, int, str] | None:
-    """(standard deviation over seeds, its degrees of freedom, task): of this task, or with too few seeds of the one with the most."""
-    full = {v: [r["test"]["accuracy"] for one in of_task(v).budgets if not one.budget for r in one.of(model)] for v in (variant, *TASKS)}
-    of = variant if len(full[variant]) >= ENOUGH_SEEDS else max(full, key=lambda v: len(full[v]))
-    return (float(np.std(full[of], ddof=1)), len(full[of]) - 1, of) if len(full[of]) >= ENOUGH_SEEDS else None
+# -- one task against another ------------------------------------------------------------------------------------------
 
 
 def deeper(variant: str, model: str, passes: list[int]) -> Verdict:
@@ -147,9 +141,6 @@ def deeper(variant: str, model: str, passes: list[int]) -> Verdict:
         d = difference(b, a)
         parts.append(Part(by_sign(d.sign), f"{many} minus {few} passes: {d}", d.seeds, tuple(same)))
     return together(parts, f"{TASKS[variant][0]}, {title(model)}, equally many parameters: ")
-
-
-# -- one task against another ------------------------------------------------------------------------------------------
 
 
 def subset_beats_full(subset: str, full: str, models: list[str]) -> Verdict:
@@ -196,9 +187,9 @@ def transfers_better(trained: list[str], tested: str, first: str, second: str) -
     """Trained on one task, the first of these that is measured, and tested on another, the first model is the more accurate."""
     of, (a, b) = transferred(trained, tested, first, second)
     in_common(way := f"{TASKS[of][0]} to {TASKS[tested][0]}", a, b)
-    d, reduced = difference(a, b), any(m["protocol"] == "reduced" for m in (*a, *b))
+    d, reduced = difference(a, b), of != trained[0] or any(m["protocol"] == "reduced" for m in (*a, *b))
     said = f"{way}, {title(first)} minus {title(second)}: {d}"
-    return together([Part(by_sign(d.sign), said, d.seeds, reduced=reduced)], after=f".{' Protocol reduced.' if reduced else ''}")
+    return together([Part(by_sign(d.sign), said, d.seeds, reduced=reduced)], after=".")
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ def _smaller(settings: Settings, source: str) -> list[Settings]:
     for folder in store.folder(source).glob(f"{settings.variant}-*"):
         if budget := BUDGET.fullmatch(folder.name.removeprefix(settings.variant)):
             made.append(settings.but(**{name: int(value) for name, value in budget.groupdict().items() if value}))
-    return made
+    return [one for one in made if one.effort < settings.effort]  # a longer trial is no budget of these
 
 
 def _seeds(settings: Settings, source: str, model: str) -> list[int]:

@@ -68,11 +68,11 @@ def outcome(runs: Runs) -> Displayed:
     for second, how in against.items():
         pairs = {first: pair for first in LOOPS if (pair := paired(runs.of(first), runs.of(second))) is not None}
         if pairs:
-            told = ", ".join(
-                f"{NAMES[first]} {pair.value:+.3f}" + (f" (published {quoted[first] - quoted[second]:+.3f})" if second in quoted else "") for first, pair in pairs.items()
-            )
-            seeds = min(len(pair.by_seed) for pair in pairs.values())
-            said.append(f"against {NAMES[second]}, {how}: {told} ({seeds} seed{'s' * (seeds > 1)})")
+            told = [
+                f"{NAMES[first]} {pair.value:+.3f} ({len(pair.by_seed)} seed{'s' * (len(pair.by_seed) > 1)}"
+                + (f", published {quoted[first] - quoted[second]:+.3f})" if second in quoted else ")") for first, pair in pairs.items()
+            ]  # fmt: skip
+            said.append(f"against {NAMES[second]}, {how}: {', '.join(told)}")
     if not said:
         return display.text("How the loops stand against the controls is not measured yet.")
     close = " At this budget it is told which model learns faster at the start, and not where training ends." if runs.settings.reduced else ""
@@ -122,7 +122,7 @@ def initialisation(runs: Runs) -> Displayed:
         apart += [NAMES[model]] if interval[0] > 0 or interval[1] < 0 else []
     said = (
         f"The published initial losses span {np.ptp(printed):.3f} between models, one seed each. Between {by_seed.shape[1]} seeds of one model ours span {low:.3f} "
-        f"to {high:.3f}, so a span of that size between two single runs tells nothing of their architectures. A seed gives the models weights in common, so "
+        f"to {high:.3f}{', so a span of that size between single runs tells nothing of their architectures' * (np.ptp(printed) < low)}. A seed gives the models weights in common, so "
         f"they are compared in pairs: initial loss minus {NAMES[STUDY[0]]}'s, mean and 95 % interval over seeds, {'; '.join(gaps)}. "
         f"{f'More than chance is the difference of {_listed(apart)}' if apart else 'None of these differences is more than chance'}. "
         f"The published order of the four occurs with {same} of {by_seed.shape[1]} seeds."
@@ -190,9 +190,10 @@ def exit_points(runs: Runs, model: str) -> list[dict]:
 @measured
 def exits(runs: Runs, *, label: str) -> Displayed:
     """Thresholds and what they give, against stopping all tokens alike."""
-    rows = []
+    rows, better, free = [], 0, 0
     for model in looped(runs):
         for p in exit_points(runs, model):
+            better, free = better + (p["validation_loss"] < p["cost_fixed"]), free + (p["validation_loss"] < p["free_fixed"])
             rows.append({
                 "Model": NAMES[model], "Allowed": f"{p['allowed']:g}", "Threshold": f"{p['threshold']:.2g}", "Passes, training": f"{p['training_passes']:.2f}",
                 "Passes": f"{p['validation_passes']:.2f}", "MFLOPs": f"{p['cost'] / 1e6:.1f}", "Loss": f"{p['validation_loss']:.4f}",
@@ -200,14 +201,12 @@ def exits(runs: Runs, *, label: str) -> Displayed:
             })  # fmt: skip
     if not rows:
         return display.text("No model with passes is measured yet.")
-    frame = pd.DataFrame(rows)
-    better, free = (sum(float(value) < 0 for value in frame[column]) for column in ("Minus all alike", "if asking were free"))
     note = (
         f"At {better} of {len(rows)} points tokens that stop on their own have a lower loss than the best number of passes for all tokens at no more computation; "
         f"were asking free, at {free}. Allowed: nats that stopping may cost on training stories, which chooses the threshold on the divergence. Minus all alike: the loss "
         "minus that of the best number of passes, the same for all tokens, at no more computation. A token takes two passes at least. Means over seeds."
     )
-    return display.table(frame, label=label, caption="Early exit against stopping all tokens alike.", note=" ".join([note, *runs.notes]))
+    return display.table(pd.DataFrame(rows), label=label, caption="Early exit against stopping all tokens alike.", note=" ".join([note, *runs.notes]))
 
 
 def _listed(names: list[str]) -> str:

@@ -193,15 +193,20 @@ def adjusted(family: list[Difference]) -> list[Difference]:
     return [one if one.p is None else replace(one, adjusted=float(next(found))) for one in family]
 
 
-def as_one_more_run(value: float, n: int, ours: list[float], spread: float, freedom: int) -> float:
-    """p that a single run, tested on n texts of its own, comes out as far from the mean m of our k seeds as `value`: Student's, for
+def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_texts: bool = False) -> float:
+    """p that a single run, tested on n texts, comes out as far from the mean m of our k seeds, tested on `texts`, as `value` did:
 
-        t = (value − m) / sqrt(s²(1 + 1/k) + value(1 − value)/n)
+        t = (value − m) / sqrt(a + b),   a = s²(1 + 1/k),   b = value(1 − value)/n + m(1 − m)/texts
 
-    with s the standard deviation over seeds, `spread`, and its degrees of freedom, one less than the seeds that it was found on.
+    with s the standard deviation over our seeds.  Two draws of texts make b, which is 0 where the texts are the same.  Student's t,
+    with the degrees of freedom of Satterthwaite (1946), (k − 1)(a + b)²/a²: only a is estimated from few numbers.
     """
-    t = (value - np.mean(ours)) / np.sqrt(spread**2 * (1 + 1 / len(ours)) + value * (1 - value) / n)
-    return float(2 * scipy.stats.t.sf(abs(t), freedom))
+    k, m = len(ours), float(np.mean(ours))
+    a = np.var(ours, ddof=1) * (1 + 1 / k) if np.ptp(ours) > 1e-12 else 0.0
+    b = 0.0 if same_texts else value * (1 - value) / n + m * (1 - m) / texts
+    if a + b == 0:
+        return float(np.isclose(value, m))
+    return float(2 * scipy.stats.t.sf(abs(value - m) / np.sqrt(a + b), (k - 1) * ((a + b) / a) ** 2 if a else np.inf))
 
 
 def same_share(right_a: int, n_a: int, right_b: int, n_b: int) -> float:

@@ -170,6 +170,7 @@ def work(minutes: float, eager: bool = False, skipped: tuple[str, ...] = ()) -> 
             again = skipped + (one.name,) * eager
             print(f"{one.name} ended with the error above; going on without {'it' if eager else 'CUDA graphs'}.", flush=True)
             left = max(minutes - (time.monotonic() - began) / 60, 0.001) if minutes else 0
+            signal.setitimer(signal.ITIMER_REAL, 0)  # it would outlive this program, and its handler not
             os.execv(sys.executable, [sys.executable, "-m", "rtx_core.travel.away", str(left), "eager", *again])
     return well
 

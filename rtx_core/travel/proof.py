@@ -16,7 +16,7 @@ from rtx_core.errors import RtxError
 from rtx_core.evaluation.metrics import metrics
 from rtx_core.language import LANGUAGE, LanguageSettings
 from rtx_core.models import model_config
-from rtx_core.parameters import ARCHITECTURE, CLASSIFIERS, EXPERIMENTS, Settings, settings
+from rtx_core.parameters import EXPERIMENTS, Settings, settings
 from rtx_core.paths import home
 from rtx_core.results import language, measurement, record, store
 from rtx_core.results.record import Record, read_json
@@ -134,17 +134,16 @@ def _classifier(path: Path, name: str, today: Today) -> Proven:
     given = {k: data[k] for k in ("source", "split", "max_length", "fraction", "length", "length_fraction") if k in data}
     given |= {k: v for k, v in made["config"]["training"].items() if k != "seeds"}
     given |= {"models": [model], "seeds": [made["seed"]]}
-    if model in CLASSIFIERS:
-        usual = asdict(model_config(model))
-        given |= {k: v for k in ARCHITECTURE if (v := made["config"]["model"].get(k, usual[k])) != usual[k]}
-    if rows := re.search(r"-trainrows(\d+)", variant):
-        given["train_rows"] = int(rows[1])
+    given["residual"] = made["config"]["model"].get("residual", "code")
+    for key in ("train_rows", "num_layers", "num_passes"):
+        if stated := re.search(rf"-{key.replace('_', '')}(\d+)", variant):
+            given[key] = int(stated[1])
     asked = _settings(name, experiment, given)
     spec = CORPORA[asked.corpus]
     config = asdict(model_config(model, num_labels=len(spec.classes), **asked.overrides))
     training = as_config(asked.protocol, Seeds.of(made["seed"]))
     _as_today(made, name, asked, {"model": config, "training": training}, "reduced" if asked.reduced else "report")
-    if data["name"] != spec.name(data["source"]) or (rows and data["n_train"] != asked.train_rows):
+    if data["name"] != spec.name(data["source"]) or (asked.train_rows and data["n_train"] != asked.train_rows):
         raise _wrong(name, f"was made on {data['name']!r} with {data['n_train']:,} training rows, expected {spec.name(data['source'])!r} as in its name")
     labels = _predicted(made, name)
     if len(labels) != data["n_test"]:
