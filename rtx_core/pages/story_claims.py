@@ -122,7 +122,7 @@ def initialisation(runs: Runs) -> Displayed:
         apart += [NAMES[model]] if interval[0] > 0 or interval[1] < 0 else []
     said = (
         f"The published initial losses span {np.ptp(printed):.3f} between models, one seed each. Between {by_seed.shape[1]} seeds of one model ours span {low:.3f} "
-        f"to {high:.3f}{', so a span of that size between single runs tells nothing of their architectures' * (np.ptp(printed) < low)}. A seed gives the models weights in common, so "
+        f"to {high:.3f}{', so a span of that size between single runs tells nothing of their architectures' if np.ptp(printed) < low else ''}. A seed gives the models weights in common, so "
         f"they are compared in pairs: initial loss minus {NAMES[STUDY[0]]}'s, mean and 95 % interval over seeds, {'; '.join(gaps)}. "
         f"{f'More than chance is the difference of {_listed(apart)}' if apart else 'None of these differences is more than chance'}. "
         f"The published order of the four occurs with {same} of {by_seed.shape[1]} seeds."
