@@ -9,7 +9,7 @@ from rtx_core.errors import RtxError
 from rtx_core.results import store
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import (
-    Difference, Paired, accuracy_interval, adjusted, as_one_more_run, bootstrap_interval, common, compare, difference, estimate, mean_interval, over_seeds,
+    Difference, Paired, accuracy_interval, adjusted, as_one_more_run, bootstrap_interval, common, compare, difference, equals, estimate, mean_interval, over_seeds,
     same_share,
 )  # fmt: skip
 
@@ -169,3 +169,7 @@ def test_subsets_are_paired_by_their_test_part():
     with pytest.raises(RtxError, match="different data"):
         difference([a], [b])
     assert difference([a], [b], same_training=False).value == 0
+
+
+def test_a_p_that_underflows_is_not_said_to_be_0():
+    assert (equals(0.0123), equals(0.0), equals(1.0)) == ("= 0.012", "< 1e-99", "= 1")

@@ -12,7 +12,7 @@ from rtx_core.pages.runs import Runs, matched, recorded
 from rtx_core.pages.table import counts, device_of, mean_accuracy, title, with_interval
 from rtx_core.pages.verdicts import ONE_SEED, REDUCED, VERDICTS
 from rtx_core.paths import home
-from rtx_core.results.statistics import Difference, adjusted, common, difference
+from rtx_core.results.statistics import Difference, adjusted, common, difference, equals
 from rtx_core.tasks import TASKS, task
 
 FIRST, SECOND = "baseline", "recurrent"
@@ -195,7 +195,7 @@ def _percent(one: Finding, model: str) -> str:
 
 
 def _p(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2g}"
+    return None if value is None else equals(value).removeprefix("= ")
 
 
 def _share() -> float:

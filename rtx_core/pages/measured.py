@@ -9,7 +9,7 @@ from rtx_core.pages.runs import Runs, recorded
 from rtx_core.pages.table import device_of, title
 from rtx_core.results import measurement
 from rtx_core.results.measurement import Measurement
-from rtx_core.results.statistics import accuracy_interval, compare
+from rtx_core.results.statistics import accuracy_interval, compare, equals
 from rtx_core.tasks import TASKS, task
 
 FORMATS = {"fp32": "FP32", "bf16": "BF16", "fp16": "FP16", "int8": "INT8, dynamic"}
@@ -111,7 +111,7 @@ def transfer_differences(source: str) -> Displayed:
             said.append(
                 f"From {a['trained_on']} to {a['tested_on']}, seed {seed}: {title('baseline')} minus {title(model)} is {pair['points']:+.2f} points; of "
                 f"{pair['n']:,} texts {pair['only_a']:,} are right with the first only and {pair['only_b']:,} with the second only (McNemar's exact "
-                f"test, p = {pair['p']:.2g}); {pair['verdict']}."
+                f"test, p {equals(pair['p'])}); {pair['verdict']}."
             )
     return display.text("\n\n".join(said) or "A difference between the models is not measured yet.")
 

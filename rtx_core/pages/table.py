@@ -16,7 +16,7 @@ from rtx_core.pages.published import apart, published, quotations
 from rtx_core.pages.runs import Profiles, Runs, Studies, architectures, measured, recorded
 from rtx_core.parameters import Settings
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import accuracy_interval, difference, mean_interval
+from rtx_core.results.statistics import accuracy_interval, difference, equals, mean_interval
 from rtx_core.training import protocol as protocol_module
 from rtx_core.training.protocol import Protocol
 
@@ -294,7 +294,7 @@ def accuracies(studies: Studies, *, label: str) -> Displayed:
             pair = difference(runs.of(first), runs.of(second))
             row |= {
                 f"{title(first)} − {title(second)} (points)": f"{100 * pair.value:+.2f} ({100 * pair.low:+.2f} to {100 * pair.high:+.2f})",
-                "p": f"{pair.p:.2g}" if pair.p is not None else None,
+                "p": equals(pair.p).removeprefix("= ") if pair.p is not None else None,
             }
         rows.append(row)
     frame = pd.DataFrame(rows).astype({"Training texts": "Int64", "Test texts": "Int64"})

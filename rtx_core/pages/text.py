@@ -9,7 +9,7 @@ from rtx_core.pages.runs import Profiles, Runs, Studies, matched, measured, reco
 from rtx_core.pages.table import device_of, printed_labels, title, with_interval
 from rtx_core.parameters import EXPERIMENTS, Settings
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import common, compare, difference, same_share
+from rtx_core.results.statistics import common, compare, difference, equals, same_share
 from rtx_core.training.protocol import Protocol
 
 
@@ -68,7 +68,7 @@ def _paired(runs: Runs, first: str, other: str) -> str:
     return (
         f"With seed {pairs[0][0]['seed']} the difference, {names}, is {pair['points']:+.2f} points (95 % interval {100 * found.low:+.2f} to "
         f"{100 * found.high:+.2f}). Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {title(first)} only and "
-        f"{pair['only_b']:,} with {title(other)} only; by McNemar's exact test (p = {pair['p']:.2g}) {pair['verdict']}."
+        f"{pair['only_b']:,} with {title(other)} only; by McNemar's exact test (p {equals(pair['p'])}) {pair['verdict']}."
     )
 
 
@@ -110,7 +110,7 @@ def against_first(studies: Studies) -> Displayed:
             sentences.append(
                 f"{title(model)}, seed {b['seed']}{at}: {b['test']['accuracy']:.4f} under `{other_name}`, "
                 f"{100 * (b['test']['accuracy'] - a['test']['accuracy']):+.2f} points from the {a['test']['accuracy']:.4f} under `{name}` "
-                f"(Fisher's exact test, p = {p:.2g})."
+                f"(Fisher's exact test, p {equals(p)})."
             )
     return display.text(" ".join(sentences) or f"Not measured yet: nothing with the same budget can be set beside `{name}`.")
 

@@ -14,6 +14,11 @@ ENOUGH_SEEDS = 3  # from which on a test over seeds decides
 CHANCE, CLEAR = "the difference may well be chance", "chance alone would rarely give such a difference"
 
 
+def equals(p: float) -> str:
+    """ "= 0.012", or that p is smaller than what floating point tells from 0."""
+    return f"= {p:.2g}" if p > 1e-99 else "< 1e-99"
+
+
 def accuracy_interval(record: Record, level: float = 0.95) -> tuple[float, float]:
     """Wilson's interval for the accuracy of one trained model: the uncertainty of a finite test set alone."""
     n = record["test"]["n"]
@@ -143,7 +148,7 @@ class Difference:
         return CLEAR if self.sign else CHANCE
 
     def __str__(self) -> str:
-        p = "" if self.p is None else f", p = {self.p:.2g}"
+        p = "" if self.p is None else f", p {equals(self.p)}"
         p += "" if self.adjusted is None else f", adjusted {self.adjusted:.2g}"
         count = f"{self.seeds} seeds" if self.seeds > 1 else "one seed"
         count += f": {' and '.join(f'{100 * d:+.2f}' for d in self.by_seed)}" if self.seeds > 1 and self.p is None else ""
