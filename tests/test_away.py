@@ -12,7 +12,7 @@ from test_travel import small, unpacked  # noqa: F401  (the first for every test
 from rtx_core import run
 from rtx_core.corpora import characters, stories
 from rtx_core.errors import RtxError
-from rtx_core.training import checkpoint, language, loop
+from rtx_core.training import checkpoint, language, loop, packed_graph
 from rtx_core.travel import away, bundle
 
 
@@ -110,11 +110,12 @@ def test_an_error_of_a_library_begins_the_process_anew_without_graphs_then_witho
     monkeypatch.setattr(away.os, "execv", anew)
     monkeypatch.setattr(loop, "GraphStep", loop.GraphStep)
     monkeypatch.setattr(language, "graphed", language.graphed)
+    monkeypatch.setattr(packed_graph, "install", packed_graph.install)
     with pytest.raises(SystemExit):
         away.work(5)
     with pytest.raises(SystemExit):
         away.work(0, eager=True)
-    assert loop.GraphStep is loop.Step and language.graphed("a model", "data") == "a model"
+    assert packed_graph.install("a model", 64) is None and loop.GraphStep is loop.Step and language.graphed("a model", "data") == "a model"
     first, second = begun
     assert first[:2] == second[:2] == ["-m", "rtx_core.travel.away"] and 4.9 < float(first[2]) <= 5 and first[3:] == ["eager"]
     assert second[2:] == ["0", "eager", "sst2-trainrows64-epochs1-baseline-seed0"]
