@@ -9,7 +9,8 @@ from rtx_core.language import settings as language_settings
 from rtx_core.pages import claims, display, shakespeare, stories
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.runs import Runs, matched, recorded
-from rtx_core.pages.table import counts, device_of, mean_accuracy, title, with_interval
+from rtx_core.pages.table import counts, device_of, mean_accuracy, title
+from rtx_core.pages.text import explained
 from rtx_core.pages.verdicts import ONE_SEED, REDUCED, VERDICTS
 from rtx_core.paths import home
 from rtx_core.results.statistics import Difference, adjusted, common, difference, equals
@@ -86,8 +87,8 @@ def headline() -> Displayed:
         f"Of {len(found)} tasks, {len(measured)} {_is(len(measured))} measured with both models so far: the baseline is significantly ahead on "
         f"{signs.count(1)}, the recurrent model on {signs.count(-1)}, and on {signs.count(0)} the difference may well be chance; p is adjusted for the "
         "number of tasks.",
-        f"On {first.name} the baseline reaches an accuracy of {_percent(first, FIRST)} and the recurrent model, with {_share():.0%} of the parameters, "
-        f"{_percent(first, SECOND)}; the paired difference is {first.difference}.",
+        f"On {first.name} the baseline reaches an accuracy of {explained(first.runs.of(FIRST))} and the recurrent model, with {_share():.0%} of the parameters, "
+        f"{explained(first.runs.of(SECOND))}; the paired difference is {first.difference}.",
     ]
     if (reduced := sum("reduced" in one.reading for one in measured.values())):
         said.append(f"{reduced} of the comparisons rest on runs with a reduced budget.")
@@ -166,12 +167,12 @@ def width() -> Displayed:
 
 def leak() -> Displayed:
     """How accuracy depends on the way SST-2 is cut, each other way beside the pooled one at the same budget."""
-    (first, *cuts), said, missing = ("sst2", "sst2-grouped", "sst2-official"), [], []
-    for cut in cuts:
-        name, pooled = TASKS[cut][0], TASKS[first][0]
+    pooled, said, missing = TASKS["sst2"][0], [], []
+    for cut in ("sst2-grouped", "sst2-official"):
+        name, both = TASKS[cut][0], [recorded(task(variant)) for variant in ("sst2", cut)]
         for model in (FIRST, SECOND):
-            if same := matched([model], recorded(task(first)), recorded(task(cut))):
-                values = [with_interval(one.of(model)).replace("(", "(95 % interval ") for one in same]
+            if same := matched([model], *both):
+                values = [explained(one.of(model)) for one in same]
                 at = f", both with {same[0].budget}" if same[0].budget else ""
                 said.append(f"{title(model)} has {values[0]} on {pooled} and {values[1]} on {name}{at}")
             else:
@@ -188,10 +189,6 @@ def judged() -> Displayed:
         f"Of the {len(verdicts)} [claims](claims.md) taken from the slides and the report, {words}. Of the reproduced and contradicted ones "
         f"{counted[ONE_SEED]} rest on one seed of each model and {counted[REDUCED]} on runs of a reduced budget."
     )
-
-
-def _percent(one: Finding, model: str) -> str:
-    return with_interval(one.runs.of(model)).replace("(", "(95 % interval ")
 
 
 def _p(value: float | None) -> str | None:

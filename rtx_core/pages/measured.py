@@ -5,7 +5,7 @@ import pandas as pd
 from rtx_core.pages import display, figure
 from rtx_core.pages.counted import error_ratio, sharings
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.runs import Runs, recorded
+from rtx_core.pages.runs import recorded
 from rtx_core.pages.table import device_of, title
 from rtx_core.results import measurement
 from rtx_core.results.measurement import Measurement
@@ -28,11 +28,6 @@ def missing(command: str) -> Displayed:
     )
 
 
-def budget(runs: Runs) -> str | None:
-    """What the runs were trained with, in words; None where there are none."""
-    return (runs.budget or "full") if runs.records else None
-
-
 def notes(found: list[Measurement]) -> str:
     """What a reader must know of these measurements, each once."""
     said = ["Synthetic: on the embedded corpus, which this project generates; it says nothing of real text."] * any(m.synthetic for m in found)
@@ -53,7 +48,7 @@ def yardstick(source: str, *, label: str) -> Displayed:
         row |= {"Bag of words": f"{found['test']['accuracy']:.4f}" if found else None, "95 % interval": _interval(found) if found else None}
         used += [found] if found else []
         runs = recorded(task(variant, source))
-        row["Models' budget"] = budget(runs)
+        row["Models' budget"] = runs.budget_named
         for model in ("baseline", "recurrent"):
             record = (runs.of(model) or [None])[0]
             row[title(model)] = f"{record['test']['accuracy']:.4f}" if record else None
@@ -91,7 +86,7 @@ def transfer(source: str, *, label: str) -> Displayed:
             "Trained on": m["trained_on"], "Tested on": m["tested_on"], "Model": title(m["model"]), "Seed": str(m["seed"]),
             "Test texts": m["test"]["n"], "Accuracy": f"{m['test']['accuracy']:.4f}", "95 % interval": _interval(m),
             "F1": f"{m['test']['f1']:.4f}", "Trained there": f"{home[0]['test']['accuracy']:.4f}" if home else None,
-            "Budget there": budget(there) if home else None,
+            "Budget there": there.budget_named if home else None,
         })  # fmt: skip
     note = (
         "Trained there: accuracy on the same test texts after training on the corpus of the test, with what differs from the full protocol as its "

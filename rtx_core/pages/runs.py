@@ -53,6 +53,11 @@ class Runs:
         return ", ".join([f"{name.replace('_', ' ')} {display.show(value)}" for name, value in self.settings.reduced.items()] + longer * bool(self.settings.reduced))
 
     @property
+    def budget_named(self) -> str | None:
+        """The same for a table; None where there are no records."""
+        return (self.budget or "full") if self.records else None
+
+    @property
     def budgets(self) -> list["Runs"]:
         """These and the `others`, the largest budget first."""
         return sorted((self, *self.others), key=lambda one: one.settings.effort, reverse=True)

@@ -287,7 +287,7 @@ def accuracies(studies: Studies, *, label: str) -> Displayed:
     rows = []
     for name, runs in [(name, one) for name, best in studies.items() for one in best.budgets]:
         data = runs.records[0]["data"] if runs.records else {"n_train": None, "n_test": None}
-        row = {studies.heading: name, "Budget": (runs.budget or "full") if runs.records else None, "Training texts": data["n_train"], "Test texts": data["n_test"]}
+        row = {studies.heading: name, "Budget": runs.budget_named, "Training texts": data["n_train"], "Test texts": data["n_test"]}
         row |= {title(model): with_interval(records) if (records := runs.of(model)) else "not measured yet" for model in runs.settings.models}
         if len(runs.models) > 1:
             first, second = runs.models[:2]

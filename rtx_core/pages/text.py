@@ -44,7 +44,7 @@ def _compared(runs: Runs) -> list[str]:
         a, b = runs.of(first)[0], runs.of(other)[0]
         sentences.append(
             f"With {b['parameters']['total'] / a['parameters']['total']:.0%} of the parameters, {title(other)} reaches an accuracy of "
-            f"{_with_interval(runs.of(other))}, {title(first)} {_with_interval(runs.of(first))}. {_paired(runs, first, other)}"
+            f"{explained(runs.of(other))}, {title(first)} {explained(runs.of(first))}. {_paired(runs, first, other)}"
         )
         times = [record["latency"]["measured"] for record in (a, b)]
         sentences.append(
@@ -54,6 +54,11 @@ def _compared(runs: Runs) -> list[str]:
     for missing in [model for model in runs.settings.models if model not in runs.models] if runs.models else []:
         sentences.append(f"{title(missing)} is not measured yet.")
     return sentences
+
+
+def explained(records: list[Record]) -> str:
+    """Accuracy with its interval, for a sentence."""
+    return with_interval(records).replace("(", "(95 % interval ")
 
 
 def _paired(runs: Runs, first: str, other: str) -> str:
@@ -70,10 +75,6 @@ def _paired(runs: Runs, first: str, other: str) -> str:
         f"{100 * found.high:+.2f}). Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {title(first)} only and "
         f"{pair['only_b']:,} with {title(other)} only; by McNemar's exact test (p {equals(pair['p'])}) {pair['verdict']}."
     )
-
-
-def _with_interval(records: list[Record]) -> str:
-    return with_interval(records).replace("(", "(95 % interval ")
 
 
 @measured
