@@ -43,6 +43,15 @@ def test_comparison_changes_with_the_records():
     assert len({base, better, said}) == 3
 
 
+def test_comparison_names_a_class_that_a_model_never_answers():
+    assert "never answers" not in markdown(rtx.text.comparison(runs_of()))
+    runs = runs_of()
+    test = runs.first["baseline"]["test"] | {"confusion": [[100, 0], [100, 0]]}
+    said = markdown(rtx.text.comparison(changed(runs, "baseline", test=test)))
+    assert said.count("never answers") == 1
+    assert "Baseline (seed 0) recognizes none of the 100 texts of class positive: it never answers so." in said
+
+
 def test_training_sentence_and_say_take_their_numbers_from_the_record():
     runs = runs_of()
     said = markdown(rtx.text.training(runs))

@@ -3,6 +3,9 @@
 import json
 from dataclasses import fields
 
+import numpy as np
+
+from rtx_core.corpora.sources import CORPORA
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed, escape
 from rtx_core.pages.runs import Profiles, Runs, Studies, matched, measured, recorded
@@ -53,7 +56,15 @@ def _compared(runs: Runs) -> list[str]:
         )
     for missing in [model for model in runs.settings.models if model not in runs.models] if runs.models else []:
         sentences.append(f"{title(missing)} is not measured yet.")
-    return sentences
+    classes = CORPORA[runs.settings.corpus].classes
+    return sentences + [_never_named(record, classes) for record in runs.first.values() if 0 in np.sum(record["test"]["confusion"], axis=0)]
+
+
+def _never_named(record: Record, classes: tuple[str, ...]) -> str:
+    """The classes that a model puts no test text in: training ended before it knew them."""
+    confusion = np.array(record["test"]["confusion"])  # rows: truth, columns: what the model says
+    missed = [f"{n:,} texts of class {name}" for name, n, named in zip(classes, confusion.sum(1), confusion.sum(0)) if not named]
+    return f"{title(record['model'])} (seed {record['seed']}) recognizes none of the {' and '.join(missed)}: it never answers so."
 
 
 def explained(records: list[Record]) -> str:
