@@ -3,8 +3,6 @@
 import json
 from dataclasses import fields
 
-import numpy as np
-
 from rtx_core.corpora.sources import CORPORA
 from rtx_core.pages import display
 from rtx_core.pages.display import Displayed, escape
@@ -12,7 +10,7 @@ from rtx_core.pages.runs import Profiles, Runs, Studies, matched, measured, reco
 from rtx_core.pages.table import device_of, printed_labels, title, with_interval
 from rtx_core.parameters import EXPERIMENTS, Settings
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import common, compare, difference, equals, same_share
+from rtx_core.results.statistics import common, compare, difference, equals, same_share, shares
 from rtx_core.training.protocol import Protocol
 
 
@@ -57,13 +55,13 @@ def _compared(runs: Runs) -> list[str]:
     for missing in [model for model in runs.settings.models if model not in runs.models] if runs.models else []:
         sentences.append(f"{title(missing)} is not measured yet.")
     classes = CORPORA[runs.settings.corpus].classes
-    return sentences + [_never_named(record, classes) for record in runs.first.values() if 0 in np.sum(record["test"]["confusion"], axis=0)]
+    return sentences + [_never_answered(record, classes) for record in runs.first.values() if 0 in shares(record)[1]]
 
 
-def _never_named(record: Record, classes: tuple[str, ...]) -> str:
+def _never_answered(record: Record, classes: tuple[str, ...]) -> str:
     """The classes that a model puts no test text in: training ended before it knew them."""
-    confusion = np.array(record["test"]["confusion"])  # rows: truth, columns: what the model says
-    missed = [f"{n:,} texts of class {name}" for name, n, named in zip(classes, confusion.sum(1), confusion.sum(0)) if not named]
+    true, answered = shares(record)
+    missed = [f"{round(share * record['test']['n']):,} texts of class {name}" for name, share, some in zip(classes, true, answered) if not some]
     return f"{title(record['model'])} (seed {record['seed']}) recognizes none of the {' and '.join(missed)}: it never answers so."
 
 

@@ -26,6 +26,25 @@ def accuracy_interval(record: Record, level: float = 0.95) -> tuple[float, float
     return float(interval.low), float(interval.high)
 
 
+def auc(record: Record) -> float | None:
+    """Area under the ROC curve: the share of pairs of a positive and a negative text of which the positive one is scored higher.
+
+    It knows no threshold, so it tells a model that ranks texts badly from one that is only shifted to one class.  None of more than two classes.
+    """
+    if len(record["test"]["confusion"]) > 2:
+        return None
+    from sklearn.metrics import roc_auc_score
+
+    found = record.predictions
+    return float(roc_auc_score(found["labels"], found["logits"][:, 1] - found["logits"][:, 0]))
+
+
+def shares(record: Record) -> tuple[np.ndarray, np.ndarray]:
+    """(true, answered), each (classes,): the share of the test texts that each class has, and that the model puts in it."""
+    confusion = np.array(record["test"]["confusion"])  # rows: truth, columns: answers
+    return confusion.sum(1) / confusion.sum(), confusion.sum(0) / confusion.sum()
+
+
 def mean_interval(values: list[float], level: float = 0.95) -> tuple[float, float, float]:
     """(mean, low, high) by Student's t over seeds; one value has no interval: (value, nan, nan)."""
     mean = float(np.mean(values))
