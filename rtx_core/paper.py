@@ -45,11 +45,14 @@ class Study:
     reduced: dict = field(default_factory=dict)  # a budget that two CPU cores can carry; empty: the full one is
     full: dict = field(default_factory=dict)  # what asks for the full budget where the default is smaller
     both: bool = False  # two cores can carry the full budget too; the reduced one is there to be compared with others'
+    also: dict = field(default_factory=dict)  # a smaller budget yet, of a task with dearer texts that is compared with this one
     notebook: str = ""  # that trains it, if not the experiment's own
 
     def budgets(self, reduced: bool) -> list[dict]:
         """What is given for each budget of the full plan or of the reduced one."""
-        return [self.full] if not reduced else [self.full, self.reduced] if self.both else [self.reduced]
+        if not reduced:
+            return [self.full]
+        return [self.full] * self.both + [self.reduced] + [self.also] * bool(self.also)
 
 
 ONE_EPOCH = {"epochs": 1}
@@ -57,7 +60,7 @@ DEPTHS = ({"num_passes": 1}, {"num_passes": 3}, {"num_layers": 6, "num_passes": 
 LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has the words of ten SST-2 phrases
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
 PLAN = (
-    Study("sst2", reduced=ONE_EPOCH, both=True),
+    Study("sst2", reduced=ONE_EPOCH, both=True, also=THREE_DOMAINS),
     Study("sst2", {"split": "official"}, reduced=ONE_EPOCH, both=True),
     Study("sst2", {"fraction": 0.1}, seeds=(0, 1, 2), reduced=ONE_EPOCH, both=True, notebook="data-size"),
     Study("sst2", {"length": "short"}, reduced=ONE_EPOCH, both=True, notebook="length"),
@@ -66,7 +69,7 @@ PLAN = (
     Study("sst2", {"split": "grouped"}, reduced=ONE_EPOCH, notebook="leakage"),
     Study("sst2", seeds=(1,), reduced=ONE_EPOCH),
     Study("sst2", {"models": ["recurrent-wide"]}, reduced={"fraction": 0.1}, notebook="data-size"),
-    *(Study("sst2", {"models": ["recurrent"], "fraction": 0.1} | depth, notebook="data-size") for depth in DEPTHS),
+    *(Study("sst2", {"models": ["recurrent"], "fraction": 0.1} | depth, seeds=(0, 1, 2), notebook="data-size") for depth in DEPTHS),
     Study("multi-domain", reduced=THREE_DOMAINS),
     Study("yelp", reduced=LONG_TEXTS),
     Study("multi-domain-imdb", reduced=THREE_DOMAINS, notebook="multi-domain"),

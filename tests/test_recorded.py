@@ -232,23 +232,23 @@ def test_overlaid_profiles_show_every_subset(profiles):
 
 def test_the_plan_names_every_run_once_and_lists_what_is_missing(capsys):
     runs = [run.name for run in paper.runs()]
-    assert len(runs) == len(set(runs)) == 66 and runs[0] == "sst2-baseline-seed0"
+    assert len(runs) == len(set(runs)) == 72 and runs[0] == "sst2-baseline-seed0"
     assert not any(run.settings.reduced for run in paper.runs())
     reduced = {re.sub(r"-trainrows\d+", "-some", run.variant) for run in paper.runs(reduced=True) if run.settings.reduced}
-    classifiers = {f"{name}-some-epochs1" for name in ("yelp", "yelp-maxlength512", "multi-domain", "multi-domain-imdb")}
+    classifiers = {f"{name}-some-epochs1" for name in ("sst2", "yelp", "yelp-maxlength512", "multi-domain", "multi-domain-imdb")}
     one_epoch = {f"{name}-epochs1" for name in ("sst2", "sst2-official", "sst2-10pct", "sst2-short", "sst2-50pct", "sst2-long", "sst2-grouped")}
     assert reduced == classifiers | one_epoch | {"shakespeare-report-reduced", "shakespeare-nanogpt-reduced", "tinystories-report-reduced"}
     names = [run.name for run in paper.runs(reduced=True)]
-    assert len(names) == len(set(names)) == 78 and "sst2-10pct-recurrent-wide-seed0" in names
+    assert len(names) == len(set(names)) == 86 and "sst2-10pct-recurrent-wide-seed0" in names
     for study in (study for study in paper.PLAN if study.both):  # what two cores can carry in full, and beside it what compares with the rest
-        full, small = (rtx.settings(study.experiment, study.given | given) for given in study.budgets(reduced=True))
-        assert {f"{one.variant}-{model}-seed{seed}" for one in (full, small) for model in one.models for seed in study.seeds} <= set(names)
+        full, small, *smaller = (rtx.settings(study.experiment, study.given | given) for given in study.budgets(reduced=True))
+        assert {f"{one.variant}-{model}-seed{seed}" for one in (full, small, *smaller) for model in one.models for seed in study.seeds} <= set(names)
         assert not full.reduced and small.reduced and study.budgets(reduced=False) == [study.full]
     saved(SST2, "recurrent")
     paper.main([])
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 66 and lines[0].endswith("seed 0  missing") and lines[1].split()[:2] == ["sst2", "recurrent"]
-    assert lines[1].endswith("recorded, test accuracy 0.8000") and sum("missing" in line for line in lines) == 65
+    assert len(lines) == 72 and lines[0].endswith("seed 0  missing") and lines[1].split()[:2] == ["sst2", "recurrent"]
+    assert lines[1].endswith("recorded, test accuracy 0.8000") and sum("missing" in line for line in lines) == 71
 
 
 def test_run_trains_what_is_missing_only(monkeypatch, capsys):
