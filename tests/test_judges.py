@@ -95,6 +95,28 @@ def test_precision_and_recall_are_balanced_or_not():
     assert judges.balanced(["sst2"], ["baseline"], 0.2).called == "Reproduced (one seed)"
     assert judges.balanced(["sst2"], ["baseline"], 0.01).word == UNDECIDED
     assert judges.balanced(["sst2"], ["baseline", "recurrent"], 0.01).word == CONTRADICTED
+    weighted = judges.balanced(["sst2"], ["recurrent"], 0.2, weighted=True)  # of 140 called positive 100 are, of 60 called negative all
+    assert weighted.word == REPRODUCED and "weighted averages: Recurrent on SST-2, pooled split +0.0571" in weighted.statistic
+
+
+def test_the_threshold_is_told_where_it_has_a_part():
+    pair(range(40), range(0, 40, 2))  # 20 negative texts more are called positive than are
+    leaning = judges.more("sst2", "recurrent", "baseline").statistic
+    assert "Recurrent calls 60% of the texts positive, Baseline calls 50% of the texts positive, 50% are" in leaning
+    assert "the area under the ROC curve, which knows no threshold, is 0.9000 and 0.8000; by it Recurrent is ahead." in leaning
+    pair(range(40), range(20))
+    assert "ROC" not in judges.more("sst2", "recurrent", "baseline").statistic
+
+
+def test_a_model_that_never_answers_a_class_is_no_evidence():
+    pair(range(40), range(20)), pair(range(40), range(20), "yelp")
+    assert judges.comparable(["sst2", "yelp"], "recurrent", "baseline").word == CONTRADICTED
+    early = content(SST2, "recurrent", wrong=range(20))["test"] | {"confusion": [[100, 0], [100, 0]]}
+    saved(SST2, "recurrent", wrong=range(20), test=early)
+    for judge, terms in ((judges.more, ("sst2", "recurrent", "baseline")), (judges.harder, ("yelp", "sst2", "recurrent"))):
+        with pytest.raises(Missing, match="SST-2, pooled split: Recurrent trained far enough to answer every class"):
+            judge(*terms)
+    assert "1 of the 2 tasks" in judges.comparable(["sst2", "yelp"], "recurrent", "baseline").statistic
 
 
 # -- values in print ---------------------------------------------------------------------------------------------------
@@ -135,12 +157,22 @@ def test_a_published_value_is_not_judged_by_a_reduced_run():
         assert (verdict.word, verdict.at) == (UNDECIDED, "") and "but the published run had the full budget" in verdict.statistic
 
 
+def test_a_published_first_epoch_is_judged_on_the_validation_part():
+    for seed in range(3):
+        saved(SST2, "baseline", seed, history=history(0.6 + seed / 100, 0.1))
+    terms = {"variant": "sst2", "n": 6822, "first_epoch": True}
+    near = judges.published(**terms, baseline=0.61)
+    assert near.word == REPRODUCED and "on the validation part after one epoch: Baseline 0.6100 (3 seeds)" in near.statistic
+    assert judges.published(**terms, baseline=0.9).word == CONTRADICTED
+
+
 def test_a_reduced_protocol_is_marked():
     pair(range(5), range(40), "yelp", budget={"epochs": 1})
     verdict = judges.more("yelp", "recurrent", "baseline")
     assert verdict.called == "Contradicted (one seed, reduced budget)" and "Protocol reduced: epochs 1" in verdict.statistic
     pair(range(5), range(5))
-    assert judges.comparable(["sst2", "yelp"], "recurrent", "baseline").at == BOTH
+    several = judges.comparable(["sst2", "yelp"], "recurrent", "baseline")
+    assert several.at == BOTH and several.statistic.endswith("Protocol reduced: Yelp (epochs 1).")
     pair(range(5), range(40))
     assert judges.comparable(["sst2", "yelp"], "recurrent", "baseline").at == ONE_SEED  # the full one is enough
 
@@ -187,6 +219,13 @@ def test_a_gap_over_three_seeds():
     verdict = judges.gap_shrinks("sst2", "sst2-50pct", "baseline", "recurrent")
     assert (verdict.word, verdict.at) == (REPRODUCED, "") and "falls by +20.00 points" in verdict.statistic
     assert "95 % interval over 3 seeds +18.76 to +21.24" in verdict.statistic
+
+
+def test_a_gap_that_is_none_is_not_made_one_by_resampling():
+    pair(range(40), range(40, 80)), pair(range(40), range(40, 80), "sst2-50pct")  # no difference, much disagreement
+    assert "falls by +0.00 points" in (alike := judges.gap_shrinks("sst2", "sst2-50pct", "baseline", "recurrent")).statistic and alike.word == UNDECIDED
+    pair(range(60), range(40, 80)), pair(range(40), range(60), "sst2-50pct")  # 10 points each, the other way round
+    assert "falls by +0.00 points" in judges.gap_shrinks("sst2", "sst2-50pct", "baseline", "recurrent").statistic
 
 
 def test_transfer_is_paired_on_the_target():
@@ -242,9 +281,28 @@ def test_training_claims_are_tested_over_three_seeds():
     assert judges.overfits_more("sst2", "baseline", "recurrent").word == UNDECIDED
 
 
+def test_best_epoch_and_rise_of_the_loss_read_the_history():
+    early, late = {"step": 100, "validation_loss": 0.4321}, {"step": 200, "validation_loss": 0.4321}
+    for seed in range(3):
+        if seed == 2:
+            assert judges.best_later("sst2", "recurrent", "baseline").word == UNDECIDED
+            assert judges.stays("sst2", "baseline").statistic.endswith("A test needs three seeds.")
+        saved(SST2, "baseline", seed, history=history(0.6, 0.1 + seed / 100), selected=early)
+        saved(SST2, "recurrent", seed, history=history(0.6, -0.1), selected=late)
+    later = judges.best_later("sst2", "recurrent", "baseline")
+    assert (later.word, later.at) == (REPRODUCED, "") and "seed 2: 2 and 1" in later.statistic
+    assert judges.best_later("sst2", "baseline", "recurrent").word == CONTRADICTED
+    assert judges.stays("sst2", "recurrent").word == REPRODUCED
+    rising = judges.stays("sst2", "baseline")
+    assert (rising.word, rising.at) == (CONTRADICTED, "") and "+0.100, +0.110, +0.120; mean +0.110" in rising.statistic
+    saved(SST2, "recurrent", 0, history=history(0.6, -0.1), selected=early)
+    assert judges.best_later("sst2", "recurrent", "baseline").word == UNDECIDED
+
+
 def test_times_are_compared_on_one_machine_where_they_do_not_overlap():
     pair(range(40), range(40))
     assert judges.faster(["sst2"], "recurrent", "baseline").word == UNDECIDED  # the middle 80 % overlap
+    assert ", which overlap" in judges.faster(["sst2"], "recurrent", "baseline").statistic
     usual = content(SST2)["latency"]
     slow, other = copy.deepcopy(usual), copy.deepcopy(usual)
     slow["measured"][-1] |= {name: 10 * usual["measured"][-1][name] for name in ("median_ms", "p10_ms", "p90_ms", "per_sentence_ms")}
@@ -253,6 +311,8 @@ def test_times_are_compared_on_one_machine_where_they_do_not_overlap():
     assert judges.faster(["sst2"], "recurrent", "baseline").called == "Reproduced (one seed)"
     assert judges.faster(["sst2"], "baseline", "recurrent").called == "Contradicted (one seed)"
     assert judges.faster(["sst2", "yelp"], "recurrent", "baseline").word == UNDECIDED
+    elsewhere = judges.faster(["sst2"], "baseline", "recurrent", on="cuda")
+    assert elsewhere.word == UNDECIDED and ", not on cuda" in elsewhere.statistic
     saved(SST2, "recurrent", latency=other)
     with pytest.raises(Missing, match="latency of both models on one device with as many threads"):
         judges.faster(["sst2"], "recurrent", "baseline")
@@ -278,6 +338,9 @@ def test_data_claims_read_the_profiles(home):
     assert counted.label_shares("sst2-published-128", 0.005, **table).word == REPRODUCED
     assert counted.label_shares("sst2-seeded-128", 0.005, **table).word == CONTRADICTED
     assert counted.mostly("sst2-seeded-128", "words", 1, 60).word == REPRODUCED
+    words = {"3": 8, "30": 2}
+    assert counted._between(words, 20, 40) == 0.2 and counted._between(words, 20, 40, longest=0.2) == 1.0 and counted._between(words, 20, 40, longest=0.4) == 0.5
+    assert "of the longest 10% of the test texts have 20 to 50 words" in counted.mostly("sst2-seeded-128", "words", 20, 50, longest=0.1).statistic
 
 
 def test_depth_is_judged_step_by_step():

@@ -11,9 +11,10 @@ import pandas as pd
 from rtx_core.errors import unknown
 from rtx_core.pages import counted, display, judges
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.verdicts import MISSING, ONE_SEED, REDUCED, VERDICTS, Missing, Verdict, stamp
+from rtx_core.pages.verdicts import MISSING, ONE_SEED, REDUCED, VERDICTS, Missing, Verdict, called, of_task, stamp
 from rtx_core.paths import REPOSITORY
-from rtx_core.results.statistics import same_share
+from rtx_core.results import measurement
+from rtx_core.results.statistics import ENOUGH_SEEDS, common, compare, difference, equals, same_share
 from rtx_core.tasks import TASKS
 
 
@@ -63,11 +64,29 @@ def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
     return words | {name: sum(name in one.at for one in verdicts) for name in (ONE_SEED, REDUCED)}
 
 
+def single_seeds() -> Displayed:
+    """What the tests of single seeds say where there are enough for one over seeds: how far a verdict on one seed can be trusted."""
+    models, moved = ("baseline", "recurrent"), measurement.every("hub", "transfer")
+    compared = {TASKS[variant][0]: [of_task(variant).of(model) for model in models] for variant in TASKS}
+    for way in dict.fromkeys((one["trained_on"], one["tested_on"]) for one in moved):
+        found = [one for one in moved if (one["trained_on"], one["tested_on"]) == way]
+        compared[" to ".join(map(called, way))] = [[one for one in found if one["model"] == model] for model in models]
+    said = []
+    for name, (a, b) in compared.items():
+        if len(pairs := common(a, b)) >= ENOUGH_SEEDS:
+            alone = [compare(*pair) for pair in pairs]
+            told = ", ".join(f"{one['points']:+.2f} points (p {equals(one['p'])})" for one in alone)
+            said.append(f"{name}, {told}; over seeds {difference(a, b)}")
+    if not said:
+        return display.text("How far a verdict on one seed can be trusted is not measured yet: no comparison has three seeds.")
+    return display.text(f"How little one seed can mean is seen where there are several. Baseline minus Recurrent, seed by seed: {'. '.join(said)}.")
+
+
 def in_print(*, label: str) -> Displayed:
     """The published accuracies among themselves: each difference with the test set it was found on, and what a test makes of it."""
     rows = []
     for name, terms in (claim["judge"] for entries in claims().values() for claim in entries):
-        if name == "published":
+        if name == "published" and not terms.get("first_epoch"):
             n, x, y = (terms[key] for key in ("n", "baseline", "recurrent"))
             p = same_share(round(x * n), n, round(y * n), n)
             rows.append({"Taken for": TASKS[terms["variant"]][0], "Test texts": n, "Baseline": f"{x:.4f}", "Recurrent": f"{y:.4f}",

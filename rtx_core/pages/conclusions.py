@@ -6,20 +6,26 @@ import pandas as pd
 
 from rtx_core.language import LANGUAGE
 from rtx_core.language import settings as language_settings
-from rtx_core.pages import claims, display, shakespeare, stories
+from rtx_core.pages import claims, display, shakespeare, stories, story_claims
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.runs import Runs, matched, recorded
 from rtx_core.pages.table import counts, device_of, mean_accuracy, title
 from rtx_core.pages.text import explained
 from rtx_core.pages.verdicts import ONE_SEED, REDUCED, VERDICTS
 from rtx_core.paths import home
-from rtx_core.results.statistics import Difference, adjusted, common, difference, equals
+from rtx_core.results import measurement
+from rtx_core.results.statistics import Difference, adjusted, answers_all, auc, common, difference, equals
 from rtx_core.tasks import TASKS, task
 
 FIRST, SECOND = "baseline", "recurrent"
 COMPANIONS = {
     "shakespeare": ("Shakespeare", "notebooks/shakespeare.ipynb", shakespeare.NAMES),
     "tinystories": ("TinyStories", "notebooks/tinystories.ipynb", stories.NAMES),
+}
+# What is set against what: the models of the study, what they are, and the standard ones that read as many tokens.
+SIDES = {
+    "shakespeare": (shakespeare.RECURRENT, "recurrent along the sequence", shakespeare.STANDARD, "standard models"),
+    "tinystories": (story_claims.LOOPS, "looped over depth", ("control",), "control"),
 }
 
 
@@ -33,12 +39,23 @@ class Finding:
     difference: Difference | None
 
     @property
+    def reduced(self) -> bool:
+        return any(record["protocol"] == "reduced" for record in self.runs)
+
+    @property
+    def early(self) -> list[str]:
+        """The models that never answer some class: stopped before they could be compared."""
+        return [model for model in self.runs.models if not all(map(answers_all, self.runs.of(model)))]
+
+    @property
     def reading(self) -> str:
+        if self.early:
+            return f"not compared: {' and '.join(map(title, self.early))} stopped before every class was known"
         if self.difference is None:
             return "not measured yet"
         first, second = map(title, self.runs.settings.models)
         ahead = {1: f"{first} ahead", -1: f"{second} ahead", 0: "may well be chance"}[self.difference.sign]
-        return ahead + (", reduced protocol" if any(record["protocol"] == "reduced" for record in self.runs) else "")
+        return ahead + ", reduced protocol" * self.reduced
 
 
 def findings(other: str = SECOND) -> dict[str, Finding]:
@@ -47,7 +64,8 @@ def findings(other: str = SECOND) -> dict[str, Finding]:
     for variant, (name, *_) in TASKS.items():
         runs = recorded(task(variant).but(models=[FIRST, other]))
         a, b = runs.of(FIRST), runs.of(other)
-        found[variant] = Finding(name, runs, difference(a, b) if common(a, b) else None)
+        known = all(map(answers_all, (*a, *b)))
+        found[variant] = Finding(name, runs, difference(a, b) if common(a, b) and known else None)
     measured = {variant: one for variant, one in found.items() if one.difference}
     family = adjusted([one.difference for one in measured.values()])
     return found | {variant: replace(one, difference=d) for (variant, one), d in zip(measured.items(), family)}
@@ -61,12 +79,14 @@ def by_task(*, label: str) -> Displayed:
         rows.append({
             "Task": one.name, "Test texts": d.n if d else None, "Seeds": d.seeds if d else None,
             **{title(m): mean_accuracy(one.runs.of(m)) for m in (FIRST, SECOND)},
-            "Difference (points)": f"{100 * d.value:+.2f} ({100 * d.low:+.2f} to {100 * d.high:+.2f})" if d else None,
+            "AUC": _ranked(one.runs), "Difference (points)": f"{100 * d.value:+.2f} ({100 * d.low:+.2f} to {100 * d.high:+.2f})" if d else None,
             "p": _p(d and d.p), "Adjusted p": _p(d and d.adjusted), "Reading": one.reading,
         })  # fmt: skip
         notes |= {f"{one.name}: {note}": None for note in one.runs.notes if not note.startswith("Protocol") or d}
     note = (
         "Accuracy, mean of the recorded seeds, and Baseline minus Recurrent on the same texts with its 95 % interval. Seeds: those that both models have. "
+        "AUC: area under the ROC curve of Baseline and of Recurrent, of two classes; it knows no threshold, so where its order is not that of the "
+        "accuracies, a threshold that suits one model less decides these. "
         "p: McNemar's exact test of one seed, or the paired t-test over three or more; adjusted after Benjamini and Hochberg for the tasks in this table. "
         "A reading calls a difference chance unless the adjusted p is below 0.05; two seeds have no p, and there the interval has to exclude 0 and the "
         "seeds have to agree."
@@ -81,20 +101,52 @@ def headline() -> Displayed:
     measured = {variant: one for variant, one in found.items() if one.difference}
     if not measured:
         return display.text(f"None of the {len(found)} tasks is measured with both models yet, so nothing is concluded here.")
-    signs = [one.difference.sign for one in measured.values()]
     first = next(iter(measured.values()))
     said = [
-        f"Of {len(found)} tasks, {len(measured)} {_is(len(measured))} measured with both models so far: the baseline is significantly ahead on "
-        f"{signs.count(1)}, the recurrent model on {signs.count(-1)}, and on {signs.count(0)} the difference may well be chance; p is adjusted for the "
-        "number of tasks.",
+        f"Of {len(found)} tasks, {len(measured)} {_is(len(measured))} measured with both models so far: {_decided(list(measured.values()))}; p is adjusted "
+        f"for the number of tasks.{_stopped(list(found.values()))}",
         f"On {first.name} the baseline reaches an accuracy of {explained(first.runs.of(FIRST))} and the recurrent model, with {_share():.0%} of the parameters, "
         f"{explained(first.runs.of(SECOND))}; the paired difference is {first.difference}.",
     ]
-    if (reduced := sum("reduced" in one.reading for one in measured.values())):
-        said.append(f"{reduced} of the comparisons rest on runs with a reduced budget.")
-    if all(one.difference.seeds == 1 for one in measured.values()):
-        said.append("Every test so far compares one seed of each model, so it tells how two trained models differ and not how two architectures do.")
+    if notes := [note for note in first.runs.notes if not note.startswith(("Protocol", "Synthetic"))]:
+        said.append(" ".join(f"Of these runs, {note}" for note in notes))
+    full = [one for one in measured.values() if not one.reduced]
+    if len(full) < len(measured):
+        said.append(f"At the full protocol {len(full)} {_is(len(full))} measured: {_decided(full)}." if full else "None of them is measured at the full protocol.")
+    if single := sum(one.difference.seeds == 1 for one in measured.values()):
+        said.append(
+            f"{_all(single, len(measured))} one seed of each model, so {'it tells' if single == len(measured) else 'there the test tells'} how two trained "
+            "models differ and not how two architectures do."
+        )
     return display.text(" ".join(said))
+
+
+def _decided(found: list[Finding]) -> str:
+    """Who is ahead on how many of these, and on how little that rests."""
+    signs = [one.difference.sign for one in found]
+    decided = [one for one in found if one.difference.sign]
+    said = (
+        f"the baseline is significantly ahead on {signs.count(1)}, the recurrent model on {signs.count(-1)}, and on {signs.count(0)} the difference may well "
+        "be chance"
+    )
+    few, small = sum(one.difference.seeds == 1 for one in decided), sum(one.reduced for one in decided)
+    rests = [f"{n} on {what}" for n, what in ((few, "one seed of each model"), (small, "a reduced budget")) if n]
+    return said + (f" (of the {len(decided)} that {_is(len(decided))} decided, {' and '.join(rests)})" if rests else "")
+
+
+def _stopped(found: list[Finding]) -> str:
+    early = [one.name for one in found if one.early]
+    return f" Not compared {_is(len(early))} {' and '.join(early)}, where a model was stopped before it knew every class." if early else ""
+
+
+def _all(n: int, of: int) -> str:
+    return "Every test so far compares" if n == of else f"{n} of the {of} comparisons rest on"
+
+
+def _ranked(runs: Runs) -> str | None:
+    """The area under the ROC curve of both models, mean over their seeds."""
+    areas = [[auc(record) for record in runs.of(model)] for model in (FIRST, SECOND)]
+    return None if not all(areas) or None in areas[0] else " / ".join(f"{sum(one) / len(one):.4f}" for one in areas)
 
 
 def state() -> Displayed:
@@ -122,8 +174,19 @@ def companions() -> Displayed:
             found = sorted((sum(losses) / len(losses), model, len(losses)) for model, losses in loss.items())
             told = ", ".join(f"{models[model]} {mean:.3f} ({n} seed{'s' * (n > 1)})" for mean, model, n in found)
             longer = ", more for one that is named so" if set(LANGUAGE[name].longer) & set(loss) else ""
-            paragraphs.append(f"[{called}]({page}), recipe `{recipe}`, {budget} a run{longer}; loss in nats a {unit.removesuffix('s')}, the lowest first: {told}.")
+            paragraphs.append(f"[{called}]({page}), recipe `{recipe}`, {budget} a run{longer}; loss in nats a {unit.removesuffix('s')}, the lowest first: {told}. {_sides(name, {model: mean for mean, model, _ in found})}".rstrip())
     return display.text("\n\n".join(paragraphs))
+
+
+def _sides(name: str, mean: dict[str, float]) -> str:
+    """Whether the recurrent models of a companion study end below the standard ones; their pages tell how certain that is."""
+    ours, what, theirs, standard = SIDES[name]
+    pairs = [(mean[a], mean[b]) for a in ours for b in theirs if {a, b} <= mean.keys()]
+    if not pairs:
+        return ""
+    below = sum(a < b for a, b in pairs)
+    which = "Each" if below == len(pairs) else "None" if not below else "Some"
+    return f"{which} of the models {what} {'ends' if which != 'Some' else 'end'} below the {standard}."
 
 
 def _companions() -> list[str]:
@@ -162,29 +225,32 @@ def width() -> Displayed:
             "the published models differ in width as well."
         )
     said = "; ".join(f"on {one.name}, {one.difference} ({one.reading})" for one in found)
-    return display.text(f"At equal width, Baseline minus {title('recurrent-wide')}: {said}. Here the two models differ in the loop alone.")
+    open_ = "" if any(one.difference.sign for one in found) else " So whether the loop costs accuracy by itself is open."
+    return display.text(f"At equal width, where the two models differ in the loop alone, Baseline minus {title('recurrent-wide')}: {said}.{open_}")
 
 
 def leak() -> Displayed:
-    """How accuracy depends on the way SST-2 is cut, each other way beside the pooled one at the same budget."""
-    pooled, said, missing = TASKS["sst2"][0], [], []
-    for cut in ("sst2-grouped", "sst2-official"):
-        name, both = TASKS[cut][0], [recorded(task(variant)) for variant in ("sst2", cut)]
+    """What each other way of cutting SST-2 costs in accuracy against the pooled one, at the same budget."""
+    said = []
+    for cut, what in (("sst2-grouped", "Keeping the phrases of a sentence together"), ("sst2-official", "GLUE's own split, whose test texts are whole sentences,")):
+        both, told = [recorded(task(variant)) for variant in ("sst2", cut)], []
         for model in (FIRST, SECOND):
             if same := matched([model], *both):
-                values = [explained(one.of(model)) for one in same]
-                at = f", both with {same[0].budget}" if same[0].budget else ""
-                said.append(f"{title(model)} has {values[0]} on {pooled} and {values[1]} on {name}{at}")
-            else:
-                missing.append(f"{title(model)} on {name} at a budget of {pooled}")
-    sentence = f"Test accuracy by the way SST-2 is cut: {'; '.join(said)}." if said else ""
-    return display.text(" ".join(filter(None, [sentence, f"Not measured yet: {'; '.join(missing)}." if missing else ""])))
+                pooled, other = ([record["test"]["accuracy"] for record in one.of(model)] for one in same)
+                means = sum(pooled) / len(pooled), sum(other) / len(other)
+                at = f" with {same[0].budget}" if same[0].budget else ""
+                told.append(f"{title(model)} by {100 * (means[1] - means[0]):+.2f} points ({means[0]:.4f} to {means[1]:.4f}{at})")
+        bags = [m["test"]["accuracy"] for m in (measurement.find("hub", "yardstick", variant, "bag-of-words-seed0") for variant in ("sst2", cut)) if m]
+        if told and len(bags) == 2:
+            told.append(f"a bag of words by {100 * (bags[1] - bags[0]):+.2f} points")
+        said.append(f"{what} changes the accuracy of {'; '.join(told)}." if told else f"{what} is not measured yet at a budget of the pooled split.")
+    return display.text(" ".join(said))
 
 
 def judged() -> Displayed:
     """How the claims of the original study fare."""
     counted = claims.tally(verdicts := [claims.judge(claim) for entries in claims.claims().values() for claim in entries])
-    words = ", ".join(f"{counted[word]} {word}" for word in VERDICTS)
+    words = ", ".join(f"{counted[word]} {_is(counted[word])} {word}" for word in VERDICTS)
     return display.text(
         f"Of the {len(verdicts)} [claims](claims.md) taken from the slides and the report, {words}. Of the reproduced and contradicted ones "
         f"{counted[ONE_SEED]} rest on one seed of each model and {counted[REDUCED]} on runs of a reduced budget."

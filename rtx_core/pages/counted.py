@@ -62,11 +62,21 @@ def part_size(data: str, part: str, n: int) -> Verdict:
     return Verdict(by_bounds(ours == n, ours != n), f"The {part} part has {ours:,} texts, {n:,} are stated.")
 
 
-def mostly(data: str, unit: str, low: int, high: int) -> Verdict:
-    """Most test texts have between low and high words or tokens."""
-    histogram = profile(data)["test"][unit]
-    share = sum(n for length, n in histogram.items() if low <= int(length) <= high) / sum(histogram.values())
-    return Verdict(by_bounds(share > 0.5, share <= 0.5), f"{share:.1%} of the test texts have {low} to {high} {unit}.")
+def mostly(data: str, unit: str, low: int, high: int, longest: float = 1.0, beside: str = "") -> Verdict:
+    """Most test texts, or of the longest share of them, have between low and high words or tokens; what it is in other data is told beside."""
+    share = _between(profile(data)["test"][unit], low, high, longest)
+    which = "the test texts" if longest == 1 else f"the longest {longest:.0%} of the test texts"
+    said = f"{share:.1%} of {which} have {low} to {high} {unit}"
+    if beside:
+        said += f"; of {beside} it is {_between(profile(beside)['test'][unit], low, high):.1%}"
+    return Verdict(by_bounds(share > 0.5, share <= 0.5), f"{said}.")
+
+
+def _between(histogram: dict[str, int], low: int, high: int, longest: float = 1.0) -> float:
+    """The share of the longest texts that have between low and high words or tokens."""
+    lengths = np.repeat([int(length) for length in histogram], list(histogram.values()))
+    chosen = np.sort(lengths)[len(lengths) - round(longest * len(lengths)) :]
+    return float(((low <= chosen) & (chosen <= high)).mean())
 
 
 # -- rounding ----------------------------------------------------------------------------------------------------------

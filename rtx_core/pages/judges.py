@@ -13,12 +13,14 @@ from rtx_core.pages.verdicts import (
 from rtx_core.results import measurement
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import (
-    ALPHA, ENOUGH_SEEDS, MEASURES, adjusted, as_one_more_run, difference, estimate, over_seeds, same_share, tested,
+    ALPHA, ENOUGH_SEEDS, MEASURES, adjusted, as_one_more_run, auc, common, difference, estimate, mean_interval, over_seeds, same_share, shares,
+    tested,
 )  # fmt: skip
 from rtx_core.tasks import TASKS, task
 
 NAMES = {"f1": "F1"}
 MARGIN = 0.01  # two accuracies are comparable within a point
+LEAN = 0.05  # from which difference on between the texts called positive and those that are, the threshold is told of
 
 
 def measured(variants: list[str], *models: str) -> Iterator[tuple[str, Runs, list[list[Record]]]]:
@@ -47,7 +49,21 @@ def more(variant: str, first: str, second: str, measure: str = "accuracy") -> Ve
     found, (a, b) = pairs(variant, first, second)
     d = difference(a, b, measure)
     said = f"{TASKS[variant][0]}, {NAMES.get(measure, measure)}, {title(first)} minus {title(second)}: {d}"
-    return together([Part(by_sign(d.sign), said, d.seeds, (found,))])
+    return together([Part(by_sign(d.sign), said, d.seeds, (found,))], after=f".{_threshold(a, b)}")
+
+
+def _threshold(first: list[Record], second: list[Record]) -> str:
+    """What the threshold has to do with a difference of two classes: told where a model calls far more or fewer texts positive than are."""
+    pairs = common(first, second)
+    true = shares(pairs[0][0])[0]
+    answered = [float(np.mean([shares(pair[i])[1][-1] for pair in pairs])) for i in (0, 1)]
+    if len(true) > 2 or max(abs(share - true[-1]) for share in answered) <= LEAN:
+        return ""
+    ranked = [float(np.mean([auc(pair[i]) for pair in pairs])) for i in (0, 1)]
+    names = [title(records[0]["model"]) for records in (first, second)]
+    called = ", ".join(f"{name} calls {share:.0%} of the texts positive" for name, share in zip(names, answered))
+    order = "" if ranked[0] == ranked[1] else f"; by it {names[int(ranked[1] > ranked[0])]} is ahead"
+    return f" {called}, {true[-1]:.0%} are; the area under the ROC curve, which knows no threshold, is {ranked[0]:.4f} and {ranked[1]:.4f}{order}."
 
 
 def comparable(variants: list[str], first: str, second: str) -> Verdict:
@@ -80,33 +96,38 @@ def overall(variants: list[str], first: str, second: str) -> Verdict:
     ahead, behind = signs.count(1), signs.count(-1)
     word = by_sign(int(ahead > 0) - int(behind > 0)) if len(signs) == len(variants) else UNDECIDED
     said = (
-        f"Of {len(variants)} tasks {len(signs)} are measured; {title(first)} is significantly more accurate on {ahead} of them, {title(second)} on "
+        f"Of these {len(variants)} tasks {len(signs)} are measured; {title(first)} is significantly more accurate on {ahead} of them, {title(second)} on "
         f"{behind}, and on {len(signs) - ahead - behind} the test cannot tell; p adjusted over the tasks."
     )
     return reserved(word, marked(said, *(one for one, _ in found)), [Part(word, "", d.seeds, (one,)) for one, d in found])
 
 
-def balanced(variants: list[str], models: list[str], within: float) -> Verdict:
-    """Precision and recall differ by less than this."""
-    parts = []
+def balanced(variants: list[str], models: list[str], within: float, weighted: bool = False) -> Verdict:
+    """Precision and recall of the positive class, or their averages weighted by the size of the classes, differ by less than this."""
+    kind, parts = "weighted " if weighted else "", []
     for variant in variants:
         found, every = runs(variant, *models)
         for model, records in zip(models, every):
-            gap = lambda y, g, axis: MEASURES["precision"](y, g, axis) - MEASURES["recall"](y, g, axis)  # noqa: E731
+            gap = lambda y, g, axis: MEASURES[f"{kind}precision"](y, g, axis) - MEASURES[f"{kind}recall"](y, g, axis)  # noqa: E731
             value, low, high, seeds = estimate(gap, in_common(TASKS[variant][0], records))
             word = by_bounds(-within < low and high < within, high < -within or low > within)
             parts.append(Part(word, f"{title(model)} on {TASKS[variant][0]} {value:+.4f} ({_interval(low, high, seeds, '+.4f')})", seeds, (found,)))
-    return together(parts, "Precision minus recall of the positive class: ")
+    return together(parts, f"Precision minus recall, {'weighted averages' if weighted else 'of the positive class'}: ")
 
 
 # -- values in print ---------------------------------------------------------------------------------------------------
 
 
-def published(variant: str, n: int, length_fraction: float | None = None, same_texts: bool = False, **accuracies: float) -> Verdict:
-    """The published accuracies, each of one run, tested on n texts, ours or others; of a subset by length, the share that it was."""
+def published(
+    variant: str, n: int, length_fraction: float | None = None, same_texts: bool = False, first_epoch: bool = False, **accuracies: float
+) -> Verdict:
+    """The published accuracies, each of one run, tested on n texts, ours or others; of a subset by length, the share that it was.
+
+    `first_epoch`: those on the validation part after one epoch.
+    """
     share, parts, (found, every) = task(variant).length_fraction, [], runs(variant, *(name.replace("_", "-") for name in accuracies))
     for records, value in zip(every, accuracies.values()):
-        accuracy, word = [r["test"]["accuracy"] for r in records], UNDECIDED
+        accuracy, word = _after_one(records) if first_epoch else [r["test"]["accuracy"] for r in records], UNDECIDED
         said = f"{title(records[0]['model'])} {np.mean(accuracy):.4f} ({len(records)} seed{'s' if len(records) > 1 else ''}) against {value:.4f} of {n:,}"
         if length_fraction not in (None, share):
             said += f", but the published texts were the {found.settings.length}est {length_fraction:.0%}, ours the {found.settings.length}est {share:.0%}"
@@ -115,11 +136,17 @@ def published(variant: str, n: int, length_fraction: float | None = None, same_t
         elif len(accuracy) < ENOUGH_SEEDS:
             said += ", but how far seeds spread here is not measured"
         else:
-            p = as_one_more_run(value, n, accuracy, records[0]["test"]["n"], same_texts)
+            p = as_one_more_run(value, n, accuracy, records[0]["data"]["n_validation" if first_epoch else "n_test"], same_texts)
             word = by_bounds(p >= ALPHA and abs(np.mean(accuracy) - value) <= MARGIN, p < ALPHA)
             said += f" (as one more run p = {p:.2g}, standard deviation over seeds {np.std(accuracy, ddof=1):.4f})"
         parts.append(Part(word, said, len(records), (found,)))
-    return together(parts, f"{TASKS[variant][0]}, ours against the published accuracy: ")
+    after_one = ", on the validation part after one epoch" if first_epoch else ""
+    return together(parts, f"{TASKS[variant][0]}, ours against the published accuracy{after_one}: ")
+
+
+def _after_one(records: list[Record]) -> list[float]:
+    """Validation accuracy after the first epoch, of each record."""
+    return [next(row["validation_accuracy"] for row in record["history"] if row["epoch"] >= 1) for record in records]
 
 
 # -- one task against another ------------------------------------------------------------------------------------------
@@ -139,7 +166,9 @@ def deeper(variant: str, model: str, passes: list[int]) -> Verdict:
         a, b = (one.of(model) for one in same)
         in_common(f"{few} and {many} passes", a, b)
         d = difference(b, a)
-        parts.append(Part(by_sign(d.sign), f"{many} minus {few} passes: {d}", d.seeds, tuple(same)))
+        loss = [float(np.mean([pair[i]["test"]["loss"] for pair in common(a, b)])) for i in (1, 0)]
+        said = f"{many} minus {few} passes: {d}, with a test loss of {loss[0]:.4f} against {loss[1]:.4f}"
+        parts.append(Part(by_sign(d.sign), said, d.seeds, tuple(same)))
     return together(parts, f"{TASKS[variant][0]}, {title(model)}, equally many parameters: ")
 
 
@@ -157,9 +186,14 @@ def gap_shrinks(small: str, large: str, first: str, second: str) -> Verdict:
     """The models are closer on the larger training part; the test part is the same."""
     (some, models), (all_, others) = at_one_budget([first, second], small, large)
 
+    def gap(y, a, b, axis):
+        return MEASURES["accuracy"](y, a, axis) - MEASURES["accuracy"](y, b, axis)
+
+    # Who is ahead on each is taken from all texts and stays so when they are resampled: the size of a resampled difference is biased upwards.
+    on_small, on_large = (np.sign(np.mean([x["test"]["accuracy"] - y["test"]["accuracy"] for x, y in common(*pair)])) for pair in (models, others))
+
     def change(y, a, b, c, d, axis):
-        score = MEASURES["accuracy"]
-        return np.abs(score(y, a, axis) - score(y, b, axis)) - np.abs(score(y, c, axis) - score(y, d, axis))
+        return on_small * gap(y, a, b, axis) - on_large * gap(y, c, d, axis)
 
     try:
         value, low, high, seeds = estimate(change, in_common(f"{TASKS[small][0]} and {TASKS[large][0]}", *models, *others), same_training=False)
@@ -216,11 +250,34 @@ def overfits_more(variant: str, first: str, second: str) -> Verdict:
     return together([Part(by_sign(_sign(value, p)), said, len(seeds), (found,))], after=test)
 
 
+def best_later(variant: str, first: str, second: str) -> Verdict:
+    """The first model's best epoch is the later one: in every seed, or in none."""
+    found, models = runs(variant, first, second)
+    seeds = in_common(TASKS[variant][0], *models)
+    epochs = [[next(row["epoch"] for row in r["history"] if row["step"] == r["selected"]["step"]) for r in pair] for pair in seeds]
+    told = "; ".join(f"seed {pair[0]['seed']}: {x:g} and {y:g}" for pair, (x, y) in zip(seeds, epochs))
+    said = f"{TASKS[variant][0]}, epoch of the lowest validation loss, {title(first)} and {title(second)}: {told}"
+    later = [x > y for x, y in epochs]
+    word = by_bounds(all(later), not any(later)) if len(seeds) >= ENOUGH_SEEDS else UNDECIDED
+    return together([Part(word, said, len(seeds), (found,))])
+
+
+def stays(variant: str, model: str) -> Verdict:
+    """After its best epoch the model's validation loss does not rise; a test needs three seeds."""
+    found, (records,) = runs(variant, model)
+    rises = [_rise(record) for record in records]
+    said = f"{TASKS[variant][0]}, {title(model)}, rise of the validation loss from its lowest to the last: {', '.join(f'{rise:+.3f}' for rise in rises)}"
+    if len(rises) < ENOUGH_SEEDS:
+        return together([Part(UNDECIDED, said, len(rises), (found,))], after=". A test needs three seeds.")
+    mean, low, high = mean_interval(rises)
+    return together([Part(by_bounds(high <= 0, low > 0), f"{said}; mean {mean:+.3f} ({_interval(low, high, len(rises), '+.3f')})", len(rises), (found,))])
+
+
 def starts_lower(variant: str, first: str, second: str) -> Verdict:
     """After one epoch the first model's validation accuracy is below the second's."""
     found, models = runs(variant, first, second)
     seeds = tested(in_common(TASKS[variant][0], *models))
-    x, y = ([next(row["validation_accuracy"] for row in pair[i]["history"] if row["epoch"] >= 1) for pair in seeds] for i in (0, 1))
+    x, y = (_after_one([pair[i] for pair in seeds]) for i in (0, 1))
     n = seeds[0][0]["data"]["n_validation"]
     if len(seeds) > 1:
         p, test = over_seeds(x, y)[3], "paired t-test over seeds"
@@ -236,17 +293,27 @@ def starts_lower(variant: str, first: str, second: str) -> Verdict:
 # -- time --------------------------------------------------------------------------------------------------------------
 
 
-def faster(variants: list[str], first: str, second: str) -> Verdict:
-    """The first model takes less time a text on every task: the middle 80 % of its batches lie below those of the second."""
-    parts = []
-    for variant, found, models in measured(variants, first, second):
-        latency = [record["latency"] for record in in_common(TASKS[variant][0], *models)[0]]
+def faster(variants: list[str], first: str, second: str, on: str = "") -> Verdict:
+    """The first model takes less time a text on every task: the middle 80 % of its batches lie below those of the second.
+
+    `on`: the kind of device that a claim about published times speaks of; other devices cannot decide it.
+    """
+    parts, form = [], "{per_sentence_ms:.3f} ({p10_ms:.1f} to {p90_ms:.1f} a batch)".format_map
+    for variant in variants:
+        try:
+            found, models = runs(variant, first, second)
+            latency = [record["latency"] for record in in_common(TASKS[variant][0], *models)[0]]
+        except Missing:
+            continue
         if len({(one["environment"]["device"], one["environment"]["threads"]) for one in latency}) > 1:
             continue
         x, y = (one["measured"][-1] for one in latency)
         word = by_bounds(x["p90_ms"] < y["p10_ms"], x["p10_ms"] > y["p90_ms"])
-        parts.append(Part(word, f"{TASKS[variant][0]} {x['per_sentence_ms']:.3f} against {y['per_sentence_ms']:.3f}", 1, (found,)))
+        said = f"{TASKS[variant][0]} {form(x)} against {form(y)}" + ", which overlap" * (word == UNDECIDED)
+        if on and latency[0]["environment"]["device_type"] != on:
+            word, said = UNDECIDED, f"{said}, not on {on}"
+        parts.append(Part(word, said, 1, (found,)))
     if not parts:
         raise Missing("latency of both models on one device with as many threads")
-    before = f"Milliseconds a text in batches, {title(first)} against {title(second)}: "
+    before = f"Milliseconds a text in batches (with the middle 80 % of the batches), {title(first)} against {title(second)}: "
     return together(parts, before, f".{not_all(len(parts), variants)}", len(variants))

@@ -8,21 +8,24 @@ a bound        (comparable, at least, within) reproduced where our whole 95 % in
                breaks it, else undecided;
 several tasks  contradicted by one of them, reproduced by all of them;
 two tasks      only at one budget.
-What there is no record of is not measured yet.  What was decided on one seed or at a reduced budget says so beside the word.
+What there is no record of is not measured yet; a model that never answers some class was stopped before it could be compared, and counts
+as none.  What was decided on one seed or at a reduced budget says so beside the word.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cache
 
-from rtx_core.pages.runs import Runs, matched, recorded
+from rtx_core.pages.runs import BUDGET, Runs, matched, recorded
 from rtx_core.pages.table import title
 from rtx_core.paths import home
 from rtx_core.results import measurement, store
 from rtx_core.results.record import Record, read_json
-from rtx_core.results.statistics import common
+from rtx_core.results.statistics import answers_all, common
 from rtx_core.tasks import TASKS, task
 
 REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = VERDICTS = ("reproduced", "contradicted", "undecided", "not measured yet")
+BUDGET_AT_END = re.compile(f"{BUDGET.pattern}$")
 ONE_SEED, REDUCED = "one seed", "reduced budget"
 
 
@@ -112,16 +115,25 @@ def runs(variant: str, *models: str) -> tuple[Runs, list[list[Record]]]:
 
 
 def pairs(variant: str, *models: str) -> tuple[Runs, list[list[Record]]]:
-    """The same of models that have at least one seed in common."""
+    """The same of models that have at least one seed in common and answer every class."""
     found, records = runs(variant, *models)
     in_common(TASKS[variant][0], *records)
+    answering(variant, *records)
     return found, records
+
+
+def answering(variant: str, *records: list[Record]) -> None:
+    """Refuses models that were stopped before they knew every class: what they say is of no architecture."""
+    if early := dict.fromkeys(title(record["model"]) for of_model in records for record in of_model if not answers_all(record)):
+        raise Missing(f"{TASKS[variant][0]}: {' and '.join(early)} trained far enough to answer every class")
 
 
 def at_one_budget(models: list[str], *variants: str) -> list[tuple[Runs, list[list[Record]]]]:
     """The records of these models of each task, at the largest budget that all the tasks have of them."""
     if (same := matched(models, *map(of_task, variants))) is None:
         raise Missing(f"{' and '.join(TASKS[variant][0] for variant in variants)} at one budget, of {' and '.join(map(title, models))}")
+    for variant, found in zip(variants, same):
+        answering(variant, *(found.of(model) for model in models))
     return [(found, [found.of(model) for model in models]) for found in same]
 
 
@@ -133,8 +145,18 @@ def in_common(name: str, *records: list[Record]) -> list[tuple[Record, ...]]:
 
 
 def marked(sentence: str, *found: Runs) -> str:
-    """The sentence, and what a reader must know of the records behind it: a reduced protocol above all."""
-    return " ".join([sentence, *dict.fromkeys(note for one in found for note in one.notes if note.startswith(("Protocol", "Synthetic")))])
+    """The sentence, and what a reader must know of the records behind it: a reduced protocol above all, where budgets differ whose it is."""
+    notes = dict.fromkeys(note for one in found for note in one.notes if note.startswith(("Protocol", "Synthetic")))
+    if len({one.budget for one in found}) > 1:
+        small = dict.fromkeys(f"{called(one.settings.variant)} ({one.budget})" for one in found if one.budget)
+        notes = [*(note for note in notes if note.startswith("Synthetic")), f"Protocol reduced: {'; '.join(small)}."]
+    return " ".join([sentence, *notes])
+
+
+def called(variant: str) -> str:
+    """What a reader calls a task, whatever its budget."""
+    name = BUDGET_AT_END.sub("", variant)
+    return TASKS[name][0] if name in TASKS else name
 
 
 def profile(name: str) -> dict:

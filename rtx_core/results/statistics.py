@@ -45,6 +45,11 @@ def shares(record: Record) -> tuple[np.ndarray, np.ndarray]:
     return confusion.sum(1) / confusion.sum(), confusion.sum(0) / confusion.sum()
 
 
+def answers_all(record: Record) -> bool:
+    """Whether the model puts a test text in every class; one that does not was stopped before it knew the class."""
+    return bool(shares(record)[1].all())
+
+
 def mean_interval(values: list[float], level: float = 0.95) -> tuple[float, float, float]:
     """(mean, low, high) by Student's t over seeds; one value has no interval: (value, nan, nan)."""
     mean = float(np.mean(values))
@@ -106,6 +111,12 @@ def _precision(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.nd
     return ((labels == 1) & (guesses == 1)).sum(axis) / np.maximum((guesses == 1).sum(axis), 1)
 
 
+def _weighted_precision(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Precision of each of two classes, weighted by how many texts the class has."""
+    negative, positive = _precision(1 - labels, 1 - guesses, axis), _precision(labels, guesses, axis)
+    return negative + (labels == 1).mean(axis) * (positive - negative)
+
+
 def _recall(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
     return ((labels == 1) & (guesses == 1)).sum(axis) / np.maximum((labels == 1).sum(axis), 1)
 
@@ -114,7 +125,9 @@ def _f1(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
     return 2 * ((labels == 1) & (guesses == 1)).sum(axis) / np.maximum((labels == 1).sum(axis) + (guesses == 1).sum(axis), 1)
 
 
-MEASURES = {"accuracy": _accuracy, "precision": _precision, "recall": _recall, "f1": _f1}  # but for accuracy, of class 1 of two
+# of two classes; but for accuracy and the weighted ones, of class 1
+MEASURES = {"accuracy": _accuracy, "precision": _precision, "recall": _recall, "f1": _f1,
+            "weighted precision": _weighted_precision, "weighted recall": _accuracy}  # fmt: skip
 
 
 def bootstrap_interval(statistic, *columns: np.ndarray, level: float = 1 - ALPHA) -> tuple[float, float, float]:
