@@ -29,6 +29,7 @@ _PUBLIC = {
     "table": "rtx_core.pages.table",
     "figure": "rtx_core.pages.figure",
     "measured": "rtx_core.pages.measured",
+    "transfer": "rtx_core.pages.transfer",
     "performance": "rtx_core.pages.performance",
     "claims": "rtx_core.pages.claims",
     "conclusions": "rtx_core.pages.conclusions",

@@ -21,6 +21,7 @@ from rtx_core.evaluation.metrics import logits_of
 from rtx_core.models import MODELS, build_model, save_model
 from rtx_core.models.packed import Packed
 from rtx_core.pages import counted, measured
+from rtx_core.pages import transfer as transfer_page
 from rtx_core.pages.verdicts import CONTRADICTED, REPRODUCED
 from rtx_core.parameters import settings
 from rtx_core.paths import REPOSITORY
@@ -250,7 +251,7 @@ def test_amplification_is_judged_by_the_ratio_of_errors():
 
 
 def test_nothing_measured_is_said(home):
-    for draw in (measured.transfer, measured.formats, measured.rounding, measured.ratios, measured.trained_errors):
+    for draw in (transfer_page.accuracies, measured.formats, measured.rounding, measured.ratios, measured.trained_errors):
         said = markdown(draw("real", label="tab-a"))
         assert said.startswith("Not measured yet: ") and re.search(r"`python -m rtx_core\.evaluation\.\w+ sst2[ a-z]* fraction=0\.1`", said)
     assert "A dash: not measured yet." in markdown(measured.yardstick("real", label="tab-y"))
@@ -275,8 +276,8 @@ def test_the_budget_of_models_is_told_in_words(home):
         logits, labels = predictions(range(30))
         measurement.save({"kind": "transfer", "of": of, "name": name, "model": name.removesuffix("-seed0"), "seed": 0, "protocol": "report",
                           "trained_on": trained_on, "tested_on": tested_on, "data": content(SST2)["data"], "environment": {},
-                          "test": {"n": N, "accuracy": 0.85, "f1": 0.85}, "code": measurement.made_by("transfer")}, logits, labels)  # fmt: skip
-    said = plain(markdown(measured.transfer("real", label="tab-t")))
+                          "test": content(SST2, wrong=range(30))["test"], "code": measurement.made_by("transfer")}, logits, labels)  # fmt: skip
+    said = plain(markdown(transfer_page.accuracies("real", label="tab-t")))
     assert "| 0.8000 | epochs 1, train rows 10,000 |" in said and "| 0.8000 | full |" in said
     said = plain(markdown(measured.yardstick("real", label="tab-y")))
     assert "| Yelp | – | – | – | epochs 1, train rows 10,000 | 0.8000 |" in said and "| SST-2, pooled split | – | – | – | full |" in said
