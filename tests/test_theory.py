@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from factory import markdown, plain, saved, tiny
+from factory import content, markdown, plain, saved, tiny
 from test_notebooks import execute, kernel  # noqa: F401  (the kernel of this environment, for every test here)
 
 import rtx_core as rtx
 from rtx_core.evaluation import identities
-from rtx_core.evaluation.attention import attention, cls_attention
+from rtx_core.evaluation.attention import SENTENCE, attention, cls_attention
 from rtx_core.evaluation.identities import relative_offset, shared_gradient, untied
 from rtx_core.models import build_model, save_model
 from rtx_core.models.layers import rotary_table, rotate
@@ -56,9 +56,45 @@ def test_depth_table_shows_a_record_where_there_is_one():
     tenth = settings("sst2", {"source": "hub", "fraction": 0.1, "models": ["recurrent"]})
     for asked, wrong in ((tenth, 30), (tenth.but(num_passes=3), 20), (tenth.but(num_layers=6, num_passes=1), 10)):
         saved(asked, "recurrent", wrong=range(wrong))
-    found = {row[0]: row[-1][:6] for row in rows(theory.depth("hub", label="tab-a"))}
+    found = {row[0]: row[6][:6] for row in rows(theory.depth("hub", label="tab-a"))}
     assert (found["Recurrent"], found["– its layers 3 times"], found["– its depth, unshared"]) == ("0.8500", "0.9000", "0.9500")
     assert found["Baseline"] == found["– its layers once"] == "–"
+
+
+def passes(records: dict[int, list[tuple[int, float, int]]]) -> None:
+    """Records of the recurrent model: number of passes -> (wrong answers, test loss, selected step) of each seed."""
+    tenth = settings("sst2", {"source": "hub", "fraction": 0.1, "models": ["recurrent"]})
+    for times, seeds in records.items():
+        asked = tenth.but(num_passes=times * (times != 2))
+        for seed, (wrong, loss, step) in enumerate(seeds):
+            made = content(asked, "recurrent", wrong=range(wrong))
+            row = next(row for row in made["history"] if row["step"] == step)
+            selected = {"step": step, "validation_loss": row["validation_loss"]}
+            saved(asked, "recurrent", seed, range(wrong), test=made["test"] | {"loss": loss}, selected=selected)
+
+
+def test_depth_reading_compares_passes_and_not_their_epochs(home):
+    assert markdown(theory.depth_reading("hub")) == "Whether further passes help is not measured yet."
+    passes({1: [(20, 0.52, 200)], 2: [(40, 0.50, 100), (42, 0.49, 100), (46, 0.55, 200)], 3: [(40, 0.51, 100)]})
+    shown = markdown(theory.depth_reading("hub"))
+    assert "an accuracy of 0.9000, 0.8000 and 0.8000 and a test loss of 0.5200, 0.5000 and 0.5100 (seed 0; selected after epoch 2, 1 and 1)" in shown
+    assert "Twice minus once: accuracy -10.00 points" in shown and "test loss -0.0200. 3 times minus twice: accuracy +0.00 points" in shown
+    assert "accuracy rises significantly in none and falls in 1. The two measures disagree: accuracy is highest with the layers once" in shown
+    assert "of different epochs" in shown and shown.endswith("One seed tells trained models apart, not numbers of passes.")
+    assert "do not show that running the layers twice helps; only if the rate held" in markdown(theory.exchange("hub"))
+    found = {row[0]: row[6:] for row in rows(theory.depth("hub", label="tab-a"))}
+    assert found["Recurrent"][0].startswith("0.7867 (") and found["Recurrent"][1:] == ["1 / 1 / 2", "0.5133"]
+    assert found["– its layers once"][1:] == ["2", "0.5200"]
+
+
+def test_depth_reading_of_several_seeds_tests_over_them(home):
+    assert "whether a further pass helps here is not measured yet" in markdown(theory.exchange("hub"))
+    passes({1: [(60, 0.60, 100), (62, 0.61, 100), (61, 0.62, 100)], 2: [(40, 0.50, 100), (42, 0.52, 100), (43, 0.52, 100)]})
+    shown = markdown(theory.depth_reading("hub"))
+    assert "an accuracy of 0.6950 and 0.7917 and a test loss of 0.6100 and 0.5133 (means of seeds 0, 1 and 2; selected after epoch 1 / 1 / 1 and 1 / 1 / 1)" in shown
+    assert "paired t-test over seeds" in shown.split("test loss -0.0967", 1)[1] and "accuracy rises significantly in 1 and falls in none." in shown
+    assert not any(word in shown for word in ("disagree", "different epochs", "tells trained", "tell trained"))
+    assert "the accuracies above agree that running the layers twice helps" in markdown(theory.exchange("hub"))
 
 
 def test_depth_is_in_the_name_of_a_run_and_in_its_model():
@@ -90,11 +126,20 @@ def test_the_check_can_fail(small, monkeypatch):
 
 def test_gradient_table_says_what_was_checked(small):
     said = plain(markdown(theory.gradient("recurrent", 2, 0, label="tab-a")))
-    assert "its layers twice" in said and "Cosine of neighbors" in said and re.search(r"differ by at most (0 \(to the last bit\)|\de-1\d)", said)
+    assert "its layers twice" in said and "Cosine of neighbors" in said and re.search(r"differ by at most \de-1\d|are equal to the last bit", said)
     with pytest.raises(rtx.RtxError, match="num_passes is 1; a sum over passes needs at least 2"):
         theory.gradient("recurrent", 1, 0, label="tab-a")
     with pytest.raises(rtx.RtxError, match="did you mean 'recurrent'"):
         theory.gradient("recurent", 2, 0, label="tab-a")
+
+
+def test_gradient_table_says_equal_or_how_far_apart(monkeypatch):
+    layers = [{"passes": [0.1, 0.2], "sum": 0.25, "cosines": [0.9]}]
+    for error, loss, expected in ((0.0, 0.0, "gradients are equal to the last bit; the two losses are equal to the last bit."),
+                                  (3e-15, 2e-16, "gradients differ by at most 3e-15 in relative terms; the two losses differ by 2e-16.")):  # fmt: skip
+        found = {"layers": layers, "parameters": 10, "error": error, "loss_difference": loss}
+        monkeypatch.setattr(identities, "shared_gradient", lambda *asked: found)
+        assert plain(markdown(theory.gradient("recurrent", 2, 0, label="tab-a"))).endswith(expected)
 
 
 # -- rotary positions --------------------------------------------------------------------------------------------------
@@ -221,7 +266,10 @@ def test_attention_is_recorded_where_the_weights_are_and_shown(small, home):
 
     shown = markdown(theory.attention("embedded", label="fig-a"))
     assert "Synthetic: on the embedded corpus" in shown and "Recurrent, highest in pass 2, layer" in shown
-    assert "calls the sentence" in markdown(theory.attended("embedded"))
+    told = plain(markdown(theory.attended("embedded")))
+    answer = found["classes"][int(np.argmax(found["probabilities"]))]
+    assert told.startswith(f"The sentence is “{SENTENCE}”, our own, which no data set has labeled; we read it as positive. Recurrent (`sst2-maxlength32`, seed 0)")
+    assert f"calls it {answer} with probability" in told and (", as we do;" in told) == (answer == "positive") == (", against our reading;" not in told)
     assert "not measured yet" in markdown(theory.attended("real")) and "ot measured yet" in markdown(theory.attention("real", label="fig-a"))
 
 

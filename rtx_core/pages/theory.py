@@ -1,5 +1,7 @@
 """The theory page: what looping buys, the gradient by pass, rotary positions, gated units, and where [CLS] looks."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
@@ -7,15 +9,18 @@ from rtx_core.errors import RtxError
 from rtx_core.pages import display, gates
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.figure import PALETTE, canvas
-from rtx_core.pages.measured import missing, notes, where
+from rtx_core.pages.measured import gap, listed, missing, notes, where
 from rtx_core.pages.runs import architectures, recorded
 from rtx_core.pages.table import title, with_interval
 from rtx_core.parameters import CLASSIFIERS
 from rtx_core.results import measurement
+from rtx_core.results.record import Record
+from rtx_core.results.statistics import ENOUGH_SEEDS, common, difference, equals, over_seeds
 from rtx_core.tasks import task
 
 EXPONENT = 0.46  # φ: r passes are worth r^φ independent layers (Schwethelm et al. 2026, abstract), of language models
-SEED = 0  # of the runs that are compared by depth
+LOOPED = "recurrent"  # whose layers are run other numbers of times
+READ_AS = {"The plot is thin, but the acting is a joy to watch.": "positive"}  # sentences of our own -> their class as we read them
 interactive = gates.interactive
 
 
@@ -24,42 +29,118 @@ interactive = gates.interactive
 
 def depth(source: str, *, label: str) -> Displayed:
     """The models, the recurrent one with other numbers of passes, and as many independent layers as it applies."""
-    some, rows, told = task("sst2-10pct", where(source)), [], {}
+    rows, told = [], {}
     for name, model in architectures().items():
         n, passes = model["config"]["num_layers"], model["config"]["num_passes"]
         forms = [(title(name), n, passes)]
-        if name == "recurrent":
+        if name == LOOPED:
             forms += [(f"– its layers {_times(times)}", n, times) for times in (1, passes + 1)] + [("– its depth, unshared", n * passes, 1)]
         for form, stored, times in forms:
-            changed = {"num_layers": stored * (stored != n), "num_passes": times * (times != passes)}
-            full = [one for one in recorded(some.but(models=[name], **changed)).budgets if not one.budget]
-            records = [r for one in full for r in one.of(name) if r["seed"] == SEED]
-            told |= {f"{form.removeprefix('– ')}: {note}": None for one in full for note in one.notes if records}
+            records, notes_of = _trained(source, name, stored, times)
+            told |= {f"{form.removeprefix('– ')}: {note}": None for note in notes_of}
             rows.append({
                 "Model": form, "Width": model["config"]["hidden_size"], "Layers": f"{stored} × {times}", "Depth": stored * times,
                 "Weights (M)": f"{stored * model['parameters']['layer'] / 1e6:.2f}",
                 "MFLOPs": f"{model['flops_per_token'] * stored * times / model['effective_depth'] / 1e6:.1f}",
-                "Accuracy": with_interval(records) if records else None,
+                "Accuracy": with_interval(records) if records else None, "Selected epoch": _epochs(records) or None,
+                "Test loss": f"{np.mean([r['test']['loss'] for r in records]):.4f}" if records else None,
             })  # fmt: skip
     note = (
-        "Layers: stored × passes. Weights: parameters of the stored layers. MFLOPs: matrix products of a forward pass, for a token. Accuracy: trained on "
-        f"10 % of SST-2 by the report's protocol, seed {SEED}, on the pooled test part, with Wilson's 95 % interval over texts, which knows nothing of other "
-        "seeds; a dash: not measured."
+        "Layers: stored × passes. Weights: parameters of the stored layers. MFLOPs: matrix products of a forward pass, for a token. Accuracy and test "
+        "loss: trained on 10 % of SST-2 by the report's protocol, on the pooled test part; of one seed with Wilson's 95 % interval over texts, which knows "
+        "nothing of other seeds, or the mean of several with Student's. Selected epoch: of each seed, that of the lowest validation loss. Rows of different "
+        "seeds are compared below, on the seeds that they share. A dash: not measured."
     )
     return display.table(pd.DataFrame(rows), label=label, caption="What a loop stores and what it computes.", note=" ".join([note, *told]))
 
 
-def exchange() -> Displayed:
-    """The same in a sentence, with the published rate of exchange between passes and layers."""
-    known = architectures()
+def _trained(source: str, model: str, stored: int, times: int) -> tuple[list[Record], list[str]]:
+    """The records of a model with so many layers run so many times, by the full protocol on 10 % of SST-2, and their notes."""
+    config = architectures()[model]["config"]
+    changed = {"num_layers": stored * (stored != config["num_layers"]), "num_passes": times * (times != config["num_passes"])}
+    full = [one for one in recorded(task("sst2-10pct", where(source)).but(models=[model], **changed)).budgets if not one.budget and one.records]
+    return (full[0].of(model), full[0].notes) if full else ([], [])
+
+
+def _epochs(records: list[Record]) -> str:
+    """The epoch of the selected checkpoint of each seed."""
+    rows = [next(row for row in record["history"] if row["step"] == record["selected"]["step"]) for record in records]
+    return " / ".join(f"{row['epoch']:g}" for row in rows)
+
+
+def depth_reading(source: str) -> Displayed:
+    """Whether further passes raise accuracy or lower the test loss: the values on the seeds that all numbers of passes have, and each step to
+    one pass more on those of the two."""
+    found = _by_passes(source)
+    seeds = common(*found.values()) if found else []
+    if len(found) < 2 or not seeds:
+        return display.text("Whether further passes help is not measured yet.")
+    times, same = list(found), dict(zip(found, map(list, zip(*seeds))))
+    accuracy, loss = (_means(same, lambda record: record["test"][name]) for name in ("accuracy", "loss"))
+    end = _means(same, lambda record: record["history"][-1]["validation_accuracy"])
+    steps = [(few, many, difference(found[many], found[few])) for few, many in zip(times, times[1:])]
+    rises, falls = ([d.sign for *_, d in steps].count(sign) or "none" for sign in (1, -1))
+    numbers = [str(record["seed"]) for record in same[times[0]]]
+    said = [
+        f"With its layers {listed([_times(n) for n in times])}, {title(LOOPED)} has an accuracy of {_values(accuracy)} and a test loss of {_values(loss)} "
+        f"({f'means of seeds {listed(numbers)}' if len(numbers) > 1 else f'seed {numbers[0]}'}; selected after epoch "
+        f"{listed([_epochs(records) for records in same.values()])}).",
+        *(f"{_times(many).capitalize()} minus {_times(few)}: accuracy {d}; test loss {_loss_change(found[few], found[many])}." for few, many, d in steps),
+        f"Of {len(steps)} steps to more passes, accuracy rises significantly in {rises} and falls in {falls}.",
+    ]
+    best, lowest = max(accuracy, key=accuracy.get), min(loss, key=loss.get)
+    if best != lowest:
+        said.append(f"The two measures disagree: accuracy is highest with the layers {_times(best)}, the test loss lowest with them {_times(lowest)}.")
+    if len({_epochs(records) for records in same.values()}) > 1:
+        said.append(
+            "A checkpoint is selected by its validation loss, and those compared here are of different epochs, so part of a difference is how long a model "
+            f"had learned by then; after the last epoch, whatever was selected, the validation accuracies are {_values(end)}."
+        )
+    if (fewest := min(d.seeds for *_, d in steps)) < ENOUGH_SEEDS:
+        said.append(f"{'One seed tells' if fewest == 1 else f'{fewest} seeds tell'} trained models apart, not numbers of passes.")
+    return display.text(" ".join(said))
+
+
+def _by_passes(source: str) -> dict[int, list[Record]]:
+    """Number of passes -> the records of the recurrent model's layers run so often."""
+    config = architectures()[LOOPED]["config"]
+    found = {times: _trained(source, LOOPED, config["num_layers"], times)[0] for times in range(1, config["num_passes"] + 2)}
+    return {times: records for times, records in found.items() if records}
+
+
+def _means(found: dict[int, list[Record]], score: Callable[[Record], float]) -> dict[int, float]:
+    return {times: float(np.mean([score(record) for record in records])) for times, records in found.items()}
+
+
+def _values(by_passes: dict[int, float]) -> str:
+    return listed([f"{value:.4f}" for value in by_passes.values()])
+
+
+def _loss_change(few: list[Record], many: list[Record]) -> str:
+    first, second = zip(*((b["test"]["loss"], a["test"]["loss"]) for a, b in common(few, many)))
+    if len(first) < ENOUGH_SEEDS:
+        return f"{np.mean(first) - np.mean(second):+.4f}"
+    value, low, high, p = over_seeds(first, second)
+    return f"{value:+.4f} (95 % interval {low:+.4f} to {high:+.4f}; paired t-test over seeds, p {equals(p)})"
+
+
+def exchange(source: str) -> Displayed:
+    """What the loop stores and computes in a sentence, and the published rate of exchange between passes and layers, if it held here."""
+    known, found = architectures(), _by_passes(source)
     model = known["recurrent-wide"]
     n, passes, once = model["config"]["num_layers"], model["config"]["num_passes"], known["baseline"]
+    if common(found.get(1, []), found.get(passes, [])):
+        helps = gap(found[passes], found[1]).sign > 0
+        here = f"the accuracies above {'agree' if helps else 'do not show'} that running the layers {_times(passes)} helps"
+    else:
+        here = "whether a further pass helps here is not measured yet"
     return display.text(
         f"At the baseline's width the loop stores {n * model['parameters']['layer'] / 1e6:.1f} million parameters in its layers instead of "
         f"{once['config']['num_layers'] * once['parameters']['layer'] / 1e6:.1f} million, and spends {model['flops_per_token'] / once['flops_per_token']:.2f} "
         f"times the FLOPs: it saves memory and no time. "
-        f"For language models {{cite:t}}`schwethelm2026recurrence` find that a block run $r$ times is worth $r^{{{EXPONENT}}}$ independent ones; "
-        f"if that held here, {n} layers run {_times(passes)} would be worth {n * passes**EXPONENT:.1f} independent layers, at the price of {n * passes}."
+        f"For language models {{cite:t}}`schwethelm2026recurrence` find that a block run $r$ times is worth $r^{{{EXPONENT}}}$ independent ones. "
+        f"For these classifiers {here}; only if the rate held would {n} layers run {_times(passes)} be worth {n * passes**EXPONENT:.1f} independent "
+        f"layers, at the price of {n * passes}."
     )
 
 
@@ -84,15 +165,15 @@ def gradient(model: str, num_passes: int, seed: int, *, label: str) -> Displayed
         rows.append(row | {"Cosine of neighbors": ", ".join(f"{c:.3f}" for c in layer["cosines"])})
     note = (
         f"{title(model)}, {found['parameters']:,} shared parameters, seed {seed}, float64, no dropout, random tokens. The gradient of the shared "
-        f"parameters and the sum of the copies' gradients differ by at most {_zero(found['error'])} in relative terms, the two losses by "
-        f"{_zero(found['loss_difference'])}."
+        f"parameters and the sum of the copies' gradients {_apart(found['error'], 'at most ', ' in relative terms')}; the two losses "
+        f"{_apart(found['loss_difference'])}."
     )
     caption = f"Gradients by pass of a freshly initialized model that runs its layers {_times(num_passes)}."
     return display.table(pd.DataFrame(rows), label=label, caption=caption, note=note)
 
 
-def _zero(x: float) -> str:
-    return f"{x:.0e}" if x else "0 (to the last bit)"
+def _apart(x: float, before: str = "", after: str = "") -> str:
+    return f"differ by {before}{x:.0e}{after}" if x else "are equal to the last bit"
 
 
 # -- rotary positions --------------------------------------------------------------------------------------------------
@@ -216,13 +297,19 @@ def attention(source: str, *, label: str) -> Displayed:
 
 
 def attended(source: str) -> Displayed:
-    """What the models answer to that sentence, and the tokens that [CLS] attends to most at the end."""
+    """The sentence and how we read it, what the models answer, and the tokens that [CLS] attends to most at the end."""
+    found = _first_seeds(source)
     said = []
-    for m in _first_seeds(source):
+    for sentence in dict.fromkeys(m["sentence"] for m in found):
+        read = f"; we read it as {READ_AS[sentence]}" if sentence in READ_AS else ""
+        said.append(f"The sentence is “{display.escape(sentence)}”, our own, which no data set has labeled{read}.")
+    for m in found:
         best = int(np.argmax(m["probabilities"]))
+        answer, ours = m["classes"][best], READ_AS.get(m["sentence"])
         weights = np.mean(m["weights"], axis=1)
         said.append(
-            f"{title(m['model'])} (`{m['of']}`, seed {m['seed']}) calls the sentence {m['classes'][best]} with probability {m['probabilities'][best]:.2f}; "
+            f"{title(m['model'])} (`{m['of']}`, seed {m['seed']}) calls it {answer} with probability {m['probabilities'][best]:.2f}"
+            f"{'' if ours is None else ', as we do' if answer == ours else ', against our reading'}; "
             f"the highest weights of its last layer application are those of {display.escape(_highest(m['tokens'], weights[-1]))}, where equal "
             f"attention to all {len(m['tokens'])} tokens would give each {1 / len(m['tokens']):.2f}."
         )
