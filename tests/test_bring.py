@@ -97,7 +97,7 @@ LIES = {
     "loss": (lambda m: deep(m, "test", "loss", to=0.5), "says that its test loss is 0.5, and its predictions give 0.64"),
     "confusion": (lambda m: deep(m, "test", "confusion", to=[[79, 21], [20, 80]]), "says that its test confusion is [[79, 21], [20, 80]]"),
     "choice": (lambda m: deep(m, "selected", to={"step": 200, "validation_loss": 0.5432}), "selects a validation loss of 0.5432, and the best of its history is 0.4321"),
-    "code": (lambda m: m | {"code": OTHER_CODE}, "was made by other code (commit 0ld0ld0ld) than the code beside this page; run it again with today's code, or bring it with --older"),
+    "code": (lambda m: m | {"code": OTHER_CODE}, "was made by another version of the code (commit 0ld0ld0ld); run it again with today's code, or bring it with --older"),
     "shape": (lambda m: deep(m, "history", to=[m["history"][0], m["history"][1] | {"validation_loss": "low"}]), "is not made as records are (TypeError:"),
 }  # fmt: skip
 
@@ -189,7 +189,7 @@ def test_other_record_of_that_name_is_replaced_only_when_told(home, there, capsy
 
 def test_older_code_is_brought_with_a_note(there, capsys):
     bring([wrote(there, "results/sst2/baseline-seed0", *record(code=OTHER_CODE)), "--older"])
-    assert "· made by other code (commit 0ld0ld0ld) than the code beside this page\n" in capsys.readouterr().out
+    assert "· made by another version of the code (commit 0ld0ld0ld)\n" in capsys.readouterr().out
 
 
 def test_runs_of_a_variant_are_timed_on_one_device(home, there):

@@ -92,11 +92,11 @@ def test_note_is_empty_for_todays_code_and_data():
 def test_note_tells_of_other_code_and_other_data():
     entry = {"commit": "abcdef0123456789", "clean": True, "fingerprints": ["0" * 64]}
     other = saved(SST2, code=entry)
-    assert other.note() == other.note("d" * 64) == "made by other code (commit abcdef012) than the code beside this page"
+    assert other.note() == other.note("d" * 64) == "made by another version of the code (commit abcdef012)"
     assert saved(SST2).note("e" * 64) == "made on other data (dddddddddddd…) than today's (eeeeeeeeeeee…)"
-    assert "other code" in other.note("e" * 64) and "other data" in other.note("e" * 64)
+    assert "another version of the code" in other.note("e" * 64) and "other data" in other.note("e" * 64)
     mixed = saved(SST2, code=entry | {"commit": None, "fingerprints": ["0" * 64, fingerprint()]})
-    assert mixed.note() == "made by other code (commit unknown) than the code beside this page"
+    assert mixed.note() == "made by another version of the code (commit unknown)"
 
 
 def test_a_record_is_current_by_todays_code_or_by_one_that_gives_its_numbers(monkeypatch):

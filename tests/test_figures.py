@@ -20,6 +20,7 @@ def alt(shown) -> str:
 def test_alt_text_carries_the_numbers(figures, profiles):
     runs = runs_of()
     bubble = alt(rtx.figure.bubble(runs, label="fig-bubble"))
+    assert bubble.startswith("Bubble plot of test accuracy against time a text. ")
     assert "Baseline (seed 0): 1.800 ms, accuracy 0.8000, 98.8 MB" in bubble and "Recurrent (seed 0): 1.900 ms, accuracy 0.8500, 41.9 MB" in bubble
     curves = alt(rtx.figure.learning_curves(runs, label="fig-curves"))
     assert curves.count("lowest 0.432 at epoch 1") == 2

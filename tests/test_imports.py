@@ -36,7 +36,7 @@ display.REPOSITORY = Path(sys.argv[1])
 asked = rtx.settings("sst2", {"source": "hub"})
 runs, profiles = rtx.runs(asked), rtx.profiles(asked, ["seeded", "official"])
 for draw in (rtx.table.benchmark, rtx.table.latency, rtx.figure.bubble, rtx.figure.learning_curves, rtx.figure.confusion):
-    draw(runs, label="tab-a" if "table" in draw.__module__ else "fig-a")
+    draw(runs, label="fig-a" if "figure" in draw.__module__ else "tab-a")
 rtx.text.comparison(runs), rtx.text.training(runs), rtx.provenance(runs, notebook="sst2")
 rtx.table.configuration("recurrent", label="tab-a"), rtx.table.parameter_counts(label="tab-b")
 rtx.table.label_distribution(profiles, label="tab-d"), rtx.table.lengths(profiles, label="tab-e"), rtx.text.labels(profiles)

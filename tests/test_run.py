@@ -208,7 +208,7 @@ def test_stale_real_record_is_only_noted(monkeypatch):
     before = old.path.read_bytes()
     runs = rtx.runs(asked)
     assert runs.records == [old] and old.path.read_bytes() == before
-    assert runs.notes == ["recurrent, seed 0: made by other code (commit c0ffee012) than the code beside this page."]
+    assert runs.notes == ["recurrent, seed 0: made by another version of the code (commit c0ffee012)."]
 
 
 def test_a_broken_mirror_hides_no_record_but_is_named_to_whoever_asks_for_it(tmp_path, monkeypatch):

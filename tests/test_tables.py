@@ -52,7 +52,7 @@ def test_benchmark_shows_what_is_recorded_and_what_is_published():
     assert len(quoted) == 4 and "Synthetic" not in markdown(shown) and "reduced" not in markdown(shown)
     differences = [(row["Model"], row["Accuracy"]) for row in table if row["Result"] == "difference"]
     assert differences == [("Baseline", "-0.1061"), ("Recurrent", "-0.0521")]  # to the final report's
-    assert "at batch 16 on Test CPU (2 threads)" in markdown(shown)
+    assert "inference time for a text, ours at batch 16 on Test CPU (2 threads)" in markdown(shown) and "in brackets" not in markdown(shown)
 
 
 @pytest.mark.parametrize(("given", "called"), [({"train_rows": 100}, "smaller budget"), ({"epochs": 1}, "smaller budget"), ({"epochs": 9}, "another protocol"),
@@ -90,6 +90,26 @@ def test_a_difference_is_taken_where_published_values_and_ours_are_of_the_same_k
     found = [before["Result"].removeprefix("published, ") for before, row in zip(table[::2], table[2::2]) if row["Result"] == "difference"]
     assert found == subtracted and note.count("o difference to") == len(quoted) - len(subtracted)
     assert why in note and ("difference to ours" in shown.forms["text/html"]) == bool(subtracted)
+
+
+PLACE = " in place of "  # a name of a record's data
+STAND_INS = (
+    ("yelp", {}, f"another sample{PLACE}Yelp/full", "these values are of Yelp/full, ours of another sample."),
+    ("yelp", {"max_length": 512}, f"another sample{PLACE}Yelp/full", "Yelp/full and texts cut at 128 tokens, ours of another sample and texts cut at 512"),
+    ("multi-domain", {}, f"a sample{PLACE}Yelp/full + stanfordnlp/sst2 + old reviews{PLACE}amazon", "of Yelp/full and amazon, ours of a sample and old reviews."),
+)
+
+
+@pytest.mark.parametrize(("experiment", "given", "name", "why"), STAND_INS)
+def test_no_difference_is_taken_to_texts_that_stand_in_for_others(experiment, given, name, why):
+    runs = runs_of(experiment, **given)
+    for model in runs.models:
+        runs = changed(runs, model, data=runs.of(model)[0]["data"] | {"name": name})
+    shown = rtx.table.benchmark(runs, label="tab-a")
+    assert [row["Result"][:4] for row in rows(shown)] == ["ours"] * 2 + ["publ"] * 2
+    assert why in plain(markdown(shown)) and "difference to ours" not in markdown(shown)
+    (entry,) = quotations(runs.settings)
+    assert apart(entry, runs.settings, [name]) in plain(markdown(shown)) and (apart(entry, runs.settings) == "") == (not given)
 
 
 def test_why_there_is_no_difference_is_said_of_the_value_that_it_is_true_of():
@@ -174,16 +194,16 @@ def test_published_rows_are_those_of_the_models_asked_for():
     assert {row["Model"] for row in table} == {"Recurrent"} and len(table) == 1 + 2 + 1  # ours, published, one difference
 
 
-def test_several_seeds_give_mean_deviation_and_students_interval():
+def test_several_seeds_give_mean_and_students_interval():
     asked = rtx.settings("sst2", {"models": ["baseline"], "seeds": [0, 1, 2]})
     records = [saved(asked, "baseline", seed, range(wrong)) for seed, wrong in enumerate((38, 40, 42))]
     shown = rtx.table.benchmark(Runs(asked, records, None), label="tab-a")
     row = rows(shown)[0]
-    assert (row["Result"], row["Accuracy"]) == ("ours, mean of 3 seeds", "0.8000 ± 0.0100")
-    assert "mean ± standard deviation over seeds" in markdown(shown)
+    half = 4.302653 * 0.01 / 3**0.5
+    assert (row["Result"], row["Accuracy"]) == ("ours, mean of 3 seeds", f"0.8000 ({0.8 - half:.4f} to {0.8 + half:.4f})")
+    assert "the mean over seeds, in brackets Student's 95 % interval" in markdown(shown)
     asked = rtx.settings("sst2", {"seeds": [0, 1, 2]})
     records += [saved(asked, "recurrent", seed, range(30, 60)) for seed in range(3)]
-    half = 4.302653 * 0.01 / 3**0.5
     said = markdown(rtx.text.comparison(Runs(asked, records, None)))
     assert f"Baseline 0.8000 (95 % interval {0.8 - half:.4f} to {0.8 + half:.4f})" in said and "Student's, over seeds" in said
 
@@ -192,7 +212,7 @@ def test_other_code_is_noted_beside_tables_and_figures():
     entry = content(rtx.settings("sst2", {}))["code"] | {"fingerprints": ["0" * 64]}
     runs = changed(runs_of(), "recurrent", code=entry)
     for output in (rtx.table.benchmark(runs, label="tab-a"), rtx.table.latency(runs, label="tab-b"), rtx.figure.bubble(runs, label="fig-a")):
-        assert "recurrent, seed 0: made by other code (commit c0ffee012)" in markdown(output)
+        assert "recurrent, seed 0: made by another version of the code (commit c0ffee012)" in markdown(output)
         assert "baseline, seed 0" not in markdown(output)
 
 
@@ -201,7 +221,7 @@ def test_latency_has_a_row_for_each_batch_size():
     assert [(row["Model"], row["Batch"]) for row in table] == [("Baseline", "1"), ("Baseline", "16"), ("Recurrent", "1"), ("Recurrent", "16")]
     assert "over 7 batches, measured on Test CPU (2 threads)" in markdown(rtx.table.latency(runs_of(), label="tab-a"))
     assert table[1] == {
-        "Model": "Baseline", "Seed": "0", "Batch": "16", "Median (ms)": "28.80", "10–90 % (ms)": "25.92–34.56", "Per sentence (ms)": "1.800",
+        "Model": "Baseline", "Seed": "0", "Batch": "16", "Median (ms)": "28.80", "10–90 % (ms)": "25.92–34.56", "Per text (ms)": "1.800",
         "Threads": "2",
     }  # fmt: skip
 
@@ -253,6 +273,24 @@ def test_lengths_are_counted_from_the_histograms(profiles):
     row = rows(rtx.table.lengths(profiles, label="tab-a"))[0]
     assert (row["Split"], row["Part"], row["Texts"], row["Distinct"], row["At the limit"]) == ("seeded", "train", "10", "9", "7")
     assert row["Words"] == "2.7 / 2 / 10"  # the median of 1 1 1 1 1 3 3 3 3 10 is 2
+
+
+def test_lengths_say_at_most_how_many_tokens_are_read(profiles):
+    assert "of which at most 128 are kept and read" in markdown(rtx.table.lengths(profiles, label="tab-a"))
+    profiles["official"]["data"]["max_length"] = 512
+    assert "of which at most the limit of the row are kept and read" in markdown(rtx.table.lengths(profiles, label="tab-a"))
+
+
+def test_accuracies_have_the_area_under_the_curve_beside_them():
+    runs = runs_of(seeds=[0, 1], models=["baseline", "recurrent"], wrong={"recurrent": range(0, 60, 2)})  # 30 of class 0 wrong: 0.85 on average
+    shown = rtx.table.accuracies(Studies({"a": runs}, "split"), label="tab-a")
+    (row,) = rows(shown)
+    assert row["AUC: Baseline / Recurrent"] == "0.8000 / 0.8500" and "AUC: area under the ROC curve, the mean over seeds" in markdown(shown)
+    better = saved(runs.settings, "baseline", 1, range(10))
+    runs = Runs(runs.settings, [*runs.of("baseline")[:1], better], None)
+    assert rows(rtx.table.accuracies(Studies({"a": runs}, "split"), label="tab-a"))[0]["AUC: Baseline / Recurrent"] == "0.8750 / –"
+    three = [changed(runs_of("multi-domain"), "baseline", test=better["test"] | {"n": 200, "accuracy": 0.8, "confusion": [[1, 0, 0]] * 3}).of("baseline")[0]]
+    assert rows(rtx.table.accuracies(Studies({"a": Runs(runs.settings, three, None)}, "split"), label="tab-a"))[0]["AUC: Baseline / Recurrent"] == "–"
 
 
 def test_hostile_words_in_cells_stay_words(profiles):

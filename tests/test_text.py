@@ -4,14 +4,16 @@ import copy
 import re
 import shlex
 
+import numpy as np
 import pytest
 import yaml
-from factory import SPLITS, changed, content, markdown, plain, runs_of, saved
+from factory import SPLITS, SST2, N, changed, content, markdown, plain, runs_of, saved
 from papermill.cli import _resolve_type
 
 import rtx_core as rtx
 from rtx_core.pages.runs import Runs
 from rtx_core.paths import REPOSITORY
+from rtx_core.results import store
 from rtx_core.results.statistics import accuracy_interval
 
 pytestmark = pytest.mark.usefixtures("figures")
@@ -24,9 +26,9 @@ def test_comparison_says_what_the_records_say():
     said = markdown(rtx.text.comparison(runs_of()))  # baseline wrong on 0-39, recurrent on 30-59
     low, high = accuracy_interval(runs_of().first["baseline"])
     for fact in ("42% of the parameters", "accuracy of 0.8500 (95 % interval", f"Baseline 0.8000 (95 % interval {low:.4f} to {high:.4f})",
-                 "Baseline minus Recurrent, is -5.00 points", "seed 0", "same 200 sentences", "20 are right with Baseline only",
+                 "Baseline minus Recurrent, is -5.00 points", "seed 0", "same 200 texts", "20 are right with Baseline only",
                  "30 with Recurrent only", "p = 0.2)", "may well be chance", "Wilson's",
-                 "At batch 16 a sentence takes Recurrent 1.06 times as long"):  # fmt: skip
+                 "In batches of 16 Recurrent needs 1.06 of Baseline's time a text, for single texts 1.06."):  # fmt: skip
         assert fact in said, fact
 
 
@@ -36,11 +38,56 @@ def test_comparison_changes_with_the_records():
     assert "accuracy of 0.9750" in better and "0 are right with Baseline only" in better and "chance alone would rarely" in better
     runs = runs_of()
     measured = copy.deepcopy(runs.first["recurrent"]["latency"])
-    measured["measured"][-1]["median_ms"] *= 10
+    measured["measured"][-1]["per_sentence_ms"] *= 10
     slower = changed(runs, "recurrent", latency=measured, parameters={"total": 2_591_271, "non_embedding": 1})
     said = markdown(rtx.text.comparison(slower))
-    assert "10% of the parameters" in said and "takes Recurrent 10.56 times as long" in said
+    assert "10% of the parameters" in said and "Recurrent needs 10.56 of Baseline's time a text, for single texts 1.06." in said
     assert len({base, better, said}) == 3
+
+
+def test_comparison_takes_the_median_time_over_seeds_as_the_table_does():
+    runs, slow = runs_of(seeds=[0, 1, 2]), {1: 2.0, 2: 36.0}
+    for seed, factor in slow.items():
+        latency = copy.deepcopy(runs.first["recurrent"]["latency"])
+        latency["measured"][-1]["per_sentence_ms"] = 1.8 * factor
+        runs.records[3 + seed] = saved(runs.settings, "recurrent", seed, range(30, 60), latency=latency)
+    said = markdown(rtx.text.comparison(runs))
+    assert "Recurrent needs 2.00 of Baseline's time a text, for single texts 1.06 (medians over the seeds)." in said
+    assert "| 3.600 |" in plain(markdown(rtx.table.benchmark(runs, label="tab-a")))
+
+
+def ranked(model: str, called: int, swapped: int = 0, seed: int = 0):
+    """A saved record that scores `swapped` texts of each class like the other and all else perfectly, and calls the first `called` positive."""
+    labels = np.arange(N) % 2
+    order = np.argsort(-labels, kind="stable")
+    order[: 2 * swapped : 2], order[N - 2 * swapped :: 2] = order[N - 2 * swapped :: 2].copy(), order[: 2 * swapped : 2].copy()
+    logits = np.zeros((N, 2), np.float32)
+    logits[order, 1] = called - 0.5 - np.arange(N)
+    wrong = np.flatnonzero(logits.argmax(1) != labels)
+    return store.save(content(SST2, model, seed, wrong.tolist()), logits, labels)
+
+
+def area(record) -> float:
+    """Over all pairs of a positive and a negative text."""
+    labels, scores = record.predictions["labels"], record.predictions["logits"][:, 1]
+    return (scores[labels == 1][:, None] > scores[labels == 0]).mean()
+
+
+def test_comparison_tells_a_shifted_threshold_from_a_bad_ranking():
+    base, rec = ranked("baseline", 60), ranked("recurrent", 100, swapped=15)
+    assert (base["test"]["accuracy"], rec["test"]["accuracy"], area(base)) == (0.8, 0.85, 1.0) and area(rec) < 0.9
+    said = markdown(rtx.text.comparison(Runs(SST2, [base, rec], None)))
+    assert (
+        "Baseline calls 30 % of the texts positive and Recurrent 50 %, while 50 % are. With the threshold moved until each calls as many positive as there "
+        "are, the accuracies would be 1.0000 and 0.8500; by the area under the ROC curve, which knows no threshold, Baseline has 1.0000 and Recurrent "
+        f"{area(rec):.4f}, the opposite of the order by accuracy."
+    ) in said
+    said = markdown(rtx.text.comparison(Runs(SST2, [base, ranked("recurrent", 100, swapped=25)], None)))
+    assert "Baseline calls 30 %" in said and "opposite" not in said
+    assert "calls" not in markdown(rtx.text.comparison(Runs(SST2, [ranked("baseline", 108), ranked("recurrent", 100)], None)))  # 4 points off
+    several = [ranked("baseline", 60), ranked("baseline", 100, seed=1), ranked("recurrent", 100)]
+    assert "In the mean over seeds Baseline calls 40 % of the texts positive and Recurrent 50 %" in markdown(rtx.text.comparison(Runs(SST2, several, None)))
+    assert "calls" not in markdown(rtx.text.comparison(runs_of("multi-domain", wrong={"baseline": range(0, 80, 2)})))
 
 
 def test_comparison_names_a_class_that_a_model_never_answers():
@@ -75,6 +122,34 @@ def test_contents_say_what_else_sets_subsets_apart(profiles):
     said = markdown(rtx.text.contents(profiles))
     assert said.startswith("Of the 200 test texts under `seeded`, 30 (15.0%) are, word for word, a text of its training part or a piece of one; 40.0% negative, 60.0% positive.")
     assert "Of the 100 test texts under `official`, 90 (90.0%)" in said and "50.0% negative, 50.0% positive" in said
+
+
+def test_origin_names_what_stands_in_for_what(profiles):
+    assert plain(markdown(rtx.text.origin(profiles))) == "The texts are the corpora's own rows: stanfordnlp/sst2."
+    profiles["official"]["data"]["name"] = "another sample in place of Yelp/full + stanfordnlp/imdb + old reviews in place of amazon"
+    said = "Another sample stands in for Yelp/full and old reviews stands in for amazon, so the published values are of other texts than ours."
+    assert plain(markdown(rtx.text.origin(profiles))) == said
+
+
+def test_selection_says_how_the_seeds_go_with_the_selected_epoch():
+    assert markdown(rtx.text.selection(runs_of())).startswith("One seed of each model is recorded here;")
+    history = [{"step": 100 * e, "epoch": float(e), "train_loss": 0.5, "train_accuracy": 0.7, "learning_rate": 1e-5, "validation_loss": loss,
+                "validation_accuracy": accuracy} for e, loss, accuracy in ((1, 0.5, 0.70), (2, 0.4, 0.75), (3, 0.45, 0.79))]  # fmt: skip
+    late = [row | {"validation_loss": 0.6 - row["epoch"] / 10} for row in history]
+    asked = rtx.settings("sst2", {"seeds": [0, 1, 2], "models": ["baseline"]})
+
+    def said(*wrong):
+        early = {"history": history, "selected": {"step": 200, "validation_loss": 0.4}}
+        last = {"history": late, "selected": {"step": 300, "validation_loss": 0.3}}
+        changes = (early, early, last)
+        return markdown(rtx.text.selection(Runs(asked, [saved(asked, "baseline", s, range(n), **changes[s]) for s, n in enumerate(wrong)], None)))
+
+    found = said(46, 44, 40)
+    first = "Baseline is selected at epoch 2 with seeds 0 and 1 (test accuracy 0.7700 and 0.7800) and at epoch 3 with seed 2 (test accuracy 0.8000)."
+    assert found.startswith(first)
+    assert "The mean accuracies of these epochs are 2.50 points apart, seeds of one epoch at most 1.00: the spread over seeds goes with the selected" in found
+    assert found.endswith("the validation accuracy is higher too in 2 of 2 runs, and changes by +4.00 points in their mean.")
+    assert "goes with" not in said(46, 36, 40)  # seeds of one epoch are further apart than the epochs
 
 
 def test_seeds_say_how_many_there_are_and_how_far_apart():

@@ -79,13 +79,13 @@ def test_a_run_is_missing_then_recorded_then_stale_and_says_why():
     record = saved(SST2)
     assert (run.state, run.why, run.record) == ("recorded", "", record.path)
     saved(SST2, **OLD)
-    assert run.state == "stale" and run.why.startswith("made by other code (commit 0ddc0de12)")
+    assert run.state == "stale" and run.why.startswith("made by another version of the code (commit 0ddc0de12)")
 
 
 def test_a_record_of_other_data_is_stale_where_todays_data_is_at_hand(mirror):
     saved(rtx.settings("sst2", {"source": "mirror"}))
     run = of("sst2-baseline-seed0", source="mirror")
-    assert run.state == "stale" and run.why.startswith("made on other data (") and "other code" not in run.why
+    assert run.state == "stale" and run.why.startswith("made on other data (") and "version of the code" not in run.why
     assert of("sst2-baseline-seed0", source="hub").state == "recorded"  # nothing is fetched to find out
 
 
@@ -97,7 +97,7 @@ def test_stale_records_are_made_again_unless_only_missing_ones_are_asked_for(mon
     monkeypatch.setattr(run_module, "run", lambda settings, model, seed, wait: made.append(model) or saved(settings, model, seed))
     saved(SST2, **OLD)
     paper.main(["--run", "--missing"])
-    assert made == ["recurrent"] and "stale: made by other code" in capsys.readouterr().out
+    assert made == ["recurrent"] and "stale: made by another version of the code" in capsys.readouterr().out
     paper.main(["--run"])
     assert made == ["recurrent", "baseline"] and "stale" not in capsys.readouterr().out
 
@@ -255,5 +255,5 @@ def test_the_workflow_from_text_to_page(profile, home, tmp_path, request):
     content = json.loads(records[0].read_text())
     records[0].write_text(json.dumps(content | OLD))
     said = make_paper(home, *options, "DRY=1")
-    assert said.count("made by other code (commit 0ddc0de12)") == 1 and "-seed0: missing" not in said
+    assert said.count("made by another version of the code (commit 0ddc0de12)") == 1 and "-seed0: missing" not in said
     assert {path for path in records if path.stat().st_mtime_ns != before[path]} == {records[0]}

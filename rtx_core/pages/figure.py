@@ -104,12 +104,12 @@ def bubble(runs: Runs, *, label: str) -> Displayed:
         seen.append(f"{title(name)} (seed {record['seed']}): {x:.3f} ms, accuracy {y:.4f}, {record['size_mb']:.1f} MB")
     ax.margins(0.35)
     ax.set_xlim(left=0)
-    ax.set(xlabel=f"inference time for a sentence at batch {batch} (ms)", ylabel="test accuracy")
+    ax.set(xlabel=f"inference time for a text at batch {batch} (ms)", ylabel="test accuracy")
     caption = (
         "Accuracy against inference time; the area of a bubble is the size of the stored model. "
         "Bars: 10th to 90th percentile of the time, 95 % interval of the accuracy for a finite test set."
     )
-    alt = f"Bubble plot of test accuracy against time a sentence. {'; '.join(seen)}."
+    alt = f"Bubble plot of test accuracy against time a text. {'; '.join(seen)}."
     return display.figure(fig, label=label, caption=_with_notes(caption, runs), alt=alt)
 
 

@@ -5,6 +5,7 @@ and for a subset by length `length_fraction`.
 """
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +22,12 @@ def published() -> dict:
     return json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
 
 
+def stand_ins(data: Iterable[str]) -> list[tuple[str, str]]:
+    """(what stands in, what for) of the corpora of these data, where a mirror cannot hold the hub's own rows (see `Corpus.name`)."""
+    corpora = dict.fromkeys(corpus for name in data for corpus in name.split(" + "))
+    return [tuple(corpus.split(" in place of ")) for corpus in corpora if " in place of " in corpus]
+
+
 def quotations(settings: Settings) -> list[dict]:
     """The published rows for a corpus and subset, whatever they were found on (see `apart`); none beside synthetic ones."""
     if settings.source == "embedded":
@@ -30,9 +37,12 @@ def quotations(settings: Settings) -> list[dict]:
     return published()["benchmarks"].get(f"{settings.corpus}{length}{share}", [])
 
 
-def apart(entry: dict, settings: Settings) -> str:
-    """What keeps published values and ours from being subtracted, in words; empty where nothing does."""
-    pairs = []  # theirs, ours
+def apart(entry: dict, settings: Settings, data: Iterable[str] = ()) -> str:
+    """What keeps published values and ours from being subtracted, in words; empty where nothing does.
+
+    `data` are the names of the data that ours were tested on.
+    """
+    pairs = [(hub, ours) for ours, hub in stand_ins(data)]  # theirs, ours
     if settings.split not in entry["split"]:
         pairs.append((TEXTS[entry["split"][0]], TEXTS[settings.split]))
     if settings.length != "all" and settings.length_fraction != entry["length_fraction"]:

@@ -1,7 +1,6 @@
 """The paper's tables.  Each takes records (or what `results/` holds), makes a frame, and hands it to `display.table`."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,22 +10,14 @@ import pandas as pd
 from rtx_core.corpora.preprocess import clean
 from rtx_core.errors import unknown
 from rtx_core.pages import display
+from rtx_core.pages.benchmark import beside, benchmark  # noqa: F401  (part of `rtx.table`)
+from rtx_core.pages.cells import device_of, devices_of, mean_accuracy, mean_auc, title, with_interval  # noqa: F401  (which other pages ask for here)
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.published import apart, published, quotations
-from rtx_core.pages.runs import Profiles, Runs, Studies, architectures, measured, recorded
-from rtx_core.parameters import Settings
-from rtx_core.results.record import Record
-from rtx_core.results.statistics import accuracy_interval, difference, equals, mean_interval
+from rtx_core.pages.published import published
+from rtx_core.pages.runs import Profiles, Runs, Studies, architectures, measured
+from rtx_core.results.statistics import difference, equals
 from rtx_core.training import protocol as protocol_module
 from rtx_core.training.protocol import Protocol
-
-TITLES = {"recurrent-wide": "Recurrent, wide"}  # where capitals are not enough
-
-
-def title(model: str) -> str:
-    """A model's name as pages write it."""
-    return TITLES.get(model, model.capitalize())
-
 
 # -- architectures ----------------------------------------------------------------------------------------------------
 
@@ -129,10 +120,11 @@ def lengths(profiles: Profiles, *, label: str) -> Displayed:
             row = {profiles.heading: split, "Part": part, "Texts": facts["n"], "Distinct": facts["distinct_texts"]}
             rows.append(row | {unit.capitalize(): _mean_median_most(facts[unit]) for unit in ("words", "tokens")}
                         | {"At the limit": facts["truncated"], "In a training text": facts["within_training"]})
-    longest = next(iter(profiles.values()))["data"]["max_length"]
+    limits = {profile["data"]["max_length"] for profile in profiles.values()}
     caption = (
-        f"Lengths by {profiles.heading.lower()} as mean / median / longest: words between spaces, and tokens with [CLS] and [SEP], of which at most {longest} "
-        "are kept. The last column counts texts that are, word for word, a training text or a part of one."
+        f"Lengths by {profiles.heading.lower()} as mean / median / longest: words between spaces in the whole text, and tokens with [CLS] and "
+        f"[SEP], of which at most {limits.pop() if len(limits) == 1 else 'the limit of the row'} are kept and read. The last column counts texts "
+        "that are, word for word, a training text or a part of one."
     )
     frame = pd.DataFrame(rows).astype({"In a training text": "Int64"})
     return display.table(frame, label=label, caption=labelled(caption, profiles))
@@ -165,123 +157,6 @@ def labelled(caption: str, profiles: Profiles) -> str:
 # -- results ----------------------------------------------------------------------------------------------------------
 
 
-def benchmark(runs: Runs | Studies, *, label: str) -> Displayed:
-    """Tables 6 to 12: parameters, size, metrics and latency of each model, published values and the difference beside ours."""
-    every = Studies.of(runs)
-    rows = [({every.heading: name} if name else {}) | row for name, one in every.items() for row in _rows(one)]
-    names = dict.fromkeys(record["data"]["name"] for record in every.records)
-    variants = ", ".join(one.settings.variant for one in every.values())
-    results = [row["Result"] for row in rows]
-    quoted = any(result.startswith("published") for result in results)
-    if names:
-        caption = f"Results on {'; '.join(names)} ({variants})" + (", with published values" if quoted else "")
-    else:
-        caption = f"Published results ({variants}); ours are not measured yet" if quoted else f"Results ({variants}), not measured yet"
-    if any(result.startswith(DIFFERENCE) for result in results):
-        caption += " and their difference to ours"
-    return display.table(pd.DataFrame(rows), label=label, caption=f"{caption}.", note=" ".join([*_reading(every), *every.footnote, *every.notes]))
-
-
-def beside(settings: Settings, *, label: str, **other: object) -> Displayed:
-    """The benchmark of the same settings but for one or some, as far as it is recorded; nothing is trained for it."""
-    changed = settings.but(**other)
-    return display.text("The benchmark above is of these settings.") if changed == settings else benchmark(recorded(changed), label=label)
-
-
-DIFFERENCE = "difference"
-METRICS = ("Accuracy", "F1", "Precision", "Recall")
-
-
-def _rows(runs: Runs) -> list[dict]:
-    """Ours, and the published ones, with a difference where both were found on texts of the same kind."""
-    settings, rows = runs.settings, []
-    quoted = quotations(settings)
-    average = quoted[0].get("average") if quoted else None
-    for model in settings.models:
-        records = runs.of(model)
-        rows.append(_ours(records, average) if records else {"Model": title(model), "Result": "not measured yet"})
-    for entry in quoted:
-        models = [model for model in settings.models if model in entry]
-        rows += [_quoted(entry, model) for model in models]
-        if not apart(entry, settings):
-            rows += [_difference(runs, entry, model) for model in models if runs.of(model)]
-    return rows
-
-
-def scores(records: list[Record], metric: str, average: str | None = None) -> list[float]:
-    """A test metric of each record: the record's own, or for precision, recall and F1 another average, from the predictions."""
-    if metric == "accuracy" or average in (None, records[0]["test"]["average"]):
-        return [record["test"][metric] for record in records]
-    from sklearn.metrics import precision_recall_fscore_support
-
-    found = [record.predictions for record in records]
-    all_three = [precision_recall_fscore_support(f["labels"], f["logits"].argmax(1), average=average, zero_division=0.0) for f in found]
-    return [float(three[("precision", "recall", "f1").index(metric)]) for three in all_three]
-
-
-def _ours(records: list[Record], average: str | None) -> dict:
-    first = records[0]
-    return {
-        "Model": title(first["model"]), "Result": f"ours, seed {first['seed']}" if len(records) == 1 else f"ours, mean of {len(records)} seeds",
-        "Test set": f"{first['test']['n']:,} {first['data']['split']}",
-        "Parameters": first["parameters"]["total"], "MB": f"{first['size_mb']:.2f}",
-        **{name: _mean_and_deviation(scores(records, name.lower(), average)) for name in METRICS},
-        "ms": f"{np.median([record['latency']['measured'][-1]['per_sentence_ms'] for record in records]):.3f}",
-    }  # fmt: skip
-
-
-def _mean_and_deviation(values: list[float]) -> str:
-    return f"{values[0]:.4f}" if len(values) == 1 else f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f}"
-
-
-def _quoted(entry: dict, model: str) -> dict:
-    value = entry[model]
-
-    def text(key: str, form: str) -> str | None:
-        return format(value[key], form) if key in value else None
-
-    return {
-        "Model": title(model), "Result": entry["source"], "Test set": entry["test_set"],
-        "Parameters": value.get("total"), "MB": text("size_mb", ".2f"),
-        **{name: text(name.lower(), ".4f") for name in METRICS}, "ms": text("ms", ".4f"),
-    }  # fmt: skip
-
-
-def _difference(runs: Runs, entry: dict, model: str) -> dict:
-    value, records, changed = entry[model], runs.of(model), runs.settings.reduced
-    smaller = changed.keys() <= {"epochs", "train_rows"} and runs.settings.protocol.epochs <= Protocol().epochs
-    return {
-        "Model": title(model), "Result": f"{DIFFERENCE} ({'smaller budget' if smaller else 'another protocol'})" if changed else DIFFERENCE,
-        **{name: f"{np.mean(scores(records, name.lower(), entry.get('average'))) - value[name.lower()]:+.4f}" for name in METRICS if name.lower() in value},
-    }  # fmt: skip
-
-
-def _reading(studies: Studies) -> list[str]:
-    """How to read the columns of a benchmark."""
-    records, said = studies.records, []
-    if not records:
-        return said
-    if len({record["seed"] for record in records}) > 1:
-        said.append("Ours: mean ± standard deviation over seeds.")
-    synthetic = any(record.synthetic for record in records)
-    weighted = [name for name, runs in studies.items() if any(entry.get("average") for entry in quotations(runs.settings))]
-    for name, runs in studies.items():
-        for entry in quotations(runs.settings):
-            if (why := apart(entry, runs.settings)) and any(model in entry for model in runs.models):
-                said.append(f"{f'{name}: n' if name else 'N'}o difference to \"{entry['source']}\": {why}.")
-    if weighted:
-        where = f" at {', '.join(weighted)}" if any(weighted) else ""
-        said.append(f"F1, precision and recall{where} are averages over the classes, weighted by their size, as in the published rows.")
-    elif len(records[0]["test"]["confusion"]) > 2:
-        said.append("F1, precision and recall are plain averages over the classes.")
-    measured = records[0]["latency"]["measured"][-1]
-    said.append(
-        f"ms: inference time for a sentence, ours at batch {measured['batch']} on {devices_of(records, 'latency')}"
-        + ("." if synthetic else "; the published ones come from other, unnamed machines and cannot be compared with ours.")
-    )
-    return said
-
-
 def accuracies(studies: Studies, *, label: str) -> Displayed:
     """One row for each value of a setting and each budget: accuracy of every model, and the paired difference of the first two."""
     rows = []
@@ -296,27 +171,24 @@ def accuracies(studies: Studies, *, label: str) -> Displayed:
                 f"{title(first)} − {title(second)} (points)": f"{100 * pair.value:+.2f} ({100 * pair.low:+.2f} to {100 * pair.high:+.2f})",
                 "p": equals(pair.p).removeprefix("= ") if pair.p is not None else None,
             }
-        rows.append(row)
+        rows.append(row | _ranking(runs))
     frame = pd.DataFrame(rows).astype({"Training texts": "Int64", "Test texts": "Int64"})
     note = (
         "In brackets 95 % intervals: of an accuracy, Wilson's, or Student's over seeds where there are several; of a difference on the same "
-        "texts, from resampled texts with McNemar's exact p, over both of two seeds without p, or over three and more by the paired t-test. Budget: what differs from the report's "
-        "protocol; rows can be compared where it is the same."
+        "texts, from resampled texts with McNemar's exact p, over both of two seeds without p, or over three and more by the paired t-test. "
+        "AUC: area under the ROC curve, the mean over seeds, which is the share of pairs of a positive and a negative text of which the positive one "
+        "is scored higher; it knows no threshold, so it does not fall where a model merely calls too many or too few texts positive. A dash: more "
+        "than two classes, or no record. Budget: what differs from the report's protocol; rows can be compared where it is the same."
     )
     return display.table(frame, label=label, caption=f"Test accuracy by {studies.heading.lower()}.", note=" ".join([note, *studies.notes]))
 
 
-def with_interval(records: list[Record]) -> str:
-    if len(records) > 1:
-        value, low, high = mean_interval([record["test"]["accuracy"] for record in records])
-    else:
-        value, (low, high) = records[0]["test"]["accuracy"], accuracy_interval(records[0])
-    return f"{value:.4f} ({low:.4f} to {high:.4f})"
-
-
-def mean_accuracy(records: list[Record]) -> str | None:
-    """Over the seeds; None where there is no record."""
-    return f"{np.mean([record['test']['accuracy'] for record in records]):.4f}" if records else None
+def _ranking(runs: Runs) -> dict[str, str | None]:
+    """The area under the ROC curve of each model in one cell."""
+    models = runs.settings.models
+    found = [mean_auc(runs.of(model)) for model in models]
+    cell = " / ".join(display.MISSING if value is None else f"{value:.4f}" for value in found)
+    return {f"AUC: {' / '.join(map(title, models))}": None if all(value is None for value in found) else cell}
 
 
 @measured
@@ -327,7 +199,7 @@ def latency(runs: Runs, *, label: str) -> Displayed:
         for m in record["latency"]["measured"]:
             rows.append({
                 "Model": title(record["model"]), "Seed": str(record["seed"]), "Batch": m["batch"], "Median (ms)": f"{m['median_ms']:.2f}",
-                "10–90 % (ms)": f"{m['p10_ms']:.2f}–{m['p90_ms']:.2f}", "Per sentence (ms)": f"{m['per_sentence_ms']:.3f}",
+                "10–90 % (ms)": f"{m['p10_ms']:.2f}–{m['p90_ms']:.2f}", "Per text (ms)": f"{m['per_sentence_ms']:.3f}",
                 "Threads": m["threads"],
             })  # fmt: skip
     batches = runs.records[0]["latency"]["measured"][0]["batches"]
@@ -335,15 +207,4 @@ def latency(runs: Runs, *, label: str) -> Displayed:
         f"Median and 10th to 90th percentile over {batches} batches, measured on {devices_of(runs, 'latency')}: the whole forward pass from "
         "token ids to logits, after warm-up, device synchronized."
     )
-    return display.table(pd.DataFrame(rows), label=label, caption="Inference latency on unpadded test sentences.", note=" ".join([note, *runs.notes]))
-
-
-def devices_of(runs: Iterable[Record], of: str = "") -> str:
-    """Every machine that a table's numbers come from; more than one cannot be compared, and the reader sees it."""
-    return " and ".join(dict.fromkeys(device_of(record, of) for record in runs))
-
-
-def device_of(record: Record, of: str = "") -> str:
-    environment = record[of]["environment"] if of else record["environment"]
-    threads = environment["threads"]
-    return environment["device"] + (f" ({threads} thread{'s' if threads > 1 else ''})" if environment["device_type"] == "cpu" else "")
+    return display.table(pd.DataFrame(rows), label=label, caption="Inference latency on unpadded test texts.", note=" ".join([note, *runs.notes]))

@@ -1,17 +1,19 @@
-"""Sentences with generated numbers, and the provenance at the foot of every experiment page."""
+"""Sentences with generated numbers."""
 
-import json
-from dataclasses import fields
+from collections.abc import Iterable
+
+import numpy as np
 
 from rtx_core.corpora.sources import CORPORA
 from rtx_core.pages import display
+from rtx_core.pages.cells import mean_auc, milliseconds, title, with_interval
 from rtx_core.pages.display import Displayed, escape
-from rtx_core.pages.runs import Profiles, Runs, Studies, matched, measured, recorded
-from rtx_core.pages.table import device_of, printed_labels, title, with_interval
-from rtx_core.parameters import EXPERIMENTS, Settings
+from rtx_core.pages.provenance import commit_of, data_provenance, provenance, when  # noqa: F401  (part of `rtx.text`)
+from rtx_core.pages.published import stand_ins
+from rtx_core.pages.runs import Profiles, Runs, Studies, matched, measured
+from rtx_core.pages.table import printed_labels
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import common, compare, difference, equals, same_share, shares
-from rtx_core.training.protocol import Protocol
 
 
 def say(template: str, **values: object) -> Displayed:
@@ -39,22 +41,22 @@ def _named(study: str, sentences: list[str]) -> str:
 
 
 def _compared(runs: Runs) -> list[str]:
-    sentences = []
+    sentences, classes = [], CORPORA[runs.settings.corpus].classes
     for other in runs.models[1:]:
         first = runs.models[0]
-        a, b = runs.of(first)[0], runs.of(other)[0]
+        a, b = runs.of(first), runs.of(other)
         sentences.append(
-            f"With {b['parameters']['total'] / a['parameters']['total']:.0%} of the parameters, {title(other)} reaches an accuracy of "
-            f"{explained(runs.of(other))}, {title(first)} {explained(runs.of(first))}. {_paired(runs, first, other)}"
+            f"With {b[0]['parameters']['total'] / a[0]['parameters']['total']:.0%} of the parameters, {title(other)} reaches an accuracy of "
+            f"{explained(b)}, {title(first)} {explained(a)}. {_paired(runs, first, other)}"
         )
-        times = [record["latency"]["measured"] for record in (a, b)]
+        sentences += _threshold(a, b, classes[1]) if len(classes) == 2 else []
+        batches, single = (milliseconds(b, measured) / milliseconds(a, measured) for measured in (-1, 0))
         sentences.append(
-            f"At batch {times[0][-1]['batch']} a sentence takes {title(other)} {times[1][-1]['median_ms'] / times[0][-1]['median_ms']:.2f} times "
-            f"as long as {title(first)}; alone, {times[1][0]['median_ms'] / times[0][0]['median_ms']:.2f} times."
+            f"In batches of {a[0]['latency']['measured'][-1]['batch']} {title(other)} needs {batches:.2f} of {title(first)}'s time a text, "
+            f"for single texts {single:.2f}{' (medians over the seeds)' if len(a) > 1 or len(b) > 1 else ''}."
         )
     for missing in [model for model in runs.settings.models if model not in runs.models] if runs.models else []:
         sentences.append(f"{title(missing)} is not measured yet.")
-    classes = CORPORA[runs.settings.corpus].classes
     return sentences + [_never_answered(record, classes) for record in runs.first.values() if 0 in shares(record)[1]]
 
 
@@ -63,6 +65,35 @@ def _never_answered(record: Record, classes: tuple[str, ...]) -> str:
     true, answered = shares(record)
     missed = [f"{round(share * record['test']['n']):,} texts of class {name}" for name, share, some in zip(classes, true, answered) if not some]
     return f"{title(record['model'])} (seed {record['seed']}) recognizes none of the {' and '.join(missed)}: it never answers so."
+
+
+def _threshold(first: list[Record], other: list[Record], positive: str) -> list[str]:
+    """Of two classes, where a model misses the share of positive texts: the accuracies with the share right, and how well the models rank."""
+    both, (a, b) = (first, other), (title(records[0]["model"]) for records in (first, other))
+    true, called = shares(first[0])[0][1], [np.mean([shares(record)[1][1] for record in records]) for records in both]
+    if max(abs(share - true) for share in called) <= SHIFTED:
+        return []
+    accuracy = [np.mean([record["test"]["accuracy"] for record in records]) for records in both]
+    moved = [np.mean([_at_true_share(record) for record in records]) for records in both]
+    area = [mean_auc(records) for records in both]
+    turned = (accuracy[0] - accuracy[1]) * (area[0] - area[1]) < 0
+    return [
+        f"{'In the mean over seeds ' if len(first) > 1 or len(other) > 1 else ''}{a} calls {100 * called[0]:.0f} % of the texts {positive} and {b} "
+        f"{100 * called[1]:.0f} %, while {100 * true:.0f} % are. With the threshold moved until each calls as many {positive} as there are, "
+        f"the accuracies would be {moved[0]:.4f} and {moved[1]:.4f}; by the area under the ROC curve, which knows no threshold, {a} has "
+        f"{area[0]:.4f} and {b} {area[1]:.4f}{', the opposite of the order by accuracy' if turned else ''}."
+    ]
+
+
+SHIFTED = 0.05  # a share of positive answers that is further from the true one is spoken of
+
+
+def _at_true_share(record: Record) -> float:
+    """Accuracy if as many texts were called positive as there are, those of the highest scores."""
+    found = record.predictions
+    positive, called = found["labels"] == 1, np.zeros(len(found["labels"]), bool)
+    called[np.argsort(found["logits"][:, 0] - found["logits"][:, 1], kind="stable")[: positive.sum()]] = True
+    return float((called == positive).mean())
 
 
 def explained(records: list[Record]) -> str:
@@ -81,7 +112,7 @@ def _paired(runs: Runs, first: str, other: str) -> str:
     pair = compare(*pairs[0])
     return (
         f"With seed {pairs[0][0]['seed']} the difference, {names}, is {pair['points']:+.2f} points (95 % interval {100 * found.low:+.2f} to "
-        f"{100 * found.high:+.2f}). Of the same {pair['n']:,} sentences, {pair['only_a']:,} are right with {title(first)} only and "
+        f"{100 * found.high:+.2f}). Of the same {pair['n']:,} texts, {pair['only_a']:,} are right with {title(first)} only and "
         f"{pair['only_b']:,} with {title(other)} only; by McNemar's exact test (p {equals(pair['p'])}) {pair['verdict']}."
     )
 
@@ -101,6 +132,56 @@ def _trained(record: Record) -> str:
         f"{row['epoch']:g} of {history[-1]['epoch']:g}, with validation accuracy {row['validation_accuracy']:.4f}; "
         f"at the end its training loss is {history[-1]['train_loss']:.4f} and its validation loss {history[-1]['validation_loss']:.4f}."
     )
+
+
+@measured
+def selection(runs: Runs | Studies) -> Displayed:
+    """At which epoch each seed is selected, how that goes with its test accuracy, and whether accuracy still rose when the loss turned."""
+    paragraphs = []
+    for name, one in Studies.of(runs).items():
+        if several := [records for model in one.models if len(records := one.of(model)) > 1]:
+            paragraphs.append(_named(name, [*map(_by_epoch, several), *_still_rising([record for records in several for record in records])]))
+    return display.text("\n\n".join(paragraphs) or "One seed of each model is recorded here; at which epoch another would be selected is not known.")
+
+
+def _from_selection(record: Record) -> list[dict]:
+    """The history from the selected checkpoint on."""
+    return [row for row in record["history"] if row["step"] >= record["selected"]["step"]]
+
+
+def _by_epoch(records: list[Record]) -> str:
+    """The seeds of a model by the epoch they are selected at, with their test accuracies."""
+    found: dict[float, dict[int, float]] = {}
+    for record in records:
+        found.setdefault(_from_selection(record)[0]["epoch"], {})[record["seed"]] = record["test"]["accuracy"]
+    said = [
+        f"at epoch {epoch:g} with seed{'s' if len(seeds) > 1 else ''} {_and(map(str, seeds))} "
+        f"(test accuracy {_and(f'{accuracy:.4f}' for accuracy in seeds.values())})" for epoch, seeds in sorted(found.items())
+    ]  # fmt: skip
+    apart, within = (100 * value for value in (
+        np.ptp([np.mean([*seeds.values()]) for seeds in found.values()]), max(np.ptp([*seeds.values()]) for seeds in found.values())))  # fmt: skip
+    goes = (
+        f" The mean accuracies of these epochs are {apart:.2f} points apart, seeds of one epoch at most {within:.2f}: the spread over seeds goes with "
+        "the selected epoch."
+    )
+    return f"{title(records[0]['model'])} is selected {_and(said)}.{goes if len(found) > 1 and apart > within else ''}"
+
+
+def _still_rising(records: list[Record]) -> list[str]:
+    """Of the runs that went on after the selected checkpoint: in how many the next has the higher validation accuracy."""
+    pairs = [(rows[0], rows[1]) for rows in map(_from_selection, records) if len(rows) > 1]
+    gains = [after["validation_accuracy"] - at["validation_accuracy"] for at, after in pairs]
+    if not gains:
+        return []
+    return [
+        "At the evaluation after the selected one the validation loss is higher; the validation accuracy is higher too in "
+        f"{sum(gain > 0 for gain in gains)} of {len(gains)} runs, and changes by {100 * np.mean(gains):+.2f} points in their mean."
+    ]
+
+
+def _and(items: Iterable[str]) -> str:
+    *most, last = items
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 @measured
@@ -152,41 +233,13 @@ def labels(profiles: Profiles) -> Displayed:
     return display.text(" ".join(sentences))
 
 
-def provenance(runs: Runs | Studies, *, notebook: str, also: Settings | None = None) -> Displayed:
-    """Which records a page shows, what made them, and the line that makes them again; `also`: of what it shows besides, where it is recorded."""
-    every = Studies.of(runs)
-    if also and (more := recorded(also)).settings.variant not in (shown := {one.settings.variant: one for one in every.values()}):
-        runs = every = Studies(shown | {more.settings.variant: more}, every.setting)
-    lines = ["````{admonition} Provenance", ":class: note", ""]
-    lines += [f"**Note.** {escape(note)}\n" for note in runs.notes]
-    if runs.records:
-        lines += ["| Record | Protocol | Commit | Machine | Training | Peak memory | Finished |", "|---|---|---|---|--:|--:|---|"]
-    for record in runs.records:
-        cells = [
-            "/".join(record.path.parts[-3:]), record["protocol"], commit_of(record["code"]), device_of(record),
-            f"{record['seconds'] / 60:.1f} min", f"{record['peak_memory_mib']:,.0f} MiB", when(record["finished"]),
-        ]  # fmt: skip
-        lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")
-    missing = [f"{one.settings.variant}, {model}" for one in every.values() for model in one.settings.models if model not in one.models]
-    lines += ["", *([f"Not measured yet: {escape('; '.join(missing))}.", ""] if missing else [])]
-    lines += list(dict.fromkeys(_data_line(one) for one in every.values() if one.records))
-    lines += ["", "To make these records again, move them away and run" if runs.records else "To make them, run", "", "```bash"]
-    lines += [papermill_line(one, notebook, every.setting) for one in every.values()]
-    return display.text("\n".join([*lines, "```", "````"]))
-
-
-def _data_line(runs: Runs) -> str:
-    data, environment = runs.records[0]["data"], runs.records[0]["environment"]
-    if runs.data_sha256 is None:
-        checked = "not compared with today's data, which is not at hand or not readable"
-    else:
-        same = all(record["data"]["sha256"] == runs.data_sha256 for record in runs)
-        checked = "the same as today's data" if same else "not today's data"
-    return (
-        f"Data: {escape(data['name'])} from the {_SOURCES[data['source']]}, split {escape(data['split'])}, SHA-256 of the tokens "
-        f"`{data['sha256'][:16]}…` ({checked}). Python {environment['python']}, torch {environment['packages']['torch']}. "
-        "Training is wall time, whatever else the machine did included.\n"
-    )
+def origin(profiles: Profiles) -> Displayed:
+    """Which corpora the texts are from, and which of them stand in for the ones of the report."""
+    names = list(dict.fromkeys(profile["data"]["name"] for profile in profiles.values()))
+    if found := stand_ins(names):
+        said = _and(f"{escape(ours)} stands in for {escape(hub)}" for ours, hub in found)
+        return display.text(f"{said[0].upper()}{said[1:]}, so the published values are of other texts than ours.")
+    return display.text(f"The texts are the corpora's own rows: {escape('; '.join(names))}.")
 
 
 def overlap(profiles: Profiles) -> Displayed:
@@ -212,44 +265,3 @@ def contents(profiles: Profiles) -> Displayed:
             f"a text of its training part or a piece of one; {shares}."
         )
     return display.text(" ".join(sentences))
-
-
-def data_provenance(profiles: Profiles, *, notebook: str = "data") -> Displayed:
-    """Where the text of a data page comes from: name, source and hash of every split or subset."""
-    lines = [
-        "````{admonition} Provenance", ":class: note", "",
-        f"| {profiles.heading} | Data | Source | SHA-256 of the tokens | Commit | Counted |", "|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    for split, profile in profiles.items():
-        data = profile["data"]
-        cells = (split, data["name"], data["source"], data["sha256"][:16] + "…", commit_of(profile["code"]), when(profile["finished"]))
-        lines.append("| " + " | ".join(map(escape, cells)) + " |")
-    lines += [
-        "", "The counts are recorded in `results/data/`. To count again, move a file of it away and run the following; the split `published` "
-        "needs the mirror.", "", f"```bash\npapermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb\n```", "````",
-    ]  # fmt: skip
-    return display.text("\n".join(lines))
-
-
-def when(finished: str) -> str:
-    return finished.replace("T", " ").replace("+00:00", " UTC")
-
-
-def commit_of(code: dict) -> str:
-    return (code["commit"] or "unknown")[:9] + ("" if code["clean"] else " + changes")
-
-
-_SOURCES = {"hub": "hub", "mirror": "local mirror", "embedded": "embedded corpus"}
-
-
-def papermill_line(runs: Runs, notebook: str, varied: str = "") -> str:
-    """The command that reruns exactly these settings; every parameter that is not the notebook's default is given."""
-    settings = runs.settings
-    default = EXPERIMENTS[settings.experiment]
-    line = f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb"
-    lists = {"models": settings.models, "seeds": settings.seeds} | ({varied: [getattr(settings, varied)]} if varied else {})
-    line += f" -y '{json.dumps(lists)}'"
-    names = [f.name for f in fields(settings) if f.name not in ("experiment", "corpus", "device", "protocol", *lists)]
-    values = {name: (getattr(settings, name), getattr(default, name)) for name in names}
-    values |= {f.name: (getattr(settings.protocol, f.name), getattr(default.protocol, f.name)) for f in fields(Protocol)}
-    return line + "".join(f" -p {name} {value}" for name, (value, usual) in values.items() if value != usual)

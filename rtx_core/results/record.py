@@ -91,7 +91,7 @@ class Record:
         """
         notes = []
         if not current(self["code"]["fingerprints"]):
-            notes.append(f"made by other code (commit {(self['code']['commit'] or 'unknown')[:9]}) than the code beside this page")
+            notes.append(f"made by another version of the code (commit {(self['code']['commit'] or 'unknown')[:9]})")
         if data_sha256 not in (None, self["data"]["sha256"]):
             notes.append(f"made on other data ({self['data']['sha256'][:12]}…) than today's ({data_sha256[:12]}…)")
         return " and ".join(notes)
