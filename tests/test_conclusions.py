@@ -131,7 +131,7 @@ def test_areas_know_no_threshold():
 def test_a_record_of_other_code_is_said_beside_the_headline():
     other = {"commit": "abcdef0123456789", "clean": True, "fingerprints": ["0" * 64]}
     record("sst2", "baseline", range(10), code=other), record("sst2", "recurrent", range(60))
-    assert "Of these runs, baseline, seed 0: made by other code (commit abcdef012)" in said(conclusions.headline())
+    assert "Of these runs, baseline, seed 0: made by another version of the code (commit abcdef012)" in said(conclusions.headline())
 
 
 def test_claims_are_tallied_with_what_they_rest_on():
