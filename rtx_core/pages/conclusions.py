@@ -9,12 +9,13 @@ from rtx_core.language import settings as language_settings
 from rtx_core.pages import claims, display, shakespeare, stories, story_claims
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.runs import Runs, matched, recorded
+from rtx_core.pages.cells import mean_auc
 from rtx_core.pages.table import counts, device_of, mean_accuracy, title
 from rtx_core.pages.text import explained
 from rtx_core.pages.verdicts import ONE_SEED, REDUCED, VERDICTS
 from rtx_core.paths import home
 from rtx_core.results import measurement
-from rtx_core.results.statistics import Difference, adjusted, answers_all, auc, common, difference, equals
+from rtx_core.results.statistics import Difference, adjusted, answers_all, common, difference, equals
 from rtx_core.tasks import TASKS, task
 
 FIRST, SECOND = "baseline", "recurrent"
@@ -145,8 +146,8 @@ def _all(n: int, of: int) -> str:
 
 def _ranked(runs: Runs) -> str | None:
     """The area under the ROC curve of both models, mean over their seeds."""
-    areas = [[auc(record) for record in runs.of(model)] for model in (FIRST, SECOND)]
-    return None if not all(areas) or None in areas[0] else " / ".join(f"{sum(one) / len(one):.4f}" for one in areas)
+    areas = [mean_auc(runs.of(model)) for model in (FIRST, SECOND)]
+    return None if None in areas else " / ".join(f"{area:.4f}" for area in areas)
 
 
 def state() -> Displayed:

@@ -4,23 +4,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rtx_core.corpora.sources import CORPORA
 from rtx_core.errors import RtxError
 from rtx_core.pages.runs import Runs, architectures, matched, recorded
 from rtx_core.pages.table import title
+from rtx_core.pages.threshold import shifted
 from rtx_core.pages.verdicts import (
     UNDECIDED, Missing, Part, Verdict, at_one_budget, by_bounds, by_sign, in_common, marked, not_all, pairs, reserved, runs, together, transferred,
 )  # fmt: skip
 from rtx_core.results import measurement
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import (
-    ALPHA, ENOUGH_SEEDS, MEASURES, adjusted, as_one_more_run, auc, common, difference, estimate, mean_interval, over_seeds, same_share, shares,
-    tested,
+    ALPHA, ENOUGH_SEEDS, MEASURES, adjusted, as_one_more_run, common, difference, estimate, mean_interval, over_seeds, same_share, tested,
 )  # fmt: skip
 from rtx_core.tasks import TASKS, task
 
 NAMES = {"f1": "F1"}
 MARGIN = 0.01  # two accuracies are comparable within a point
-LEAN = 0.05  # from which difference on between the texts called positive and those that are, the threshold is told of
 
 
 def measured(variants: list[str], *models: str) -> Iterator[tuple[str, Runs, list[list[Record]]]]:
@@ -49,21 +49,8 @@ def more(variant: str, first: str, second: str, measure: str = "accuracy") -> Ve
     found, (a, b) = pairs(variant, first, second)
     d = difference(a, b, measure)
     said = f"{TASKS[variant][0]}, {NAMES.get(measure, measure)}, {title(first)} minus {title(second)}: {d}"
-    return together([Part(by_sign(d.sign), said, d.seeds, (found,))], after=f".{_threshold(a, b)}")
-
-
-def _threshold(first: list[Record], second: list[Record]) -> str:
-    """What the threshold has to do with a difference of two classes: told where a model calls far more or fewer texts positive than are."""
-    pairs = common(first, second)
-    true = shares(pairs[0][0])[0]
-    answered = [float(np.mean([shares(pair[i])[1][-1] for pair in pairs])) for i in (0, 1)]
-    if len(true) > 2 or max(abs(share - true[-1]) for share in answered) <= LEAN:
-        return ""
-    ranked = [float(np.mean([auc(pair[i]) for pair in pairs])) for i in (0, 1)]
-    names = [title(records[0]["model"]) for records in (first, second)]
-    called = ", ".join(f"{name} calls {share:.0%} of the texts positive" for name, share in zip(names, answered))
-    order = "" if ranked[0] == ranked[1] else f"; by it {names[int(ranked[1] > ranked[0])]} is ahead"
-    return f" {called}, {true[-1]:.0%} are; the area under the ROC curve, which knows no threshold, is {ranked[0]:.4f} and {ranked[1]:.4f}{order}."
+    moved = shifted(*map(list, zip(*common(a, b))), CORPORA[found.settings.corpus].classes)
+    return together([Part(by_sign(d.sign), said, d.seeds, (found,))], after=f". {moved}".rstrip())
 
 
 def comparable(variants: list[str], first: str, second: str) -> Verdict:

@@ -6,12 +6,13 @@ import numpy as np
 
 from rtx_core.corpora.sources import CORPORA
 from rtx_core.pages import display
-from rtx_core.pages.cells import mean_auc, milliseconds, title, with_interval
+from rtx_core.pages.cells import milliseconds, title, with_interval
 from rtx_core.pages.display import Displayed, escape
 from rtx_core.pages.provenance import commit_of, data_provenance, provenance, when  # noqa: F401  (part of `rtx.text`)
 from rtx_core.pages.published import stand_ins
 from rtx_core.pages.runs import Profiles, Runs, Studies, matched, measured
 from rtx_core.pages.table import printed_labels
+from rtx_core.pages.threshold import shifted
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import common, compare, difference, equals, same_share, shares
 
@@ -49,7 +50,7 @@ def _compared(runs: Runs) -> list[str]:
             f"With {b[0]['parameters']['total'] / a[0]['parameters']['total']:.0%} of the parameters, {title(other)} reaches an accuracy of "
             f"{explained(b)}, {title(first)} {explained(a)}. {_paired(runs, first, other)}"
         )
-        sentences += _threshold(a, b, classes[1]) if len(classes) == 2 else []
+        sentences += [said] if (said := shifted(a, b, classes)) else []
         batches, single = (milliseconds(b, measured) / milliseconds(a, measured) for measured in (-1, 0))
         sentences.append(
             f"In batches of {a[0]['latency']['measured'][-1]['batch']} {title(other)} needs {batches:.2f} of {title(first)}'s time a text, "
@@ -65,35 +66,6 @@ def _never_answered(record: Record, classes: tuple[str, ...]) -> str:
     true, answered = shares(record)
     missed = [f"{round(share * record['test']['n']):,} texts of class {name}" for name, share, some in zip(classes, true, answered) if not some]
     return f"{title(record['model'])} (seed {record['seed']}) recognizes none of the {' and '.join(missed)}: it never answers so."
-
-
-def _threshold(first: list[Record], other: list[Record], positive: str) -> list[str]:
-    """Of two classes, where a model misses the share of positive texts: the accuracies with the share right, and how well the models rank."""
-    both, (a, b) = (first, other), (title(records[0]["model"]) for records in (first, other))
-    true, called = shares(first[0])[0][1], [np.mean([shares(record)[1][1] for record in records]) for records in both]
-    if max(abs(share - true) for share in called) <= SHIFTED:
-        return []
-    accuracy = [np.mean([record["test"]["accuracy"] for record in records]) for records in both]
-    moved = [np.mean([_at_true_share(record) for record in records]) for records in both]
-    area = [mean_auc(records) for records in both]
-    turned = (accuracy[0] - accuracy[1]) * (area[0] - area[1]) < 0
-    return [
-        f"{'In the mean over seeds ' if len(first) > 1 or len(other) > 1 else ''}{a} calls {100 * called[0]:.0f} % of the texts {positive} and {b} "
-        f"{100 * called[1]:.0f} %, while {100 * true:.0f} % are. With the threshold moved until each calls as many {positive} as there are, "
-        f"the accuracies would be {moved[0]:.4f} and {moved[1]:.4f}; by the area under the ROC curve, which knows no threshold, {a} has "
-        f"{area[0]:.4f} and {b} {area[1]:.4f}{', the opposite of the order by accuracy' if turned else ''}."
-    ]
-
-
-SHIFTED = 0.05  # a share of positive answers that is further from the true one is spoken of
-
-
-def _at_true_share(record: Record) -> float:
-    """Accuracy if as many texts were called positive as there are, those of the highest scores."""
-    found = record.predictions
-    positive, called = found["labels"] == 1, np.zeros(len(found["labels"]), bool)
-    called[np.argsort(found["logits"][:, 0] - found["logits"][:, 1], kind="stable")[: positive.sum()]] = True
-    return float((called == positive).mean())
 
 
 def explained(records: list[Record]) -> str:
