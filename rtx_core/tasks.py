@@ -13,7 +13,7 @@ TASKS: dict[str, tuple[str, str, dict[str, object]]] = {
     "sst2-long": ("SST-2, long texts", "sst2", {"length": "long"}),
     "yelp": ("Yelp", "yelp", {}),
     "multi-domain": ("Three domains", "multi-domain", {}),
-    "multi-domain-imdb": ("Three domains, full-length film reviews", "multi-domain-imdb", {}),
+    "multi-domain-imdb": ("Three domains, film reviews of IMDB", "multi-domain-imdb", {}),
 }
 
 

@@ -232,7 +232,7 @@ LANGUAGE_NAME = "results/language/shakespeare-report-reduced-steps20/gpt-1-seed0
     (lambda m: deep(m, "model", to="kausik"), "holds what belongs at results/language/shakespeare-report-reduced-steps20/kausik-seed0.json"),
     (lambda m: deep(m, "config", "training", "recipe", to="none"), "Unknown recipe 'none'"),
     (lambda m: deep(m, "data", to={k: v for k, v in m["data"].items() if k != "vocabulary"}), "is not made as records are (KeyError: 'vocabulary')"),
-    (lambda m: m | {"code": OTHER_CODE}, "made by other code (commit 0ld0ld0ld)"),
+    (lambda m: m | {"code": OTHER_CODE}, "made by another version of the code (commit 0ld0ld0ld)"),
 ])  # fmt: skip
 def test_language_records_are_proven_too(home, there, lie, said, capsys):
     refused(home, wrote(there, LANGUAGE_NAME, lie(language_record())), said)
@@ -267,7 +267,7 @@ def test_measurements_come_by_their_own_check(home, there, capsys):
     name = "results/yardstick/sst2/bag-of-words-seed0"
     refused(home, wrote(there, name, yardstick | {"test": made["test"] | {"accuracy": 0.9}}, arrays), "says that its test accuracy is 0.9, and its predictions give 0.8;")
     refused(home, wrote(there, name, yardstick | {"of": "yelp"}, arrays), "sst2/bag-of-words-seed0.json holds the measurement yardstick/yelp/bag-of-words-seed0")
-    refused(home, wrote(there, name, yardstick | {"code": OTHER_CODE}, arrays), "made by other code")
+    refused(home, wrote(there, name, yardstick | {"code": OTHER_CODE}, arrays), "made by another version of the code")
     refused(home, wrote(there, name, yardstick | {"data": made["data"] | {"sha256": "e" * 64}}, arrays), "the runs of a variant must share theirs")
     wrote(there, name, yardstick, arrays)
     benchmark = {"benchmark": "latency", "environment": made["environment"], "code": {}, "finished": ""}

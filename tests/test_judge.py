@@ -311,9 +311,9 @@ def test_scores_that_other_code_made_say_so(monkeypatch):
     for record in runs:
         grade(record, [5, 5], code={"commit": "c0ffee0123456789", "clean": True, "fingerprints": ["of other code"]})
     rows, note = shown(runs)
-    assert len(rows) == 2 and "Control seed 0, FraiLT seed 0: the scores were made by other code (commit c0ffee012) than the code beside this page." in note
+    assert len(rows) == 2 and "Control seed 0, FraiLT seed 0: the scores were made by another version of the code (commit c0ffee012)." in note
     grade(runs.records[0], [5, 5])
-    assert "FraiLT seed 0: the scores were made by other code" in (said := shown(runs)[1]) and "Control seed 0" not in said
+    assert "FraiLT seed 0: the scores were made by another version of the code" in (said := shown(runs)[1]) and "Control seed 0" not in said
 
 
 def test_scores_of_other_texts_are_not_called_missing(monkeypatch):

@@ -1,11 +1,13 @@
 """Claims about trained models.  Each judge takes the claim's own terms and returns a verdict with its statistic."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from rtx_core.corpora.sources import CORPORA
 from rtx_core.errors import RtxError
+from rtx_core.pages.published import stand_ins
 from rtx_core.pages.runs import Runs, architectures, matched, recorded
 from rtx_core.pages.table import title
 from rtx_core.pages.threshold import shifted
@@ -127,6 +129,8 @@ def published(
             word = by_bounds(p >= ALPHA and abs(np.mean(accuracy) - value) <= MARGIN, p < ALPHA)
             said += f" (as one more run p = {p:.2g}, standard deviation over seeds {np.std(accuracy, ddof=1):.4f})"
         parts.append(Part(word, said, len(records), (found,)))
+    for ours, hub in stand_ins(record["data"]["name"] for records in every for record in records):
+        parts[-1] = replace(parts[-1], said=f"{parts[-1].said}; ours of {ours}, which stands in for {hub}")
     after_one = ", on the validation part after one epoch" if first_epoch else ""
     return together(parts, f"{TASKS[variant][0]}, ours against the published accuracy{after_one}: ")
 

@@ -10,19 +10,13 @@ from rtx_core.errors import RtxError
 from rtx_core.language import LANGUAGE
 from rtx_core.paths import write_json
 from rtx_core.results import store
-from rtx_core.results.code import current
 from rtx_core.results.record import Record, check_form, read_json
 
 
 class LanguageRecord(Record):
-    def note(self, data_sha256: str | None = None) -> str:
-        """What a reader must know before trusting the record as today's: empty when nothing."""
-        notes = []
-        if not current(self["code"]["fingerprints"], experiment_of(self["experiment"]).files):
-            notes.append(f"made by other code (commit {(self['code']['commit'] or 'unknown')[:9]}) than the code beside this page")
-        if data_sha256 not in (None, self["data"]["sha256"]):
-            notes.append(f"made on other data ({self['data']['sha256'][:12]}…) than today's ({data_sha256[:12]}…)")
-        return " and ".join(notes)
+    @property
+    def files(self) -> tuple[str, ...]:
+        return experiment_of(self["experiment"]).files
 
 
 def experiment_of(variant: str):

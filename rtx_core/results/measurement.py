@@ -20,7 +20,7 @@ import numpy as np
 from rtx_core.errors import RtxError
 from rtx_core.paths import write_json
 from rtx_core.results import store
-from rtx_core.results.code import CLASSIFICATION, code, current, fingerprint
+from rtx_core.results.code import CLASSIFICATION, code, fingerprint
 from rtx_core.results.record import Record, read_json
 
 VERSION = 1  # of a measurement's entries
@@ -42,11 +42,9 @@ MADE_BY = {
 
 
 class Measurement(Record):
-    def note(self, data_sha256: str | None = None) -> str:
-        """As of a record; `data_sha256` is not compared."""
-        if not current(self["code"]["fingerprints"], MADE_BY[self["kind"]]):
-            return f"made by other code (commit {(self['code']['commit'] or 'unknown')[:9]}) than the code beside this page"
-        return ""
+    @property
+    def files(self) -> tuple[str, ...]:
+        return MADE_BY[self["kind"]]
 
 
 def made_by(kind: str) -> dict:

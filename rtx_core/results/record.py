@@ -14,7 +14,7 @@ import jsonschema
 import numpy as np
 
 from rtx_core.errors import RtxError
-from rtx_core.results.code import current
+from rtx_core.results.code import CLASSIFICATION, current
 
 VERSION = 1  # of the schema
 
@@ -84,13 +84,18 @@ class Record:
             raise RtxError(f"{name} holds the predictions of another run than its record; restore both from git, or make the run again.")
         return found
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The sources in rtx_core that its numbers depend on."""
+        return CLASSIFICATION
+
     def note(self, data_sha256: str | None = None) -> str:
         """What a reader must know before trusting the record as today's: empty when nothing.
 
         `data_sha256` is the hash of today's data, where it is at hand.
         """
         notes = []
-        if not current(self["code"]["fingerprints"]):
+        if not current(self["code"]["fingerprints"], self.files):
             notes.append(f"made by another version of the code (commit {(self['code']['commit'] or 'unknown')[:9]})")
         if data_sha256 not in (None, self["data"]["sha256"]):
             notes.append(f"made on other data ({self['data']['sha256'][:12]}…) than today's ({data_sha256[:12]}…)")
