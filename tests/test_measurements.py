@@ -278,7 +278,7 @@ def test_the_budget_of_models_is_told_in_words(home):
                           "trained_on": trained_on, "tested_on": tested_on, "data": content(SST2)["data"], "environment": {},
                           "test": content(SST2, wrong=range(30))["test"], "code": measurement.made_by("transfer")}, logits, labels)  # fmt: skip
     said = plain(markdown(transfer_page.accuracies("real", label="tab-t")))
-    assert "| 0.8000 | epochs 1, train rows 10,000 |" in said and "| 0.8000 | full |" in said
+    assert "| 0.8000 (epochs 1, train rows 10,000) |" in said and "| 0.8000 (full) |" in said
     said = plain(markdown(measured.yardstick("real", label="tab-y")))
     assert "| Yelp | – | – | – | epochs 1, train rows 10,000 | 0.8000 |" in said and "| SST-2, pooled split | – | – | – | full |" in said
     assert "epochs1" not in said

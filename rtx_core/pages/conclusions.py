@@ -81,14 +81,14 @@ def by_task(*, label: str) -> Displayed:
             "Task": one.name, "Test texts": d.n if d else None, "Seeds": d.seeds if d else None,
             **{title(m): mean_accuracy(one.runs.of(m)) for m in (FIRST, SECOND)},
             "AUC": _ranked(one.runs), "Difference (points)": f"{100 * d.value:+.2f} ({100 * d.low:+.2f} to {100 * d.high:+.2f})" if d else None,
-            "p": _p(d and d.p), "Adjusted p": _p(d and d.adjusted), "Reading": one.reading,
+            "Adjusted p": _p(d and d.adjusted), "Reading": one.reading,
         })  # fmt: skip
         notes |= {f"{one.name}: {note}": None for note in one.runs.notes if not note.startswith("Protocol") or d}
     note = (
         "Accuracy, mean of the recorded seeds, and Baseline minus Recurrent on the same texts with its 95 % interval. Seeds: those that both models have. "
         "AUC: area under the ROC curve of Baseline and of Recurrent, of two classes; it knows no threshold, so where its order is not that of the "
         "accuracies, a threshold that suits one model less decides these. "
-        "p: McNemar's exact test of one seed, or the paired t-test over three or more; adjusted after Benjamini and Hochberg for the tasks in this table. "
+        "Adjusted p: of McNemar's exact test of one seed, or the paired t-test over three or more, after Benjamini and Hochberg for the tasks in this table. "
         "A reading calls a difference chance unless the adjusted p is below 0.05; two seeds have no p, and there the interval has to exclude 0 and the "
         "seeds have to agree."
     )
@@ -110,7 +110,7 @@ def headline() -> Displayed:
         f"{explained(first.runs.of(SECOND))}; the paired difference is {first.difference}.",
     ]
     if notes := [note for note in first.runs.notes if not note.startswith(("Protocol", "Synthetic"))]:
-        said.append(" ".join(f"Of these runs, {note}" for note in notes))
+        said.append(f"Of these runs, {' and '.join(note.removesuffix('.') for note in notes)}.")
     full = [one for one in measured.values() if not one.reduced]
     if len(full) < len(measured):
         said.append(f"At the full protocol {len(full)} {_is(len(full))} measured: {_decided(full)}." if full else "None of them is measured at the full protocol.")
@@ -147,7 +147,7 @@ def _all(n: int, of: int) -> str:
 def _ranked(runs: Runs) -> str | None:
     """The area under the ROC curve of both models, mean over their seeds."""
     areas = [mean_auc(runs.of(model)) for model in (FIRST, SECOND)]
-    return None if None in areas else " / ".join(f"{area:.4f}" for area in areas)
+    return None if None in areas else " / ".join(f"{area:.3f}" for area in areas)
 
 
 def state() -> Displayed:

@@ -28,14 +28,13 @@ def accuracies(source: str, *, label: str) -> Displayed:
         area = auc(m)
         rows.append({
             "Trained on": called(m["trained_on"]), "Tested on": called(m["tested_on"]), "Model": title(m["model"]), "Seed": str(m["seed"]),
-            "Test texts": m["test"]["n"], "Accuracy": f"{m['test']['accuracy']:.4f}", "95 % interval": interval(m),
-            "F1": f"{m['test']['f1']:.4f}", "AUC": None if area is None else f"{area:.4f}",
-            "Called positive": None if area is None else _percent(shares(m)[1][1]),
-            "Trained there": f"{home[0]['test']['accuracy']:.4f}" if home else None, "Budget there": there.budget_named if home else None,
+            "Accuracy": f"{m['test']['accuracy']:.4f} ({interval(m)})", "AUC": None if area is None else f"{area:.4f}",
+            "Positive": None if area is None else _percent(shares(m)[1][1]),
+            "Trained there": f"{home[0]['test']['accuracy']:.4f} ({there.budget_named})" if home else None,
         })  # fmt: skip
     note = (
-        "Trained there: accuracy on the same test texts after training on the corpus of the test, with what differs from the full protocol as its "
-        f"budget; a dash: not measured yet. {notes(found)}"
+        "Accuracy: with Wilson's 95 % interval. Trained there: accuracy on the same test texts after training on the corpus of the test, with what "
+        f"differs from the full protocol; a dash: not measured yet. {notes(found)}"
     )
     return display.table(pd.DataFrame(rows), label=label, caption="Transfer between corpora.", note=f"{_reading(found)}{note}")
 
@@ -47,7 +46,7 @@ def _reading(found: list[Measurement]) -> str:
         return ""
     return (
         "AUC, the area under the ROC curve, is the share of pairs of a positive and a negative text in which the positive one is scored higher; it "
-        "knows no threshold. Called positive: share of the test texts; truly positive are "
+        "knows no threshold. Positive: the share of the test texts called so; truly positive are "
         f"{listed([f'{share} of {name}' for name, share in positive.items()])}, and where a model is far from that, accuracy is lost to its threshold. "
     )
 
