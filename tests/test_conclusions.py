@@ -28,7 +28,7 @@ def test_without_records_nothing_is_concluded():
     assert "Measured with both models: nothing yet." in said(conclusions.state())
     assert "speed against the baseline's is not measured yet" in said(conclusions.cost())
     assert "at the baseline's width is recorded yet" in said(conclusions.width())
-    assert said(conclusions.leak()).startswith("Keeping the phrases of a sentence together is not measured yet at a budget of the pooled split.")
+    assert said(conclusions.leak()).startswith("Keeping the phrases of a sentence together is not measured yet with both models at a budget of the pooled split.")
     assert said(conclusions.companions()).count("not measured yet.") == 3
     assert row("Yelp")[1:] == ["–"] * 7 + ["not measured yet"]
 
@@ -39,19 +39,21 @@ def test_one_model_alone_is_no_comparison():
 
 
 def test_cuts_are_compared_at_one_budget():
-    record("sst2", "recurrent", range(10))
-    grouped = task("sst2-grouped").but(epochs=1)
-    saved(grouped, "recurrent", wrong=range(60))
-    assert "Recurrent" not in said(conclusions.leak())
-    saved(task("sst2").but(epochs=1), "recurrent", wrong=range(20))
+    grouped, small = task("sst2-grouped").but(epochs=1), task("sst2").but(epochs=1)
+    for model, wrong in (("baseline", 60), ("recurrent", 70)):
+        record("sst2", model, range(10)), saved(grouped, model, wrong=range(wrong))
+    assert "points" not in said(conclusions.leak())  # the full run and the small one do not go together
+    saved(small, "baseline", wrong=range(20))
+    assert "points" not in said(conclusions.leak())  # nor one model
+    saved(small, "recurrent", wrong=range(30)), saved(small, "recurrent", 1, wrong=range(90))
     sentence = said(conclusions.leak())
-    assert "of Recurrent by -20.00 points (0.9000 to 0.7000 with epochs 1)." in sentence and "bag of words" not in sentence
-    assert "0.9500" not in sentence and "Baseline" not in sentence
+    assert "accuracy (epochs 1) of Baseline by -20.00 points (0.9000 to 0.7000, seed 0) and of Recurrent by -20.00 points (0.8500 to 0.6500, seed 0)." in sentence
+    assert "0.9500" not in sentence and "bag of words" not in sentence
 
 
 def test_p_is_adjusted_over_the_tasks():
     record("sst2", "baseline", range(34)), record("sst2", "recurrent", range(40))  # McNemar's p is 2 / 2^6
-    assert row("SST-2, pooled split")[-2:] == ["0.031", "Baseline ahead"]
+    assert row("SST-2, pooled split")[-2:] == ["0.031", "Baseline ahead, one seed"]
     for variant in ("sst2-official", "yelp"):
         record(variant, "baseline", range(40)), record(variant, "recurrent", range(40))
     assert row("SST-2, pooled split")[-2:] == ["0.094", "may well be chance"]
@@ -77,8 +79,8 @@ def test_the_headline_counts_who_is_ahead(baseline, recurrent, ahead, counts):
     assert f"the recurrent model on {counts[1]}, and on {counts[2]} the difference may well be chance" in sentence
     assert f"accuracy of {1 - len(baseline) / N:.4f}" in sentence and "42% of the parameters" in sentence and "one seed" in sentence
     assert "Every test so far compares one seed of each model, so it tells how two trained models differ" in sentence and "reduced" not in sentence
-    assert ("(of the 1 that is decided, 1 on one seed of each model)" in sentence) == (not counts[2])
-    assert row("SST-2, pooled split")[-1] == ahead
+    assert ("(of the 1 decided, one seed of each model is behind 1" in sentence) == (not counts[2])
+    assert row("SST-2, pooled split")[-1] == ahead + ", one seed" * (not counts[2])
 
 
 def test_several_seeds_and_a_reduced_budget_are_said():
@@ -89,7 +91,7 @@ def test_several_seeds_and_a_reduced_budget_are_said():
         saved(asked, model, 0, wrong)
     sentence = said(conclusions.headline())
     assert "2 are measured" in sentence and "paired t-test over seeds" in sentence and "3 seeds" in sentence
-    assert "1 of the 2 comparisons rest on one seed of each model, so there the test tells" in sentence
+    assert "1 of the 2 comparisons rests on one seed of each model, so there the test tells" in sentence
     assert "At the full protocol 1 is measured: the baseline is significantly ahead on 0, the recurrent model on 1, and on 0" in sentence
     assert row("SST-2, pooled split")[2] == "3" and row("Yelp")[-1] == "may well be chance, reduced protocol"
     assert "Yelp: Protocol reduced: epochs 1, train rows 10,000" in said(conclusions.by_task(label="tab-a"))
@@ -99,7 +101,14 @@ def test_cost_is_that_of_the_records():
     record("sst2", "baseline", range(40)), record("sst2", "recurrent", range(40))
     sentence = said(conclusions.cost())
     assert "10,972,162 parameters, 57.7% fewer than the baseline's 25,912,706" in sentence  # counted from the models
-    assert "On Test CPU (2 threads), seed 0, it takes 1.06 times" in sentence
+    assert "Its matrix products are 0.44 of the baseline's. Of its time it took 1.06 for a single text and 1.06 in batches, on the 1 task where" in sentence
+    latency = content(task("yelp"), "recurrent")["latency"]
+    latency["measured"][-1]["per_sentence_ms"] /= 2
+    record("yelp", "baseline", range(40)), record("yelp", "recurrent", range(40), latency=latency)
+    assert "1.06 for a single text and 0.53 to 1.06 in batches, on the 2 tasks" in said(conclusions.cost())
+    elsewhere = latency | {"environment": latency["environment"] | {"threads": 4}}
+    record("yelp", "recurrent", range(40), latency=elsewhere)
+    assert "on the 1 task where both were timed on one device" in said(conclusions.cost())
 
 
 def test_equal_width_is_a_comparison_of_its_own():
@@ -107,7 +116,7 @@ def test_equal_width_is_a_comparison_of_its_own():
     assert "Baseline minus Recurrent, wide: on SST-2, pooled split, +25.00 points" in said(conclusions.width())
     assert "is open" not in said(conclusions.width())
     record("sst2", "baseline", range(60)), record("sst2", "recurrent-wide", range(10))
-    assert "(Recurrent, wide ahead)" in said(conclusions.width())
+    assert "(Recurrent, wide ahead, one seed)" in said(conclusions.width())
     record("sst2", "baseline", range(10))
     assert "So whether the loop costs accuracy by itself is open." in said(conclusions.width())
 
@@ -120,7 +129,7 @@ def test_a_model_that_never_answers_a_class_is_not_compared():
     assert "None of the" in said(conclusions.headline())
     assert row("SST-2, pooled split")[-2:] == ["–", "not compared: Recurrent stopped before every class was known"]
     record("yelp", "baseline", range(10)), record("yelp", "recurrent", range(60))
-    assert "Not compared is SST-2, pooled split, where a model was stopped" in said(conclusions.headline())
+    assert "Not compared is SST-2, pooled split: a model was stopped there" in said(conclusions.headline())
 
 
 def test_areas_know_no_threshold():

@@ -222,7 +222,7 @@ def test_transfer_is_paired_on_the_target():
         for model, wrong in (("baseline", baseline), ("recurrent", recurrent)):
             logits, labels = predictions(wrong)
             measurement.save({"kind": "transfer", "of": of, "name": f"{model}-seed0", "model": model, "seed": 0, "protocol": protocol,
-                              "data": {"source": "hub", "sha256": "a" * 64}, "environment": {}, "code": measurement.made_by("transfer")},
+                              "data": {"source": "hub", "sha256": "a" * 64}, "environment": {}, "test": content(SST2, wrong=wrong)["test"], "code": measurement.made_by("transfer")},
                              logits, labels)  # fmt: skip
         return judges.transfers_better(["sst2", "sst2-10pct"], "yelp", "recurrent", "baseline")
 

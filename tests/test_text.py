@@ -79,14 +79,14 @@ def test_comparison_tells_a_shifted_threshold_from_a_bad_ranking():
     said = markdown(rtx.text.comparison(Runs(SST2, [base, rec], None)))
     assert (
         "Baseline calls 30 % of the texts positive and Recurrent 50 %, while 50 % are. With the threshold moved until each calls as many positive as there "
-        "are, the accuracies would be 1.0000 and 0.8500; by the area under the ROC curve, which knows no threshold, Baseline has 1.0000 and Recurrent "
-        f"{area(rec):.4f}, the opposite of the order by accuracy."
+        "are, the accuracies would be 1.0000 and 0.8500, the opposite order; by the area under the ROC curve, which knows no threshold, Baseline has 1.0000 and Recurrent "
+        f"{area(rec):.4f}, the opposite order."
     ) in said
     said = markdown(rtx.text.comparison(Runs(SST2, [base, ranked("recurrent", 100, swapped=25)], None)))
     assert "Baseline calls 30 %" in said and "opposite" not in said
     assert "calls" not in markdown(rtx.text.comparison(Runs(SST2, [ranked("baseline", 108), ranked("recurrent", 100)], None)))  # 4 points off
     several = [ranked("baseline", 60), ranked("baseline", 100, seed=1), ranked("recurrent", 100)]
-    assert "In the mean over seeds Baseline calls 40 % of the texts positive and Recurrent 50 %" in markdown(rtx.text.comparison(Runs(SST2, several, None)))
+    assert "Baseline calls 30 % / 50 % of the texts positive and Recurrent 50 % (by seed)" in markdown(rtx.text.comparison(Runs(SST2, several, None)))
     assert "calls" not in markdown(rtx.text.comparison(runs_of("multi-domain", wrong={"baseline": range(0, 80, 2)})))
 
 
@@ -147,7 +147,7 @@ def test_selection_says_how_the_seeds_go_with_the_selected_epoch():
     found = said(46, 44, 40)
     first = "Baseline is selected at epoch 2 with seeds 0 and 1 (test accuracy 0.7700 and 0.7800) and at epoch 3 with seed 2 (test accuracy 0.8000)."
     assert found.startswith(first)
-    assert "The mean accuracies of these epochs are 2.50 points apart, seeds of one epoch at most 1.00: the spread over seeds goes with the selected" in found
+    assert "The mean accuracies of these epochs are 2.50 points apart, seeds of one epoch at most 1.00; so few seeds do not show whether" in found
     assert found.endswith("the validation accuracy is higher too in 2 of 2 runs, and changes by +4.00 points in their mean.")
     assert "goes with" not in said(46, 36, 40)  # seeds of one epoch are further apart than the epochs
 

@@ -77,9 +77,10 @@ def test_depth_reading_compares_passes_and_not_their_epochs(home):
     assert markdown(theory.depth_reading("hub")) == "Whether further passes help is not measured yet."
     passes({1: [(20, 0.52, 200)], 2: [(40, 0.50, 100), (42, 0.49, 100), (46, 0.55, 200)], 3: [(40, 0.51, 100)]})
     shown = markdown(theory.depth_reading("hub"))
-    assert "an accuracy of 0.9000, 0.8000 and 0.8000 and a test loss of 0.5200, 0.5000 and 0.5100 (seed 0; selected after epoch 2, 1 and 1)" in shown
-    assert "Twice minus once: accuracy -10.00 points" in shown and "test loss -0.0200. 3 times minus twice: accuracy +0.00 points" in shown
-    assert "accuracy rises significantly in none and falls in 1. The two measures disagree: accuracy is highest with the layers once" in shown
+    assert "On seed 0, Recurrent with its layers run once, twice and 3 times has an accuracy of 0.9000, 0.8000 and 0.8000 and a test loss of 0.5200" in shown
+    assert "0.5000 and 0.5100 (selected after epoch 2, 1 and 1)" in shown
+    assert "Run twice minus run once: accuracy -10.00 points" in shown and "test loss -0.0200. Run 3 times minus run twice: accuracy +0.00 points" in shown
+    assert "accuracy rises significantly in none and falls in 1. There accuracy is highest with the layers run once" in shown
     assert "of different epochs" in shown and shown.endswith("One seed tells trained models apart, not numbers of passes.")
     assert "do not show that running the layers twice helps; only if the rate held" in markdown(theory.exchange("hub"))
     found = {row[0]: row[6:] for row in rows(theory.depth("hub", label="tab-a"))}
@@ -91,7 +92,8 @@ def test_depth_reading_of_several_seeds_tests_over_them(home):
     assert "whether a further pass helps here is not measured yet" in markdown(theory.exchange("hub"))
     passes({1: [(60, 0.60, 100), (62, 0.61, 100), (61, 0.62, 100)], 2: [(40, 0.50, 100), (42, 0.52, 100), (43, 0.52, 100)]})
     shown = markdown(theory.depth_reading("hub"))
-    assert "an accuracy of 0.6950 and 0.7917 and a test loss of 0.6100 and 0.5133 (means of seeds 0, 1 and 2; selected after epoch 1 / 1 / 1 and 1 / 1 / 1)" in shown
+    assert "On seeds 0, 1 and 2, in the mean, Recurrent" in shown
+    assert "an accuracy of 0.6950 and 0.7917 and a test loss of 0.6100 and 0.5133 (selected after epoch 1 / 1 / 1 and 1 / 1 / 1)" in shown
     assert "paired t-test over seeds" in shown.split("test loss -0.0967", 1)[1] and "accuracy rises significantly in 1 and falls in none." in shown
     assert not any(word in shown for word in ("disagree", "different epochs", "tells trained", "tell trained"))
     assert "the accuracies above agree that running the layers twice helps" in markdown(theory.exchange("hub"))

@@ -14,7 +14,7 @@ from rtx_core.pages.display import Displayed
 from rtx_core.pages.verdicts import MISSING, ONE_SEED, REDUCED, VERDICTS, Missing, Verdict, called, of_task, stamp
 from rtx_core.paths import REPOSITORY
 from rtx_core.results import measurement
-from rtx_core.results.statistics import ENOUGH_SEEDS, common, compare, difference, equals, same_share
+from rtx_core.results.statistics import ALPHA, ENOUGH_SEEDS, common, compare, difference, equals, same_share
 from rtx_core.tasks import TASKS
 
 
@@ -71,27 +71,29 @@ def single_seeds() -> Displayed:
     for way in dict.fromkeys((one["trained_on"], one["tested_on"]) for one in moved):
         found = [one for one in moved if (one["trained_on"], one["tested_on"]) == way]
         compared[" to ".join(map(called, way))] = [[one for one in found if one["model"] == model] for model in models]
-    said = []
+    said, turned = [], 0
     for name, (a, b) in compared.items():
         if len(pairs := common(a, b)) >= ENOUGH_SEEDS:
             alone = [compare(*pair) for pair in pairs]
             told = ", ".join(f"{one['points']:+.2f} points (p {equals(one['p'])})" for one in alone)
             said.append(f"{name}, {told}; over seeds {difference(a, b)}")
+            turned += {True, False} <= {one["points"] > 0 for one in alone if one["p"] < ALPHA}
     if not said:
         return display.text("How far a verdict on one seed can be trusted is not measured yet: no comparison has three seeds.")
-    return display.text(f"How little one seed can mean is seen where there are several. Baseline minus Recurrent, seed by seed: {'. '.join(said)}.")
+    opposite = f" In {turned} of the {len(said)} single seeds decide for either side." if turned else ""
+    return display.text(f"Seed by seed, where there are three or more, Baseline minus Recurrent: {'. '.join(said)}.{opposite}")
 
 
 def in_print(*, label: str) -> Displayed:
     """The published accuracies among themselves: each difference with the test set it was found on, and what a test makes of it."""
     rows = []
-    for name, terms in (claim["judge"] for entries in claims().values() for claim in entries):
-        if name == "published" and not terms.get("first_epoch"):
+    for name, terms in (claim["judge"] for entries in claims().values() for claim in entries if claim.get("printed", True)):
+        if name == "published":
             n, x, y = (terms[key] for key in ("n", "baseline", "recurrent"))
             p = same_share(round(x * n), n, round(y * n), n)
             rows.append({"Taken for": TASKS[terms["variant"]][0], "Test texts": n, "Baseline": f"{x:.4f}", "Recurrent": f"{y:.4f}",
                          "Recurrent minus Baseline (points)": f"{100 * (y - x):+.2f}", "p": f"{p:.2g}"})  # fmt: skip
-    note = "p: Fisher's exact test, as the published predictions are not at hand to be paired. The same pair of values is listed twice for SST-2."
+    note = "p: Fisher's exact test, as the published predictions are not at hand to be paired. SST-2 stands for what it was measured on, whatever the captions say."
     return display.table(pd.DataFrame(rows), label=label, caption="Accuracies in the slides and the report, compared with one another.", note=note)
 
 

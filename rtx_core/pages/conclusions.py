@@ -8,9 +8,9 @@ from rtx_core.language import LANGUAGE
 from rtx_core.language import settings as language_settings
 from rtx_core.pages import claims, display, shakespeare, stories, story_claims
 from rtx_core.pages.display import Displayed
-from rtx_core.pages.runs import Runs, matched, recorded
-from rtx_core.pages.cells import mean_auc
-from rtx_core.pages.table import counts, device_of, mean_accuracy, title
+from rtx_core.pages.runs import Runs, architectures, matched, recorded
+from rtx_core.pages.table import counts
+from rtx_core.pages.cells import mean_accuracy, mean_auc, milliseconds, title
 from rtx_core.pages.text import explained
 from rtx_core.pages.verdicts import ONE_SEED, REDUCED, VERDICTS
 from rtx_core.paths import home
@@ -49,6 +49,12 @@ class Finding:
         return [model for model in self.runs.models if not all(map(answers_all, self.runs.of(model)))]
 
     @property
+    def turned(self) -> bool:
+        """Whether the models rank texts in the opposite order of their accuracies, which a threshold can do."""
+        areas = [mean_auc(self.runs.of(model)) for model in self.runs.settings.models]
+        return self.difference is not None and None not in areas and (areas[0] - areas[1]) * self.difference.value < 0
+
+    @property
     def reading(self) -> str:
         if self.early:
             return f"not compared: {' and '.join(map(title, self.early))} stopped before every class was known"
@@ -56,7 +62,7 @@ class Finding:
             return "not measured yet"
         first, second = map(title, self.runs.settings.models)
         ahead = {1: f"{first} ahead", -1: f"{second} ahead", 0: "may well be chance"}[self.difference.sign]
-        return ahead + ", reduced protocol" * self.reduced
+        return ahead + ", one seed" * bool(self.difference.sign and self.difference.seeds == 1) + ", reduced protocol" * self.reduced
 
 
 def findings(other: str = SECOND) -> dict[str, Finding]:
@@ -131,17 +137,20 @@ def _decided(found: list[Finding]) -> str:
         "be chance"
     )
     few, small = sum(one.difference.seeds == 1 for one in decided), sum(one.reduced for one in decided)
-    rests = [f"{n} on {what}" for n, what in ((few, "one seed of each model"), (small, "a reduced budget")) if n]
-    return said + (f" (of the {len(decided)} that {_is(len(decided))} decided, {' and '.join(rests)})" if rests else "")
+    rests = [f"{what} behind {n}" for n, what in ((few, "one seed of each model is"), (small, "a reduced budget is")) if n]
+    rests = [f"of the {len(decided)} decided, {' and '.join(rests)}"] if rests else []
+    turned = [one.name for one in decided if one.turned]
+    rests += [f"on {' and '.join(turned)} the area under the ROC curve has the opposite order"] if turned else []
+    return said + (f" ({'; '.join(rests)})" if rests else "")
 
 
 def _stopped(found: list[Finding]) -> str:
     early = [one.name for one in found if one.early]
-    return f" Not compared {_is(len(early))} {' and '.join(early)}, where a model was stopped before it knew every class." if early else ""
+    return f" Not compared {_is(len(early))} {'; '.join(early)}: a model was stopped there before it knew every class." if early else ""
 
 
 def _all(n: int, of: int) -> str:
-    return "Every test so far compares" if n == of else f"{n} of the {of} comparisons rest on"
+    return "Every test so far compares" if n == of else f"{n} of the {of} comparisons rest{'s' * (n == 1)} on"
 
 
 def _ranked(runs: Runs) -> str | None:
@@ -200,21 +209,31 @@ def _companions() -> list[str]:
 
 
 def cost() -> Displayed:
-    """What the recurrent model saves: parameters always, time as measured on SST-2."""
-    c, runs = counts(), recorded(task("sst2"))
+    """What the recurrent model saves: parameters always, time as measured on every task, beside what the arithmetic alone would save."""
+    c, known, ratios = counts(), architectures(), {}
+    for variant, (name, *_) in TASKS.items():
+        runs = recorded(task(variant))
+        latencies = [record["latency"]["environment"] for record in runs.of(FIRST) + runs.of(SECOND)]
+        if {FIRST, SECOND} <= set(runs.models) and len({(one["device"], one["threads"]) for one in latencies}) == 1:
+            ratios[name] = [milliseconds(runs.of(SECOND), kind) / milliseconds(runs.of(FIRST), kind) for kind in (0, -1)]
     said = [
         f"The recurrent model has {c['recurrent_total']:,} parameters, {c['saving_total']:.1%} fewer than the baseline's {c['baseline_total']:,}; outside "
         f"the word embedding the saving is {c['saving_non_embedding']:.1%}. Part of it comes from the loop and part from the smaller width."
     ]
-    if {FIRST, SECOND} <= set(runs.models):
-        a, b = (runs.of(model)[0]["latency"]["measured"] for model in (FIRST, SECOND))
+    if ratios:
+        (alone, alone_most), (batch, batch_most) = ((min(kind), max(kind)) for kind in zip(*ratios.values()))
         said.append(
-            f"On {device_of(runs.of(FIRST)[0], 'latency')}, seed {runs.of(FIRST)[0]['seed']}, it takes {b[0]['median_ms'] / a[0]['median_ms']:.2f} times the "
-            f"baseline's time for a single text and {b[-1]['median_ms'] / a[-1]['median_ms']:.2f} times in batches of {a[-1]['batch']}."
+            f"Its matrix products are {known[SECOND]['flops_per_token'] / known[FIRST]['flops_per_token']:.2f} of the baseline's. Of its time it took "
+            f"{_range(alone, alone_most)} for a single text and {_range(batch, batch_most)} in batches, on the {len(ratios)} "
+            f"task{'s' * (len(ratios) > 1)} where both were timed on one device."
         )
     else:
         said.append("Its speed against the baseline's is not measured yet.")
     return display.text(" ".join(said))
+
+
+def _range(least: float, most: float) -> str:
+    return f"{least:.2f}" if f"{least:.2f}" == f"{most:.2f}" else f"{least:.2f} to {most:.2f}"
 
 
 def width() -> Displayed:
@@ -231,20 +250,23 @@ def width() -> Displayed:
 
 
 def leak() -> Displayed:
-    """What each other way of cutting SST-2 costs in accuracy against the pooled one, at the same budget."""
+    """What each other way of cutting SST-2 costs in accuracy against the pooled one: both models at one budget, with the same seeds."""
     said = []
     for cut, what in (("sst2-grouped", "Keeping the phrases of a sentence together"), ("sst2-official", "GLUE's own split, whose test texts are whole sentences,")):
-        both, told = [recorded(task(variant)) for variant in ("sst2", cut)], []
+        both = [recorded(task(variant)) for variant in ("sst2", cut)]
+        if not (same := matched([FIRST, SECOND], *both)):
+            said.append(f"{what} is not measured yet with both models at a budget of the pooled split.")
+            continue
+        told, budget = [], same[0].budget
         for model in (FIRST, SECOND):
-            if same := matched([model], *both):
-                pooled, other = ([record["test"]["accuracy"] for record in one.of(model)] for one in same)
-                means = sum(pooled) / len(pooled), sum(other) / len(other)
-                at = f" with {same[0].budget}" if same[0].budget else ""
-                told.append(f"{title(model)} by {100 * (means[1] - means[0]):+.2f} points ({means[0]:.4f} to {means[1]:.4f}{at})")
+            if pairs := common(*(one.of(model) for one in same)):
+                pooled, other = (sum(pair[i]["test"]["accuracy"] for pair in pairs) / len(pairs) for i in (0, 1))
+                seeds = f"seed{'s' * (len(pairs) > 1)} {', '.join(str(pair[0]['seed']) for pair in pairs)}"
+                told.append(f"of {title(model)} by {100 * (other - pooled):+.2f} points ({pooled:.4f} to {other:.4f}, {seeds})")
         bags = [m["test"]["accuracy"] for m in (measurement.find("hub", "yardstick", variant, "bag-of-words-seed0") for variant in ("sst2", cut)) if m]
-        if told and len(bags) == 2:
-            told.append(f"a bag of words by {100 * (bags[1] - bags[0]):+.2f} points")
-        said.append(f"{what} changes the accuracy of {'; '.join(told)}." if told else f"{what} is not measured yet at a budget of the pooled split.")
+        words = f"; that of a bag of words changes by {100 * (bags[1] - bags[0]):+.2f} points" if len(bags) == 2 else ""
+        at = f" ({budget})" if budget else ""
+        said.append(f"{what} changes the accuracy{at} {' and '.join(told)}{words}." if told else f"{what} is not measured yet with a seed of the pooled split.")
     return display.text(" ".join(said))
 
 
@@ -254,7 +276,7 @@ def judged() -> Displayed:
     words = ", ".join(f"{counted[word]} {_is(counted[word])} {word}" for word in VERDICTS)
     return display.text(
         f"Of the {len(verdicts)} [claims](claims.md) taken from the slides and the report, {words}. Of the reproduced and contradicted ones "
-        f"{counted[ONE_SEED]} rest on one seed of each model and {counted[REDUCED]} on runs of a reduced budget."
+        f"{counted[ONE_SEED]} rest{'s' * (counted[ONE_SEED] == 1)} on one seed of each model and {counted[REDUCED]} on runs of a reduced budget."
     )
 
 

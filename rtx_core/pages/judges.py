@@ -12,7 +12,7 @@ from rtx_core.pages.runs import Runs, architectures, matched, recorded
 from rtx_core.pages.table import title
 from rtx_core.pages.threshold import shifted
 from rtx_core.pages.verdicts import (
-    UNDECIDED, Missing, Part, Verdict, at_one_budget, by_bounds, by_sign, in_common, marked, not_all, pairs, reserved, runs, together, transferred,
+    CONTRADICTED, UNDECIDED, Missing, Part, Verdict, answering, at_one_budget, by_bounds, by_sign, in_common, marked, not_all, pairs, reserved, runs, together, transferred,
 )  # fmt: skip
 from rtx_core.results import measurement
 from rtx_core.results.record import Record
@@ -22,6 +22,7 @@ from rtx_core.results.statistics import (
 from rtx_core.tasks import TASKS, task
 
 NAMES = {"f1": "F1"}
+TIMES = ("per_sentence_ms", "p10_ms", "p90_ms")  # of a batch, the median over seeds
 MARGIN = 0.01  # two accuracies are comparable within a point
 
 
@@ -61,7 +62,9 @@ def comparable(variants: list[str], first: str, second: str) -> Verdict:
     for variant, found, (a, b) in measured(variants, first, second):
         d = difference(a, b)
         word = by_bounds(-MARGIN < d.low and d.high < MARGIN, d.high < -MARGIN or d.low > MARGIN)
-        parts.append(Part(word, f"{TASKS[variant][0]}: {d}", d.seeds, (found,)))
+        moved = shifted(*map(list, zip(*common(a, b))), CORPORA[found.settings.corpus].classes) if word == CONTRADICTED else ""
+        said = f"{TASKS[variant][0]}: {d}" + (f" ({moved.removesuffix('.')})" if moved else "")
+        parts.append(Part(word, said, d.seeds, (found,)))
     if not parts:
         raise Missing("any of the tasks")
     return together(parts, f"{title(first)} minus {title(second)}, ", f".{not_all(len(parts), variants)}", len(variants))
@@ -69,7 +72,7 @@ def comparable(variants: list[str], first: str, second: str) -> Verdict:
 
 def at_least(variant: str, first: str, second: str, share: float) -> Verdict:
     """The first model has at least this share of the second's accuracy."""
-    found, models = runs(variant, first, second)
+    found, models = pairs(variant, first, second)
     score = MEASURES["accuracy"]
     value, low, high, seeds = estimate(lambda y, a, b, axis: score(y, a, axis) / score(y, b, axis), in_common(TASKS[variant][0], *models))
     said = f"{TASKS[variant][0]}: the ratio is {value:.4f} ({_interval(low, high, seeds, '.4f')}; n = {models[0][0]['test']['n']:,})"
@@ -115,6 +118,8 @@ def published(
     `first_epoch`: those on the validation part after one epoch.
     """
     share, parts, (found, every) = task(variant).length_fraction, [], runs(variant, *(name.replace("_", "-") for name in accuracies))
+    if not first_epoch:
+        answering(variant, *every)
     for records, value in zip(every, accuracies.values()):
         accuracy, word = _after_one(records) if first_epoch else [r["test"]["accuracy"] for r in records], UNDECIDED
         said = f"{title(records[0]['model'])} {np.mean(accuracy):.4f} ({len(records)} seed{'s' if len(records) > 1 else ''}) against {value:.4f} of {n:,}"
@@ -214,7 +219,8 @@ def transfers_better(trained: list[str], tested: str, first: str, second: str) -
     in_common(way := f"{TASKS[of][0]} to {TASKS[tested][0]}", a, b)
     d, reduced = difference(a, b), of != trained[0] or any(m["protocol"] == "reduced" for m in (*a, *b))
     said = f"{way}, {title(first)} minus {title(second)}: {d}"
-    return together([Part(by_sign(d.sign), said, d.seeds, reduced=reduced)], after=".")
+    moved = shifted(*map(list, zip(*common(a, b))), CORPORA[task(tested).corpus].classes)
+    return together([Part(by_sign(d.sign), said, d.seeds, reduced=reduced)], after=f". {moved}".rstrip())
 
 
 # -- training ----------------------------------------------------------------------------------------------------------
@@ -242,14 +248,13 @@ def overfits_more(variant: str, first: str, second: str) -> Verdict:
 
 
 def best_later(variant: str, first: str, second: str) -> Verdict:
-    """The first model's best epoch is the later one: in every seed, or in none."""
+    """The first model's best epoch is the later one in every seed, or the earlier one."""
     found, models = runs(variant, first, second)
     seeds = in_common(TASKS[variant][0], *models)
     epochs = [[next(row["epoch"] for row in r["history"] if row["step"] == r["selected"]["step"]) for r in pair] for pair in seeds]
     told = "; ".join(f"seed {pair[0]['seed']}: {x:g} and {y:g}" for pair, (x, y) in zip(seeds, epochs))
     said = f"{TASKS[variant][0]}, epoch of the lowest validation loss, {title(first)} and {title(second)}: {told}"
-    later = [x > y for x, y in epochs]
-    word = by_bounds(all(later), not any(later)) if len(seeds) >= ENOUGH_SEEDS else UNDECIDED
+    word = by_bounds(all(x > y for x, y in epochs), all(x < y for x, y in epochs)) if len(seeds) >= ENOUGH_SEEDS else UNDECIDED
     return together([Part(word, said, len(seeds), (found,))])
 
 
@@ -293,17 +298,18 @@ def faster(variants: list[str], first: str, second: str, on: str = "") -> Verdic
     for variant in variants:
         try:
             found, models = runs(variant, first, second)
-            latency = [record["latency"] for record in in_common(TASKS[variant][0], *models)[0]]
+            seeds = in_common(TASKS[variant][0], *models)
         except Missing:
             continue
-        if len({(one["environment"]["device"], one["environment"]["threads"]) for one in latency}) > 1:
+        places = [record["latency"]["environment"] for pair in seeds for record in pair]
+        if len({(one["device"], one["threads"]) for one in places}) > 1:
             continue
-        x, y = (one["measured"][-1] for one in latency)
+        x, y = ({k: float(np.median([pair[i]["latency"]["measured"][-1][k] for pair in seeds])) for k in TIMES} for i in (0, 1))
         word = by_bounds(x["p90_ms"] < y["p10_ms"], x["p10_ms"] > y["p90_ms"])
         said = f"{TASKS[variant][0]} {form(x)} against {form(y)}" + ", which overlap" * (word == UNDECIDED)
-        if on and latency[0]["environment"]["device_type"] != on:
+        if on and places[0]["device_type"] != on:
             word, said = UNDECIDED, f"{said}, not on {on}"
-        parts.append(Part(word, said, 1, (found,)))
+        parts.append(Part(word, said, len(seeds), (found,)))
     if not parts:
         raise Missing("latency of both models on one device with as many threads")
     before = f"Milliseconds a text in batches (with the middle 80 % of the batches), {title(first)} against {title(second)}: "

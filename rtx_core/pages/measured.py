@@ -14,7 +14,7 @@ from rtx_core.results import measurement
 from rtx_core.results.measurement import Measurement
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import (
-    Difference, accuracy_interval, adjusted, bootstrap_interval, common, compare, difference, equals, mean_interval, same_texts, tested,
+    Difference, accuracy_interval, adjusted, answers_all, bootstrap_interval, common, compare, difference, equals, mean_interval, same_texts, tested,
 )  # fmt: skip
 from rtx_core.tasks import TASKS, task
 
@@ -120,8 +120,8 @@ def yardstick_reading(source: str) -> Displayed:
     said.append("p is adjusted over the tasks of each model, after Benjamini and Hochberg.")
     if behind:
         said.append(
-            "A model reads the same tokens and their order as well, so where the bag of words is ahead the model has had too few texts or steps for the "
-            "comparison to measure what word order is worth."
+            "A model reads the same tokens and their order as well, so where the bag of words is ahead, the comparison does not tell what word order is worth, "
+            "but that this model, trained so, does not learn from it."
         )
     return display.text(" ".join(said))
 
@@ -139,8 +139,8 @@ def _beside_words(source: str) -> Iterator[tuple[str, Measurement | None, Runs]]
 
 
 def _ahead(runs: Runs, model: str, words: Measurement | None) -> Difference | None:
-    """The model minus the bag of words, which is the same whatever the seed; None where one is missing."""
-    records = runs.of(model)
+    """The model minus the bag of words, which is the same whatever the seed; None where one is missing or the model never answers a class."""
+    records = [record for record in runs.of(model) if answers_all(record)]
     return gap(records, [Measurement(words.content | {"seed": r["seed"]}, words.path) for r in records]) if words and records else None
 
 
@@ -209,8 +209,8 @@ def formats_reading(source: str) -> Displayed:
     if lacking := [name for kind, name in FORMATS.items() if all(kind != known for *_, known in groups)]:
         machines = listed(list(dict.fromkeys(device_of(m) for group in groups.values() for m in group)))
         said.append(
-            f"{listed(lacking)} {'has' if len(lacking) == 1 else 'have'} a dash: a format that the processor, here {machines}, has no arithmetic for is "
-            "left out."
+            f"{listed(lacking)} {'has' if len(lacking) == 1 else 'have'} a dash, not measured on {machines}: a format that a processor has no arithmetic "
+            "for is left out."
         )
     return display.text(" ".join(said))
 

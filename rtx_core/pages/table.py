@@ -15,7 +15,7 @@ from rtx_core.pages.cells import device_of, devices_of, mean_accuracy, mean_auc,
 from rtx_core.pages.display import Displayed
 from rtx_core.pages.published import published
 from rtx_core.pages.runs import Profiles, Runs, Studies, architectures, measured
-from rtx_core.results.statistics import difference, equals
+from rtx_core.results.statistics import answers_all, difference, equals
 from rtx_core.training import protocol as protocol_module
 from rtx_core.training.protocol import Protocol
 
@@ -164,7 +164,7 @@ def accuracies(studies: Studies, *, label: str) -> Displayed:
         data = runs.records[0]["data"] if runs.records else {"n_train": None, "n_test": None}
         row = {studies.heading: name, "Budget": runs.budget_named, "Training texts": data["n_train"], "Test texts": data["n_test"]}
         row |= {title(model): with_interval(records) if (records := runs.of(model)) else "not measured yet" for model in runs.settings.models}
-        if len(runs.models) > 1:
+        if len(runs.models) > 1 and all(answers_all(record) for model in runs.models[:2] for record in runs.of(model)):
             first, second = runs.models[:2]
             pair = difference(runs.of(first), runs.of(second))
             row |= {

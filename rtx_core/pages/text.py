@@ -14,7 +14,7 @@ from rtx_core.pages.runs import Profiles, Runs, Studies, matched, measured
 from rtx_core.pages.table import printed_labels
 from rtx_core.pages.threshold import shifted
 from rtx_core.results.record import Record
-from rtx_core.results.statistics import common, compare, difference, equals, same_share, shares
+from rtx_core.results.statistics import answers_all, common, compare, difference, equals, same_share, shares
 
 
 def say(template: str, **values: object) -> Displayed:
@@ -78,6 +78,8 @@ def _paired(runs: Runs, first: str, other: str) -> str:
     pairs, names = common(runs.of(first), runs.of(other)), f"{title(first)} minus {title(other)}"
     if not pairs:
         return f"The difference, {names}, is not tested: no seed is recorded of both."
+    if not all(answers_all(record) for pair in pairs for record in pair):
+        return f"The difference, {names}, is not tested: a model was stopped before it knew every class."
     found = difference(runs.of(first), runs.of(other))
     if len(pairs) > 1:
         return f"The difference, {names}, is {found}; {found.verdict}."
@@ -133,8 +135,8 @@ def _by_epoch(records: list[Record]) -> str:
     apart, within = (100 * value for value in (
         np.ptp([np.mean([*seeds.values()]) for seeds in found.values()]), max(np.ptp([*seeds.values()]) for seeds in found.values())))  # fmt: skip
     goes = (
-        f" The mean accuracies of these epochs are {apart:.2f} points apart, seeds of one epoch at most {within:.2f}: the spread over seeds goes with "
-        "the selected epoch."
+        f" The mean accuracies of these epochs are {apart:.2f} points apart, seeds of one epoch at most {within:.2f}; so few seeds do not show whether "
+        "the epoch is why."
     )
     return f"{title(records[0]['model'])} is selected {_and(said)}.{goes if len(found) > 1 and apart > within else ''}"
 

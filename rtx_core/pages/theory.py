@@ -82,15 +82,15 @@ def depth_reading(source: str) -> Displayed:
     rises, falls = ([d.sign for *_, d in steps].count(sign) or "none" for sign in (1, -1))
     numbers = [str(record["seed"]) for record in same[times[0]]]
     said = [
-        f"With its layers {listed([_times(n) for n in times])}, {title(LOOPED)} has an accuracy of {_values(accuracy)} and a test loss of {_values(loss)} "
-        f"({f'means of seeds {listed(numbers)}' if len(numbers) > 1 else f'seed {numbers[0]}'}; selected after epoch "
-        f"{listed([_epochs(records) for records in same.values()])}).",
-        *(f"{_times(many).capitalize()} minus {_times(few)}: accuracy {d}; test loss {_loss_change(found[few], found[many])}." for few, many, d in steps),
+        f"On {f'seeds {listed(numbers)}, in the mean' if len(numbers) > 1 else f'seed {numbers[0]}'}, {title(LOOPED)} with its layers run "
+        f"{listed([_times(n) for n in times])} has an accuracy of {_values(accuracy)} and a test loss of {_values(loss)} "
+        f"(selected after epoch {listed([_epochs(records) for records in same.values()])}).",
+        *(f"Run {_times(many)} minus run {_times(few)}: accuracy {d}; test loss {_loss_change(found[few], found[many])}." for few, many, d in steps),
         f"Of {len(steps)} steps to more passes, accuracy rises significantly in {rises} and falls in {falls}.",
     ]
     best, lowest = max(accuracy, key=accuracy.get), min(loss, key=loss.get)
     if best != lowest:
-        said.append(f"The two measures disagree: accuracy is highest with the layers {_times(best)}, the test loss lowest with them {_times(lowest)}.")
+        said.append(f"There accuracy is highest with the layers run {_times(best)}, and the test loss lowest with them run {_times(lowest)}.")
     if len({_epochs(records) for records in same.values()}) > 1:
         said.append(
             "A checkpoint is selected by its validation loss, and those compared here are of different epochs, so part of a difference is how long a model "

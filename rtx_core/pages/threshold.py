@@ -15,18 +15,18 @@ def shifted(first: list[Record], other: list[Record], classes: tuple[str, ...]) 
     Means over the records of each; empty where both models come near the share, or of more classes.
     """
     both, (a, b) = (first, other), (title(records[0]["model"]) for records in (first, other))
-    true, called = shares(first[0])[0][1], [np.mean([shares(record)[1][1] for record in records]) for records in both]
-    if len(classes) > 2 or max(abs(share - true) for share in called) <= SHIFTED:
+    true, each = shares(first[0])[0][1], [[shares(record)[1][1] for record in records] for records in both]
+    if len(classes) > 2 or max(np.mean(np.abs(np.array(one) - true)) for one in each) <= SHIFTED:
         return ""
+    called = [" / ".join(f"{100 * share:.0f} %" for share in one) for one in each]
     accuracy = [np.mean([record["test"]["accuracy"] for record in records]) for records in both]
     moved = [np.mean([_at_true_share(record) for record in records]) for records in both]
     area, positive = [mean_auc(records) for records in both], classes[1]
-    turned = (accuracy[0] - accuracy[1]) * (area[0] - area[1]) < 0
+    turned = [", the opposite order" if (accuracy[0] - accuracy[1]) * (one[0] - one[1]) < 0 else "" for one in (moved, area)]
     return (
-        f"{'In the mean over seeds ' if len(first) > 1 or len(other) > 1 else ''}{a} calls {100 * called[0]:.0f} % of the texts {positive} and {b} "
-        f"{100 * called[1]:.0f} %, while {100 * true:.0f} % are. With the threshold moved until each calls as many {positive} as there are, "
-        f"the accuracies would be {moved[0]:.4f} and {moved[1]:.4f}; by the area under the ROC curve, which knows no threshold, {a} has "
-        f"{area[0]:.4f} and {b} {area[1]:.4f}{', the opposite of the order by accuracy' if turned else ''}."
+        f"{a} calls {called[0]} of the texts {positive} and {b} {called[1]}{' (by seed)' if max(map(len, both)) > 1 else ''}, while {100 * true:.0f} % are. "
+        f"With the threshold moved until each calls as many {positive} as there are, the accuracies would be {moved[0]:.4f} and {moved[1]:.4f}{turned[0]}; "
+        f"by the area under the ROC curve, which knows no threshold, {a} has {area[0]:.4f} and {b} {area[1]:.4f}{turned[1]}."
     )
 
 
