@@ -286,6 +286,10 @@ def test_accuracies_have_the_area_under_the_curve_beside_them():
     shown = rtx.table.accuracies(Studies({"a": runs}, "split"), label="tab-a")
     (row,) = rows(shown)
     assert row["AUC: Baseline / Recurrent"] == "0.8000 / 0.8500" and "AUC: area under the ROC curve, the mean over seeds" in markdown(shown)
+    assert row["p"] == "–" and row["Baseline − Recurrent (points)"].startswith("-5.00")
+    early = changed(runs_of(), "baseline", test=runs.of("baseline")[0]["test"] | {"confusion": [[100, 0], [100, 0]]})
+    (row,) = rows(rtx.table.accuracies(Studies({"a": early}, "split"), label="tab-a"))
+    assert "Baseline − Recurrent (points)" not in row and "p" not in row  # stopped before it knew both classes
     better = saved(runs.settings, "baseline", 1, range(10))
     runs = Runs(runs.settings, [*runs.of("baseline")[:1], better], None)
     assert rows(rtx.table.accuracies(Studies({"a": runs}, "split"), label="tab-a"))[0]["AUC: Baseline / Recurrent"] == "0.8750 / –"
