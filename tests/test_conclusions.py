@@ -79,7 +79,7 @@ def test_the_headline_counts_who_is_ahead(baseline, recurrent, ahead, counts):
     assert f"the recurrent model on {counts[1]}, and on {counts[2]} the difference may well be chance" in sentence
     assert f"accuracy of {1 - len(baseline) / N:.4f}" in sentence and "42% of the parameters" in sentence and "one seed" in sentence
     assert "Every test so far compares one seed of each model, so it tells how two trained models differ" in sentence and "reduced" not in sentence
-    assert ("(of the 1 decided, one seed of each model is behind 1" in sentence) == (not counts[2])
+    assert ("(of the 1 decided: on one seed of each model 1" in sentence) == (not counts[2])
     assert row("SST-2, pooled split")[-1] == ahead + ", one seed" * (not counts[2])
 
 

@@ -137,8 +137,8 @@ def _decided(found: list[Finding]) -> str:
         "be chance"
     )
     few, small = sum(one.difference.seeds == 1 for one in decided), sum(one.reduced for one in decided)
-    rests = [f"{what} behind {n}" for n, what in ((few, "one seed of each model is"), (small, "a reduced budget is")) if n]
-    rests = [f"of the {len(decided)} decided, {' and '.join(rests)}"] if rests else []
+    rests = [f"{what} {n}" for n, what in ((few, "on one seed of each model"), (small, "at a reduced budget")) if n]
+    rests = [f"of the {len(decided)} decided: {', '.join(rests)}"] if rests else []
     turned = [one.name for one in decided if one.turned]
     rests += [f"on {' and '.join(turned)} the area under the ROC curve has the opposite order"] if turned else []
     return said + (f" ({'; '.join(rests)})" if rests else "")
