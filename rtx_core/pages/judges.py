@@ -17,7 +17,7 @@ from rtx_core.pages.verdicts import (
 from rtx_core.results import measurement
 from rtx_core.results.record import Record
 from rtx_core.results.statistics import (
-    ALPHA, ENOUGH_SEEDS, MEASURES, adjusted, as_one_more_run, common, difference, estimate, mean_interval, over_seeds, same_share, tested,
+    ALPHA, ENOUGH_SEEDS, MEASURES, adjusted, as_one_more_run, common, difference, equals, estimate, mean_interval, over_seeds, same_share, tested,
 )  # fmt: skip
 from rtx_core.tasks import TASKS, task
 
@@ -132,7 +132,7 @@ def published(
         else:
             p = as_one_more_run(value, n, accuracy, records[0]["data"]["n_validation" if first_epoch else "n_test"], same_texts)
             word = by_bounds(p >= ALPHA and abs(np.mean(accuracy) - value) <= MARGIN, p < ALPHA)
-            said += f" (as one more run p = {p:.2g}, standard deviation over seeds {np.std(accuracy, ddof=1):.4f})"
+            said += f" (as one more run p {equals(p)}, standard deviation over seeds {np.std(accuracy, ddof=1):.4f})"
         parts.append(Part(word, said, len(records), (found,)))
     for ours, hub in stand_ins(record["data"]["name"] for records in every for record in records):
         parts[-1] = replace(parts[-1], said=f"{parts[-1].said}; ours of {ours}, which stands in for {hub}")
@@ -209,7 +209,7 @@ def harder(variant: str, than: str, model: str) -> Verdict:
     p = same_share(x, n, y, m)
     bags = [m["test"]["accuracy"] for v in (variant, than) for m in measurement.every("hub", "yardstick", v)]
     beside = f" A bag of words reaches {bags[0]:.4f} and {bags[1]:.4f}." if len(bags) == 2 else ""
-    said = f"{title(model)}: {x / n:.4f} on {TASKS[variant][0]}, {y / m:.4f} on {TASKS[than][0]} (Fisher's exact test, p = {p:.2g}; one seed)"
+    said = f"{title(model)}: {x / n:.4f} on {TASKS[variant][0]}, {y / m:.4f} on {TASKS[than][0]} (Fisher's exact test, p {equals(p)}; one seed)"
     return together([Part(by_sign(_sign(y / m - x / n, p)), said, 1, (one, other))], after=f".{beside}")
 
 
@@ -243,7 +243,7 @@ def overfits_more(variant: str, first: str, second: str) -> Verdict:
     if len(seeds) < ENOUGH_SEEDS:
         return together([Part(UNDECIDED, said, len(seeds), (found,))], after=". A test needs three seeds.")
     value, low, high, p = over_seeds(*zip(*((_rise(x), _rise(y)) for x, y in seeds)))
-    test = f". Difference of the rises {value:+.3f} ({low:+.3f} to {high:+.3f}, paired t-test, p = {p:.2g}, {len(seeds)} seeds)."
+    test = f". Difference of the rises {value:+.3f} ({low:+.3f} to {high:+.3f}, paired t-test, p {equals(p)}, {len(seeds)} seeds)."
     return together([Part(by_sign(_sign(value, p)), said, len(seeds), (found,))], after=test)
 
 
@@ -281,7 +281,7 @@ def starts_lower(variant: str, first: str, second: str) -> Verdict:
         p, test = same_share(round(x[0] * n), n, round(y[0] * n), n), "Fisher's exact test"
     said = (
         f"{TASKS[variant][0]}, validation accuracy after the first epoch: {title(first)} {np.mean(x):.4f}, {title(second)} {np.mean(y):.4f} "
-        f"({test}, p = {p:.2g}; n = {n:,}, {f'{len(seeds)} seeds' if len(seeds) > 1 else 'one seed'})"
+        f"({test}, p {equals(p)}; n = {n:,}, {f'{len(seeds)} seeds' if len(seeds) > 1 else 'one seed'})"
     )
     return together([Part(by_sign(_sign(np.mean(y) - np.mean(x), p)), said, len(seeds), (found,))])
 
