@@ -4,77 +4,67 @@ Writes results/benchmarks/latency-<cpu or cuda>.json.  The floor is the time to 
 Weights need no training for this; sentences are SST-2's.
 """
 
-import argparse
-
 import numpy as np
 import torch
 
-from benchmarks.plain import padded, plain_copy
-from benchmarks.timing import interleaved, save
-from rtx_core.corpora import splits, tokens
-from rtx_core.corpora.dataset import dataset
-from rtx_core.corpora.sources import resolve
+from benchmarks import timing
+from benchmarks.plain import PlainEncoder, tokenized
+from rtx_core.data import ClassificationData, task
+from rtx_core.data.splits import parts
+from rtx_core.fast.onednn import ONEDNN
+from rtx_core.fast.serving import serving
 from rtx_core.models import build_model, count_parameters
-from rtx_core.models.fused import ONEDNN
 from rtx_core.models.packed import Packed
-from rtx_core.models.serving import serving
 
-ROUNDS = 200
+ROUNDS, WARM_UP = 200, 20
+
+
+def thin_products(model, where: torch.device, length: int = 13) -> float | None:
+    """The packed matrix products of one sentence alone: what is left when everything else costs nothing."""
+    c = model.config
+    d, f = c.hidden_size, c.intermediate_size
+    if where.type != "cpu" or not ONEDNN:
+        return None
+    shapes = [(d, 3 * d), (d, d), (d, f), (d, f), (f, d)] * c.num_layers
+    pack, multiply = torch.ops.mkldnn._reorder_linear_weight, torch.ops.mkldnn._linear_pointwise.default
+    pairs = [(torch.randn(length, k), pack(torch.randn(n, k), 16)) for k, n in shapes] * c.num_passes
+    work = {"": lambda i: [multiply(x, matrix, None, "none", [], "") for x, matrix in pairs]}
+    return timing.interleaved(work, 50)[""]["median_ms"]
 
 
 @torch.inference_mode()
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    device = parser.parse_args().device
-    test, frame = dataset("sst2", "real", "seeded", 128).test, splits.parts("sst2", resolve("real"), "seeded")["test"]
-    tokenizer = tokens.vocabulary(resolve("real"), [])
-    rows = np.random.RandomState(0).permutation(len(test))[: ROUNDS + 20]
+def measure(asked: timing.Options) -> dict:
+    where, rounds = asked.where, asked.rounds(ROUNDS)
+    data = ClassificationData(corpus="sst2", source=asked.source)
+    sst2, texts = task(data, 1), list(parts(data)["test"]["text"])
+    test, tokenizer = sst2.parts["test"], sst2.tokenizer()
+    rows = np.random.RandomState(0).permutation(len(test))[: rounds + WARM_UP]
     batches = [Packed.from_flat(*test.take(row[None])[:2]) for row in rows]
     content = {"tokens_per_sentence": float(np.mean([len(batch.ids) for batch in batches])), "models": {}}
     for name in ("baseline", "recurrent"):
-        model = build_model(name, seed=0).to(device).eval()
-        plain, fast = plain_copy(model).to(device).eval(), serving(model)
-        weights = torch.randn(count_parameters(model)["non_embedding"], device=device)
-        half = torch.empty(len(weights) // 2, device=device)  # reading and writing half of them moves as many bytes
+        model = build_model(name, seed=0).to(where).eval()
+        plain, fast = PlainEncoder(model).to(where).eval(), serving(model)
+        weights = torch.randn(count_parameters(model)["non_embedding"], device=where)
+        half = torch.empty(len(weights) // 2, device=where)  # read and written, it moves as many bytes
 
-        def padded_to(length: int | None):
-            return lambda i: plain(*(t.to(device) for t in padded(tokenizer, [frame["text"][rows[i]]], length))).cpu()
+        def plainly(i: int, length: int | None = None) -> torch.Tensor:
+            return plain(*(part.to(where) for part in tokenized(tokenizer, [texts[rows[i]]], length))).cpu()
 
-        took = interleaved(
-            {
-                "plain, padded to 128": padded_to(128),
-                "plain, one sentence": padded_to(None),
-                "packed, the model as it is": lambda i: model(batches[i].to(device)).cpu(),
-                "packed, prepared for serving": lambda i: fast(batches[i].to(device)).cpu(),
-                "reading the weights, by a sum": lambda i: weights.sum().cpu(),
-                "reading the weights, by a copy": lambda i: half.copy_(weights[: len(half)]),
-            },
-            ROUNDS, warm_up=20, device=device,
-        )  # fmt: skip
-        content["models"][name] = took | {"weights_mib": 4 * len(weights) / 2**20, "matrix_products_ms": products(model, 13, device)}
-    save("latency", content, device)
-
-
-def products(model, length: int, device: str) -> float | None:
-    """The packed matrix products of one sentence of `length` tokens alone: what is left when everything else costs nothing."""
-    c = model.config
-    if device != "cpu" or not ONEDNN:
-        return None
-    d, f, matrices = c.hidden_size, c.intermediate_size, []
-    for _ in range(c.num_layers):
-        for k, n in ((d, 3 * d), (d, d), (d, f), (d, f), (f, d)):
-            matrices.append(torch.ops.mkldnn._reorder_linear_weight(torch.randn(n, k), 16))
-    inputs = {k: torch.randn(length, k) for k in (d, f)}
-    sizes = [k for _ in range(c.num_layers) for k in (d, d, d, d, f)]
-
-    def work(i: int) -> None:
-        for _ in range(c.num_passes):
-            for k, matrix in zip(sizes, matrices):
-                torch.ops.mkldnn._linear_pointwise.default(inputs[k], matrix, None, "none", [], "")
-
-    return interleaved({"products": work}, 50)["products"]["median_ms"]
+        torch.testing.assert_close(plainly(0), fast(batches[0].to(where)).cpu(), rtol=1e-3, atol=1e-4)
+        contestants = {
+            "plain, padded to 128": lambda i: plainly(i, 128),
+            "plain, one sentence": plainly,
+            "packed, the model as it is": lambda i: model(batches[i].to(where)).cpu(),
+            "packed, prepared for serving": lambda i: fast(batches[i].to(where)).cpu(),
+            "reading the weights, by a sum": lambda i: weights.sum().cpu(),
+            "reading the weights, by a copy": lambda i: half.copy_(weights[: len(half)]),
+        }
+        found = timing.interleaved(contestants, rounds, warm_up=WARM_UP)
+        limits = {"weights_mib": 4 * len(weights) / 2**20, "matrix_products_ms": thin_products(model, where)}
+        content["models"][name] = found | limits
+    return content
 
 
 if __name__ == "__main__":
-    main()
+    asked = timing.options(__doc__)
+    timing.save("latency", measure(asked), asked)

@@ -1,119 +1,100 @@
-"""The plain way: the two encoders as most code trains them.  Padded to 128, eager, tokenised on the fly, default AdamW.
+"""The plain way: the two encoders as most code trains them, padded, eager, with AdamW as its constructor leaves it.
 
-Same formulas, same parameters, same sentences as `rtx_core`; `agrees` checks that before anything is timed.
+Same formulas, same parameters, same sentences as `rtx_core`, which the benchmarks check before anything is timed.
 """
+
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.corpora.preprocess import clean
-from rtx_core.models.encoder import Encoder, EncoderConfig
+from rtx_core.data.preprocess import clean_all
+from rtx_core.models.encoder import Encoder
+from rtx_core.models.layers import EncoderBlock, rotary_table, rotate
 
 
 class Norm(nn.Module):
-    def __init__(self, size: int, eps: float):
+    def __init__(self, norm: nn.Module):
         super().__init__()
-        self.weight, self.eps = nn.Parameter(torch.ones(size)), eps
+        self.weight, self.eps = nn.Parameter(norm.weight.detach().clone()), norm.eps
 
     def forward(self, x: Tensor) -> Tensor:
         return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps))
 
 
-def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, H, L, D)
-    a, b = x.chunk(2, dim=-1)
-    return x * cos + torch.cat((-b, a), dim=-1) * sin
+def linears(fused: nn.Linear, n: int = 1) -> list[nn.Linear]:
+    """The n matrices that lie in one."""
+    found = [nn.Linear(fused.in_features, fused.out_features // n) for _ in range(n)]
+    for linear, weight, bias in zip(found, fused.weight.chunk(n), fused.bias.chunk(n)):
+        linear.load_state_dict({"weight": weight, "bias": bias})
+    return found
 
 
-class Layer(nn.Module):
-    def __init__(self, c: EncoderConfig):
+class PlainBlock(nn.Module):
+    def __init__(self, block: EncoderBlock):
         super().__init__()
-        d, f = c.hidden_size, c.intermediate_size
-        self.heads, self.p = c.num_heads, c.dropout
-        self.norm1, self.norm2 = Norm(d, c.norm_eps), Norm(d, c.norm_eps)
-        self.q, self.k, self.v, self.o = (nn.Linear(d, d) for _ in range(4))
-        self.gate, self.up, self.down = nn.Linear(d, f), nn.Linear(d, f), nn.Linear(f, d)
-        self.drop = nn.Dropout(c.dropout)
+        self.heads, self.drop = block.attention.num_heads, nn.Dropout(block.dropout)
+        self.norm1, self.norm2 = Norm(block.attention_norm), Norm(block.ffn_norm)
+        self.q, self.k, self.v = linears(block.attention.qkv, 3)
+        self.gate, self.up = linears(block.ffn.gate_up, 2)
+        [self.o], [self.down] = linears(block.attention.out), linears(block.ffn.down)
 
-    def forward(self, x: Tensor, mask: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, L, d)
+    def forward(self, x: Tensor, mask: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:  # (B, L, d)
         B, L, d = x.shape
-        y = self.norm1(x)
-        q, k, v = (linear(y).view(B, L, self.heads, -1).transpose(1, 2) for linear in (self.q, self.k, self.v))
-        mixed = F.scaled_dot_product_attention(
-            turn(q, cos, sin), turn(k, cos, sin), v, attn_mask=mask, dropout_p=self.p if self.training else 0.0
-        )
+        y, p = self.norm1(x), self.drop.p if self.training else 0.0
+        q, k, v = (linear(y).view(B, L, self.heads, -1) for linear in (self.q, self.k, self.v))
+        q, k, v = (z.transpose(1, 2) for z in (rotate(q, rope), rotate(k, rope), v))
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p)
         x = x + self.drop(self.drop(self.o(mixed.transpose(1, 2).reshape(B, L, d))))
         y = self.norm2(x)
         return x + self.drop(self.down(self.drop(F.silu(self.gate(y)) * self.up(y))))
 
 
-class Plain(nn.Module):
-    """(ids, mask), both (B, L) -> logits (B, C)."""
+class PlainEncoder(nn.Module):
+    """(ids, mask), both (B, L) -> logits (B, C), with the weights of a model."""
 
-    def __init__(self, c: EncoderConfig):
+    def __init__(self, model: Encoder):
         super().__init__()
-        self.c = c
-        self.word, self.kind = nn.Embedding(c.vocab_size, c.hidden_size), nn.Embedding(c.type_vocab_size, c.hidden_size)
-        self.norm, self.drop = Norm(c.hidden_size, c.norm_eps), nn.Dropout(c.dropout)
-        self.layers = nn.ModuleList(Layer(c) for _ in range(c.num_layers))
-        self.head = nn.Linear(c.hidden_size, c.num_labels)
-        size = c.hidden_size // c.num_heads
-        self.register_buffer("frequency", c.rope_base ** (-torch.arange(0, size, 2) / size))
+        self.config, tables = model.config, (model.word.weight, model.token_type.weight)
+        self.word, self.kind = (
+            nn.Embedding.from_pretrained(t.detach().clone(), freeze=False) for t in tables
+        )
+        self.norm, self.drop = Norm(model.norm), nn.Dropout(model.config.dropout)
+        self.layers, [self.head] = nn.ModuleList(map(PlainBlock, model.layers)), linears(model.head)
 
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        angle = (torch.arange(ids.shape[1], device=ids.device)[:, None] * self.frequency).repeat(1, 2)
-        cos, sin = angle.cos(), angle.sin()
-        additive = (1.0 - mask[:, None, None, :].float()) * -10_000.0
-        h = self.drop(self.norm(self.word(ids) + self.kind(torch.zeros_like(ids))))
-        for r in range(self.c.num_passes):
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        c, positions = self.config, torch.arange(input_ids.shape[1], device=input_ids.device)
+        rope = rotary_table(positions, c.hidden_size // c.num_heads, c.rope_base)
+        additive = (1.0 - attention_mask[:, None, None, :].float()) * -10_000.0
+        h = self.drop(self.norm(self.word(input_ids) + self.kind(torch.zeros_like(input_ids))))
+        for r in range(c.num_passes):
             before = h
             for layer in self.layers:
-                h = layer(h, additive, cos, sin)
-            if r > 0:
-                h = h + self.c.residual_scale * before
+                h = layer(h, additive, rope)
+            h = h + c.residual_scale * before if r > 0 else h
         return self.head(self.drop(h[:, 0]))
 
 
-def plain_copy(model: Encoder) -> Plain:
-    """The same weights in the plain model."""
-    plain = Plain(model.config)
-    with torch.no_grad():
-        plain.word.weight.copy_(model.word.weight)
-        plain.kind.weight.copy_(model.token_type.weight)
-        plain.norm.weight.copy_(model.norm.weight)
-        plain.head.load_state_dict(model.head.state_dict())
-        for mine, other in zip(plain.layers, model.layers, strict=True):
-            mine.norm1.weight.copy_(other.attention_norm.weight)
-            mine.norm2.weight.copy_(other.ffn_norm.weight)
-            for names, fused in ((("q", "k", "v"), other.attention.qkv), (("o",), other.attention.out),
-                                 (("gate", "up"), other.ffn.gate_up), (("down",), other.ffn.down)):  # fmt: skip
-                for name, w, b in zip(names, fused.weight.chunk(len(names)), fused.bias.chunk(len(names)), strict=True):
-                    getattr(mine, name).weight.copy_(w)
-                    getattr(mine, name).bias.copy_(b)
-    return plain
-
-
-def padded(tokenizer, texts: list[str], length: int | None) -> tuple[Tensor, Tensor]:
-    """Clean, tokenise and pad, to `length` or to the longest of the batch."""
+def tokenized(tokenizer, texts: list[str], length: int | None) -> tuple[Tensor, Tensor]:
+    """(ids, mask), both (B, L): cleaned, tokenized and padded to `length`, or to the longest of the batch."""
     tokenizer.enable_truncation(128)
     tokenizer.enable_padding(length=length)
-    encoded = tokenizer.encode_batch([clean(text) for text in texts])
+    encoded = tokenizer.encode_batch(clean_all(texts))
     return torch.tensor([e.ids for e in encoded]), torch.tensor([e.attention_mask for e in encoded])
 
 
-class PlainStep:
-    """tokenise → forward → backward → clip → AdamW as its constructor leaves it."""
+def plain_step(model: nn.Module, loss: Callable[[int], Tensor]) -> Callable[[int], None]:
+    """forward → backward → clip → AdamW as its constructor leaves it; `loss(i)` is that of batch i."""
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-5, weight_decay=0.01)
 
-    def __init__(self, model: nn.Module, tokenizer, length: int | None, device: str = "cpu"):
-        self.model, self.tokenizer, self.length, self.device = model.to(device).train(), tokenizer, length, device
-        self.optimizer = torch.optim.AdamW(model.parameters(), lr=3e-5, weight_decay=0.01)
+    def work(i: int) -> None:
+        optimizer.zero_grad()
+        value = loss(i)
+        value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        value.item()
 
-    def __call__(self, texts: list[str], labels: Tensor) -> None:
-        ids, mask = padded(self.tokenizer, texts, self.length)
-        self.optimizer.zero_grad()
-        out = self.model(ids.to(self.device), mask.to(self.device))
-        loss = F.cross_entropy(getattr(out, "logits", out), labels.to(self.device))
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        loss.item()
+    return work

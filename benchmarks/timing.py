@@ -1,67 +1,131 @@
 """Timing that survives a noisy machine: the contestants take turns in one process, and medians are compared."""
 
+import argparse
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import torch
 
-from rtx_core.models.fused import linear
-from rtx_core.paths import REPOSITORY, write_json
-from rtx_core.results.code import code
-from rtx_core.training.devices import environment
+from rtx_core import code, records
+from rtx_core.data.tasks import Language
+from rtx_core.fast import accelerate
+from rtx_core.fast.fused_block import linear
+from rtx_core.paths import REPOSITORY, build, write_json
+from rtx_core.train.device import choose, environment
+from rtx_core.train.trainer import Loop, PlainPath
+
+GRAPHS = "reduce-overhead"  # the mode of torch.compile that records CUDA graphs
+Work = Callable[[int], object]
 
 
-def interleaved(contestants: dict[str, Callable[[int], object]], rounds: int, warm_up: int = 3, device: str = "cpu") -> dict[str, dict]:
-    """Milliseconds of each contestant: called with 0, 1, 2, … in turn, so that a slow minute of the machine meets all."""
+@dataclass(frozen=True)
+class Options:
+    """What is asked for on the command line."""
+
+    device: str = "cpu"
+    quick: bool = False  # one round on generated text, which says nothing of times
+
+    @property
+    def where(self) -> torch.device:
+        return choose(self.device)
+
+    @property
+    def source(self) -> str:
+        return "embedded" if self.quick else "real"
+
+    def rounds(self, n: int) -> int:
+        return 1 if self.quick else n
+
+
+def options(about: str) -> Options:
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--quick", action="store_true", help="one round, written to _build/benchmarks/")
+    return Options(**vars(parser.parse_args()))
+
+
+def interleaved(contestants: dict[str, Work], rounds: int, warm_up: int = 3) -> dict[str, dict]:
+    """Milliseconds of each: called with 0, 1, 2, … in turn, so that a slow minute of the machine meets all."""
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for i in range(warm_up + rounds):
         for name, work in contestants.items():
-            if device == "cuda":
-                torch.cuda.synchronize()
+            wait()
             begin = time.perf_counter()
             work(i)
-            if device == "cuda":
-                torch.cuda.synchronize()
-            if i >= warm_up:
-                times[name].append(1e3 * (time.perf_counter() - begin))
-    return {name: summary(values) for name, values in times.items()}
+            wait()
+            times[name].append(1e3 * (time.perf_counter() - begin))
+    return {name: summary(values[warm_up:]) for name, values in times.items()}
 
 
 def summary(values: list[float]) -> dict:
     low, median, high = np.percentile(values, [10, 50, 90])
-    return {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high), "rounds": len(values), "ms": [round(value, 3) for value in values]}
+    found = {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high)}
+    return found | {"rounds": len(values), "ms": [round(value, 3) for value in values]}
+
+
+class Prepared(Language):
+    """Batches of (inputs, targets) that are ready, in turn, as a task for the trainer."""
+
+    micro_batch = evaluation_batches = test_batches = None
+
+    def __init__(self, batches: list):
+        self.batches = batches
+
+    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list:
+        return [self.batches[i % len(self.batches)]]
+
+    def examples(self, i: int) -> int:
+        return self.batches[i % len(self.batches)][1].numel()
+
+
+def stepping(model, task, config, where: torch.device, path=None, compile: str = "") -> Work:
+    """The trainer's own optimizer step, by the fast path of the model unless another is given."""
+    model.to(where).train()
+    path = path or accelerate(model, task, where) or PlainPath()
+    loop = Loop(model, task, config, 0, where, Path("no checkpoint"), path, "", print, compile)
+    return lambda i: loop.step(config.learning_rate)
 
 
 def products(m: int, k: int, n: int) -> dict[str, float]:
-    """Milliseconds of x (m, k) times W (n, k): forward and both gradients, each by the faster of the two libraries."""
+    """Milliseconds of x (m, k) times W (n, k): forward and both gradients, each by the faster library."""
     x, w, g = torch.randn(m, k), torch.randn(n, k), torch.randn(m, n)
-    ways = {
-        "forward MKL": lambda i: torch.mm(x, w.t()), "forward oneDNN": lambda i: linear(x, w),
-        "input MKL": lambda i: torch.mm(g, w), "input oneDNN": lambda i: linear(g, w.t()),
-        "weight MKL": lambda i: torch.mm(g.t(), x), "weight oneDNN": lambda i: linear(g.t(), x.t()),
-    }  # fmt: skip
-    took = {way: t["median_ms"] for way, t in interleaved(ways, 15).items()}
-    return {part: min(took[f"{part} MKL"], took[f"{part} oneDNN"]) for part in ("forward", "input", "weight")}
+    pairs, ways = {"forward": (x, w), "input": (g, w.t()), "weight": (g.t(), x.t())}, {}
+    for part, (a, b) in pairs.items():  # each is a bᵀ
+        ways[part, "MKL"] = lambda i, a=a, b=b: torch.mm(a, b.t())
+        ways[part, "oneDNN"] = lambda i, a=a, b=b: linear(a, b)
+    took = interleaved(ways, 15)
+    return {part: min(took[part, way]["median_ms"] for way in ("MKL", "oneDNN")) for part in pairs}
 
 
-def copy_rate() -> float:
-    """Bytes a millisecond, read and written."""
+def with_adamw(ms: float, parameters: int) -> dict[str, float]:
+    """`ms` and what AdamW must read and write: 28 bytes a parameter at the rate of copying."""
     source = torch.randn(25_000_000)
     target = torch.empty_like(source)
-    return 8 * source.numel() / interleaved({"copy": lambda i: target.copy_(source)}, 10)["copy"]["median_ms"]
+    took = interleaved({"copy": lambda i: target.copy_(source)}, 10)["copy"]["median_ms"]
+    rate = 8 * source.numel() / took  # bytes a millisecond
+    adamw = 28 * parameters / rate
+    return {"adamw_ms": adamw, "copy_gb_per_second": rate / 1e6, "ms": ms + adamw}
 
 
-def save(name: str, content: dict, where: str = "cpu") -> None:
-    """`results/benchmarks/<name>-<cpu or cuda>.json`, with the machine and the code that made it."""
-    machine = environment(torch.device(where))
-    with suppress(PackageNotFoundError):  # a contestant where it is installed
-        machine["packages"]["transformers"] = version("transformers")
-    content = content | {
-        "benchmark": name, "environment": machine, "code": code(),
-        "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-    }  # fmt: skip
-    write_json(REPOSITORY / "results" / "benchmarks" / f"{name}-{where}.json", content)
+def apart(function: Callable, *arguments):
+    """The function's result in a process of its own, whose memory has held nothing else."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def save(name: str, content: dict, asked: Options) -> None:
+    """`results/benchmarks/<name>-<device>.json`, with the machine and the code; a quick one under `_build/`."""
+    machine = environment(asked.where)
+    machine["packages"]["transformers"] = version("transformers")  # a contestant
+    content = content | {"benchmark": name, "environment": machine, "code": code.commit()}
+    folder = build() if asked.quick else REPOSITORY / "results"
+    path = folder / "benchmarks" / f"{name}-{asked.device}.json"
+    write_json(path, content | {"finished": records.now()})
+    print(f"written: {path}")

@@ -1,301 +1,239 @@
-"""How long one training step takes, against the plain way, a public library and the floor: `python -m benchmarks.training_step`.
+"""How long a training step takes, against the plain way, a public library and the floor: `python -m benchmarks.training_step`.
 
-Writes results/benchmarks/training-step-<cpu or cuda>.json.  Needs the real SST-2 (RTX_DATA or the hub) and, for one row, the
-package transformers.  Run it on a machine that does nothing else: about ten minutes on two CPU cores.
+Writes results/benchmarks/training-step-<cpu or cuda>.json.  Needs the real SST-2 (RTX_DATA or the hub).  Run it on a machine
+that does nothing else: about ten minutes on two CPU cores, with a C++ compiler for torch.compile.
 """
 
-import argparse
 import time
-from collections import defaultdict
-from functools import partial
+from types import MethodType
+from unittest.mock import patch
 
 import numpy as np
 import torch
 import torch._inductor.config
 import torch.nn.functional as F
 from torch.profiler import ProfilerActivity, profile, record_function
+from transformers import EuroBertConfig, EuroBertForSequenceClassification
 
-from benchmarks.plain import PlainStep, padded, plain_copy
-from benchmarks.timing import copy_rate, interleaved, products, save
-from rtx_core.corpora import splits, tokens
-from rtx_core.corpora.dataset import dataset
-from rtx_core.corpora.sources import resolve
-from rtx_core.corpora.tokens import Tokens
-from rtx_core.models import build_model, fused
-from rtx_core.models.masks import Masks
-from rtx_core.models.packed import Packed
-from rtx_core.training.devices import keep_heap
-from rtx_core.training.graph import GraphStep
-from rtx_core.training.protocol import Protocol
-from rtx_core.training.step import Step
-from rtx_core.training.words import Words
+from benchmarks import timing
+from benchmarks.plain import PlainEncoder, plain_step, tokenized
+from rtx_core.data import ClassificationData, task
+from rtx_core.data.splits import parts
+from rtx_core.data.tasks import Classification
+from rtx_core.data.tokens import Tokens
+from rtx_core.fast import accelerate
+from rtx_core.fast.dropout import DropoutMasks
+from rtx_core.models import build_model
+from rtx_core.models.encoder import Encoder
+from rtx_core.train.config import TrainConfig
+from rtx_core.train.device import keep_heap
+from rtx_core.train.trainer import PlainPath, seeds
 
-BATCH, SEED, ROUNDS = 16, 10_000, 20
+BATCH, ROUNDS, NAMES = 16, 20, ("baseline", "recurrent")
 LENGTHS, BATCHES = (8, 16, 32, 64, 128, 256, 512), (1, 2, 4, 8, 16, 32, 64)
 
 
-class FastStep:
-    """This project's step on prepared batches."""
+def ours(name: str, task, where, precision: str = "fp32", compile: str = "") -> timing.Work:
+    config = TrainConfig(precision=precision)
+    return timing.stepping(build_model(name, seed=0), task, config, where, compile=compile)
 
-    def __init__(self, name: str, parts: tuple[Tokens, ...], device: str, precision: str = "fp32", graph: bool = True):
-        self.model, where = build_model(name, seed=0).to(device).train(), torch.device(device)
-        self.model.word = Words(self.model.word, parts)
-        kind = GraphStep if device == "cuda" and graph else Step
-        self.step = kind(self.model, self.model.word, Protocol(precision=precision), where)
-        self.host = device == "cpu"
 
-    def __call__(self, batch: Packed, labels: torch.Tensor, i: int) -> None:
-        self.step(batch, labels, Masks(0, i) if self.host else None, len(labels))
+def plain(model: torch.nn.Module, batch, where: torch.device) -> timing.Work:
+    """`batch(i)` is (ids, mask, labels), made while the clock runs."""
+    model.to(where)
+
+    def loss(i: int) -> torch.Tensor:
+        ids, mask, labels = (part.to(where) for part in batch(i))
+        out = model(input_ids=ids, attention_mask=mask)
+        return F.cross_entropy(getattr(out, "logits", out), labels)
+
+    return plain_step(model, loss)
 
 
 class Sst2:
-    """The first training batches of SST-2, as texts and as tokens; everybody assembles a batch while the clock runs."""
+    """The first training steps of SST-2, as texts and as a task; everybody assembles a batch while the clock runs."""
 
-    def __init__(self):
-        data, frame = dataset("sst2", "real", "seeded", 128), splits.parts("sst2", resolve("real"), "seeded")["train"]
-        self.parts, self.tokenizer = (data.train, data.validation, data.test), tokens.vocabulary(resolve("real"), [])
-        self.words, self.labels = list(frame["text"]), torch.tensor(frame["label"].to_numpy())
-        self.order = np.random.RandomState([SEED, 0]).permutation(len(frame))
+    def __init__(self, asked: timing.Options):
+        data = ClassificationData(corpus="sst2", source=asked.source)
+        self.task, self.where, train = task(data, BATCH), asked.where, parts(data)["train"]
+        self.tokenizer, self.texts = self.task.tokenizer(), list(train["text"])
+        self.labels, self.order = torch.tensor(train["label"].to_numpy()), seeds(0)["order"]
+        self.rows = np.random.RandomState([self.order, 0]).permutation(len(train))
 
-    def rows(self, i: int) -> np.ndarray:
-        return self.order[BATCH * i : BATCH * (i + 1)]
+    def padded(self, i: int, length: int | None) -> tuple[torch.Tensor, ...]:
+        rows = self.rows[BATCH * i : BATCH * (i + 1)]
+        return *tokenized(self.tokenizer, [self.texts[row] for row in rows], length), self.labels[rows]
 
-    def texts(self, i: int) -> tuple[list[str], torch.Tensor]:
-        return [self.words[row] for row in self.rows(i)], self.labels[self.rows(i)]
-
-    def batch(self, i: int) -> tuple[Packed, torch.Tensor]:
-        ids, lengths, labels = self.parts[0].take(self.rows(i))
-        return Packed.from_flat(ids, lengths), torch.from_numpy(labels)
-
-    def plainly(self, name: str, length: int | None, device: str):
-        """The plain step of a model that gives the logits of this project's, which is checked, that of its training step too."""
-        model = build_model(name, seed=0, dropout=0.0)
-        plain = plain_copy(build_model(name, seed=0))
-        batch, inputs = self.batch(0)[0], padded(self.tokenizer, self.texts(0)[0], 128)
+    def plain(self, name: str, length: int | None) -> timing.Work:
+        """Of a model that gives our logits, which is checked: those of the plain and of the fused blocks."""
+        model, other = build_model(name, seed=0, dropout=0.0), PlainEncoder(build_model(name, seed=0))
+        [(batch, labels)] = self.task.step(self.order, 0)
         with torch.no_grad():
-            expected = plain.eval()(*inputs)
-            for logits in (model.eval()(batch), model.train()(batch, masks=Masks(0, 0))):  # the plain and the fused blocks
-                torch.testing.assert_close(logits, expected, rtol=1e-3, atol=1e-4)
-        step = PlainStep(plain, self.tokenizer, length, device)
-        return lambda i: step(*self.texts(i))
-
-    def fast(self, name: str, device: str, precision: str = "fp32"):
-        step = FastStep(name, self.parts, device, precision)
-        return lambda i: step(*self.batch(i), i)
+            expected = other.eval()(*self.padded(0, 128)[:2])
+            torch.testing.assert_close(model.eval()(batch)[: len(labels)], expected, rtol=1e-3, atol=1e-4)
+            accelerate(model, self.task, torch.device("cpu")).begin(0, 0)
+            torch.testing.assert_close(model.train()(batch)[: len(labels)], expected, rtol=1e-3, atol=1e-4)
+        return plain(other, lambda i: self.padded(i, length), self.where)
 
 
-def against_others(sst2: Sst2, device: str) -> dict:
+def against_others(sst2: Sst2, rounds: int) -> dict:
     """The same batches for everybody, in turn."""
-    contestants = {}
-    for name in ("baseline", "recurrent"):
-        contestants[f"{name}, plain, padded to 128"] = sst2.plainly(name, 128, device)
-        contestants[f"{name}, plain, padded to the longest"] = sst2.plainly(name, None, device)
-        contestants[f"{name}, this project"] = sst2.fast(name, device)
-        if device == "cuda":
-            contestants[f"{name}, this project, bf16"] = sst2.fast(name, device, "bf16")
-    if (public := eurobert()) is not None:
-        other = PlainStep(public, sst2.tokenizer, None, device)
-        other.model.forward = partial(_named_mask, other.model.forward)
-        contestants["baseline, transformers' EuroBert, padded to the longest"] = lambda i: other(*sst2.texts(i))
+    ways, where = {}, sst2.where
+    for name in NAMES:
+        ways[f"{name}, plain, padded to 128"] = sst2.plain(name, 128)
+        ways[f"{name}, plain, padded to the longest"] = sst2.plain(name, None)
+        ways[f"{name}, this project"] = ours(name, sst2.task, where)
+        if where.type == "cuda":
+            ways[f"{name}, this project, bf16"] = ours(name, sst2.task, where, "bf16")
+            ways[f"{name}, this project, compiled"] = ours(name, sst2.task, where, "bf16", timing.GRAPHS)
+    library = plain(eurobert(), lambda i: sst2.padded(i, None), where)
+    ways["baseline, transformers' EuroBert, padded to the longest"] = library
     keep_heap()  # for every contestant alike
-    lengths, words = [sst2.batch(i)[0].offsets.diff() for i in range(ROUNDS)], Words(build_model("recurrent", seed=0).word, sst2.parts)
+    steps = [sst2.task.train.take(sst2.rows[BATCH * i : BATCH * (i + 1)])[1] for i in range(rounds)]
     return {
         "batch": BATCH,
-        "tokens_per_step": float(np.mean([n.sum().item() for n in lengths])),
-        "longest_per_step": float(np.mean([n.max().item() for n in lengths])),
-        "rows_trained": len(words.used),
-        "rows": len(words.initial),
-        "steps": interleaved(contestants, ROUNDS, warm_up=20 if device == "cuda" else 4, device=device),
+        "tokens_per_step": float(np.mean([lengths.sum() for lengths in steps])),
+        "longest_per_step": float(np.mean([lengths.max() for lengths in steps])),
+        "rows_trained": len(sst2.task.used_ids()),
+        "rows": build_model("recurrent", seed=0).config.vocab_size,
+        "steps": timing.interleaved(ways, rounds, warm_up=20 if where.type == "cuda" else 4),
     }
 
 
-def _named_mask(forward, ids, mask):
-    return forward(input_ids=ids, attention_mask=mask)
-
-
-def eurobert():
-    """The baseline's shape in a public library; None where transformers is not installed."""
-    try:
-        from transformers import EuroBertConfig, EuroBertForSequenceClassification
-    except ImportError:
-        return None
+def eurobert() -> torch.nn.Module:
+    """The baseline's shape in a public library."""
     c = build_model("baseline", seed=0).config
-    return EuroBertForSequenceClassification(EuroBertConfig(
-        vocab_size=c.vocab_size, hidden_size=c.hidden_size, num_hidden_layers=c.num_layers, num_attention_heads=c.num_heads,
-        num_key_value_heads=c.num_heads, intermediate_size=c.intermediate_size, attention_bias=True, mlp_bias=True,
-        attention_dropout=c.dropout, num_labels=c.num_labels, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-    ))  # fmt: skip
+    shape = {
+        "num_attention_heads": c.num_heads,
+        "num_key_value_heads": c.num_heads,
+        "hidden_size": c.hidden_size,
+    }
+    shape |= {
+        "num_hidden_layers": c.num_layers,
+        "intermediate_size": c.intermediate_size,
+        "vocab_size": c.vocab_size,
+    }
+    shape |= {
+        "attention_bias": True,
+        "mlp_bias": True,
+        "attention_dropout": c.dropout,
+        "num_labels": c.num_labels,
+    }
+    return EuroBertForSequenceClassification(
+        EuroBertConfig(**shape, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+    )
 
 
-def floor(name: str, tokens_per_step: float, rows: int) -> dict:
-    """The step's matrix products at the rate of MKL or oneDNN, whichever is better, and then AdamW's memory traffic."""
-    model = build_model(name, seed=0)
-    c, T = model.config, round(tokens_per_step)
-    d, f = c.hidden_size, c.intermediate_size
-    full, last = c.num_layers * c.num_passes - 1, 1
-    shapes = {(T, d, 3 * d): full, (T, d, d): full, (T, d, 2 * f): full, (T, f, d): full}
-    for shape in ((T, d, 2 * d), (BATCH, d, d), (BATCH, d, d), (BATCH, d, 2 * f), (BATCH, f, d)):  # only [CLS] asks, at the end
-        shapes[shape] = shapes.get(shape, 0) + last
-    ms = sum(count * sum(products(*shape).values()) for shape, count in shapes.items())
-    flops = sum(count * 6 * m * k * n for (m, k, n), count in shapes.items())
+def floor(name: str, tokens: float, rows: int) -> dict:
+    """The step's matrix products at the rate of MKL or oneDNN, whichever is better, and AdamW's memory traffic."""
+    model, T = build_model(name, seed=0), round(tokens)
+    c, d, f = model.config, model.config.hidden_size, model.config.intermediate_size
+    shapes = [(T, d, 3 * d), (T, d, d), (T, d, 2 * f), (T, f, d)] * (c.num_layers * c.num_passes - 1)
+    # at the end only [CLS] asks
+    shapes += [(T, d, 2 * d), (BATCH, d, d), (BATCH, d, d), (BATCH, d, 2 * f), (BATCH, f, d)]
+    took = {shape: sum(timing.products(*shape).values()) for shape in dict.fromkeys(shapes)}
+    ms, flops = sum(took[shape] for shape in shapes), sum(6 * m * k * n for m, k, n in shapes)
     moved = sum(p.numel() for p in model.parameters()) - model.word.weight.numel() + rows * d
-    rate = copy_rate()
-    return {
-        "matrix_products_ms": ms, "gflops_per_step": flops / 1e9, "gflops_per_second": flops / ms / 1e6,
-        "adamw_ms": 28 * moved / rate, "copy_gb_per_second": rate / 1e6, "parameters_updated": moved,
-        "ms": ms + 28 * moved / rate,
-    }  # fmt: skip
+    rates = {"gflops_per_step": flops / 1e9, "gflops_per_second": flops / ms / 1e6}
+    return {"matrix_products_ms": ms, "parameters_updated": moved} | rates | timing.with_adamw(ms, moved)
 
 
-KINDS = {
-    "matrix products": {"aten::mm", "aten::addmm", "mkldnn::_linear_pointwise"},
-    "attention": {"aten::bmm", "aten::baddbmm", "aten::_softmax", "aten::_softmax_backward_data"},
-    "random numbers": {"masks", "aten::bernoulli_"},
-    "fills and copies": {"aten::fill_", "aten::zero_", "aten::copy_", "aten::empty", "aten::empty_strided", "aten::cat", "aten::index_select",
-                         "aten::index", "aten::index_copy_", "aten::index_add_", "aten::embedding_dense_backward"},
-}  # fmt: skip
+KINDS = {  # of work, by names of what torch profiles
+    "optimizer": "Optimizer.step _foreach_ _fused_adamw_",
+    "random numbers": "masks bernoulli_",
+    "matrix products": "aten::mm addmm _linear_pointwise",
+    "attention": "bmm _softmax",
+    "fills and copies": "fill_ zero_ copy_ aten::empty aten::cat aten::index embedding_dense_backward",
+}
 
 
-def kind_of(event) -> str:
-    """The kind of work of a profiled event; what the optimizer or a mask calls belongs to them."""
-    above = event
-    while above is not None:
-        if above.name.startswith("Optimizer.step"):
-            return "optimizer"
-        if above.name == "masks":
-            return "random numbers"
-        above = above.cpu_parent
-    return next((kind for kind, names in KINDS.items() if event.name in names), "small kernels and bookkeeping")
+def breakdown(work: timing.Work, rounds: int) -> dict[str, float]:
+    """Milliseconds a step by kind of work, from the profiler's self times."""
+    work(0)
+    masks, spent = record_function("masks")(DropoutMasks.draw), {}
+    with patch.object(DropoutMasks, "draw", masks), profile(activities=[ProfilerActivity.CPU]) as found:
+        for i in range(rounds):
+            work(i + 1)
+    for event in found.key_averages():
+        kinds = (kind for kind, names in KINDS.items() if any(name in event.key for name in names.split()))
+        kind = next(kinds, "small kernels and bookkeeping")
+        spent[kind] = spent.get(kind, 0.0) + event.self_cpu_time_total / 1e3 / rounds
+    return spent
 
 
-def breakdown(work, rounds: int = 12) -> dict[str, float]:
-    """Milliseconds a step by kind of work, from the profiler's self times; the rest are small kernels and bookkeeping."""
-    draw = Masks.draw
-
-    def noted(self, p, shape):
-        with record_function("masks"):
-            return draw(self, p, shape)
-
-    for i in range(3):
-        work(i)
-    Masks.draw = noted
-    try:
-        with profile(activities=[ProfilerActivity.CPU]) as found:
-            for i in range(rounds):
-                work(i)
-    finally:
-        Masks.draw = draw
-    spent: dict[str, float] = defaultdict(float)
-    for event in found.events():
-        spent[kind_of(event)] += event.self_cpu_time_total / 1e3 / rounds
-    return dict(spent)
+def eager(sst2: Sst2, layers_compiled: bool = False) -> timing.Work:
+    """The packed, plain formulation of the baseline."""
+    model = build_model("baseline", seed=0)
+    for layer in model.layers if layers_compiled else ():
+        layer.compile(dynamic=True)
+    return timing.stepping(model, sst2.task, TrainConfig(), sst2.where, PlainPath())
 
 
-def ablation(sst2: Sst2) -> dict[str, dict]:
+def ablation(sst2: Sst2, rounds: int) -> dict[str, dict]:
     """What each part gains: one after the other is added to the packed, eager step of the baseline."""
-    model = build_model("baseline", seed=0).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-5, weight_decay=0.01, fused=True)
-
-    def eager(i: int) -> None:
-        batch, labels = sst2.batch(i)
-        F.cross_entropy(model(batch), labels).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    rows, masks, whole = (FastStep("baseline", sst2.parts, "cpu") for _ in range(3))
-
-    def unfused(i: int) -> None:
-        usable, fused.usable = fused.usable, lambda x: False
-        try:
-            masks(*sst2.batch(i), i)
-        finally:
-            fused.usable = usable
-
-    return interleaved(
-        {
-            "packed, eager": eager,
-            "+ rows in use, clipping in AdamW": lambda i: rows.step(*sst2.batch(i), None),
-            "+ masks by the step": unfused,
-            "+ one node a block": lambda i: whole(*sst2.batch(i), i),
-        },
-        ROUNDS, warm_up=4,
-    )  # fmt: skip
-
-
-def by_size(device: str) -> list[dict]:
-    """Made-up sentences of one length: the step's cost against that length, and against their number."""
-    random, rows = np.random.RandomState(0), []
-    for swept, length, batch in [("length", n, BATCH) for n in LENGTHS] + [("batch", 16, n) for n in BATCHES]:
-        ids = random.randint(1000, 12_000, (batch, length))
-        part = Tokens(ids.flatten().astype(np.int32), np.arange(batch + 1) * length, np.zeros(batch, dtype=np.int64))
-        packed, labels = Packed.from_flat(part.ids, part.lengths), torch.zeros(batch, dtype=torch.int64)
-        contestants = {}
-        for name in ("baseline", "recurrent"):
-            fast = FastStep(name, (part,), device)
-            contestants[name] = lambda i, fast=fast: fast(packed, labels, i)
-        slow = PlainStep(plain_copy(build_model("baseline", seed=0)), Ready(ids), None, device)
-        contestants["baseline, plain"] = lambda i, slow=slow: slow([""] * batch, labels)
-        took = interleaved(contestants, 3 if batch * length > 2000 else 9, warm_up=2, device=device)
-        rows += [{"swept": swept, "length": length, "batch": batch, "who": who} | t for who, t in took.items()]
-    return rows
-
-
-class Ready:
-    """A tokenizer for sentences that are tokens already."""
-
-    def __init__(self, ids: np.ndarray):
-        self.encoded = [type("Encoded", (), {"ids": row, "attention_mask": [1] * len(row)}) for row in ids.tolist()]
-
-    def enable_truncation(self, length: int) -> None: ...
-
-    def enable_padding(self, length: int | None) -> None: ...
-
-    def encode_batch(self, texts: list[str]) -> list:
-        return self.encoded
+    ways = {"packed, eager": eager(sst2)}
+    for way in ("+ rows in use, clipping in AdamW", "+ masks by the step", "+ one node a block"):
+        model = build_model("baseline", seed=0)
+        path = accelerate(model, sst2.task, sst2.where)
+        if way != "+ one node a block":
+            model.block = MethodType(Encoder.block, model)
+        if "masks" not in way and "node" not in way:
+            path.begin = lambda seed, step: None
+        ways[way] = timing.stepping(model, sst2.task, TrainConfig(), sst2.where, path)
+    return timing.interleaved(ways, rounds, warm_up=4)
 
 
 def compiled(sst2: Sst2, rounds: int = 15) -> dict:
-    """The plain formulation of the blocks under torch.compile: what it gains and what it costs.  The trainer does without."""
-    torch._inductor.config.force_disable_caches = True  # or the second benchmark on a machine finds what the first compiled
-    steps = {"packed, eager": FastStep("baseline", sst2.parts, "cpu"), "packed, torch.compile": FastStep("baseline", sst2.parts, "cpu")}
-    for layer in steps["packed, torch.compile"].model.layers:
-        layer.compile(dynamic=True)
-    work = {name: lambda i, fast=fast: fast.step(*sst2.batch(i), None) for name, fast in steps.items()}  # no `Masks`: not fused
-    begin = time.perf_counter()
+    """The plain formulation of the blocks under torch.compile: what it gains and what it costs."""
+    torch._inductor.config.force_disable_caches = (
+        True  # or the next benchmark here finds what this one compiled
+    )
+    ways, begin = (
+        {"packed, eager": eager(sst2), "packed, torch.compile": eager(sst2, True)},
+        time.perf_counter(),
+    )
     for i in range(5):
-        work["packed, torch.compile"](i)
+        ways["packed, torch.compile"](i)
     seconds = time.perf_counter() - begin
-    took = interleaved(work, rounds)
+    took = timing.interleaved(ways, rounds)
     return took | {"compile_seconds": seconds - 5 * took["packed, torch.compile"]["median_ms"] / 1e3}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out (it needs a C++ compiler and a minute)")
-    options = parser.parse_args()
-    sst2, device, say = Sst2(), options.device, partial(print, flush=True)
-    say("steps")
-    content = against_others(sst2, device)
-    if device == "cpu":
-        say("floor")
-        content["floor"] = {name: floor(name, content["tokens_per_step"], content["rows_trained"]) for name in ("baseline", "recurrent")}
-        say("breakdown")
-        eager = FastStep("baseline", sst2.parts, device)
-        content["breakdown"] = {
-            "plain, padded to 128": breakdown(sst2.plainly("baseline", 128, device), rounds=4),
-            "packed, eager": breakdown(lambda i: eager.step(*sst2.batch(i), None)),
-            "this project": breakdown(sst2.fast("baseline", device)),
-        }
-        say("ablation")
-        content["ablation"] = ablation(sst2)
-        say("compiled")
-        content["compiled"] = None if options.no_compile else compiled(sst2)
-    say("sizes")
-    content["by_size"] = by_size(device)
-    save("training-step", content, device)
+def by_size(where: torch.device, quick: bool) -> list[dict]:
+    """Made-up sentences of one length: the step's cost against that length, and against their number."""
+    random, rows, some = np.random.RandomState(0), [], slice(1 if quick else None)
+    sizes = [("length", n, BATCH) for n in LENGTHS[some]] + [("batch", 16, n) for n in BATCHES[some]]
+    for swept, length, batch in sizes:
+        ids, labels = random.randint(1000, 12_000, (batch, length)), np.zeros(batch, dtype=np.int64)
+        tokens = Tokens(ids.flatten().astype(np.int32), np.arange(batch + 1) * length, labels)
+        made_up = Classification(
+            dict.fromkeys(("train", "validation", "test"), tokens), ("a", "b"), {}, batch
+        )
+        ready = torch.from_numpy(ids), torch.ones(ids.shape), torch.from_numpy(labels)
+        ways = {name: ours(name, made_up, where) for name in NAMES}
+        other = PlainEncoder(build_model("baseline", seed=0))
+        ways["baseline, plain"] = plain(other, lambda i, ready=ready: ready, where)
+        took = timing.interleaved(ways, 1 if quick else 3 if batch * length > 2000 else 9, warm_up=2)
+        rows += [
+            {"swept": swept, "length": length, "batch": batch, "who": who} | t for who, t in took.items()
+        ]
+    return rows
+
+
+def measure(asked: timing.Options) -> dict:
+    sst2, rounds = Sst2(asked), asked.rounds(ROUNDS)
+    content = against_others(sst2, rounds)
+    if asked.device == "cpu":
+        size = content["tokens_per_step"], content["rows_trained"]
+        content["floor"] = {name: floor(name, *size) for name in NAMES}
+        ways = {"packed, eager": eager(sst2), "this project": ours("baseline", sst2.task, sst2.where)}
+        ways["plain, padded to 128"] = sst2.plain("baseline", 128)
+        content["breakdown"] = {way: breakdown(work, asked.rounds(8)) for way, work in ways.items()}
+        content["ablation"] = ablation(sst2, rounds)
+        content["compiled"] = None if asked.quick else compiled(sst2)
+    return content | {"by_size": by_size(asked.where, asked.quick)}
 
 
 if __name__ == "__main__":
-    main()
+    asked = timing.options(__doc__)
+    timing.save("training-step", measure(asked), asked)

@@ -1,30 +1,195 @@
-"""`python -m rtx_core COMMAND …`: what one does with the project besides running an experiment."""
+"""The command line: `python -m rtx_core COMMAND`, or `rtx COMMAND` where the package is installed."""
 
+import argparse
 import sys
-from importlib import import_module
 
-from rtx_core.errors import RtxError, unknown
+import yaml
 
-# Each names a function that takes the words after the command; its module is imported when it is asked for.
-COMMANDS = {
-    "doctor": "rtx_core.doctor:main",  # is everything here that a run needs, and is what is here sound?
-    "pack": "rtx_core.travel.pack:pack",  # one file with code, tokenised data and pending runs, for a machine without a network
-    "away": "rtx_core.travel.away:away",  # there, in the unpacked file: makes its pending runs
-    "bring": "rtx_core.travel.bring:bring",  # back home: records made elsewhere, verified, into results/
-    "release": "rtx_core.release:main",  # records, manifest and checksums, for publication
-}
+from rtx_core.errors import RtxError
 
 
-def main(words: list[str]) -> None:
-    name, *rest = words or ["help"]
-    if name not in COMMANDS:
-        raise unknown("command", name, COMMANDS)
-    module, _, function = COMMANDS[name].partition(":")
-    getattr(import_module(module), function)(rest)
+def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
+    """(plain words, {name: value}) of words such as `epochs=1` or `seeds=[0,1]`."""
+    plain, given = [], {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            plain.append(word)
+            continue
+        try:
+            given[name] = yaml.safe_load(value)
+        except (yaml.YAMLError, RecursionError):
+            raise RtxError(
+                f"{word:.80} is not a value that can be read; write name=value, seeds=[0,1] for a list."
+            ) from None
+    return plain, given
+
+
+def list_runs(chosen: argparse.Namespace) -> None:
+    """the runs of the paper: recorded, stale or missing, and about what each costs"""
+    from rtx_core import plan, records
+
+    known, total = records.records(), 0.0
+    for one in plan.planned(chosen.reduced):
+        why = one.why
+        if chosen.missing and not why:
+            continue
+        cost = plan.minutes(one.config, known) if why else None
+        total += cost or 0.0
+        said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
+        about = f"  about {cost:,.0f} min" if cost else ""
+        print(f"{one.config.name:<42} {one.config.model:<17} seed {one.config.seed}  {said}{about}")
+    if total:
+        print(f"in all about {total / 60:,.1f} hours of one thread")
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """train runs: an experiment, its models, and settings as name=value; or --plan, all of the paper"""
+    from rtx_core import plan, runner
+    from rtx_core.train.distributed import distributed
+
+    with distributed():
+        if chosen.plan:
+            plan.make(chosen.reduced, chosen.missing)
+            return
+        names, given = settings_of(chosen.words)
+        if not names:
+            raise RtxError(
+                "Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`, or --plan."
+            )
+        if "seed" in given:
+            given["seeds"] = [given.pop("seed")]
+        models = given.pop("models", names[1:] or None)
+        for made in runner.runs(names[0], models=models, replace=chosen.replace, **given):
+            test = made.record["test"]
+            measure = "accuracy" if "accuracy" in test else "loss"
+            print(
+                f"{made.config.name} · {made.config.model} · seed {made.config.seed} · test {measure} {test[measure]:.4f}"
+            )
+
+
+def results(chosen: argparse.Namespace) -> None:
+    """a table of the recorded runs"""
+    from rtx_core import records
+
+    columns = ["name", "model", "seed", "budget", "accuracy", "loss", "parameters", "minutes", "stale"]
+    table = records.results(**({"experiment": chosen.experiment} if chosen.experiment else {}))
+    print(table[columns].round(4).to_string(index=False) if len(table) else "no run is recorded")
+
+
+def classify(chosen: argparse.Namespace) -> None:
+    """label texts with a trained model: NAME MODEL "a text" …, or texts from standard input, one a line"""
+    from rtx_core.predict import load
+
+    texts = chosen.texts or [line.strip() for line in sys.stdin if line.strip()]
+    found = load(f"{chosen.name}/{chosen.model}-seed{chosen.seed}").classify(texts, passes=chosen.passes)
+    print(found.round(4).to_string(index=False))
+
+
+def doctor(chosen: argparse.Namespace) -> None:
+    """whether environment, data, records and unfinished runs are in order, and what to type where not"""
+    from rtx_core import checkup
+
+    sys.exit(checkup.main())
+
+
+def audit(chosen: argparse.Namespace) -> None:
+    """train a recorded run again and compare: history, metrics, predictions"""
+    from rtx_core.audit import audit
+
+    print(audit(chosen.record, chosen.steps))
+
+
+def golden(chosen: argparse.Namespace) -> None:
+    """tiny runs that tell whether the code gives the same numbers; --accept registers today's code"""
+    from rtx_core.golden import main
+
+    main(accept=chosen.accept, new=chosen.new, show=chosen.show)
+
+
+def import_records(chosen: argparse.Namespace) -> None:
+    """bring records made elsewhere into results/, verified, all or none"""
+    from rtx_core import importing
+
+    importing.main(chosen.folder, chosen.replace)
+
+
+def measure(chosen: argparse.Namespace) -> None:
+    """measure trained models: transfer, precision, rounding, attention, yardstick, initial, judge"""
+    from rtx_core import plan
+    from rtx_core.evaluate.measure import measure
+
+    names, given = settings_of(chosen.words)
+    if chosen.plan:
+        plan.measure(chosen.reduced)
+    elif len(names) != 2:
+        raise RtxError(
+            "Nothing to measure: give KIND and EXPERIMENT, as in `measure yardstick sst2`, or --plan."
+        )
+    else:
+        measure(*names, **given)
+
+
+def parser() -> argparse.ArgumentParser:
+    commands = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
+    found = commands.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def add(name: str, function) -> argparse.ArgumentParser:
+        one = found.add_parser(name, help=function.__doc__, description=function.__doc__)
+        one.set_defaults(function=function)
+        return one
+
+    one = add("list", list_runs)
+    one.add_argument("--missing", action="store_true", help="only what is missing or stale")
+    one.add_argument("--reduced", action="store_true", help="at the budgets of two CPU cores")
+    one = add("run", run)
+    one.add_argument("words", nargs="*", metavar="WORD", help="EXPERIMENT [MODEL …] [name=value …]")
+    one.add_argument("--replace", action="store_true", help="make recorded runs again")
+    one.add_argument("--plan", action="store_true", help="every run of the paper that is missing or stale")
+    one.add_argument("--missing", action="store_true", help="with --plan: leave stale ones as they are")
+    one.add_argument("--reduced", action="store_true", help="with --plan: at the budgets of two CPU cores")
+    add("results", results).add_argument("experiment", nargs="?", help="only of this experiment")
+    one = add("classify", classify)
+    one.add_argument("name", help="of the run's folder, as sst2")
+    one.add_argument("model")
+    one.add_argument("texts", nargs="*")
+    one.add_argument("--seed", type=int, default=0)
+    one.add_argument("--passes", action="store_true", help="the answer after each pass")
+    add("doctor", doctor)
+    one = add("audit", audit)
+    one.add_argument("record", help="results/sst2-10pct/recurrent-seed0.json")
+    one.add_argument("--steps", type=int, default=0, help="only so many optimizer steps")
+    one = add("golden", golden)
+    one.add_argument(
+        "--accept",
+        action="store_true",
+        help="register today's code if the last accepted commit gives the same",
+    )
+    one.add_argument(
+        "--new", action="store_true", help="register today's code as new; records made before are stale"
+    )
+    one.add_argument("--show", action="store_true", help="print the numbers as JSON")
+    one = add("import", import_records)
+    one.add_argument("folder", help="a results/ folder of another machine")
+    one.add_argument("--replace", action="store_true", help="overwrite records of the same name")
+    one = add("measure", measure)
+    one.add_argument("words", nargs="*", metavar="WORD", help="KIND EXPERIMENT [name=value …]")
+    one.add_argument(
+        "--plan", action="store_true", help="every measurement of the paper that is missing or stale"
+    )
+    one.add_argument(
+        "--reduced", action="store_true", help="with --plan: of the runs at the budgets of two CPU cores"
+    )
+    return commands
+
+
+def main() -> None:
+    chosen = parser().parse_args()
+    try:
+        chosen.function(chosen)
+    except RtxError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except RtxError as error:
-        sys.exit(str(error))
+    main()

@@ -1,7 +1,7 @@
 """One kind of error for everything a user can get wrong: one sentence with what was got, what was expected, what to do."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Iterable
 
 
 class RtxError(ValueError):

@@ -1,4 +1,4 @@
-"""Checks a built book as a reader without a network would meet it.  usage: python tests/check_html.py _build/html"""
+"""Checks a built book as a reader without a network meets it: `python tests/check_html.py _build/html`."""
 
 import re
 import sys
@@ -9,12 +9,24 @@ from urllib.parse import unquote, urlsplit
 from bs4 import BeautifulSoup
 
 # What a browser fetches by itself when it opens a page.
-LOADED = dict.fromkeys(["script", "img", "iframe", "source", "video", "audio", "embed"], "src") | {"object": "data"}
-LOADED_LINKS = {"stylesheet", "preload", "modulepreload", "icon", "shortcut", "manifest", "preconnect", "dns-prefetch"}
+LOADED = dict.fromkeys(["script", "img", "iframe", "source", "video", "audio", "embed"], "src") | {
+    "object": "data"
+}
+LOADED_LINKS = {
+    "stylesheet",
+    "preload",
+    "modulepreload",
+    "icon",
+    "shortcut",
+    "manifest",
+    "preconnect",
+    "dns-prefetch",
+}
 REMOTE = re.compile(r"(https?:)?//", re.IGNORECASE)
 REMOTE_CODE = re.compile(r"""(import\b[^;]*|\.src\s*=\s*|importScripts\()["'](https?:)?//""")
 REMOTE_STYLE = re.compile(r"""(url\(|@import)\s*["']?(https?:)?//""")
 ERROR = re.compile(r"Traceback \(most recent call last\)|CellExecutionError")
+MARKUP = re.compile(r":::|\{(val|holds|numref|cite:[pt])\}|\[\]\(|⟦")  # of MyST, which a reader never sees
 
 
 def problems(root: Path) -> list[str]:
@@ -25,7 +37,7 @@ def problems(root: Path) -> list[str]:
     anchors = {path: {tag["id"] for tag in page.find_all(id=True)} for path, page in pages.items()}
     found = [] if (root / "index.html").is_file() else ["there is no index.html"]
     for path, page in pages.items():
-        complaints = [*loads(page), *labels(page), *images(page), *links(path, page, anchors), *errors(page)]
+        complaints = [*loads(page), *labels(page), *images(page), *links(path, page, anchors), *shown(page)]
         found += [f"{path.relative_to(root)}: {complaint}" for complaint in complaints]
     for style in root.rglob("*.css"):
         if match := REMOTE_STYLE.search(style.read_text(encoding="utf-8")):
@@ -53,12 +65,16 @@ def labels(page):
 
 
 def images(page):
-    yield from (f"no alt text: {img.get('src')}" for img in page.find_all("img") if not img.get("alt", "").strip())
+    yield from (
+        f"no alt text: {img.get('src')}" for img in page.find_all("img") if not img.get("alt", "").strip()
+    )
 
 
 def links(path, page, anchors):
     """Internal links and resources that lead nowhere."""
-    targets = [(tag, tag[attribute]) for attribute in ("href", "src") for tag in page.find_all(**{attribute: True})]
+    targets = [
+        (tag, tag[attribute]) for attribute in ("href", "src") for tag in page.find_all(**{attribute: True})
+    ]
     for tag, target in targets:
         url = urlsplit(target)
         if url.scheme or url.netloc or target == "#":
@@ -70,10 +86,14 @@ def links(path, page, anchors):
             yield f"<{tag.name}> leads to {target}, which has no such anchor"
 
 
-def errors(page):
-    """Cells that failed."""
+def shown(page):
+    """Cells that failed, and markup that was not understood."""
     if match := ERROR.search(page.get_text()):
         yield f"an error is shown: {match[0]}"
+    for tag in page.find_all(["pre", "code", "script", "style"]):
+        tag.extract()
+    if match := MARKUP.search(page.get_text()):
+        yield f"markup is shown: {match[0]}"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""What made a record: which changes count as other code, and what is noted of other code and other data."""
+"""Which code made a record: a changed line counts for exactly the models that import it, its comments for none."""
+
+import importlib
+import shutil
 
 import pytest
-from factory import SST2, saved
 
-from rtx_core.results import code as code_module
-from rtx_core.results.code import bare, code, current, fingerprint
+from rtx_core import code
+from rtx_core.models import registry
+from rtx_core.paths import PACKAGE
 
 SOURCE = '''"""A module."""
 
@@ -12,95 +15,149 @@ import os  # the system
 
 
 def f(a):
-    """Doubles."""
-    # a comment
+    \'\'\'Two
+    lines.  # no comment
+    \'\'\'
     b = "# no comment"  # but this is
-
-    return a + a, b  # done
-
-
-class C:
-    """Of its own."""
-
-    def method(self):
-        \'\'\'Two
-        lines.  # not a comment either
-        \'\'\'
-        return """text
+    return b, """text
 # in a string"""
 '''
 SAME = [
-    ("A module.", "Another text, in\nthree\n\nlines."),
+    ("A module.", "Another text, in\n\nthree lines."),
     ('"""A module."""\n', ""),
-    ("  # the system", ""),
-    ("    # a comment\n", "    # another\n    # and another\n\n"),
-    ('    """Doubles."""\n', ""),
-    ("\n\n\nclass", "\nclass"),
-    ("  # done", "   "),
-    ("lines.  # not a comment either", "Lines."),
+    ("  # the system\n", "\n# another\n\n"),
+    ("lines.  # no comment", "Lines."),
 ]
-OTHER = [
-    ("a + a", "a * 2"),
-    ("# no comment", "# other"),
-    ("# in a string", "# in the string"),
-    ('"""text', '"""Text'),
-    ("import os", "import sys"),
-    ("class C", "class D"),
+OTHER = [("import os", "import sys"), ('"# no comment"', '"# other"'), ("# in a string", "# in the string")]
+
+
+@pytest.mark.parametrize(("old", "new"), SAME + OTHER)
+def test_only_code_changes_the_bare_source(old, new):
+    changed = SOURCE.replace(old, new)
+    assert changed != SOURCE
+    assert (code.bare(changed) == code.bare(SOURCE)) == ((old, new) in SAME)
+
+
+# -- of the package's models -------------------------------------------------------------------------------------------
+
+ENCODERS = {"baseline", "recurrent", "recurrent-wide"}
+LLAMAS = {"control", "frailt", "three-part", "relaxed"}
+ALL = ENCODERS | LLAMAS | {"gpt", "kausik"}
+USED_BY = {
+    "models/encoder": ENCODERS,
+    "models/layers": ENCODERS | LLAMAS,
+    "models/gpt": {"gpt", "kausik"},
+    "models/kausik": {"kausik"},
+    "models/llama": LLAMAS,
+    "models/kv_cache": LLAMAS,
+    "models/frailt": {"frailt"},
+    "models/configs": ALL,
+    "models/packed": ALL,
+    "fast/fused_block": ENCODERS,
+    "fast/recurrence": {"kausik"},
+    "fast/cross_entropy": LLAMAS,
+    "train/trainer": ALL,
+    "train/config": ALL,
+    "data/tasks": ALL,
+    "models/registry": set(),  # names and colours; the configuration itself is in the record
+    "fast/serving": set(),
+    "data/stories": set(),
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A copy of the package to change."""
+    copy = shutil.copytree(PACKAGE, tmp_path / "rtx_core", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "PACKAGE", copy)
+    yield copy
+    forget()
+
+
+def forget() -> None:
+    for cached in (code._source, code.imports, code._digest):
+        cached.cache_clear()
+
+
+def hashes() -> dict[str, str]:
+    forget()
+    return {name: code.model_hash(name) for name in registry.MODELS}
+
+
+def test_a_changed_line_changes_the_hash_of_exactly_the_models_that_import_it(package):
+    before = hashes()
+    assert set(before) == ALL
+    for module, models in USED_BY.items():
+        file = package / f"{module}.py"
+        source = file.read_text()
+        file.write_text(source.replace('"""', '"""Otherwise: ', 1) + "\n# a remark\n")
+        assert hashes() == before, module
+        file.write_text(source + "\nREMARK = 1\n")
+        assert {name for name, value in hashes().items() if value != before[name]} == models, module
+        file.write_text(source)
+
+
+# -- of a class defined elsewhere --------------------------------------------------------------------------------------
+
+MINE = '''"""Mine."""
+from torch import nn
+
+SCALE = 2
+
+
+def helper(x):
+    return x + 1  # one more
+
+
+def unused(x):
+    return x
+
+
+class Base(nn.Module):
+    def size(self):
+        return 3
+
+
+class Mine(Base):
+    """A model."""
+
+    width = 4
+
+    def forward(self, batch):
+        return helper(batch)
+'''
+COUNTS = [
+    ("return x + 1", "return x + 2"),
+    ("return 3", "return 5"),
+    ("width = 4", "width = 8"),
+    ("helper(batch)", "helper(2)"),
+]
+COUNTS_NOT = [
+    ("  # one more", ""),
+    ('    """A model."""\n', ""),
+    ("return x\n", "return -x\n"),
+    ('"""Mine."""', ""),
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), SAME)
-def test_comments_docstrings_and_blank_lines_do_not_change_the_bare_source(old, new):
-    assert SOURCE.replace(old, new) != SOURCE
-    assert bare(SOURCE.replace(old, new)) == bare(SOURCE)
+@pytest.mark.parametrize(("old", "new"), COUNTS + COUNTS_NOT)
+def test_a_class_from_elsewhere_counts_with_all_that_it_uses(old, new, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
+    found = []
+    for source in (MINE, MINE.replace(old, new)):
+        assert found == [] or source != MINE
+        file = tmp_path / f"mine_{len(found)}_{abs(hash((old, new)))}.py"
+        file.write_text(source)
+        registry.register("mine", importlib.import_module(file.stem).Mine, registry.config_of("gpt"))
+        found.append(code.model_hash("mine"))
+    assert (found[0] == found[1]) == ((old, new) in COUNTS_NOT)
 
 
-@pytest.mark.parametrize(("old", "new"), OTHER)
-def test_code_changes_the_bare_source(old, new):
-    assert bare(SOURCE.replace(old, new)) != bare(SOURCE)
+# -- what is current ---------------------------------------------------------------------------------------------------
 
 
-def test_bare_source_keeps_strings_with_hashes_and_nothing_else_of_them():
-    assert bare(SOURCE).splitlines() == [
-        "import os", "def f(a):", '    b = "# no comment"', "    return a + a, b", "class C:", "    def method(self):",
-        '        return """text', '# in a string"""',
-    ]  # fmt: skip
-
-
-def test_one_line_bodies_count_as_code():
-    assert bare('def f(a): "doc"\n') != bare('def g(b, c): "doc"\n')
-
-
-def test_fingerprint_depends_on_every_file_and_their_names():
-    files = ("models/packed.py", "models/attention.py")
-    assert len({fingerprint(files), fingerprint(files[:1]), fingerprint(files[1:]), fingerprint(files[::-1])}) == 4
-    assert fingerprint() == fingerprint() and len(fingerprint()) == 64
-
-
-def test_code_names_the_commit_or_says_that_there_is_none(monkeypatch):
-    found = code()
-    assert found["commit"] is None or len(found["commit"]) == 40
-    monkeypatch.setenv("PATH", "")
-    assert code() == {"commit": None, "clean": False}
-
-
-def test_note_is_empty_for_todays_code_and_data():
-    made = saved(SST2)
-    assert made.note() == "" and made.note("d" * 64) == ""
-
-
-def test_note_tells_of_other_code_and_other_data():
-    entry = {"commit": "abcdef0123456789", "clean": True, "fingerprints": ["0" * 64]}
-    other = saved(SST2, code=entry)
-    assert other.note() == other.note("d" * 64) == "made by another version of the code (commit abcdef012)"
-    assert saved(SST2).note("e" * 64) == "made on other data (dddddddddddd…) than today's (eeeeeeeeeeee…)"
-    assert "another version of the code" in other.note("e" * 64) and "other data" in other.note("e" * 64)
-    mixed = saved(SST2, code=entry | {"commit": None, "fingerprints": ["0" * 64, fingerprint()]})
-    assert mixed.note() == "made by another version of the code (commit unknown)"
-
-
-def test_a_record_is_current_by_todays_code_or_by_one_that_gives_its_numbers(monkeypatch):
-    today = fingerprint()
-    monkeypatch.setattr(code_module, "SAME_NUMBERS", {today: {"1" * 64}, "2" * 64: {"3" * 64}})
-    assert current([today]) and current(["1" * 64]) and current(["1" * 64, today])
-    assert not current(["3" * 64]) and not current([today, "0" * 64])  # the former equals another code than today's
+def test_hashes_that_give_the_same_numbers_are_current(monkeypatch):
+    monkeypatch.setattr(code, "registered", lambda: {"same": {"today": ["old"], "old": ["older"]}})
+    assert code.is_current(["today"], "today") and code.is_current(["old", "today"], "today")
+    assert not code.is_current(["older"], "today") and not code.is_current(["old", "other"], "today")

@@ -3,31 +3,28 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from test_decoders import packed, small
+from reference import generator, small_decoder, stories_of
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from rtx_core.models import control as control_module
+from rtx_core.models import llama as llama_module
 from rtx_core.models.packed import Packed
 
 
-def llama(layers: int, **changes) -> LlamaForCausalLM:
-    config = LlamaConfig(
-        vocab_size=61, hidden_size=32, intermediate_size=40, num_hidden_layers=layers, num_attention_heads=4, rms_norm_eps=1e-5,
-        tie_word_embeddings=True, attn_implementation="eager", rope_theta=10_000.0, max_position_embeddings=64, **changes,
-    )  # fmt: skip
-    return LlamaForCausalLM(config).double().eval()
+def llama(layers: int) -> LlamaForCausalLM:
+    sizes = {"vocab_size": 61, "hidden_size": 32, "intermediate_size": 40, "num_attention_heads": 4}
+    others = {"rms_norm_eps": 1e-5, "rope_theta": 10_000.0, "max_position_embeddings": 64}
+    ways = {"tie_word_embeddings": True, "attn_implementation": "eager"}
+    return LlamaForCausalLM(LlamaConfig(num_hidden_layers=layers, **sizes, **others, **ways)).double().eval()
 
 
 def give(theirs, ours, matrices) -> None:
     """A layer of ours, with these matrices, into a layer of Llama: both pair coordinate i with i + D/2."""
     qkv, out, gate_up, down = matrices
-    parts = dict(zip(("q_proj", "k_proj", "v_proj"), qkv.chunk(3)))
+    parts = dict(zip(("q_proj", "k_proj", "v_proj"), qkv.chunk(3))) | {"o_proj": out}
     for name, weight in parts.items():
         getattr(theirs.self_attn, name).weight.data.copy_(weight)
-    theirs.self_attn.o_proj.weight.data.copy_(out)
-    for name, weight in zip(("gate_proj", "up_proj"), gate_up.chunk(2)):
+    for name, weight in zip(("gate_proj", "up_proj", "down_proj"), (*gate_up.chunk(2), down)):
         getattr(theirs.mlp, name).weight.data.copy_(weight)
-    theirs.mlp.down_proj.weight.data.copy_(down)
     theirs.input_layernorm.weight.data.copy_(ours.attention_norm.weight)
     theirs.post_attention_layernorm.weight.data.copy_(ours.ffn_norm.weight)
 
@@ -43,36 +40,40 @@ def oracle(model, layers: list) -> LlamaForCausalLM:
     return made
 
 
-def assert_like(model, batch: Packed, made, **options) -> None:
-    with torch.no_grad():
-        ours = model(batch, **options)
-        starts = batch.offsets.tolist()
-        for begin, end in zip(starts, starts[1:]):
-            theirs = made(batch.ids[None, begin:end]).logits[0]
-            torch.testing.assert_close(ours[begin:end], theirs, rtol=1e-5, atol=1e-5)
-            assert theirs.std() > 0.1
+@torch.no_grad()
+def assert_like(model, batch: Packed, made) -> None:
+    ours, starts = model(batch), batch.offsets.tolist()
+    for begin, end in zip(starts, starts[1:]):
+        theirs = made(batch.ids[None, begin:end]).logits[0]
+        torch.testing.assert_close(ours[begin:end], theirs, rtol=1e-5, atol=1e-5)
+        assert theirs.std() > 0.1
 
 
 def test_control_is_llama():
-    model, batch = small("control"), packed(7, 1, 12)
-    assert_like(model, batch, oracle(model, [(layer, layer.matrices) for layer in model.layers]))
+    model = small_decoder("control")
+    assert_like(
+        model, stories_of(7, 1, 12), oracle(model, [(layer, layer.matrices) for layer in model.layers])
+    )
 
 
 def test_interleaved_rotation_is_the_same_model_with_the_rows_in_another_order():
     """llama2.c's layout: complex multiplication of neighbouring pairs."""
     D, positions = 8, torch.arange(5)
-    x = torch.randn(5, 1, D, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(5, 1, D, dtype=torch.float64, generator=generator(0))
     angle = positions[:, None].double() * 10_000.0 ** (-torch.arange(0, D, 2).double() / D)
-    pairs = torch.view_as_complex(x.view(5, 1, D // 2, 2)) * torch.polar(torch.ones_like(angle), angle)[:, None]
+    pairs = (
+        torch.view_as_complex(x.view(5, 1, D // 2, 2)) * torch.polar(torch.ones_like(angle), angle)[:, None]
+    )
     interleaved = torch.view_as_real(pairs).flatten(2)
     order = torch.arange(D).view(D // 2, 2).t().flatten()  # 0 2 4 6 1 3 5 7
-    cos, sin = control_module.rotary_table(positions, D, 10_000.0)
-    torch.testing.assert_close(control_module.rotate(x[..., order], (cos.double(), sin.double())), interleaved[..., order], rtol=1e-6, atol=1e-6)
+    cos, sin = llama_module.rotary_table(positions, D, 10_000.0)
+    rotated = llama_module.rotate(x[..., order], (cos.double(), sin.double()))
+    torch.testing.assert_close(rotated, interleaved[..., order], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("encoding", ["pass", "layer"])
 def test_frailt_is_llama_with_the_layers_repeated_and_vectors_added(encoding):
-    model, batch = small("frailt", encoding=encoding, num_layers=2, num_passes=3), packed(6, 9)
+    model = small_decoder("frailt", encoding=encoding, num_layers=2, num_passes=3)
     made = oracle(model, [(layer, layer.matrices) for _ in range(3) for layer in model.layers])
 
     def adding(vector):
@@ -86,11 +87,11 @@ def test_frailt_is_llama_with_the_layers_repeated_and_vectors_added(encoding):
     for i, layer in enumerate(made.model.layers):
         if i % 2 == 0 or encoding == "layer":
             layer.register_forward_pre_hook(adding(model.encoding[i // 2]), with_kwargs=True)
-    assert_like(model, batch, made)
+    assert_like(model, stories_of(6, 9), made)
 
 
 def test_relaxed_is_llama_with_the_corrections_merged():
-    model, batch = small("relaxed", num_layers=2, num_passes=3, lora_rank=4, lora_scale=1.5), packed(6, 9)
+    model = small_decoder("relaxed", num_layers=2, num_passes=3, lora_rank=4, lora_scale=1.5)
     layers = []
     for lora in model.lora:
         for layer, each in zip(model.layers, lora):
@@ -99,14 +100,14 @@ def test_relaxed_is_llama_with_the_corrections_merged():
                 parts = [w + 1.5 * (b[i] @ a[i]) for i, w in enumerate(weight.chunk(len(a)))]
                 merged.append(torch.cat(parts))
             layers.append((layer, merged))
-    assert_like(model, batch, oracle(model, layers))
+    assert_like(model, stories_of(6, 9), oracle(model, layers))
 
 
+@torch.no_grad()
 def test_three_part_is_prelude_core_and_coda_of_llama():
-    model, batch = small("three-part", num_passes=3), packed(10)
+    model, batch = small_decoder("three-part", num_passes=3), stories_of(10)
     made, (prelude, core, coda) = llama(1), model.parts
-    positions = torch.arange(10)[None]
-    rope = made.model.rotary_emb(torch.zeros(1, dtype=torch.float64), positions)
+    rope = made.model.rotary_emb(torch.zeros(1, dtype=torch.float64), torch.arange(10)[None])
     mask = torch.full((10, 10), -torch.inf, dtype=torch.float64).triu(1)[None, None]
 
     def apply(x, layers):
@@ -116,11 +117,10 @@ def test_three_part_is_prelude_core_and_coda_of_llama():
             x = out[0] if isinstance(out, tuple) else out
         return x
 
-    with torch.no_grad():
-        e = apply(F.embedding(batch.ids, model.word.weight)[None], prelude)
-        s = model.initial_state(batch, e[0])[None]
-        for _ in range(3):
-            s = apply(torch.cat((s, e), -1) @ model.adapter.t(), core)
-        h = apply(F.rms_norm(s, (32,), model.state_norm.weight, 1e-5), coda)
-        expected = F.rms_norm(h, (32,), model.norm.weight, 1e-5)[0] @ model.word.weight.t()
-        torch.testing.assert_close(model(batch), expected, rtol=1e-5, atol=1e-5)
+    e = apply(F.embedding(batch.ids, model.word.weight)[None], prelude)
+    s = model.initial_state(batch, e[0])[None]
+    for _ in range(3):
+        s = apply(torch.cat((s, e), -1) @ model.adapter.t(), core)
+    h = apply(F.rms_norm(s, (32,), model.state_norm.weight, 1e-5), coda)
+    expected = F.rms_norm(h, (32,), model.norm.weight, 1e-5)[0] @ model.word.weight.t()
+    torch.testing.assert_close(model(batch), expected, rtol=1e-5, atol=1e-5)

@@ -1,6 +1,7 @@
-"""The lock pins everything exactly, and environment.yml says the same."""
+"""The lock pins everything exactly; environment.yml and pyproject.toml agree with it."""
 
 import re
+import tomllib
 
 import yaml
 from packaging.utils import canonicalize_name
@@ -21,20 +22,13 @@ def pins(lines) -> dict[str, str]:
     return found
 
 
-def lock() -> dict[str, str]:
+def test_all_three_agree():
     lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
-    return pins(line for line in lines if not line.startswith("#"))
-
-
-def test_lock_is_exact_and_fits_any_machine():
-    names = lock()
-    assert {"torch", "jupyter-book", "papermill", "setuptools", "pytest"} <= names.keys()
-    assert not [name for name in names if name.startswith("nvidia") or name in {"triton", "rtx-core"}]
-
-
-def test_environment_agrees_with_lock():
+    locked = pins(line for line in lines if not line.startswith("#"))
+    assert not [name for name in locked if name.startswith("nvidia") or name in {"triton", "rtx-core"}]
     environment = yaml.safe_load((REPOSITORY / "environment.yml").read_text())
-    direct = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
-    direct = pins(line for line in direct if not line.startswith("--"))
-    locked = lock()
+    listed = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
+    direct = pins(line for line in listed if not line.startswith("--"))
     assert direct == {name: locked.get(name) for name in direct}
+    needed = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert {canonicalize_name(name) for name in needed} <= direct.keys()

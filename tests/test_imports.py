@@ -1,54 +1,88 @@
-"""Imports: the package is light, pages are drawn without torch, and an unknown name says what there is."""
+"""Imports: the package is light, pages are drawn without torch, rooms know only those below them."""
 
-import shutil
+import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 
 import pytest
-from factory import runs_of
 
 import rtx_core as rtx
-from rtx_core.paths import REPOSITORY
+from rtx_core.paths import PACKAGE, REPOSITORY
+
+ROOMS = [  # each imports from those before it; one of a line knows no other of that line
+    ["errors", "paths", "metrics"],
+    ["settings"],
+    ["models"],
+    ["fast", "data"],
+    ["train"],
+    ["code"],
+    ["records", "experiments"],
+    ["evaluate", "golden"],
+    ["runner"],
+    ["predict", "plan", "audit", "importing"],
+    ["checkup", "notebook", "report"],
+    ["__main__"],
+]
+LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
+LATER = {
+    ("evaluate.measure", "runner")
+}  # the command that measures trained models, imported when it is given
 
 
-def run_python(source: str, *arguments: object) -> str:
-    done = subprocess.run([sys.executable, "-c", source, *map(str, arguments)], capture_output=True, text=True, timeout=300, cwd=REPOSITORY)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def imported(tree: ast.AST, everywhere: bool) -> set[str]:
+    """The modules of this package that a module imports, in functions too or as it is loaded."""
+    found, waiting = set(), list(ast.iter_child_nodes(tree))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] == "rtx_core":
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in MODULES else node.module for name in names}
+        elif isinstance(node, (ast.FunctionDef, ast.If)) and not everywhere:
+            continue  # what only type checkers read, too
+        waiting += ast.iter_child_nodes(node)
+    return {name.removeprefix("rtx_core.") for name in found}
 
 
-def test_importing_the_package_imports_nothing_heavy():
-    heavy = ("torch", "pandas", "numpy", "matplotlib", "scipy", "sklearn", "datasets", "jsonschema")
-    assert run_python(f"import sys, rtx_core; print([name for name in {heavy} if name in sys.modules])").strip() == "[]"
+FILES = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts): p for p in PACKAGE.rglob("*.py")}
+MODULES = {name.removesuffix(".__init__"): ast.parse(path.read_text()) for name, path in FILES.items()}
 
 
-def test_drawing_from_records_imports_no_torch(home):
-    shutil.copytree(REPOSITORY / "results" / "data", home / "results" / "data")
-    shutil.copy(REPOSITORY / "results" / "architectures.json", home / "results")
-    runs_of()
-    said = run_python("""
-import sys
-from pathlib import Path
-import rtx_core as rtx
-from rtx_core.pages import display
-from rtx_core.pages import runs as pages_runs
-display.REPOSITORY = Path(sys.argv[1])
-asked = rtx.settings("sst2", {"source": "hub"})
-runs, profiles = rtx.runs(asked), rtx.profiles(asked, ["seeded", "official"])
-for draw in (rtx.table.benchmark, rtx.table.latency, rtx.figure.bubble, rtx.figure.learning_curves, rtx.figure.confusion):
-    draw(runs, label="fig-a" if "figure" in draw.__module__ else "tab-a")
-rtx.text.comparison(runs), rtx.text.training(runs), rtx.provenance(runs, notebook="sst2")
-rtx.table.configuration("recurrent", label="tab-a"), rtx.table.parameter_counts(label="tab-b")
-rtx.table.label_distribution(profiles, label="tab-d"), rtx.table.lengths(profiles, label="tab-e"), rtx.text.labels(profiles)
-rtx.table.preprocessing(["A  b!!"], label="tab-f"), rtx.figure.lengths(profiles, label="fig-b"), rtx.text.data_provenance(profiles)
-print([name for name in ("torch", "datasets", "sklearn", "tokenizers") if name in sys.modules], len(runs.records))
-""", home)
-    assert said.strip() == "[] 2" and (home / "book/figures/fig-b.svg").exists()
+def test_rooms_import_downwards_only():
+    for module, tree in MODULES.items():
+        module = module.removeprefix("rtx_core.")
+        room = module.partition(".")[0]
+        for other in imported(tree, everywhere=True):
+            to = other.partition(".")[0]
+            below = to == room or LEVEL[to] < LEVEL[room]
+            assert below or (module, other) in LATER, f"{module} imports {other}"
+            assert (room, to) != ("data", "models") or other == "models.packed", f"{module} imports {other}"
+            assert room != "report" or to in ("report", "errors", "paths") or other == "models.registry"
 
 
-def test_unknown_name_says_what_there_is():
-    with pytest.raises(AttributeError, match=r"^module 'rtx_core' has no attribute 'tables'; it offers .*build_model.*settings.*table"):
-        rtx.tables
-    assert not hasattr(rtx, "nothing") and set(dir(rtx)) == set(rtx.__all__)
-    for name in rtx.__all__:
-        assert getattr(rtx, name) is not None
+def test_no_imports_go_in_circles():
+    TopologicalSorter(
+        {name.removeprefix("rtx_core."): imported(tree, False) for name, tree in MODULES.items()}
+    ).prepare()
+
+
+def test_a_page_of_records_imports_no_torch():
+    source = """
+import sys, rtx_core as rtx
+light = [name for name in ("torch", "pandas", "numpy", "matplotlib", "datasets") if name in sys.modules]
+assert len(rtx.results()) > 70 and len(rtx.runs("sst2", models=["baseline", "recurrent"], seeds=[0])) == 2
+assert rtx.report and rtx.records.measurements("transfer")
+print(light, [name for name in ("torch", "datasets", "sklearn", "tokenizers", "transformers") if name in sys.modules])
+"""
+    environment = {"PATH": "", "RTX_HOME": str(REPOSITORY), "RTX_BOOK": "1"}
+    words = [sys.executable, "-c", source]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=REPOSITORY, env=environment)
+    assert (done.returncode, done.stdout.strip()) == (0, "[] []"), done.stderr
+
+
+def test_an_unknown_name_says_what_there_is():
+    with pytest.raises(
+        AttributeError, match="^module 'rtx_core' has no attribute 'tables'; it offers .*build_model"
+    ):
+        getattr(rtx, "tables")  # noqa: B009
+    assert set(dir(rtx)) == set(rtx.__all__) and all(getattr(rtx, name) is not None for name in rtx.__all__)

@@ -1,10 +1,10 @@
-"""Packing: packed sentences give what each gives alone and padded, and nothing crosses their borders."""
+"""Packing: packed sentences give what each gives alone, and nothing crosses their borders."""
 
 from copy import deepcopy
 
 import pytest
 import torch
-from reference import generator, padded_logits, sentences_of, small
+from reference import batch_of, generator, sentences_of, small
 
 from rtx_core.errors import RtxError
 from rtx_core.models.packed import Packed
@@ -37,54 +37,44 @@ def test_empty_batches_and_empty_sequences_are_refused(sequences):
         Packed.from_sequences(sequences)
 
 
-@pytest.mark.parametrize("overrides", STACKS)
+@pytest.mark.parametrize("overrides", STACKS, ids=str)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @torch.inference_mode()
-def test_packed_equals_one_by_one_equals_padded(overrides, seed):
+def test_packed_equals_one_by_one(overrides, seed):
     model, sentences = small(**overrides), sentences_of(random_lengths(seed), seed)
     packed = model(Packed.from_sequences(sentences))
     alone = torch.cat([model(Packed.from_sequences([s])) for s in sentences])
     assert packed.shape == (8, 2) and packed.std() > 0.01  # logits that all agree would prove nothing
     torch.testing.assert_close(packed, alone, rtol=0, atol=1e-12)
-    torch.testing.assert_close(packed, padded_logits(model, sentences), rtol=0, atol=1e-6)  # the rope table is float32
 
 
 @torch.inference_mode()
 def test_float32_stays_close_to_float64():
-    model, batch = small(num_passes=2), Packed.from_sequences(sentences_of(random_lengths(3)))
+    model, batch = small(num_passes=2), batch_of(random_lengths(3))
     torch.testing.assert_close(deepcopy(model).float()(batch).double(), model(batch), rtol=0, atol=2e-5)
 
 
 @torch.inference_mode()
-def test_order_of_the_sentences_does_not_matter():
-    model, sentences = small(num_passes=2), sentences_of([4, 1, 9, 2, 7])
-    order = [3, 0, 4, 2, 1]
+def test_order_matters_of_tokens_and_not_of_sentences():
+    model, sentences, order = small(num_passes=2), sentences_of([4, 1, 9, 2, 7]), [3, 0, 4, 2, 1]
     shuffled = model(Packed.from_sequences([sentences[i] for i in order]))
     torch.testing.assert_close(shuffled, model(Packed.from_sequences(sentences))[order], rtol=0, atol=1e-12)
-
-
-@torch.inference_mode()
-def test_order_of_the_tokens_matters():
-    model = small()
     logits = model(Packed.from_sequences([[5, 6, 7, 8], [5, 7, 6, 8]]))
     assert (logits[0] - logits[1]).abs().max() > 1e-4
 
 
-@pytest.mark.parametrize("overrides", STACKS)
-@pytest.mark.parametrize("lengths", [[5, 1, 8], [1, 1, 1], [1], [6]])
+@pytest.mark.parametrize("overrides", STACKS, ids=str)
+@pytest.mark.parametrize("lengths", [[5, 1, 8], [1, 1, 1], [1], [6]], ids=str)
 def test_computing_only_the_rows_that_are_read_changes_nothing(overrides, lengths):
-    model, batch = small(**overrides), Packed.from_sequences(sentences_of(lengths))
-    logits, gradients = [], []
+    model, batch, results = small(**overrides), batch_of(lengths), []
     for rows_only in (True, False):
-        model.zero_grad()
-        logits.append(model(batch, rows_only=rows_only))
-        logits[-1].square().sum().backward()
-        gradients.append({name: p.grad.clone() for name, p in model.named_parameters()})
-    torch.testing.assert_close(*logits, rtol=0, atol=1e-12)
-    torch.testing.assert_close(*gradients, rtol=0, atol=1e-11)
+        logits = model(batch, rows_only=rows_only)
+        gradients = torch.autograd.grad(logits.square().sum(), [p for p in model.parameters()])
+        results.append([logits, *gradients])
+    torch.testing.assert_close(*results, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("replacement", [[9, 9, 9], [11], list(range(1, 26))])
+@pytest.mark.parametrize("replacement", [[9, 9, 9], [11], list(range(1, 26))], ids=len)
 @torch.inference_mode()
 def test_a_sentence_does_not_see_its_neighbours(replacement):
     model, sentences = small(num_passes=2), sentences_of([6, 3, 10])
@@ -95,9 +85,7 @@ def test_a_sentence_does_not_see_its_neighbours(replacement):
 
 
 def test_no_gradient_crosses_sentence_borders():
-    model = small(num_passes=2)
-    batch = Packed.from_sequences(sentences_of([4, 3, 5]))
-    seen = {}
+    model, batch, seen = small(num_passes=2), batch_of([4, 3, 5]), {}
     model.norm.register_forward_hook(lambda _, args, out: seen.setdefault("h", out.retain_grad() or out))
     model(batch)[1].square().sum().backward()
     by_token = seen["h"].grad.abs().amax(1)

@@ -1,147 +1,294 @@
-"""A run that is killed, at whatever moment and however often, leaves what one leaves that nobody disturbs."""
+"""A run that is killed at whatever moment, or refused disk or memory, ends as one does that nobody disturbs."""
 
+import errno
 import json
+import multiprocessing
+import os
 import random
-import shutil
+import re
+import resource
+import signal
+import sys
+from contextlib import redirect_stdout
 from functools import partial
-from itertools import count
+from pathlib import Path
 
 import pytest
 import torch
-from safetensors import safe_open
+from conftest import shrink
 from safetensors.torch import load_file, save_file
-from survival import COMMANDS, at_step, checkpoints, die, lived, mortal, often, records, result, run, whole
 
+import rtx_core as rtx
+from rtx_core.data import characters
 from rtx_core.errors import RtxError
-from rtx_core.training import checkpoint
+from rtx_core.evaluate import generation
+from rtx_core.models import build
+from rtx_core.train import checkpoint, trainer
 
-KINDS = pytest.mark.parametrize("kind", COMMANDS)
-KILLED = -9
+SERVER = multiprocessing.get_context("forkserver")  # its processes are copies of one that has imported torch
+SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "rtx_core.runner", "rtx_core.train.trainer"])
+KILLED, LONG = -signal.SIGKILL, os.environ.get("RTX_LONG")  # all moments, for minutes, or three
+COMMON = {"source": "embedded", "device": "cpu", "eval_every": 4}
+RUNS = {
+    "classifier": ("sst2", "recurrent", 0, {"train_rows": 48, "batch_size": 8, "epochs": 2}),
+    "language": (
+        "shakespeare",
+        "kausik",
+        0,
+        {"steps": 9, "batch_size": 4, "block_size": 16, "eval_batches": 2},
+    ),
+}
+KINDS = pytest.mark.parametrize("kind", RUNS)
+
+
+def small(patch: pytest.MonkeyPatch) -> None:
+    """Small models and corpora, a line and a checkpoint at every step."""
+    shrink(patch)
+    patch.setattr(characters, "EMBEDDED_CHARACTERS", 3000)
+    patch.setattr(generation, "SAMPLED", 20)
+    patch.setattr(trainer, "REPORT_SECONDS", 0)
+    patch.setattr(trainer, "CHECKPOINT_SECONDS", 0)
+
+
+def run(kind: str) -> None:
+    *what, settings = RUNS[kind]
+    rtx.run(*what, **COMMON, **settings)
+
+
+def records(home: Path) -> list[Path]:
+    return list(home.rglob("results/**/*-seed0.json"))
+
+
+def result(home: Path) -> dict:
+    """Everything that a run leaves and that no clock, load or commit decides: record, predictions, weights."""
+    (path,) = records(home)
+    content = json.loads(path.read_text())
+    for name in ("seconds", "peak_memory_mib", "finished", "latency", "code"):
+        del content[name]
+    for row in content["history"]:
+        del row["seconds"]
+    content |= {path.name: path.read_bytes() for path in home.rglob("results/**/*.npz")}
+    for path in (home / "_build/runs").rglob("*.safetensors"):
+        content[path.name] = {name: tensor.tolist() for name, tensor in load_file(path).items()}
+    return content
+
+
+# -- kills -------------------------------------------------------------------------------------------------------------
+
+
+def live(home: Path, log: Path, kind: str, dies_at: int | None) -> None:
+    """A process of its own; `dies_at` 0 only lists its moments."""
+    os.environ["RTX_HOME"] = str(home)
+    os.environ.pop("RTX_DATA", None)
+    torch.set_num_threads(1)
+    small(pytest.MonkeyPatch())
+    with open(log, "a", buffering=1) as file, redirect_stdout(file):
+        if dies_at is not None:
+            mortal(dies_at)
+        run(kind)
+
+
+def mortal(at: int) -> None:
+    """Number the moments of the process's life, and SIGKILL it at one of them.
+
+    A moment: in the middle of a step, before a file, which is written under another one, gets its name, or is removed.
+    """
+    home, passed = os.environ["RTX_HOME"], iter(range(1, 10**6))
+
+    def moment(name: str) -> None:
+        if next(passed) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        print("moment:", name)
+
+    def hook(event: str, arguments: tuple) -> None:
+        if event in ("os.rename", "os.remove") and str(arguments[0]).startswith(home):
+            moment(f"{event} {Path(arguments[event == 'os.rename']).name}")
+
+    step = torch.optim.AdamW.step
+    torch.optim.AdamW.step = lambda self, *arguments: (moment("step"), step(self, *arguments))[1]
+    sys.addaudithook(hook)
+
+
+def start(home: Path, kind: str, dies_at: int | None = None):
+    home.mkdir(parents=True, exist_ok=True)
+    log = home / f"said-{len(list(home.glob('said-*')))}"
+    log.touch()
+    process = SERVER.Process(target=live, args=(home, log, kind, dies_at))
+    process.start()
+    return process, log
+
+
+def lived(home: Path, kind: str, dies_at: int | None = None) -> tuple[int, str]:
+    """(exit code, what was said) of a process that runs to its end."""
+    process, log = start(home, kind, dies_at)
+    process.join(120)
+    return process.exitcode, log.read_text()
 
 
 @pytest.fixture(scope="module")
-def interrupted(tmp_path_factory):
-    """kind -> the home of a run that was killed in its 8th step, with the checkpoints of the 7th and the 6th."""
-    homes = {kind: tmp_path_factory.mktemp(f"interrupted-{kind}") for kind in COMMANDS}
-    for kind, home in homes.items():
-        assert lived(home, run(kind), often, partial(at_step, 8, die)).ends() == KILLED
-        assert [header(path)["progress"]["step"] for path in checkpoints(home)] == [7, 6] and records(home) == []
-    return homes
-
-
-def header(path, name: str = "state"):
-    with safe_open(path, framework="pt") as file:
-        return json.loads(file.metadata()[name])
-
-
-# -- kills ---------------------------------------------------------------------------------------------------------------
+def whole(tmp_path_factory) -> dict[str, tuple[dict, list[str]]]:
+    """kind -> what a run leaves that nobody disturbs, and the moments of its life."""
+    found = {}
+    for kind in RUNS:
+        home = tmp_path_factory.mktemp(f"whole-{kind}")
+        code, said = lived(home, kind, dies_at=0)
+        assert code == 0, said
+        found[kind] = result(home), re.findall("^moment: (.*)$", said, re.MULTILINE)
+    return found
 
 
 @KINDS
 def test_killed_at_any_moment_and_started_again(kind, whole, tmp_path):
-    listed = [line.removeprefix("moment: ") for line in lived(tmp_path / "0", run(kind), mortal).said.splitlines() if line.startswith("moment: ")]
-    assert result(tmp_path / "0") == whole[kind]
-    record = records(tmp_path / "0")[0].name
-    assert {"step", "half of checkpoint.safetensors", "os.rename checkpoint.previous.safetensors", f"half of {record}", f"os.rename {record}"} <= set(listed)
-    assert listed[-1] == "os.remove checkpoint.previous.safetensors"  # after the record
-    draw = random.Random(f"moments of a {kind}")
-    for name in dict.fromkeys(listed):  # of each kind of moment, one
-        at = draw.choice([i for i, other in enumerate(listed, start=1) if other == name])
+    expected, moments = whole[kind]
+    named, draw = list(dict.fromkeys(moments)), random.Random(f"moments of a {kind}")
+    record = next(name for name in named if name.endswith("-seed0.json"))
+    assert {"step", "os.rename checkpoint.safetensors", "os.rename checkpoint.previous.safetensors"} <= set(
+        named
+    )
+    assert moments[-1] == "os.remove checkpoint.previous.safetensors"  # after the record
+    chosen = named if LONG else ["os.rename checkpoint.safetensors", record, draw.choice(named)]
+    for name in chosen:
+        at = draw.choice([i for i, other in enumerate(moments, start=1) if other == name])
         home = tmp_path / str(at)
-        assert lived(home, run(kind), partial(mortal, at)).ends() == KILLED, name
-        assert bool(records(home)) == (at > len(listed) - 2), name
-        again = lived(home, run(kind))
-        assert again.ends() == 0 and result(home) == whole[kind], (name, again.said)
+        assert lived(home, kind, at)[0] == KILLED, name
+        assert bool(records(home)) == (at > len(moments) - 2), name
+        code, said = lived(home, kind)
+        assert code == 0 and result(home) == expected, (name, said)
 
 
-@KINDS
-def test_killed_again_and_again(kind, whole, tmp_path):
-    draw, resumed = random.Random(f"lives of a {kind}"), 0
-    for lives in count():
-        life = lived(tmp_path, run(kind), partial(mortal, draw.randint(5, 9) + lives))
-        resumed += "resumed at step" in life.said
-        if life.ends() != KILLED:
-            break
-    assert life.ends() == 0 and lives >= 4 and resumed >= 3
-    assert result(tmp_path) == whole[kind]
+def test_of_two_processes_with_one_run_the_second_waits_and_reads_the_first_ones_record(whole, tmp_path):
+    processes = [start(tmp_path, "classifier") for _ in range(2)]
+    for process, _ in processes:
+        process.join(120)
+    assert [process.exitcode for process, _ in processes] == [0, 0]
+    assert sum("test accuracy" in log.read_text() for _, log in processes) == 1
+    assert result(tmp_path) == whole["classifier"][0]
 
 
-# -- damage --------------------------------------------------------------------------------------------------------------
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def full_disk(patch, owner, function: str, call: int = 1) -> None:
+    """In one call no file may grow beyond 100 bytes: the system refuses half way, as a full disk does."""
+    original, calls = getattr(owner, function), iter(range(1, 10**6))
+
+    def called(*arguments, **options):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        if next(calls) == call:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+        try:
+            return original(*arguments, **options)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    patch.setattr(owner, function, called)
+
+
+def read_only(patch) -> None:
+    def write(path, content):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    patch.setattr(rtx.records, "write_atomically", write)
+
+
+def at_step_7(patch, act) -> None:
+    original, steps = torch.optim.AdamW.step, iter(range(1, 10**6))
+
+    def step(self, *arguments):
+        if next(steps) == 7:
+            act(self)
+        return original(self, *arguments)
+
+    patch.setattr(torch.optim.AdamW, "step", step)
+
+
+def no_memory(optimizer) -> None:
+    raise torch.OutOfMemoryError(
+        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 1 GiB"
+    )
+
+
+def not_a_number(optimizer) -> None:
+    optimizer.param_groups[0]["params"][0].data.fill_(torch.nan)
+
+
+REFUSALS = {
+    "the last one is whole": partial(full_disk, owner=checkpoint, function="save_file", call=5),
+    "make room, or": partial(full_disk, owner=build, function="write_atomically"),
+    "make its folder": partial(full_disk, owner=rtx.records, function="write_json"),
+    "Read-only file system": read_only,
+    "The GPU has too little memory for this run (CUDA out of memory)": partial(at_step_7, act=no_memory),
+    "Training diverged: the weights are no longer finite": partial(at_step_7, act=not_a_number),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSALS)
+def test_a_refusal_is_one_sentence_and_the_same_command_goes_on(sentence, whole, home, monkeypatch, capsys):
+    small(monkeypatch)
+    with monkeypatch.context() as patch:
+        REFUSALS[sentence](patch)
+        with pytest.raises(RtxError) as error:
+            run("classifier")
+    assert sentence in str(error.value) and "\n" not in str(error.value) and records(home) == []
+    capsys.readouterr()
+    run("classifier")
+    assert "resumed at step" in capsys.readouterr().out and result(home) == whole["classifier"][0]
+
+
+# -- checkpoints that the disk spoiled ---------------------------------------------------------------------------------
+
+
+def parts():
+    model = torch.nn.Linear(3, 2)
+    return model, torch.optim.AdamW(model.parameters())
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A path with the checkpoint of step 7 and beside it that of step 6, and the model of step 7."""
+    path, (model, optimizer) = tmp_path / "checkpoint.safetensors", parts()
+    for step in (6, 7):
+        model(torch.ones(3)).sum().backward()
+        optimizer.step()
+        checkpoint.save(path, model, optimizer, {"weight": model.weight.detach().clone()}, {"step": step})
+    return path, model
 
 
 def flipped(content: bytes) -> bytes:
     """One bit of the tensors."""
-    at = len(content) - 1000
-    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+    return content[:-50] + bytes([content[-50] ^ 1]) + content[-49:]
 
 
-DAMAGES = {"flipped": flipped, "truncated": lambda content: content[: len(content) // 2], "empty": lambda content: b""}
+DAMAGES = {
+    "flipped": flipped,
+    "header": lambda content: content.replace(b'\\"step\\": 7', b'\\"step\\": 8'),
+    "truncated": lambda content: content[:700],
+    "empty": lambda content: b"",
+}
 
 
-@KINDS
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_checkpoint_is_told_and_the_one_before_is_used(kind, damage, whole, interrupted, tmp_path):
-    home = shutil.copytree(interrupted[kind], tmp_path / "home")
-    newest = checkpoints(home)[0]
-    newest.write_bytes(DAMAGES[damage](newest.read_bytes()))
-    life = lived(home, run(kind))
-    assert life.ends() == 0 and "the checkpoint checkpoint.safetensors is damaged" in life.said and "resumed at step 6" in life.said
-    assert result(home) == whole[kind]
+def test_a_damaged_checkpoint_is_told_and_the_one_before_is_used(damage, saved):
+    (path, _), said = saved, []
+    before = path.read_bytes()
+    path.write_bytes(DAMAGES[damage](before))
+    assert path.read_bytes() != before
+    assert checkpoint.load(path, *parts(), said.append)[1] == {"step": 6}
+    assert len(said) == 1 and "checkpoint.safetensors is damaged" in said[0]
 
 
-def test_flipped_bit_of_a_header_is_told_or_harmless(interrupted, tmp_path):
-    model, fresh = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
-    optimizers = [torch.optim.AdamW(m.parameters()) for m in (model, fresh)]
-    model(torch.ones(3)).sum().backward()
-    optimizers[0].step()
-    path = tmp_path / "checkpoint.safetensors"
-    checkpoint.save(path, model, optimizers[0], {"weight": model.weight.detach().clone()}, {"step": 7})
-    content, told, draw = path.read_bytes(), 0, random.Random("headers")
-    for at in draw.sample(range(8 + int.from_bytes(content[:8], "little")), 200):
-        path.write_bytes(content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :])
-        try:
-            best, state = checkpoint.load(path, fresh, optimizers[1], lambda line: None)
-        except RtxError:
-            told += 1
-        else:
-            assert state == {"step": 7} and best["weight"].equal(model.weight) and fresh.weight.equal(model.weight)
-    assert told > 150
-
-
-@KINDS
-def test_two_damaged_checkpoints_are_one_sentence_and_stay(kind, interrupted, tmp_path):
-    home = shutil.copytree(interrupted[kind], tmp_path / "home")
-    for path, damage in zip(checkpoints(home), (flipped, DAMAGES["truncated"]), strict=True):
-        path.write_bytes(damage(path.read_bytes()))
-    before = [path.read_bytes() for path in checkpoints(home)]
-    life = lived(home, run(kind))
-    said = life.said.splitlines()[-1]
-    assert life.ends() == 1 and "Traceback" not in life.said and records(home) == []
-    assert said.startswith("No checkpoint of this run can be read (") and said.endswith("; delete them to start the run anew.")
-    assert [path.read_bytes() for path in checkpoints(home)] == before
-
-
-def rewritten(path, **metadata: str) -> None:
-    with safe_open(path, framework="pt") as file:
-        metadata = file.metadata() | metadata
-    save_file(load_file(path), path, metadata=metadata)
-
-
-@KINDS
-def test_checkpoint_of_another_version_is_one_sentence(kind, interrupted, tmp_path):
-    home = shutil.copytree(interrupted[kind], tmp_path / "home")
-    for path in checkpoints(home):
-        rewritten(path, version="0")
-    life = lived(home, run(kind))
-    assert life.ends() == 1 and "Traceback" not in life.said
-    assert "it is of version 0, and this code reads version 1" in life.said.splitlines()[-1]
-
-
-def test_checkpoint_of_another_model_is_one_sentence(interrupted, tmp_path):
-    home = shutil.copytree(interrupted["classifier"], tmp_path / "home")
-    for mine, other in zip(checkpoints(home), checkpoints(interrupted["language"]), strict=True):
-        shutil.copy(other, mine)
-    life = lived(home, run("classifier"))
-    said = life.said.splitlines()[-1]
-    assert life.ends() == 1 and "Traceback" not in life.said
-    assert said.startswith("The checkpoint checkpoint.safetensors is of another model (") and said.endswith("; delete it to start that run anew.")
+def test_what_cannot_be_used_is_one_sentence_and_stays(saved):
+    path, before = saved[0], checkpoint.previous(saved[0])
+    other = torch.nn.Linear(4, 2)
+    with pytest.raises(
+        RtxError, match="checkpoint.safetensors is of another model .*; delete it to start that run anew"
+    ):
+        checkpoint.load(path, other, torch.optim.AdamW(other.parameters()))
+    save_file(load_file(path), path, metadata={"version": "0", "state": "{}", "sha256": ""})
+    before.write_bytes(flipped(before.read_bytes()))
+    contents = [path.read_bytes(), before.read_bytes()]
+    with pytest.raises(
+        RtxError, match="No checkpoint .*of version 0, and this code reads version 1.*; delete them"
+    ):
+        checkpoint.load(path, *parts(), lambda line: None)
+    assert [path.read_bytes(), before.read_bytes()] == contents

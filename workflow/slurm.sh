@@ -63,7 +63,7 @@ JobAcctGatherType=jobacct_gather/none
 MinJobAge=600
 ReturnToService=2
 MpiDefault=none
-NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$memory
+NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc --all) RealMemory=$memory
 PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
 CONF
   ln -sfn "$folder/slurm.conf" "$conf"
@@ -72,7 +72,7 @@ CONF
   for _ in $(seq 60); do
     if [ "$(sinfo --noheader --format=%T 2>/dev/null)" = idle ]; then
       trap - EXIT
-      echo "One node with $(nproc) CPUs is up."
+      echo "One node with $(nproc --all) CPUs is up."
       return
     fi
     sleep 1

@@ -1,127 +1,84 @@
 """What the workflow asks of the project.  Snakemake has an environment of its own, so it asks by command.
 
-    python workflow/stages.py plan FILE [--reduced] [--source SOURCE] [--keep-stale] [--only NOTEBOOK …]
-    python workflow/stages.py corpus CORPUS SOURCE           fetch a text, or check the mirror's
-    python workflow/stages.py tokens EXPERIMENT PARAMETERS   cut and tokenise the texts of a run into the cache
+python workflow/stages.py plan FILE '{"source": "real", "reduced": false, "keep_stale": false, "only": []}'
+python workflow/stages.py data EXPERIMENT SETTINGS       fetch the texts of a run and tokenise them into the cache
 """
 
-import argparse
+import hashlib
 import json
 import os
 import shlex
 import sys
-from importlib import import_module
 from pathlib import Path
 
-from rtx_core import paper
-from rtx_core.corpora import sources
+from rtx_core import data, plan
 from rtx_core.errors import RtxError, unknown
-from rtx_core.language import LANGUAGE, LanguageSettings
-from rtx_core.parameters import Settings, settings
+from rtx_core.experiments import EXPERIMENTS, configure
 from rtx_core.paths import write_json
 
-ENVIRONMENT = ("PATH", "JUPYTER_PREFER_ENV_PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine has as the workflow had
+ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine has as the workflow had
+# What a run on generated text is cut down to.
+TRIAL = {"epochs": 1, "train_rows": 64, "fraction": 1.0}
+LANGUAGE_TRIAL = {"steps": 2, "batch_size": 8, "block_size": 64, "eval_every": 2, "eval_batches": 2}
 
 
-def plan(reduced: bool, source: str, keep_stale: bool, only: list[str]) -> dict[str, dict]:
+def trial(one: plan.Planned) -> plan.Planned:
+    """The same run on generated text in a few steps, which says nothing of real text."""
+    fixed = EXPERIMENTS[one.config.experiment]
+    settings = LANGUAGE_TRIAL if "block_size" in fixed.data.names() else TRIAL
+    settings = one.settings | settings | {"source": "embedded"}
+    config = configure(one.config.experiment, one.config.model, one.config.seed, **settings)
+    return plan.Planned(one.study, config, settings)
+
+
+def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> dict[str, dict]:
     """Stage -> name -> its command and what it needs; every record is looked at once, here."""
-    listed = list(paper.runs(reduced, source))
-    notebooks = list(dict.fromkeys(run.notebook for run in listed))
     for name in only:
-        if name not in notebooks:
-            raise unknown("notebook", name, notebooks)
-    listed = [run for run in listed if not only or run.notebook in only]
-    made: dict[str, dict] = {"corpus": {}, "tokens": {}, "run": {}, "page": {}}
+        if name not in EXPERIMENTS:
+            raise unknown("experiment", name, EXPERIMENTS)
+    made: dict[str, dict] = {"data": {}, "run": {}}
     made["environment"] = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
-    for run in listed:
-        tokens, corpora = texts(run.settings)
-        for corpus in corpora:
-            made["corpus"][corpus] = {"command": stage("corpus", *corpus.split("-", 1)[::-1])}
-        made["tokens"][tokens] = {"command": stage("tokens", run.settings.experiment, json.dumps(plain(run.given))), "corpora": corpora}
-        why = reason(run)
-        made["run"][run.name] = {
-            "command": shlex.join(run.command), "tokens": tokens, "record": str(run.record), "stale": why not in ("", "missing"),
-            "why": why, "needed": why == "missing" or bool(why and not keep_stale),
-        }  # fmt: skip
-    for notebook in dict.fromkeys(run.notebook for run in listed):
-        own = [run for run in listed if run.notebook == notebook]
-        agreed = {k: v for k, v in plain(own[0].given).items() if all(run.given.get(k) == v for run in own)}
-        experiments = {run.settings.experiment for run in own}  # a page may show the runs of another notebook too
-        made["page"][notebook] = {
-            "command": shlex.join(paper.papermill(notebook, agreed, f"pages/{notebook}")),
-            "runs": [run.name for run in listed if run.settings.experiment in experiments],
+    extra = {} if source in ("real", "embedded") else {"source": source}
+    for one in plan.planned(reduced, **extra):
+        one = trial(one) if source == "embedded" else one
+        config, why = one.config, reason(one)
+        if only and config.experiment not in only:
+            continue
+        digest = hashlib.sha256(config.data.model_dump_json().encode()).hexdigest()
+        texts = f"{config.experiment}-{digest[:8]}"
+        words = ["workflow/stages.py", "data", config.experiment, json.dumps(one.settings)]
+        made["data"][texts] = {"command": shlex.join(["python", *words])}
+        stale = why not in ("", "missing")
+        words = [config.experiment, config.model, f"seed={config.seed}"]
+        words += [f"{name}={json.dumps(value)}" for name, value in one.settings.items()]
+        words += ["--replace"] if stale else []
+        made["run"][f"{config.name}-{config.model}-seed{config.seed}"] = {
+            "command": f"python -m rtx_core run {shlex.join(words)}",
+            "data": texts,
+            "why": why,
+            "needed": why == "missing" or (stale and not keep_stale),
         }
     return made
 
 
-def reason(run: paper.Run) -> str:
+def reason(one: plan.Planned) -> str:
     try:
-        return run.why
+        return one.why
     except RtxError as error:  # a record that cannot be read
         return str(error)
 
 
-def stage(*words: str) -> str:
-    return shlex.join(["python", "workflow/stages.py", *words])
+def write_plan(file: str, asked: str) -> None:
+    write_json(Path(file), make_plan(**json.loads(asked)))
 
 
-def plain(given: dict) -> dict:
-    """The parameters that are no lists: those which do not name one run among several."""
-    return {k: v for k, v in given.items() if not isinstance(v, list)}
-
-
-def texts(asked: Settings | LanguageSettings) -> tuple[str, list[str]]:
-    """(name of the tokenised data, names of the texts it is made of)"""
-    source = sources.resolve(asked.source)
-    if asked.experiment in LANGUAGE:
-        return f"{source}-{asked.experiment}", [f"{source}-{asked.experiment}"]
-    spec = sources.CORPORA[asked.corpus]
-    members = spec.members if isinstance(spec, sources.Mixture) else [asked.corpus]
-    return f"{source}-{asked.corpus}-{asked.split}{asked.subset}-{asked.max_length}", [f"{source}-{member}" for member in members]
-
-
-def corpus(name: str, source: str) -> None:
-    if name == "shakespeare":
-        import_module("rtx_core.corpora.characters").text(source)
-    elif name == "tinystories":
-        import_module("rtx_core.corpora.stories").texts(source)
-    else:
-        sources.load(name, source)
-        if source != "embedded":
-            import_module("rtx_core.corpora.tokens").vocabulary(source, [])
-
-
-def tokens(experiment: str, given: str) -> None:
-    asked = settings(experiment, json.loads(given))
-    if experiment in LANGUAGE:
-        import_module(f"rtx_core.corpora.{LANGUAGE[experiment].corpus}").data(asked.source, asked.training)
-    else:
-        import_module("rtx_core.corpora.dataset").dataset(**asked.data)
-
-
-def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python workflow/stages.py")
-    commands = parser.add_subparsers(dest="stage", required=True)
-    asked = commands.add_parser("plan")
-    asked.add_argument("file", type=Path)
-    asked.add_argument("--reduced", action="store_true")
-    asked.add_argument("--source", default="real", choices=sources.SOURCES)
-    asked.add_argument("--keep-stale", action="store_true")
-    asked.add_argument("--only", nargs="*", default=[])
-    for name, words in (("corpus", ("name", "source")), ("tokens", ("experiment", "given"))):
-        command = commands.add_parser(name)
-        for word in words:
-            command.add_argument(word)
-    chosen = vars(parser.parse_args(arguments))
-    name = chosen.pop("stage")
-    if name == "plan":
-        write_json(chosen.pop("file"), plan(**chosen))
-    else:
-        {"corpus": corpus, "tokens": tokens}[name](**chosen)
+def prepare(experiment: str, settings: str) -> None:
+    config = configure(experiment, EXPERIMENTS[experiment].shown[0], **json.loads(settings))
+    data.task(config.data, config.train.batch_size, config.train.micro_batches)
 
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
+        {"plan": write_plan, "data": prepare}[sys.argv[1]](*sys.argv[2:])
     except RtxError as error:
         sys.exit(str(error))

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_core.errors import RtxError, unknown
-from rtx_core.models.masks import Dropout, Masks
+from rtx_core.models.dropout import Dropout, TorchDropout
 from rtx_core.models.packed import Packed
 
 BACKENDS = ("flash", "varlen", "sdpa")
@@ -54,31 +54,41 @@ def usable(backend: str, device: torch.device, dtype: torch.dtype, dropout: floa
 
 
 def packed_attention(
-    q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float = 0.0, masks: Dropout = None, backend: str | None = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    batch: Packed,
+    p: float = 0.0,
+    dropout: Dropout | None = None,
+    backend: str | None = None,
 ) -> Tensor:
     """Bidirectional attention within each sequence of `batch`.
 
     q (T, H, D), or (B, H, D) for one query a sequence (the [CLS] row of the last layer); k, v (T, H, D).
     Returns the shape of q.  `backend` names a kernel; None takes the first usable one.
     """
-    dropout = dropout if masks is not None else 0.0
+    p = p if dropout is not None else 0.0
     if backend is None:
-        backend = next(b for b in BACKENDS if usable(b, q.device, q.dtype, dropout))
+        backend = next(b for b in BACKENDS if usable(b, q.device, q.dtype, p))
     if backend not in BACKENDS:
         raise unknown("attention backend", backend, BACKENDS)
-    if not usable(backend, q.device, q.dtype, dropout):
-        raise RtxError(f"Attention backend {backend!r} cannot run {q.dtype} on {q.device} with dropout {dropout}; use 'sdpa'.")
+    if not usable(backend, q.device, q.dtype, p):
+        raise RtxError(
+            f"Attention backend {backend!r} cannot run {q.dtype} on {q.device} with dropout {p}; use 'sdpa'."
+        )
     if backend == "sdpa":
-        return _sdpa(q, k, v, batch, dropout, masks)
+        return _sdpa(q, k, v, batch, p, dropout)
     one_query = len(q) != len(k)
-    q_offsets = torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.offsets
+    q_offsets = (
+        torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.offsets
+    )
     q_longest = 1 if one_query else batch.longest
     if backend == "flash":
-        return _flash_kernel()(q, k, v, q_offsets, batch.offsets, q_longest, batch.longest, dropout_p=dropout)
+        return _flash_kernel()(q, k, v, q_offsets, batch.offsets, q_longest, batch.longest, dropout_p=p)
     return _varlen_kernel()(q, k, v, q_offsets, batch.offsets, q_longest, batch.longest)
 
 
-def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float, masks: Dropout) -> Tensor:
+def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout: Dropout | None) -> Tensor:
     """Spread the tokens on a (B, L) grid for this one operation, attend under a mask, gather them back."""
     B, L = len(batch), batch.longest
     one_query = len(q) != len(k)
@@ -88,12 +98,14 @@ def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float, masks:
         return grid.view(B, L, *x.shape[1:]).transpose(1, 2)
 
     queries = q.unsqueeze(2) if one_query else spread(q)
-    if isinstance(masks, Masks):  # the kernel would draw its own numbers: state the formula instead
+    if not isinstance(
+        dropout, TorchDropout | None
+    ):  # the kernel would draw its own numbers: state the formula instead
         scores = queries @ spread(k).mT / q.shape[-1] ** 0.5
         weights = scores.masked_fill(~batch.mask, float("-inf")).softmax(-1)
-        out = masks.drop(weights, dropout) @ spread(v)
+        out = dropout.drop(weights, p) @ spread(v)
     else:
-        out = F.scaled_dot_product_attention(queries, spread(k), spread(v), attn_mask=batch.mask, dropout_p=dropout)
+        out = F.scaled_dot_product_attention(queries, spread(k), spread(v), attn_mask=batch.mask, dropout_p=p)
     if one_query:
         return out.squeeze(2)
     return out.transpose(1, 2).reshape(B * L, *q.shape[1:]).index_select(0, batch.cell)

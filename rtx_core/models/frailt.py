@@ -5,36 +5,21 @@
 Tabak gives every layer and pass a vector of its own.  The study's count allows one a pass (4 · 256 = 1,024).
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
-from rtx_core.errors import unknown
-from rtx_core.models.cache import Cache
-from rtx_core.models.control import Control, ControlConfig, Grid
-
-PLACES = ("pass", "layer")
+from rtx_core.models.configs import FraiLTConfig
+from rtx_core.models.kv_cache import KVCache
+from rtx_core.models.llama import Llama, PaddedAttention
 
 
-@dataclass(frozen=True)
-class FraiLTConfig(ControlConfig):
-    num_passes: int = 4
-    encoding: str = "pass"  # added once, as each pass starts, like a position embedding; "layer": before every layer
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.encoding not in PLACES:
-            raise unknown("encoding", self.encoding, PLACES)
-
-
-class FraiLT(Control):
+class FraiLT(Llama):
     def __init__(self, config: FraiLTConfig):
         super().__init__(config)
         self.encoding = nn.Parameter(torch.empty(config.num_passes, config.hidden_size))
         nn.init.normal_(self.encoding, std=config.initializer_std)  # as the embedding it is added to
 
-    def one_pass(self, h: Tensor, r: int, grid: Grid | Cache) -> Tensor:
+    def one_pass(self, h: Tensor, r: int, grid: PaddedAttention | KVCache) -> Tensor:
         """Beyond the trained number of passes the last vector serves again."""
         vector = self.encoding[min(r, len(self.encoding) - 1)]
         for i, layer in enumerate(self.layers):

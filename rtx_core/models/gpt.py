@@ -6,39 +6,16 @@ The next token is predicted at every position; `model(inputs, targets)` is the m
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
+from rtx_core.models.configs import GPTConfig
 
 
-@dataclass(frozen=True)
-class GPTConfig:
-    vocab_size: int = 65  # the characters of tiny Shakespeare
-    block_size: int = 256  # rows of the position table: the longest text, where there are positions
-    hidden_size: int = 384
-    num_layers: int = 6
-    num_heads: int = 6  # of size 64
-    intermediate_size: int = 1536  # 4 · hidden
-    positions: bool = True  # learned, added to the token's embedding
-    dropout: float = 0.2
-    norm_eps: float = 1e-5
-    initializer_std: float = 0.02  # of every matrix; of those that write to the residual stream, over √(2 · layers)
-
-    def __post_init__(self):
-        for name in ("vocab_size", "block_size", "hidden_size", "num_layers", "num_heads", "intermediate_size"):
-            if not (isinstance(getattr(self, name), int) and getattr(self, name) > 0):
-                raise RtxError(f"{name} is {getattr(self, name)!r}; it must be a positive whole number.")
-        if self.hidden_size % self.num_heads:
-            raise RtxError(f"hidden_size {self.hidden_size} is no multiple of num_heads {self.num_heads}; choose one that is.")
-        if not 0 <= self.dropout < 1:
-            raise RtxError(f"dropout is {self.dropout!r}; it is a probability in [0, 1).")
-
-
-class Block(nn.Module):
+class GPTBlock(nn.Module):
     """T:  u = x + drop(Attention(LN x)),  T(x) = u + drop(W₂ gelu(W₁ LN u));  norms have gains and no biases."""
 
     def __init__(self, config: GPTConfig):
@@ -62,7 +39,9 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
         q, k, v = self.heads(x)
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=self.p if self.training else 0.0)
+        mixed = F.scaled_dot_product_attention(
+            q, k, v, is_causal=True, dropout_p=self.p if self.training else 0.0
+        )
         return self.finish(x, mixed.transpose(1, 2).flatten(2))
 
 
@@ -74,13 +53,15 @@ class GPT(nn.Module):
         c = self.config = config
         self.word = nn.Embedding(c.vocab_size, c.hidden_size)
         self.position = nn.Embedding(c.block_size, c.hidden_size) if c.positions else None
-        self.layers = nn.ModuleList(Block(c) for _ in range(c.num_layers))
+        self.layers = nn.ModuleList(GPTBlock(c) for _ in range(c.num_layers))
         self.norm = nn.LayerNorm(c.hidden_size, c.norm_eps, bias=False)
         self.dropout = nn.Dropout(c.dropout)
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 onto_the_stream = name.endswith(("out.weight", "down.weight"))
-                nn.init.normal_(parameter, std=c.initializer_std / (math.sqrt(2 * c.num_layers) if onto_the_stream else 1))
+                nn.init.normal_(
+                    parameter, std=c.initializer_std / (math.sqrt(2 * c.num_layers) if onto_the_stream else 1)
+                )
 
     @property
     def longest(self) -> int | None:
@@ -91,7 +72,9 @@ class GPT(nn.Module):
         """(B, N) -> (B, N, d); `start` is the position of the first of these tokens."""
         x, end = self.word(ids), start + ids.shape[1]
         if self.longest and end > self.longest:
-            raise RtxError(f"The text has {end:,} tokens; this model has positions for {self.longest:,}: build it with a larger block_size.")
+            raise RtxError(
+                f"The text has {end:,} tokens; this model has positions for {self.longest:,}: build it with a larger block_size."
+            )
         return self.dropout(x if self.position is None else x + self.position.weight[start:end])
 
     def trunk(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
@@ -104,16 +87,18 @@ class GPT(nn.Module):
 
     def forward(self, ids: Tensor, targets: Tensor | None = None) -> Tensor:
         logits = self.head(self.trunk(self.embed(ids)))
-        return logits if targets is None else F.cross_entropy(logits.flatten(0, 1), targets.flatten())  # in float32 under autocast too
+        return (
+            logits if targets is None else F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        )  # in float32 under autocast too
 
     # -- one token at a time ------------------------------------------------------------------------------------------
 
-    def start(self, batch: int) -> "Cache":
+    def start(self, batch: int) -> "GPTCache":
         """The state before the first token."""
-        return Cache()
+        return GPTCache()
 
     @torch.inference_mode()
-    def advance(self, ids: Tensor, state: "Cache") -> Tensor:
+    def advance(self, ids: Tensor, state: "GPTCache") -> Tensor:
         """Logits (B, V) after one more token each, ids (B,); keys and values of the tokens before come from the state."""
         x = self.embed(ids[:, None], state.length)
         state.grow(self, len(ids))
@@ -127,7 +112,7 @@ class GPT(nn.Module):
         return self.head(x[:, 0])
 
 
-class Cache:
+class GPTCache:
     """Keys and values of every layer, (B, H, room, D) each; room doubles when it is used up."""
 
     def __init__(self):

@@ -10,97 +10,40 @@ w − 1 states and a token,
     h_{i+1} = last of T([h_{i−w+2}, …, h_i, x_{i+1}]),    y_i = last of T([h_{i−w+2}, …, h_i]),
 
 shorter at the beginning; w = 2 is the paper's.  With several layers each has a recurrence of its own, over the outputs of the
-layer below.  The outputs, and queries, keys and values of the tokens, are computed for all positions at once; what is left in
-the loop is one block's matrix products for one position.  Gradients flow through every step.
+layer below.  Here the equations stand as they are, position by position; gradients flow through every step.
+`rtx_core.fast.recurrence` computes the same sooner.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
-from torch.utils.checkpoint import checkpoint
 
-from rtx_core.errors import RtxError
-from rtx_core.models.fused import ONEDNN
-from rtx_core.models.gpt import GPT, Block, GPTConfig
-
-
-@dataclass(frozen=True)
-class KausikConfig(GPTConfig):
-    num_layers: int = 1
-    positions: bool = False
-    window: int = 2  # positions that T sees: window − 1 states and a token
-    checkpoint: int = 0  # > 0: keep the states alone, recompute this many positions at a time in the backward pass (dropout is drawn in that order)
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not (isinstance(self.window, int) and self.window >= 2):
-            raise RtxError(f"window is {self.window!r}; it holds a token and at least one state, so it must be 2 or more.")
-        if not (isinstance(self.checkpoint, int) and self.checkpoint >= 0):
-            raise RtxError(f"checkpoint is {self.checkpoint!r}; expected a number of positions, or 0 to keep everything.")
+from rtx_core.models.configs import KausikConfig
+from rtx_core.models.gpt import GPT, GPTBlock
 
 
 class Kausik(GPT):
     """The same embeddings, blocks and head as `GPT`; what differs is how a block is applied."""
 
+    config: KausikConfig
+
     def trunk(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
-        x = x.transpose(0, 1).contiguous()  # time first from here on: the loop reads and writes whole slices
+        x = x.transpose(0, 1)  # time first
         for layer in self.layers:
-            h = self.states(layer, x)
-            x = self.recomputed(layer, h) if self.config.checkpoint and self.training else self.outputs(layer, h)
+            _, x = recurrence(layer, x, self.config.window)
         return x.transpose(0, 1)
-
-    def states(self, layer: Block, x: Tensor) -> Tensor:
-        """h_1 … h_N of x (N, B, d): everything that does not depend on a state is done here, the rest in `Recurrence`."""
-        N, B, d = x.shape
-        x = x.to(layer.qkv.weight.dtype)  # the loop runs in the precision of the weights, under autocast too
-        q, own = layer.qkv(layer.norm1(x)).to(x.dtype).split([d, 2 * d], dim=-1)
-        # A norm's gain scales the columns of the matrix after it: LN(h) W = ((h − mean) / std) (gain · W).
-        key_value = layer.qkv.weight[d:] * layer.norm1.weight
-        up = layer.up.weight * layer.norm2.weight
-        sizes = [(N, B, d), (N, B, d), (N, self.config.window, B, layer.num_heads)]
-        masks = [dropout_mask(size, layer.p, x) if self.training and layer.p else None for size in sizes]
-        segment = (self.config.checkpoint or N) if torch.is_grad_enabled() else 1
-        shape = Shape(layer.num_heads, self.config.window, self.config.norm_eps, segment)
-        with torch.autocast(x.device.type, enabled=False):
-            return Recurrence.apply(shape, x, q, own, key_value, layer.out.weight, up, layer.down.weight, *masks)
-
-    def outputs(self, layer: Block, h: Tensor) -> Tensor:
-        """y_1 … y_N of the states (N, B, d), all at once: the last state of each window attends to the window."""
-        N, B, d = h.shape
-        past = self.config.window - 1
-        normed = layer.norm1(h)
-        if past == 1:  # attention to itself alone: its value
-            value = F.linear(normed, layer.qkv.weight[2 * d :]).view(N, B, layer.num_heads, -1)
-            keep = F.dropout(value.new_ones(N, B, layer.num_heads, 1), layer.p, self.training)
-            return layer.finish(h, (value * keep).flatten(2))
-        q, k, v = layer.qkv(normed).view(N, B, 3, layer.num_heads, -1).permute(2, 0, 1, 3, 4)  # each (N, B, H, D)
-        k, v = (F.pad(t, (0, 0, 0, 0, 0, 0, past - 1, 0)).unfold(0, past, 1).transpose(-1, -2) for t in (k, v))  # (N, B, H, past, D)
-        real = torch.arange(past, device=h.device) >= past - 1 - torch.arange(N, device=h.device)[:, None]
-        mixed = F.scaled_dot_product_attention(
-            q.unsqueeze(3), k, v, attn_mask=real.view(N, 1, 1, 1, past), dropout_p=layer.p if self.training else 0.0
-        )
-        return layer.finish(h, mixed.flatten(2))
-
-    def recomputed(self, layer: Block, h: Tensor) -> Tensor:
-        """`outputs`, of which the backward pass holds the inner values of `config.checkpoint` positions at a time."""
-        size, before = self.config.checkpoint, self.config.window - 2  # states of the window before its last
-        pieces = []
-        for begin in range(0, len(h), size):
-            first = max(0, begin - before)
-            pieces.append(checkpoint(self.outputs, layer, h[first : begin + size], use_reentrant=False)[begin - first :])
-        return torch.cat(pieces)
 
     # -- one token at a time: O(1) each, however long the text --------------------------------------------------------
 
-    def start(self, batch: int) -> "Carried":
-        return Carried([self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers])
+    def start(self, batch: int) -> "RecurrentState":
+        return RecurrentState(
+            [self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers]
+        )
 
     @torch.inference_mode()
-    def advance(self, ids: Tensor, state: "Carried") -> Tensor:
+    def advance(self, ids: Tensor, state: "RecurrentState") -> Tensor:
         """Logits (B, V) after one more token each, ids (B,)."""
         x = self.embed(ids[:, None], state.length)[:, 0]
         for i, layer in enumerate(self.layers):
@@ -112,21 +55,21 @@ class Kausik(GPT):
 
 
 @dataclass
-class Carried:
+class RecurrentState:
     """All that is carried from token to token: the last window − 1 states of each layer, (≤ window − 1, B, d)."""
 
     layers: list[Tensor]
     length: int = 0
 
 
-def last_of(layer: Block, window: Tensor) -> Tensor:
+def last_of(layer: GPTBlock, window: Tensor) -> Tensor:
     """The last of T(window), (w, B, d) -> (B, d)."""
     q, k, v = layer.heads(window.transpose(0, 1))
     return layer.finish(window[-1], F.scaled_dot_product_attention(q[:, :, -1:], k, v).flatten(1))
 
 
-def plain(layer: Block, x: Tensor, window: int = 2) -> tuple[Tensor, Tensor]:
-    """Equations 1 to 3 as they stand, position by position: (states, outputs) of x (N, B, d).  What the tests compare with."""
+def recurrence(layer: GPTBlock, x: Tensor, window: int = 2) -> tuple[Tensor, Tensor]:
+    """Equations 1 to 3 as they stand, position by position: (states, outputs) of x (N, B, d)."""
     states, outputs = [], []
     for i in range(len(x)):
         seen = [*states[max(0, i - window + 1) :], x[i]]
@@ -136,147 +79,3 @@ def plain(layer: Block, x: Tensor, window: int = 2) -> tuple[Tensor, Tensor]:
         states.append(out[:, -1])
     outputs.append(layer(torch.stack(states[1 - window :], dim=1))[:, -1])
     return torch.stack(states), torch.stack(outputs)
-
-
-def dropout_mask(size: tuple[int, ...], p: float, like: Tensor) -> Tensor:
-    """Zeros with probability p, else 1 / (1 − p)."""
-    return torch.empty(size, device=like.device, dtype=like.dtype).bernoulli_(1 - p).div_(1 - p)
-
-
-@dataclass(frozen=True)
-class Shape:
-    heads: int
-    window: int
-    eps: float
-    segment: int  # positions whose inner values are held at a time
-
-
-class Recurrence(torch.autograd.Function):
-    """The states (N, B, d) and their gradient, by back-propagation through time written out.
-
-    One step, with n(·) the norm without its gain and m the dropout masks (all drawn before):
-
-        [k | v]_j = n(h_j) Kᵀ           of the states in the window; those of the token itself come from outside
-        a = Σ_j m_j softmax_j(q · k_j / √D) v_j,   u = x + m_o (a Oᵀ),   h = u + m_d (gelu(n(u) Uᵀ) Dᵀ)
-
-    Backward, a step computes the gradient of its state only.  The gradient of a matrix is a sum over steps of
-    (gradient of its output)ᵀ (its input): both are kept, and the sum is one product over all positions.
-    """
-
-    @staticmethod
-    def forward(ctx, shape: Shape, x, q, own, key_value, out, up, down, *masks):
-        loop = Loop(shape, x, q, own, (key_value, out, up, down), masks)
-        for begin in range(0, len(x), shape.segment):
-            inner = loop.forward(begin)
-        ctx.loop, ctx.inner = loop, inner  # of the last segment, which backward needs first
-        return torch.stack(loop.h)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad):
-        loop, inner = ctx.loop, ctx.inner
-        loop.begin_backward()
-        starts = range(0, len(grad), loop.shape.segment)
-        for begin in reversed(starts):
-            loop.backward(begin, inner if begin == starts[-1] else loop.forward(begin), grad)
-        gradients = (torch.stack(each) for each in (loop.d_x, loop.d_q, loop.d_own))
-        return None, *gradients, *loop.d_weights, None, None, None
-
-
-class Loop:
-    """One recurrence: its operands, and its two loops over a segment of positions."""
-
-    def __init__(self, shape: Shape, x: Tensor, q: Tensor, own: Tensor, weights: tuple[Tensor, ...], masks: tuple[Tensor | None, ...]):
-        N, B, d = x.shape
-        self.shape, self.size, self.scale = shape, (B, shape.heads, d // shape.heads), (d // shape.heads) ** -0.5
-        self.weights, self.products = weights, [product(weight, B) for weight in weights]
-        self.x, self.q, self.own = x.unbind(0), (q * self.scale).view(N, *self.size).unbind(0), own.unbind(0)  # each N × (B, …)
-        self.masks = tuple([None] * N if mask is None else mask.unbind(0) for mask in masks)
-        self.h: list[Tensor] = [None] * N  # the states
-        self.kv: list[Tensor] = [None] * N  # and their keys and values, (B, 2d)
-
-    def begin_backward(self) -> None:
-        self.products_back = [product(weight.t(), self.size[0]) for weight in self.weights]
-        self.d_x, self.d_q, self.d_own, self.d_kv = ([None] * len(self.x) for _ in range(4))
-        self.d_weights = [torch.zeros_like(weight) for weight in self.weights]
-        self.d_next = 0.0  # gradient of a state through the step after it
-
-    def window(self, t: int) -> tuple[Tensor, Tensor]:
-        """Keys and values, (≤ w, B, H, D) each, of the states before t and of token t itself."""
-        seen = torch.stack([*self.kv[max(0, t - self.shape.window + 1) : t], self.own[t]])
-        return seen.view(-1, self.size[0], 2, *self.size[1:]).unbind(2)
-
-    def forward(self, begin: int) -> list[tuple]:
-        """The states of a segment, given those before it; returns each step's inner values."""
-        key_value, out, up, down = self.products
-        mask_out, mask_down, mask_attention = self.masks
-        d, eps, inner = self.x[0].shape[-1:], self.shape.eps, []
-        for t in range(begin, min(len(self.x), begin + self.shape.segment)):
-            normed = (None, None, None)
-            if t:
-                normed = torch.native_layer_norm(self.h[t - 1], d, None, None, eps)  # with mean and 1 / std
-                self.kv[t - 1] = key_value(normed[0])
-            k, v = self.window(t)
-            p = torch.softmax((self.q[t] * k).sum(-1), 0)  # (≤ w, B, H)
-            kept = p if mask_attention[t] is None else p * mask_attention[t][: len(p)]
-            mixed = (kept.unsqueeze(-1) * v).sum(0).view_as(self.x[t])
-            u = added(self.x[t], out(mixed), mask_out[t])
-            normed_u = torch.native_layer_norm(u, d, None, None, eps)
-            wide = up(normed_u[0])
-            active = F.gelu(wide)
-            self.h[t] = added(u, down(active), mask_down[t])
-            inner.append((normed, p, mixed, u, normed_u, wide, active))
-        return inner
-
-    def backward(self, begin: int, inner: list[tuple], grad: Tensor) -> None:
-        """The gradients of a segment, given those of the states after it and its inner values; grad (N, B, d) is that of the outputs."""
-        key_value, out, up, down = self.products_back
-        mask_out, mask_down, mask_attention = self.masks
-        d, products = self.x[0].shape[-1:], []
-        for t in reversed(range(begin, begin + len(inner))):
-            normed, p, mixed, u, normed_u, wide, active = inner[t - begin]
-            d_h = grad[t] + self.d_next
-            d_down = d_h if mask_down[t] is None else d_h * mask_down[t]
-            d_wide = torch.ops.aten.gelu_backward(down(d_down), wide)
-            d_u = d_h + norm_backward(up(d_wide), u, d, *normed_u[1:], None, None, [True, False, False])[0]
-            d_out = d_u if mask_out[t] is None else d_u * mask_out[t]
-            d_mixed = out(d_out).view(self.size)
-            k, v = self.window(t)
-            kept, d_p = p, (d_mixed * v).sum(-1)
-            if mask_attention[t] is not None:
-                mask = mask_attention[t][: len(p)]
-                kept, d_p = p * mask, d_p * mask
-            d_score = torch.ops.aten._softmax_backward_data(d_p, p, 0, p.dtype).unsqueeze(-1)
-            d_window = torch.stack((d_score * self.q[t], kept.unsqueeze(-1) * d_mixed), 2).view(len(p), self.size[0], -1)
-            self.d_x[t], self.d_q[t] = d_u, (d_score * k).sum(0).view_as(d_u) * self.scale
-            *of_states, self.d_own[t] = d_window.unbind(0)
-            for j, d_state in zip(range(t - len(of_states), t), of_states):
-                self.d_kv[j] = d_state if self.d_kv[j] is None else self.d_kv[j] + d_state
-            products.append((mixed, d_out, normed_u[0], d_wide, active, d_down))
-            if t:  # the window of step t is the last that reads state t − 1
-                self.d_next = norm_backward(key_value(self.d_kv[t - 1]), self.h[t - 1], d, *normed[1:], None, None, [True, False, False])[0]
-        mixed, d_out, normed_u, d_wide, active, d_down = map(torch.cat, zip(*products))
-        pairs = [(d_out, mixed), (d_wide, normed_u), (d_down, active)]
-        first = max(1, begin)
-        if begin + len(inner) > first:
-            states = [normed[0] for normed, *_ in inner[first - begin :]]
-            pairs.insert(0, (torch.cat(self.d_kv[first - 1 : begin + len(inner) - 1]), torch.cat(states)))
-        for total, (gradient, value) in zip(self.d_weights[-len(pairs) :], pairs):
-            total.addmm_(gradient.t(), value)
-
-
-norm_backward = torch.ops.aten.native_layer_norm_backward
-
-
-def added(x: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """x + mask · value."""
-    return x + value if mask is None else torch.addcmul(x, value, mask)
-
-
-def product(weight: Tensor, rows: int) -> Callable[[Tensor], Tensor]:
-    """x (rows, n) -> x weightᵀ, with the weight laid out once for many products of few rows: a quarter less time at 8 rows."""
-    if ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32:
-        packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), rows)
-        return lambda x: torch.ops.mkldnn._linear_pointwise.default(x, packed, None, "none", [], "")
-    transposed = weight.t().contiguous()
-    return lambda x: x @ transposed

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.attention import packed_attention
-from rtx_core.models.masks import Dropout, drop, twice
+from rtx_core.models.dropout import Dropout, compound_dropout, drop
 from rtx_core.models.packed import Packed
 
 
@@ -65,7 +65,12 @@ class Attention(nn.Module):
         self.out = nn.Linear(hidden_size, hidden_size)
 
     def forward(
-        self, x: Tensor, batch: Packed, rope: tuple[Tensor, Tensor], rows: Tensor | None = None, masks: Dropout = None
+        self,
+        x: Tensor,
+        batch: Packed,
+        rope: tuple[Tensor, Tensor],
+        rows: Tensor | None = None,
+        dropout: Dropout | None = None,
     ) -> Tensor:
         """x (T, d) -> (T, d), or (B, d) when only the queries of `rows` (B,) are wanted."""
         d, H, D = x.shape[-1], self.num_heads, self.head_size
@@ -76,7 +81,7 @@ class Attention(nn.Module):
             k, v = F.linear(x, self.qkv.weight[d:], self.qkv.bias[d:]).view(-1, 2, H, D).unbind(1)
             q = F.linear(x[rows], self.qkv.weight[:d], self.qkv.bias[:d]).view(-1, H, D)
             q, k = rotate(q, tuple(table[rows] for table in rope)), rotate(k, rope)
-        mixed = packed_attention(q, k, v, batch, self.dropout, masks)
+        mixed = packed_attention(q, k, v, batch, self.dropout, dropout)
         return self.out(mixed.reshape(len(mixed), d))
 
 
@@ -89,18 +94,20 @@ class SwiGLU(nn.Module):
         self.gate_up = nn.Linear(hidden_size, 2 * intermediate_size)
         self.down = nn.Linear(intermediate_size, hidden_size)
 
-    def forward(self, x: Tensor, masks: Dropout) -> Tensor:  # (T, d) -> (T, d)
+    def forward(self, x: Tensor, dropout: Dropout | None = None) -> Tensor:  # (T, d) -> (T, d)
         gate, up = self.gate_up(x).chunk(2, dim=-1)
-        return self.down(drop(F.silu(gate) * up, self.dropout, masks))
+        return self.down(drop(F.silu(gate) * up, self.dropout, dropout))
 
 
-class Block(nn.Module):
+class EncoderBlock(nn.Module):
     """Pre-norm transformer layer (Xiong et al. 2020):  x += drop(attention(norm x));  x += drop(swiglu(norm x)).
 
-    The public code drops the attention branch twice in series: here one dropout of the same distribution (`masks.twice`).
+    The public code drops the attention branch twice in series: here one dropout of the same distribution (`compound_dropout`).
     """
 
-    def __init__(self, hidden_size: int, num_heads: int, intermediate_size: int, dropout: float, norm_eps: float):
+    def __init__(
+        self, hidden_size: int, num_heads: int, intermediate_size: int, dropout: float, norm_eps: float
+    ):
         super().__init__()
         self.dropout = dropout
         self.attention_norm = RMSNorm(hidden_size, norm_eps)
@@ -109,12 +116,17 @@ class Block(nn.Module):
         self.ffn = SwiGLU(hidden_size, intermediate_size, dropout)
 
     def forward(
-        self, x: Tensor, batch: Packed, rope: tuple[Tensor, Tensor], rows: Tensor | None = None, masks: Dropout = None
+        self,
+        x: Tensor,
+        batch: Packed,
+        rope: tuple[Tensor, Tensor],
+        rows: Tensor | None = None,
+        dropout: Dropout | None = None,
     ) -> Tensor:
         """x (T, d) -> (T, d).  With `rows` (B,), only those rows are computed past the keys and values: (B, d).
 
         The classifier reads [CLS] alone, so the last layer needs no other output row; values are unchanged.
         """
-        mixed = self.attention(self.attention_norm(x), batch, rope, rows, masks)
-        x = (x if rows is None else x[rows]) + drop(mixed, twice(self.dropout), masks)
-        return x + drop(self.ffn(self.ffn_norm(x), masks), self.dropout, masks)
+        mixed = self.attention(self.attention_norm(x), batch, rope, rows, dropout)
+        x = (x if rows is None else x[rows]) + drop(mixed, compound_dropout(self.dropout), dropout)
+        return x + drop(self.ffn(self.ffn_norm(x), dropout), self.dropout, dropout)

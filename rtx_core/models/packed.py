@@ -4,9 +4,9 @@ Legend for shapes everywhere in `rtx_core`:
 T tokens in the batch, B sequences, L tokens of the longest, H heads, D = d/H, d hidden size, f intermediate size, C classes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Sequence
 
 import numpy as np
 import torch
@@ -29,7 +29,9 @@ class Packed:
         """Pack token-id sequences, in order.  An empty batch or an empty sequence is an error."""
         lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
         if len(lengths) == 0 or lengths.min() == 0:
-            raise RtxError(f"Got sequences of lengths {lengths.tolist()[:8]}; every batch and every sequence needs a token.")
+            raise RtxError(
+                f"Got sequences of lengths {lengths.tolist()[:8]}; every batch and every sequence needs a token."
+            )
         return cls.from_flat(np.concatenate([np.asarray(sequence) for sequence in sequences]), lengths)
 
     @classmethod
@@ -50,7 +52,9 @@ class Packed:
 
     def to(self, device: torch.device | str) -> "Packed":
         moved = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Packed(**{k: v.to(device, non_blocking=True) if isinstance(v, Tensor) else v for k, v in moved.items()})
+        return Packed(
+            **{k: v.to(device, non_blocking=True) if isinstance(v, Tensor) else v for k, v in moved.items()}
+        )
 
     @cached_property
     def starts(self) -> Tensor:
@@ -61,7 +65,9 @@ class Packed:
     def cell(self) -> Tensor:
         """(T,) index of each token in a padded (B·L) grid; only the SDPA fallback looks at the grid."""
         lengths = (self.offsets[1:] - self.offsets[:-1]).long()
-        sequence = torch.repeat_interleave(torch.arange(len(self), device=lengths.device), lengths, output_size=len(self.ids))
+        sequence = torch.repeat_interleave(
+            torch.arange(len(self), device=lengths.device), lengths, output_size=len(self.ids)
+        )
         return sequence * self.longest + self.positions
 
     @cached_property
@@ -69,3 +75,19 @@ class Packed:
         """(B, 1, 1, L) True where the padded grid holds a token."""
         lengths = self.offsets[1:] - self.offsets[:-1]
         return (torch.arange(self.longest, device=lengths.device) < lengths[:, None])[:, None, None, :]
+
+
+def filled(batch: Packed, multiple: int, lengths: tuple[int, ...] = ()) -> Packed:
+    """The batch with one more text, which nothing reads, so that few shapes occur: it changes no other text.
+
+    The tokens become a multiple of `multiple`, and the longest text counts as the next of `lengths`.
+    """
+    tokens = len(batch.ids)
+    extra = multiple - tokens % multiple
+    longest = max(batch.longest, extra)
+    return Packed(
+        ids=torch.cat((batch.ids, batch.ids[:1].expand(extra))),
+        positions=torch.cat((batch.positions, torch.arange(extra))),
+        offsets=torch.cat((batch.offsets, torch.tensor([tokens + extra], dtype=torch.int32))),
+        longest=next((n for n in lengths if n >= longest), longest),
+    )

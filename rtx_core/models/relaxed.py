@@ -6,39 +6,29 @@ The product BA is added to W once a batch instead of sending every token through
 cost of W alone, since a batch holds far more tokens than a matrix has rows to correct.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
-from rtx_core.errors import RtxError
-from rtx_core.models.cache import Cache
-from rtx_core.models.control import Control, ControlConfig, Grid, Layer, Matrices
+from rtx_core.models.configs import RelaxedConfig
+from rtx_core.models.kv_cache import KVCache
+from rtx_core.models.llama import Llama, LlamaBlock, Matrices, PaddedAttention
 
 PARTS = (3, 1, 2, 1)  # how many of the seven matrices lie in a layer's qkv, out, gate_up, down
-
-
-@dataclass(frozen=True)
-class RelaxedConfig(ControlConfig):
-    num_passes: int = 4
-    lora_rank: int = 16
-    lora_scale: float = 1.0  # γ: 1, as in the formula of Bae et al.; the study gives no value
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not 0 < self.lora_rank <= self.hidden_size:
-            raise RtxError(f"lora_rank is {self.lora_rank}; it must be from 1 to hidden_size, {self.hidden_size}.")
 
 
 class LowRank(nn.Module):
     """The corrections of one layer in one pass: A (rank × in) and B (out × rank) for each of its seven matrices."""
 
-    def __init__(self, layer: Layer, config: RelaxedConfig):
+    def __init__(self, layer: LlamaBlock, config: RelaxedConfig):
         super().__init__()
-        self.scale, shapes = config.lora_scale, [(n, w.shape[0] // n, w.shape[1]) for n, w in zip(PARTS, layer.matrices)]
+        self.scale, shapes = (
+            config.lora_scale,
+            [(n, w.shape[0] // n, w.shape[1]) for n, w in zip(PARTS, layer.matrices)],
+        )
         self.down = nn.ParameterList(torch.empty(n, config.lora_rank, inner) for n, _, inner in shapes)  # A
         self.up = nn.ParameterList(torch.zeros(n, outer, config.lora_rank) for n, outer, _ in shapes)  # B
-        for a in self.down:  # B = 0 and A uniform in ±1/√in, as in the public code of Hu et al. 2021: the model starts as if shared
+        # B = 0 and A uniform in ±1/√in, as in the public code of Hu et al. 2021: the model starts as if shared
+        for a in self.down:
             nn.init.uniform_(a, -(a.shape[2] ** -0.5), a.shape[2] ** -0.5)
 
     def correct(self, matrices: Matrices) -> Matrices:
@@ -50,14 +40,14 @@ class LowRank(nn.Module):
         return tuple(corrected)
 
 
-class Relaxed(Control):
+class Relaxed(Llama):
     def __init__(self, config: RelaxedConfig):
         super().__init__(config)
         self.lora = nn.ModuleList(
             nn.ModuleList(LowRank(layer, config) for layer in self.layers) for _ in range(config.num_passes)
         )
 
-    def one_pass(self, h: Tensor, r: int, grid: Grid | Cache) -> Tensor:
+    def one_pass(self, h: Tensor, r: int, grid: PaddedAttention | KVCache) -> Tensor:
         """Beyond the trained number of passes the last corrections serve again."""
         for layer, lora in zip(self.layers, self.lora[min(r, len(self.lora) - 1)]):
             h = layer(h, grid, lora.correct(layer.matrices))

@@ -7,38 +7,20 @@ each branch too, an adapter A of size d × 2d without bias, and a norm of its ow
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.errors import RtxError
-from rtx_core.models.cache import Cache
-from rtx_core.models.control import Control, ControlConfig
+from rtx_core.models.configs import ThreePartConfig
+from rtx_core.models.kv_cache import KVCache
 from rtx_core.models.layers import RMSNorm
+from rtx_core.models.llama import Llama
 from rtx_core.models.packed import Packed
 
 
-@dataclass(frozen=True)
-class ThreePartConfig(ControlConfig):
-    num_passes: int = 7  # fixed in training, with gradients through all of them: 1 + 7 · 2 + 1 = 16 layers are applied
-    num_core_layers: int = 2  # of num_layers; the others are shared out between prelude and coda
-    state_std: float = 0.02  # σ: as large as the embedding's, Geiping et al.'s rule "like-init"; the study gives no value
-
-    def __post_init__(self):
-        super().__post_init__()
-        if (self.num_layers - self.num_core_layers) % 2 or self.num_core_layers >= self.num_layers:
-            raise RtxError(
-                f"num_core_layers is {self.num_core_layers} of {self.num_layers} layers; an even number of at least 2 must be left, "
-                f"half for the prelude and half for the coda."
-            )
-        if not self.state_std >= 0:
-            raise RtxError(f"state_std is {self.state_std!r}; it must be at least 0.")
-
-
-class ThreePart(Control):
+class ThreePart(Llama):
     def __init__(self, config: ThreePartConfig):
         super().__init__(config)
         self.adapter = nn.Parameter(torch.empty(config.hidden_size, 2 * config.hidden_size))
@@ -51,26 +33,30 @@ class ThreePart(Control):
         n = (self.config.num_layers - self.config.num_core_layers) // 2
         return self.layers[:n], self.layers[n:-n], self.layers[-n:]
 
-    def states(self, batch: Packed | Cache, passes: int | None = None) -> Iterator[Tensor]:
+    def states(self, batch: Packed | KVCache, passes: int | None = None) -> Iterator[Tensor]:
         prelude, core, _ = self.parts
         grid, e = self.grid(batch), self.word(batch.ids)
         for layer in prelude:
             e = layer(e, grid)
         s = self.initial_state(batch, e)
         for _ in range(passes or self.config.num_passes):
-            s = F.linear(torch.cat((s, e), dim=-1), self.adapter).to(e.dtype)  # the stream keeps its precision under autocast
+            s = F.linear(torch.cat((s, e), dim=-1), self.adapter).to(
+                e.dtype
+            )  # the stream keeps its precision under autocast
             for layer in core:
                 s = layer(s, grid)
             yield s
 
-    def initial_state(self, batch: Packed | Cache, like: Tensor) -> Tensor:
+    def initial_state(self, batch: Packed | KVCache, like: Tensor) -> Tensor:
         """Fresh noise in training.  Otherwise one fixed draw for each position, so that a text's loss depends on nothing else."""
         if self.training:
             return self.config.state_std * torch.randn_like(like)
-        draw = np.random.RandomState(0).standard_normal((batch.longest, like.shape[1]))  # a longer draw begins like a shorter one
+        draw = np.random.RandomState(0).standard_normal(
+            (batch.longest, like.shape[1])
+        )  # a longer draw begins like a shorter one
         return self.config.state_std * torch.from_numpy(draw).to(like)[batch.positions]
 
-    def read(self, state: Tensor, batch: Packed | Cache) -> Tensor:
+    def read(self, state: Tensor, batch: Packed | KVCache) -> Tensor:
         h, grid = self.state_norm(state), self.grid(batch)
         for layer in self.parts[2]:
             h = layer(h, grid)
@@ -84,4 +70,6 @@ class ThreePart(Control):
         return super().multiplications(passes) + once
 
     def per_pass(self) -> int:
-        return self.adapter.numel() + sum(matrix.numel() for layer in self.parts[1] for matrix in layer.matrices)
+        return self.adapter.numel() + sum(
+            matrix.numel() for layer in self.parts[1] for matrix in layer.matrices
+        )

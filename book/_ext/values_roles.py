@@ -1,0 +1,86 @@
+"""Numbers and guards in prose.  {val}`sst2.difference:+.1f` writes a value, {holds}`abs(sst2.difference) < 1`
+writes nothing.
+
+The names are those of `book/values.py` (see `rtx_core/report/names.py`).  A name that is unknown, a value
+without a record and a guard that is false each stop the build, with file, line and the sentence they stand
+in; all of them are told at once.
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import SphinxError
+from sphinx.util.docutils import SphinxRole
+
+from rtx_core.errors import RtxError
+from rtx_core.report import names
+
+SENTENCE = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z(\[])")
+
+
+class SentenceFails(SphinxError):
+    category = "Sentences that the records do not bear out"
+
+
+class Role(SphinxRole):
+    """Both roles; where one fails, its sentence is known when the page has been read."""
+
+    def run(self) -> tuple[list[nodes.Node], list]:
+        try:
+            if self.name == "val":
+                return [nodes.Text(names.shown(self.text))], []
+            if names.look_up(self.text):
+                return [], []
+            why = f"{self.text!r} does not hold{measured(self.text)}."
+        except RtxError as error:
+            why = str(error)
+        failed = nodes.inline("", f"⟦{self.text}⟧", failed=why)
+        self.set_source_info(failed)
+        return [failed], []
+
+
+def measured(guard: str) -> str:
+    """The values of the names in a guard that does not hold: ": sst2.difference is +1.4 (…)"."""
+    found = dict.fromkeys(re.findall(r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)+", guard))
+    return ": " + ", ".join(f"{name} is {names.shown(name)}" for name in found) if found else ""
+
+
+def tell(app: Sphinx, doctree: nodes.document) -> None:
+    """Name the sentence of each failure on a page that was read, and drop paragraphs that held guards
+    alone."""
+    for failed in [node for node in doctree.findall(nodes.inline) if "failed" in node]:
+        whole = failed.parent.astext()
+        sentence = next(part for part in SENTENCE.split(whole) if failed.astext() in part or part is whole)
+        line = place(failed)
+        words = " ".join(sentence.split())
+        app.failed_sentences.append(
+            f"{app.env.doc2path(app.env.docname)}, {line}: {failed['failed']}\n    in: {words}"
+        )
+    for paragraph in list(doctree.findall(nodes.paragraph)):
+        if all(isinstance(child, nodes.Text) and not child.strip() for child in paragraph):
+            paragraph.parent.remove(paragraph)
+
+
+def place(node: nodes.Node) -> str:
+    """The line of a page, or cell and line of a notebook, as MyST-NB counts them."""
+    while node is not None and not node.line:
+        node = node.parent
+    line = node.line if node is not None else 0
+    return f"cell {line // 10000}, line {line % 10000}" if line >= 10000 else f"line {line}"
+
+
+def stop(app: Sphinx, env: BuildEnvironment) -> None:
+    """Before anything is kept or written."""
+    if app.failed_sentences:
+        raise SentenceFails("\n" + "\n".join(app.failed_sentences))
+
+
+def setup(app: Sphinx) -> dict:
+    app.failed_sentences = []
+    app.add_role("val", Role())
+    app.add_role("holds", Role())
+    app.connect("doctree-read", tell)
+    app.connect("env-updated", stop)
+    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

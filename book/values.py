@@ -1,0 +1,63 @@
+"""The names that the book's prose quotes: {val}`sst2.difference:+.1f`.  A page's own names live beside this,
+in `values_<page>.py`.
+
+Every classification run of `results/` has a name, its folder's with `_` for `-`: `sst2_10pct`,
+`sst2_50pct_epochs1`.  A function is called once, when its name is first used.
+"""
+
+from rtx_core import records
+from rtx_core.report.statistics import common
+from rtx_core.report.values import Model, Space, Task
+
+
+def task(name: str) -> Task:
+    return Task(records.records(name=name), called=name)
+
+
+def leakage() -> Space:
+    """Points of accuracy that leaving a sentence's phrases on both sides of the split is worth, at one epoch,
+    on the seeds of both."""
+    pooled, grouped = task("sst2-epochs1"), task("sst2-grouped-epochs1")
+    found = {}
+    for model in ("baseline", "recurrent"):
+        pairs = common(getattr(pooled, model).records, getattr(grouped, model).records)
+        found[model] = 100 * sum(a["test"]["accuracy"] - b["test"]["accuracy"] for a, b in pairs) / len(pairs)
+    words = bag_of_words()
+    found["bag_of_words"] = 100 * (words.sst2.accuracy - words.sst2_grouped.accuracy)
+    return Space(found | {"pooled": pooled, "grouped": grouped})
+
+
+def bag_of_words() -> Space:
+    """What word counts alone can do, by data set: `bag_of_words.sst2_10pct.accuracy`."""
+    found = {}
+    for measured in records.measurements("yardstick"):
+        found.setdefault(measured["of"], []).append(measured)
+    return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
+
+
+def architectures() -> Space:
+    """Counts of the encoders, from their records: `architectures.recurrent_wide.parameters.total`,
+    `.size_mb`, `.config`."""
+    found = {}
+    for record in [*records.records(name="sst2"), *records.records(name="sst2-10pct")]:
+        entry = {
+            "parameters": record["parameters"],
+            "size_mb": record["size_mb"],
+            "config": record["config"]["model"],
+        }
+        found.setdefault(record["model"], entry)
+    return Space(found)
+
+
+RUNS = {path.parent.name for path in records.paths()}
+VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
+VALUES |= {
+    "official": lambda: task("sst2-official"),
+    "short": lambda: task("sst2-short"),
+    "long": lambda: task("sst2-long-epochs1"),
+    "grouped": lambda: task("sst2-grouped-epochs1"),
+    "half": lambda: task("sst2-50pct-epochs1"),
+    "leakage": leakage,
+    "bag_of_words": bag_of_words,
+    "architectures": architectures,
+}

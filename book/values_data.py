@@ -1,0 +1,47 @@
+"""Counts of the data sets, from `results/data/` and the records of language models."""
+
+import numpy as np
+
+from rtx_core import paths, records
+from rtx_core.report import published
+from rtx_core.report.values import Space
+
+
+def described(part: dict) -> dict:
+    """Size, share of label 0, lengths, share at the limit, share that is a training text or a part of one."""
+    n = part["n"]
+    found = {"n": n, "negative": part["labels"][0] / n, "cut": part["truncated"] / n}
+    for unit in ("words", "tokens"):
+        lengths = np.repeat([int(length) for length in part[unit]], list(part[unit].values()))
+        found[unit] = {
+            "mean": float(lengths.mean()),
+            "median": float(np.median(lengths)),
+            "most": int(lengths.max()),
+        }
+    if part["within_training"] is not None:
+        found |= {"inside": part["within_training"] / n, "inside_count": part["within_training"]}
+    return found
+
+
+def texts() -> Space:
+    """`texts.sst2_seeded_128.test.inside`; `as_printed`: whether shares are those of the report's Table 1."""
+    found = {}
+    for path in sorted((paths.home() / "results" / "data").glob("*.json")):
+        parts = records.read_json(path, needs=["parts"])["parts"]
+        found[path.stem] = {name: described(part) for name, part in parts.items()}
+    printed = published.published()["labels"]["sst2"]
+    ours = found["sst2-published-128"]
+    found["as_printed"] = all(
+        round(100 * part["negative"], 2) == printed[name]["percent"][0] and part["n"] == printed[name]["n"]
+        for name, part in ours.items()
+    )
+    return Space(found)
+
+
+def language() -> Space:
+    """The facts of the running texts: `language.shakespeare.n_train` characters."""
+    facts = {name: records.records(experiment=name) for name in ("shakespeare", "tinystories")}
+    return Space({name: found[0]["data"] for name, found in facts.items()})
+
+
+VALUES = {"texts": texts, "language": language}

@@ -1,0 +1,106 @@
+"""What the performance page quotes: `fast_step.baseline.plain` is the plain way's time over ours."""
+
+from rtx_core import paths, records
+from rtx_core.errors import RtxError
+from rtx_core.report.values import Space
+
+WAYS = {
+    "ours": "this project",
+    "plain": "plain, padded to 128",
+    "longest": "plain, padded to the longest",
+    "library": "transformers' EuroBert, padded to the longest",
+}
+
+
+def benchmark(name: str) -> dict:
+    path = paths.REPOSITORY / "results" / "benchmarks" / f"{name}-cpu.json"
+    if not path.exists():
+        raise RtxError(
+            f"There is no record of the benchmark; python -m benchmarks.{name.replace('-', '_')} makes it."
+        )
+    return records.read_json(path, needs=("benchmark", "environment", "code", "finished"))
+
+
+def step() -> Space:
+    """A training step: `ms` of each way, and how many times longer than ours each takes."""
+    found = benchmark("training-step")
+    times = {}
+    for model, limit in found["floor"].items():
+        each = {short: found["steps"].get(f"{model}, {way}") for short, way in WAYS.items()}
+        ms = {short: t["median_ms"] for short, t in each.items() if t} | {"limit": limit["ms"]}
+        products = {"products_ms": limit["matrix_products_ms"], "gflop": limit["gflops_per_step"]}
+        times[model] = {short: t / ms["ours"] for short, t in ms.items()} | products | {"ms": ms}
+        times[model]["over_limit"] = ms["ours"] / ms["limit"]
+    compiled = {
+        way.split(", ")[1].split(".")[-1]: t["median_ms"]
+        for way, t in found["compiled"].items()
+        if "," in way
+    }
+    facts = {
+        name: found[name] for name in ("rows", "rows_trained", "tokens_per_step", "longest_per_step", "batch")
+    }
+    return Space(
+        times | facts | {"compiled": compiled, "compile_seconds": found["compiled"]["compile_seconds"]}
+    )
+
+
+def sentence() -> Space:
+    """One sentence: ms prepared for serving and in the plain way, and over its limits."""
+    found = {}
+    for model, ways in benchmark("latency")["models"].items():
+        ms = {name: t["median_ms"] for name, t in ways.items() if isinstance(t, dict)}
+        served, plain = ms["packed, prepared for serving"], ms["plain, padded to 128"]
+        reading = min(t for name, t in ms.items() if name.startswith("reading"))
+        found[model] = {
+            "served": served,
+            "plain": plain,
+            "faster": plain / served,
+            "as_it_is": ms["packed, the model as it is"],
+            "over_reading": served / reading,
+            "over_products": served / ways["matrix_products_ms"],
+        }
+    return Space(found)
+
+
+def decoders() -> Space:
+    """How many times as fast as the plain way, at 32 bits: stories of unequal length, and full blocks."""
+    every = benchmark("decoder")["models"].values()
+
+    def ratio(task: str, pick) -> float:
+        return pick(t[task]["plain"]["median_ms"] / t[task]["ours"]["median_ms"] for t in every)
+
+    tasks = {"stories": "stories, 32 bits", "blocks": "blocks, 32 bits"}
+    return Space({name: {"low": ratio(task, min), "high": ratio(task, max)} for name, task in tasks.items()})
+
+
+def recurrence() -> Space:
+    found = benchmark("recurrence")
+    plain, ours = (found["steps"][way]["median_ms"] for way in ("plain loop", "this project"))
+    return Space(
+        {
+            "faster": plain / ours,
+            "over_limit": ours / found["floor"]["ms"],
+            "most": plain / found["floor"]["ms"],
+        }
+    )
+
+
+def least_by_size() -> float:
+    """The plain baseline over ours where nobody pads: the least of all lengths and batch sizes."""
+    took = {
+        (t["swept"], t["length"], t["batch"], t["who"]): t["median_ms"]
+        for t in benchmark("training-step")["by_size"]
+    }
+    return min(ms / took[*size, "baseline"] for (*size, who), ms in took.items() if who == "baseline, plain")
+
+
+VALUES = {
+    "fast_least_by_size": least_by_size,
+    "fast_step": step,
+    "fast_sentence": sentence,
+    "fast_decoders": decoders,
+    "fast_recurrence": recurrence,
+    "peak_memory": lambda: Space(
+        {r["model"].replace("-", "_"): r["peak_memory_mib"] / 1024 for r in records.records(name="sst2")}
+    ),
+}

@@ -1,0 +1,162 @@
+"""`rtx doctor`: is everything here that a run needs, and is what is here sound?  A line a finding.
+
+A check yields findings.  It imports what it needs itself, so that a missing package spoils no other check.
+"""
+
+import fcntl
+import os
+import platform
+import shlex
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from importlib.metadata import distributions
+from pathlib import Path
+
+from rtx_core.errors import RtxError
+from rtx_core.paths import REPOSITORY, build, home
+
+Finding = tuple[str, str, str]  # (its level, what was found, what to type)
+OK, WARNING, WRONG = "ok", "warning", "wrong"  # the last fails the command
+INSTALL = "python -m pip install -r requirements.lock"
+SET_DATA = "export RTX_DATA=/path/to/data"
+LEAST = 1.5  # GiB free: two checkpoints of the largest classifier, and a third while it is written
+
+
+def packages() -> Iterator[Finding]:
+    lines = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    locked = dict(line.split("==") for line in lines if "==" in line)
+    here = {
+        found.name.lower().replace("_", "-"): found.version.partition("+")[0] for found in distributions()
+    }
+    missing = [name for name in locked if name.lower().replace("_", "-") not in here]
+    other = [
+        name for name in locked if here.get(name.lower().replace("_", "-"), locked[name]) != locked[name]
+    ]
+    if missing:
+        yield WRONG, f"{len(missing)} packages are not installed: {', '.join(missing[:5])}", INSTALL
+    if other:
+        yield (
+            WARNING,
+            f"{len(other)} packages have other versions than locked: {', '.join(other[:5])}",
+            INSTALL,
+        )
+    if not missing + other:
+        yield (
+            OK,
+            f"Python {platform.python_version()}, and the {len(locked)} packages of requirements.lock",
+            "",
+        )
+
+
+def machine() -> Iterator[Finding]:
+    import torch
+
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
+    if not gpu and Path("/dev/nvidia0").exists():
+        yield WARNING, f"Here is a GPU that torch {torch.__version__} cannot use", "nvidia-smi"
+    yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
+    there = next(folder for folder in (build(), *build().parents) if folder.exists())
+    free = shutil.disk_usage(there).free / 2**30
+    level, advice = (OK, "") if free > LEAST else (WRONG, f"du -sh {shlex.quote(str(build()))}/*")
+    yield level, f"{free:,.1f} GiB are free, and a large run takes {LEAST}", advice
+
+
+def data() -> Iterator[Finding]:
+    if not (named := os.environ.get("RTX_DATA")):
+        yield WARNING, "RTX_DATA is not set, so real texts are fetched from the hub", SET_DATA
+        return
+    from rtx_core.data import characters, sources, stories, tokens
+    from rtx_core.data.corpora import CORPORA, Corpus
+
+    readers = {c.folder: partial(sources.load, name) for name, c in CORPORA.items() if isinstance(c, Corpus)}
+    readers |= {"bert-base-uncased": tokens.bert_vocabulary, "tinyshakespeare": characters.load}
+    readers |= {"tinystories": stories.load}
+    root = Path(named).expanduser()
+    if not any((root / folder).is_dir() for folder in readers):
+        kind = (
+            "a folder without any of the data" if root.is_dir() else "a file" if root.exists() else "missing"
+        )
+        yield WRONG, f"RTX_DATA names {named}, which is {kind}", f"{SET_DATA}, or unset RTX_DATA"
+        return
+    for folder, read in readers.items():
+        if not (root / folder).is_dir():
+            yield WARNING, f"RTX_DATA has no {folder}, so what needs it cannot run here", ""
+            continue
+        try:
+            read("mirror")
+            yield OK, f"RTX_DATA: {folder} is as expected, by its hash", ""
+        except RtxError as error:
+            yield WRONG, str(error), ""
+
+
+def records() -> Iterator[Finding]:
+    """Form, name, settings and test metrics, counted again from the predictions; and which code made them."""
+    from rtx_core.importing import paths, prove, read
+    from rtx_core.records import folder
+
+    root, sound, stale = folder(), 0, 0
+    for path in paths(root):
+        try:
+            stored = read(path, root)
+            prove(stored)
+            sound, stale = sound + 1, stale + bool(stored.note())
+        except RtxError as error:
+            yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
+    for path in root.glob("**/*.npz"):
+        if not path.with_suffix(".json").exists():
+            yield (
+                WRONG,
+                f"{path.relative_to(root)} holds predictions without a record",
+                shlex.join(["rm", str(path)]),
+            )
+    yield OK, f"results/: {sound} records and measurements are sound", ""
+    if stale:
+        yield (
+            WARNING,
+            f"results/: {stale} of them are by other code than today's",
+            "python -m rtx_core list",
+        )
+
+
+def unfinished() -> Iterator[Finding]:
+    """Checkpoints of runs that do not go on now, and files that a killed process left half written."""
+    commands, running = {}, set()
+    for lock in sorted((build() / "locks").glob("*")):
+        with open(lock, encoding="utf-8") as file:
+            run, command, *_ = [*file.read().splitlines(), "", ""]  # as the runner left them
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                commands[run] = command
+            except BlockingIOError:
+                running.add(run)
+                yield OK, f"{run} is being trained now", ""
+    folders = {path.parent for path in (build() / "runs").glob("*/*/checkpoint*")}
+    for run in sorted(str(folder.relative_to(build())) for folder in folders):
+        if run not in running:
+            yield WARNING, f"{run} is not finished", commands.get(run) or "the command that began it"
+    for root in (home() / "results", build() / "results"):
+        for path in root.glob("**/.*"):
+            yield WARNING, f"A process was killed while it wrote {path.name}", shlex.join(["rm", str(path)])
+
+
+def main() -> int:
+    """Print every finding; the exit code is 1 if one is wrong."""
+    levels: Counter = Counter()
+    for check in (packages, machine, data, records, unfinished):
+        for level, found, advice in survived(check):
+            levels[level] += 1
+            print(f"{level:<8} {found}" + (f"  →  {advice}" if advice else ""), flush=True)
+    print(", ".join(f"{levels[level]} {level}" for level in (OK, WARNING, WRONG)))
+    return 1 if levels[WRONG] else 0
+
+
+def survived(check) -> Iterator[Finding]:
+    """Its findings; what it dies of is one too."""
+    try:
+        yield from check()
+    except ModuleNotFoundError as error:
+        yield WRONG, f"{error.name} is not installed, so {check.__name__} cannot be checked", INSTALL
+    except (RtxError, OSError, ValueError) as error:
+        yield WRONG, f"The check of {check.__name__} ended early: {error}", ""

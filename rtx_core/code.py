@@ -1,0 +1,179 @@
+"""Which code made a record: the commit, and a hash of all source that can change the numbers of a model.
+
+The hash covers every file of `models/`, `fast/` and `train/` that the model's class, its fast path and the trainer import, found
+by
+walking their imports, with comments, docstrings and blank lines left out; for a class defined elsewhere (a notebook's cell, a
+user's file) its own source as well.  Hashes that `rtx golden --accept` has proven to give the same numbers stand in
+`same_numbers.json`.  Nothing here imports torch, unless a class from elsewhere already has.
+"""
+
+import ast
+import hashlib
+import inspect
+import io
+import json
+import subprocess
+import tokenize
+from collections.abc import Iterable
+from functools import cache
+
+from rtx_core.models import registry
+from rtx_core.paths import PACKAGE, REPOSITORY
+
+ROOMS = ("models", "fast", "train")
+TASKS = "rtx_core.data.tasks"  # the losses that are trained on
+NOT_NUMBERS = ("rtx_core.models.registry",)  # names and colors; the configuration itself is in the record
+TRAINER = "rtx_core.train.trainer"
+SAME_NUMBERS = PACKAGE / "same_numbers.json"
+
+
+def bare(source: str) -> str:
+    """Python source without docstrings, comments and blank lines."""
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if ast.get_docstring(node, clean=False) is None:
+                continue
+            first = node.body[0]
+            if lines[first.lineno - 1].lstrip().startswith(('"', "'", "r")):  # on lines of its own
+                lines[first.lineno - 1 : first.end_lineno] = [""] * (first.end_lineno - first.lineno + 1)
+    text = "\n".join(lines) + "\n"
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    cuts = {token.start[0]: token.start[1] for token in tokens if token.type == tokenize.COMMENT}
+    kept = (line[: cuts.get(i)].rstrip() for i, line in enumerate(text.splitlines(), start=1))
+    return "\n".join(line for line in kept if line)
+
+
+@cache
+def _source(module: str) -> str | None:
+    """The file of a module of this package's `ROOMS`; None of any other."""
+    parts = module.split(".")
+    if module in NOT_NUMBERS or parts[0] != PACKAGE.name or len(parts) < 2:
+        return None
+    if parts[1] not in ROOMS and module != TASKS:
+        return None
+    path = PACKAGE.joinpath(*parts[1:])
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return file.read_text(encoding="utf-8") if file.exists() else None
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """The modules of `ROOMS` that a module's source names in its import statements, wherever they stand."""
+    found = set()
+    for node in ast.walk(ast.parse(_source(module) or "")):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(name for name in found if _source(name) is not None)
+
+
+def closure(modules: Iterable[str]) -> list[str]:
+    """These modules and all that they import, directly or not, as far as they lie in `ROOMS`."""
+    seen, waiting = set(), [module for module in modules if _source(module) is not None]
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += imports(module)
+    return sorted(seen)
+
+
+@cache
+def _digest(modules: tuple[str, ...]) -> str:
+    digest = hashlib.sha256()
+    for module in closure(modules):
+        digest.update(f"{module}\n{bare(_source(module))}\n".encode())
+    return digest.hexdigest()
+
+
+def model_hash(architecture: str) -> str:
+    """SHA-256 of the source that the numbers of a registered model depend on, as it was when first asked for."""
+    from rtx_core.fast import FAST_PATHS
+
+    kind = registry.find(architecture).kind
+    if isinstance(kind, str):
+        return _digest((kind.partition(":")[0], *FAST_PATHS.get(kind, ()), TRAINER, TASKS))
+    own = _own_source(kind)
+    bases = [base.__module__ for base in kind.__mro__ if base.__module__.startswith(f"{PACKAGE.name}.")]
+    rest = _digest((*sorted({*bases}), TRAINER, TASKS))
+    return hashlib.sha256(f"{own}\n{rest}".encode()).hexdigest()
+
+
+def _own_source(cls: type) -> str:
+    """The source of a class from elsewhere, and of the classes and functions of its own module that it uses."""
+    seen, waiting, texts = set(), [cls], []
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if inspect.isclass(thing):
+            waiting += [base for base in thing.__bases__ if base.__module__ == cls.__module__]
+            values = sorted(
+                (name, value)
+                for name, value in vars(thing).items()
+                if not name.startswith("__") or callable(value)
+            )
+            texts += [
+                f"{name}={value!r}" for name, value in values if isinstance(value, (int, float, str, tuple))
+            ]
+            waiting += [getattr(value, "__func__", getattr(value, "fget", value)) for _, value in values]
+        elif inspect.isfunction(thing) and thing.__module__ == cls.__module__:
+            texts.append(_function_source(thing))
+            named = (thing.__globals__.get(name) for name in sorted(_names(thing.__code__)))
+            waiting += [one for one in named if getattr(one, "__module__", None) == cls.__module__]
+    return "\n".join(texts)
+
+
+def _names(code) -> set[str]:
+    return {*code.co_names}.union(*(_names(inner) for inner in code.co_consts if inspect.iscode(inner)))
+
+
+def _function_source(function) -> str:
+    try:
+        return bare(inspect.cleandoc("\n" + inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):  # typed into a shell without a history, or made by a library
+        return repr((function.__code__.co_code, function.__code__.co_names, function.__code__.co_varnames))
+
+
+def module_hash(module: str) -> str:
+    """SHA-256 of one module's bare source and of the source of `ROOMS` that it imports: what a measurement depends on."""
+    file = PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    source = file.read_text(encoding="utf-8")
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return hashlib.sha256(f"{bare(source)}\n{_digest(tuple(sorted(found)))}".encode()).hexdigest()
+
+
+@cache
+def registered() -> dict:
+    """What `rtx golden` has registered: `commit` whose golden runs are the reference, `hashes` of its models, and `same`, hash of
+    a
+    code -> those of earlier codes that give its numbers."""
+    if not SAME_NUMBERS.exists():
+        return {"commit": None, "hashes": {}, "same": {}}
+    return json.loads(SAME_NUMBERS.read_text(encoding="utf-8"))
+
+
+def is_current(hashes: Iterable[str], today: str) -> bool:
+    """Whether today's code would give the numbers of a run that code of these hashes worked on, in turn."""
+    return set(hashes) <= {today, *registered()["same"].get(today, ())}
+
+
+def commit() -> dict:
+    """The commit, and whether the package holds exactly that commit's code."""
+    return {"commit": _git("rev-parse", "HEAD"), "clean": _git("status", "--porcelain", PACKAGE.name) == ""}
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(REPOSITORY), *arguments], capture_output=True, text=True, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,108 @@
+"""Tiny Shakespeare as characters: 1,115,394 of them, 65 symbols, the first 90 % for training, as in nanoGPT.
+
+There is no third part: as in the published comparisons, the last 10 % select the weights and are what is
+reported.
+"""
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from rtx_core.data.config import LanguageData
+from rtx_core.data.sources import hub_table, mirror_file, resolve, verify
+from rtx_core.data.synthetic import play
+from rtx_core.data.tasks import Language
+from rtx_core.errors import RtxError
+
+HUB = "karpathy/tiny_shakespeare"
+SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"  # of the whole text
+TRAINING_SHARE = 0.9
+EMBEDDED_CHARACTERS = 200_000
+TEST_WINDOWS = 15  # a batch of the test; 435 windows of 256 are 29 batches
+EVALUATION_SEED = 5  # of the windows that every evaluation of every run reads
+
+
+def load(source: str) -> str:
+    """The text from a source (see `sources.resolve`)."""
+    source = resolve(source)
+    if source == "embedded":
+        return play(EMBEDDED_CHARACTERS)
+    if source == "hub":  # the hub's own tables of it: the parts, end to end, are the text
+        splits = ("train", "validation", "test")
+        tables = [hub_table(HUB, split, revision="refs/convert/parquet") for split in splits]
+        content = "".join(pd.concat(tables)["text"]).encode()
+    else:
+        content = mirror_file("tinyshakespeare/input.txt").read_bytes()
+    verify(f"Tiny Shakespeare from the {source}", hashlib.sha256(content).hexdigest(), SHA256)
+    return content.decode("utf-8")
+
+
+class Characters(Language):
+    """A text as symbols 0 … V − 1 in the order of their code points."""
+
+    def __init__(self, config: LanguageData, batch_size: int, micro_batches: int = 1):
+        super().__init__(batch_size, micro_batches, config.block_size, config.eval_batches)
+        text = load(config.source)
+        self.symbols = sorted(set(text))
+        self.vocab_size = len(self.symbols)
+        ids = self.encode(text)
+        cut = int(len(ids) * TRAINING_SHARE)
+        self.parts = {"train": ids[:cut], "validation": ids[cut:]}
+        train, validation = map(len, self.parts.values())
+        if validation <= self.block_size:
+            raise RtxError(
+                f"block_size is {self.block_size:,} and the validation part has {validation:,} characters: "
+                f"a sequence needs one more than block_size."
+            )
+        source = resolve(config.source)
+        self.facts = {
+            "name": HUB if source != "embedded" else "synthetic play",
+            "source": source,
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "unit": "characters",
+            "vocabulary": self.vocab_size,
+            "n_train": train,
+            "n_validation": validation,
+            "n_test": validation,
+            "test_is_validation": True,
+        }
+
+    def encode(self, text: str) -> Tensor:
+        place = {symbol: i for i, symbol in enumerate(self.symbols)}
+        if strange := sorted(set(text) - set(place)):
+            known = f"the {len(place)} symbols of the training text"
+            raise RtxError(f"The text has {strange[0]!r}, which is none of {known}: leave it out.")
+        return torch.tensor([place[c] for c in text])
+
+    def decode(self, ids: Tensor) -> str:
+        return "".join(self.symbols[i] for i in ids.tolist())
+
+    def _windows(self, part: str, seed: tuple[int, int]) -> tuple[Tensor, Tensor]:
+        """Random windows: (inputs, targets), (batch_size, block_size) each; targets are one character on."""
+        ids, block = self.parts[part], self.block_size
+        starts = torch.from_numpy(
+            np.random.RandomState(seed).randint(0, len(ids) - block, size=self.batch_size)
+        )
+        window = ids[starts[:, None] + torch.arange(block + 1)]
+        return window[:, :-1], window[:, 1:]
+
+    def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
+        inputs, targets = self._windows("train", (seed, i))
+        return inputs.chunk(self.micro_batches)[piece], targets.chunk(self.micro_batches)[piece]
+
+    def evaluation_batches(self, part: str) -> list[tuple[Tensor, Tensor]]:
+        return [self._windows(part, (EVALUATION_SEED, i)) for i in range(self.eval_batches)]
+
+    def test_batches(self) -> list[tuple[Tensor, Tensor]]:
+        """Windows end to end, the last one shorter: each character but the first is predicted once."""
+        ids, block = self.parts["validation"], self.block_size
+        whole = (len(ids) - 1) // block * block
+        inputs, targets = ids[:whole].view(-1, block), ids[1 : whole + 1].view(-1, block)
+        windows = list(zip(inputs.split(TEST_WINDOWS), targets.split(TEST_WINDOWS)))
+        rest = ids[whole:]
+        if len(rest) > 1:
+            windows.append((rest[None, :-1], rest[None, 1:]))
+        return windows

@@ -1,0 +1,83 @@
+"""Which data a run reads, as plain settings that are recorded with the run."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from rtx_core.data.corpora import CORPORA
+from rtx_core.errors import unknown
+from rtx_core.settings import NaturalInt, PositiveInt, Settings, Share
+
+Source = Literal["real", "hub", "mirror", "embedded"]  # "real": the mirror that RTX_DATA names, else the hub
+MaxLength = Annotated[int, Field(ge=3)]  # tokens of a text, [CLS] and [SEP] included
+
+
+class ClassificationData(Settings):
+    """A corpus of labelled texts (`corpora`), the way it is split (`splits`), and how much of it is used."""
+
+    corpus: str
+    source: Source = "real"
+    split: str = "seeded"
+    fraction: Share = 1.0  # of the training texts, stratified; a larger one holds every smaller one
+    length: Literal["all", "short", "long"] = "all"  # the shortest or longest texts of every part
+    length_fraction: Share = 0.3  # how many of them, where `length` is not "all"
+    max_length: MaxLength = 128
+    train_rows: NaturalInt = 0  # > 0: a fixed random sample of that many training texts
+
+    @field_validator("corpus")
+    @classmethod
+    def _known(cls, corpus: str) -> str:
+        if corpus not in CORPORA:
+            raise unknown("corpus", corpus, CORPORA)
+        return corpus
+
+    @model_validator(mode="after")
+    def _has_split(self) -> "ClassificationData":
+        if self.split not in CORPORA[self.corpus].splits:
+            raise unknown(f"split of {self.corpus}", self.split, CORPORA[self.corpus].splits)
+        return self
+
+
+class LanguageData(Settings):
+    """Running text for a language model: tiny Shakespeare by characters, or TinyStories by tokens."""
+
+    corpus: Literal["shakespeare", "tinystories"]
+    source: Source = "real"
+    block_size: PositiveInt = 256  # characters or tokens of a sequence
+    eval_batches: Annotated[int, Field(ge=2)] = (
+        80  # of each part in an evaluation; a standard error needs two
+    )
+    across_stories: bool = False  # a token attends to the stories before its own too, as in llama2.c
+
+    @model_validator(mode="after")
+    def _stories_only(self) -> "LanguageData":
+        if self.across_stories and self.corpus != "tinystories":
+            raise ValueError(f"across_stories is of tinystories only, and the corpus is {self.corpus}")
+        return self
+
+
+class FilesData(Settings):
+    """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
+
+    train: str  # CSV, TSV, JSON lines or parquet; where there is no such file, a data set on the hub
+    text: str = "text"  # column of the texts
+    label: str = "label"  # column of the labels
+    validation: str | None = None  # None: a tenth of `train`, drawn by `seed`
+    test: str | None = None
+    max_length: MaxLength = 128
+    seed: NaturalInt = 0
+    classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
+    vocabulary: Literal["bert", "trained"]  # BERT's released one, or one trained on the training texts
+
+    @property
+    def source(self) -> str:
+        return "files"
+
+    @property
+    def slug(self) -> str:
+        """The name of the training file, for folders."""
+        return (
+            re.sub(r"[^a-z0-9]+", "-", self.train.rpartition("/")[2].rpartition(".")[0].lower()).strip("-")
+            or "data"
+        )

@@ -1,0 +1,38 @@
+"""The report's text preprocessing in its order: case and space, HTML and URLs, repeated punctuation."""
+
+import re
+from collections.abc import Iterable
+
+from rtx_core.errors import RtxError
+
+_TAG = re.compile(r"<(?:/?[a-z][^<>]*|!--.*?--)>")
+_URL = re.compile(r"(?:https?://|www\.)\S+")
+_REPEATED = re.compile(r"([^\w\s<>/]|_)(?:\s?\1)+")  # "!!!", "...", ". . .", but not "</" or "//"
+_SPACE = re.compile(r"\s+")
+
+
+def clean(text: str) -> str:
+    """Lower-case, one space between words, no HTML tags or URLs, punctuation marks never repeated.
+
+    Removing one thing can bring another to light ("http:::://a" is a URL once the colons collapse), so the
+    three steps are repeated until nothing changes: `clean(clean(x)) == clean(x)`.
+    """
+    while True:
+        cleaned = _SPACE.sub(" ", text.lower()).strip()
+        cleaned = _URL.sub(" ", _TAG.sub(" ", cleaned))
+        cleaned = _SPACE.sub(" ", _REPEATED.sub(r"\1", cleaned)).strip()
+        if cleaned == text:
+            return cleaned
+        text = cleaned
+
+
+def clean_all(texts: Iterable[object]) -> list[str]:
+    """`clean` for a column of texts; a missing, non-string or empty one is an error that names its row."""
+    cleaned = []
+    for row, text in enumerate(texts):
+        if not isinstance(text, str) or not text.strip():
+            raise RtxError(
+                f"Row {row} holds {text!r:.60} where a text was expected: remove or repair that row."
+            )
+        cleaned.append(clean(text))
+    return cleaned

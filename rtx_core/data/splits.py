@@ -1,0 +1,200 @@
+"""Splitting a corpus into train, validation and test: each way is a function of the source's row order alone.
+
+`seeded`     all rows, permuted by a fixed seed and cut 80/10/10 as the report did, unseeded.
+Only of SST-2, whose rows are phrases of sentences:
+`published`  the assignment behind the report's Table 1, read from a file that only the mirror has;
+`official`   GLUE train cut 95/5 into train and validation, GLUE dev as the test set;
+`grouped`    the sentences, permuted and cut 80/10/10, each with its phrases.  GLUE does not say which
+             sentence a phrase is from, so a sentence is a row that no longer row contains.  A phrase of
+             several sentences goes to the training part if one of them is there, and is left out if they are
+             in validation and test only; so no text of validation or test is a training text or a part of
+             one.
+
+Then subsets: the shortest or longest texts of every part, and a stratified share of the training texts.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from rtx_core.data.config import ClassificationData
+from rtx_core.data.corpora import CORPORA, Mixture
+from rtx_core.data.preprocess import clean_all
+from rtx_core.data.sources import load, mirror_table, resolve, sha256_of, verify
+from rtx_core.errors import RtxError, unknown
+
+PARTS = ("train", "validation", "test")
+PUBLISHED_FILE = "sst2/pooled_splits.parquet"
+PUBLISHED_SHA256 = (
+    "3751fa9961dfe425d4a35a32c313541636f49b8ca348dc9ccbdb204fa7cc2371"  # of the parts, a line each
+)
+SPLIT_SEED = 0  # of all permutations here; RandomState's stream is frozen across NumPy versions
+
+Parts = dict[str, pd.DataFrame]
+
+
+def parts(data: ClassificationData) -> Parts:
+    """{"train", "validation", "test"} of a corpus: loaded, split, cut down."""
+    corpus = CORPORA[data.corpus]
+    source = resolve(data.source)
+    tables = load(data.corpus, source)
+    rows = corpus.rows if source != "embedded" else 0
+    if isinstance(corpus, Mixture):
+        whole = mixture(tables, rows)
+    else:
+        whole = split(tables, data.split, source, rows)
+    return subset(whole, data.fraction, data.length, data.length_fraction)
+
+
+def split(tables: dict[str, pd.DataFrame], how: str, source: str, rows: int = 0) -> Parts:
+    """The parts of a corpus's own tables; `seeded` may take a sample of `rows` rows."""
+    if how == "official":
+        train = tables["train"]
+        order = np.random.RandomState(SPLIT_SEED).permutation(len(train))
+        cut = int(0.95 * len(order))
+        return _named(train.iloc[order[:cut]], train.iloc[order[cut:]], tables["validation"])
+    pool = pd.concat(tables.values(), ignore_index=True)
+    match how:
+        case "seeded":
+            return seeded(pool, rows)
+        case "grouped":
+            return grouped(pool)
+        case "published":
+            return _published(pool, source)
+    raise unknown("split", how, CORPORA["sst2"].splits)
+
+
+def seeded(pool: pd.DataFrame, rows: int = 0, seed: int = SPLIT_SEED) -> Parts:
+    if rows > len(pool):
+        raise RtxError(
+            f"The corpus has {len(pool):,} usable rows and {rows:,} are needed: use another source."
+        )
+    return _named(*(pool.iloc[chosen] for chosen in _cut(len(pool), rows, seed)))
+
+
+def mixture(pools: dict[str, pd.DataFrame], rows: int) -> Parts:
+    """Equally many distinct rows of each pool (0: what the smallest has), labelled by the pool's number."""
+    distinct = [pool.drop_duplicates("text", ignore_index=True) for pool in pools.values()]
+    rows = rows or min(map(len, distinct))
+    members = [seeded(pool.assign(label=label), rows) for label, pool in enumerate(distinct)]
+    return {part: pd.concat([member[part] for member in members], ignore_index=True) for part in PARTS}
+
+
+def grouped(pool: pd.DataFrame) -> Parts:
+    texts = clean_all(pool["text"])  # as the models see them
+    within = sentences(texts)
+    part_of = np.empty(1 + max(number for numbers in within.values() for number in numbers), dtype=int)
+    for part, numbers in enumerate(_cut(len(part_of))):
+        part_of[numbers] = part
+    found = [set(part_of[within[text]]) for text in texts]
+    chosen = [[0 in of for of in found], [of == {1} for of in found], [of == {2} for of in found]]
+    return _named(*(pool[rows] for rows in chosen))
+
+
+def _cut(n: int, rows: int = 0, seed: int = SPLIT_SEED) -> list[np.ndarray]:
+    """The first `rows` (0: all) of a permutation of n, 80/10/10: 54,576 / 6,822 / 6,823 of 68,221."""
+    order = np.random.RandomState(seed).permutation(n)[: rows or n]
+    a = int(0.8 * len(order))
+    return np.split(order, [a, a + int(0.1 * len(order))])
+
+
+def _published(pool: pd.DataFrame, source: str) -> Parts:
+    if source != "mirror":
+        raise RtxError(
+            f"The split 'published' is in the mirror's {PUBLISHED_FILE} only, and the source is {source!r}: "
+            f"set RTX_DATA and source='mirror', or use split='seeded'."
+        )
+    table = mirror_table(PUBLISHED_FILE)
+    if "split_a" not in table or len(table) != len(pool):
+        raise RtxError(
+            f"The mirror's {PUBLISHED_FILE} has {len(table):,} rows and columns {list(table.columns)}, and "
+            f"{len(pool):,} rows with a column split_a were expected: replace it with a sound copy."
+        )
+    assignment = table["split_a"].to_numpy()
+    verify(PUBLISHED_FILE, sha256_of("\n".join(map(str, assignment))), PUBLISHED_SHA256)
+    return _named(*(pool[assignment == part] for part in PARTS))
+
+
+def _named(*frames: pd.DataFrame) -> Parts:
+    return {part: frame.reset_index(drop=True) for part, frame in zip(PARTS, frames, strict=True)}
+
+
+# Subsets
+
+
+def subset(whole: Parts, fraction: float, length: str, length_fraction: float) -> Parts:
+    """`whole` cut down; lengths come first, so that `fraction` is of the short or long training texts."""
+    if length != "all":
+        whole = {part: by_length(frame, length, length_fraction) for part, frame in whole.items()}
+    if fraction < 1:
+        whole = whole | {"train": stratified(whole["train"], fraction)}
+    for part, frame in whole.items():
+        if frame.empty:
+            raise RtxError(
+                f"fraction {fraction:g} with length {length!r} leaves no {part} text: choose larger shares."
+            )
+    return whole
+
+
+def stratified(frame: pd.DataFrame, fraction: float) -> pd.DataFrame:
+    """This share of the rows, labels in proportion, in their order; a larger share holds every smaller one.
+
+    The rows, permuted, are ranked by how far through their own label they stand, and the first ones are kept.
+    """
+    permuted = frame.iloc[np.random.RandomState(SPLIT_SEED).permutation(len(frame))]
+    of_label = permuted.groupby("label")["label"]
+    rank = (of_label.cumcount() + 0.5) / of_label.transform("size")
+    kept = rank.sort_values(kind="stable").index[: round(fraction * len(frame))]
+    return frame.loc[np.sort(kept)].reset_index(drop=True)
+
+
+def by_length(frame: pd.DataFrame, length: str, fraction: float) -> pd.DataFrame:
+    """The shortest or longest texts by words, in their order; among equals the first rows."""
+    words = frame["text"].str.split().str.len()
+    ranked = words.sort_values(kind="stable", ascending=length == "short").index
+    return frame.loc[np.sort(ranked[: int(fraction * len(frame))])].reset_index(drop=True)
+
+
+# Containment: a part of a text is a contiguous run of its words; "a moment" is none of "not a dull moment"
+
+
+def sentences(texts: Iterable[str]) -> dict[str, list[int]]:
+    """Text -> numbers of the sentences it is (part of); a sentence is a text that no longer one contains.
+
+    Words are what single blanks separate.  From the longest text to the shortest: one that no earlier
+    sentence marked is a sentence, and marks every stretch of its own words that is a text.
+    """
+    within: dict[str, list[int]] = {text: [] for text in texts}
+    number = 0
+    for text in sorted(within, key=lambda text: (-text.count(" "), text)):
+        if within[text]:
+            continue
+        ends = [blank.start() for blank in re.finditer(" |$", text)]
+        starts = [0, *(end + 1 for end in ends[:-1])]
+        for first, start in enumerate(starts):
+            for end in ends[first:]:
+                marked = within.get(text[start:end])
+                if marked is not None and marked[-1:] != [number]:
+                    marked.append(number)
+        number += 1
+    return within
+
+
+def contained(texts: Iterable[str], rows: Iterable[str]) -> list[bool]:
+    """Of each text, whether it is a row or a part of one; only rows with its rarest word are searched."""
+    holding = defaultdict(list)
+    for row in rows:
+        spaced = f" {' '.join(row.split())} "
+        for word in set(row.split()):
+            holding[word].append(spaced)
+
+    def inside(text: str) -> bool:
+        words = text.split()
+        rarest = min((holding.get(word, ()) for word in words), key=len)
+        spaced = f" {' '.join(words)} "
+        return any(spaced in row for row in rarest)
+
+    return [inside(text) for text in texts]

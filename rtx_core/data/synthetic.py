@@ -1,0 +1,200 @@
+"""Text written by small grammars, for a first run without a network: reviews, a play, tales.
+
+Source: ours; no text is taken from elsewhere.  The same seed gives the same text on every machine: of
+`random`, only methods whose stream is the same in all supported versions are used.
+
+A template names what fills it: "{aspect}" is replaced by one of the grammar's aspects, filled in turn.  In a
+review, "{+x}" is an x of the review's own sentiment and "{-x}" one of the opposite sentiment.  So counting
+words is not enough: "not dull" praises, and of "dull, but moving" the connective says which word counts.
+"""
+
+import re
+from random import Random
+
+import pandas as pd
+
+from rtx_core.errors import unknown
+
+LABEL_NOISE = 0.03  # share of reviews with the wrong label: nobody can score above 97 % except by luck
+LONGEST = 12  # sentences of a review
+SLOT = re.compile(r"\{([+-]?)(\w+)\}")
+
+Grammar = dict[str, list[str]]
+
+
+def grammar(text: str) -> Grammar:
+    """One symbol a line, "name: alternative | alternative"; a line that begins with a bar continues it."""
+    lines = re.sub(r"\n\s*\|", " |", text.strip()).splitlines()
+    named = (line.partition(":") for line in lines)
+    return {name.strip(): [item.strip() for item in items.split("|")] for name, _, items in named}
+
+
+def fill(rng: Random, template: str, words: Grammar, positive: bool = True) -> str:
+    """`template` with every slot replaced by a random alternative; `positive` is the sentiment of "{+…}"."""
+
+    def replace(slot: re.Match) -> str:
+        sign, name = slot.groups()
+        sense = positive ^ (sign == "-")
+        if name not in words:
+            name += "_good" if sense else "_bad"
+        return fill(rng, rng.choice(words[name]), words, sense)
+
+    return SLOT.sub(replace, template)
+
+
+REVIEWS = grammar("""
+    word_bad: dull | awful | weak | dreadful | sloppy | tedious | lifeless | clumsy | mediocre | terrible
+        | forgettable | poor | unpleasant | ugly | disappointing | {own_bad} | {own_bad}
+    word_good: lovely | great | wonderful | superb | charming | delightful | excellent | fine | brilliant
+        | terrific | memorable | beautiful | lively | enjoyable | good | {own_good} | {own_good}
+    noun_bad: flaws | problems | rough edges | mistakes | shortcuts | nonsense | carelessness
+    noun_good: charm | character | warmth | care | style | imagination | good ideas
+    keep: very | truly | utterly | rather | quite | a little | nothing short of | never less than
+    turn: not | never | hardly | far from | anything but | by no means | not at all | not particularly
+    adjective: {+word} | {+word} | {+word} | {keep} {+word} | {keep} {+word} | {keep} {+word} | {turn} {-word}
+    having: had plenty of {+noun} | was full of {+noun} | was never short of {+noun} | {without} {-noun}
+    without: had no | lacked | avoided | was free of
+    did_bad: i hate | i regret | i despise | you will not love
+    did_good: i love | i admire | i enjoy | you will not regret
+    be: is | was | turned out | remained
+    tail: from start to finish | most of the time | by the end | this time | in every respect | for once
+    clause: the {aspect} {be} {+adjective} | the {aspect} {be} {+adjective} {tail} | the {aspect} {+having}
+        | {+did} the {aspect}
+    people: my sister | everyone | a colleague | my neighbor | an old friend
+    plain: {+clause} | {+clause} , and {+clause} | {people} said that {+clause} , and was right
+    mixed: {-clause} , but {+clause} | although {-clause} , {+clause} | {+clause} , even if {-clause}
+        | {people} said that {-clause} , and was wrong
+    sentence: {+plain} | {+plain} | {+plain} | {+plain} | {+mixed}
+    phrase: {+word} {aspect} | {+word} {thing} | {+word} , {+word} {aspect} | a {thing} that {+having}
+        | not a {-word} moment with this {thing} | {+word} , {+word} {thing} {tail} | {+sentence}
+        | {+sentence} . | {+sentence} | {+sentence} .
+    verdict: overall , {+clause} | all in all , {+clause} | in short , {+clause} | my verdict : {+clause}
+    time: last week | on a weekday | two days ago | over the holidays | after work | one morning
+    company: my brother | two friends | my parents | a coworker | the kids
+""")
+DOMAINS = {
+    "movie": grammar("""
+        thing: film | movie | drama | comedy | thriller | sequel | documentary | remake
+        aspect: plot | cast | script | dialogue | direction | ending | soundtrack | humor | finale
+        own_bad: predictable | contrived | wooden | shallow | overlong | corny | implausible | preachy
+        own_good: moving | funny | gripping | tender | raw | unpredictable | suspenseful | witty
+        filler: we saw it {time} with {company} | it runs for two hours | {company} picked it {time}
+    """),
+    "restaurant": grammar("""
+        thing: place | restaurant | diner | cafe | bistro | bar | meal
+        aspect: food | service | menu | soup | steak | pasta | salad | dessert | coffee | waiter
+        own_bad: cold | greasy | rude | overpriced | soggy | raw | salty | tasteless
+        own_good: tasty | friendly | fresh | delicious | cozy | crisp | juicy | tender
+        filler: we went {time} with {company} | we sat by the window | i had ordered for {company}
+    """),
+    "product": grammar("""
+        thing: product | gadget | device | phone | camera | blender | keyboard
+        aspect: battery | screen | design | zipper | manual | packaging | delivery | price | software
+        own_bad: flimsy | fragile | unreliable | heavy | unpredictable | defective | noisy | useless
+        own_good: sturdy | reliable | durable | light | handy | quiet | practical | efficient
+        filler: i ordered it {time} | it came in a brown box | i bought it for {company}
+    """),
+}
+STYLES = ("phrase", "review")
+
+
+def reviews(domain: str, n: int, seed: int = 0, style: str = "review") -> pd.DataFrame:
+    """The first `n` rows of the endless table of a domain, style and seed: text and label (1 positive)."""
+    if domain not in DOMAINS:
+        raise unknown("domain", domain, DOMAINS)
+    if style not in STYLES:
+        raise unknown("style", style, STYLES)
+    rng, words = Random(f"{domain} {style} {seed}"), REVIEWS | DOMAINS[domain]
+    texts, labels = [], []
+    for row in range(n):
+        if row % 2 == 0:
+            pair = [False, True]  # every two rows hold one of each
+            rng.shuffle(pair)
+        positive = pair[row % 2]
+        prose = style == "review"
+        texts.append(_prose(rng, words, positive) if prose else fill(rng, "{+phrase}", words, positive))
+        labels.append(int(positive ^ (rng.random() < LABEL_NOISE)))
+    return pd.DataFrame({"text": pd.Series(texts, dtype="str"), "label": pd.Series(labels, dtype="int64")})
+
+
+def _prose(rng: Random, words: Grammar, positive: bool) -> str:
+    """Sentences as people type them; a verdict decides where there is one, else the majority does."""
+    decided = rng.random() < 0.5
+    sentences = []
+    for k in range(2 + int((LONGEST - 2) * rng.random() ** 2)):
+        aside = k % 4 == 3 or (decided and k % 4 == 2 and rng.random() < 0.3)
+        sentences.append("{-sentence}" if aside else "{+sentence}")
+        sentences += ["{filler}"] if rng.random() < 0.3 else []
+    rng.shuffle(sentences)
+    sentences += ["{+verdict}"] if decided else []
+    typed = []
+    for template in sentences:
+        text = re.sub(r"\bi\b", "I", fill(rng, template, words, positive))
+        text = re.sub(r" (?=[,:])", "", text)
+        typed.append(text[0].upper() + text[1:] + rng.choice(("...", "!!!", "!", ".", ".", ".", ".")))
+    return rng.choice((" ", " ", " ", "<br /><br />")).join(typed)
+
+
+PLAY = grammar("""
+    opening: And yet | But now | For still | I swear | Alas, | O, | By night and day
+    one: the king | my heart | this crown | thy sword | the sea | that letter | the moon
+    many: the kings | our hearts | these crowns | your swords | the seas | those letters
+    does: sleeps | burns | breaks | returns | lies | forgives | waits | deceives
+    do: sleep | burn | break | return | lie | forgive | wait | deceive
+    place: in yonder hall | beneath the oak | upon the shore | before the gate | within these walls
+    clause: {one} {does} {place} | {many} {do} {place}
+    ending: until the dawn | as once it did | without a sound | for want of gold | at last
+    question: What news is this | Who calls so late | Where is my daughter | Shall we depart
+    line: {question}, {other}? | {other}, {clause}. | {opening} {clause} {ending}, | {clause} {ending}.
+    couplet: So falls the night,/And in my heart is light. | So breaks the day,/And all my hope is far away.
+""")
+SPEAKERS = ("ALDRIC", "BEATA", "CORVIN", "DELIA", "EDMORE", "FENNA", "GARETH", "HELSA")
+
+
+def play(characters: int, seed: int = 0) -> str:
+    """That many characters of a play: names in capitals, verse-like lines, persons who name one another."""
+    rng, speeches, size = Random(seed), [], 0
+    while size < characters:
+        present = rng.sample(SPEAKERS, 2)
+        for turn in range(4 + rng.randrange(8)):
+            words = PLAY | {"other": [present[1 - turn % 2].capitalize()]}
+            lines = ["{line}"] * (1 + rng.randrange(4)) + ["{couplet}"] * (rng.random() < 0.2)
+            spoken = [fill(rng, line, words) for line in lines]
+            said = "\n".join(line[0].upper() + line[1:] for line in spoken).replace("/", "\n")
+            speeches.append(f"{present[turn % 2]}:\n{said}\n\n")
+            size += len(speeches[-1])
+    return "".join(speeches)[:characters]
+
+
+TALES = grammar("""
+    kind: small | curious | shy | brave | sleepy | cheerful
+    thing: red kite | wooden boat | shiny button | paper lantern | blue ball | silver bell | woolly hat
+    helper: old turtle | kind baker | tall giraffe | little bird | friendly farmer | quiet owl
+    place: by the river | in the garden | near the big hill | at the market | under the oak tree
+        | beside the pond
+    day: One day | One sunny morning | On a windy afternoon | After breakfast
+    trouble: fell into the mud/wash it | got stuck in a branch/climb up | broke in two/glue it
+    feeling: sad | upset | worried | scared
+    hero: Mina/She/her/girl | Tobin/He/his/rabbit | Pearl/She/her/hen | Oskar/He/his/boy | Wren/She/her/mouse
+    ask: "Can you help me, please?" asked {name}. | {name} asked the {friend} for help.
+    answer: "Do not be {felt}," said the {friend}. "We can {cure} together."
+        | The {friend} showed {name} how to {cure}.
+    end: They played until it was dark. | They shared some bread. | From then on they were friends.
+    begin: Once upon a time there was a {kind} {being} named {name}. {name} loved {his} {toy} very much.
+    lose: {day}, {name} went to play {place} with the {toy}. But the {toy} {loss}! {name} was very {felt}.
+    mend: {He} saw the {friend} {place}. {ask} {answer} At last the {toy} was as good as new.
+    tale: {begin} {lose}//{mend}//{name} said thank you to the {friend}. {end}
+""")
+
+
+def tales(n: int, seed: int = 0) -> list[str]:
+    """n tales of a hero who keeps name and pronoun, a thing broken and mended, and somebody who helps."""
+    rng, made = Random(seed), []
+    for _ in range(n):
+        hero = zip(("name", "He", "his", "being"), rng.choice(TALES["hero"]).split("/"), strict=True)
+        trouble = zip(("loss", "cure"), rng.choice(TALES["trouble"]).split("/"), strict=True)
+        toy, friend, felt = (rng.choice(TALES[name]) for name in ("thing", "helper", "feeling"))
+        told = {**dict(hero), **dict(trouble), "toy": toy, "friend": friend, "felt": felt}
+        fixed = {name: [value] for name, value in told.items()}
+        made.append(fill(rng, "{tale}", TALES | fixed).replace("/", "\n"))
+    return made

@@ -1,0 +1,276 @@
+"""What the trainer asks of data, and the two kinds of it: texts to classify, and running text to predict.
+
+A step's batches are a pure function of (seed, step, rank, size), so that a resumed run reads on where it was
+and several processes share each step: the mean over processes of their objectives' gradients is the gradient
+of the whole step.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_core.data.tokens import Tokens
+from rtx_core.errors import RtxError
+from rtx_core.metrics import classification_metrics
+from rtx_core.models.packed import Packed, filled
+
+Batch = tuple[Any, Tensor]  # (inputs, targets)
+EVALUATION_TOKENS = 8192  # per batch: large enough to fill the machine, small enough for its cache
+FILL = 8  # oneDNN keeps a kernel for every number of tokens: 1.8 GiB after 400 steps; with this 1.1
+
+
+class Task(Protocol):
+    """Data as the trainer sees it."""
+
+    unit: str  # what `examples` counts: "texts" or "tokens"
+    classes: tuple[str, ...] | None  # in label order
+    facts: dict  # what the record says of the data: name, source, sha256, sizes
+    model_settings: dict  # the model's settings that the data decides
+    steps_per_epoch: int | None  # None: steps are counted by the training settings alone
+
+    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[Batch]:
+        """The micro-batches of optimizer step `i` that process `rank` of `size` works on."""
+
+    def examples(self, i: int) -> int:
+        """Texts or tokens of the whole step `i`, over all processes."""
+
+    def loss(
+        self, model: nn.Module, inputs, targets: Tensor, of: int, size: int = 1
+    ) -> tuple[Tensor, Tensor]:
+        """(what to backpropagate, float64 sums for `summary`); all `size` processes share `of` examples."""
+
+    def summary(self, sums: Sequence[float], examples: int) -> dict:
+        """A history row's training entries, from the sums over `examples`."""
+
+    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
+        """A history row's validation entries."""
+
+    def test(
+        self, model: nn.Module, device: torch.device, autocast: torch.autocast
+    ) -> tuple[dict, dict | None]:
+        """(the record's test entry, predictions by name)"""
+
+    def used_ids(self) -> np.ndarray | None:
+        """Every vocabulary id that occurs in any part, ascending; None where all may."""
+
+
+# Texts to classify
+
+
+class Classification:
+    """Tokenised texts with labels; every optimizer step reads `batch_size` of them."""
+
+    unit = "texts"
+
+    def __init__(
+        self,
+        parts: dict[str, Tokens],
+        classes: tuple[str, ...],
+        facts: dict,
+        batch_size: int,
+        micro_batches: int = 1,
+        tokenizer: Callable[[], Any] | None = None,
+    ):
+        self.train, self.validation, self.test_part = parts["train"], parts["validation"], parts["test"]
+        self.parts, self.classes, self.facts, self.tokenizer = parts, classes, facts, tokenizer
+        self.batch_size, self.micro_batches = batch_size, micro_batches
+        self.steps_per_epoch = -(-len(self.train) // batch_size)
+        self.model_settings = {"num_labels": len(classes)}
+
+    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[tuple[Packed, Tensor]]:
+        """Every `size`-th text; a process for which none is left gets one text without a label."""
+        epoch, k = divmod(i, self.steps_per_epoch)
+        whole = _order(seed, epoch, len(self.train))[k * self.batch_size : (k + 1) * self.batch_size]
+        share = whole[rank::size]
+        if not len(share):
+            return [self._batch(whole[:1], labelled=0)]
+        chunks = np.array_split(share, min(self.micro_batches, len(share)))
+        return [self._batch(rows, labelled=len(rows)) for rows in chunks]
+
+    def _batch(self, rows: np.ndarray, labelled: int) -> tuple[Packed, Tensor]:
+        ids, lengths, labels = self.train.take(rows)
+        return filled(Packed.from_flat(ids, lengths), FILL), torch.from_numpy(labels[:labelled])
+
+    def examples(self, i: int) -> int:
+        return min(self.batch_size, len(self.train) - i % self.steps_per_epoch * self.batch_size)
+
+    def loss(
+        self, model: nn.Module, inputs: Packed, targets: Tensor, of: int, size: int = 1
+    ) -> tuple[Tensor, Tensor]:
+        """Cross-entropy; sums are [losses, right answers]."""
+        logits = model(inputs)[: len(targets)].to(next(model.parameters()).dtype)
+        loss = F.cross_entropy(logits, targets, reduction="sum")
+        right = (logits.argmax(1) == targets).sum()
+        return loss * size / of, torch.stack((loss.detach().double(), right.double()))
+
+    def summary(self, sums: Sequence[float], examples: int) -> dict:
+        return {"train_loss": sums[0] / examples, "train_accuracy": sums[1] / examples}
+
+    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
+        loss, accuracy = loss_and_accuracy(
+            logits_of(model, self.validation, device, autocast), self.validation.labels
+        )
+        return {"validation_loss": loss, "validation_accuracy": accuracy}
+
+    def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, dict]:
+        labels = self.test_part.labels
+        logits = logits_of(model, self.test_part, device, autocast)
+        loss, _ = loss_and_accuracy(logits, labels)
+        return classification_metrics(logits, labels) | {"loss": loss}, {"logits": logits, "labels": labels}
+
+    def used_ids(self) -> np.ndarray:
+        return np.unique(np.concatenate([tokens.ids for tokens in self.parts.values()]))
+
+
+@lru_cache(maxsize=4)  # drawn once an epoch
+def _order(seed: int, epoch: int, n: int) -> np.ndarray:
+    return np.random.RandomState([seed, epoch]).permutation(n)
+
+
+def evaluation_batches(
+    tokens: Tokens, budget: int = EVALUATION_TOKENS
+) -> Iterator[tuple[Packed, np.ndarray]]:
+    """(batch, its rows) over all texts, longest first, about `budget` tokens each."""
+    order = np.argsort(-tokens.lengths, kind="stable")
+    group = (np.cumsum(tokens.lengths[order]) - 1) // budget
+    for rows in np.split(order, np.flatnonzero(np.diff(group)) + 1):
+        ids, lengths, _ = tokens.take(rows)
+        yield Packed.from_flat(ids, lengths), rows
+
+
+@torch.inference_mode()
+def logits_of(model: nn.Module, tokens: Tokens, device: torch.device, autocast: torch.autocast) -> np.ndarray:
+    """(N, C) float32 logits in the order of `tokens`, in evaluation mode; the model's mode is put back."""
+    was_training = model.training
+    model.eval()
+    out: np.ndarray | None = None
+    for batch, rows in evaluation_batches(tokens):
+        with autocast:
+            logits = model(batch.to(device)).float().cpu().numpy()
+        out = np.empty((len(tokens), logits.shape[1]), dtype=np.float32) if out is None else out
+        out[rows] = logits
+    model.train(was_training)
+    return out
+
+
+def loss_and_accuracy(logits: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Mean cross-entropy in nats, in float32 as training computes it, and the share of right answers."""
+    loss = F.cross_entropy(torch.tensor(logits), torch.tensor(labels)).item()
+    return loss, float((logits.argmax(1) == labels).mean())
+
+
+# Running text to predict
+
+
+class Language(ABC):
+    """Running text; a step reads `batch_size · block_size` tokens, in `micro_batches` parts."""
+
+    unit = "tokens"
+    classes = None
+    steps_per_epoch = None
+    vocab_size: int
+    facts: dict
+
+    def __init__(self, batch_size: int, micro_batches: int, block_size: int, eval_batches: int):
+        if batch_size % micro_batches:
+            raise RtxError(
+                f"micro_batches is {micro_batches}: it must divide batch_size, which is {batch_size}."
+            )
+        self.batch_size, self.micro_batches = batch_size, micro_batches
+        self.block_size, self.eval_batches = block_size, eval_batches
+
+    @abstractmethod
+    def micro_batch(self, seed: int, i: int, piece: int) -> Batch:
+        """Part `piece` of optimizer step `i`."""
+
+    @abstractmethod
+    def evaluation_batches(self, part: str) -> Sequence[Batch]:
+        """Fixed batches of "train" or "validation", the same for every model and step."""
+
+    @abstractmethod
+    def test_batches(self) -> Sequence[Batch]:
+        """The whole validation part, each prediction once: there is no third part."""
+
+    @property
+    def model_settings(self) -> dict:
+        return {"vocab_size": self.vocab_size, "block_size": self.block_size}
+
+    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[Batch]:
+        if self.micro_batches % size:
+            raise RtxError(
+                f"micro_batches is {self.micro_batches}: {size} processes can share multiples of {size}."
+            )
+        return [self.micro_batch(seed, i, piece) for piece in range(rank, self.micro_batches, size)]
+
+    def examples(self, i: int) -> int:
+        return self.batch_size * self.block_size
+
+    def loss(
+        self, model: nn.Module, inputs, targets: Tensor, of: int, size: int = 1
+    ) -> tuple[Tensor, Tensor]:
+        """Mean loss of a target, weighted by the micro-batch's share of the step; sums are [losses]."""
+        mean = model(inputs, targets)
+        objective = mean if targets.numel() == of else mean * (size * targets.numel() / of)
+        return objective, (mean.detach() * targets.numel()).double().reshape(1)
+
+    def summary(self, sums: Sequence[float], examples: int) -> dict:
+        return {"train_loss": sums[0] / examples}
+
+    @cached_property
+    def evaluation(self) -> Mapping[str, Sequence[Batch]]:
+        """Batches by name; the training sample shows how much of a gap is over-fitting, without dropout."""
+        parts = {"validation": "validation", "training_sample": "train"}
+        return {name: self.evaluation_batches(part) for name, part in parts.items()}
+
+    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
+        row = {}
+        for name, batches in self.evaluation.items():
+            mean, error = mean_and_error(*losses_of(model, batches, device, autocast))
+            row |= {f"{name}_loss": mean, f"{name}_error": error}
+        return row
+
+    def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, None]:
+        losses, sizes = losses_of(model, self.test_batches(), device, autocast)
+        loss, error = mean_and_error(losses, sizes)
+        result = {"n": int(sizes.sum()), "loss": loss, "error": error}
+        return result | {"batch_losses": losses.tolist(), "batch_sizes": [int(size) for size in sizes]}, None
+
+    def used_ids(self) -> None:
+        return None
+
+
+@torch.inference_mode()
+def losses_of(
+    model: nn.Module, batches: Iterable[Batch], device: torch.device, autocast: torch.autocast
+) -> tuple[Tensor, Tensor]:
+    """(mean loss, number of targets) of each batch, float64 on the CPU, in evaluation mode."""
+    was_training = model.training
+    model.eval()
+    losses, sizes = [], []
+    for inputs, targets in batches:
+        with autocast:
+            losses.append(model(inputs.to(device), targets.to(device)).double())
+        sizes.append(targets.numel())
+    model.train(was_training)
+    return torch.stack(losses).cpu(), torch.tensor(sizes, dtype=torch.float64)
+
+
+def mean_and_error(losses: Tensor, sizes: Tensor) -> tuple[float, float]:
+    """Mean over targets, and its standard error over B batches: s / √B for batches of one size.
+
+    The batch is the unit drawn, so the spread of batch means is divided by √B alone; dividing by √(B · batch
+    size), as the public code of the recurrent transformer does, makes the error too small by √(batch size).
+    """
+    share = sizes / sizes.sum()
+    mean = (share * losses).sum()
+    if len(losses) == 1:
+        return mean.item(), math.nan
+    variance = ((share * (losses - mean)) ** 2).sum() * len(losses) / (len(losses) - 1)
+    return mean.item(), variance.sqrt().item()

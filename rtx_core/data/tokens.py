@@ -1,0 +1,152 @@
+"""Texts become token ids once: WordPiece, laid end to end in one array per split, cached by content."""
+
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+import pandas as pd
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import BertProcessing
+
+from rtx_core.data.preprocess import clean_all
+from rtx_core.data.sources import from_hub, mirror_file, verify
+from rtx_core.errors import RtxError
+from rtx_core.paths import build, write_atomically
+
+VOCABULARY = "google-bert/bert-base-uncased"
+VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+TRAINED_SIZE = 4096
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """N tokenised texts: text i is ids[offsets[i]:offsets[i+1]], [CLS] first and [SEP] last."""
+
+    ids: np.ndarray  # (all tokens,) int32
+    offsets: np.ndarray  # (N + 1,) int64
+    labels: np.ndarray  # (N,) int64
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.diff(self.offsets)
+
+    def take(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(ids of these rows end to end, their lengths, their labels)."""
+        ids = np.concatenate([self.ids[self.offsets[r] : self.offsets[r + 1]] for r in rows])
+        return ids, self.offsets[rows + 1] - self.offsets[rows], self.labels[rows]
+
+    def keep(self, rows: np.ndarray) -> "Tokens":
+        """Only these rows, in this order."""
+        ids, lengths, labels = self.take(rows)
+        return Tokens(ids, np.concatenate([[0], np.cumsum(lengths)]), labels)
+
+    def sha256(self) -> str:
+        digest = hashlib.sha256()
+        for array in (self.ids, self.offsets, self.labels):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+def bert_vocabulary(source: str) -> Tokenizer:
+    """BERT's released uncased WordPiece, from the mirror or the hub."""
+    if source == "mirror":
+        path = mirror_file("bert-base-uncased/vocab.txt")
+    else:
+        from huggingface_hub import hf_hub_download
+
+        path = Path(
+            from_hub(lambda: hf_hub_download(VOCABULARY, "vocab.txt"), f"the vocabulary of {VOCABULARY}")
+        )
+    verify(f"vocab.txt from the {source}", hashlib.sha256(path.read_bytes()).hexdigest(), VOCABULARY_SHA256)
+    return _finished(WordPiece.read_file(str(path)))
+
+
+def trained_vocabulary(texts: Iterable[str]) -> Tokenizer:
+    """WordPieces for these texts: every character, alone and inside a word, and the most frequent words.
+
+    The library's own trainer breaks ties by hash order, so it gives another vocabulary in every process.
+    """
+    normalize, cut = BertNormalizer(lowercase=True), BertPreTokenizer()
+    normal = (normalize.normalize_str(text) for text in clean_all(texts))
+    counts = Counter(word for text in normal for word, _ in cut.pre_tokenize_str(text))
+    characters = sorted({c for word in counts for c in word})
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    words = [word for word, n in ranked if n > 1 and len(word) > 1]
+    pieces = [*SPECIAL, *characters, *(f"##{c}" for c in characters), *words][:TRAINED_SIZE]
+    return _finished({piece: i for i, piece in enumerate(pieces)})
+
+
+def _finished(vocabulary: dict[str, int]) -> Tokenizer:
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(lowercase=True), BertPreTokenizer()
+    cls, sep = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
+    tokenizer.post_processor = BertProcessing(("[SEP]", sep), ("[CLS]", cls))
+    return tokenizer
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The one that lies beside a run's weights."""
+    path = folder / "tokenizer.json"
+    if not path.exists():
+        raise RtxError(
+            f"{folder.name} holds no tokenizer.json, which lies beside a run's weights: train it again."
+        )
+    return Tokenizer.from_file(str(path))
+
+
+def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer, max_length: int) -> Tokens:
+    """Clean, encode and cut every text at `max_length` tokens, [CLS] and [SEP] included."""
+    tokenizer.enable_truncation(max_length)
+    encoded = [e.ids for e in tokenizer.encode_batch(clean_all(frame["text"]))]
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(ids) for ids in encoded], out=offsets[1:])
+    ids = np.fromiter((i for row in encoded for i in row), dtype=np.int32, count=int(offsets[-1]))
+    return Tokens(ids, offsets, frame["label"].to_numpy(dtype=np.int64))
+
+
+def tokenize_parts(key: str, parts: dict[str, pd.DataFrame], tokenizer, max_length: int) -> dict[str, Tokens]:
+    """Every part tokenised by `tokenizer()`, or from the cache; `key` is what decides the ids."""
+
+    def make() -> dict[str, np.ndarray]:
+        made = tokenizer()
+        tokens = {part: tokenize(frame, made, max_length) for part, frame in parts.items()}
+        return {f"{part}.{name}": array for part, of in tokens.items() for name, array in vars(of).items()}
+
+    arrays = cached("tokens", f"{key} {max_length}", (__file__, clean_all.__code__.co_filename), make)
+    return {
+        part: Tokens(*(arrays[f"{part}.{name}"] for name in ("ids", "offsets", "labels"))) for part in parts
+    }
+
+
+def cached(kind: str, key: str, files: Iterable[str], make: Callable[[], dict]) -> dict[str, np.ndarray]:
+    """`make()`, or what it gave before for this key (a content hash) by the same source `files`.
+
+    A cache that cannot be read is made anew, and one that cannot be written is done without.
+    """
+    digest = hashlib.sha256(key.encode())
+    for file in files:
+        digest.update(Path(file).read_bytes())
+    path = build() / "cache" / f"{kind}-{digest.hexdigest()[:24]}.npz"
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile):  # not there yet, or damaged
+        arrays = make()
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    with suppress(OSError):  # a full or read-only disk
+        write_atomically(path, buffer.getvalue())
+    return arrays

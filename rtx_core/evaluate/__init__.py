@@ -1,0 +1,13 @@
+"""What is measured of trained models."""
+
+
+def beside_the_test(model, task, train, device) -> dict:
+    """A record's `latency`; of language models also its `samples` and, of stories, `extra`."""
+    if task.unit == "texts":
+        from rtx_core.evaluate.latency import of_classifier
+
+        return {"latency": of_classifier(model, task, train, device)}
+    from rtx_core.data.stories import Stories
+    from rtx_core.evaluate import generation, stories
+
+    return (stories if isinstance(task, Stories) else generation).measured(model, task, device)

@@ -1,0 +1,95 @@
+"""More or fewer passes at test time, and early exit: a token stops looping once its prediction hardly
+changes.
+
+    δ_r = ‖s_r − s_{r−1}‖ / ‖s_r‖          how far the state still moves (Geiping et al. 2025, §6)
+    κ_r = KL(p_{r−1} ‖ p_r)                 how far the prediction still moves
+
+Token t stops after the first pass r ≥ 2 with κ_r < θ, or after the trained number of passes.  All passes
+are read from one forward: what a model says after r passes does not depend on whether it is run further.
+Keys and values of the tokens that go on are computed from all tokens, stopped or not, so the saving is what
+a scheduler could reach at best.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+CHUNK = 512  # tokens whose logits after all passes are held at once
+ALLOWED = (
+    0.001,
+    0.003,
+    0.01,
+    0.03,
+    0.1,
+    0.3,
+)  # nats of training loss that an exit may cost: one threshold for each
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Of N tokens, after 1 … R passes."""
+
+    losses: Tensor  # (R, N) nats
+    divergence: Tensor  # (R, N) κ; infinite after the first pass, which has nothing before it
+    change: Tensor  # (R,) mean δ over tokens; NaN after the first pass
+
+
+@torch.inference_mode()
+def readings(model: nn.Module, batches: Iterable[tuple], passes: int, device: torch.device) -> Readings:
+    """One forward of `passes` passes over the batches, in evaluation mode; the model's mode is put back."""
+    was_training = model.training
+    model.eval()
+    losses, divergence, change, seen = [], [], torch.zeros(passes, dtype=torch.float64), 0
+    for inputs, targets in batches:
+        inputs, targets, outputs, before = inputs.to(device), targets.to(device), [], None
+        for r, state in enumerate(model.states(inputs, passes)):
+            if before is None:
+                change[r] = torch.nan
+            else:
+                change[r] += ((state - before).norm(dim=1) / state.norm(dim=1)).sum().double().cpu()
+            outputs.append(model.read(state, inputs))
+            before = state
+        seen += len(targets)
+        for start in range(0, len(targets), CHUNK):
+            part = slice(start, start + CHUNK)
+            logits = (F.linear(h[part], model.word.weight).float() for h in outputs)
+            log_p = torch.stack([F.log_softmax(after, -1) for after in logits])  # (R, n, V)
+            losses.append(-log_p.gather(2, targets[part].expand(passes, -1)[..., None])[..., 0].cpu())
+            kl = (log_p[:-1].exp() * (log_p[:-1] - log_p[1:])).sum(-1)
+            divergence.append(F.pad(kl, (0, 0, 1, 0), value=torch.inf).cpu())
+    model.train(was_training)
+    return Readings(torch.cat(losses, 1), torch.cat(divergence, 1), change / seen)
+
+
+def at(readings: Readings, trained: int, threshold: float) -> tuple[float, float]:
+    """(mean loss, mean number of passes) with this threshold."""
+    small = readings.divergence[:trained] < threshold
+    small[-1] = True
+    stop = small.int().argmax(0)  # (N,) the index of the pass after which each token stops
+    losses = readings.losses[:trained].gather(0, stop[None])
+    return losses.double().mean().item(), stop.double().mean().item() + 1
+
+
+def choose(training: Readings, trained: int, allowed: float) -> float:
+    """The largest threshold that costs at most `allowed` in training loss, by bisection of its exponent."""
+    limit = training.losses[trained - 1].double().mean().item() + allowed
+    low, high = -12.0, 3.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at(training, trained, 10**middle)[0] <= limit else (low, middle)
+    return 10**low
+
+
+def frontier(training: Readings, validation: Readings, trained: int) -> list[dict]:
+    """For each allowed cost: the threshold chosen on training stories, and what it gives on both parts."""
+    rows = []
+    for allowed in ALLOWED:
+        threshold = choose(training, trained, allowed)
+        row = {"allowed": allowed, "threshold": threshold}
+        for name, part in (("training", training), ("validation", validation)):
+            row[f"{name}_loss"], row[f"{name}_passes"] = at(part, trained, threshold)
+        rows.append(row)
+    return rows

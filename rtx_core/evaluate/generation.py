@@ -1,0 +1,68 @@
+"""Text from a trained model, one token at a time, and how long each token takes."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from rtx_core.evaluate.latency import spread
+from rtx_core.train.device import environment
+
+PROMPT, SAMPLED = "\n", 400  # what every sample starts with, and its length in characters
+REPEATS, AROUND = 5, 8  # of the measurement: texts written, and tokens timed before each length
+
+
+@torch.inference_mode()
+def stream(model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, seed: int = 0) -> Iterator[int]:
+    """n tokens after the prompt `ids` (P,), each as soon as it is drawn.
+
+    The model carries its state from token to token.  One with positions for a limited text begins anew from
+    the last half of it when they are used up.
+    """
+    model.eval()
+    generator = torch.Generator(ids.device).manual_seed(seed)
+    state, logits, seen = model.start(1), None, ids.tolist()
+    for token in seen:
+        logits = model.advance(ids.new_tensor([token]), state)
+    for _ in range(n):
+        probabilities = torch.softmax(logits[0].float() / temperature, -1)
+        seen.append(torch.multinomial(probabilities, 1, generator=generator).item())
+        yield seen[-1]
+        waiting = seen[-1:]
+        if model.longest and state.length == model.longest:
+            state, waiting = model.start(1), seen[-(model.longest // 2) :]
+        for token in waiting:
+            logits = model.advance(ids.new_tensor([token]), state)
+
+
+@torch.inference_mode()
+def latency(
+    model: nn.Module, lengths: Sequence[int], device: torch.device, repeats: int = REPEATS
+) -> list[dict]:
+    """Milliseconds for one more token at each length, over the `AROUND` tokens before it in each text."""
+    model.eval()
+    times: dict[int, list[float]] = {length: [] for length in lengths}
+    token = torch.zeros(1, dtype=torch.long, device=device)
+    for _ in range(repeats):
+        state = model.start(1)
+        for position in range(1, max(lengths) + 1):
+            begin = time.perf_counter()
+            model.advance(token, state).cpu()  # .cpu() waits for the device
+            for length in lengths:
+                if length - AROUND < position <= length:
+                    times[length].append(1e3 * (time.perf_counter() - begin))
+    threads = torch.get_num_threads()
+    return [
+        {"length": n, **spread(of_n), "tokens": len(of_n), "threads": threads} for n, of_n in times.items()
+    ]
+
+
+def measured(model: nn.Module, task, device: torch.device) -> dict:
+    """Of a character model: a sample, and the latency of a character up to the block size."""
+    ids = torch.tensor(list(stream(model, task.encode(PROMPT).to(device), SAMPLED)))
+    lengths = sorted({max(1, task.block_size // k) for k in (16, 4, 2, 1)})
+    return {
+        "samples": [{"prompt": PROMPT, "text": task.decode(ids), "temperature": 1.0, "seed": 0}],
+        "latency": {"measured": latency(model, lengths, device), "environment": environment(device)},
+    }

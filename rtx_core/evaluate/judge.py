@@ -1,0 +1,135 @@
+"""Stories graded by a language model, with the study's prompt, through any endpoint of OpenAI's protocol.
+
+`RTX_JUDGE_KEY`, `RTX_JUDGE_URL` and `RTX_JUDGE_MODEL` name it; the key is read from there alone and shown
+nowhere.  An answer that is not four whole numbers from 1 to 10 is asked for again, and in the end the story
+counts as rejected.  Rate limits and errors of the server or the network are waited out, for one story 2
+minutes at most (`WAIT`); an endpoint without a usable reply ends the command, and leaves the records as
+they were.  Valid answers are kept on disk, so a second run asks nothing.
+"""
+
+import hashlib
+import json
+import os
+import re
+import time
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from rtx_core.errors import RtxError
+from rtx_core.paths import PACKAGE, build, write_json
+
+CRITERIA = ("grammar", "creativity", "consistency", "plot")
+GRADES = TypeAdapter(dict[Literal[CRITERIA], Annotated[int, Field(strict=True, ge=1, le=10)]])
+URL = "https://generativelanguage.googleapis.com/v1beta/openai/"
+MODEL = "gemini-2.5-flash"  # the study's was its preview
+ATTEMPTS = 3  # answers that are not valid until a story is rejected; unreadable replies until the endpoint is
+WAIT, REQUEST = 120.0, 60.0  # seconds: for one story, every pause and request counted; for one request
+PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds between requests that fail: the first pause, which doubles
+SETTINGS = {"temperature": 0, "response_format": {"type": "json_object"}}  # left out where refused
+FENCE = re.compile(r"\s*```(?:json)?(.*)```\s*", re.DOTALL | re.IGNORECASE)
+TEXTS = json.loads((PACKAGE / "evaluate" / "judge.json").read_text(encoding="utf-8"))
+PROMPT, AGAIN = ("\n".join(TEXTS[name]) for name in ("prompt", "again"))
+CHECK = "check RTX_JUDGE_KEY, RTX_JUDGE_URL and RTX_JUDGE_MODEL, or try again later"
+
+
+def scores(answer: object) -> dict[str, int] | None:
+    """The four scores if the answer is exactly that, else None."""
+    try:
+        fenced = FENCE.fullmatch(answer)
+        grades = GRADES.validate_json(fenced[1] if fenced else answer)
+    except (TypeError, ValueError):
+        return None
+    once = all(answer.count(f'"{name}"') == 1 for name in CRITERIA)
+    return {name: grades[name] for name in CRITERIA} if once and len(grades) == len(CRITERIA) else None
+
+
+class Judge:
+    """One model at one endpoint."""
+
+    def __init__(self):
+        key = os.environ.get("RTX_JUDGE_KEY", "").strip()
+        if not key:
+            raise RtxError("Nothing was graded: the variable RTX_JUDGE_KEY is not set.")
+        if not (key.isascii() and key.isprintable()):
+            raise RtxError("RTX_JUDGE_KEY is not all printable ASCII, as a key is; copy the key again.")
+        try:
+            from openai import OpenAI
+        except ImportError as error:
+            raise RtxError("Grading needs the package openai: pip install openai.") from error
+        self.url, self.model = os.environ.get("RTX_JUDGE_URL") or URL, judge_model()
+        self.client, self.settings = OpenAI(api_key=key, base_url=self.url, max_retries=0), SETTINGS
+
+    def grade(self, stories: list[str]) -> list[dict[str, int] | None]:
+        """Scores of each story, None where it was rejected; that none has scores is an error."""
+        graded = []
+        for story in stories:
+            asked = hashlib.sha256(json.dumps([self.url, self.model, TEXTS, story]).encode()).hexdigest()
+            kept = build() / "cache" / "judge" / f"{asked[:32]}.json"
+            found = scores(kept.read_text(encoding="utf-8", errors="replace")) if kept.exists() else None
+            if found is None and (found := self._grade(story)) is not None:
+                write_json(kept, found)
+            graded.append(found)
+        if not any(graded):
+            raise RtxError(f"{self.model} gave no valid answer for any of {len(stories)} stories; {CHECK}.")
+        return graded
+
+    def _grade(self, story: str) -> dict[str, int] | None:
+        question = text = PROMPT.replace("{story}", story)
+        deadline = time.monotonic() + WAIT
+        for _ in range(ATTEMPTS):
+            if (found := scores(self._answer(text, deadline))) is not None:
+                return found
+            text = question + AGAIN
+        return None
+
+    def _answer(self, text: str, deadline: float) -> str:
+        """The model's words, waited for until the deadline."""
+        import openai
+
+        pause, unreadable = PAUSE, 0
+        create, messages = self.client.chat.completions.create, [{"role": "user", "content": text}]
+        while True:
+            seconds = min(REQUEST, max(0.1, deadline - time.monotonic()))
+            try:
+                choices = create(
+                    model=self.model, messages=messages, timeout=seconds, **self.settings
+                ).choices
+                return (choices[0].message.content or "") if len(choices) else ""
+            except openai.APIStatusError as error:  # the server's own words stay out: some repeat the key
+                problem = f"status {error.status_code}"
+                if error.status_code in (400, 422) and self.settings:
+                    self.settings = {}
+                    continue
+                if error.status_code < 500 and error.status_code not in (408, 409, 429):
+                    raise RtxError(f"The judge's endpoint refuses with {problem}; {CHECK}.") from None
+            except openai.APIConnectionError as error:
+                problem = type(error).__name__
+            except (openai.OpenAIError, ValueError, TypeError, AttributeError):
+                problem, unreadable = "a reply that is none of OpenAI's protocol", unreadable + 1
+            left = deadline - time.monotonic()
+            if unreadable == ATTEMPTS or pause > left:
+                raise RtxError(f"The judge's endpoint gives no usable reply ({problem}); {CHECK}.")
+            print(f"The judge: {problem}; asking again in {pause:.1f} s, for {left:.0f} s more", flush=True)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def judge_model() -> str:
+    return os.environ.get("RTX_JUDGE_MODEL") or MODEL
+
+
+def identity(record) -> dict:
+    """Other texts, or another judge, have no scores yet."""
+    texts = json.dumps([[sample["prompt"], sample["text"]] for sample in record["samples"]])
+    return {"judge": judge_model(), "texts_sha256": hashlib.sha256(texts.encode()).hexdigest()}
+
+
+def of_run(record, study) -> list[tuple]:
+    judge = Judge()
+    graded = judge.grade([f"{sample['prompt']}*** {sample['text']}" for sample in record["samples"]])
+    rejected = graded.count(None)
+    print(f"{record['model']}: graded {len(graded) - rejected} of {len(graded)}", flush=True)
+    return [
+        ({"suffix": [re.sub(r"[^\w.]+", "-", judge.model)], "scores": graded, "rejected": rejected}, None)
+    ]

@@ -1,0 +1,50 @@
+"""How long a model takes to classify: warmed up, synchronized, on unpadded texts, median and spread."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rtx_core.data.tokens import Tokens
+from rtx_core.fast.serving import serving
+from rtx_core.models.packed import Packed
+from rtx_core.train.device import environment
+
+WARM_UP = 10  # batches before the clock starts
+TIMED = 200  # batches under the clock
+
+
+def spread(milliseconds: Sequence[float]) -> dict[str, float]:
+    """Median, and where the middle 80 % of the times lie."""
+    low, median, high = np.percentile(milliseconds, [10, 50, 90])
+    return {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high)}
+
+
+@torch.inference_mode()
+def latency(
+    logits: Callable[[Packed], Tensor], tokens: Tokens, sizes: Sequence[int], device: torch.device, autocast
+) -> list[dict]:
+    """Milliseconds from host ids to host logits, for each batch size over `TIMED` random batches of texts."""
+    random, rows = np.random.RandomState(0), []
+    for size in sizes:
+        times = []
+        for _ in range(WARM_UP + TIMED):
+            chosen = random.choice(len(tokens), size=min(size, len(tokens)), replace=False)
+            ids, lengths, _ = tokens.take(chosen)
+            begin = time.perf_counter()
+            with autocast:
+                logits(Packed.from_flat(ids, lengths).to(device)).cpu()  # .cpu() waits for the device
+            times.append(1e3 * (time.perf_counter() - begin))
+        row = {"batch": size, **spread(times[WARM_UP:])}
+        row |= {"per_sentence_ms": row["median_ms"] / size, "batches": TIMED}
+        rows.append(row | {"threads": torch.get_num_threads()})
+    return rows
+
+
+def of_classifier(model: nn.Module, task, train, device: torch.device) -> dict:
+    """The record's `latency`: of one text and of a training batch, as fast as the model can be served."""
+    autocast = torch.autocast(device.type, torch.bfloat16, enabled=train.precision == "bf16")
+    measured = latency(serving(model.eval()), task.parts["test"], (1, train.batch_size), device, autocast)
+    return {"measured": measured, "environment": environment(device)}

@@ -1,0 +1,119 @@
+"""Everything that is measured beside the runs: described, found, made and saved here.
+
+    measure("transfer", "sst2", to="yelp", fraction=0.1, seeds=[0, 1, 2])
+    python -m rtx_core measure transfer sst2 yelp fraction=0.1 seeds=[0,1,2]
+
+A kind is a module of this room: `of_run(record, study)` gives a list of what is measured of one trained
+run, `of_study(study)` what is measured of all; each is (content, predictions or None).  `identity` gives
+what else must agree for a measurement to be found.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from importlib import import_module
+from types import ModuleType
+
+import torch
+from torch import nn
+
+from rtx_core import code, experiments, records
+from rtx_core.data import task as task_of
+from rtx_core.data.sources import resolve
+from rtx_core.errors import RtxError, unknown
+from rtx_core.train.device import choose, environment
+
+KINDS = {  # kind, as in results/ -> its module
+    "transfer": "transfer",
+    "precision": "number_formats",
+    "rounding": "rounding",
+    "attention": "attention",
+    "yardstick": "bag_of_words",
+    "ngrams": "ngrams",
+    "initial": "initial",
+    "judge": "judge",
+}
+
+
+class Study:
+    """The runs of one experiment; what is measured of them is measured on its data, or on those of `to`."""
+
+    def __init__(
+        self, experiment: str, models: Sequence = (), seeds: Sequence = (), to: str = "", **settings
+    ):
+        fixed = experiments.experiment(experiment)
+        self.experiment, self.settings = experiment, settings
+        self.models, self.seeds = list(models or fixed.shown), list(seeds or fixed.seeds)
+        self.config = experiments.configure(experiment, self.models[0], self.seeds[0], **settings)
+        self.name, self.source = self.config.name, resolve(self.config.data.source)
+        shared = {name: settings[name] for name in ("source", "max_length") if name in settings}
+        self.target = Study(to, **shared) if to else self
+
+    @cached_property
+    def device(self) -> torch.device:
+        return choose(self.config.device)
+
+    @cached_property
+    def task(self):
+        return task_of(self.config.data, self.config.train.batch_size, self.config.train.micro_batches)
+
+    def runs(self) -> Iterator[records.Record]:
+        for model in self.models:
+            for seed in self.seeds:
+                config = experiments.configure(self.experiment, model, seed, **self.settings)
+                record = records.find(config.name, config.model, seed, self.source)
+                if record is None:
+                    run = f"{config.name}, {config.model}, seed {seed}"
+                    raise RtxError(f"There is no record of {run}: run it first.")
+                yield record
+
+    def trained(self, record: records.Record) -> nn.Module:
+        """The model of a run with its trained weights, which lie where the run was made."""
+        from rtx_core import runner  # which uses this room
+
+        return runner.load_weights(record)
+
+
+def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callable[[], list]]]:
+    """(what must agree for a measurement to be found, facts of the data, what makes it) of each."""
+    if hasattr(kind, "of_study"):
+        identity = {"of": study.name} | kind.identity(study)
+        yield identity, study.task.facts, lambda: [kind.of_study(study)]
+        return
+    for record in study.runs():
+        identity = {"of": study.name, "model": record["model"], "seed": record["seed"], "run": record["key"]}
+        identity |= kind.identity(record) if hasattr(kind, "identity") else {}
+        facts = record["data"]
+        if study.target is not study:
+            identity["of"], facts = f"{study.name}-to-{study.target.name}", study.target.task.facts
+        yield identity, facts, partial(kind.of_run, record, study)
+
+
+def measure(
+    kind: str, experiment: str = "", to: str = "", *, again: bool = False, **settings: object
+) -> list[records.Measurement]:
+    """All measurements of this kind for an experiment under these settings: found, or made now, or `again`.
+
+    A recorded one is found if today's code would make it of the same run and data.
+    """
+    if kind not in KINDS:
+        raise unknown("kind of measurement", kind, KINDS)
+    made_by = f"rtx_core.evaluate.{KINDS[kind]}"
+    made_with = code.commit() | {"hashes": [code.module_hash(made_by)]}  # now, as the files may change
+    study, measured = Study(experiment, to=to, **settings), []
+    for identity, facts, make in wanted(import_module(made_by), study):
+        agree = identity | {"made_by": made_by}
+        there = records.measurements(kind, identity["of"], study.source)
+        there = [m for m in there if all(m.get(k) == v for k, v in agree.items())]
+        there = [m for m in there if m["data"]["sha256"] == facts["sha256"] and not m.note()]
+        if there and not again:
+            measured += there
+            continue
+        for content, predictions in make():
+            name = "-".join([f"{identity['model']}-seed{identity['seed']}", *content.pop("suffix", [])])
+            whole = {"kind": kind, "name": name, "budget": study.config.budget, "data": facts} | identity
+            whole |= {"environment": environment(torch.device("cpu"))} | content
+            whole |= {"code": made_with, "made_by": made_by}
+            measured.append(records.save_measurement(whole, **(predictions or {})))
+            accuracy = f" · accuracy {content['test']['accuracy']:.4f}" if "test" in content else ""
+            print(f"{kind} · {whole['of']} · {whole['name']}{accuracy}", flush=True)
+    return measured

@@ -1,0 +1,51 @@
+"""Cross-entropy of a large vocabulary without all its logits at once.
+
+    loss = 1/T Σ_t −log softmax(W h_t)[y_t],   d loss / d logits_t = (softmax(W h_t) − onehot[y_t]) / T
+
+The logits of 8,192 tokens over 4,096 pieces are 134 MB, and autograd keeps three arrays of that size.  Here each chunk's
+logits become their own gradient in place, in the forward pass, and only the gradients of h and W are kept.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+CHUNK = 1024  # tokens: 16 MB of logits, which a cache holds
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, h: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
+        wanted, device = any(ctx.needs_input_grad), h.device
+        kind = (
+            torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else weight.dtype
+        )
+        h, w, minus_one = h.to(kind), weight.to(kind), torch.full((), -1.0, device=device)
+        d_h, d_weight = (torch.empty_like(h), torch.zeros_like(weight)) if wanted else (None, None)
+        loss = torch.zeros((), device=device)
+        for start in range(0, len(h), CHUNK):
+            rows, y = h[start : start + CHUNK], targets[start : start + CHUNK, None]
+            logits = F.log_softmax(F.linear(rows, w), dim=1, dtype=torch.float32)  # (chunk, V)
+            loss -= logits.gather(1, y).sum()
+            if wanted:
+                grad = logits.exp_().scatter_add_(1, y, minus_one.expand_as(y)).to(kind)
+                torch.mm(grad, w, out=d_h[start : start + CHUNK])
+                d_weight += grad.t() @ rows
+        ctx.save_for_backward(d_h, d_weight)
+        return loss / len(h)
+
+    @staticmethod
+    def backward(ctx, d_loss: Tensor):
+        d_h, d_weight = ctx.saved_tensors
+        scale = d_loss / len(d_h)
+        return d_h * scale, d_weight * scale, None
+
+
+def cross_entropy(h: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
+    """Mean loss in nats of predicting `targets` (T,) by the logits h Wᵀ, with h (T, d) and W (V, d)."""
+    return _CrossEntropy.apply(h, weight, targets)
+
+
+def install(model) -> None:
+    """In the place of `Llama.loss`."""
+    model.loss = lambda h, targets: cross_entropy(h, model.word.weight, targets)

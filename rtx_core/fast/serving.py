@@ -1,0 +1,104 @@
+"""A trained encoder prepared to answer on a CPU: `serving(model)(batch)` gives the logits of `model(batch)` sooner.
+
+One sentence of a dozen tokens costs little more than reading every weight once, so what counts is how the weights lie and how
+few kernels there are.  oneDNN packs each matrix once into the layout its kernel reads; SiLU, products and residual sums are
+done by the matrix product that makes them.  Elsewhere (another device or precision, no oneDNN) it is the model itself.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_core.fast.fused_block import norm, rotated
+from rtx_core.fast.onednn import ONEDNN
+from rtx_core.models.attention import packed_attention
+from rtx_core.models.encoder import Encoder
+from rtx_core.models.layers import EncoderBlock, rotary_rows
+from rtx_core.models.packed import Packed
+
+TOKENS = 16  # the batch for which oneDNN chooses its layout; any other works too
+
+
+class _Linear:
+    """x Wᵀ + b with W packed; `plus`, `times` and `silu` fuse what follows."""
+
+    def __init__(self, weight: Tensor, bias: Tensor):
+        self.weight, self.bias = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), TOKENS), bias
+
+    def __call__(self, x: Tensor, then: str = "none") -> Tensor:
+        return torch.ops.mkldnn._linear_pointwise.default(x, self.weight, self.bias, then, [], "")
+
+    def silu(self, x: Tensor) -> Tensor:
+        return self(x, "swish")
+
+    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, self.bias, "add")
+
+    def times(self, x: Tensor, other: Tensor) -> Tensor:
+        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, self.bias, "mul")
+
+
+class _ServingBlock:
+    """layers.EncoderBlock without dropout; `last` computes the [CLS] rows alone.  The norms' gains are multiplied into the
+    matrices.
+    """
+
+    def __init__(self, block: EncoderBlock, last: bool):
+        a, f, d = block.attention, block.ffn, block.attention.out.in_features
+        self.eps, self.heads, self.last = block.attention_norm.eps, a.num_heads, last
+        qkv, gate_up = a.qkv.weight * block.attention_norm.weight, f.gate_up.weight * block.ffn_norm.weight
+        self.q = _Linear(qkv[:d], a.qkv.bias[:d]) if last else None
+        self.qkv = _Linear(qkv[d:], a.qkv.bias[d:]) if last else _Linear(qkv, a.qkv.bias)
+        self.out, self.down = _Linear(a.out.weight, a.out.bias), _Linear(f.down.weight, f.down.bias)
+        self.gate, self.up = (_Linear(w, b) for w, b in zip(gate_up.chunk(2), f.gate_up.bias.chunk(2)))
+
+    def __call__(self, x: Tensor, batch: Packed, rope: tuple[Tensor, Tensor]) -> Tensor:
+        T, d = x.shape
+        y, _ = norm(x, self.eps)
+        heads = self.qkv(y).view(T, -1, self.heads, d // self.heads)  # (T, 2 or 3, H, D)
+        if self.last:  # [CLS] stands at position 0, which is rotated by nothing
+            x = x[batch.starts]
+            q, k = self.q(y[batch.starts]).view(len(x), self.heads, -1), rotated(heads[:, 0], *rope)
+        else:
+            q, k = rotated(heads[:, :2].flatten(1, 2), *rope).chunk(2, 1)
+        if len(batch) == 1:  # no grid: the sentence is its own
+            mixed = F.scaled_dot_product_attention(*(t.transpose(0, 1)[None] for t in (q, k, heads[:, -1])))[
+                0
+            ].transpose(0, 1)
+        else:
+            mixed = packed_attention(q, k, heads[:, -1], batch)
+        x = self.out.plus(mixed.reshape(-1, d), x)
+        y, _ = norm(x, self.eps)
+        return self.down.plus(self.up.times(y, self.gate.silu(y)), x)
+
+
+def serving(model: nn.Module) -> Callable[[Packed], Tensor]:
+    """The model as a function from a batch to logits (B, C); the weights are those of this moment.
+
+    Any other model than `Encoder` itself serves as it is.
+    """
+    if type(model) is not Encoder:
+        return torch.inference_mode()(model)
+    weight = model.head.weight
+    if not ONEDNN or weight.device.type != "cpu" or weight.dtype != torch.float32:
+        return torch.inference_mode()(model)
+    c = model.config
+    with torch.inference_mode():
+        whole = [_ServingBlock(layer, last=False) for layer in model.layers]
+        last = _ServingBlock(model.layers[-1], last=True)
+
+    @torch.inference_mode()
+    def logits(batch: Packed) -> Tensor:
+        rope = rotary_rows(batch, c.hidden_size // c.num_heads, c.rope_base)
+        h = model.norm(model.word(batch.ids) + model.token_type.weight[0])
+        for r in range(c.num_passes):
+            before, end = h, r == c.num_passes - 1
+            for block in [*whole[:-1], last] if end else whole:
+                h = block(h, batch, rope)
+            if r > 0 or c.residual == "paper":
+                h = h + c.residual_scale * (before[batch.starts] if end else before)
+        return model.head(h)
+
+    return logits

@@ -1,0 +1,59 @@
+"""Models by name: build, count, save and load them."""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import nn
+
+from rtx_core.errors import RtxError
+from rtx_core.models.registry import config_of, find
+from rtx_core.paths import write_atomically
+
+
+def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.Module:
+    """A freshly initialised model; overrides are fields of its config.
+
+    `seed` fixes the initialisation and leaves torch's global generator as it was.
+    """
+    config = config_of(name, **overrides)
+    if seed is None:
+        return find(name).cls(config)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)  # the CPU's alone: that is where weights are drawn
+        return find(name).cls(config)
+
+
+def count_parameters(model: nn.Module) -> dict[str, int]:
+    """Trainable parameters: all of them, and those outside the vocabulary's embedding table."""
+    total = sum(p.numel() for p in model.parameters())
+    word = getattr(model, "word", None)
+    return {"total": total, "non_embedding": total - (word.weight.numel() if word is not None else 0)}
+
+
+def save_model(model: nn.Module, name: str, path: Path | str, **about: object) -> None:
+    """Weights as one safetensors file, with the model's name, config and what else is said of it as JSON in its header."""
+    header = {"model": name, "config": model.config.model_dump_json(), "about": json.dumps(about)}
+    weights = {key: value.contiguous() for key, value in model.state_dict().items()}
+    write_atomically(Path(path), save(weights, metadata=header))
+
+
+def load_model(path: Path | str, device: str = "cpu") -> nn.Module:
+    """The model that `save_model` wrote, in evaluation mode; `model.about` holds what was said of it."""
+    try:
+        with safe_open(path, framework="pt", device=device) as file:
+            header = file.metadata() or {}
+            weights = {key: file.get_tensor(key) for key in file.keys()}
+        model = build_model(
+            header["model"], seed=0, **json.loads(header["config"])
+        )  # a seed, so as not to move the caller's
+        model.load_state_dict(weights)
+        model.about = json.loads(header.get("about", "{}"))
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise RtxError(
+            f"{path} holds no model that this code can read ({reason}); save it anew with save_model."
+        ) from error
+    return model.to(device).eval()

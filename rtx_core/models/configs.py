@@ -1,0 +1,132 @@
+"""The configurations of this package's models, apart from their classes so that a page can read them without torch."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveInt, Probability, Settings
+
+
+def even_heads(config: "EncoderConfig | LlamaConfig") -> None:
+    """Rotary positions turn pairs of a head's coordinates."""
+    if config.hidden_size % (2 * config.num_heads):
+        raise ValueError(
+            f"hidden_size {config.hidden_size} over {config.num_heads} heads leaves no even head size for rotary pairs; "
+            f"choose hidden_size as a multiple of {2 * config.num_heads}"
+        )
+
+
+class EncoderConfig(Settings):
+    vocab_size: PositiveInt = 30_522  # bert-base-uncased WordPiece
+    type_vocab_size: PositiveInt = (
+        2  # BERT's sentence A / B; all tokens here are A, the row of B is kept for the count
+    )
+    hidden_size: PositiveInt = 384
+    num_layers: PositiveInt = 6  # layers that own weights
+    num_passes: PositiveInt = 1  # times the stack is applied; effective depth = num_layers · num_passes
+    num_heads: PositiveInt = 6  # of size 64
+    intermediate_size: PositiveInt = 1536  # 4 · hidden, without the 2/3 rule usual for gated FFNs
+    num_labels: PositiveInt = 2
+    residual_scale: NaturalFloat = 0.5  # α
+    residual: Literal["code", "paper"] = "code"  # "code": α from the second pass on; "paper": in every pass
+    dropout: Probability = 0.1
+    rope_base: PositiveFloat = 10_000.0
+    norm_eps: PositiveFloat = 1e-12
+    initializer_std: PositiveFloat = 0.02  # N(0, 0.02) for matrices, as BERT
+    pad_id: NaturalInt = 0  # its embedding row starts at 0; packing never reads it
+
+    @model_validator(mode="after")
+    def _heads(self) -> Self:
+        even_heads(self)
+        return self
+
+
+class GPTConfig(Settings):
+    vocab_size: PositiveInt = 65  # the characters of tiny Shakespeare
+    block_size: PositiveInt = 256  # rows of the position table: the longest text, where there are positions
+    hidden_size: PositiveInt = 384
+    num_layers: PositiveInt = 6
+    num_heads: PositiveInt = 6  # of size 64
+    intermediate_size: PositiveInt = 1536  # 4 · hidden
+    positions: bool = True  # learned, added to the token's embedding
+    dropout: Probability = 0.2
+    norm_eps: PositiveFloat = 1e-5
+    initializer_std: PositiveFloat = (
+        0.02  # of matrices; of those that write to the residual stream, over √(2 · layers)
+    )
+
+    @model_validator(mode="after")
+    def _heads(self) -> Self:
+        if self.hidden_size % self.num_heads:
+            raise ValueError(
+                f"hidden_size {self.hidden_size} is no multiple of num_heads {self.num_heads}; choose one that is"
+            )
+        return self
+
+
+class KausikConfig(GPTConfig):
+    num_layers: PositiveInt = 1
+    positions: bool = False
+    window: int = Field(2, ge=2)  # positions that T sees: window − 1 states and a token
+    checkpoint: NaturalInt = (
+        0  # > 0: keep the states alone, recompute this many positions at a time in the backward pass
+    )
+
+
+class LlamaConfig(Settings):
+    vocab_size: PositiveInt = 4096
+    hidden_size: PositiveInt = 256
+    num_layers: PositiveInt = 4  # layers that own weights
+    num_passes: PositiveInt = 1  # times the loop is run, in training and unless told otherwise
+    num_heads: PositiveInt = 8  # of size 32
+    intermediate_size: PositiveInt = (
+        688  # the paper says 512; its totals hold for 688 = 8·⌈(2/3 · 4 · 256) / 8⌉ alone
+    )
+    rope_base: PositiveFloat = 10_000.0
+    norm_eps: PositiveFloat = 1e-5
+    initializer_std: PositiveFloat = 0.02  # N(0, 0.02) for every matrix
+
+    @model_validator(mode="after")
+    def _heads(self) -> Self:
+        even_heads(self)
+        return self
+
+
+class FraiLTConfig(LlamaConfig):
+    num_passes: PositiveInt = 4
+    encoding: Literal["pass", "layer"] = (
+        "pass"  # added once, as each pass starts; "layer": before every layer
+    )
+
+
+class ThreePartConfig(LlamaConfig):
+    num_passes: PositiveInt = (
+        7  # fixed, with gradients through all of them: 1 + 7 · 2 + 1 = 16 layers are applied
+    )
+    num_core_layers: PositiveInt = 2  # of num_layers; the others are shared out between prelude and coda
+    state_std: NaturalFloat = (
+        0.02  # σ: as the embedding's, Geiping et al.'s rule "like-init"; the study gives no value
+    )
+
+    @model_validator(mode="after")
+    def _parts(self) -> Self:
+        if (self.num_layers - self.num_core_layers) % 2 or self.num_core_layers >= self.num_layers:
+            raise ValueError(
+                f"num_core_layers is {self.num_core_layers} of {self.num_layers} layers; an even number of at least 2 must be "
+                f"left, half for the prelude and half for the coda"
+            )
+        return self
+
+
+class RelaxedConfig(LlamaConfig):
+    num_passes: PositiveInt = 4
+    lora_rank: PositiveInt = 16
+    lora_scale: PositiveFloat = 1.0  # γ: 1, as in the formula of Bae et al.; the study gives no value
+
+    @model_validator(mode="after")
+    def _rank(self) -> Self:
+        if self.lora_rank > self.hidden_size:
+            raise ValueError(
+                f"lora_rank is {self.lora_rank}; it must be from 1 to hidden_size, {self.hidden_size}"
+            )
+        return self

@@ -1,0 +1,117 @@
+"""Every model by name: its class, configuration, and how pictures show it.  Nothing here imports torch until a class is asked
+for.
+
+A new architecture in this package is one file beside this one and one line in `MODELS`; one defined elsewhere, in a notebook cell
+for instance, is registered by `register`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import count
+
+from rtx_core.errors import RtxError, unknown
+from rtx_core.models.configs import (
+    EncoderConfig,
+    FraiLTConfig,
+    GPTConfig,
+    KausikConfig,
+    LlamaConfig,
+    RelaxedConfig,
+    ThreePartConfig,
+)
+from rtx_core.settings import Settings
+
+
+@dataclass(frozen=True)
+class Model:
+    """A registered model.  `kind` is a class, or "module:class" of one that is imported when it is first built."""
+
+    kind: type | str
+    config: Settings
+    title: str
+    colour: str
+    marker: str
+
+    @property
+    def cls(self) -> type:
+        if isinstance(self.kind, str):
+            module, _, name = self.kind.partition(":")
+            return getattr(import_module(module), name)
+        return self.kind
+
+
+_ENCODER = "rtx_core.models.encoder:Encoder"
+_RECURRENT = EncoderConfig(hidden_size=256, num_layers=3, num_passes=2, num_heads=4, intermediate_size=1024)
+_WIDE = _RECURRENT.but(hidden_size=384, num_heads=6, intermediate_size=1536)
+
+MODELS: dict[str, Model] = {
+    "baseline": Model(_ENCODER, EncoderConfig(), "Baseline", "#4477aa", "o"),
+    "recurrent": Model(_ENCODER, _RECURRENT, "Recurrent", "#ee6677", "s"),
+    "recurrent-wide": Model(_ENCODER, _WIDE, "Recurrent, wide", "#aa3377", "D"),
+    "gpt": Model("rtx_core.models.gpt:GPT", GPTConfig(), "GPT", "#4477aa", "o"),
+    "kausik": Model("rtx_core.models.kausik:Kausik", KausikConfig(), "Kausik", "#ee6677", "s"),
+    "control": Model("rtx_core.models.llama:Llama", LlamaConfig(), "Control", "#4477aa", "o"),
+    "frailt": Model("rtx_core.models.frailt:FraiLT", FraiLTConfig(), "FraiLT", "#ee6677", "s"),
+    "three-part": Model(
+        "rtx_core.models.three_part:ThreePart", ThreePartConfig(), "Three Part", "#228833", "^"
+    ),
+    "relaxed": Model("rtx_core.models.relaxed:Relaxed", RelaxedConfig(), "Relaxed", "#ccbb44", "D"),
+}
+
+SPARE_COLOURS = ("#66ccee", "#997700", "#882255", "#44aa99", "#999933", "#332288", "#dd7788", "#117733")
+SPARE_MARKERS = ("v", "P", "X", "*", "<", ">", "h", "p")
+_registered = count()
+
+
+def find(name: str) -> Model:
+    if name not in MODELS:
+        raise unknown("model", name, MODELS)
+    return MODELS[name]
+
+
+def config_of(name: str, **overrides: object) -> Settings:
+    """The named configuration with some fields replaced."""
+    config = find(name).config
+    for field in overrides:
+        if field not in config.names():
+            raise unknown(f"setting of model {name!r}:", field, config.names())
+    return config.but(**overrides)
+
+
+def register(
+    name: str,
+    cls: type | Settings | None = None,
+    config: Settings | None = None,
+    *,
+    title: str = "",
+    colour: str = "",
+    marker: str = "",
+) -> Callable[[type], type] | type:
+    """Add a model under a name: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` on its class.
+
+    A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C), a decoder (inputs, targets) to its mean
+    loss.  Colour and marker are assigned where they are not given.  A name of the package itself cannot be taken; one
+    registered before is replaced, as a notebook's cell is run again.
+    """
+    if isinstance(cls, Settings):
+        cls, config = None, cls
+    if cls is None:
+        return lambda decorated: register(name, decorated, config, title=title, colour=colour, marker=marker)
+    if name in MODELS and isinstance(MODELS[name].kind, str):
+        raise RtxError(
+            f"The name {name!r} is taken by a model of this package; register yours under another name."
+        )
+    if not isinstance(config, Settings):
+        raise RtxError(
+            f"The config of {name!r} is {config!r:.60}; expected an instance of a subclass of rtx_core.Settings."
+        )
+    known, n = MODELS.get(name), next(_registered)
+    MODELS[name] = Model(
+        kind=cls,
+        config=config,
+        title=title or name.replace("-", " ").capitalize(),
+        colour=colour or (known.colour if known else SPARE_COLOURS[n % len(SPARE_COLOURS)]),
+        marker=marker or (known.marker if known else SPARE_MARKERS[n % len(SPARE_MARKERS)]),
+    )
+    return cls

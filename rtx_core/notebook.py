@@ -1,0 +1,76 @@
+"""What notebooks share beside their science: a check of injected parameters, and errors that are one sentence."""
+
+import ast
+import sys
+
+from rtx_core.errors import RtxError, unknown
+
+MARK = "# Parameters"  # papermill's first line of the cell that it injects
+
+
+def check_parameters() -> None:
+    """End with one sentence if papermill injected a parameter that the notebook does not have, or of another type.
+
+    papermill puts its cell after the one tagged `parameters`; both are read from the history of the kernel.  Outside a notebook,
+    or where nothing was injected, this only makes an `RtxError` show as its sentence alone.
+    """
+    shell = _shell()
+    if shell is None:
+        return
+    shell.set_custom_exc((RtxError,), _one_sentence)
+    cells = [cell for cell in shell.user_ns.get("In", []) if cell.strip()]
+    for before, cell in zip(cells, cells[1:]):
+        if cell.lstrip().startswith(MARK):
+            check(_assigned(before), _assigned(cell))
+
+
+def check(own: dict[str, object], injected: dict[str, object]) -> None:
+    """`injected` names and values against the notebook's `own`."""
+    for name, value in injected.items():
+        if name not in own:
+            raise unknown("parameter", name, own)
+        usual, kind = own[name], type(own[name])
+        if type(value) is kind or usual is None or (kind is float and type(value) is int):
+            continue
+        if kind is float and isinstance(value, str) and _is_number(value):  # YAML reads 1e-4 as text
+            continue
+        advice = f"  With papermill: -y '{name}: [a, b]'." if kind is list else ""
+        raise RtxError(
+            f"Parameter {name} is {value!r:.80} of type {type(value).__name__}; expected {kind.__name__}.{advice}"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _assigned(source: str) -> dict[str, object]:
+    """The names that a cell of plain assignments sets, with their values."""
+    found = {}
+    for node in ast.parse(source).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        for target in targets:
+            if isinstance(target, ast.Name) and getattr(node, "value", None) is not None:
+                try:
+                    found[target.id] = ast.literal_eval(node.value)
+                except ValueError:  # float("nan") and its like
+                    found[target.id] = None
+    return found
+
+
+def _shell():
+    if "IPython" not in sys.modules:
+        return None
+    from IPython import get_ipython
+
+    return get_ipython()
+
+
+def _one_sentence(shell, kind, error, traceback, tb_offset=None) -> list[str]:
+    lines = [str(error)]
+    shell._showtraceback(kind, error, lines)
+    return lines

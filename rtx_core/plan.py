@@ -1,0 +1,178 @@
+"""Every run of the paper, in the order of their value: what is recorded, what is stale or missing, and about what it costs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rtx_core import records, runner
+from rtx_core.data.sources import resolve
+from rtx_core.experiments import EXPERIMENTS, RunConfig, configure
+
+
+@dataclass(frozen=True)
+class Study:
+    """One line of the plan: an experiment under some settings, with these seeds."""
+
+    experiment: str
+    settings: dict = field(default_factory=dict)
+    seeds: tuple[int, ...] = (0,)
+    models: tuple[str, ...] = ()  # the experiment's own, unless given
+    small: dict | None = None  # a budget that two CPU cores can carry, where the full one is for a GPU
+    also: tuple[dict, ...] = ()  # smaller budgets that are compared with those of other studies
+    notebook: str = ""  # that shows it, if not the experiment's own
+
+    def budgets(self, reduced: bool) -> list[dict]:
+        """The settings of each budget: the full one, or on two cores the small one where there is one."""
+        if not reduced:
+            return [self.settings]
+        return [self.settings | small for small in ({} if self.small is None else self.small, *self.also)]
+
+
+EPOCH = {"epochs": 1}
+LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has the words of ten SST-2 phrases
+THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
+TENTH = {"fraction": 0.1}
+
+PLAN = (
+    Study("sst2", also=(EPOCH, THREE_DOMAINS)),
+    Study("sst2", seeds=(1,), also=(EPOCH,)),
+    Study("sst2", {"split": "official"}, also=(EPOCH,)),
+    Study("sst2", TENTH, seeds=(0, 1, 2), notebook="data-size"),
+    Study("sst2", TENTH, small=EPOCH, notebook="data-size"),
+    Study("sst2", {"length": "short"}, also=(EPOCH,), notebook="length"),
+    Study("sst2", {"fraction": 0.5}, small=EPOCH, notebook="data-size"),
+    Study("sst2", {"length": "long"}, small=EPOCH, notebook="length"),
+    Study("sst2", {"split": "grouped"}, small=EPOCH, notebook="leakage"),
+    Study("sst2", TENTH, models=("recurrent-wide",), notebook="data-size"),
+    Study("sst2", TENTH | {"num_passes": 1}, (0, 1, 2), ("recurrent",), notebook="data-size"),
+    Study("sst2", TENTH | {"num_passes": 3}, (0, 1, 2), ("recurrent",), notebook="data-size"),
+    Study(
+        "sst2", TENTH | {"num_layers": 6, "num_passes": 1}, (0, 1, 2), ("recurrent",), notebook="data-size"
+    ),
+    Study("multi-domain", small=THREE_DOMAINS),
+    Study("yelp", small=LONG_TEXTS),
+    Study("multi-domain-imdb", small=THREE_DOMAINS, notebook="multi-domain"),
+    Study("yelp", {"max_length": 512}, small=LONG_TEXTS),
+    *(
+        Study(name, {"recipe": recipe, "budget": "full"}, (seed,), small={"budget": "reduced"})
+        for name in ("shakespeare", "tinystories")
+        for seed in EXPERIMENTS[name].seeds
+        for recipe in EXPERIMENTS[name].recipes  # inside seeds, so that pairs come early
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of the plan; whether it is recorded is looked up anew whenever it is asked."""
+
+    study: Study
+    config: RunConfig
+    settings: dict
+
+    @property
+    def notebook(self) -> str:
+        return self.study.notebook or self.config.experiment
+
+    @property
+    def record(self) -> records.Record | None:
+        config = self.config
+        return records.find(config.name, config.model, config.seed, resolve(config.data.source))
+
+    @property
+    def why(self) -> str:
+        """Why it is to be made: missing, or what is wrong with its record today; empty when nothing is."""
+        found = self.record
+        return "missing" if found is None else found.note()
+
+
+def planned(reduced: bool = False, **extra: object) -> Iterator[Planned]:
+    """Every run of the plan, each once; `extra` settings are put on all of them."""
+    seen = set()
+    for study in PLAN:
+        for settings in study.budgets(reduced):
+            for seed in study.seeds:
+                for model in study.models or EXPERIMENTS[study.experiment].shown:
+                    config = configure(study.experiment, model, seed, **settings | extra)
+                    if (key := (config.name, config.model, config.seed)) not in seen:
+                        seen.add(key)
+                        yield Planned(study, config, settings | extra)
+
+
+def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
+    """About what a run takes on one thread: the time of the nearest recorded run of its model, scaled by what it reads."""
+    same = [r for r in known if r["experiment"] == config.experiment and r["model"] == config.model]
+    if not same:
+        return None
+    near = max(
+        same, key=lambda r: (r["name"] == config.name, _work(config, r) == 1, -abs(1 - _work(config, r)))
+    )
+    return near["seconds"] / 60 * _work(config, near)
+
+
+def _work(config: RunConfig, record: records.Record) -> float:
+    """How many times what the recorded run read this one reads."""
+    train = record["config"]["train"]
+    if config.train.steps:
+        return config.train.steps * config.train.batch_size / (train["steps"] * train["batch_size"])
+    mine, theirs = dict(config.data), record["config"]["data"]
+    share = mine["fraction"] / theirs["fraction"]
+    if mine.get("train_rows") or theirs.get("train_rows"):
+        share = (mine["train_rows"] or 54_576 * mine["fraction"]) / record["data"]["n_train"]
+    return share * config.train.epochs / train["epochs"] * mine["max_length"] / theirs["max_length"]
+
+
+def make(reduced: bool = False, only_missing: bool = False) -> None:
+    """Train what is missing, and what is stale unless `only_missing`; processes side by side share the runs."""
+    from rtx_core.errors import Busy
+
+    for one in planned(reduced):
+        why = one.why
+        if why == "missing" or (why and not only_missing):
+            try:
+                runner.make(one.config, replace=True, wait=False)
+            except Busy:
+                continue
+
+
+# -- what is measured beside the runs ----------------------------------------------------------------------------------
+
+_PARTS = (
+    {},
+    {"split": "official"},
+    {"split": "grouped"},
+    TENTH,
+    {"fraction": 0.5},
+    {"length": "short"},
+    {"length": "long"},
+)
+TASKS = [
+    *({"experiment": "sst2"} | part for part in _PARTS),
+    *({"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")),
+]
+CLASSIFIERS = ["baseline", "recurrent", "recurrent-wide"]
+MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
+    *(("yardstick", settings, {}) for settings in TASKS),
+    ("ngrams", {"experiment": "shakespeare"}, {}),
+    ("transfer", {"experiment": "sst2", "to": "yelp"}, TENTH | {"seeds": [0, 1, 2]}),
+    ("transfer", {"experiment": "yelp", "to": "sst2"}, LONG_TEXTS),
+    ("rounding", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
+    ("attention", {"experiment": "sst2"}, TENTH),
+    ("initial", {"experiment": "tinystories"}, {}),
+    (
+        "precision",
+        {"experiment": "sst2", "models": CLASSIFIERS},
+        TENTH,
+    ),  # last: its times want a quiet machine
+)
+
+
+def measure(reduced: bool = False) -> None:
+    """Make the measurements that are missing or stale; what one of them lacks is said, and the others are made."""
+    from rtx_core.errors import RtxError
+    from rtx_core.evaluate.measure import measure as one
+
+    for kind, settings, smaller in MEASURES:
+        try:
+            one(kind, **settings | (smaller if reduced else {}))
+        except RtxError as error:
+            print(f"left out: {kind} of {settings['experiment']}: {error}", flush=True)

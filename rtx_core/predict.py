@@ -1,0 +1,75 @@
+"""Ask a trained classifier: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from rtx_core import records
+from rtx_core.errors import RtxError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def load(address: str, source: str = "hub") -> "Predictor":
+    """The trained model of a record, by its path under `results/` without the ending."""
+    name, _, stem = address.removesuffix(".json").rpartition("/")
+    path = records.folder(source) / name / f"{stem}.json"
+    if not name or not path.exists():
+        known = [f"{p.parent.name}/{p.stem}" for p in records.paths(source)]
+        raise RtxError(
+            f"There is no record {address!r}; `rtx results` lists the {len(known)} there are, {known[0]} for one."
+        )
+    from rtx_core.runner import load_weights
+
+    record = records.read(path)
+    return Predictor(load_weights(record), record)
+
+
+@dataclass
+class Predictor:
+    """A trained classifier with the tokenizer and the class names that it was trained with."""
+
+    model: "nn.Module"
+    record: records.Record
+
+    @property
+    def classes(self) -> list[str]:
+        return self.model.about["classes"]
+
+    def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
+        """A row a text: text, label, and the probability of each class.  `passes=True`: a row for the answer after each pass."""
+        import torch
+
+        from rtx_core.data.tokens import read_tokenizer, tokenize
+        from rtx_core.models.packed import Packed
+
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        folder = _folder(self.record)
+        tokens = tokenize(
+            pd.DataFrame({"text": texts, "label": 0}),
+            read_tokenizer(folder),
+            self.record["config"]["data"]["max_length"],
+        )
+        ids, lengths, _ = tokens.take(pd.RangeIndex(len(texts)).to_numpy())
+        batch, trained = Packed.from_flat(ids, lengths), self.model.config.num_passes
+        tables = []
+        for n in range(1, trained + 1) if passes else [trained]:
+            self.model.config = self.model.config.but(num_passes=n)
+            with torch.inference_mode():
+                found = self.model(batch).softmax(-1).numpy()
+            table = pd.DataFrame(found, columns=self.classes)
+            table.insert(0, "label", [self.classes[i] for i in found.argmax(1)])
+            table.insert(0, "text", texts)
+            if passes:
+                table.insert(1, "passes", n)
+            tables.append(table)
+        return pd.concat(tables, ignore_index=True)
+
+
+def _folder(record: records.Record):
+    from rtx_core.runner import weights_of
+
+    return weights_of(record).parent

@@ -1,0 +1,352 @@
+"""Uncertainty of what records say; the formulas are SciPy's.  Functions take lists of records and give
+numbers, no sentences."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy  # which loads its statistics, a second's work, when the first of them is asked for
+
+from rtx_core.errors import RtxError
+
+RESAMPLES = 2000  # of a bootstrap: enough for the second digit of a 95 % bound
+ALPHA = 0.05  # of every test
+ENOUGH_SEEDS = 3  # from which on a test over seeds decides
+
+# -- one model
+
+
+def accuracy_interval(record, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval for the accuracy of one trained model: the uncertainty of a finite test set alone."""
+    n = record["test"]["n"]
+    found = scipy.stats.binomtest(round(record["test"]["accuracy"] * n), n).proportion_ci(
+        level, method="wilson"
+    )
+    return float(found.low), float(found.high)
+
+
+def mean_interval(values: list[float], level: float = 0.95) -> tuple[float, float, float]:
+    """(mean, low, high) by Student's t over seeds; one value has no interval: (value, nan, nan)."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, float("nan"), float("nan")
+    quantile = scipy.stats.t.ppf(0.5 + level / 2, len(values) - 1)
+    half = float(quantile * np.std(values, ddof=1) / np.sqrt(len(values)))
+    return mean, mean - half, mean + half
+
+
+def accuracy(records: list) -> tuple[float, float, float]:
+    """(accuracy, low, high): Student's interval over seeds, or of a single one Wilson's."""
+    if len(records) > 1:
+        return mean_interval([record["test"]["accuracy"] for record in records])
+    return records[0]["test"]["accuracy"], *accuracy_interval(records[0])
+
+
+def auc(record) -> float | None:
+    """Area under the ROC curve: the share of pairs of a positive and a negative text of which the positive
+    one is scored higher.
+
+    It knows no threshold, so it tells a model that ranks texts badly from one that is only shifted to one
+    class.  None of more than two classes.
+    """
+    if len(record["test"]["confusion"]) > 2:
+        return None
+    from sklearn.metrics import roc_auc_score
+
+    found = record.predictions
+    return float(roc_auc_score(found["labels"], found["logits"][:, 1] - found["logits"][:, 0]))
+
+
+def mean_auc(records: list) -> float | None:
+    """`auc` over the seeds; None of more than two classes, or where there is no record."""
+    found = [auc(record) for record in records]
+    return float(np.mean(found)) if found and None not in found else None
+
+
+def shares(record) -> tuple[np.ndarray, np.ndarray]:
+    """(true, answered), each (classes,): the share of the test texts that each class has, and that the model
+    puts in it."""
+    confusion = np.array(record["test"]["confusion"])  # rows: truth, columns: answers
+    return confusion.sum(1) / confusion.sum(), confusion.sum(0) / confusion.sum()
+
+
+def answers_all(record) -> bool:
+    """Whether the model puts a test text in every class; one that does not was stopped before it knew the
+    class."""
+    return bool(shares(record)[1].all())
+
+
+def matched_accuracy(record) -> float:
+    """Accuracy of a two-class model if as many texts were called positive as there are, those of the highest
+    scores."""
+    found = record.predictions
+    positive = found["labels"] == 1
+    called = np.zeros(len(positive), bool)
+    order = np.argsort(found["logits"][:, 0] - found["logits"][:, 1], kind="stable")
+    called[order[: positive.sum()]] = True
+    return float((called == positive).mean())
+
+
+# -- pairing
+
+
+def common(*models: list) -> list[tuple]:
+    """The records of each seed that all these models have, in the order of the first's."""
+    by_seed = [{record["seed"]: record for record in records} for records in models]
+    return [
+        tuple(found[seed] for found in by_seed)
+        for seed in by_seed[0]
+        if all(seed in found for found in by_seed)
+    ]
+
+
+def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
+    """(labels, guesses of each), each (n,), of models on one test set.
+
+    `same_training=False` admits different training data, as of a subset: then the labels say that the test
+    set is the same. Raises RtxError where the test sets differ.
+    """
+    first, *rest = [record.predictions for record in records]
+    for record, other in zip(records[1:], rest):
+        same = np.array_equal(first["labels"], other["labels"])
+        if not same or (same_training and records[0]["data"]["sha256"] != record["data"]["sha256"]):
+            raise RtxError(
+                f"{records[0].path.stem} and {record.path.stem} were tested on different data; "
+                "only runs on the same test set can be paired."
+            )
+    return first["labels"], *(found["logits"].argmax(1) for found in (first, *rest))
+
+
+def compare(a, b, same_training: bool = True) -> dict:
+    """Two models on the same texts: accuracy difference a − b, and McNemar's exact test on where they
+    disagree."""
+    labels, guesses_a, guesses_b = same_texts(a, b, same_training=same_training)
+    right_a = guesses_a == labels
+    right_b = guesses_b == labels
+    only_a = int((right_a & ~right_b).sum())
+    only_b = int((right_b & ~right_a).sum())
+    p = float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
+    difference = float(right_a.mean() - right_b.mean())
+    return {"n": len(right_a), "difference": difference, "only_a": only_a, "only_b": only_b, "p": p}
+
+
+def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, float, float]:
+    """(mean difference, low, high, p) by the paired t-test over seeds; at least two pairs."""
+    differences = np.subtract(first, second)
+    if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
+        value = float(differences.mean())
+        return value, value, value, 1.0 if abs(value) < 1e-12 else 0.0
+    found = scipy.stats.ttest_rel(first, second)
+    low, high = found.confidence_interval(1 - ALPHA)
+    return float(differences.mean()), float(low), float(high), float(found.pvalue)
+
+
+# -- measures of a resample: labels, guesses (..., n) -> (...,); precision, recall and f1 are of class 1
+
+
+def _accuracy(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    return (labels == guesses).mean(axis)
+
+
+def _hits(labels: np.ndarray, guesses: np.ndarray, axis: int) -> np.ndarray:
+    return ((labels == 1) & (guesses == 1)).sum(axis)
+
+
+def _precision(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    return _hits(labels, guesses, axis) / np.maximum((guesses == 1).sum(axis), 1)
+
+
+def _recall(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    return _hits(labels, guesses, axis) / np.maximum((labels == 1).sum(axis), 1)
+
+
+def _f1(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    either = (labels == 1).sum(axis) + (guesses == 1).sum(axis)
+    return 2 * _hits(labels, guesses, axis) / np.maximum(either, 1)
+
+
+def _weighted_precision(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Precision of each of two classes, weighted by how many texts the class has."""
+    negative = _precision(1 - labels, 1 - guesses, axis)
+    return negative + (labels == 1).mean(axis) * (_precision(labels, guesses, axis) - negative)
+
+
+MEASURES = {
+    "accuracy": _accuracy,
+    "precision": _precision,
+    "recall": _recall,
+    "f1": _f1,
+    "weighted precision": _weighted_precision,
+    "weighted recall": _accuracy,
+}
+
+
+def bootstrap(
+    statistic: Callable, *columns: np.ndarray, level: float = 1 - ALPHA
+) -> tuple[float, float, float]:
+    """(value, low, high) of `statistic(*columns, axis)`; whole texts are resampled, all columns of a text
+    together."""
+    found = scipy.stats.bootstrap(
+        columns,
+        statistic,
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        batch=100,
+        confidence_level=level,
+        method="percentile",
+        rng=0,
+    )
+    low, high = found.confidence_interval
+    return float(statistic(*columns, axis=-1)), float(low), float(high)
+
+
+def estimate(
+    statistic: Callable, seeds: list[tuple], same_training: bool = True
+) -> tuple[float, float, float, int]:
+    """(value, low, high, seeds) of `statistic(labels, *guesses, axis)` of the models whose records of each
+    seed are given.
+
+    With three or more seeds their mean with Student's interval, else of the first seed with a bootstrap
+    interval over texts.
+    """
+    seeds = seeds if len(seeds) >= ENOUGH_SEEDS else seeds[:1]
+    columns = [same_texts(*records, same_training=same_training) for records in seeds]
+    if len(columns) > 1:
+        return *mean_interval([float(statistic(*column, axis=-1)) for column in columns]), len(columns)
+    return *bootstrap(statistic, *columns[0]), 1
+
+
+# -- two models
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A paired difference first − second with its 95 % interval; `p` is None of two seeds, where interval and
+    seeds decide."""
+
+    value: float
+    low: float
+    high: float
+    p: float | None
+    n: int  # test texts
+    by_seed: tuple[float, ...]
+    test: str
+    adjusted: float | None = None  # p as one of a family of comparisons
+
+    @property
+    def seeds(self) -> int:
+        return len(self.by_seed)
+
+    @property
+    def sign(self) -> int:
+        """+1 or −1 where the difference is significant at 5 %, else 0; by the adjusted p where there is
+        one."""
+        p = self.p if self.adjusted is None else self.adjusted
+        one_way = len({np.sign(d) for d in self.by_seed}) == 1
+        clear = p < ALPHA if p is not None else (self.low > 0 or self.high < 0) and one_way
+        return int(np.sign(self.value)) if clear else 0
+
+
+def difference(
+    first: list, second: list, measure: str = "accuracy", same_training: bool = True
+) -> Difference:
+    """The paired difference of two models in a measure, over the seeds that both have.
+
+    Three or more seeds: the paired t-test.  Two: their mean, a bootstrap interval over texts with both seeds'
+    guesses of a text together, and no p.  One: the same interval, and for accuracy McNemar's exact test.
+    Raises RtxError where no seed is common.
+    """
+    pairs = common(first, second)
+    if not pairs:
+        names = f"{first[0].path.parent.name} and {second[0].path.parent.name}"
+        raise RtxError(f"{names} have no seed in common, so they cannot be paired.")
+    score = MEASURES[measure]
+    columns = [same_texts(*pair, same_training=same_training) for pair in pairs]
+    scores = [(float(score(labels, a)), float(score(labels, b))) for labels, a, b in columns]
+    by_seed = tuple(a - b for a, b in scores)
+    n = len(columns[0][0])
+    if len(pairs) >= ENOUGH_SEEDS:
+        return Difference(*over_seeds(*zip(*scores)), n, by_seed, "paired t-test over seeds")
+
+    def gap(labels: np.ndarray, *guesses: np.ndarray, axis: int) -> np.ndarray:
+        both = zip(guesses[::2], guesses[1::2])
+        return sum(score(labels, a, axis) - score(labels, b, axis) for a, b in both) / len(pairs)
+
+    every = same_texts(*(record for pair in pairs for record in pair), same_training=same_training)
+    found = bootstrap(gap, *every)
+    if len(pairs) > 1 or measure != "accuracy":
+        return Difference(*found, None, n, by_seed, "bootstrap over texts")
+    return Difference(*found, compare(*pairs[0], same_training)["p"], n, by_seed, "McNemar's exact test")
+
+
+def adjusted(family: list[Difference]) -> list[Difference]:
+    """The same differences, their p adjusted for one another after Benjamini and Hochberg; one without p
+    stays as it is."""
+    ps = [found.p for found in family if found.p is not None]
+    new = iter(scipy.stats.false_discovery_control(ps, method="bh") if ps else [])
+    return [found if found.p is None else replace(found, adjusted=float(next(new))) for found in family]
+
+
+def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_texts: bool = False) -> float:
+    """p that a single run, tested on n texts, comes out as far from the mean m of our k seeds, tested on
+    `texts`, as `value` did:
+
+        t = (value − m) / sqrt(a + b),   a = s²(1 + 1/k),   b = value(1 − value)/n + m(1 − m)/texts
+
+    with s the standard deviation over our seeds.  Two draws of texts make b, which is 0 where the texts are
+    the same.  Student's t, with the degrees of freedom of Satterthwaite (1946), (k − 1)(a + b)²/a²: only a is
+    estimated from few numbers.
+    """
+    k = len(ours)
+    m = float(np.mean(ours))
+    a = np.var(ours, ddof=1) * (1 + 1 / k) if np.ptp(ours) > 1e-12 else 0.0
+    b = 0.0 if same_texts else value * (1 - value) / n + m * (1 - m) / texts
+    if a + b == 0:
+        return float(np.isclose(value, m))
+    freedom = (k - 1) * ((a + b) / a) ** 2 if a else np.inf
+    return float(2 * scipy.stats.t.sf(abs(value - m) / np.sqrt(a + b), freedom))
+
+
+def same_share(right_a: int, n_a: int, right_b: int, n_b: int) -> float:
+    """p of Fisher's exact test that two models, each tested on texts of its own, are right equally often."""
+    return float(scipy.stats.fisher_exact([[right_a, n_a - right_a], [right_b, n_b - right_b]]).pvalue)
+
+
+# -- language models
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The loss of one language model minus that of another (nats per token), on the same batches, with the
+    same seeds."""
+
+    value: float
+    low: float  # 95 % interval over batches, of the mean over seeds
+    high: float
+    by_seed: tuple[float, ...]
+    p: float | None  # paired t-test over seeds, where there are enough
+
+    @property
+    def sign(self) -> int:
+        """±1 where the interval excludes 0, two seeds or more agree and, with enough seeds, the test says so
+        too; else 0."""
+        agree = len(self.by_seed) > 1 and len({np.sign(d) for d in self.by_seed}) == 1
+        clear = (self.low > 0 or self.high < 0) and agree and (self.p is None or self.p < ALPHA)
+        return int(np.sign(self.value)) if clear else 0
+
+
+def paired(first: list, second: list) -> Paired | None:
+    """None where no seed with the same batches is common to both."""
+    found = [(a["test"], b["test"]) for a in first for b in second if a["seed"] == b["seed"]]
+    found = [(a, b) for a, b in found if a["batch_sizes"] == b["batch_sizes"]]
+    if not found:
+        return None
+    sizes = np.array(found[0][0]["batch_sizes"])
+    whole = sizes == sizes[0]  # the last batch may be smaller
+    a = np.array([pair[0]["batch_losses"] for pair in found])[:, whole]  # (seeds, batches)
+    b = np.array([pair[1]["batch_losses"] for pair in found])[:, whole]
+    gain = a - b
+    value, low, high = mean_interval(gain.mean(0).tolist())
+    p = over_seeds(a.mean(1).tolist(), b.mean(1).tolist())[3] if len(found) >= ENOUGH_SEEDS else None
+    return Paired(value, low, high, tuple(gain.mean(1).tolist()), p)

@@ -1,0 +1,381 @@
+"""A run is a function of its configuration: found by it, or made now.  Torch is imported when something must be made.
+
+rtx.run("sst2", "recurrent", seed=1, epochs=1)                   one run
+rtx.runs("sst2", models=["baseline", "recurrent"], seeds=[0, 1])    several, as one table
+"""
+
+import fcntl
+import json
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from rtx_core import code, records
+from rtx_core.data.config import FilesData
+from rtx_core.data.sources import resolve
+from rtx_core.errors import Busy, RtxError
+from rtx_core.experiments import RunConfig, configure, experiment, sweep
+from rtx_core.models import registry
+from rtx_core.paths import build, home
+from rtx_core.records import DECIDED_BY_DATA, Record
+
+BOOK = "RTX_BOOK"  # set while the book is built: pages show what is recorded, and train nothing on real text
+STALE = "RTX_STALE"  # "rerun": a stale record is made again; its file stays until the new one replaces it
+GOES_ON = "The same command goes on from the last checkpoint."
+
+
+@dataclass(frozen=True)
+class Run:
+    """A recorded run and, where its weights still lie in `_build/runs/`, its model."""
+
+    config: RunConfig
+    record: Record
+
+    @property
+    def predictions(self) -> dict:
+        return self.record.predictions
+
+    @cached_property
+    def model(self):
+        """The trained model, in evaluation mode on the CPU."""
+        return load_weights(self.record)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs in the order of settings, models, seeds; in the book those that are not recorded are missing."""
+
+    asked: list[RunConfig]
+    found: list[Run]
+    missing: list[RunConfig] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def of(self, model: str) -> list[Record]:
+        return [run.record for run in self if run.record["model"] == model]
+
+    @property
+    def records(self) -> list[Record]:
+        return [run.record for run in self]
+
+    @property
+    def models(self) -> list[str]:
+        return list(dict.fromkeys(record["model"] for record in self.records))
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row a run, as `rtx_core.records.results` gives them."""
+        return records.frame(self.records)
+
+
+def runs(
+    name: str | FilesData,
+    models: Sequence[str | Mapping] | None = None,
+    seeds: Sequence[int] | None = None,
+    replace: bool = False,
+    **settings: object,
+) -> Runs:
+    """Every run of these models, seeds and settings; a setting given as a list is swept.  What is not recorded is trained now."""
+    fixed = experiment(name)
+    models = _distinct("models", fixed.shown if models is None else models)
+    seeds = _distinct("seeds", fixed.seeds if seeds is None else seeds)
+    asked = [
+        configure(name, model, seed, **one)
+        for one in sweep(name, settings)
+        for model in models
+        for seed in seeds
+    ]
+    found, missing, waiting = [], [], []
+    for config in asked:
+        record = None if replace else recorded(config)
+        if record is not None:
+            found.append(Run(config, record))
+        elif os.environ.get(BOOK) and resolve(config.data.source) != "embedded":
+            missing.append(config)
+        else:
+            try:
+                found.append(make(config, replace=replace, wait=False))
+            except (
+                Busy
+            ):  # processes side by side share the runs: this one takes another, and waits at the end
+                waiting.append(config)
+    found += [make(config, replace=replace) for config in waiting]
+    order = {id(config): n for n, config in enumerate(asked)}
+    return Runs(asked, sorted(found, key=lambda run: order[id(run.config)]), missing)
+
+
+def run(
+    name: str | FilesData,
+    model: str | Mapping = "recurrent",
+    seed: int = 0,
+    replace: bool = False,
+    **settings: object,
+) -> Run:
+    """One run, found or made now.  A recorded one is made again only with `replace=True`."""
+    config = configure(name, model, seed, **settings)
+    found = None if replace else recorded(config)
+    return Run(config, found) if found is not None else make(config, replace=replace)
+
+
+def _distinct(name: str, values: object) -> list:
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        raise RtxError(
+            f"Parameter {name} is {values!r:.80}; expected a list.  With papermill: -y '{name}: [a, b]'."
+        )
+    if any(values.count(value) > 1 for value in values):
+        raise RtxError(f"Parameter {name} is {values!r:.80}; every value may stand there once.")
+    return list(values)
+
+
+# -- finding -----------------------------------------------------------------------------------------------------------
+
+
+def recorded(config: RunConfig) -> Record | None:
+    """The record of this very configuration; one of that name made under another configuration is an error."""
+    record = records.find(config.name, config.model, config.seed, resolve(config.data.source))
+    if record is None or _made_again(record):
+        return None
+    if differing := differences(config, record):
+        raise RtxError(
+            f"{records.short_name(record.path)} was made under other settings ({', '.join(differing)}); give this run a model "
+            f"name of its own, or replace=True to overwrite the record."
+        )
+    return record
+
+
+def _made_again(record: Record) -> bool:
+    """Its code changed, and it is a quick run on generated text or `STALE` asks for it."""
+    return (record.synthetic or os.environ.get(STALE) == "rerun") and bool(record.note())
+
+
+def differences(config: RunConfig, record: Record) -> list[str]:
+    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left out."""
+    asked = {
+        "architecture": config.architecture,
+        **{k: v for k, v in config.data.model_dump(mode="json").items() if k != "source"},
+        **dict(config.train),
+        **{
+            k: v
+            for k, v in registry.config_of(config.architecture, **config.overrides)
+            if k not in DECIDED_BY_DATA
+        },
+    }
+    made = record["config"]
+    there = {"architecture": made["architecture"], **made["data"], **made["train"], **made["model"]}
+    return [f"{k} {there.get(k)} instead of {v}" for k, v in asked.items() if k not in there or there[k] != v]
+
+
+def weights_of(record: Record) -> Path:
+    return work(record["name"], record["model"], record["seed"], record["key"]) / "model.safetensors"
+
+
+def work(name: str, model: str, seed: int, key: str) -> Path:
+    """The folder of a run's checkpoint and weights."""
+    return build() / "runs" / name / f"{model}-seed{seed}-{key[:8]}"
+
+
+def load_weights(record: Record, device: str = "cpu"):
+    """The trained model of a record, which is where the run was made."""
+    from rtx_core.models import load_model
+
+    path = weights_of(record)
+    if not path.exists():
+        raise RtxError(
+            f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in _build/runs; "
+            f"train it here, or copy that folder from where it was made."
+        )
+    return load_model(path, device)
+
+
+def trained(name: str, model: str | Mapping, seed: int = 0, device: str = "cpu", **settings: object):
+    """(record, model) of a recorded run whose weights are here."""
+    config = configure(name, model, seed, **settings)
+    record = recorded(config)
+    if record is None:
+        raise RtxError(
+            f"There is no record of {config.name}, {config.model}, seed {seed}; run it first: rtx run {name}."
+        )
+    return record, load_weights(record, device)
+
+
+# -- making ------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """What the machine refuses inside (memory, disk) ends in one sentence; the checkpoint stays."""
+    import torch
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        reason = str(error).partition(". ")[0]
+        raise RtxError(
+            f"The GPU has too little memory for this run ({reason}); lower batch_size, raise micro_batches, or use "
+            f"device='cpu'.  {GOES_ON}"
+        ) from error
+    except (OSError, SafetensorError) as error:
+        raise RtxError(
+            f"A file of this run cannot be read or written ({error}); make room, or make its folder writable.  {GOES_ON}"
+        ) from error
+
+
+@contextmanager
+def alone(record: Path, about: str, wait: bool, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the name of a record, so that nobody else writes it or its checkpoint.  The lock goes when the process does.
+
+    `about` is left in the lock for `rtx doctor`: the run's folder, and the command that goes on with it.
+    """
+    lock = build() / "locks" / "-".join(record.relative_to(home()).with_suffix("").parts)
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with open(lock, "a", encoding="utf-8") as file:  # not "w", which would empty the file of whoever holds it
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if not wait:
+                raise Busy(
+                    f"Another process is training {lock.name} now; wait for it, or stop it first."
+                ) from error
+            say("another process is training this; waiting until it is done")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        file.write(about)
+        file.flush()
+        yield
+
+
+def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
+    """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited for.
+
+    Without `wait` that is `Busy`.
+    """
+    with plainly():
+        return _make(config, replace, wait)
+
+
+def _make(config: RunConfig, replace: bool, wait: bool) -> Run:
+    from rtx_core import data, evaluate
+    from rtx_core.models import build_model, count_parameters, save_model
+    from rtx_core.train import checkpoint
+    from rtx_core.train.device import choose, environment, peak_memory_mib, reset_peak_memory
+    from rtx_core.train.distributed import ranks
+    from rtx_core.train.trainer import autocast_of, train
+
+    made_by = code.commit()  # now: the files may change while a long run goes on
+    where = choose(config.device)
+    reset_peak_memory(where)
+    world = ranks()
+    task = data.task(config.data, config.train.batch_size, config.train.micro_batches)
+    fields = registry.find(config.architecture).config.names()
+    decided = {key: value for key, value in task.model_settings.items() if key in fields}
+    model = build_model(config.architecture, seed=config.seed, **{**decided, **config.overrides})
+    described = {
+        "architecture": config.architecture,
+        "model": model.config.model_dump(),
+        "data": config.data.model_dump(mode="json") | {"source": task.facts["source"]},
+        "train": config.train.model_dump(),
+    }
+    key = records.run_key(described, task.facts["sha256"], config.seed)
+    folder = work(config.name, config.model, config.seed, key)
+    path = records.path_of(config.name, config.model, config.seed, task.facts["source"])
+
+    def say(line: str) -> None:
+        if world.first:
+            print(f"{config.name} · {config.model} · seed {config.seed} · {line}", flush=True)
+
+    def settled() -> Record | None:
+        """The record of this very run, if somebody made it meanwhile."""
+        found = recorded(config) if path.exists() and not replace else None
+        return found if found is not None and not _made_again(found) else None
+
+    def record_it() -> Record:
+        autocast = autocast_of(config.train.precision, where)
+        about = {"run_name": config.name, "run": key, "classes": task.classes, "unit": task.unit}
+        about["max_length"] = described["data"].get("max_length")
+        if best:
+            save_model(model, config.architecture, folder / "last.safetensors", **about)
+            last, _ = task.test(model, where, autocast)
+            model.load_state_dict(best)
+        test, predictions = task.test(model, where, autocast)
+        if "batch_losses" in test:
+            test["last_loss"] = last["loss"] if best else test["loss"]
+        save_model(model, config.architecture, folder / "model.safetensors", **about)
+        if task.classes:
+            task.tokenizer().save(str(folder / "tokenizer.json"))
+        parameters = count_parameters(model)
+        content = {
+            "schema": records.VERSION,
+            "key": key,
+            **{
+                name: getattr(config, name)
+                for name in ("experiment", "name", "model", "seed", "recipe", "budget")
+            },
+            "config": described,
+            "data": task.facts,
+            "parameters": parameters,
+            "size_mb": parameters["total"] * 4 / 2**20,
+            "history": progress.history,
+            "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
+            "test": test,
+            **evaluate.beside_the_test(model, task, config.train, where),
+            "environment": environment(where),
+            "code": made_by | {"hashes": progress.codes},
+            "seconds": progress.seconds,
+            "peak_memory_mib": peak_memory_mib(where),
+            "finished": records.now(),
+        }
+        record = records.save(content, predictions, replace=True)  # asked for above, under the lock
+        checkpoint.discard(folder / "checkpoint.safetensors")
+        measure = "accuracy" if "accuracy" in test else "loss"
+        say(f"test {measure} {test[measure]:.4f} in {progress.seconds / 60:.1f} min")
+        return record
+
+    about = f"{folder.relative_to(build())}\n{command_of(config)}\n"
+    # Processes that train together must not wait, since they would lose their connection.
+    with alone(path, about, wait and world.size == 1, say) if world.first else nullcontext():
+        found = world.broadcast(settled)
+        if found is not None:
+            return Run(config, found)
+        hash_now = code.model_hash(config.architecture)
+        progress, best = train(
+            model,
+            task,
+            config.train,
+            config.seed,
+            where,
+            folder / "checkpoint.safetensors",
+            hash_now,
+            say,
+            compile=config.compile,
+        )
+        return Run(config, world.broadcast(record_it))
+
+
+def command_of(config: RunConfig) -> str:
+    """The line that makes this run, or goes on with it."""
+    if isinstance(config.data, FilesData):
+        return f"the cell that began it, with rtx.data.from_files(train={config.data.train!r}, …)"
+    usual = configure(config.experiment, config.architecture)
+    changed = {
+        k: v
+        for part in ("data", "train")
+        for k, v in getattr(config, part)
+        if v != getattr(getattr(usual, part), k)
+    }
+    variant = {"base": config.architecture, "name": config.model, **config.overrides}
+    model = config.model if config.model in registry.MODELS else f"models=[{json.dumps(variant)}]"
+    words = [f"{k}={v}" for k, v in changed.items()]
+    return shlex.join(
+        ["python", "-m", "rtx_core", "run", config.experiment, model, f"seed={config.seed}", *words]
+    )

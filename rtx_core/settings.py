@@ -1,0 +1,63 @@
+"""What every set of settings shares: types, ranges and unknown names are checked, and an error is one sentence."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from rtx_core.errors import RtxError, unknown
+
+PositiveInt = Annotated[int, Field(gt=0)]
+NaturalInt = Annotated[int, Field(ge=0)]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]  # of something, never none of it
+Probability = Annotated[float, Field(ge=0, lt=1)]
+
+
+def as_float(value: object) -> object:
+    """A number that YAML reads as text, such as 1e-4, is a number."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+Rate = Annotated[float, BeforeValidator(as_float), Field(gt=0, allow_inf_nan=False)]
+
+
+class Settings(BaseModel):
+    """Frozen settings with strict types; `but` gives a changed copy, checked anew."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+    def __init__(self, **values: Any):
+        with one_sentence(type(self)):
+            super().__init__(**values)
+
+    def but(self, **changes: Any) -> Self:
+        return type(self)(**{**self.model_dump(), **changes})
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return list(cls.model_fields)
+
+
+@contextmanager
+def one_sentence(kind: type[BaseModel]) -> Iterator[None]:
+    """The first thing that pydantic finds wrong, as an `RtxError` of one sentence."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            raise unknown("setting", name, kind.model_fields) from None
+        reason = first["msg"].removeprefix("Value error, ").rstrip(".")
+        subject = f"{name} is {first['input']!r:.80}; " if name else ""
+        if subject:
+            reason = f"{reason[0].lower()}{reason[1:]}".replace("input should", "it must")
+        raise RtxError(f"{subject}{reason}.") from None

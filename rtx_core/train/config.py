@@ -1,0 +1,130 @@
+"""How a model is trained: every setting with its reason, and the learning rate as a pure function.  No torch here."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from rtx_core.settings import (
+    NaturalFloat,
+    NaturalInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    Rate,
+    Settings,
+)
+
+
+class TrainConfig(Settings):
+    """The defaults are the classification study's; language experiments state their own (see `rtx_core.experiments`)."""
+
+    epochs: NaturalInt = Field(5, description="passes over the training texts at most; 0: `steps` counts")
+    steps: NaturalInt = Field(0, description="optimizer steps; 0: `epochs` counts")
+    batch_size: PositiveInt = Field(16, description="texts or sequences in a step")
+    micro_batches: PositiveInt = Field(
+        1, description="parts of a step's batch, to bound memory; the gradient is the same"
+    )
+    learning_rate: Rate = Field(3e-5, description="of AdamW")
+    schedule: Literal["constant", "cosine", "plateau"] = Field(
+        "plateau",
+        description="after the warm-up: constant, cosine to `min_learning_rate`, or cut on a plateau",
+    )
+    min_learning_rate: NaturalFloat = Field(0.0, description="at the last step, for cosine")
+    warmup_steps: NaturalInt = Field(
+        100, description="linear; the slides state it, the public code declares it, unused"
+    )
+    beta1: Probability = Field(0.9, description="of AdamW")
+    beta2: Probability = Field(0.999, description="of AdamW")
+    weight_decay: NaturalFloat = Field(0.01, description="of AdamW")
+    decay: Literal["all", "matrices"] = Field(
+        "all", description="what is decayed: every parameter, or matrices and tables alone"
+    )
+    clip_norm: PositiveFloat = Field(1.0, description="of the whole gradient")
+    plateau_factor: PositiveFloat = Field(
+        0.5, description="by which the rate is cut on a plateau of the validation loss"
+    )
+    plateau_patience: NaturalInt = Field(
+        2, description="epochs without improvement before that; so in 5 epochs it hardly ever acts"
+    )
+    stop_min_delta: NaturalFloat = Field(
+        1e-3, description="early stopping: the least improvement of validation loss that counts"
+    )
+    stop_patience: NaturalInt = Field(3, description="epochs without it; 0: never stop early")
+    eval_every: NaturalInt = Field(0, description="steps between evaluations; 0: at the end of each epoch")
+    precision: Literal["fp32", "bf16"] = Field(
+        "fp32", description="bf16: autocast; weights and optimizer stay fp32"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if bool(self.epochs) == bool(self.steps):
+            raise ValueError(
+                f"epochs is {self.epochs} and steps is {self.steps}; exactly one of them must be above 0"
+            )
+        if self.steps and not self.eval_every:
+            raise ValueError(
+                "eval_every is 0, which means the end of an epoch, but steps are counted; give a number of steps"
+            )
+        if self.batch_size % self.micro_batches:
+            raise ValueError(
+                f"micro_batches is {self.micro_batches}; it must divide the batch size, which is {self.batch_size}"
+            )
+        return self
+
+    def total_steps(self, steps_per_epoch: int | None) -> int:
+        return self.steps or self.epochs * steps_per_epoch
+
+
+def learning_rate(config: TrainConfig, step: int, history: Sequence[dict] = (), total: int = 0) -> float:
+    """The rate of optimizer step `step`, counted from 0: a function of the step and of the evaluations before it alone.
+
+    For `plateau` the warm-up is PyTorch's LinearLR, which multiplies the last rate by a factor each step; the same product is
+    formed here, so that the last bits agree with it.
+    """
+    base, warmup = config.learning_rate, config.warmup_steps
+    if config.schedule == "plateau":
+        start = 1 / max(1, warmup)
+        rate = base * start if warmup > 1 else base
+        for i in range(min(step, warmup - 1)):
+            rate *= 1.0 + (1.0 - start) / ((warmup - 1) * start + i * (1.0 - start))
+        return rate * config.plateau_factor ** plateaus(config, history)
+    if step < warmup:
+        return base * (step + 1) / warmup
+    if config.schedule == "constant":
+        return base
+    share = min(1.0, (step - warmup) / max(1, total - warmup))  # 0 after the warm-up, 1 at the end
+    return config.min_learning_rate + (base - config.min_learning_rate) * (1 + math.cos(math.pi * share)) / 2
+
+
+def plateaus(config: TrainConfig, history: Sequence[dict], threshold: float = 1e-4) -> int:
+    """How often the validation loss had not improved, relatively, for more than `plateau_patience` epochs."""
+    best, waited, cuts = math.inf, 0, 0
+    for row in epoch_ends(history):
+        if row["validation_loss"] < best * (1 - threshold):
+            best, waited = row["validation_loss"], 0
+        else:
+            waited += 1
+        if waited > config.plateau_patience:
+            cuts, waited = cuts + 1, 0
+    return cuts
+
+
+def stops_early(config: TrainConfig, history: Sequence[dict]) -> bool:
+    """Whether the validation loss has not fallen by `stop_min_delta` for `stop_patience` epochs."""
+    if not config.stop_patience:
+        return False
+    reference, stale = math.inf, 0
+    for row in epoch_ends(history):
+        if row["validation_loss"] < reference - config.stop_min_delta:
+            reference, stale = row["validation_loss"], 0
+        else:
+            stale += 1
+        if stale >= config.stop_patience:
+            return True
+    return False
+
+
+def epoch_ends(history: Sequence[dict]) -> list[dict]:
+    return [row for row in history if row.get("epoch") == round(row.get("epoch", 0.5))]

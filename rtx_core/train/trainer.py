@@ -1,0 +1,312 @@
+"""The one training loop, for encoders and decoders alike: from (model, task, config, seed) to the best weights and the history.
+
+It knows neither text nor architecture: the task gives batches and says what a model's loss on them is.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from rtx_core.errors import RtxError
+from rtx_core.fast import accelerate
+from rtx_core.models.packed import filled
+from rtx_core.train import checkpoint
+from rtx_core.train.config import TrainConfig, learning_rate, stops_early
+from rtx_core.train.device import keep_heap
+from rtx_core.train.distributed import ranks
+
+CHECKPOINT_SECONDS = 120  # a killed run loses at most this much work
+REPORT_SECONDS = 20  # between two lines of progress
+SHAPES = (64, 128, 256, 512, 1024)  # tokens of the longest text, where shapes are compiled
+
+
+@dataclass
+class Progress:
+    """Everything of a run that is not a tensor: what a checkpoint keeps as JSON."""
+
+    step: int = 0  # optimizer steps done
+    examples: int = 0  # texts or tokens seen in them
+    seconds: float = 0.0  # spent training and validating, restarts included
+    history: list[dict] = field(default_factory=list)  # one row an evaluation
+    best_loss: float = float("inf")  # lowest validation loss seen, whose weights are kept
+    best_step: int = 0
+    decay: float = 1.0  # Π (1 − rate · weight decay) so far: what became of weights that never had a gradient
+    best_decay: float = 1.0
+    sums: list[float] = field(
+        default_factory=list
+    )  # of the task's loss (and right answers) since the last evaluation
+    seen: int = 0  # examples since then
+    codes: list[str] = field(default_factory=list)  # hashes of the code that worked on this run, in turn
+
+
+def seeds(seed: int) -> dict[str, int]:
+    """Three independent streams.  Two models trained with one seed see the same batches in the same order: a pair."""
+    return {"initialization": seed, "order": 10_000 + seed, "dropout": 20_000 + seed}
+
+
+def autocast_of(precision: str, device: torch.device) -> torch.autocast:
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+def optimizer_of(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
+    """AdamW (Loshchilov & Hutter 2019) over every parameter, or with decay of matrices and tables alone."""
+    parameters = list(model.parameters())
+    groups = [{"params": parameters, "weight_decay": config.weight_decay}]
+    if config.decay == "matrices":
+        decayed = [p for p in parameters if p.dim() >= 2]
+        others = [p for p in parameters if p.dim() < 2]
+        groups = [
+            {"params": decayed, "weight_decay": config.weight_decay},
+            {"params": others, "weight_decay": 0.0},
+        ]
+    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(config.beta1, config.beta2), fused=True)
+
+
+class PlainPath:
+    """How a model without a fast path of its own is trained: as it is written."""
+
+    def begin(self, seed: int, step: int) -> None:
+        pass
+
+    def update(self, model: nn.Module, optimizer: torch.optim.Optimizer, clip_norm: float) -> None:
+        """Clip to a whole norm, step, and leave no gradient."""
+        nn.utils.clip_grad_norm_(model.parameters(), clip_norm, foreach=True)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    def whole(self, weights: dict[str, Tensor], decay: float) -> dict[str, Tensor]:
+        return weights
+
+    def finish(self) -> None:
+        pass
+
+
+def train(
+    model: nn.Module,
+    task,
+    config: TrainConfig,
+    seed: int,
+    device: torch.device,
+    checkpoint_path: Path,
+    code_hash: str = "",
+    say: Callable[[str], None] = print,
+    fast: bool = True,
+    compile: str = "",
+) -> tuple[Progress, dict[str, Tensor]]:
+    """Train `model`, which ends with its last weights; returns the progress and the weights of lowest validation loss.
+
+    The latter are empty where the last are the best.  Resumes from `checkpoint_path` if that file exists.  On a CPU with the same
+    number of threads a resumed run and an uninterrupted one give the same numbers, bit for bit.
+
+    `fast=False` leaves the fast path of the model's class aside.  `compile` is a mode of torch.compile, opt-in: on a GPU
+    "reduce-overhead" records CUDA graphs of its own; where it fails, the plain step goes on.
+    """
+    keep_heap()
+    if config.micro_batches % ranks().size and not task.steps_per_epoch:
+        raise RtxError(
+            f"{ranks().size} processes were asked to share a step of {config.micro_batches} micro-batches; set micro_batches to "
+            f"a multiple of {ranks().size}."
+        )
+    model.to(device).train()
+    path = (accelerate(model, task, device, ranks().size) if fast else None) or PlainPath()
+    try:
+        loop = Loop(model, task, config, seed, device, checkpoint_path, path, code_hash, say, compile)
+        progress, best = loop.run()
+        last = path.whole(model.state_dict(), progress.decay)
+        best = {} if progress.best_step == progress.step else path.whole(best, progress.best_decay)
+    finally:
+        path.finish()
+    model.load_state_dict(last)
+    return progress, best
+
+
+class Loop:
+    """One run in progress."""
+
+    def __init__(
+        self,
+        model,
+        task,
+        config: TrainConfig,
+        seed: int,
+        device,
+        checkpoint_path,
+        path,
+        code_hash,
+        say,
+        compile,
+    ):
+        self.model, self.task, self.config, self.seeds, self.device = model, task, config, seeds(seed), device
+        self.checkpoint_path, self.path, self.say = checkpoint_path, path, say
+        self.world, self.autocast = ranks(), autocast_of(config.precision, device)
+        self.optimizer = optimizer_of(model, config)
+        self.compile = compile
+        self.worker = self.world.wrapped(torch.compile(model, mode=compile) if compile else model)
+        self.total = config.total_steps(task.steps_per_epoch)
+        self.progress, self.best = Progress(), {}
+        torch.manual_seed(self.world.seed(self.seeds["dropout"]))
+        if (found := checkpoint.load(checkpoint_path, model, self.optimizer, say)) is not None:
+            self.best, state = found
+            self.progress = Progress(**state["progress"])
+            say(f"resumed at step {self.progress.step:,} of {self.total:,}")
+            if not self.world.first:  # the checkpoint holds the first one's generator
+                torch.manual_seed(self.world.seed(self.seeds["dropout"]) + self.progress.step)
+        if code_hash and code_hash not in self.progress.codes:
+            self.progress.codes.append(code_hash)
+        # Sums stay on the device and are read when a line is printed; in float64 they do not depend on when that is.
+        self.sums: Tensor | float = 0.0
+        self.clock = Clock(self.progress)
+
+    def run(self) -> tuple[Progress, dict[str, Tensor]]:
+        p, config = self.progress, self.config
+        rate = learning_rate(config, p.step, p.history, self.total)
+        while p.step < self.total and not stops_early(config, p.history):
+            rate = learning_rate(config, p.step, p.history, self.total)
+            self.step(rate)
+            self.clock.tick()
+            end_of_epoch = self.task.steps_per_epoch and p.step % self.task.steps_per_epoch == 0
+            if (
+                p.step == self.total
+                or end_of_epoch
+                or (config.eval_every and p.step % config.eval_every == 0)
+            ):
+                self.evaluate(rate)
+                self.save()
+            elif self.clock.time_to_report():
+                self.collect()
+                self.say(self.line())
+                if self.clock.time_to_save():
+                    self.save()
+        return p, self.best
+
+    def step(self, rate: float) -> None:
+        """One optimizer step: forward, backward, clip, AdamW."""
+        p = self.progress
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.path.begin(self.world.seed(self.seeds["dropout"]), p.step)
+        of = self.task.examples(p.step)
+        try:
+            sums = self.gradients(of)
+        except RtxError:
+            raise
+        except (
+            Exception
+        ) as error:  # of the compiler, which may fail on any shape; the plain step has none of it
+            if not self.compile:
+                raise
+            reason = str(error).partition("\n")[0][:120]
+            self.say(f"torch.compile failed ({type(error).__name__}: {reason}); the plain step goes on")
+            self.compile, self.worker = "", self.world.wrapped(self.model)
+            self.optimizer.zero_grad(set_to_none=True)
+            self.path.begin(self.world.seed(self.seeds["dropout"]), p.step)
+            sums = self.gradients(of)
+        self.path.update(self.model, self.optimizer, self.config.clip_norm)
+        self.sums = self.sums + self.world.total(sums)
+        p.decay *= 1 - rate * self.config.weight_decay
+        p.step += 1
+        p.examples += of
+        p.seen += of
+
+    def gradients(self, of: int) -> Tensor:
+        """Forward and backward over this process's micro-batches of the step; the sums of the task's loss."""
+        sums: Tensor | float = 0.0
+        order, step = self.seeds["order"], self.progress.step
+        batches = list(self.task.step(order, step, self.world.rank, self.world.size))
+        for i, (inputs, targets) in enumerate(batches):
+            together = i == len(batches) - 1 or self.world.size == 1
+            with nullcontext() if together else self.worker.no_sync():
+                if self.compile and self.task.classes:  # few shapes, each compiled once
+                    inputs = filled(inputs, SHAPES[0], SHAPES)
+                inputs, targets = inputs.to(self.device), targets.to(self.device, non_blocking=True)
+                with self.autocast:
+                    objective, found = self.task.loss(self.worker, inputs, targets, of, self.world.size)
+                objective.backward()
+            sums = sums + found
+        return sums
+
+    def collect(self) -> None:
+        """Bring the sums from the device into the progress."""
+        if isinstance(self.sums, Tensor):
+            found = self.sums.tolist()
+            p = self.progress
+            p.sums = [a + b for a, b in zip(p.sums or [0.0] * len(found), found)]
+            self.sums = 0.0
+
+    def evaluate(self, rate: float) -> None:
+        """A row of the history; the weights are kept if they are the best so far."""
+        self.collect()
+        p, per_epoch = self.progress, self.task.steps_per_epoch
+        row = (
+            {"step": p.step, "epoch": p.step / per_epoch}
+            if per_epoch
+            else {"step": p.step, "tokens": p.examples}
+        )
+        row |= {"seconds": p.seconds, "learning_rate": rate, **self.task.summary(p.sums, p.seen)}
+        row |= self.world.broadcast(lambda: self.task.evaluate(self.model, self.device, self.autocast))
+        loss = row["validation_loss"]
+        if not math.isfinite(loss):
+            raise RtxError(
+                f"Training diverged: the validation loss is {loss} at step {p.step:,}; lower learning_rate."
+            )
+        p.history.append(row)
+        p.sums, p.seen = [], 0
+        if loss < p.best_loss:
+            p.best_loss, p.best_step, p.best_decay = loss, p.step, p.decay
+            self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        self.clock.tick()  # validation takes time too
+        said = [f"{k.replace('_', ' ')} {v:.4f}" for k, v in row.items() if k.startswith("validation")]
+        self.say(f"{self.line(row['train_loss'])} · {', '.join(said)}")
+
+    def line(self, loss: float | None = None) -> str:
+        p, each = self.progress, self.clock.per_step()
+        if loss is None:
+            loss = self.task.summary(p.sums, p.seen)["train_loss"]
+        speed = self.clock.per_second(p.examples)
+        left = (self.total - p.step) * each / 60
+        return f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed:,.0f} {self.task.unit}/s · {left:.0f} min left"
+
+    def save(self) -> None:
+        self.collect()
+        if self.world.first:
+            state = {"progress": vars(self.progress)}
+            checkpoint.save(self.checkpoint_path, self.model, self.optimizer, self.best, state)
+        self.clock.saved()
+
+
+class Clock:
+    """Wall time of a run across restarts, and when the next line and the next checkpoint are due."""
+
+    def __init__(self, progress: Progress):
+        self.progress = progress
+        self.begin = self.reported = self.last_save = self.last = time.perf_counter()
+        self.begin_step, self.begin_examples = progress.step, progress.examples
+
+    def tick(self) -> None:
+        now = time.perf_counter()
+        self.progress.seconds += now - self.last
+        self.last = now
+
+    def time_to_report(self) -> bool:
+        due = self.last - self.reported >= REPORT_SECONDS
+        if due:
+            self.reported = self.last
+        return due
+
+    def time_to_save(self) -> bool:
+        return self.last - self.last_save >= CHECKPOINT_SECONDS
+
+    def saved(self) -> None:
+        self.last_save = time.perf_counter()
+
+    def per_step(self) -> float:
+        return (self.last - self.begin) / max(1, self.progress.step - self.begin_step)
+
+    def per_second(self, examples: int) -> float:
+        return (examples - self.begin_examples) / max(1e-9, self.last - self.begin)

@@ -1,0 +1,57 @@
+"""The built book, if there is one (`make book` checks it in the same way), and the checks themselves."""
+
+import pytest
+from check_html import problems
+
+from rtx_core.paths import REPOSITORY
+
+HTML = REPOSITORY / "_build" / "html"
+
+
+@pytest.mark.skipif(not (HTML / "index.html").exists(), reason="the book is not built: run `make book`")
+def test_built_book():
+    assert problems(HTML) == []
+
+
+def test_toc_is_found_from_the_book_folder():
+    """Jupyter Book looks for it there; a checkout without symbolic links would leave a text file instead."""
+    assert (REPOSITORY / "book/_toc.yml").samefile(REPOSITORY / "_toc.yml")
+    assert (REPOSITORY / "book/notebooks").samefile(REPOSITORY / "notebooks")
+
+
+GOOD = """<p id="top">See <a href="https://arxiv.org">a paper</a>, <a href="#top">up</a>.</p>
+<img src="a.svg" alt="A line.">"""
+
+
+def check(tmp_path, html: str) -> list[str]:
+    (tmp_path / "index.html").write_text(f"<html><body>{html}</body></html>")
+    (tmp_path / "a.svg").write_text("<svg/>")
+    return problems(tmp_path)
+
+
+def test_good_page_passes(tmp_path):
+    assert check(tmp_path, GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("html", "complaint"),
+    [
+        ('<script src="https://cdn.example/x.js"></script>', "loads https://cdn.example/x.js"),
+        ('<link rel="stylesheet" href="//cdn.example/x.css">', "loads //cdn.example/x.css"),
+        ('<script>import x from "https://cdn.example/x.js"</script>', "loads from another host"),
+        ('<table id="tab-a"></table><div id="tab-a"></div>', "2 elements with the id tab-a"),
+        ('<a href="gone.html">x</a>', "which does not exist"),
+        ('<a href="index.html#gone">x</a>', "no such anchor"),
+        ('<img src="a.svg">', "no alt text"),
+        ("<pre>Traceback (most recent call last)</pre>", "an error is shown"),
+        ("<p>About {val}`sst2.n` texts</p>", "markup is shown: {val}"),
+    ],
+)
+def test_bad_page_is_found(tmp_path, html, complaint):
+    found = check(tmp_path, GOOD + html)
+    assert len(found) == 1 and complaint in found[0]
+
+
+def test_remote_font_and_missing_start_page_are_found(tmp_path):
+    (tmp_path / "a.css").write_text('@font-face { src: url("https://cdn.example/a.woff2") }')
+    assert len(problems(tmp_path)) == 2

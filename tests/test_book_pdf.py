@@ -1,0 +1,151 @@
+"""Pages on their way to paper: a small book is written as LaTeX and, where XeLaTeX is, typeset."""
+
+import re
+import shutil
+import subprocess
+
+import matplotlib.pyplot as plt
+import pytest
+import yaml
+from sphinx.testing.util import SphinxTestApp
+
+from rtx_core.paths import REPOSITORY
+from rtx_core.report import display
+
+# sphinx_external_toc looks at every object in memory, those of torch that warn when they are looked at too.
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
+TOC = """\
+format: jb-book
+root: index
+parts:
+  - caption: Paper
+    chapters: [{file: results}, {file: references}]
+  - caption: R & D
+    chapters: [{file: more}]
+"""
+LONG = "A sentence in a cell that is much too long for a line and is broken, with a hash: "
+ROW = "| " + " | ".join(["0.1234 (0.1200 to 0.1300)"] * 9) + " |\n"
+WIDE = "| " + " | ".join(f"column {n}" for n in range(9)) + " |\n" + "|--:" * 9 + "|\n" + ROW * 2
+RESULTS = f"""# Results
+
+:::{{table}} Two columns.
+:name: tab-small
+
+| Name | Value |
+|:--|--:|
+| one | 1 |
+| twenty | 20.0 |
+:::
+
+```{{table}} Long cells.
+:name: tab-long
+
+| Name | Said | Value |
+|:--|:--|--:|
+| one | {LONG * 4} `382311aeea31aba4` | 1 |
+```
+
+{WIDE}
+
+````{{admonition}} Provenance
+:class: note
+
+| Record | Finished |
+|---|---|
+| sst2/baseline-seed0.json | 2026 |
+````
+
+{{numref}}`tab-small` and {{numref}}`tab-long`; {{numref}}`fig-a`.
+
+:::{{figure}} /a.*
+:name: fig-a
+
+A figure.
+:::
+"""
+PAGES = {
+    "index": "# A paper\n\nOf numbers {cite:t}`knuth`, see [](more.md).\n\n## The question\n\nWhy?\n",
+    "results": RESULTS,
+    "references": "# References\n\n```{bibliography}\n```\n",
+    "more": "# More\n\n| Row | Value |\n|:--|--:|\n" + "".join(f"| {n} | {n * n} |\n" for n in range(90)),
+}
+BIB = "@book{knuth, author={Donald Knuth}, title={The TeXbook}, publisher={Addison}, year={1984}}\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """LaTeX of that book, by the extension and with the settings of this one."""
+    root = tmp_path_factory.mktemp("pdf")
+    files = {f"{name}.md": text for name, text in PAGES.items()}
+    for name, text in (files | {"_toc.yml": TOC, "references.bib": BIB, "conf.py": ""}).items():
+        (root / name).write_text(text)
+    figure = plt.Figure()
+    figure.subplots().plot([1, 4, 9])
+    for kind, content in display.draw(figure).items():
+        (root / f"a.{kind}").write_bytes(content)
+    config = yaml.safe_load((REPOSITORY / "_config.yml").read_text())
+    settings = {
+        "extensions": ["myst_nb", "sphinx_external_toc", "sphinxcontrib.bibtex", "pdf"],
+        "external_toc_path": "_toc.yml",
+        "numfig": True,
+        "bibtex_bibfiles": ["references.bib"],
+        "bibtex_reference_style": "author_year",
+        "myst_enable_extensions": ["colon_fence"],
+        "latex_engine": config["latex"]["latex_engine"],
+        "latex_elements": config["sphinx"]["config"]["latex_elements"],
+        "latex_documents": [("index", "paper.tex", "A paper", "Nobody", "manual")],
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPOSITORY / "book" / "_ext")
+        app = SphinxTestApp("latex", srcdir=root, confoverrides=settings)
+        app.build()
+        app.cleanup()
+    assert not app.warning.getvalue()
+    return app.outdir
+
+
+@pytest.fixture(scope="module")
+def tex(folder) -> str:
+    return (folder / "paper.tex").read_text()
+
+
+def columns(tex: str, first: str, of: int = 0) -> tuple[str, str, str]:
+    """(size of letters, environment, columns) of the table whose first heading that is, or of a later one."""
+    before = tex[: [match.start() for match in re.finditer(rf"\\sphinxAtStartPar\n{first}\n", tex)][of]]
+    size = re.findall(r"\\begingroup\\(\w+)", before)[-1]
+    begin = r"\\begin\{(longtable|tabulary)\}(?:\{\\linewidth\})?(?:\[\w\])?\{(.*)\}\n"
+    return size, *re.findall(begin, before)[-1]
+
+
+def test_parts_preface_and_chapters_come_in_order(tex):
+    first = [r"\chapter*{Preface}", r"\subsubsection*{The question}", r"\part{Paper}", r"\chapter{Results}"]
+    wanted = [*first, r"\begin{sphinxthebibliography}", r"\part{R \& D}", r"\chapter{More}"]
+    assert re.findall("|".join(map(re.escape, wanted)), tex) == wanted
+    assert r"\chapter{References}" not in tex
+
+
+def test_numbers_stand_right_and_long_cells_share_the_line(tex):
+    assert columns(tex, "Name") == ("small", "tabulary", "lr")
+    _, kind, spec = columns(tex, "Name", of=1)
+    broken = r"l>\{\\raggedright\\arraybackslash\}p\{0\.\d+\\linewidth\}r"
+    assert kind == "tabulary" and re.fullmatch(broken, spec)
+    spec = columns(tex, "column 0")[2]
+    parts = [float(part) for part in re.findall(r"p\{(\d\.\d+)\\linewidth\}", spec)]
+    assert len(parts) == 9 and sum(parts) < 1 and spec.count("raggedleft") == 9
+
+
+def test_long_tables_go_on_and_boxes_lose_their_frame(folder, tex):
+    assert columns(tex, "Row")[1:] == ("longtable", "lr")
+    assert "sphinxadmonition" not in tex and r"\subsubsection*{Provenance}" in tex
+    assert r"\sphinxincludegraphics{{a}.pdf}" in tex and (folder / "a.pdf").is_file()
+
+
+@pytest.mark.skipif(
+    not shutil.which("xelatex") or not shutil.which("latexmk"), reason="no XeLaTeX or latexmk"
+)
+def test_it_is_typeset_without_an_overfull_line_or_a_lost_reference(folder):
+    command = ["latexmk", "-xelatex", "-interaction=nonstopmode", "-halt-on-error", "-quiet", "paper.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    log = (folder / "paper.log").read_text(errors="replace")
+    assert not re.findall(r"Overfull.*|.*undefined.*|Missing character.*", log)

@@ -1,0 +1,168 @@
+"""{val} and {holds}: numbers in prose, and a build that stops where a sentence is not borne out."""
+
+import json
+import sys
+
+import pytest
+from sphinx.testing.util import SphinxTestApp
+
+from rtx_core.errors import RtxError
+from rtx_core.paths import REPOSITORY
+from rtx_core.report import names
+from rtx_core.report.badges import Badge
+from rtx_core.report.statistics import Difference
+from rtx_core.report.values import Gap, Space, Value
+
+GAP = Gap(Difference(0.001, -0.003, 0.006, 0.5, 100, (0.001,), "a test"), Badge(1, 0))
+GIVEN = {
+    "sst2": lambda: Space(
+        {"difference": GAP, "n": 6823, "accuracy": Value(0.9, 0.893, 0.907, Badge(1, 0)), "loss": -0.25}
+    ),
+    "word": "text_with *marks*",
+}
+
+
+@pytest.fixture(autouse=True)
+def given(monkeypatch):
+    known = names.Names(GIVEN)
+    monkeypatch.setattr(names, "names", lambda: known)
+
+
+@pytest.mark.parametrize(
+    ("quoted", "shown"),
+    [
+        ("sst2.difference:+.1f", "+0.1"),
+        ("sst2.difference", "+0.1 (−0.3 to +0.6)"),
+        ("sst2.difference.interval", "−0.3 to +0.6"),
+        ("sst2.difference.low:.1f", "−0.3"),
+        ("sst2.difference.p:.2f", "0.50"),
+        ("sst2.difference.badge", "● full"),
+        ("sst2.accuracy:.1%", "90.0\u202f%"),
+        ("sst2.accuracy", "90.0\u202f% (89.3 to 90.7)"),
+        ("sst2.n", "6,823"),
+        ("sst2.loss", "−0.25"),
+        ("1 - sst2.accuracy:.0%", "10\u202f%"),
+        ("word", "text_with *marks*"),
+    ],
+)
+def test_values_are_written_as_prose_wants_them(quoted, shown):
+    assert names.shown(quoted) == shown
+
+
+@pytest.mark.parametrize(
+    ("quoted", "complaint"),
+    [
+        ("sst3.n", "Unknown value 'sst3': did you mean 'sst2'"),
+        ("sst2.m", "Unknown value 'm'"),
+        ("sst2.n:%z", "cannot be written"),
+        ("sst2.n +", "cannot be computed: SyntaxError"),
+        ("__import__('os')", "Unknown value '__import__'"),
+        ("open('x')", "Unknown value 'open'"),
+    ],
+)
+def test_what_cannot_be_written_is_an_error(quoted, complaint):
+    with pytest.raises(RtxError, match=complaint):
+        names.shown(quoted)
+
+
+def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(names, "REPOSITORY", tmp_path)
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book/values.py").write_text("VALUES = {'a': 1}")
+    (tmp_path / "book/values_b.py").write_text("VALUES = {'b': 2}")
+    assert names.values.__wrapped__() == {"a": 1, "b": 2}
+    (tmp_path / "book/values_c.py").write_text("VALUES = {'b': 3}")
+    with pytest.raises(RtxError, match="'b' is defined by values_b.py and by values_c.py"):
+        names.values.__wrapped__()
+
+
+def build(folder, page: str, builder: str = "html") -> tuple[SphinxTestApp, str]:
+    """A book of one page and one notebook; the app, and what the page became."""
+    source = folder / "book"
+    source.mkdir(exist_ok=True)
+    cells = [
+        {
+            "cell_type": "markdown",
+            "metadata": {},
+            "source": "# Notebook\n\nOf {val}`sst2.n` texts. {holds}`sst2.n > 1`",
+        }
+    ]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    (source / "two.ipynb").write_text(json.dumps(notebook))
+    (source / "index.md").write_text(page + "\n\n```{toctree}\ntwo\n```\n")
+    settings = {
+        "extensions": ["myst_nb", "values_roles"],
+        "myst_enable_extensions": ["colon_fence"],
+        "nb_execution_mode": "off",
+        "latex_engine": "xelatex",
+        "numfig": True,
+        "suppress_warnings": ["mystnb.nbcell"],
+    }
+    (source / "conf.py").write_text("")
+    app = SphinxTestApp(builder, srcdir=source, confoverrides=settings)
+    app.build()
+    name = {"html": "index.html", "latex": "projectnamenotset.tex"}[builder]
+    return app, (app.outdir / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def extensions(monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "book" / "_ext")
+    yield
+    sys.modules.pop("values_roles", None)
+
+
+PAGE = """# Page
+
+## A share of {val}`sst2.accuracy:.0%`
+
+Ahead by {val}`sst2.difference:+.1f` points ({val}`sst2.difference.interval`).
+{holds}`abs(sst2.difference) < 1`
+
+{holds}`sst2.n == 6823`
+
+:::{table} Of {val}`sst2.n` texts.
+:name: tab-a
+
+| a |
+|---|
+| {val}`sst2.loss` |
+:::
+"""
+
+
+@pytest.mark.parametrize("builder", ["html", "latex"])
+def test_values_stand_in_headings_prose_captions_cells_and_notebooks(tmp_path, builder):
+    app, text = build(tmp_path, PAGE, builder)
+    percent = "90\u202f%" if builder == "html" else "90\u202f\\%"
+    for shown in (
+        f"A share of {percent}",
+        "Ahead by +0.1 points (−0.3 to +0.6).",
+        "Of 6,823 texts.",
+        "−0.25",
+    ):
+        assert shown in text
+    assert "abs(" not in text and "<p></p>" not in text
+    if builder == "html":
+        assert "Of 6,823 texts." in (app.outdir / "two.html").read_text(encoding="utf-8")
+
+
+BAD = """# Page
+
+One is fine. The second says {val}`sst3.difference` and
+goes on. {holds}`sst2.difference > 1` Last.
+
+# Heading {val}`sst2.m`
+"""
+
+
+def test_every_failing_sentence_is_told_and_stops_the_build(tmp_path):
+    with pytest.raises(Exception) as failure:
+        build(tmp_path, BAD)
+    told = str(failure.value)
+    assert type(failure.value).__name__ == "SentenceFails"
+    assert "index.md, line 3: Unknown value 'sst3': did you mean 'sst2'" in told
+    assert "in: The second says ⟦sst3.difference⟧ and goes on." in told
+    assert "'sst2.difference > 1' does not hold: sst2.difference is +0.1 (−0.3 to +0.6)." in told
+    assert "Unknown value 'm'" in told and "in: Heading ⟦sst2.m⟧" in told
+    assert not (tmp_path / "book/_build/html/index.html").exists()

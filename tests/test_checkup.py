@@ -1,0 +1,99 @@
+"""The doctor says in plain words what is not in order, and what to type."""
+
+import fcntl
+import json
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+from rtx_core import checkup
+from rtx_core.paths import REPOSITORY
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RTX_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("RTX_DATA", raising=False)
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def test_packages_are_compared_with_the_lock(monkeypatch):
+    lock = (REPOSITORY / "requirements.lock").read_text().splitlines()
+    here = [
+        SimpleNamespace(name=name, version=v) for name, _, v in (line.partition("==") for line in lock) if v
+    ]
+    monkeypatch.setattr(checkup, "distributions", lambda: here)
+    assert [level for level, *_ in checkup.packages()] == ["ok"]
+    here[0].version, here[1].version = "0.0.1", f"{here[1].version}+cpu"
+    del here[2:4]
+    (missing, said, do), (other, *_) = checkup.packages()
+    assert (
+        (missing, other) == ("wrong", "warning")
+        and "2 packages are not installed" in said
+        and "requirements.lock" in do
+    )
+
+
+@pytest.mark.parametrize("kind", ["a file", "missing", "a folder without any of the data"])
+def test_data_that_is_none_is_said_and_fails(kind, tmp_path, monkeypatch, capsys):
+    place = tmp_path / "data"
+    if kind != "missing":
+        place.touch() if kind == "a file" else place.mkdir()
+    monkeypatch.setenv("RTX_DATA", str(place))
+    assert checkup.main() == 1 and f"which is {kind}  →  export RTX_DATA" in capsys.readouterr().out
+
+
+def test_data_is_read_and_what_is_not_there_is_said(tmp_path, monkeypatch):
+    (tmp_path / "tinyshakespeare").mkdir()
+    (tmp_path / "tinyshakespeare" / "input.txt").write_text("To be")
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    found = list(checkup.data())
+    assert [said for level, said, _ in found if level == "wrong"][0].count("SHA-256") == 1
+    assert sum("so what needs it cannot run here" in said for _, said, _ in found) == len(found) - 1
+
+
+def test_records_are_counted_again_from_their_predictions(home):
+    for name in ("sst2-10pct", "yardstick/sst2-10pct", "tinystories-report-reduced"):
+        shutil.copytree(REPOSITORY / "results" / name, home / "results" / name)
+    assert [level for level, *_ in checkup.records() if level == "wrong"] == []
+    path = home / "results" / "sst2-10pct" / "baseline-seed0.json"
+    content = json.loads(path.read_text())
+    content["test"]["f1"] += 0.01
+    path.write_text(json.dumps(content))
+    (home / "results" / "sst2-10pct" / "recurrent-seed0.json").unlink()
+    wrong = [(said, do) for level, said, do in checkup.records() if level == "wrong"]
+    assert len(wrong) == 2 and "f1" in wrong[0][0] and wrong[0][1].startswith("git checkout -- ")
+    assert "predictions without a record" in wrong[1][0] and wrong[1][1].startswith("rm ")
+
+
+def test_an_unfinished_run_comes_with_the_line_that_finishes_it(home):
+    run, lock = "runs/sst2/baseline-seed0-abc", home / "_build" / "locks" / "sst2-baseline-seed0"
+    for path in (
+        home / "_build" / run / "checkpoint.safetensors",
+        lock,
+        home / "results" / "sst2" / ".x.json.abc",
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{run}\npython -m rtx_core run sst2 baseline\n")
+    found = list(checkup.unfinished())
+    assert ("warning", f"{run} is not finished", "python -m rtx_core run sst2 baseline") in found
+    assert found[-1][2].startswith("rm ") and len(found) == 2
+    with open(lock) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert [level for level, said, _ in checkup.unfinished() if run in said] == ["ok"]
+
+
+def test_a_check_that_dies_is_a_finding():
+    def dies():
+        yield "ok", "one", ""
+        raise ModuleNotFoundError(name="torch")
+
+    assert [level for level, *_ in checkup.survived(dies)] == ["ok", "wrong"]
+
+
+def test_warnings_alone_do_not_fail(capsys):
+    code = checkup.main()
+    out = capsys.readouterr().out
+    assert "RTX_DATA is not set" in out and code == ("0 wrong" not in out)

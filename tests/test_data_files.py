@@ -1,0 +1,192 @@
+"""Files of one's own: every format gives the same task, and what is wrong names file, row and column."""
+# ruff: noqa: F811  (fixtures)
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from data_factory import home, mirror, one_sentence  # noqa: F401
+
+from rtx_core.data import FilesData, from_files, profile, task
+from rtx_core.errors import RtxError
+
+WORDS = ["good, film", "bad\nfilm", 'a "fine" meal', "poor", "naïve\tπ"]
+
+
+def reviews(n: int = 40) -> pd.DataFrame:
+    random = np.random.RandomState(0)
+    texts = [f"{random.choice(WORDS)} {i}" for i in range(n)]
+    return pd.DataFrame({"id": range(n), "review": texts, "stars": [[10, 2, 5][i % 3] for i in range(n)]})
+
+
+def save(frame: pd.DataFrame, path) -> str:
+    match path.suffix:
+        case ".csv" | ".tsv":
+            frame.to_csv(path, index=False, sep="," if path.suffix == ".csv" else "\t")
+        case ".jsonl":
+            frame.to_json(path, orient="records", lines=True)
+        case ".parquet":
+            frame.to_parquet(path)
+    return str(path)
+
+
+def described(path, **given) -> FilesData:
+    return from_files(path, text="review", label="stars", **given)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_every_format_gives_the_same_task(tmp_path, suffix):
+    config = described(save(reviews(), tmp_path / f"reviews{suffix}"))
+    assert config.classes == ("2", "5", "10") and config.vocabulary == "trained"
+    found = task(config, 8)
+    assert found.classes == ("2", "5", "10") and found.model_settings == {"num_labels": 3}
+    assert [found.facts[f"n_{part}"] for part in ("train", "validation", "test")] == [32, 4, 4]
+    assert found.facts["name"] == f"reviews{suffix}" and found.facts["source"] == "files"
+    assert found.facts["classes"] == ["2", "5", "10"] and "trained" in found.facts["vocabulary"]
+    csv = described(save(reviews(), tmp_path / "other.csv"))
+    assert found.facts["sha256"] == task(csv, 8).facts["sha256"]
+    assert str(tmp_path) not in json.dumps(found.facts)
+
+
+def test_settings_can_be_recorded_and_read_back(tmp_path):
+    config = described(save(reviews(), tmp_path / "reviews.csv"), max_length=16, seed=3)
+    again = FilesData(**json.loads(json.dumps(config.model_dump())))
+    assert again == config and task(again, 8).facts == task(config, 8).facts
+    assert profile(config)["parts"]["train"]["n"] == 32
+
+
+def test_the_seed_draws_the_parts_and_every_row_lands_in_one(tmp_path):
+    path = save(reviews(), tmp_path / "reviews.csv")
+    drawn = [task(described(path, seed=seed), 8) for seed in (0, 0, 1)]
+    assert drawn[0].facts == drawn[1].facts != drawn[2].facts
+    labels = np.concatenate([tokens.labels for tokens in drawn[0].parts.values()])
+    assert np.bincount(labels).tolist() == [13, 13, 14]
+
+
+@pytest.mark.parametrize(
+    "given, sizes",
+    [(["test"], (36, 4, 20)), (["validation"], (36, 20, 4)), (["validation", "test"], (40, 20, 20))],
+)
+def test_given_parts_are_taken_whole(tmp_path, given, sizes):
+    path = save(reviews(), tmp_path / "train.csv")
+    other = save(reviews(20), tmp_path / "other.parquet")
+    facts = task(described(path, **dict.fromkeys(given, other)), 8).facts
+    assert tuple(facts[f"n_{part}"] for part in ("train", "validation", "test")) == sizes
+
+
+def test_bert_s_vocabulary_is_used_where_it_is_at_hand(tmp_path, mirror):
+    config = described(save(reviews(), tmp_path / "reviews.csv"))
+    assert config.vocabulary == "bert" and "bert-base-uncased" in task(config, 8).facts["vocabulary"]
+    trained = task(config.but(vocabulary="trained"), 8)
+    assert trained.facts["sha256"] != task(config, 8).facts["sha256"]
+
+
+def test_labels_may_be_words_truths_or_whole_floats(tmp_path):
+    for labels, expected in (
+        (["neg", "pos"], ("neg", "pos")),
+        ([True, False], ("False", "True")),
+        ([1.0, 0.0], ("0", "1")),
+        (["2", "x"], ("2", "x")),
+    ):
+        frame = reviews().assign(stars=[labels[i % 2] for i in range(40)])
+        assert described(save(frame, tmp_path / "reviews.parquet")).classes == expected
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize(
+    "column, value", [("review", ""), ("review", " \n"), ("stars", ""), ("stars", None), ("review", None)]
+)
+def test_an_empty_cell_is_named_with_file_row_and_column(tmp_path, suffix, column, value):
+    frame = reviews().astype({"review": object, "stars": object})
+    frame["stars"] = frame["stars"].astype(str).astype(object)
+    frame.loc[16, column] = value
+    path = save(frame, tmp_path / f"reviews{suffix}")
+    with pytest.raises(RtxError) as error:
+        described(path)
+    one_sentence(error, path, "row 17", repr(column))
+
+
+def test_a_label_that_training_has_not_is_named(tmp_path):
+    path = save(reviews(), tmp_path / "train.csv")
+    other = save(reviews().assign(stars=[10] * 39 + [3]), tmp_path / "test.csv")
+    with pytest.raises(RtxError) as error:
+        described(path, test=other)
+    one_sentence(error, "test.csv", "row 40", "'stars'", "'3'", "2, 5, 10")
+
+
+@pytest.mark.parametrize(
+    "content, facts",
+    [
+        (b"", []),
+        (b"review,stars\n", ["rows"]),
+        (b"review,stars\na,1\nb,1,2\n", ["line 3"]),
+        (b'review,stars\n"a,1\nb,2\n', []),
+        (b"review,stars\n\xff\xfe,1\n", ["UTF-8"]),
+        (b"review;stars\na;1\n", ["'review'", "review;stars"]),
+        (b"review,stars\na,1\nb,1\n", ["'stars'", "1 "]),
+        (b"review,stars\na,1,2\nb,1,2\n", ["columns"]),
+    ],
+)
+def test_a_bad_table_is_one_sentence(tmp_path, content, facts):
+    path = tmp_path / "reviews.csv"
+    path.write_bytes(content)
+    with pytest.raises(RtxError) as error:
+        described(str(path))
+    one_sentence(error, path, *facts)
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", '"a"', "{'review': 1}"])
+def test_a_bad_line_of_json_is_named(tmp_path, line):
+    path = tmp_path / "reviews.jsonl"
+    path.write_text('{"review": "a", "stars": 1}\n' + line + "\n")
+    with pytest.raises(RtxError) as error:
+        described(str(path))
+    one_sentence(error, path, "line 2")
+
+
+def test_files_that_are_none_are_one_sentence(tmp_path):
+    (tmp_path / "reviews.txt").write_text("a")
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1")
+    for name, facts in (("reviews.txt", [".csv"]), ("bad.parquet", []), ("none.csv", [".csv"]), ("", [])):
+        with pytest.raises(RtxError) as error:
+            described(str(tmp_path / name))
+        one_sentence(error, tmp_path / name, *facts)
+
+
+def test_too_few_rows_too_many_classes_and_one_column_twice_are_refused(tmp_path):
+    few = save(reviews(9), tmp_path / "few.csv")
+    with pytest.raises(RtxError) as error:
+        described(few)
+    one_sentence(error, few, "9 rows")
+    path = save(reviews(2000), tmp_path / "many.csv")
+    with pytest.raises(RtxError) as error:
+        from_files(path, text="review", label="id")
+    one_sentence(error, path, "'id'", "2,000")
+    with pytest.raises(RtxError):
+        from_files(path, text="review", label="review")
+
+
+def test_a_name_that_is_no_file_is_asked_of_the_hub(monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    asked = []
+
+    class Table:
+        def to_pandas(self):
+            return reviews()
+
+    def load_dataset(name, split):
+        asked.append((name, split))
+        if name == "somebody/none":
+            raise ConnectionError("no route")
+        return Table()
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    assert task(described("somebody/reviews", test="somebody/reviews:test"), 8).facts["n_test"] == 40
+    assert set(asked) == {("somebody/reviews", "train"), ("somebody/reviews", "test")}
+    with pytest.raises(RtxError) as error:
+        described("somebody/none")
+    one_sentence(error, "somebody/none", "ConnectionError")

@@ -1,0 +1,229 @@
+"""Running text: characters and stories as exact batches, whatever the number of processes."""
+# ruff: noqa: F811  (fixtures)
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import torch.nn.functional as F
+from data_factory import CPU, NO_AUTOCAST, home, one_sentence, real_mirror  # noqa: F401
+from torch import nn
+
+from rtx_core.data import LanguageData, characters, stories, task
+from rtx_core.data.stories import STORY
+from rtx_core.data.synthetic import tales
+from rtx_core.data.tasks import mean_and_error
+from rtx_core.errors import RtxError
+from rtx_core.models.packed import Packed
+
+PLAY = LanguageData(corpus="shakespeare", source="embedded", block_size=32, eval_batches=3)
+TALES = LanguageData(corpus="tinystories", source="embedded", block_size=32, eval_batches=3)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(stories, "EMBEDDED", {"train": 30, "validation": 12})
+    monkeypatch.setattr(characters, "EMBEDDED_CHARACTERS", 5000)
+
+
+class Bigram(nn.Module):
+    """Predicts the next token from the last one."""
+
+    def __init__(self, vocabulary: int):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = nn.Embedding(vocabulary, vocabulary)
+
+    def forward(self, inputs, targets):
+        ids = inputs.ids if isinstance(inputs, Packed) else inputs
+        return F.cross_entropy(self.table(ids).flatten(0, -2), targets.flatten())
+
+
+def flat(batches) -> tuple[list[int], list[int]]:
+    """(inputs, targets) of batches, end to end."""
+    inputs = [x.ids if isinstance(x, Packed) else x.flatten() for x, _ in batches]
+    return torch.cat(inputs).tolist(), torch.cat([y.flatten() for _, y in batches]).tolist()
+
+
+# What both have in common
+
+
+@pytest.mark.parametrize("config", [PLAY, TALES, TALES.but(across_stories=True)])
+def test_a_step_is_the_same_in_any_number_of_pieces(config):
+    whole, pieces = task(config, 4), task(config, 4, micro_batches=4)
+    assert whole.unit == "tokens" and whole.steps_per_epoch is None and whole.used_ids() is None
+    assert whole.model_settings == {"vocab_size": whole.vocab_size, "block_size": 32}
+    for i in (0, 1, 9, 40):
+        expected = flat(whole.step(5, i))
+        assert len(expected[1]) == whole.examples(i) == 128
+        assert flat(pieces.step(5, i)) == expected == flat(task(config, 4).step(5, i))
+        shares = [pieces.step(5, i, rank, 2) for rank in (0, 1)]
+        assert flat([shares[k % 2][k // 2] for k in range(4)]) == expected
+    assert flat(whole.step(5, 0)) != flat(whole.step(6, 0)) != flat(whole.step(6, 1))
+
+
+@pytest.mark.parametrize("config", [PLAY, TALES])
+def test_pieces_and_processes_that_do_not_divide_are_one_sentence(config):
+    with pytest.raises(RtxError) as error:
+        task(config, 4, micro_batches=3)
+    one_sentence(error, "micro_batches is 3", 4)
+    with pytest.raises(RtxError) as error:
+        task(config, 4, micro_batches=4).step(0, 0, 0, 3)
+    one_sentence(error, "micro_batches is 4", 3)
+
+
+@pytest.mark.parametrize("config", [PLAY, TALES])
+def test_micro_batches_and_processes_give_the_gradient_of_the_step(config):
+    model = Bigram(task(config, 4).vocab_size)
+
+    def gradient(data, size):
+        model.zero_grad()
+        total = torch.zeros(1, dtype=torch.float64)
+        for rank in range(size):
+            for inputs, targets in data.step(0, 2, rank, size):
+                objective, sums = data.loss(model, inputs, targets, data.examples(2), size)
+                (objective / size).backward()
+                total += sums
+        return model.table.weight.grad.clone(), total
+
+    expected, total = gradient(task(config, 4), 1)
+    for size in (1, 2, 4):
+        found, same = gradient(task(config, 4, micro_batches=4), size)
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(same, total)
+    assert task(config, 4).summary(total.tolist(), 128) == {"train_loss": total.item() / 128}
+
+
+@pytest.mark.parametrize("config", [PLAY, TALES])
+def test_evaluation_is_of_fixed_batches_of_both_parts(config):
+    data, model = task(config, 4), None
+    model = Bigram(data.vocab_size).train()
+    row = data.evaluate(model, CPU, NO_AUTOCAST)
+    assert set(row) == {f"{p}_{k}" for p in ("validation", "training_sample") for k in ("loss", "error")}
+    assert row == task(config, 4).evaluate(model, CPU, NO_AUTOCAST) and model.training
+    assert [len(batches) for batches in data.evaluation.values()] == [3, 3]
+    test, predictions = data.test(model, CPU, NO_AUTOCAST)
+    assert predictions is None and test["n"] == sum(test["batch_sizes"]) == len(flat(data.test_batches())[1])
+    weighted = np.average(test["batch_losses"], weights=test["batch_sizes"])
+    assert test["loss"] == pytest.approx(weighted) and test["error"] > 0
+
+
+def test_the_error_of_a_mean_is_that_of_its_batches():
+    losses = torch.tensor([1.0, 2.0, 4.0, 5.0], dtype=torch.float64)
+    mean, error = mean_and_error(losses, torch.full((4,), 7.0, dtype=torch.float64))
+    assert mean == pytest.approx(3) and error == pytest.approx(losses.std().item() / 2)
+    mean, error = mean_and_error(losses[:1], torch.ones(1, dtype=torch.float64))
+    assert mean == 1 and math.isnan(error)
+
+
+# Characters
+
+
+def test_targets_are_the_next_characters_and_the_test_reads_each_once():
+    data = task(PLAY, 4)
+    text = characters.load("embedded")
+    for inputs, targets in [*data.step(0, 0), *data.evaluation["validation"]]:
+        assert inputs.shape == targets.shape == (4, 32) and torch.equal(inputs[:, 1:], targets[:, :-1])
+        assert data.decode(inputs[0]) in text
+    inputs, targets = flat(data.test_batches())
+    validation = data.parts["validation"].tolist()
+    assert inputs == validation[:-1] and targets == validation[1:]
+    assert data.decode(torch.cat([*data.parts.values()])) == text
+    assert len(data.parts["train"]) == 4500 == data.facts["n_train"] and data.facts["n_test"] == 500
+
+
+def test_characters_that_the_text_has_not_and_blocks_too_long_are_one_sentence():
+    with pytest.raises(RtxError) as error:
+        task(PLAY, 4).encode("a€b")
+    one_sentence(error, "'€'")
+    with pytest.raises(RtxError) as error:
+        task(PLAY.but(block_size=500), 4)
+    one_sentence(error, "block_size is 500", 500)
+
+
+def test_another_text_in_the_mirror_is_refused(home, monkeypatch):
+    (home / "tinyshakespeare").mkdir()
+    (home / "tinyshakespeare" / "input.txt").write_text("First Citizen:")
+    monkeypatch.setenv("RTX_DATA", str(home))
+    with pytest.raises(RtxError) as error:
+        task(LanguageData(corpus="shakespeare"), 4)
+    one_sentence(error, "SHA-256", "86c4e6aa9db7")
+
+
+# Stories
+
+
+def test_the_tokenizer_is_the_same_every_time_and_loses_nothing():
+    texts = tales(60)
+    tokenizer = stories.train_tokenizer(texts)
+    assert tokenizer.to_str() == stories.train_tokenizer(texts).to_str()
+    for text in (texts[0], "Zoë said: “42 + 7”\n\n\t😀 ", "\x00\x7f", " a  b "):
+        assert tokenizer.decode(tokenizer.encode(text).ids) == text
+    assert len(tokenizer.encode("2024").ids) == 4
+
+
+def test_a_sign_written_in_a_text_does_not_begin_a_story():
+    for _ in range(2):  # the second time from the cache
+        data = task(TALES, 4)
+        assert (
+            STORY not in data.encode("a <story> b")
+            and data.decode(data.encode("a <story> b")) == "a <story> b"
+        )
+
+
+def test_every_story_begins_with_its_sign_and_reads_back():
+    data = task(TALES, 4)
+    for name, texts in stories.load("embedded").items():
+        part = data.parts[name]
+        assert (part.ids == STORY).nonzero()[0].tolist() == part.starts[:-1].tolist()
+        spans = zip(part.starts, part.starts[1:], strict=False)
+        assert [data.decode(part.ids[a + 1 : b]) for a, b in spans] == texts
+        assert part.bytes == sum(len(text.encode()) for text in texts)
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_a_batch_is_cut_at_stories_and_blocks(across):
+    data = task(TALES.but(across_stories=across), 4)
+    ids = np.array([5, 6, STORY, *range(10, 80), STORY, 7, STORY, 8], dtype=np.uint16)
+    packed, targets = data.batch(ids)
+    assert packed.ids.tolist() == ids[:-1].tolist() and targets.tolist() == ids[1:].tolist()
+    cuts = [0, 32, 64, 76] if across else [0, 2, 34, 66, 73, 75, 76]
+    assert packed.offsets.tolist() == cuts
+
+
+def test_an_epoch_reads_the_shuffled_stories_in_turn():
+    data = task(TALES, 4)
+    train = data.parts["train"]
+    steps = (len(train.ids) - 1) // 128
+    for epoch in (0, 1):
+        order = np.random.RandomState((3, epoch)).permutation(len(train.starts) - 1)
+        stream = np.concatenate([train.ids[train.starts[r] : train.starts[r + 1]] for r in order]).tolist()
+        inputs, targets = flat([b for i in range(steps) for b in data.step(3, epoch * steps + i)])
+        assert inputs == stream[: steps * 128] and targets == stream[1 : steps * 128 + 1]
+    assert flat(data.test_batches())[1] == data.parts["validation"].ids[1:].tolist()
+
+
+def test_a_step_larger_than_a_part_and_a_changed_mirror_are_one_sentence(home, monkeypatch):
+    with pytest.raises(RtxError) as error:
+        task(TALES, 4000)
+    one_sentence(error, "batch_size", "128,000")
+    (home / "tinystories").mkdir()
+    monkeypatch.setenv("RTX_DATA", str(home))
+    for column in ("story", "text"):
+        pd.DataFrame({column: ["Once."]}).to_parquet(home / "tinystories" / "train.parquet")
+        with pytest.raises(RtxError) as error:
+            task(LanguageData(corpus="tinystories"), 4)
+        one_sentence(error, "tinystories/train.parquet", "story" if column == "story" else "SHA-256")
+
+
+# The real mirror, where there is one
+
+
+def test_the_real_play_is_the_usual_one(real_mirror):
+    data = task(LanguageData(corpus="shakespeare"), 64)
+    assert (data.vocab_size, data.facts["n_train"], data.facts["n_test"]) == (65, 1_003_854, 111_540)
+    assert [len(inputs) for inputs, _ in data.test_batches()] == [15] * 29 + [1] or len(
+        data.test_batches()
+    ) == 30

@@ -1,0 +1,210 @@
+"""Splits, subsets and containment: every row in one part, frozen permutations, brute force."""
+# ruff: noqa: F811  (fixtures)
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from data_factory import home, mirror, one_sentence, real_mirror  # noqa: F401
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtx_core.data import ClassificationData
+from rtx_core.data.corpora import CORPORA
+from rtx_core.data.preprocess import clean_all
+from rtx_core.data.sources import content_sha256, load
+from rtx_core.data.splits import PARTS, by_length, contained, parts, seeded, sentences, split, stratified
+from rtx_core.errors import RtxError
+
+GLUE = {"train": 67_349, "validation": 872}
+LABELS = (np.random.RandomState(7).random_sample(54_576) < 0.556).astype(int)
+
+
+@pytest.fixture(scope="module")
+def glue() -> dict[str, pd.DataFrame]:
+    """Tables of the real sizes whose texts are their row numbers in the pool."""
+    numbers = np.arange(sum(GLUE.values()))
+    pool = pd.DataFrame({"text": numbers.astype(str), "label": numbers % 2})
+    return {"train": pool[: GLUE["train"]], "validation": pool[GLUE["train"] :].reset_index(drop=True)}
+
+
+def rows(found) -> dict[str, list[int]]:
+    return {part: frame["text"].astype(int).tolist() for part, frame in found.items()}
+
+
+def numbered(labels) -> pd.DataFrame:
+    return pd.DataFrame({"text": [str(n) for n in range(len(labels))], "label": labels})
+
+
+@pytest.mark.parametrize(
+    "how, sizes, firsts",
+    [
+        ("seeded", (54_576, 6_822, 6_823), (31704, 42702, 64995)),
+        ("official", (63_981, 3_368, 872), (43787, 37447, 67349)),
+    ],
+)
+def test_every_row_lands_in_one_part_and_the_permutation_never_changes(glue, how, sizes, firsts):
+    before = {name: frame.copy() for name, frame in glue.items()}
+    found = split(glue, how, "hub")
+    assert tuple(found) == PARTS and tuple(map(len, found.values())) == sizes
+    assert sorted(row for part in rows(found).values() for row in part) == list(range(68_221))
+    assert tuple(numbers[0] for numbers in rows(found).values()) == firsts
+    for frame in found.values():
+        assert frame.index.equals(pd.RangeIndex(len(frame)))
+        assert (frame["label"] == frame["text"].astype(int) % 2).all()
+    for name, frame in glue.items():
+        pd.testing.assert_frame_equal(frame, before[name])
+
+
+@pytest.mark.parametrize("source", ["hub", "embedded"])
+def test_published_needs_the_mirror(glue, source):
+    with pytest.raises(RtxError) as error:
+        split(glue, "published", source)
+    one_sentence(error, "published", repr(source), "RTX_DATA")
+
+
+def test_published_follows_the_assignment_file(mirror):
+    pool = {"train": numbered([0] * 30), "validation": numbered([1] * 40)[30:]}
+    train, validation, test = rows(split(pool, "published", "mirror")).values()
+    assert train == list(range(1, 29)) and validation == list(range(29, 35)) and test == [0, *range(35, 40)]
+    with pytest.raises(RtxError) as error:
+        split(pool | {"validation": pool["validation"][:9]}, "published", "mirror")
+    one_sentence(error, 40, 39, "split_a")
+
+
+def phrases(n: int) -> dict[str, pd.DataFrame]:
+    """n sentences of eight words, each with three pieces of its own, and two pieces that all have."""
+    texts = []
+    for i in range(n):
+        words = ["the", "film", *(f"w{i}x{k}" for k in range(6))]
+        texts += [" ".join(words[a:b]) for a, b in ((0, 8), (2, 8), (4, 6), (7, 8))]
+    return {"train": numbered(np.arange(4 * n + 2) % 2).assign(text=[*texts, "the film", "film"])}
+
+
+def test_grouped_keeps_the_pieces_of_a_sentence_together():
+    found = split(phrases(100), "grouped", "hub")
+    assert {part: len(f) for part, f in found.items()} == {"train": 322, "validation": 40, "test": 40}
+    ids = [{text.split()[-1].split("x")[0] for text in frame["text"]} - {"film"} for frame in found.values()]
+    assert not (ids[0] & ids[1] or ids[0] & ids[2] or ids[1] & ids[2])
+    assert {"the film", "film"} <= set(found["train"]["text"])
+
+
+def test_a_phrase_of_validation_and_test_alone_is_left_out():
+    held_out = [0, 2, 5, 11]  # the sentences that fall into validation and test, of twenty of equal length
+    texts = [f"s{i} a{i} {'shared' if i in held_out else f'b{i}'}" for i in range(20)]
+    found = split({"train": pd.DataFrame({"text": [*texts, "shared"], "label": 0})}, "grouped", "hub")
+    assert sorted(int(t.split()[0][1:]) for p in PARTS[1:] for t in found[p]["text"]) == held_out
+    assert sum(map(len, found.values())) == 20
+
+
+def test_no_test_text_is_in_a_training_text_as_the_models_see_them():
+    pool = phrases(40)["train"]
+    pool["text"] = [text.upper() + (" !!!" if i % 2 else " !") for i, text in enumerate(pool["text"])]
+    seen = {part: clean_all(f["text"]) for part, f in split({"train": pool}, "grouped", "hub").items()}
+    assert min(map(len, seen.values())) > 0
+    assert not any(contained(seen["test"], seen["train"]) + contained(seen["validation"], seen["train"]))
+
+
+def test_a_sample_is_the_beginning_of_the_permutation_and_cannot_exceed_the_pool():
+    pool = numbered([0] * 1000)
+    whole, some = rows(seeded(pool)), rows(seeded(pool, 100))
+    assert [n for p in PARTS for n in some[p]] == [n for p in PARTS for n in whole[p]][:100]
+    with pytest.raises(RtxError) as error:
+        seeded(pool, 1001)
+    one_sentence(error, "1,000", "1,001")
+
+
+@pytest.mark.parametrize("name", ["multi-domain", "multi-domain-imdb"])
+def test_a_mixture_holds_equally_many_distinct_texts_of_each_member(name, monkeypatch):
+    for member in ("yelp", "imdb", "amazon"):
+        monkeypatch.setitem(CORPORA, member, replace(CORPORA[member], embedded_rows={"train": 60}))
+    found = parts(ClassificationData(corpus=name, source="embedded"))
+    for frame in found.values():
+        counts = frame["label"].value_counts()
+        assert set(counts.index) == {0, 1, 2} and counts.nunique() == 1
+    assert pd.concat(found.values())["text"].is_unique
+    for label, member in enumerate(CORPORA[name].members):
+        pool = set(pd.concat(load(member, "embedded").values())["text"])
+        assert all(set(frame["text"][frame["label"] == label]) <= pool for frame in found.values())
+
+
+# Subsets
+
+
+@pytest.mark.parametrize("fraction, size", [(0.1, 5_458), (0.5, 27_288), (0.001, 55), (1.0, 54_576)])
+def test_a_stratified_subset_has_the_size_and_the_proportions(fraction, size):
+    small = stratified(numbered(LABELS), fraction)
+    kept = small["text"].astype(int).tolist()
+    assert len(small) == size and kept == sorted(set(kept)) and (small["label"] == LABELS[kept]).all()
+    for label in (0, 1):
+        assert abs((small["label"] == label).sum() - fraction * (label == LABELS).sum()) < 1
+
+
+def test_the_stratified_sample_never_changes():
+    kept = stratified(numbered(LABELS), 0.1)["text"].astype(int).tolist()
+    assert kept[:8] == [17, 18, 28, 50, 66, 72, 76, 89]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=60), st.floats(0.01, 1), st.floats(0.01, 1))
+def test_smaller_shares_are_inside_larger_ones(labels, a, b):
+    small, large = (stratified(numbered(labels), share) for share in sorted((a, b)))
+    assert set(small["text"]) <= set(large["text"]) and len(small) == round(min(a, b) * len(labels))
+    for label in set(labels):
+        assert abs((small["label"] == label).sum() - min(a, b) * labels.count(label)) <= 1 + 1e-9
+
+
+def test_the_shortest_and_the_longest_texts_are_those():
+    frame = pd.DataFrame(
+        {"text": ["a b c", "a", "a  b", "a b c d", "b\ta", "b"], "label": [0, 1, 0, 1, 0, 1]}
+    )
+    assert by_length(frame, "short", 0.5)["text"].tolist() == ["a", "a  b", "b"]
+    assert by_length(frame, "long", 0.5)["text"].tolist() == ["a b c", "a  b", "a b c d"]
+
+
+# Containment
+
+
+def is_part(text: str, row: str) -> bool:
+    a, b = text.split(), row.split()
+    return any(b[i : i + len(a)] == a for i in range(len(b) - len(a) + 1))
+
+
+TEXTS = st.lists(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=6).map(" ".join), min_size=1, max_size=12
+)
+
+
+@settings(deadline=None)
+@given(TEXTS, TEXTS)
+def test_contained_is_what_the_definition_says(texts, found):
+    assert contained(texts, found) == [any(is_part(text, row) for row in found) for text in texts]
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_sentences_are_the_texts_that_no_longer_one_contains(texts):
+    within = sentences(texts)
+    whole = [t for t in set(texts) if not any(t != other and is_part(t, other) for other in texts)]
+    assert set(within) == set(texts) and sorted(within[t][0] for t in whole) == list(range(len(whole)))
+    number = {text: within[text][0] for text in whole}
+    for text in texts:
+        assert sorted(within[text]) == sorted(number[other] for other in whole if is_part(text, other))
+
+
+# The real mirror, where there is one
+
+
+def test_the_real_splits_hold_the_recorded_rows(real_mirror):
+    tables = load("sst2", "mirror")
+    recorded = {
+        "seeded": ["54a746cdd159", "9d242e6d6a5e", "7c0a5a39cb01"],
+        "published": ["4c7b43bc340e", "8a17eeb58dc9", "a730e005b356"],
+        "official": ["f56966abdaa3", "8dde0cdef43a", "357a99d8042d"],
+        "grouped": ["5d43061c9a0b", "33212ceab239", "d2f696efb3ef"],
+    }
+    found = {how: split(tables, how, "mirror") for how in recorded}
+    assert {how: [content_sha256(f)[:12] for f in p.values()] for how, p in found.items()} == recorded
+    seen = {part: clean_all(frame["text"]) for part, frame in found["grouped"].items()}
+    assert not any(contained(seen["test"], seen["train"]) + contained(seen["validation"], seen["train"]))

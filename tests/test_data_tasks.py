@@ -1,0 +1,176 @@
+"""What the trainer asks of a classification task; and metrics against scikit-learn."""
+# ruff: noqa: F811  (fixtures)
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from data_factory import CPU, NO_AUTOCAST, home, random_tokens, tiny_task  # noqa: F401
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+from torch import nn
+
+from rtx_core.data.tasks import evaluation_batches, filled, logits_of
+from rtx_core.metrics import classification_metrics
+from rtx_core.models.packed import Packed
+
+
+class MeanOfWords(nn.Module):
+    """A classifier that knows no order: the mean of its words' vectors."""
+
+    def __init__(self, classes: int = 2):
+        super().__init__()
+        torch.manual_seed(0)
+        self.word, self.out = nn.Embedding(97, 8), nn.Linear(8, classes)
+
+    def forward(self, batch: Packed) -> torch.Tensor:
+        lengths = (batch.offsets[1:] - batch.offsets[:-1]).long()
+        text = torch.repeat_interleave(torch.arange(len(batch)), lengths)
+        total = torch.zeros(len(batch), 8).index_add(0, text, self.word(batch.ids))
+        return self.out(total / lengths[:, None])
+
+
+def texts_of(batches) -> list[tuple]:
+    """The labelled texts of a step's micro-batches."""
+    found = []
+    for batch, labels in batches:
+        texts = [
+            tuple(batch.ids[a:b].tolist()) for a, b in zip(batch.offsets, batch.offsets[1:], strict=False)
+        ]
+        found += list(zip(texts[: len(labels)], labels.tolist(), strict=True))
+    return found
+
+
+def epoch_of(task, seed, epoch, **shared) -> list[tuple]:
+    steps = range(epoch * task.steps_per_epoch, (epoch + 1) * task.steps_per_epoch)
+    return [text for i in steps for text in texts_of(task.step(seed, i, **shared))]
+
+
+def test_an_epoch_reads_every_text_once_in_an_order_of_its_own():
+    task = tiny_task(50, 16)
+    assert task.steps_per_epoch == 4 and task.unit == "texts" and task.model_settings == {"num_labels": 2}
+    train = task.train
+    whole = sorted(
+        (tuple(train.ids[a:b].tolist()), label)
+        for a, b, label in zip(train.offsets, train.offsets[1:], train.labels.tolist(), strict=False)
+    )
+    epochs = [epoch_of(task, seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
+    assert all(sorted(epoch) == whole for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 4
+    order = np.random.RandomState([1, 1]).permutation(50)
+    assert [label for _, label in epochs[3]] == train.labels[order].tolist()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 16, 20])
+@pytest.mark.parametrize("micro_batches", [1, 3])
+def test_shares_of_a_step_make_the_step(size, micro_batches):
+    task = tiny_task(50, 16, micro_batches)
+    for i in (0, 3, 4, 7):
+        whole = texts_of(tiny_task(50, 16).step(0, i))
+        shares = [task.step(0, i, rank, size) for rank in range(size)]
+        assert sorted(text for share in shares for text in texts_of(share)) == sorted(whole)
+        assert len(whole) == task.examples(i) == (2 if i % 4 == 3 else 16)
+        for share in shares:  # a process with nothing left still has a text, without a label
+            assert all(len(batch) >= 2 and len(batch.ids) % 8 == 0 for batch, _ in share)
+            assert 1 <= len(share) <= micro_batches
+
+
+def test_a_step_is_a_function_of_its_arguments():
+    a, b = tiny_task(), tiny_task()
+    forwards = [texts_of(a.step(3, i)) for i in range(8)]
+    backwards = [texts_of(b.step(3, i)) for i in reversed(range(8))]
+    assert forwards == backwards[::-1]
+
+
+def test_micro_batches_and_processes_give_the_gradient_of_the_step():
+    model = MeanOfWords()
+
+    def gradient(task, size):
+        model.zero_grad()
+        sums = torch.zeros(2, dtype=torch.float64)
+        for rank in range(size):
+            for inputs, targets in task.step(0, 3, rank, size):
+                objective, seen = task.loss(model, inputs, targets, task.examples(3), size)
+                (objective / size).backward()  # processes average
+                sums += seen
+        return torch.cat([p.grad.flatten().clone() for p in model.parameters()]), sums
+
+    expected, sums = gradient(tiny_task(), 1)
+    for task, size in ((tiny_task(micro_batches=2), 1), (tiny_task(), 2), (tiny_task(), 5)):
+        found, same = gradient(task, size)
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(same, sums)
+    assert sums.dtype == torch.float64 and not sums.requires_grad
+    summary = tiny_task().summary(sums.tolist(), 2)
+    assert summary["train_loss"] == sums[0] / 2 and summary["train_accuracy"] in (0, 0.5, 1)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 40), st.integers(0, 5), st.sampled_from([1, 8, 64]))
+def test_filling_changes_no_text(n, seed, multiple):
+    ids, lengths, _ = random_tokens(n, seed).take(np.arange(n))
+    batch = Packed.from_flat(ids, lengths)
+    full = filled(batch, multiple, (64, 128))
+    assert len(full.ids) % multiple == 0 and len(full) == n + 1 and full.longest in (64, 128)
+    assert torch.equal(full.ids[: len(batch.ids)], batch.ids) and torch.equal(
+        full.offsets[:-1], batch.offsets
+    )
+    assert torch.equal(full.positions[: len(batch.ids)], batch.positions)
+    assert full.offsets[-1] == len(full.ids) == len(full.positions)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 60), st.integers(0, 5), st.integers(12, 200))
+def test_evaluation_batches_hold_every_row_once_and_alike_lengths(n, seed, budget):
+    tokens = random_tokens(n, seed)
+    batches = list(evaluation_batches(tokens, budget))
+    rows = np.concatenate([rows for _, rows in batches])
+    assert sorted(rows) == list(range(n)) and (np.diff(tokens.lengths[rows]) <= 0).all()
+    for batch, rows in batches:
+        assert torch.equal(batch.ids, torch.from_numpy(tokens.take(rows)[0]).long())
+        assert len(batch.ids) < budget + batch.longest
+
+
+def test_evaluation_is_what_one_text_at_a_time_gives():
+    task, model = tiny_task(), MeanOfWords().train()
+    one_by_one = np.concatenate(
+        [logits_of(model, task.test_part.keep(np.array([i])), CPU, NO_AUTOCAST) for i in range(41)]
+    )
+    metrics, predictions = task.test(model, CPU, NO_AUTOCAST)
+    np.testing.assert_allclose(predictions["logits"], one_by_one, rtol=1e-5, atol=1e-6)
+    assert model.training and predictions["labels"].tolist() == task.test_part.labels.tolist()
+    loss = F.cross_entropy(torch.tensor(predictions["logits"]), torch.tensor(predictions["labels"])).item()
+    assert metrics == classification_metrics(**predictions) | {"loss": loss}
+    row = task.evaluate(model, CPU, NO_AUTOCAST)
+    assert set(row) == {"validation_loss", "validation_accuracy"} and 0 < row["validation_accuracy"] < 1
+
+
+# Metrics
+
+
+def by_scikit_learn(logits, labels) -> dict:
+    guesses, classes = logits.argmax(1), list(range(logits.shape[1]))
+    found = {"n": len(labels), "accuracy": float(accuracy_score(labels, guesses))}
+    binary = len(classes) == 2
+    for average in ("binary",) if binary else ("macro", "weighted"):
+        p, r, f, _ = precision_recall_fscore_support(
+            labels, guesses, average=average, labels=None if binary else classes, zero_division=0.0
+        )
+        suffix = "_weighted" if average == "weighted" else ""
+        found |= {f"precision{suffix}": float(p), f"recall{suffix}": float(r), f"f1{suffix}": float(f)}
+    found["confusion"] = confusion_matrix(labels, guesses, labels=classes).tolist()
+    return found | {"average": "binary" if binary else "macro"}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 5), st.integers(1, 60), st.integers(0, 1000), st.booleans())
+def test_metrics_are_scikit_learn_s_and_the_loss_is_torch_s(classes, n, seed, one_sided):
+    random = np.random.RandomState(seed)
+    logits = random.randn(n, classes).astype(np.float32) * 4
+    logits[:, 0] += 20 * one_sided  # some classes are never guessed
+    labels = random.randint(0, classes, size=n)
+    found = classification_metrics(logits, labels)
+    loss = F.cross_entropy(torch.tensor(logits), torch.tensor(labels)).item()
+    assert found.pop("loss") == pytest.approx(loss, rel=1e-6, abs=1e-7)
+    assert found == by_scikit_learn(logits, labels)

@@ -1,0 +1,160 @@
+"""Cleaning, word pieces, vocabularies, the arrays that hold tokens, and a cache that is best effort."""
+# ruff: noqa: F811  (fixtures)
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from data_factory import home, mirror, one_sentence, random_tokens, tiny_frame  # noqa: F401
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtx_core.data import ClassificationData, profile, task, tokens
+from rtx_core.data.preprocess import clean, clean_all
+from rtx_core.data.tokens import bert_vocabulary, cached, tokenize, trained_vocabulary
+from rtx_core.errors import RtxError
+
+CONFIG = ClassificationData(corpus="sst2", source="mirror", max_length=16)
+MESSY = st.lists(st.sampled_from([*"aB <>/!.,:_-\n\t", "http://", "www.", "<br />", "!!!", "é"]), max_size=20)
+
+
+@settings(deadline=None, max_examples=200)
+@given(MESSY.map("".join))
+def test_cleaning_is_idempotent_and_leaves_nothing_to_clean(text):
+    cleaned = clean(text)
+    assert clean(cleaned) == cleaned == cleaned.strip().lower()
+    assert not re.search(r"\s\s|<[a-z][^<>]*>|https?://\S|!!|\.\s?\.", cleaned)
+
+
+def test_cleaning_does_what_the_report_says():
+    assert clean("A <b>GOOD</b> film!!! See http://a.b/c ...  <br />") == "a good film! see ."
+    for bad in (None, 3, float("nan"), " \n"):
+        with pytest.raises(RtxError) as error:
+            clean_all(["fine", bad])
+        assert "Row 1" in str(error.value)
+
+
+def test_texts_become_wordpieces_between_cls_and_sep(mirror):
+    tokenizer = bert_vocabulary("mirror")
+    frame = pd.DataFrame({"text": ["A GOOD<br />film!!! ...", "Bads é"], "label": [1, 0]})
+    encoded = tokenize(frame, tokenizer, 16)
+    spelled = [tokenizer.id_to_token(i) for i in encoded.ids]
+    assert spelled[:7] == ["[CLS]", "a", "good", "film", "[UNK]", ".", "[SEP]"]
+    assert spelled[7:] == ["[CLS]", "bad", "##s", "e", "[SEP]"]
+    assert encoded.labels.tolist() == [1, 0] and encoded.offsets.tolist() == [0, 7, 12]
+    assert (encoded.ids.dtype, encoded.offsets.dtype, encoded.labels.dtype) == (np.int32, np.int64, np.int64)
+
+
+@pytest.mark.parametrize("max_length", [3, 4, 7])
+def test_long_texts_are_cut_and_keep_cls_and_sep(mirror, max_length):
+    tokenizer = bert_vocabulary("mirror")
+    cls, sep = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    frame = tiny_frame(60, 5).rename(columns={"sentence": "text"})
+    whole = tokenize(frame, tokenizer, 512)
+    encoded = tokenize(frame, tokenizer, max_length)
+    assert encoded.lengths.tolist() == np.minimum(whole.lengths, max_length).tolist()
+    for row in range(60):
+        long, _, _ = whole.take(np.array([row]))
+        short, _, _ = encoded.take(np.array([row]))
+        assert short[0] == cls and short[-1] == sep and short[:-1].tolist() == long[: len(short) - 1].tolist()
+
+
+def test_a_trained_vocabulary_is_the_same_in_every_process_and_knows_its_texts():
+    texts = ["A good film .", "a bad film é", "films 42 films"]
+    vocabulary = f"trained_vocabulary({texts!r}).get_vocab().items()"
+    code = f"from rtx_core.data.tokens import *; print(sorted({vocabulary}))"
+    runs = []
+    for seed in ("0", "1"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+        )
+        runs.append(done.stdout.strip())
+    tokenizer = trained_vocabulary(texts)
+    assert runs == [str(sorted(tokenizer.get_vocab().items()))] * 2
+    unknown = tokenizer.token_to_id("[UNK]")
+    assert all(unknown not in tokenizer.encode(text).ids for text in texts)
+    assert unknown in tokenizer.encode("xyz").ids
+
+
+# The cache
+
+
+def made(seed: int):
+    return lambda: {"a": np.arange(seed), "b": np.zeros(2)}
+
+
+def test_a_cache_gives_back_what_was_made_for_a_key_and_code(home, tmp_path):
+    code = tmp_path / "code.py"
+    code.write_text("1")
+    assert len(cached("x", "key", [code], made(3))["a"]) == 3
+    assert len(cached("x", "key", [code], made(4))["a"]) == 3
+    assert len(cached("x", "other", [code], made(4))["a"]) == 4
+    code.write_text("2")
+    assert len(cached("x", "key", [code], made(5))["a"]) == 5
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 no zip", b"\x93NUMPY"])
+def test_a_damaged_cache_is_made_anew(home, damage):
+    cached("x", "key", [], made(3))
+    [path] = (home / "_build" / "cache").iterdir()
+    path.write_bytes(damage)
+    assert len(cached("x", "key", [], made(4))["a"]) == 4
+    assert len(cached("x", "key", [], made(5))["a"]) == 4
+
+
+@pytest.mark.parametrize("number", [28, 30, 13])  # no space left, read-only file system, permission denied
+def test_a_disk_that_cannot_be_written_stops_nothing(mirror, monkeypatch, number):
+    def refuse(path, content):
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(tokens, "write_atomically", refuse)
+    assert task(CONFIG, 4).facts["n_train"] == 32
+
+
+# A whole task
+
+
+def test_facts_say_what_the_data_is(mirror):
+    facts = task(CONFIG, 4).facts
+    said = dict(name="stanfordnlp/sst2", source="mirror", split="seeded", max_length=16)
+    assert facts == said | dict(n_train=32, n_validation=4, n_test=4, sha256=facts["sha256"])
+    half = task(CONFIG.but(fraction=0.5), 4).facts
+    short = task(CONFIG.but(length="short"), 4).facts
+    assert (half["fraction"], half["n_train"], half["n_test"]) == (0.5, 16, 4)
+    assert (short["length"], short["length_fraction"], short["n_train"], short["n_test"]) == (
+        "short",
+        0.3,
+        9,
+        1,
+    )
+    assert len({each["sha256"] for each in (facts, half, short)}) == 3
+
+
+def test_train_rows_are_a_fixed_sample_and_cannot_exceed_the_part(mirror):
+    few, more = task(CONFIG.but(train_rows=5), 4), task(CONFIG.but(train_rows=8), 4)
+    assert few.facts["n_train"] == 5 and few.facts["n_test"] == 4
+    assert more.train.keep(np.arange(5)).sha256() == few.train.sha256()
+    with pytest.raises(RtxError) as error:
+        task(CONFIG.but(train_rows=33), 4)
+    one_sentence(error, "train_rows", 33, 32)
+
+
+def test_a_profile_counts_every_part(mirror):
+    found = profile(CONFIG.but(max_length=5, train_rows=3))
+    assert found["classes"] == ["negative", "positive"] and found["data"]["n_train"] == 32
+    for name, part in found["parts"].items():
+        n = {"train": 32, "validation": 4, "test": 4}[name]
+        assert (
+            part["n"]
+            == n
+            == sum(part["labels"])
+            == sum(part["words"].values())
+            == sum(part["tokens"].values())
+        )
+        assert part["truncated"] == part["tokens"].get("5", 0)
+        assert (part["within_training"] is None) == (name == "train")

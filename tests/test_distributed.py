@@ -1,0 +1,85 @@
+"""Several processes that share each batch take the steps that one takes alone."""
+
+import subprocess
+import sys
+
+import pytest
+
+from rtx_core import records
+from rtx_core.errors import RtxError
+from rtx_core.models import build_model
+from rtx_core.paths import REPOSITORY
+from rtx_core.train import trainer
+from rtx_core.train.config import TrainConfig
+from rtx_core.train.distributed import Ranks, ranks
+
+SCRIPT = """
+import pytest
+from conftest import shrink
+from rtx_core.__main__ import main
+from rtx_core.data import characters
+
+characters.EMBEDDED_CHARACTERS = 3000
+shrink(pytest.MonkeyPatch())
+main()
+"""
+# 61 rows in batches of 8: the last batch has 5, so the shares of two and of three processes are not equal.
+COMMANDS = {
+    "classifier": "sst2 recurrent source=embedded train_rows=61 batch_size=8 epochs=2 eval_every=3 learning_rate=0.01",
+    "language": "shakespeare kausik source=embedded steps=6 batch_size=6 micro_batches=2 block_size=16 eval_every=2"
+    " eval_batches=2 warmup_steps=0 learning_rate=0.01",
+}
+
+
+def made(kind: str, folder, processes: int, monkeypatch):
+    """(record, what was said) of a run by so many processes."""
+    folder.mkdir()
+    monkeypatch.setenv("RTX_HOME", str(folder))
+    monkeypatch.setenv("PYTHONPATH", f"{REPOSITORY}:{REPOSITORY / 'tests'}")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    script = folder / "shared.py"
+    script.write_text(SCRIPT)
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    words = ["run", *COMMANDS[kind].split(), "seed=0", "device=cpu", "dropout=0.0"]
+    command = [sys.executable, *(torchrun if processes > 1 else []), str(script), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (record,) = records.records(source="embedded")
+    return record, done.stdout
+
+
+@pytest.mark.parametrize(("kind", "processes"), [("classifier", 3), ("language", 2)])
+def test_processes_that_share_batches_give_the_losses_of_one(kind, processes, tmp_path, monkeypatch):
+    alone, _ = made(kind, tmp_path / "one", 1, monkeypatch)
+    shared, said = made(kind, tmp_path / "many", processes, monkeypatch)
+    assert (alone["environment"]["processes"], shared["environment"]["processes"]) == (1, processes)
+    assert (
+        alone["key"] == shared["key"] and said.count("· test ") == 1 + processes
+    )  # one speaks while they train
+    assert len(alone["history"]) == len(shared["history"]) >= 3
+    for a, b in zip(alone["history"], shared["history"]):
+        for name in ("train_loss", "validation_loss"):
+            assert a[name] == pytest.approx(b[name], abs=2e-5), (a, b)
+    losses = [row["train_loss"] for row in alone["history"]]
+    assert (
+        min(losses) < losses[0] - 1e-3
+    )  # something was learned, so agreement is not that of weights at rest
+    assert alone["test"]["loss"] == pytest.approx(shared["test"]["loss"], abs=2e-5)
+
+
+def test_alone_nothing_is_shared():
+    world = ranks()
+    assert world == Ranks() and world.first and world.seed(7) == 7 and world.broadcast(lambda: 5) == 5
+    assert len({Ranks(rank, 3).seed(0) for rank in range(3)}) == 3  # streams of dropout differ
+
+
+def test_a_step_that_cannot_be_shared_is_one_sentence(monkeypatch, tmp_path):
+    class Language:
+        steps_per_epoch = None
+
+    monkeypatch.setattr(trainer, "ranks", lambda: Ranks(0, 2))
+    model, config = build_model("gpt", num_layers=1), TrainConfig(batch_size=6, micro_batches=3)
+    with pytest.raises(
+        RtxError, match="2 processes were asked to share a step of 3 micro-batches; set micro_batches"
+    ):
+        trainer.train(model, Language(), config, 0, "cpu", tmp_path / "c")

@@ -1,0 +1,188 @@
+"""What is measured of language models: sampling, latency by length, stories, passes and early exit."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rtx_core import RtxError, build_model, evaluate
+from rtx_core.data import stories as data_of_stories
+from rtx_core.data import task as task_of
+from rtx_core.data.config import LanguageData
+from rtx_core.evaluate import early_exit, generation, stories
+
+CPU = torch.device("cpu")
+GPT = {"hidden_size": 32, "num_heads": 2, "block_size": 16, "vocab_size": 65}
+LLAMA = {"hidden_size": 32, "num_heads": 2, "num_layers": 4}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RTX_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def task(monkeypatch):
+    """A few hundred small stories."""
+    random = np.random.RandomState(0)
+    text = "the cat sat on a mat and saw one big red dog who ran far to play with a ball"
+    words = text.split()
+    made = [" ".join(random.choice(words, random.randint(30, 60))) + "." for _ in range(220)]
+    monkeypatch.setattr(
+        data_of_stories, "load", lambda source: {"train": made[:200], "validation": made[200:]}
+    )
+    return task_of(LanguageData(corpus="tinystories", source="embedded", block_size=64, eval_batches=2), 2)
+
+
+# -- sampling ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["gpt", "kausik"])
+def test_a_sample_is_what_its_seed_says(name):
+    model = build_model(name, seed=0, **GPT)
+    ids = torch.tensor([1, 5])
+    drawn = list(generation.stream(model, ids, 40))
+    assert drawn == list(generation.stream(model, ids, 40)) and len(drawn) == 40  # beyond the block size too
+    assert drawn != list(generation.stream(model, ids, 40, seed=1))
+    assert all(0 <= token < 65 for token in drawn)
+
+
+def test_a_cold_sample_is_the_most_probable_text():
+    model, ids = build_model("gpt", seed=0, **GPT), [1, 5, 9]
+    drawn = list(generation.stream(model, torch.tensor(ids), 8, temperature=1e-6))
+    with torch.inference_mode():
+        for token in drawn:
+            assert token == model.eval()(torch.tensor([ids]))[0, -1].argmax().item()
+            ids.append(token)
+
+
+def test_latency_is_of_the_tokens_before_each_length():
+    rows = generation.latency(build_model("gpt", seed=0, **GPT), (4, 16), CPU, repeats=2)
+    assert [(row["length"], row["tokens"]) for row in rows] == [(4, 8), (16, 16)]
+    assert all(0 < row["p10_ms"] <= row["median_ms"] <= row["p90_ms"] for row in rows)
+
+
+def test_a_character_model_is_measured_with_a_sample(monkeypatch):
+    monkeypatch.setattr(generation, "SAMPLED", 20)
+    task = task_of(LanguageData(corpus="shakespeare", source="embedded", block_size=16, eval_batches=2), 2)
+    model = build_model("gpt", seed=0, **GPT | {"vocab_size": task.vocab_size})
+    found = evaluate.beside_the_test(model, task, None, CPU)
+    assert found.keys() == {"samples", "latency"} and len(found["samples"][0]["text"]) == 20
+    assert [row["length"] for row in found["latency"]["measured"]] == [1, 4, 8, 16]
+
+
+# -- stories -------------------------------------------------------------------------------------------------
+
+
+def test_prompts_are_beginnings_of_validation_stories(task):
+    made = stories.prompts(task, 5)
+    assert len(set(made)) == 5 and all(len(text.split(" ")) == stories.PROMPT_WORDS for text in made)
+
+
+def test_drawing_follows_the_distribution():
+    logits = torch.tensor([0.5, 2.0, -1.0]).expand(20_000, 3)
+    uniform = torch.from_numpy(np.random.RandomState(0).random_sample(20_000))
+    share = torch.bincount(stories.draw(logits, uniform, 0.7), minlength=3) / 20_000
+    torch.testing.assert_close(share, torch.softmax(logits[0] / 0.7, -1), atol=0.01, rtol=0)
+    assert stories.draw(torch.zeros(1, 4), torch.tensor([1.0 - 1e-17], dtype=torch.float64), 1.0) == 3
+
+
+def test_writing_does_not_depend_on_the_other_stories(task):
+    model = build_model("control", seed=0, vocab_size=task.vocab_size, **LLAMA)
+    beginnings = ["the cat sat on", "a big red dog who"]
+    both = stories.write(model, task, beginnings, CPU, 12)
+    assert stories.write(model, task, beginnings[:1], CPU, 12) == both[:1] and both[0] != both[1]
+
+
+def test_writing_stops_where_the_story_ends(task):
+    logits = torch.zeros(2, task.vocab_size)
+    logits[:, data_of_stories.STORY] = 100.0
+    model = SimpleNamespace(eval=lambda: None, start=lambda n: None, advance=lambda ids, state: logits)
+    assert stories.write(model, task, ["the cat", "a dog ran"], CPU, 9) == ["", ""]
+
+
+def test_metrics_of_stories():
+    assert stories.ngrams("Tim's Dog, ran!", 1) == ["tim's", "dog", "ran"]
+    assert stories.distinct(["a b a b"], 1) == 0.5 and stories.distinct(["a b a b"], 2) == pytest.approx(
+        2 / 3
+    )
+    assert stories.distinct(["one"], 2) is None
+    assert (
+        stories.repetition("a b c d e a b c d") == pytest.approx(1 - 5 / 6) and stories.repetition("a b") == 0
+    )
+    assert stories.prompt_words_used("The dog and a ball", "Her ball.") == 0.5
+    assert stories.prompt_words_used("once upon a time", "x") is None
+    found = stories.metrics([{"prompt": "a dog", "text": "dog dog"}, {"prompt": "a cat", "text": "the end"}])
+    assert (found["stories"], found["words"], found["prompt_words_used"]) == (2, 2.0, 0.5)
+    with pytest.raises(RtxError, match="at least one story"):
+        stories.metrics([])
+
+
+@pytest.mark.parametrize("name", ["frailt", "control"])
+def test_a_record_of_a_story_model_is_whole(name, task, monkeypatch):
+    monkeypatch.setattr(stories, "LENGTHS", (8,))
+    monkeypatch.setattr(stories, "LONGEST", 5)
+    model = build_model(name, seed=0, vocab_size=task.vocab_size, **LLAMA)
+    found = evaluate.beside_the_test(model, task, None, CPU)
+    extra, passes = found["extra"], 2 * model.config.num_passes if name == "frailt" else 1
+    assert len(found["samples"]) == stories.PROMPTS and found["latency"]["measured"][0]["length"] == 8
+    assert [len(extra["passes"][part]) for part in ("training_sample", "validation")] == [passes, passes]
+    assert (
+        extra["flops_per_token"][-1] == 2 * model.multiplications(passes) and len(extra["change"]) == passes
+    )
+    assert sum(extra["components"].values()) == sum(p.numel() for p in model.parameters())
+    assert bool(extra["exits"]) == (name == "frailt")
+
+
+# -- passes and exits ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["frailt", "three-part", "relaxed", "control"])
+def test_readings_are_the_losses_of_as_many_passes(name, task, monkeypatch):
+    monkeypatch.setattr(early_exit, "CHUNK", 50)
+    model = build_model(name, seed=0, vocab_size=task.vocab_size, **LLAMA)
+    batches = task.evaluation["validation"][:1]
+    found = early_exit.readings(model.train(), batches, 3, CPU)
+    assert model.training
+    (inputs, targets), log_p = batches[0], []
+    with torch.inference_mode():
+        for passes in (1, 2, 3):
+            log_p.append(model.eval()(inputs, passes=passes).log_softmax(-1))
+            loss = -log_p[-1].gather(1, targets[:, None]).squeeze(1)
+            torch.testing.assert_close(found.losses[passes - 1], loss, atol=1e-5, rtol=1e-5)
+        kl = F.kl_div(log_p[2], log_p[1], log_target=True, reduction="none").sum(-1)
+    torch.testing.assert_close(found.divergence[2], kl, atol=1e-6, rtol=1e-3)
+    assert found.divergence[0].isinf().all() and math.isnan(found.change[0]) and found.change[1] >= 0
+
+
+def readings(losses, divergence):
+    losses, divergence = torch.tensor(losses), torch.tensor(divergence)
+    return early_exit.Readings(losses, divergence, torch.zeros(len(losses)))
+
+
+def test_tokens_stop_where_their_prediction_settles():
+    made = readings(
+        [[3.0, 3.0, 3.0], [2.0, 2.0, 2.0], [1.0, 1.0, 1.0]],
+        [[math.inf] * 3, [0.1, 1.0, 5.0], [0.1, 0.2, 5.0]],
+    )
+    assert early_exit.at(made, 3, 0.5) == (pytest.approx((2 + 1 + 1) / 3), pytest.approx((2 + 3 + 3) / 3))
+    assert early_exit.at(made, 3, 0.0) == (1.0, 3.0) and early_exit.at(made, 2, 0.0) == (2.0, 2.0)
+
+
+def test_the_threshold_is_chosen_on_training_stories_alone():
+    random = torch.Generator().manual_seed(0)
+    losses = torch.rand(4, 300, generator=random).sort(0, descending=True).values
+    divergence = torch.rand(4, 300, generator=random)
+    divergence[0] = torch.inf
+    training = early_exit.Readings(losses, divergence, torch.zeros(4))
+    other = early_exit.Readings(losses + 1, divergence.flip(1), torch.zeros(4))
+    rows, again = early_exit.frontier(training, training, 4), early_exit.frontier(training, other, 4)
+    full = losses[3].double().mean().item()
+    assert [row["threshold"] for row in rows] == [row["threshold"] for row in again]
+    assert all(row["training_loss"] <= full + row["allowed"] for row in rows)
+    passes = [row["training_passes"] for row in rows]
+    assert passes == sorted(passes, reverse=True)

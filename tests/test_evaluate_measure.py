@@ -1,0 +1,133 @@
+"""Measurements are described, found, made and saved in one place."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+
+from rtx_core import RtxError, build_model, data, experiments, records, runner
+from rtx_core.evaluate import initial, number_formats, rounding
+from rtx_core.evaluate.measure import Study, measure
+from rtx_core.models import registry, save_model
+
+GIVEN = {"models": ["tiny"], "max_length": 16, "train_rows": 300}
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RTX_HOME", str(tmp_path))
+    tiny = registry.config_of("recurrent", hidden_size=32, num_heads=2, intermediate_size=64)
+    monkeypatch.setitem(
+        registry.MODELS, "tiny", registry.Model("rtx_core.models.encoder:Encoder", tiny, "", "", "")
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def run():
+    """A record and weights of a model, as a run leaves them but for the training."""
+    config = experiments.configure("quickstart", "tiny", max_length=16, train_rows=300)
+    task, model = data.task(config.data, 16), build_model("tiny", seed=0).eval()
+    test, predictions = task.test(model, CPU, nullcontext())
+    described = {"architecture": "tiny", "model": model.config.model_dump(), "data": config.data.model_dump()}
+    described["train"] = config.train.model_dump()
+    row = {"step": 1, "validation_loss": 0.7}
+    named = {key: getattr(config, key) for key in ("experiment", "name", "model", "seed", "recipe", "budget")}
+    content = named | {
+        "config": described,
+        "data": task.facts,
+        "history": [row],
+        "selected": row,
+        "test": test,
+    }
+    content |= {"schema": records.VERSION, "key": records.run_key(described, task.facts["sha256"], 0)}
+    content |= {
+        "parameters": {"total": 1, "non_embedding": 1},
+        "code": {"commit": None, "clean": True, "hashes": ["x"]},
+    }
+    content |= {"latency": {"measured": [{"batch": 1}], "environment": {}}, "environment": {}, "finished": ""}
+    content |= dict.fromkeys(("size_mb", "seconds", "peak_memory_mib"), 1.0)
+    record = records.save(content, predictions)
+    save_model(model, "tiny", runner.weights_of(record))
+    return record
+
+
+def test_a_bag_of_words_is_measured_once(capsys):
+    (made,) = measure("yardstick", "quickstart", **GIVEN)
+    assert (
+        made.synthetic
+        and made.note() == ""
+        and "yardstick · quickstart-maxlength16" in capsys.readouterr().out
+    )
+    assert (
+        made["test"]["accuracy"]
+        == (made.predictions["logits"].argmax(1) == made.predictions["labels"]).mean()
+    )
+    (found,) = measure("yardstick", "quickstart", **GIVEN)
+    assert found.content == made.content and capsys.readouterr().out == ""
+    made.path.write_text(made.path.read_text().replace(made["code"]["hashes"][0], "0" * 64))
+    assert measure("yardstick", "quickstart", **GIVEN)[0]["code"] == made["code"]  # by other code: made again
+
+
+def test_number_formats_are_of_the_trained_weights(run, monkeypatch):
+    monkeypatch.setattr(number_formats, "emulated", lambda number_format: number_format == "fp16")
+    made = measure("precision", "quickstart", **GIVEN)
+    assert [m["name"] for m in made] == [f"tiny-seed0-{kind}" for kind in ("fp32", "bf16", "int8")]
+    assert all(m["run"] == run["key"] and [row["batch"] for row in m["latency"]] == [1, 16] for m in made)
+    assert made[0]["test"]["confusion"] == run["test"]["confusion"]
+    np.testing.assert_allclose(made[0].predictions["logits"], run.predictions["logits"], atol=1e-6)
+    assert len(measure("precision", "quickstart", **GIVEN)) == 3
+
+
+def test_rounding_and_attention_are_recorded(run, monkeypatch):
+    monkeypatch.setattr(rounding, "BITS", (3, 8))
+    monkeypatch.setattr(rounding, "SEEDS", range(2))
+    monkeypatch.setattr(rounding, "LOOPED", "tiny")
+    (made,) = measure("rounding", "quickstart", **GIVEN)
+    assert made["runs"] == {"tiny": run["key"]} and made["texts"] == 128
+    assert [c["comparison"] for c in made["curves"]] == ["random"] * 8 + ["trained"] * 2 + ["draws"] * 8
+    (made,) = measure("attention", "quickstart", **GIVEN)
+    assert made["tokens"][0] == "[CLS]" and np.shape(made["weights"]) == (6, 2, len(made["tokens"]))
+
+
+def test_initial_losses_are_of_every_model(monkeypatch):
+    monkeypatch.setattr(initial, "SEEDS", 2)
+    (made,) = measure(
+        "initial", "shakespeare", models=["gpt-1"], source="embedded", block_size=16, batch_size=4
+    )
+    assert made["of"] == "shakespeare" and made["n"] == 2 * 4 * 16
+    assert all(abs(loss - np.log(made["data"]["vocabulary"])) < 0.5 for loss in made["losses"]["gpt-1"])
+
+
+def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
+    class Real(Study):  # the texts are synthetic; what matters is the way
+        def __init__(self, *given, **settings):
+            super().__init__(*given, **settings)
+            self.target.source = self.source = "hub"
+            self.runs = lambda: iter([run])
+
+    monkeypatch.setattr("rtx_core.evaluate.measure.Study", Real)
+    (made,) = measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)
+    assert (
+        made["of"] == "quickstart-maxlength16-trainrows300-to-yelp-maxlength16" and made["run"] == run["key"]
+    )
+    task = data.task(experiments.configure("yelp", "tiny", source="embedded", max_length=16).data, 16)
+    assert made["test"] == task.test(build_model("tiny", seed=0), CPU, nullcontext())[0]
+    with pytest.raises(RtxError, match="negative, positive and multi-domain.* transfer needs the same"):
+        measure("transfer", "quickstart", to="multi-domain", source="embedded", **GIVEN)
+
+
+def test_what_cannot_be_measured_is_one_sentence(run):
+    with pytest.raises(RtxError, match="Unknown kind of measurement 'precison': did you mean 'precision'"):
+        measure("precison", "quickstart")
+    with pytest.raises(RtxError, match="There is no record of quickstart, tiny, seed 0: run it first"):
+        measure("attention", "quickstart", models=["tiny"])
+    with pytest.raises(RtxError, match="vocabulary each"):
+        measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)
+    with pytest.raises(RtxError, match="needs the experiment to test on"):
+        measure("transfer", "quickstart", **GIVEN)
+    runner.weights_of(run).unlink()
+    with pytest.raises(RtxError, match="trained weights of .* are not in _build/runs"):
+        measure("attention", "quickstart", **GIVEN)

@@ -1,0 +1,191 @@
+"""What is measured of classifiers: attention, number formats, rounding, bag of words, latency."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rtx_core import build_model
+from rtx_core.data.tokens import Tokens
+from rtx_core.evaluate import attention, bag_of_words, latency, number_formats, rounding
+from rtx_core.models.packed import Packed
+from rtx_core.models.registry import MODELS
+
+BATCH = Packed.from_sequences([[2, 9, 30, 41, 3], [2, 7, 3], [2, 5, 6, 8, 9, 11, 3]])
+TINY = {"hidden_size": 32, "num_heads": 2, "intermediate_size": 64, "vocab_size": 100}
+CPU = torch.device("cpu")
+
+
+def tiny(name="recurrent", **overrides):
+    return build_model(name, seed=0, **TINY | overrides).eval()
+
+
+def tokens(n, seed=0):
+    """n texts of 3 to 12 tokens; token 7 or 8 says the label."""
+    random = np.random.RandomState(seed)
+    texts = [np.concatenate([[2], random.randint(9, 97, random.randint(1, 11)), [3]]) for _ in range(n)]
+    labels = random.randint(0, 2, n)
+    for text, label in zip(texts, labels):
+        text[1] = 7 + label
+    offsets = np.cumsum([0, *map(len, texts)])
+    return Tokens(np.concatenate(texts).astype(np.int32), offsets, labels)
+
+
+# -- bag of words --------------------------------------------------------------------------------------------
+
+
+def test_counts_are_of_tokens_and_leave_the_tokens_alone():
+    given = Tokens(np.array([5, 2, 5, 3, 1], dtype=np.int32), np.array([0, 3, 5]), np.array([0, 1]))
+    assert bag_of_words.counts(given, 6).toarray().tolist() == [[0, 0, 1, 0, 0, 2], [0, 1, 0, 1, 0, 0]]
+    assert given.ids.tolist() == [5, 2, 5, 3, 1]
+
+
+def test_bag_of_words_learns_words_and_no_order():
+    train, test = tokens(150), tokens(40, 1)
+    _, logits = bag_of_words.fit(train, test)
+    assert (logits.argmax(1) == test.labels).mean() > 0.9
+    np.testing.assert_allclose(np.exp(logits).sum(1), 1, rtol=1e-5)
+    turned = []
+    for part in (train, test):
+        rows = np.split(part.ids, part.offsets[1:-1])
+        turned.append(Tokens(np.concatenate([row[::-1] for row in rows]), part.offsets, part.labels))
+    np.testing.assert_allclose(bag_of_words.fit(*turned)[1], logits, atol=1e-3)
+
+
+# -- attention -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["baseline", "recurrent"])
+def test_attention_weights_give_what_the_layers_compute(name):
+    model, ids = tiny(name), [2, 9, 30, 41, 3]
+    weights, probabilities = attention.cls_attention(model, ids)
+    c = model.config
+    assert weights.shape == (c.num_layers * c.num_passes, c.num_heads, len(ids))
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
+    torch.testing.assert_close(probabilities, model(Packed.from_sequences([ids])).softmax(-1)[0])
+    seen = []
+    hook = model.layers[0].attention.register_forward_hook(lambda m, given, out: seen.append((given, out)))
+    model(Packed.from_sequences([ids]))
+    hook.remove()
+    (x, *_), out = seen[0]
+    a = model.layers[0].attention
+    values = a.qkv(x).view(len(x), 3, a.num_heads, a.head_size)[:, 2]
+    torch.testing.assert_close(
+        a.out(torch.einsum("ht,thd->hd", weights[0], values).flatten()), out[0], atol=1e-5, rtol=1e-4
+    )
+
+
+# -- number formats ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "number_format, error", [("fp32", 1e-6), ("bf16", 0.03), ("fp16", 0.004), ("int8", 0.06)]
+)
+def test_a_format_stays_within_its_error_and_size(number_format, error):
+    model = tiny(vocab_size=30_000)
+    ready = number_formats.converted(model, number_format)
+    with torch.inference_mode():
+        exact, got = model(BATCH), ready(BATCH).float()
+    assert (got - exact).norm() <= error * exact.norm()
+    assert number_format == "fp32" or not torch.equal(got, exact)
+    size = number_formats.stored_mb(ready) / number_formats.stored_mb(model)
+    assert size == pytest.approx({"fp32": 1, "int8": 0.97}.get(number_format, 0.5), abs=0.03)
+
+
+def test_the_model_itself_is_left_as_it_was():
+    model = tiny()
+    number_formats.converted(model, "bf16")
+    assert next(model.parameters()).dtype == torch.float32 and "forward" not in vars(model)
+    assert not number_formats.emulated("fp32") and not number_formats.emulated("int8")
+
+
+# -- rounded weights -----------------------------------------------------------------------------------------
+
+
+def test_rounding_is_symmetric_a_row_and_within_half_a_step():
+    weight = torch.randn(7, 50, generator=torch.Generator().manual_seed(0))
+    for bits in rounding.BITS:
+        got = rounding.rounded(weight, bits)
+        step = weight.abs().amax(1, keepdim=True) / (2 ** (bits - 1) - 1)
+        assert ((got - weight).abs() <= step / 2 + 1e-6).all() and torch.equal(
+            rounding.rounded(-weight, bits), -got
+        )
+        assert max(len(row.unique()) for row in got) <= 2**bits - 1
+    several = [rounding.rounded(weight, 3, torch.Generator().manual_seed(seed)) for seed in range(2000)]
+    assert torch.allclose(torch.stack(several).mean(0), weight, atol=0.05)  # right on average
+    bias = torch.randn(5)
+    assert rounding.rounded(bias, 2) is bias
+
+
+def test_states_are_those_of_the_forward_pass():
+    model = tiny()
+    found, c = rounding.states(model, BATCH), model.config
+    assert len(found) == c.num_layers * c.num_passes
+    last = found[-1] + c.residual_scale * found[c.num_layers - 1]
+    with torch.inference_mode():
+        torch.testing.assert_close(model.head(last[BATCH.starts]), model(BATCH))
+    for a, b in zip(found, rounding.states(rounding.untied(model), BATCH), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_error_falls_with_bits_and_the_model_keeps_its_weights():
+    model = tiny()
+    before = {name: w.clone() for name, w in model.state_dict().items()}
+    ends = [
+        row["errors"][-1] for row in rounding.curves(model, rounding.states(model, BATCH), BATCH, arm="x")
+    ]
+    assert ends == sorted(ends, reverse=True) and 0 < ends[-1] < ends[0]
+    assert all(torch.equal(before[name], w) for name, w in model.state_dict().items())
+
+
+def test_shared_draws_repeat_and_unshared_ones_do_not():
+    chance = torch.Generator().manual_seed(0)
+    apart = rounding.with_rounded_layers(rounding.untied(tiny()), 2, chance).layers[0].copies
+    assert not torch.equal(apart[0].ffn.down.weight, apart[1].ffn.down.weight)
+    drawn = rounding.draws(tiny(), BATCH, "recurrent", 0)
+    assert [row["arm"] for row in drawn] == ["shared"] * len(rounding.BITS) + ["unshared"] * len(
+        rounding.BITS
+    )
+    assert drawn == rounding.draws(tiny(), BATCH, "recurrent", 0)
+
+
+@pytest.mark.parametrize("passes", [2, 3])
+def test_the_gradient_of_shared_layers_is_the_sum_over_passes(passes):
+    model = tiny(num_passes=passes).double()
+    apart, batch = rounding.untied(model), Packed.from_sequences([[2, 9, 30, 41, 3], [2, 7, 3]])
+    for one in (model, apart):
+        F.cross_entropy(one(batch), torch.tensor([0, 1])).backward()
+    for layer, per_pass in zip(model.layers, apart.layers):
+        for name, parameter in layer.named_parameters():
+            total = sum(dict(copy.named_parameters())[name].grad for copy in per_pass.copies)
+            torch.testing.assert_close(total, parameter.grad, rtol=1e-9, atol=1e-12)
+
+
+def test_random_pairs_have_the_baselines_width_and_depth():
+    wide, base = MODELS[rounding.LOOPED].config, MODELS["baseline"].config
+    assert (wide.hidden_size, wide.num_layers * wide.num_passes) == (base.hidden_size, base.num_layers)
+
+
+# -- latency -------------------------------------------------------------------------------------------------
+
+
+def test_latency_is_of_every_batch_size_after_warming_up(monkeypatch):
+    monkeypatch.setattr(latency, "WARM_UP", 2)
+    monkeypatch.setattr(latency, "TIMED", 5)
+    sizes = []
+
+    def model(batch):
+        sizes.append(len(batch))
+        return torch.zeros(len(batch), 2)
+
+    rows = latency.latency(model, tokens(30), (1, 16, 64), CPU, nullcontext())
+    assert sizes == [1] * 7 + [16] * 7 + [30] * 7  # no more texts than there are
+    for row, size in zip(rows, (1, 16, 64)):
+        assert (
+            row["batch"] == size
+            and row["batches"] == 5
+            and 0 < row["p10_ms"] <= row["median_ms"] <= row["p90_ms"]
+        )
+        assert row["per_sentence_ms"] == row["median_ms"] / size

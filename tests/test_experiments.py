@@ -1,0 +1,108 @@
+"""Experiments: folders named by what differs, recipes and budgets, sweeps, and the recorded runs under their names."""
+
+import pytest
+
+from rtx_core import plan, records, runner
+from rtx_core.errors import RtxError
+from rtx_core.experiments import EXPERIMENTS, configure, sweep
+from rtx_core.importing import prove
+from rtx_core.models.registry import MODELS, config_of
+from rtx_core.paths import REPOSITORY
+
+NAMES = [
+    ("sst2", {}, "sst2", "full"),
+    ("sst2", {"fraction": 0.1}, "sst2-10pct", "full"),
+    ("sst2", {"split": "official", "epochs": 1}, "sst2-official-epochs1", "reduced"),
+    ("sst2", {"length": "short"}, "sst2-short", "full"),
+    ("sst2", {"length": "long", "length_fraction": 0.2}, "sst2-long20pct", "full"),
+    ("sst2", {"num_passes": 1, "num_layers": 6, "fraction": 0.1}, "sst2-10pct-numlayers6-numpasses1", "full"),
+    ("sst2", {"learning_rate": "1e-4", "source": "mirror"}, "sst2-learningrate0.0001", "reduced"),
+    ("yelp", {"max_length": 512}, "yelp-maxlength512", "full"),
+    ("yelp", {"train_rows": 10_000, "epochs": 1}, "yelp-trainrows10000-epochs1", "reduced"),
+    ("shakespeare", {}, "shakespeare-report-reduced", "reduced"),
+    ("shakespeare", {"recipe": "nanogpt", "budget": "full"}, "shakespeare-nanogpt", "full"),
+    ("shakespeare", {"steps": 7}, "shakespeare-report-reduced-steps7", "reduced"),
+    ("tinystories", {"budget": "full", "block_size": 128}, "tinystories-report-blocksize128", "reduced"),
+]
+
+
+@pytest.mark.parametrize(("experiment", "settings", "name", "budget"), NAMES)
+def test_a_run_is_named_by_what_differs_from_the_experiment(experiment, settings, name, budget):
+    found = configure(experiment, EXPERIMENTS[experiment].shown[-1], **settings)
+    assert (found.name, found.budget) == (name, budget)
+
+
+def test_settings_reach_data_training_and_model():
+    found = configure("sst2", "recurrent", 3, fraction=0.5, epochs=2, num_passes=3, device="cpu")
+    assert (found.data.fraction, found.train.epochs, found.overrides) == (0.5, 2, {"num_passes": 3})
+    assert (found.seed, found.device, found.architecture) == (3, "cpu", "recurrent")
+    assert (
+        configure("sst2", "recurrent", num_passes=1, num_layers=6).name
+        == configure("sst2", "recurrent", num_layers=6, num_passes=1).name
+    )
+    mine = configure("sst2", {"base": "recurrent", "name": "mine", "hidden_size": 128})
+    assert (mine.name, mine.model, mine.overrides) == ("sst2", "mine", {"hidden_size": 128})
+
+
+def test_recipes_and_budgets_of_the_language_experiments():
+    report, nanogpt = (
+        configure("shakespeare", "gpt-2", recipe=r, budget="full") for r in ("report", "nanogpt")
+    )
+    assert report.overrides == {"num_layers": 2} and report.architecture == "gpt"
+    assert (report.train.steps, report.train.batch_size, report.train.schedule) == (10_000, 128, "constant")
+    assert (nanogpt.train.steps, nanogpt.train.batch_size, nanogpt.train.schedule) == (5000, 64, "cosine")
+    control, longer = (configure("tinystories", name, budget="full") for name in ("control", "control-long"))
+    assert (control.train.steps, longer.train.steps) == (25_000, 81_250)
+    assert control.train.steps * control.train.batch_size * control.data.block_size == 204_800_000
+
+
+def test_what_the_experiments_name_exists():
+    for name, fixed in EXPERIMENTS.items():
+        for model in [*fixed.shown, *fixed.models]:
+            assert configure(name, model).architecture in MODELS
+        for entry in fixed.models.values():
+            config_of(entry.base, **entry.settings)
+
+
+def test_lists_are_swept_in_order():
+    settings = {"fraction": [0.1, 1.0], "epochs": 1, "split": ["seeded", "official"]}
+    found = [(s["fraction"], s["epochs"], s["split"]) for s in sweep("sst2", settings)]
+    assert found == [(0.1, 1, "seeded"), (0.1, 1, "official"), (1.0, 1, "seeded"), (1.0, 1, "official")]
+    assert sweep("sst2", {}) == [{}]
+
+
+REFUSED = [
+    ({"experiment": "sst"}, "Unknown experiment 'sst': did you mean 'sst2'?"),
+    ({"model": "gpt-3"}, "Unknown model 'gpt-3'"),
+    ({"recipe": "mine"}, "Unknown recipe 'mine'"),
+    ({"budget": "half"}, "Unknown budget 'half'"),
+    ({"seed": 1.0}, "The seed is 1.0"),
+    ({"corpus": "yelp"}, "Unknown setting of a run of recurrent: 'corpus'"),
+    ({"num_heads": 3}, "choose hidden_size as a multiple of 6"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), REFUSED)
+def test_what_is_wrong_is_one_sentence(wrong, said):
+    with pytest.raises(RtxError) as error:
+        configure(**{"name": wrong.pop("experiment", "sst2"), "model": "recurrent"} | wrong)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_recorded_runs_have_the_configuration_that_their_names_say(monkeypatch):
+    monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
+    planned = [one.config for reduced in (False, True) for one in plan.planned(reduced)]
+    by_name = {(c.name, c.model, c.seed): c for c in planned}
+    found = records.records()
+    assert len(found) > 70
+    for record in found:
+        config = by_name[record["name"], record["model"], record["seed"]]
+        assert runner.differences(config, record) == [], record.path
+        assert (config.budget, config.recipe) == (record["budget"], record["recipe"]), record.path
+        prove(record)
+
+
+def test_the_plan_names_every_run_once():
+    for reduced in (False, True):
+        names = [(one.config.name, one.config.model, one.config.seed) for one in plan.planned(reduced)]
+        assert len(names) == len(set(names)) > 60

@@ -1,0 +1,57 @@
+"""Golden runs: today's code gives the recorded numbers, and what proves it finds a difference."""
+
+import copy
+import json
+
+import pytest
+
+from rtx_core import code, golden
+from rtx_core.errors import RtxError
+from rtx_core.models import registry
+
+EXPECTED = json.loads(golden.FILE.read_text())
+
+
+@pytest.mark.parametrize("model", golden.built_in())
+def test_the_recorded_numbers_hold(model):
+    found = golden.golden_runs([model])
+    assert golden.differing(found, {model: EXPECTED[model]}, golden.TOLERANCE) == []
+    if "dropout" not in registry.config_of(model).names():  # else the two draw different masks
+        fast, plain = ({model: {"fast": numbers}} for numbers in found[model].values())
+        assert golden.differing(plain, fast, 1e-4) == []
+        )
+
+
+def test_every_model_is_there_and_registered():
+    assert set(EXPECTED) == set(golden.built_in())
+    assert golden.unregistered() == []
+
+
+def test_differences_are_found():
+    changed = copy.deepcopy(EXPECTED)
+    changed["gpt"]["fast"]["train_loss"][2] *= 1 + 1e-3
+    del changed["kausik"]["plain"]["validation_loss"][-1]
+    del changed["relaxed"]
+    assert golden.differing(EXPECTED, EXPECTED) == []
+    wrong = golden.differing(changed, EXPECTED)
+    assert wrong[:2] == ["gpt, fast, train_loss", "kausik, plain, validation_loss"] and len(wrong) == 2 + 6
+    assert "gpt, fast, train_loss" not in golden.differing(changed, EXPECTED, 2e-3)
+    changed["gpt"]["fast"]["train_loss"][2] = float("nan")
+    assert "gpt, fast, train_loss" in golden.differing(changed, EXPECTED, 1.0)
+
+
+def test_only_equal_numbers_are_accepted_and_what_was_accepted_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(code, "SAME_NUMBERS", tmp_path / "same_numbers.json")
+    monkeypatch.setattr(golden, "FILE", tmp_path / "golden.json")
+    monkeypatch.setattr(golden, "golden_runs", lambda: EXPECTED)
+    monkeypatch.setattr(golden, "_runs_at", lambda commit: EXPECTED)
+    code.registered.cache_clear()
+    for today in ("first", "second", "third"):
+        monkeypatch.setattr(code, "model_hash", lambda name, today=today: today)
+        golden.main(new=today == "first", accept=True)
+        assert golden.unregistered() == []
+    assert code.is_current(["first", "second"], "third") and not code.is_current(["third"], "first")
+    monkeypatch.setattr(golden, "golden_runs", dict)
+    with pytest.raises(RtxError, match="Golden runs give other numbers than recorded: baseline, fast, gradient_norm"):
+        golden.main(accept=True)
+    code.registered.cache_clear()

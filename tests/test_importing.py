@@ -1,0 +1,135 @@
+"""Records made elsewhere are proven before one of them is taken; the examples are this repository's."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from rtx_core import RtxError, importing, records
+from rtx_core.paths import REPOSITORY
+
+RUN = "sst2-10pct/baseline-seed0"
+TAKEN = [RUN, "sst2-10pct/recurrent-seed0", "precision/sst2-10pct/baseline-seed0-int8"]
+TAKEN += ["tinystories-report-reduced/frailt-seed0", "tinystories-report-reduced/control-long-seed0"]
+TAKEN += ["shakespeare-report-reduced/gpt-2-seed0", "yardstick/sst2-10pct/bag-of-words-seed0"]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RTX_HOME", str(tmp_path / "here"))
+    return tmp_path / "here"
+
+
+@pytest.fixture
+def there(tmp_path):
+    for name in TAKEN:
+        for file in (REPOSITORY / "results").glob(f"{name}.*"):
+            place = tmp_path / "there" / "results" / file.relative_to(REPOSITORY / "results")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, place)
+    return tmp_path / "there"
+
+
+def altered(there, name, *keys, value):
+    """Another value under these keys of a record."""
+    path = there / "results" / f"{name}.json"
+    content = part = json.loads(path.read_text())
+    for key in keys[:-1]:
+        part = part[key]
+    part[keys[-1]] = value
+    path.write_text(json.dumps(content))
+
+
+def files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_proven_records_are_taken_once(there, home, capsys):
+    importing.main(str(there))
+    assert files(home / "results") == files(there / "results")
+    assert "7 records imported." in capsys.readouterr().out
+    importing.main(str(there / "results"))
+    assert "are here already" in capsys.readouterr().out
+
+
+INT8, STORY = "precision/sst2-10pct/baseline-seed0-int8", "tinystories-report-reduced/frailt-seed0"
+WORDS = "yardstick/sst2-10pct/bag-of-words-seed0"
+LIES = [  # (record, keys …, value, what is said of it)
+    (RUN, "test", "confusion", [[1996, 1006], [557, 3264]], "confusion"),
+    (RUN, "test", "f1", 0.9, "f1"),
+    (RUN, "test", "f1", "high", "f1|made as records are"),
+    (RUN, "test", "loss", 0.1, "loss"),
+    (RUN, "test", "n", 6822, " n "),
+    (RUN, "test", "auc", 0.9, "auc"),
+    (RUN, "schema", 1, "schema"),
+    (RUN, "budget", "reduced", "its settings are of sst2-10pct, full"),
+    (RUN, "config", "train", "epochs", 3, "key does not follow"),
+    (RUN, "config", "data", "fraction", 0.5, "settings are of sst2-50pct"),
+    (RUN, "data", "sha256", "0" * 64, "key does not follow"),
+    (STORY, "test", "error", 0.1, "test error"),
+    (STORY, "test", "loss", 1.0, "batches"),
+    (INT8, "test", "recall", 0.5, "recall"),
+    (INT8, "made_by", "rtx_core.nothing", "not made as records are"),
+    (INT8, "run", "0" * 24, "of the run 0000"),
+    (INT8, "data", "source", "embedded", "synthetic"),
+    (WORDS, "data", "sha256", "0" * 64, "do not mix them"),
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: "-".join(map(str, lie[1:3])))
+def test_a_record_that_lies_is_refused_with_all_others(there, home, lie):
+    name, *keys, value, said = lie
+    altered(there, name, *keys, value=value)
+    with pytest.raises(RtxError, match=said):
+        importing.import_records(there)
+    assert files(home) == {}
+
+
+def test_a_record_without_its_matrix_or_predictions_is_refused(there, home):
+    altered(there, RUN, "test", value={"n": 6823, "accuracy": 0.99})
+    with pytest.raises(RtxError, match="says that its test"):
+        importing.import_records(there)
+    (there / "results" / f"{RUN}.npz").unlink()
+    with pytest.raises(RtxError, match="baseline-seed0.npz"):
+        importing.import_records(there)
+    assert files(home) == {}
+
+
+def test_predictions_must_be_those_of_the_record(there):
+    path = there / "results" / f"{RUN}.npz"
+    logits = np.load(path)["logits"].copy()
+    logits[0] = np.nan
+    records.save_predictions(path, logits, np.load(path)["labels"])
+    with pytest.raises(RtxError, match="predictions give|what was predicted"):
+        importing.import_records(there)
+
+
+def test_another_record_of_that_name_is_replaced_only_when_told(there, home):
+    importing.import_records(there)
+    before = files(home)
+    altered(there, RUN, "seconds", value=1.0)
+    with pytest.raises(RtxError, match="baseline-seed0.json differs .*--replace"):
+        importing.import_records(there)
+    assert files(home) == before
+    assert [stored["seconds"] for stored in importing.import_records(there, replace=True)] == [1.0]
+
+
+def test_a_disk_that_refuses_takes_none(there, home, monkeypatch):
+    real = importing.write_atomically
+
+    def full(path, content):
+        if "seed0-int8" in path.name:
+            raise OSError(28, "No space left on device")
+        real(path, content)
+
+    monkeypatch.setattr(importing, "write_atomically", full)
+    with pytest.raises(RtxError, match="No space left on device"):
+        importing.import_records(there)
+    assert files(home) == {}
+
+
+def test_a_folder_without_records_is_one_sentence(tmp_path):
+    for folder in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(RtxError, match="holds no records"):
+            importing.import_records(folder)

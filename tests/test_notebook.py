@@ -1,0 +1,48 @@
+"""Parameters that papermill injects are checked against the notebook's own."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from rtx_core import notebook
+from rtx_core.errors import RtxError
+
+OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate: float = 3e-5\nrecipe = None\n"
+FINE = [
+    "models = ['recurrent']",
+    "epochs = 1",
+    "learning_rate = 1",
+    "learning_rate = '1e-4'",
+    "recipe = 'report'",
+    "",
+]
+WRONG = [
+    ("epoch = 1", "Unknown parameter 'epoch': did you mean 'epochs'?"),
+    ("epochs = 1.5", "Parameter epochs is 1.5 of type float; expected int."),
+    ("epochs = True", "Parameter epochs is True of type bool; expected int."),
+    ("models = 'recurrent'", "expected list.  With papermill: -y 'models: [a, b]'."),
+    ("learning_rate = 'fast'", "Parameter learning_rate is 'fast' of type str; expected float."),
+]
+
+
+def inject(cell: str, monkeypatch) -> None:
+    cells = ["", "import rtx_core as rtx", OWN, f"# Parameters\n{cell}\n", "rtx.check_parameters()"]
+    shell = SimpleNamespace(user_ns={"In": cells}, set_custom_exc=lambda kinds, show: None)
+    monkeypatch.setattr(notebook, "_shell", lambda: shell)
+    notebook.check_parameters()
+
+
+@pytest.mark.parametrize("cell", FINE)
+def test_values_of_the_same_type_pass(cell, monkeypatch):
+    inject(cell, monkeypatch)
+
+
+@pytest.mark.parametrize(("cell", "said"), WRONG)
+def test_another_name_or_type_is_one_sentence(cell, said, monkeypatch):
+    with pytest.raises(RtxError) as error:
+        inject(cell, monkeypatch)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_outside_a_notebook_nothing_is_checked():
+    notebook.check_parameters()

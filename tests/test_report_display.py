@@ -1,0 +1,222 @@
+"""Tables, figures and samples: data to the letter, the same bytes every time; numbers as they are written."""
+
+import re
+from html import escape as escape_html
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+from docutils import nodes
+from docutils.core import publish_doctree
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from myst_parser.docutils_ import Parser
+from report_records import record
+
+from rtx_core.errors import RtxError
+from rtx_core.models.registry import MODELS
+from rtx_core.report import display, figures, origin, published, style, tables
+from rtx_core.report.badges import badge
+from rtx_core.report.statistics import difference
+
+MYST = {
+    "myst_enable_extensions": [
+        "amsmath",
+        "attrs_block",
+        "attrs_inline",
+        "colon_fence",
+        "dollarmath",
+        "smartquotes",
+    ],
+    "report_level": 1,
+    "halt_level": 2,  # a warning is an error
+    "file_insertion_enabled": False,
+    "smart_quotes": False,
+}
+
+
+def rendered(shown: display.Displayed):
+    """The document tree that the book makes of an output."""
+    return publish_doctree(shown.markdown, parser=Parser(), settings_overrides=MYST)
+
+
+def cells(shown: display.Displayed) -> list[str]:
+    return [entry.astext() for entry in rendered(shown).findall(nodes.entry)]
+
+
+HOSTILE = (
+    "a | b `code` {ref}`x` $x^2$ $$y$$ {{ sub }} ::: \\pipe \\| --- ... 'q' \"q\"",
+    "<script>alert(1)</script> <b>bold</b> &amp; &#34; <!-- c --> **b** _e_ [l](u) https://x.com ![i](j)",
+    "1. item\n\n# head\n- [ ] x\r\n\u2028::: \x0b\x1c\x85\xa0 end\0",
+    "\u202eturned\u202c \u2066x\u2069 \u200f\u200b\ufeff",
+    "{val}`sst2.n` {holds}`False`",
+    "+++",
+    "{.class}",
+)
+
+
+def hostile(test):
+    """Any text, and these."""
+    for text in HOSTILE:
+        test = example(text)(test)
+    return settings(deadline=None, max_examples=40)(given(st.text())(test))
+
+
+@hostile
+def test_cells_show_data_as_it_is(text):
+    shown = display.table(pd.DataFrame({f"h{text}": [f"c{text}"]}), caption="A table.", label="tab-a")
+    expected = [display.one_line(f"h{text}"), display.one_line(f"c{text}")]
+    assert cells(shown) == expected
+    page = BeautifulSoup(shown.forms["text/html"], "html.parser")
+    assert [cell.get_text() for cell in page.find_all(["th", "td"])] == expected
+    assert not display.CONTROL.search("".join(expected))
+
+
+@hostile
+def test_alt_text_arrives_as_it_is(text):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(display, "draw", lambda fig: {"svg": b"<svg/>"})
+        shown = display.figure(plt.Figure(), caption="A figure.", label="fig-a", alt=f"a{text}")
+    image = next(rendered(shown).findall(nodes.image))
+    assert image["alt"] == display.one_line(f"a{text}")
+    assert f'alt="{escape_html(image["alt"])}"' in shown.forms["text/html"]
+
+
+@hostile
+@example("```\nout\n````text\n~~~~\n:::\n`````")
+@example("`" * 30)
+@example("    indented\n\n\n  ```")
+def test_samples_show_texts_to_the_letter(text):
+    shown = display.samples([(f"h{text}", f"x{text}"), ("next", "end")])
+    tree = rendered(shown)
+    blocks = [block.astext() for block in tree.findall(nodes.literal_block)]
+    lines = re.split("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]", f"x{text}")
+    expected = "\n".join(display.CONTROL.sub(" ", line) for line in lines)
+    assert blocks == [f"{expected}\n", "end\n"]
+    assert len(tree) == 4 and tree[0].astext() == display.one_line(f"h{text}")
+
+
+def test_table_has_name_class_caption_and_note():
+    frame = pd.DataFrame({"x": [1]})
+    shown = display.table(frame, caption="Of $n$ and\n`code`.", label="tab-a", note="*Not* ours.", wide=True)
+    tree = rendered(shown)
+    table = next(tree.findall(nodes.table))
+    assert table["names"] == ["tab-a"] and {"pinned", "full-width"} <= set(table["classes"])
+    assert table[0].astext() == "Of n and code."
+    assert tree[-1].astext() == "Not ours." and tree[-1]["classes"] == ["table-note"]
+
+
+def test_numbers_stand_right_and_have_separators():
+    data = {
+        "name": ["a", "b"],
+        "n": [25912706, 3],
+        "x": [0.123456, None],
+        "ci": ["−1.2 (−2 to 0)", "+0.1"],
+        "ok": [True, False],
+    }
+    table = next(rendered(display.table(pd.DataFrame(data), caption="C", label="tab-a")).findall(nodes.table))
+    rows = [[entry.astext() for entry in row] for row in table.findall(nodes.row)]
+    assert rows[1:] == [["a", "25,912,706", "0.1235", "−1.2 (−2 to 0)", "yes"], ["b", "3", "–", "+0.1", "no"]]
+    right = ["text-right" in entry["classes"] for entry in list(table.findall(nodes.row))[1]]
+    assert right == [False, True, True, True, False]
+
+
+def test_bad_labels_alt_texts_and_empty_frames_are_refused():
+    frame = pd.DataFrame({"x": [1]})
+    with pytest.raises(RtxError, match="Bad label 'sst2'"):
+        display.table(frame, caption="C", label="sst2")
+    with pytest.raises(RtxError, match="has no columns"):
+        display.table(pd.DataFrame(), caption="C", label="tab-a")
+    with pytest.raises(RtxError, match="has no alt text"):
+        display.figure(plt.Figure(), caption="C", label="fig-a", alt=" \n")
+
+
+def test_a_figure_is_written_for_the_book_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(display, "REPOSITORY", tmp_path)
+
+    def drawn() -> display.Displayed:
+        _, ax = plt.subplots()
+        ax.plot([1, 4, 9])
+        return display.figure(ax, caption="Squares of $n$.", label="fig-a", alt="A line.")
+
+    monkeypatch.delenv(display.BOOK, raising=False)
+    first = drawn()
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setenv(display.BOOK, "1")
+    second = drawn()
+    assert first.forms == second.forms  # the same bytes
+    files = {path.name: path.read_bytes() for path in (tmp_path / "book" / "figures").iterdir()}
+    assert files.keys() == {"fig-a.svg", "fig-a.pdf"} and b"<text" not in files["fig-a.svg"]
+    figure = next(rendered(second).findall(nodes.figure))
+    assert figure[0]["names"] == ["fig-a"] and figure[0]["classes"] == ["dark-light"]
+    assert figure[0]["uri"] == "/figures/fig-a.*"
+
+
+def test_numbers_as_they_are_written():
+    assert style.percent(0.9007) == "90.1\u202f%"
+    assert style.percent(0.9, 0.893, 0.907) == "90.0\u202f% (89.3 to 90.7)"
+    assert style.percent(0.9, float("nan"), float("nan")) == "90.0\u202f%"
+    assert [style.points(x) for x in (0.001, -0.031, -0.0001)] == ["+0.1", "−3.1", "0.0"]
+    assert (
+        style.interval(difference([record(wrong=[0])], [record("recurrent", wrong=[0])]))
+        == "0.0 (0.0 to 0.0)"
+    )
+    assert [style.p_value(p) for p in (None, 0.0001, 0.0123)] == ["", "< 0.001", "0.012"]
+
+
+def test_every_name_has_one_look(monkeypatch):
+    for name, model in MODELS.items():
+        assert style.COLOURS[name] == model.colour and style.MARKERS[name] == model.marker
+        assert style.TITLES[name] == style.title(name)
+    assert style.palette(["recurrent", "mine, 3 passes"])["mine, 3 passes"] == style.colour("mine, 3 passes")
+    assert style.ordered(["mine", "recurrent", "baseline", "mine"]) == ["baseline", "recurrent", "mine"]
+    assert style.title("recurrent-3-passes") == "Recurrent 3 passes"
+
+
+def test_benchmark_subtracts_only_what_is_of_one_kind():
+    entries = published.benchmarks("sst2")
+    found = [record(wrong=range(20)), record("recurrent", wrong=range(10))]
+    shown = tables.benchmark(found, label="tab-a", caption="C", published=entries)
+    rows = [row.split(" | ") for row in shown.markdown.splitlines() if row.startswith("| Baseline")]
+    assert len(rows) == 4  # ours, two published, one difference
+    assert rows[0][1].replace("\\", "") == "90.0" and rows[3][1].replace("\\", "") == "−0.6"
+    assert "No difference to “published, Table 6”" in shown.markdown
+    found[0]["data"] = found[0]["data"] | {"name": "mine in place of theirs"}
+    assert published.apart(entries[1], found[0]) == "the published values are of theirs, ours of mine"
+
+
+def test_accuracies_pair_what_can_be_paired():
+    three = [
+        record(model, seed, range(20 + seed)) for model in ("baseline", "recurrent") for seed in range(3)
+    ]
+    lone = [record(wrong=range(20), budget="reduced")]
+    shown = tables.accuracies({"10 %": three, "50 %": lone}, heading="Data", label="tab-a", caption="C")
+    found = cells(shown)
+    head, first, second = found[:9], found[9:18], found[18:]
+    assert head[:5] == ["Data", "Baseline − Recurrent (points)", "Baseline (%)", "Recurrent (%)", "p"]
+    assert first[1] == "0.0 (0.0 to 0.0)" and first[-1] == "●●● full"
+    assert second[1] == "–" and second[3] == "not measured" and second[-1] == "○ reduced"
+
+
+def test_shared_figures_draw():
+    found = [record(model, seed, range(20)) for model in ("baseline", "recurrent") for seed in range(2)]
+    pair = difference(found[:2], found[2:])
+    drawn = [figures.bubble(found), figures.learning_curves(found), figures.confusion(found, ["no", "yes"])]
+    drawn.append(figures.forest([("a task", pair, badge(found))]))
+    for fig in drawn:
+        assert display.draw(fig).keys() == {"svg", "pdf"}
+
+
+def test_provenance_names_records_and_the_line_that_makes_them_again():
+    parameters = {"models": ["baseline"], "split": "seeded", "epochs": 5, "note": "it's"}
+    shown = origin.provenance([record(stale="made by `other` code")], notebook="sst2", parameters=parameters)
+    found = cells(shown)
+    assert found[7:] == [
+        *("sst2/baseline-seed0", "full", "012345678", "A | machine (2 threads)"),
+        *("1.5", "2026-11-21 02:55", "made by `other` code"),
+    ]
+    given = """-y '{"models": ["baseline"], "note": "it'\\''s"}'"""
+    line = f"papermill notebooks/sst2.ipynb _build/sst2.ipynb {given}"
+    assert f"{line} -p split seeded -p epochs 5" in shown.markdown
+    assert "Not measured yet" in origin.provenance([]).markdown

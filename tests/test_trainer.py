@@ -1,0 +1,268 @@
+"""The trainer: the same numbers whether or not it is killed, the best weights kept, rates and stopping pure functions."""
+
+import math
+
+import pytest
+import torch
+from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
+
+from rtx_core.errors import RtxError
+from rtx_core.models import build_model
+from rtx_core.train import trainer
+from rtx_core.train.config import TrainConfig, learning_rate, plateaus, stops_early
+from rtx_core.train.trainer import train
+
+SMALL = {"vocab_size": 97, "hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
+QUICK = TrainConfig(epochs=3, learning_rate=3e-3, batch_size=8, warmup_steps=5)
+CPU = torch.device("cpu")
+
+
+class Killed(Exception):
+    pass
+
+
+def trained(task, path, config=QUICK, seed=0, say=lambda line: None, name="baseline", fast=True):
+    model = build_model(name, seed=seed, **SMALL)
+    progress, best = train(model, task, config, seed, CPU, path / "checkpoint.safetensors", "h", say, fast)
+    if best:
+        model.load_state_dict(best)
+    return model.state_dict(), progress
+
+
+def numbers(progress):
+    rows = [{k: v for k, v in row.items() if k != "seconds"} for row in progress.history]
+    return {k: v for k, v in vars(progress).items() if k not in ("seconds", "history")} | {"history": rows}
+
+
+@pytest.mark.parametrize("name, fast", [("baseline", True), ("recurrent", True), ("baseline", False)])
+@pytest.mark.parametrize("lines_until_killed", [2, 23, 40])
+def test_killed_and_resumed_equals_uninterrupted(
+    tiny_task, tmp_path, monkeypatch, lines_until_killed, name, fast
+):
+    whole, whole_progress = trained(tiny_task, tmp_path / "whole", name=name, fast=fast)
+    monkeypatch.setattr(trainer, "REPORT_SECONDS", 0)
+    monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0)  # a line and a checkpoint at every step
+    lines = []
+
+    def kill(line):
+        lines.append(line)
+        if len(lines) == lines_until_killed:
+            raise Killed
+
+    with pytest.raises(Killed):
+        trained(tiny_task, tmp_path / "parts", say=kill, name=name, fast=fast)
+    parts, parts_progress = trained(tiny_task, tmp_path / "parts", say=lines.append, name=name, fast=fast)
+    assert any("resumed at step" in line for line in lines)
+    assert numbers(parts_progress) == numbers(whole_progress)
+    for key in whole:
+        assert torch.equal(whole[key], parts[key]), key
+
+
+def test_returns_the_weights_of_lowest_validation_loss_and_ends_with_the_last(tiny_task, tmp_path):
+    config = QUICK.but(epochs=4, eval_every=7, learning_rate=2e-2)
+    model = build_model("baseline", seed=0, **SMALL)
+    progress, best = train(model, tiny_task, config, 0, CPU, tmp_path / "c", "", lambda line: None)
+    losses = {row["step"]: row["validation_loss"] for row in progress.history}
+    assert progress.best_step == min(losses, key=losses.get) and progress.best_loss == min(losses.values())
+    autocast = trainer.autocast_of("fp32", CPU)
+    last = tiny_task.evaluate(model, CPU, autocast)["validation_loss"]
+    assert last == pytest.approx(progress.history[-1]["validation_loss"], abs=1e-6)
+    if best:
+        model.load_state_dict(best)
+    found = tiny_task.evaluate(model, CPU, autocast)["validation_loss"]
+    assert found == pytest.approx(progress.best_loss, abs=1e-6)
+
+
+def test_rows_outside_the_data_are_decayed_alike_in_last_and_best_weights(tiny_task, tmp_path):
+    config = QUICK.but(epochs=8, learning_rate=5e-2, weight_decay=0.5, stop_patience=0)
+    model = build_model("baseline", seed=0, **SMALL | {"vocab_size": 150})
+    initial = model.word.weight.detach()[140].clone()
+    progress, best = train(model, tiny_task, config, 0, CPU, tmp_path / "c", "", lambda line: None)
+    assert best, "this run must end past its best step"
+    assert torch.allclose(model.word.weight[140], initial * progress.decay, rtol=1e-5, atol=0)
+    assert torch.allclose(best["word.weight"][140], initial * progress.best_decay, rtol=1e-5, atol=0)
+    assert progress.decay < progress.best_decay < 1
+
+
+def test_it_learns(tiny_task, tmp_path):
+    _, progress = trained(tiny_task, tmp_path, QUICK.but(epochs=6))
+    assert progress.history[-1]["validation_accuracy"] > 0.9
+
+
+def test_runs_repeat_bit_for_bit_and_seeds_differ(tiny_task, tmp_path):
+    first, _ = trained(tiny_task, tmp_path / "a")
+    again, _ = trained(tiny_task, tmp_path / "b")
+    other, _ = trained(tiny_task, tmp_path / "c", seed=1)
+    assert all(torch.equal(first[k], again[k]) for k in first)
+    assert not torch.equal(first["head.weight"], other["head.weight"])
+
+
+def test_the_model_is_as_before_but_for_its_weights(tiny_task, tmp_path):
+    model = build_model("recurrent", seed=0, **SMALL)
+    word = model.word
+    train(model, tiny_task, QUICK.but(epochs=1), 0, CPU, tmp_path / "c", "", lambda line: None)
+    assert model.word is word and "block" not in vars(model) and model.step_dropout is None
+
+
+def test_evaluations_come_at_their_steps_and_at_the_ends_of_epochs(tiny_task, tmp_path):
+    _, progress = trained(tiny_task, tmp_path, QUICK.but(eval_every=10))
+    assert [row["step"] for row in progress.history] == [10, 19, 20, 30, 38, 40, 50, 57]
+
+
+def test_half_precision_products_train_on_a_cpu_too(tiny_task, tmp_path):
+    _, progress = trained(tiny_task, tmp_path, QUICK.but(epochs=6, precision="bf16"))
+    assert progress.history[-1]["validation_accuracy"] > 0.8
+
+
+def test_micro_batches_change_no_gradient(tiny_task, tmp_path):
+    def losses(parts):
+        tiny_task.micro_batches = parts
+        config = QUICK.but(epochs=1, micro_batches=parts, warmup_steps=0)
+        model = build_model("baseline", seed=0, **SMALL, dropout=0.0)
+        progress, _ = train(
+            model, tiny_task, config, 0, CPU, tmp_path / f"c{parts}", "", lambda line: None, fast=False
+        )
+        return progress.history[-1]["validation_loss"]
+
+    assert losses(1) == pytest.approx(losses(4), rel=1e-4)
+
+
+def test_damaged_checkpoint_is_one_sentence(tiny_task, tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(b"not a checkpoint")
+    with pytest.raises(RtxError, match="delete them to start the run anew"):
+        trained(tiny_task, tmp_path)
+    assert path.read_bytes() == b"not a checkpoint"
+
+
+def test_divergence_is_one_sentence(tiny_task, tmp_path):
+    with pytest.raises(RtxError, match="lower learning_rate"):
+        trained(tiny_task, tmp_path, QUICK.but(learning_rate=1e30, clip_norm=1e30))
+
+
+# -- learning rate and stopping ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("warmup", [0, 1, 2, 7, 100])
+def test_the_warm_up_is_pytorchs_to_the_last_bit(warmup):
+    schedule = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=3e-5)
+    linear = LinearLR(schedule, 1 / max(1, warmup), total_iters=max(0, warmup - 1))
+    config = TrainConfig(warmup_steps=warmup)
+    for step in range(130):
+        assert learning_rate(config, step) == schedule.param_groups[0]["lr"]
+        schedule.step()
+        if step + 1 < warmup:
+            linear.step()
+
+
+LOSSES = [
+    [1.0, 0.9, 0.95, 0.94, 0.93, 0.91, 0.92, 0.5, 0.6, 0.6, 0.6],
+    [0.5] * 12,
+    [1.0, 0.99995, 0.9999, 0.99985, 0.9],
+]
+
+
+@pytest.mark.parametrize("losses", LOSSES)
+@pytest.mark.parametrize("patience", [0, 1, 2])
+def test_plateaus_are_pytorchs(losses, patience):
+    schedule = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    plateau = ReduceLROnPlateau(schedule, factor=0.5, patience=patience)
+    config, history = TrainConfig(plateau_patience=patience), []
+    for epoch, loss in enumerate(losses, start=1):
+        plateau.step(loss)
+        history += [
+            {"epoch": epoch - 0.5, "validation_loss": 0.0},
+            {"epoch": float(epoch), "validation_loss": loss},
+        ]
+        assert 0.5 ** plateaus(config, history) == schedule.param_groups[0]["lr"]
+
+
+def test_stopping_counts_epochs_without_enough_improvement():
+    config = TrainConfig(stop_min_delta=0.1, stop_patience=2)
+    rows = [
+        {"epoch": float(i), "validation_loss": loss}
+        for i, loss in enumerate([1.0, 0.95, 0.85, 0.8, 0.79], start=1)
+    ]
+    assert [stops_early(config, rows[:n]) for n in range(6)] == [False, False, False, False, False, True]
+    assert not stops_early(config.but(stop_patience=0), rows)
+
+
+def test_cosine_goes_from_the_rate_to_the_least_one_and_constant_stays():
+    cosine = TrainConfig(
+        epochs=0,
+        steps=100,
+        eval_every=10,
+        schedule="cosine",
+        learning_rate=1.0,
+        min_learning_rate=0.1,
+        warmup_steps=10,
+    )
+    rates = [learning_rate(cosine, step, total=100) for step in range(101)]
+    assert rates[0] == 0.1 and rates[9] == 1.0 and rates[10] == 1.0 and rates[100] == pytest.approx(0.1)
+    assert rates[55] == pytest.approx(0.1 + 0.9 * (1 + math.cos(math.pi / 2)) / 2)
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert {learning_rate(cosine.but(schedule="constant"), step, total=100) for step in range(10, 100)} == {
+        1.0
+    }
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"learning_rate": 0.0},
+        {"epochs": -1},
+        {"clip_norm": float("nan")},
+        {"precision": "fp8"},
+        {"steps": 10},
+        {"steps": 10, "epochs": 0},
+        {"micro_batches": 4, "batch_size": 6},
+        {"learning_rate": "fast"},
+        {"epoch": 3},
+        {"epochs": True},
+    ],
+)
+def test_bad_settings_are_one_sentence(wrong):
+    with pytest.raises(RtxError) as error:
+        TrainConfig(**wrong)
+    assert "\n" not in str(error.value) and next(iter(wrong)) in str(error.value)
+
+
+def test_a_rate_that_yaml_read_as_text_is_a_number():
+    assert TrainConfig(learning_rate="1e-4").learning_rate == 1e-4
+
+
+# -- torch.compile, opt-in ---------------------------------------------------------------------------------------------
+
+
+def _losses(task, path, say, **options):
+    model = build_model("recurrent", seed=0, **SMALL, dropout=0.0)
+    config = QUICK.but(epochs=1, warmup_steps=0)
+    progress, _ = train(model, task, config, 0, CPU, path, "", say, **options)
+    return progress.history[-1]["validation_loss"]
+
+
+def test_a_compiled_step_gives_the_numbers_of_the_plain_one(tiny_task, tmp_path, monkeypatch):
+    compiled = []
+
+    def traced(model, mode):
+        compiled.append(mode)
+        return torch_compile(model, backend="eager")  # the graph is traced, and no C compiler is asked for
+
+    torch_compile = torch.compile
+    plain = _losses(tiny_task, tmp_path / "a", print)
+    monkeypatch.setattr(torch, "compile", traced)
+    assert _losses(tiny_task, tmp_path / "b", print, compile="default") == pytest.approx(plain, abs=1e-4)
+    assert compiled == ["default"]
+
+
+def test_where_the_compiler_fails_the_plain_step_goes_on(tiny_task, tmp_path, monkeypatch):
+    def broken(model, mode):
+        def fail(*_):
+            raise RuntimeError("no compiler here\nand much more")
+
+        return fail
+
+    monkeypatch.setattr(torch, "compile", broken)
+    plain, lines = _losses(tiny_task, tmp_path / "a", print), []
+    assert _losses(tiny_task, tmp_path / "b", lines.append, compile="reduce-overhead") == plain
+    assert sum("torch.compile failed (RuntimeError: no compiler here)" in line for line in lines) == 1
