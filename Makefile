@@ -1,5 +1,6 @@
 # make book    run the quick start and build the book into _build/html
 # make test    run the tests
+# make test-all  those of minutes too, one on a SLURM of one node: as root, with slurmctld, slurmd, slurm-client and munge
 # make paper   train what is missing or stale, then build the book; make paper DRY=1 shows what and why
 # make pdf     the paper as _build/paper.pdf, where XeLaTeX is
 # make links   look whether the links to other sites lead somewhere; needs a network
@@ -14,7 +15,7 @@ export JUPYTER_PREFER_ENV_PATH := 1
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONHOME PYTHONPATH
 
-.PHONY: help book test clean paper pdf links
+.PHONY: help book test test-all clean paper pdf links
 help:
 	@sed -n 's/^# make /make /p' Makefile
 
@@ -28,6 +29,10 @@ book: .venv/.installed
 
 test: .venv/.installed
 	.venv/bin/python -m pytest -q
+
+# Half an hour more; what the machine lacks is skipped, and pytest says why.
+test-all: .venv/.installed .venv-workflow/.installed
+	RTX_LONG=1 .venv/bin/python -m pytest -q -rs
 
 # What `make book` has executed is not executed again.
 pdf: .venv/.installed
@@ -49,7 +54,7 @@ MEMORY ?= $(shell .venv/bin/python -c 'import psutil; print(psutil.virtual_memor
 SOURCE ?= real
 THREADS ?= 1
 paper: .venv/.installed .venv-workflow/.installed
-	RTX_WORKFLOW="$(CURDIR)/workflow" .venv-workflow/bin/snakemake --snakefile workflow/Snakefile --directory "$${RTX_HOME:-$(CURDIR)}/_build/paper" \
+	.venv-workflow/bin/snakemake --snakefile workflow/Snakefile --directory "$${RTX_HOME:-$(CURDIR)}/_build/paper" \
 	  --profile workflow/profiles/$(PROFILE) $(if $(DRY),--dry-run) $(if $(UNLOCK),--unlock) \
 	  --resources $(if $(filter local,$(PROFILE)),gpu=$(SLOTS) mem_mb=$(MEMORY),gpu=$(GPUS)) \
 	  --config source=$(SOURCE) threads=$(THREADS) gpus=$(GPUS) slots=$(if $(filter local,$(PROFILE)),$(SLOTS),0) \

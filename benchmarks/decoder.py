@@ -6,13 +6,12 @@ full blocks as llama2.c trains, with attention across stories and nothing to pad
 AdamW as its constructor makes it.  Needs the real stories (RTX_DATA or the hub); ten minutes on a quiet core.
 """
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from benchmarks import timing
-from benchmarks.plain import plain_step
+from benchmarks.plain import padded, plain_step
 from rtx_core.data import LanguageData, task
 from rtx_core.experiments import configure, experiment
 from rtx_core.models import build_model
@@ -26,45 +25,40 @@ BATCH = 8  # sequences in a step, as in the reduced runs
 IGNORED = -100  # the target of what pads
 
 
-def batches(asked: timing.Options, across: bool = False) -> tuple[list, int]:
+def read(asked: timing.Options, across: bool = False) -> tuple[list, int]:
     """(batches of a step, size of the vocabulary)"""
-    stories = task(LanguageData(corpus="tinystories", source=asked.source, across_stories=across), BATCH)
+    size = {"block_size": 32 if asked.quick else 256, "across_stories": across}
+    stories = task(LanguageData(corpus="tinystories", source=asked.source, **size), BATCH)
     found = [stories.step(0, i)[0] for i in range(asked.rounds(ROUNDS) + 1)]
     return [(b.to(asked.where), targets.to(asked.where)) for b, targets in found], stories.vocab_size
 
 
-def built(name: str, vocabulary: int, where: torch.device) -> nn.Module:
-    config = configure("tinystories", name)
-    # three-part's noise is drawn, but of size 0, so that the plain model is the same function
-    silent = {"state_std": 0.0} if name == "three-part" else {}
-    settings = config.overrides | silent | {"vocab_size": vocabulary}
-    return build_model(config.architecture, seed=0, **settings).to(where)
+def to_longest(batch: Packed, targets: Tensor) -> tuple[Packed, Tensor]:
+    """What pads a sequence stands after its tokens, where none looks, and is no target."""
+    ids = targets.new_zeros(len(batch) * batch.longest).index_copy(0, batch.cell, batch.ids)
+    targets = torch.full_like(ids, IGNORED).index_copy(0, batch.cell, targets)
+    return padded(ids.view(len(batch), -1)), targets
 
 
-def ours(name: str, vocabulary: int, batches: list, where, precision: str, compile: str = "") -> timing.Work:
-    config = configure("tinystories", name).train.but(batch_size=BATCH, precision=precision)
-    model = built(name, vocabulary, where)
-    return timing.stepping(model, timing.Prepared(batches), config, where, compile=compile)
-
-
-def padded(batch: Packed, targets: torch.Tensor) -> tuple[Packed, torch.Tensor]:
-    """Every sequence as long as the longest; what pads it stands after its tokens and is no target."""
-    n, longest = len(batch), batch.longest
-    cells = batch.cell.cpu().numpy()
-    ids, aims = np.zeros(n * longest, dtype=np.int64), np.full(n * longest, IGNORED)
-    ids[cells], aims[cells] = batch.ids.cpu().numpy(), targets.cpu().numpy()
-    whole = Packed.from_flat(ids, np.full(n, longest))
-    return whole.to(targets.device), torch.from_numpy(aims).to(targets.device)
-
-
-def plain_loss(model: nn.Module, batch: Packed, targets: torch.Tensor) -> torch.Tensor:
+def plain_loss(model: nn.Module, batch: Packed, targets: Tensor) -> Tensor:
     return F.cross_entropy(model(batch).float(), targets, ignore_index=IGNORED)
 
 
-def plain(name: str, vocabulary: int, pairs: list, where: torch.device, precision: str) -> timing.Work:
-    model, autocast = built(name, vocabulary, where), autocast_of(precision, where)
+def built(name: str, vocabulary: int, where: torch.device) -> nn.Module:
+    config = configure("tinystories", name)
+    settings = config.overrides | {"vocab_size": vocabulary}
+    return build_model(config.architecture, seed=0, **settings).to(where)
 
-    def loss(i: int) -> torch.Tensor:
+
+def ours(model: nn.Module, batches: list, where, precision: str, compile: str = "") -> timing.Work:
+    config = configure("tinystories", "control").train.but(batch_size=BATCH, precision=precision)
+    return timing.stepping(model, timing.Prepared(batches), config, where, compile=compile)
+
+
+def plain(model: nn.Module, batches: list, where: torch.device, precision: str) -> timing.Work:
+    pairs, autocast = [to_longest(*batch) for batch in batches], autocast_of(precision, where)
+
+    def loss(i: int) -> Tensor:
         with autocast:
             return plain_loss(model, *pairs[i % len(pairs)])
 
@@ -84,33 +78,31 @@ def products_ms(name: str, tokens: int, vocabulary: int) -> float:
 
 def added_memory(name: str, asked: timing.Options) -> float:
     """MiB that a model of the study and one training step of it add to this process, which has done nothing else."""
-    (batch, *_), vocabulary = batches(asked)
+    batches, vocabulary = read(asked)
     reset_peak_memory(asked.where)
     before = peak_memory_mib(asked.where)
-    ours(name, vocabulary, [batch], asked.where, "fp32")(0)
+    ours(built(name, vocabulary, asked.where), batches, asked.where, "fp32")(0)
     return peak_memory_mib(asked.where) - before
 
 
 def measure(asked: timing.Options) -> dict:
     where, on_gpu = asked.where, asked.device == "cuda"
-    stories, vocabulary = batches(asked)
-    blocks, _ = batches(asked, across=True)
-    tasks = {"stories": stories, "blocks": blocks}
-    tokens = len(stories[0][1])
+    stories, vocabulary = read(asked)
+    tasks, tokens = {"stories": stories, "blocks": read(asked, across=True)[0]}, len(stories[0][1])
     content = {"tokens_a_step": tokens, "models": {}, "products_ms": {}, "memory_mib": {}}
     for name in NAMES:
-        model, ways = built(name, vocabulary, where), {}
+        model, ways = built(name, vocabulary, where).eval(), {}
         with torch.no_grad():
-            expected = plain_loss(model, *padded(*stories[0]))
+            expected = plain_loss(model, *to_longest(*stories[0]))
             torch.testing.assert_close(model(*stories[0]), expected, rtol=1e-4, atol=1e-4)
-        for kind, packed in tasks.items():
-            pairs = [padded(*batch) for batch in packed]
+        for kind, batches in tasks.items():
             for bits, precision in (("32 bits", "fp32"), ("bf16 products", "bf16")):
-                label, given = f"{kind}, {bits}", (name, vocabulary, packed, where, precision)
-                ways[label, "plain"] = plain(name, vocabulary, pairs, where, precision)
-                ways[label, "ours"] = ours(*given)
+                label, given = f"{kind}, {bits}", (batches, where, precision)
+                ways[label, "plain"] = plain(built(name, vocabulary, where), *given)
+                ways[label, "ours"] = ours(built(name, vocabulary, where), *given)
                 if on_gpu:
-                    ways[label, "ours, compiled"] = ours(*given, timing.GRAPHS)
+                    graphs = ours(built(name, vocabulary, where), *given, timing.GRAPHS)
+                    ways[label, "ours, compiled"] = graphs
         # on a GPU a shape costs something the first time that it is seen
         took = timing.interleaved(ways, asked.rounds(ROUNDS), warm_up=ROUNDS + 1 if on_gpu else 1)
         found = content["models"][name] = {}

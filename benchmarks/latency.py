@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from benchmarks import timing
-from benchmarks.plain import PlainEncoder, tokenized
+from benchmarks.plain import padded, tokenized
 from rtx_core.data import ClassificationData, task
 from rtx_core.data.splits import parts
 from rtx_core.fast.onednn import ONEDNN
@@ -43,12 +43,13 @@ def measure(asked: timing.Options) -> dict:
     content = {"tokens_per_sentence": float(np.mean([len(batch.ids) for batch in batches])), "models": {}}
     for name in ("baseline", "recurrent"):
         model = build_model(name, seed=0).to(where).eval()
-        plain, fast = PlainEncoder(model).to(where).eval(), serving(model)
+        fast = serving(model)
         weights = torch.randn(count_parameters(model)["non_embedding"], device=where)
         half = torch.empty(len(weights) // 2, device=where)  # read and written, it moves as many bytes
 
         def plainly(i: int, length: int | None = None) -> torch.Tensor:
-            return plain(*(part.to(where) for part in tokenized(tokenizer, [texts[rows[i]]], length))).cpu()
+            ids, mask = tokenized(tokenizer, [texts[rows[i]]], length)
+            return model(padded(ids.to(where), mask.to(where)), rows_only=False).cpu()
 
         torch.testing.assert_close(plainly(0), fast(batches[0].to(where)).cpu(), rtol=1e-3, atol=1e-4)
         contestants = {

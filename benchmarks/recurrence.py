@@ -5,7 +5,7 @@ which cost what any others do.  Run it on a machine that does nothing else: abou
 """
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from rtx_core.evaluate.generation import latency
 from rtx_core.experiments import configure
 from rtx_core.fast import accelerate
 from rtx_core.fast.recurrence import product
-from rtx_core.models import build_model
+from rtx_core.models import build_model, count_parameters
 from rtx_core.train.device import keep_heap, peak_memory_mib, reset_peak_memory
 from rtx_core.train.trainer import PlainPath
 
@@ -34,17 +34,15 @@ class Sizes:
     segments: tuple[int, ...] = (0, 16, 64)  # positions that are recomputed at a time; 0: everything is kept
     generated: tuple[int, ...] = (16, 64, 256, 1024, 4096)  # lengths of text whose next character is timed
     texts: int = 2
-    model: dict = field(default_factory=dict)  # overrides of every model
 
 
 QUICK = Sizes(2, 16, 1, (8, 16), 1, (16,), (0, 8), (4, 8), 1)
 
 
-def built(name: str, sizes: Sizes, where, fast: bool = True, **overrides) -> nn.Module:
+def built(name: str, where, fast: bool = True, **overrides) -> nn.Module:
     """A model of the Shakespeare study; not `fast`: by its equations, position after position."""
     config = configure("shakespeare", name)
-    settings = config.overrides | sizes.model | overrides
-    model = build_model(config.architecture, seed=0, **settings).to(where).train()
+    model = build_model(config.architecture, seed=0, **config.overrides | overrides).to(where).train()
     if fast:
         accelerate(model)
     return model
@@ -52,7 +50,7 @@ def built(name: str, sizes: Sizes, where, fast: bool = True, **overrides) -> nn.
 
 def characters(model: nn.Module, batch: int, length: int) -> tuple[Tensor, Tensor]:
     """(inputs, targets), (batch, length) each."""
-    random = torch.Generator().manual_seed(0)
+    random = torch.Generator().manual_seed(0)  # the same for every model
     ids = torch.randint(model.config.vocab_size, (batch, length + 1), generator=random)
     ids = ids.to(model.word.weight.device)
     return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
@@ -63,30 +61,28 @@ def gradients(model: nn.Module, inputs: Tensor, targets: Tensor) -> None:
     model.zero_grad()
 
 
-def differences(sizes: Sizes, where: torch.device) -> float:
+def difference(sizes: Sizes, where: torch.device) -> float:
     """The largest relative difference between both ways in the loss or a gradient, without dropout."""
     found = []
     for fast in (True, False):
-        model = built("kausik", sizes, where, fast, dropout=0.0)
+        model = built("kausik", where, fast, dropout=0.0)
         loss = model(*characters(model, sizes.batch, sizes.length))
         loss.backward()
         found.append([loss.detach(), *(p.grad for p in model.parameters())])
     worst = max(((a - b).norm() / b.norm()).item() for a, b in zip(*found))
     if not worst < AGREEMENT:
-        apart = f"differ by {worst:.2g} in a gradient, more than {AGREEMENT:g}"
-        raise RtxError(f"The recurrence and its plain loop {apart}: they are not the same function.")
+        raise RtxError(f"A gradient differs by {worst:.2g} between two ways: they are not the same function.")
     return worst
 
 
 def steps(sizes: Sizes, where: torch.device) -> dict[str, dict]:
     """A whole optimizer step with dropout, by each way in turn."""
-    config, model = configure("shakespeare", "kausik").train, built("kausik", sizes, where)
+    config, model = configure("shakespeare", "kausik").train, built("kausik", where)
     work = [timing.Prepared([characters(model, sizes.batch, sizes.length)]), config, where]
-    ways = {"plain loop": timing.stepping(built("kausik", sizes, where, False), *work, PlainPath())}
+    ways = {"plain loop": timing.stepping(built("kausik", where, fast=False), *work, PlainPath())}
     ways["this project"] = timing.stepping(model, *work)
     if where.type == "cuda":
-        graphs = timing.stepping(built("kausik", sizes, where), *work, compile=timing.GRAPHS)
-        ways["this project, compiled"] = graphs
+        ways["compiled"] = timing.stepping(built("kausik", where), *work, compile=timing.GRAPHS)
     return timing.interleaved(ways, sizes.rounds, warm_up=2)
 
 
@@ -95,7 +91,7 @@ def floor(sizes: Sizes) -> dict[str, float]:
 
     In the loop a product reads a whole matrix for `batch` rows; it is timed as it occurs there, the four matrices in turn.
     """
-    model = built("kausik", sizes, "cpu")
+    model = built("kausik", "cpu")
     c, rows = model.config, sizes.batch * sizes.length
     d, f = c.hidden_size, c.intermediate_size
     looped = [(d, 2 * d), (d, d), (d, f), (f, d)]  # k and v of the state, out, up, down
@@ -108,7 +104,7 @@ def floor(sizes: Sizes) -> dict[str, float]:
     size, size_at_once = (sum(k * n for k, n in shapes) for shapes in (looped, at_once))
     found = {"sequential_gflop": 4 * rows * size / 1e9, "sequential_ms": sequential}
     found |= {"parallel_gflop": rows * (6 * size_at_once + 2 * size) / 1e9, "parallel_ms": parallel}
-    return found | timing.with_adamw(sequential + parallel, sum(p.numel() for p in model.parameters()))
+    return found | timing.with_adamw(sequential + parallel, count_parameters(model)["total"])
 
 
 def in_turn(weights: list[Tensor], rows: int, times: int = 64) -> float:
@@ -128,7 +124,7 @@ def by_length(sizes: Sizes, where: torch.device) -> list[dict]:
     for length in sizes.lengths:
         ways = {}
         for who in ("gpt-2", "gpt-6", "kausik"):
-            model = built(who, sizes, where, dropout=0.0, block_size=length)
+            model = built(who, where, dropout=0.0, block_size=length)
             batch = characters(model, 1, length)
             ways[who] = lambda i, model=model, batch=batch: gradients(model, *batch)
         took = timing.interleaved(ways, sizes.length_rounds, warm_up=1)
@@ -138,17 +134,14 @@ def by_length(sizes: Sizes, where: torch.device) -> list[dict]:
 
 def memory(sizes: Sizes, where: torch.device) -> list[dict]:
     """Most memory that both passes add to what the model takes; segment None: by the plain loop."""
-    rows = []
-    for length in sizes.memory_lengths:
-        for segment in (None, *sizes.segments):
-            found = timing.apart(added_memory, sizes, where, length, segment)
-            rows.append({"segment": segment, "length": length, "batch": sizes.batch} | found)
-    return rows
+    ways = [(length, segment) for length in sizes.memory_lengths for segment in (None, *sizes.segments)]
+    found = [timing.apart(added_memory, sizes, where, *way) for way in ways]
+    return [{"segment": s, "length": n, "batch": sizes.batch} | row for (n, s), row in zip(ways, found)]
 
 
 def added_memory(sizes: Sizes, where: torch.device, length: int, segment: int | None) -> dict[str, float]:
     """MiB and milliseconds of one forward and backward pass, recomputed by segments."""
-    model = built("kausik", sizes, where, fast=segment is not None, checkpoint=segment or 0)
+    model = built("kausik", where, fast=segment is not None, checkpoint=segment or 0)
     gradients(model, *characters(model, 1, 3))  # what is set up once is not counted
     batch = characters(model, sizes.batch, length)
     reset_peak_memory(where)
@@ -156,17 +149,14 @@ def added_memory(sizes: Sizes, where: torch.device, length: int, segment: int | 
     gradients(model, *batch)
     if where.type == "cuda":
         torch.cuda.synchronize()
-    ms = 1e3 * (time.perf_counter() - begin)
-    return {"mib": peak_memory_mib(where) - before, "ms": ms}
+    return {"ms": 1e3 * (time.perf_counter() - begin), "mib": peak_memory_mib(where) - before}
 
 
 def next_character(sizes: Sizes, where: torch.device) -> list[dict]:
     """One more character at several lengths of text: the carried state against cached keys and values."""
-    models = {who: built(who, sizes, where, block_size=max(sizes.generated)) for who in ("gpt-6", "kausik")}
+    models = {who: built(who, where, block_size=max(sizes.generated)) for who in ("gpt-6", "kausik")}
     found: dict[tuple[str, int], list[float]] = {}
-    for _ in range(
-        sizes.texts
-    ):  # text by text, so that no model's weights evict the other's between characters
+    for _ in range(sizes.texts):  # by turns, so that no model's weights evict the other's between characters
         for who, model in models.items():
             for row in latency(model, sizes.generated, where, repeats=1):
                 found.setdefault((who, row["length"]), []).append(row["median_ms"])
@@ -174,11 +164,10 @@ def next_character(sizes: Sizes, where: torch.device) -> list[dict]:
 
 
 def measure(sizes: Sizes, where: torch.device) -> dict:
-    parts = (memory, differences, steps, by_length, next_character)
-    content = {part.__name__: part(sizes, where) for part in parts}
-    content["difference"] = content.pop("differences")
-    content["parameters"] = sum(p.numel() for p in built("kausik", sizes, where).parameters())
-    return {"sizes": asdict(sizes)} | content | {"floor": floor(sizes) if where.type == "cpu" else None}
+    parts = (memory, difference, steps, by_length, next_character)
+    content = {"sizes": asdict(sizes), "parameters": count_parameters(built("kausik", where))["total"]}
+    content |= {part.__name__: part(sizes, where) for part in parts}
+    return content | {"floor": floor(sizes) if where.type == "cpu" else None}
 
 
 if __name__ == "__main__":

@@ -6,23 +6,20 @@ that does nothing else: about ten minutes on two CPU cores, with a C++ compiler 
 
 import time
 from types import MethodType
-from unittest.mock import patch
 
 import numpy as np
 import torch
 import torch._inductor.config
 import torch.nn.functional as F
-from torch.profiler import ProfilerActivity, profile, record_function
 from transformers import EuroBertConfig, EuroBertForSequenceClassification
 
 from benchmarks import timing
-from benchmarks.plain import PlainEncoder, plain_step, tokenized
+from benchmarks.plain import padded, plain_step, tokenized
 from rtx_core.data import ClassificationData, task
 from rtx_core.data.splits import parts
 from rtx_core.data.tasks import Classification
 from rtx_core.data.tokens import Tokens
 from rtx_core.fast import accelerate
-from rtx_core.fast.dropout import DropoutMasks
 from rtx_core.models import build_model
 from rtx_core.models.encoder import Encoder
 from rtx_core.train.config import TrainConfig
@@ -44,8 +41,9 @@ def plain(model: torch.nn.Module, batch, where: torch.device) -> timing.Work:
 
     def loss(i: int) -> torch.Tensor:
         ids, mask, labels = (part.to(where) for part in batch(i))
-        out = model(input_ids=ids, attention_mask=mask)
-        return F.cross_entropy(getattr(out, "logits", out), labels)
+        if isinstance(model, Encoder):
+            return F.cross_entropy(model(padded(ids, mask), rows_only=False), labels)
+        return F.cross_entropy(model(input_ids=ids, attention_mask=mask).logits, labels)
 
     return plain_step(model, loss)
 
@@ -60,20 +58,18 @@ class Sst2:
         self.labels, self.order = torch.tensor(train["label"].to_numpy()), seeds(0)["order"]
         self.rows = np.random.RandomState([self.order, 0]).permutation(len(train))
 
-    def padded(self, i: int, length: int | None) -> tuple[torch.Tensor, ...]:
+    def texts_of(self, i: int, length: int | None) -> tuple[torch.Tensor, ...]:
         rows = self.rows[BATCH * i : BATCH * (i + 1)]
         return *tokenized(self.tokenizer, [self.texts[row] for row in rows], length), self.labels[rows]
 
     def plain(self, name: str, length: int | None) -> timing.Work:
-        """Of a model that gives our logits, which is checked: those of the plain and of the fused blocks."""
-        model, other = build_model(name, seed=0, dropout=0.0), PlainEncoder(build_model(name, seed=0))
-        [(batch, labels)] = self.task.step(self.order, 0)
+        """That it gives our logits is checked."""
+        model, [(batch, labels)] = build_model(name, seed=0, dropout=0.0), self.task.step(self.order, 0)
         with torch.no_grad():
-            expected = other.eval()(*self.padded(0, 128)[:2])
-            torch.testing.assert_close(model.eval()(batch)[: len(labels)], expected, rtol=1e-3, atol=1e-4)
+            expected = model(padded(*self.texts_of(0, 128)[:2]))
             accelerate(model, self.task, torch.device("cpu")).begin(0, 0)
-            torch.testing.assert_close(model.train()(batch)[: len(labels)], expected, rtol=1e-3, atol=1e-4)
-        return plain(other, lambda i: self.padded(i, length), self.where)
+            torch.testing.assert_close(model(batch)[: len(labels)], expected, rtol=1e-3, atol=1e-4)
+        return plain(build_model(name, seed=0), lambda i: self.texts_of(i, length), self.where)
 
 
 def against_others(sst2: Sst2, rounds: int) -> dict:
@@ -86,8 +82,8 @@ def against_others(sst2: Sst2, rounds: int) -> dict:
         if where.type == "cuda":
             ways[f"{name}, this project, bf16"] = ours(name, sst2.task, where, "bf16")
             ways[f"{name}, this project, compiled"] = ours(name, sst2.task, where, "bf16", timing.GRAPHS)
-    library = plain(eurobert(), lambda i: sst2.padded(i, None), where)
-    ways["baseline, transformers' EuroBert, padded to the longest"] = library
+    library = "baseline, transformers' EuroBert, padded to the longest"
+    ways[library] = plain(eurobert(), lambda i: sst2.texts_of(i, None), where)
     keep_heap()  # for every contestant alike
     steps = [sst2.task.train.take(sst2.rows[BATCH * i : BATCH * (i + 1)])[1] for i in range(rounds)]
     return {
@@ -103,25 +99,13 @@ def against_others(sst2: Sst2, rounds: int) -> dict:
 def eurobert() -> torch.nn.Module:
     """The baseline's shape in a public library."""
     c = build_model("baseline", seed=0).config
-    shape = {
-        "num_attention_heads": c.num_heads,
-        "num_key_value_heads": c.num_heads,
-        "hidden_size": c.hidden_size,
-    }
-    shape |= {
-        "num_hidden_layers": c.num_layers,
-        "intermediate_size": c.intermediate_size,
-        "vocab_size": c.vocab_size,
-    }
-    shape |= {
-        "attention_bias": True,
-        "mlp_bias": True,
-        "attention_dropout": c.dropout,
-        "num_labels": c.num_labels,
-    }
-    return EuroBertForSequenceClassification(
-        EuroBertConfig(**shape, pad_token_id=0, bos_token_id=1, eos_token_id=2)
-    )
+    same = ("hidden_size", "intermediate_size", "vocab_size", "num_labels")
+    shape = {name: getattr(c, name) for name in same}
+    shape |= dict.fromkeys(("num_attention_heads", "num_key_value_heads"), c.num_heads)
+    shape |= {"num_hidden_layers": c.num_layers, "attention_dropout": c.dropout}
+    shape |= {"attention_bias": True, "mlp_bias": True}
+    shape |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "mask_token_id": 3}
+    return EuroBertForSequenceClassification(EuroBertConfig(**shape))
 
 
 def floor(name: str, tokens: float, rows: int) -> dict:
@@ -136,29 +120,6 @@ def floor(name: str, tokens: float, rows: int) -> dict:
     moved = sum(p.numel() for p in model.parameters()) - model.word.weight.numel() + rows * d
     rates = {"gflops_per_step": flops / 1e9, "gflops_per_second": flops / ms / 1e6}
     return {"matrix_products_ms": ms, "parameters_updated": moved} | rates | timing.with_adamw(ms, moved)
-
-
-KINDS = {  # of work, by names of what torch profiles
-    "optimizer": "Optimizer.step _foreach_ _fused_adamw_",
-    "random numbers": "masks bernoulli_",
-    "matrix products": "aten::mm addmm _linear_pointwise",
-    "attention": "bmm _softmax",
-    "fills and copies": "fill_ zero_ copy_ aten::empty aten::cat aten::index embedding_dense_backward",
-}
-
-
-def breakdown(work: timing.Work, rounds: int) -> dict[str, float]:
-    """Milliseconds a step by kind of work, from the profiler's self times."""
-    work(0)
-    masks, spent = record_function("masks")(DropoutMasks.draw), {}
-    with patch.object(DropoutMasks, "draw", masks), profile(activities=[ProfilerActivity.CPU]) as found:
-        for i in range(rounds):
-            work(i + 1)
-    for event in found.key_averages():
-        kinds = (kind for kind, names in KINDS.items() if any(name in event.key for name in names.split()))
-        kind = next(kinds, "small kernels and bookkeeping")
-        spent[kind] = spent.get(kind, 0.0) + event.self_cpu_time_total / 1e3 / rounds
-    return spent
 
 
 def eager(sst2: Sst2, layers_compiled: bool = False) -> timing.Work:
@@ -211,8 +172,7 @@ def by_size(where: torch.device, quick: bool) -> list[dict]:
         )
         ready = torch.from_numpy(ids), torch.ones(ids.shape), torch.from_numpy(labels)
         ways = {name: ours(name, made_up, where) for name in NAMES}
-        other = PlainEncoder(build_model("baseline", seed=0))
-        ways["baseline, plain"] = plain(other, lambda i, ready=ready: ready, where)
+        ways["baseline, plain"] = plain(build_model("baseline", seed=0), lambda i, ready=ready: ready, where)
         took = timing.interleaved(ways, 1 if quick else 3 if batch * length > 2000 else 9, warm_up=2)
         rows += [
             {"swept": swept, "length": length, "batch": batch, "who": who} | t for who, t in took.items()
@@ -226,9 +186,6 @@ def measure(asked: timing.Options) -> dict:
     if asked.device == "cpu":
         size = content["tokens_per_step"], content["rows_trained"]
         content["floor"] = {name: floor(name, *size) for name in NAMES}
-        ways = {"packed, eager": eager(sst2), "this project": ours("baseline", sst2.task, sst2.where)}
-        ways["plain, padded to 128"] = sst2.plain("baseline", 128)
-        content["breakdown"] = {way: breakdown(work, asked.rounds(8)) for way, work in ways.items()}
         content["ablation"] = ablation(sst2, rounds)
         content["compiled"] = None if asked.quick else compiled(sst2)
     return content | {"by_size": by_size(asked.where, asked.quick)}

@@ -35,20 +35,6 @@ def bag_of_words() -> Space:
     return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
 
 
-def architectures() -> Space:
-    """Counts of the encoders, from their records: `architectures.recurrent_wide.parameters.total`,
-    `.size_mb`, `.config`."""
-    found = {}
-    for record in [*records.records(name="sst2"), *records.records(name="sst2-10pct")]:
-        entry = {
-            "parameters": record["parameters"],
-            "size_mb": record["size_mb"],
-            "config": record["config"]["model"],
-        }
-        found.setdefault(record["model"], entry)
-    return Space(found)
-
-
 RUNS = {path.parent.name for path in records.paths()}
 VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
 VALUES |= {
@@ -59,5 +45,4 @@ VALUES |= {
     "half": lambda: task("sst2-50pct-epochs1"),
     "leakage": leakage,
     "bag_of_words": bag_of_words,
-    "architectures": architectures,
 }

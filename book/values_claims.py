@@ -263,11 +263,7 @@ def deeper() -> Space:
 def times(task: Task, device: str = "cpu") -> Finding:
     """Recurrent's time of a text in a batch over the baseline's; bounds: the middle 80 % of batches."""
     pairs = S.common(*(getattr(task, name).records for name in MODELS))
-    places = {
-        (r["latency"]["environment"]["device"], r["latency"]["environment"]["threads"])
-        for p in pairs
-        for r in p
-    }
+    places = {timed_on(record) for pair in pairs for record in pair}
     kinds = {r["latency"]["environment"]["device_type"] for pair in pairs for r in pair}
     if kinds != {device} or len(places) > 1:
         raise RtxError(
@@ -290,7 +286,22 @@ def speed() -> Space:
         "yelp": "yelp-trainrows10000-epochs1",
         "three": "multi-domain-trainrows5000-epochs1",
     }
-    return Space({name: Task(records.records(name=folder), called=folder) for name, folder in names.items()})
+    return Space({name: Task(timed_alike(folder), called=folder) for name, folder in names.items()})
+
+
+def timed_alike(name: str) -> list:
+    """Both models' records of the seeds that were timed as the first was: on that device, with as many
+    threads."""
+    pairs = S.common(*(records.records(name=name, model=model) for model in MODELS))
+    places = [{timed_on(record) for record in pair} for pair in pairs]
+    return [
+        record for pair, place in zip(pairs, places) if place == {timed_on(pairs[0][0])} for record in pair
+    ]
+
+
+def timed_on(record: records.Record) -> tuple[str, int]:
+    environment = record["latency"]["environment"]
+    return environment["device"], environment["threads"]
 
 
 def amplification() -> Finding:

@@ -4,7 +4,7 @@ from rtx_core import records
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics
 from rtx_core.report.badges import badge
-from rtx_core.report.values import Gap, Space
+from rtx_core.report.values import Gap, Space, Task
 
 FULL = {"sst2": "sst2", "official": "sst2-official", "short": "sst2-short", "tenth": "sst2-10pct"}
 REDUCED = {
@@ -30,6 +30,7 @@ def front() -> Space:
     return Space(
         {
             "tasks": tasks,
+            "sst2": Task(statistics.common(*pairs["sst2"]), called="sst2"),  # of the seeds that both have
             "full": tuple(tasks[task] for task in FULL),
             "largest": max(abs(tasks[task]) for task in FULL),
             "reduced": tuple(tasks[task] for task in REDUCED),

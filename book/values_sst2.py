@@ -6,15 +6,27 @@ from rtx_core import records
 from rtx_core.report import published
 from rtx_core.report.statistics import common
 from rtx_core.report.tables import device_of
-from rtx_core.report.values import Space
+from rtx_core.report.values import Space, Task
 
 PAIR = ("baseline", "recurrent")
 
 
+def paired(name: str) -> list[tuple]:
+    """(Baseline, Recurrent) of each seed that both have."""
+    return common(*(records.records(name=name, model=model) for model in PAIR))
+
+
+def task_of_pairs(name: str) -> Task:
+    """The task on the seeds that both models have, so that accuracies and their difference are of the same
+    runs."""
+    return Task([record for pair in paired(name) for record in pair], called=name)
+
+
 def time_ratio(name: str) -> Space:
-    """Recurrent's time for a text over Baseline's, the median over pairs timed with equal threads."""
-    found = [records.records(name=name, model=model) for model in PAIR]
-    pairs = [pair for pair in common(*found) if len({device_of(record, "latency") for record in pair}) == 1]
+    """Recurrent's time for a text over Baseline's, the median over pairs timed with equal threads, as many as
+    the first such pair's."""
+    equal = [pair for pair in paired(name) if len({device_of(record, "latency") for record in pair}) == 1]
+    pairs = [pair for pair in equal if device_of(pair[0], "latency") == device_of(equal[0][0], "latency")]
 
     def ratio(measured: int) -> float:
         times = [
@@ -22,7 +34,7 @@ def time_ratio(name: str) -> Space:
         ]
         return median(b / a for a, b in times)
 
-    device = " and ".join(dict.fromkeys(device_of(a, "latency") for a, _ in pairs))
+    device = device_of(pairs[0][0], "latency")
     count = pairs[0][0]["latency"]["environment"]["threads"]
     threads = "one thread" if count == 1 else f"{count} threads"
     return Space(
@@ -31,10 +43,10 @@ def time_ratio(name: str) -> Space:
 
 
 def course(name: str) -> Space:
-    """Validation loss by model, means over seeds: at the selected epoch, at the last, the rise between."""
+    """Validation loss by model, means over the seeds of both: at the selected epoch, at the last, the rise
+    between."""
     found = {}
-    for model in PAIR:
-        runs = records.records(name=name, model=model)
+    for model, runs in zip(PAIR, zip(*paired(name))):
         best = [record["selected"]["validation_loss"] for record in runs]
         last = [record["history"][-1]["validation_loss"] for record in runs]
         chosen = [
@@ -67,6 +79,7 @@ def quoted() -> Space:
 
 VALUES = {
     "published_rows": quoted,
+    "sst2_pairs": lambda: task_of_pairs("sst2"),
     "sst2_time": lambda: time_ratio("sst2"),
     "yelp_time": lambda: time_ratio("yelp-trainrows10000-epochs1"),
     "yelp_512_time": lambda: time_ratio("yelp-maxlength512-trainrows10000-epochs1"),

@@ -4,6 +4,7 @@ from rtx_core import records
 from rtx_core.report import badge, statistics
 from rtx_core.report.values import Gap, Space
 
+MODELS = ("baseline", "recurrent")
 RUNS = {  # bag of words of -> the runs of the models that stand beside it
     "sst2": "sst2",
     "sst2-official": "sst2-official",
@@ -19,11 +20,12 @@ RUNS = {  # bag of words of -> the runs of the models that stand beside it
 
 
 def minus_words(name: str, model: str):
-    """(model − bag of words, badge), or None where one is missing or the model never answers some class."""
+    """(model − bag of words, badge) on the seeds that both models have, or None where one is missing or the
+    model never answers some class."""
     words = records.measurements("yardstick", name)
-    found = [
-        record for record in records.records(name=RUNS[name], model=model) if statistics.answers_all(record)
-    ]
+    seeds = statistics.common(*(records.records(name=RUNS[name], model=each) for each in MODELS))
+    found = [record for pair in seeds for record in pair if record["model"] == model]
+    found = [record for record in found if statistics.answers_all(record)]
     if not words or not found:
         return None
     beside = [
@@ -35,7 +37,7 @@ def minus_words(name: str, model: str):
 def yardstick() -> Space:
     """`yardstick.baseline.behind`: on how many tasks the bag of words is ahead, p adjusted over them."""
     space = {}
-    for model in ("baseline", "recurrent"):
+    for model in MODELS:
         pairs = {name: pair for name in RUNS if (pair := minus_words(name, model))}
         family = statistics.adjusted([difference for difference, _ in pairs.values()])
         gaps = {name: Gap(found, evidence) for found, (name, (_, evidence)) in zip(family, pairs.items())}

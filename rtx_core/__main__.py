@@ -48,7 +48,7 @@ def run(chosen: argparse.Namespace) -> None:
     from rtx_core import plan, runner
     from rtx_core.train.distributed import distributed
 
-    with distributed():
+    with distributed() as ranks:
         if chosen.plan:
             plan.make(chosen.reduced, chosen.missing)
             return
@@ -60,7 +60,8 @@ def run(chosen: argparse.Namespace) -> None:
         if "seed" in given:
             given["seeds"] = [given.pop("seed")]
         models = given.pop("models", names[1:] or None)
-        for made in runner.runs(names[0], models=models, replace=chosen.replace, **given):
+        done = runner.runs(names[0], models=models, replace=chosen.replace, **given)
+        for made in done if ranks.first else ():
             test = made.record["test"]
             measure = "accuracy" if "accuracy" in test else "loss"
             print(
@@ -117,7 +118,7 @@ def import_records(chosen: argparse.Namespace) -> None:
 def measure(chosen: argparse.Namespace) -> None:
     """measure trained models: transfer, precision, rounding, attention, yardstick, initial, judge"""
     from rtx_core import plan
-    from rtx_core.evaluate.measure import measure
+    from rtx_core.measure import measure
 
     names, given = settings_of(chosen.words)
     if chosen.plan:
@@ -184,7 +185,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    chosen = parser().parse_args()
+    chosen, more = parser().parse_known_args()
+    if more and (chosen.command != "classify" or any(word.startswith("-") for word in more)):
+        parser().error(f"unknown words: {' '.join(more)}")
+    if more:  # texts after an option
+        chosen.texts += more
     try:
         chosen.function(chosen)
     except RtxError as error:

@@ -25,29 +25,17 @@ LEAST = 1.5  # GiB free: two checkpoints of the largest classifier, and a third 
 
 
 def packages() -> Iterator[Finding]:
-    lines = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    locked = dict(line.split("==") for line in lines if "==" in line)
-    here = {
-        found.name.lower().replace("_", "-"): found.version.partition("+")[0] for found in distributions()
-    }
-    missing = [name for name in locked if name.lower().replace("_", "-") not in here]
-    other = [
-        name for name in locked if here.get(name.lower().replace("_", "-"), locked[name]) != locked[name]
-    ]
+    lines = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").lower().splitlines()
+    locked = dict(line.replace("_", "-").split("==") for line in lines if "==" in line)
+    here = {d.name.lower().replace("_", "-"): d.version.partition("+")[0] for d in distributions()}
+    missing = [name for name in locked if name not in here]
+    other = [name for name in locked if here.get(name, locked[name]) != locked[name]]
     if missing:
         yield WRONG, f"{len(missing)} packages are not installed: {', '.join(missing[:5])}", INSTALL
     if other:
-        yield (
-            WARNING,
-            f"{len(other)} packages have other versions than locked: {', '.join(other[:5])}",
-            INSTALL,
-        )
+        yield WARNING, f"{len(other)} packages are not of the locked version: {', '.join(other[:5])}", INSTALL
     if not missing + other:
-        yield (
-            OK,
-            f"Python {platform.python_version()}, and the {len(locked)} packages of requirements.lock",
-            "",
-        )
+        yield OK, f"Python {platform.python_version()}, and {len(locked)} packages as locked", ""
 
 
 def machine() -> Iterator[Finding]:
@@ -57,10 +45,9 @@ def machine() -> Iterator[Finding]:
     if not gpu and Path("/dev/nvidia0").exists():
         yield WARNING, f"Here is a GPU that torch {torch.__version__} cannot use", "nvidia-smi"
     yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
-    there = next(folder for folder in (build(), *build().parents) if folder.exists())
-    free = shutil.disk_usage(there).free / 2**30
-    level, advice = (OK, "") if free > LEAST else (WRONG, f"du -sh {shlex.quote(str(build()))}/*")
-    yield level, f"{free:,.1f} GiB are free, and a large run takes {LEAST}", advice
+    free = shutil.disk_usage(home()).free / 2**30
+    advice = "" if free > LEAST else f"du -sh {shlex.quote(str(build()))}/*"
+    yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes {LEAST}", advice
 
 
 def data() -> Iterator[Finding]:
@@ -75,10 +62,7 @@ def data() -> Iterator[Finding]:
     readers |= {"tinystories": stories.load}
     root = Path(named).expanduser()
     if not any((root / folder).is_dir() for folder in readers):
-        kind = (
-            "a folder without any of the data" if root.is_dir() else "a file" if root.exists() else "missing"
-        )
-        yield WRONG, f"RTX_DATA names {named}, which is {kind}", f"{SET_DATA}, or unset RTX_DATA"
+        yield WRONG, f"RTX_DATA names {named}, where none of the data lies", f"{SET_DATA}, or unset RTX_DATA"
         return
     for folder, read in readers.items():
         if not (root / folder).is_dir():
@@ -106,18 +90,11 @@ def records() -> Iterator[Finding]:
             yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
     for path in root.glob("**/*.npz"):
         if not path.with_suffix(".json").exists():
-            yield (
-                WRONG,
-                f"{path.relative_to(root)} holds predictions without a record",
-                shlex.join(["rm", str(path)]),
-            )
+            found = f"{path.relative_to(root)} holds predictions without a record"
+            yield WRONG, found, shlex.join(["rm", str(path)])
     yield OK, f"results/: {sound} records and measurements are sound", ""
     if stale:
-        yield (
-            WARNING,
-            f"results/: {stale} of them are by other code than today's",
-            "python -m rtx_core list",
-        )
+        yield WARNING, f"results/: {stale} are by other code than today's", "python -m rtx_core list"
 
 
 def unfinished() -> Iterator[Finding]:
@@ -132,8 +109,8 @@ def unfinished() -> Iterator[Finding]:
             except BlockingIOError:
                 running.add(run)
                 yield OK, f"{run} is being trained now", ""
-    folders = {path.parent for path in (build() / "runs").glob("*/*/checkpoint*")}
-    for run in sorted(str(folder.relative_to(build())) for folder in folders):
+    checkpoints = (build() / "runs").glob("*/*/checkpoint*")
+    for run in sorted({str(path.parent.relative_to(build())) for path in checkpoints}):
         if run not in running:
             yield WARNING, f"{run} is not finished", commands.get(run) or "the command that began it"
     for root in (home() / "results", build() / "results"):
@@ -142,7 +119,6 @@ def unfinished() -> Iterator[Finding]:
 
 
 def main() -> int:
-    """Print every finding; the exit code is 1 if one is wrong."""
     levels: Counter = Counter()
     for check in (packages, machine, data, records, unfinished):
         for level, found, advice in survived(check):
@@ -152,8 +128,7 @@ def main() -> int:
     return 1 if levels[WRONG] else 0
 
 
-def survived(check) -> Iterator[Finding]:
-    """Its findings; what it dies of is one too."""
+def survived(check) -> Iterator[Finding]:  # what it dies of is a finding too
     try:
         yield from check()
     except ModuleNotFoundError as error:

@@ -1,11 +1,10 @@
 """Which code made a record: the commit, and a hash of all source that can change the numbers of a model.
 
-The hash covers every file of `models/`, `fast/` and `train/` that the model's class, its fast path and the trainer import, found
-by
-walking their imports, with comments, docstrings and blank lines left out; for a class defined elsewhere (a notebook's cell, a
-user's file) its own source as well.  Hashes that `rtx golden --accept` has proven to give the same numbers stand in
-`same_numbers.json`.  Nothing here imports torch, unless a class from elsewhere already has.
-"""
+The hash covers every file of `models/`, `fast/` and `train/` that the model's class, its fast path and the trainer
+import, found by walking their imports, with comments, docstrings and blank lines left out; for a class defined
+elsewhere (a notebook's cell, a user's file) its own source as well.  Hashes that `rtx golden --accept` has proven to
+give the same numbers stand in `same_numbers.json`.  Nothing here imports torch, unless a class from elsewhere already
+has."""
 
 import ast
 import hashlib
@@ -24,6 +23,7 @@ ROOMS = ("models", "fast", "train")
 TASKS = "rtx_core.data.tasks"  # the losses that are trained on
 NOT_NUMBERS = ("rtx_core.models.registry",)  # names and colors; the configuration itself is in the record
 TRAINER = "rtx_core.train.trainer"
+BUILD = "rtx_core.models.build"  # which draws the first weights
 SAME_NUMBERS = PACKAGE / "same_numbers.json"
 
 
@@ -94,10 +94,10 @@ def model_hash(architecture: str) -> str:
 
     kind = registry.find(architecture).kind
     if isinstance(kind, str):
-        return _digest((kind.partition(":")[0], *FAST_PATHS.get(kind, ()), TRAINER, TASKS))
+        return _digest((kind.partition(":")[0], *FAST_PATHS.get(kind, ()), TRAINER, TASKS, BUILD))
     own = _own_source(kind)
     bases = [base.__module__ for base in kind.__mro__ if base.__module__.startswith(f"{PACKAGE.name}.")]
-    rest = _digest((*sorted({*bases}), TRAINER, TASKS))
+    rest = _digest((*sorted({*bases}), TRAINER, TASKS, BUILD))
     return hashlib.sha256(f"{own}\n{rest}".encode()).hexdigest()
 
 
@@ -151,9 +151,8 @@ def module_hash(module: str) -> str:
 
 @cache
 def registered() -> dict:
-    """What `rtx golden` has registered: `commit` whose golden runs are the reference, `hashes` of its models, and `same`, hash of
-    a
-    code -> those of earlier codes that give its numbers."""
+    """What `rtx golden` has registered: `commit` whose golden runs are the reference, `hashes` of its models, and
+    `same`, hash of a code -> those of earlier codes that give its numbers."""
     if not SAME_NUMBERS.exists():
         return {"commit": None, "hashes": {}, "same": {}}
     return json.loads(SAME_NUMBERS.read_text(encoding="utf-8"))

@@ -1,9 +1,7 @@
 """Every experiment of the paper, one entry each: its data, how it trains, its models.  No torch here.
 
-A run is an experiment with settings: `configure("sst2", "recurrent", seed=1, fraction=0.1)` gives its whole configuration, and
-the
-folder of its records is named by what differs from the experiment's own: `sst2-10pct`.
-"""
+A run is an experiment with settings: `configure("sst2", "recurrent", seed=1, fraction=0.1)` gives its whole
+configuration, and the folder of its records is named by what differs from the experiment's own: `sst2-10pct`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

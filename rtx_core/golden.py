@@ -1,11 +1,10 @@
 """Golden runs: tiny runs of every model, plain and fast, whose first losses and gradient norms tell whether the code gives the
 same numbers.
 
-`rtx golden` compares them with the recorded ones.  `rtx golden --accept` repeats them with today's tree and with the last
-accepted
-commit on this machine and, only if all are equal bit for bit, registers today's code as giving the same numbers, so that records
-stay current.  `rtx golden --new` registers it as new on purpose: records made before are stale, and say so.
-"""
+`rtx golden` compares them with the recorded ones.  `rtx golden --accept` repeats them with today's tree and with the
+last accepted commit on this machine and, only if all are equal bit for bit, registers today's code as giving the same
+numbers, so that records stay current.  `rtx golden --new` registers it as new on purpose: records made before are
+stale, and say so."""
 
 import json
 import os

@@ -22,15 +22,11 @@ def import_records(folder: Path, replace: bool = False) -> list[records.Stored]:
     root, here = folder / "results" if (folder / "results").is_dir() else folder, records.folder()
     found, new = {path.relative_to(root): read(path, root) for path in paths(root)}, {}
     if not found:
-        raise RtxError(
-            f"{folder} holds no records; name another clone of this project, or its results/ folder."
-        )
+        raise RtxError(f"{folder} holds no records; name another clone of this project, or its results/.")
     for name, stored in found.items():
         prove(stored)
         for file in (name, name.with_suffix(".npz")):
-            content, there = (
-                (at / file).read_bytes() if (at / file).exists() else None for at in (root, here)
-            )
+            content, there = (p.read_bytes() if p.exists() else None for p in (root / file, here / file))
             if there not in (None, content) and not replace:
                 raise RtxError(f"{file} differs from the file of that name here; --replace overwrites it.")
             if content not in (None, there):
@@ -44,9 +40,8 @@ def import_records(folder: Path, replace: bool = False) -> list[records.Stored]:
 def paths(root: Path) -> list[Path]:
     """Its records: in a folder of their run's name, or in two, the kind and what is measured."""
     runs = [path for path in root.glob("*/[!.]*.json") if path.parent.name not in records.NO_RUNS]
-    return sorted(runs) + [
-        path for kind in records.KINDS for path in sorted((root / kind).glob("*/[!.]*.json"))
-    ]
+    measured = [sorted((root / kind).glob("*/[!.]*.json")) for kind in records.KINDS]
+    return sum(measured, sorted(runs))
 
 
 def read(path: Path, root: Path) -> records.Stored:
@@ -58,9 +53,7 @@ def prove(stored: records.Stored) -> None:
     name = records.short_name(stored.path)
     try:
         if stored.synthetic:
-            raise RtxError(
-                f"{name} is of synthetic text, and results/ holds records of real text; leave it out."
-            )
+            raise RtxError(f"{name} is of synthetic text, and results/ is of real text; leave it out.")
         if stored.get("key"):
             prove_settings(stored, name)
         stored.note()  # by the code that it names
@@ -76,14 +69,11 @@ def prove_settings(record: records.Record, name: str) -> None:
     _, entry = entry_of(fixed, record["model"])
     usual = dict(config_of(entry.base, **entry.settings))
     given = {key: value for key, value in config["data"].items() if key != "corpus"} | config["train"]
-    given |= {
-        k: v for k, v in config["model"].items() if k not in records.DECIDED_BY_DATA and v != usual.get(k)
-    }
+    changed = {key: value for key, value in config["model"].items() if value != usual.get(key)}
+    given |= {key: value for key, value in changed.items() if key not in records.DECIDED_BY_DATA}
     given |= {"steps": round(given["steps"] / entry.longer), "recipe": record["recipe"] or None}
-    asked = [
-        configure(record["experiment"], record["model"], record["seed"], budget=b, **given)
-        for b in fixed.budgets
-    ]
+    run = (record["experiment"], record["model"], record["seed"])
+    asked = [configure(*run, budget=budget, **given) for budget in fixed.budgets]
     mine = (record["name"], record["budget"], config["architecture"], config["data"]["corpus"])
     if mine not in (expected := [(c.name, c.budget, c.architecture, c.data.corpus) for c in asked]):
         raise RtxError(f"{name} is {', '.join(mine)}, and its settings are of {', '.join(expected[0])}.")
@@ -98,30 +88,23 @@ def fit_together(found: list[records.Stored]) -> None:
         name = records.short_name(stored.path)
         other = first.setdefault(stored["name"] if stored.get("key") else stored["of"], stored)
         if other["data"]["sha256"] != stored["data"]["sha256"]:
-            raise RtxError(
-                f"{name} was made on other data than {records.short_name(other.path)}; do not mix them."
-            )
+            beside = records.short_name(other.path)
+            raise RtxError(f"{name} was made on other data than {beside}; do not mix them.")
         if missing := {stored.get("run"), *stored.get("runs", {}).values()} - {None, *keys}:
-            raise RtxError(
-                f"{name} is of the run {missing.pop()}, of which there is no record; import that too."
-            )
+            raise RtxError(f"{name} is of the run {missing.pop()}, which has no record; import that too.")
 
 
 def write(new: dict[Path, bytes]) -> None:
     """All or, where the disk refuses one, none: first beside their places, predictions before records."""
-    beside = {
-        place: place.with_name(f".{place.name}.importing")
-        for place in sorted(new, key=lambda p: p.suffix)[::-1]
-    }
+    places = sorted(new, key=lambda place: place.suffix, reverse=True)
+    beside = {place: place.with_name(f".{place.name}.importing") for place in places}
     try:
         for place, waiting in beside.items():
             write_atomically(waiting, new[place])
         for place, waiting in beside.items():
             os.replace(waiting, place)
     except OSError as error:
-        raise RtxError(
-            f"The records cannot be written ({error}); make room, or make results/ writable."
-        ) from error
+        raise RtxError(f"Records cannot be written ({error}); make room or results/ writable.") from error
     finally:
         for waiting in beside.values():
             waiting.unlink(missing_ok=True)

@@ -169,7 +169,7 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
 def measure(reduced: bool = False) -> None:
     """Make the measurements that are missing or stale; what one of them lacks is said, and the others are made."""
     from rtx_core.errors import RtxError
-    from rtx_core.evaluate.measure import measure as one
+    from rtx_core.measure import measure as one
 
     for kind, settings, smaller in MEASURES:
         try:

@@ -1,9 +1,8 @@
 """Records: one JSON file a run, `results/<name>/<model>-seed<k>.json`, its test predictions beside it; and all of them as one
 table.
 
-Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.  What is measured beside the
-runs
-lies in `results/<kind>/<of>/<name>.json` and reads the same way:
+Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.  What is measured
+beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way:
 
 transfer      trained on one corpus, tested on another          precision   a trained model in another number format
 rounding      how a rounding error grows with depth             attention   where [CLS] looks in a sentence

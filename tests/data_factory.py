@@ -1,39 +1,26 @@
-"""What the tests of data share: a home of their own, a tiny mirror in the hub's schema, and tiny tasks."""
+"""What the tests of data share: a tiny mirror in the hub's schema, and tiny tasks."""
 
 import hashlib
-import os
 import string
+from contextlib import contextmanager
 from dataclasses import replace
-
-os.environ["HF_HUB_OFFLINE"] = (
-    "1"  # no test reaches the network; the libraries read this when they are imported
-)
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from conftest import random_tokens
 
 from rtx_core.data import splits, tokens
 from rtx_core.data.corpora import CORPORA
 from rtx_core.data.sources import content_sha256
 from rtx_core.data.tasks import Classification
-from rtx_core.data.tokens import Tokens
 from rtx_core.errors import RtxError
 
 CPU = torch.device("cpu")
 NO_AUTOCAST = torch.autocast("cpu", enabled=False)
-REAL_MIRROR = os.environ.get("RTX_DATA")  # as the tests start: `home` hides it from each of them
 LETTERS = string.ascii_lowercase
 WORDPIECES = [*tokens.SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS), ".", "good", "bad", "film"]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """Nothing a test writes reaches the repository, and no test finds real data by itself."""
-    monkeypatch.setenv("RTX_HOME", str(tmp_path))
-    monkeypatch.delenv("RTX_DATA", raising=False)
-    return tmp_path
 
 
 def tiny_frame(n: int, seed: int) -> pd.DataFrame:
@@ -66,32 +53,16 @@ def mirror(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.fixture
-def real_mirror(monkeypatch):
-    if not REAL_MIRROR:
-        pytest.skip("RTX_DATA names no mirror of the real data")
-    monkeypatch.setenv("RTX_DATA", REAL_MIRROR)
-
-
-def random_tokens(n: int, seed: int, vocabulary: int = 97) -> Tokens:
-    """n texts of 3 to 12 tokens whose second token says the label."""
-    random = np.random.RandomState(seed)
-    texts = [[2, *random.randint(4, vocabulary, size=random.randint(1, 11)), 3] for _ in range(n)]
-    labels = random.randint(0, 2, size=n)
-    for text, label in zip(texts, labels, strict=True):
-        text[1] = 7 + label
-    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
-    return Tokens(np.concatenate(texts).astype(np.int32), offsets.astype(np.int64), labels.astype(np.int64))
-
-
 def tiny_task(n: int = 50, batch_size: int = 16, micro_batches: int = 1) -> Classification:
     parts = {"train": random_tokens(n, 0), "validation": random_tokens(40, 1), "test": random_tokens(41, 2)}
     return Classification(parts, ("no", "yes"), {}, batch_size, micro_batches)
 
 
-def one_sentence(error: pytest.ExceptionInfo[RtxError], *facts: object) -> None:
-    """An error message of one sentence that names these facts."""
+@contextmanager
+def refused(*facts: object):
+    """An error of one sentence that names these facts."""
+    with pytest.raises(RtxError) as error:
+        yield
     message = str(error.value)
     assert "\n" not in message and message.endswith(".") and ". " not in message, message
-    for fact in facts:
-        assert str(fact) in message, message
+    assert [fact for fact in facts if str(fact) not in message] == [], message

@@ -17,14 +17,6 @@ CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA de
 # -- rotary positions --------------------------------------------------------------------------------------------------
 
 
-def test_rotary_angles_are_exact_at_position_511():
-    cos, sin = rotary_table(torch.tensor([511]), 64, 10_000.0)
-    assert cos.shape == sin.shape == (1, 1, 32) and cos.dtype == torch.float32
-    angles = [511 * 10_000 ** (-2 * i / 64) for i in range(32)]
-    assert max(abs(c - math.cos(a)) for c, a in zip(cos.flatten().tolist(), angles)) < 1e-7
-    assert max(abs(s - math.sin(a)) for s, a in zip(sin.flatten().tolist(), angles)) < 1e-7
-
-
 def test_rotation_turns_each_pair_half_a_head_apart_and_keeps_norms():
     x, positions = (
         torch.randn(40, 2, 12, dtype=torch.float64, generator=generator(1)),

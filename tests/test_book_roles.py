@@ -8,10 +8,9 @@ from sphinx.testing.util import SphinxTestApp
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
-from rtx_core.report import names
-from rtx_core.report.badges import Badge
+from rtx_core.report import values
 from rtx_core.report.statistics import Difference
-from rtx_core.report.values import Gap, Space, Value
+from rtx_core.report.values import Badge, Gap, Space, Value
 
 GAP = Gap(Difference(0.001, -0.003, 0.006, 0.5, 100, (0.001,), "a test"), Badge(1, 0))
 GIVEN = {
@@ -24,8 +23,8 @@ GIVEN = {
 
 @pytest.fixture(autouse=True)
 def given(monkeypatch):
-    known = names.Names(GIVEN)
-    monkeypatch.setattr(names, "names", lambda: known)
+    known = values.Names(GIVEN)
+    monkeypatch.setattr(values, "names", lambda: known)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ def given(monkeypatch):
     ],
 )
 def test_values_are_written_as_prose_wants_them(quoted, shown):
-    assert names.shown(quoted) == shown
+    assert values.shown(quoted) == shown
 
 
 @pytest.mark.parametrize(
@@ -62,18 +61,18 @@ def test_values_are_written_as_prose_wants_them(quoted, shown):
 )
 def test_what_cannot_be_written_is_an_error(quoted, complaint):
     with pytest.raises(RtxError, match=complaint):
-        names.shown(quoted)
+        values.shown(quoted)
 
 
 def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(names, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(values, "REPOSITORY", tmp_path)
     (tmp_path / "book").mkdir()
     (tmp_path / "book/values.py").write_text("VALUES = {'a': 1}")
     (tmp_path / "book/values_b.py").write_text("VALUES = {'b': 2}")
-    assert names.values.__wrapped__() == {"a": 1, "b": 2}
+    assert values.defined.__wrapped__() == {"a": 1, "b": 2}
     (tmp_path / "book/values_c.py").write_text("VALUES = {'b': 3}")
     with pytest.raises(RtxError, match="'b' is defined by values_b.py and by values_c.py"):
-        names.values.__wrapped__()
+        values.defined.__wrapped__()
 
 
 def build(folder, page: str, builder: str = "html") -> tuple[SphinxTestApp, str]:

@@ -21,28 +21,24 @@ def home(tmp_path, monkeypatch):
 
 def test_packages_are_compared_with_the_lock(monkeypatch):
     lock = (REPOSITORY / "requirements.lock").read_text().splitlines()
-    here = [
-        SimpleNamespace(name=name, version=v) for name, _, v in (line.partition("==") for line in lock) if v
-    ]
+    locked = (line.split("==") for line in lock if "==" in line)
+    here = [SimpleNamespace(name=name, version=version) for name, version in locked]
     monkeypatch.setattr(checkup, "distributions", lambda: here)
     assert [level for level, *_ in checkup.packages()] == ["ok"]
     here[0].version, here[1].version = "0.0.1", f"{here[1].version}+cpu"
     del here[2:4]
     (missing, said, do), (other, *_) = checkup.packages()
-    assert (
-        (missing, other) == ("wrong", "warning")
-        and "2 packages are not installed" in said
-        and "requirements.lock" in do
-    )
+    assert (missing, other) == ("wrong", "warning")
+    assert "2 packages are not installed" in said and "requirements.lock" in do
 
 
-@pytest.mark.parametrize("kind", ["a file", "missing", "a folder without any of the data"])
+@pytest.mark.parametrize("kind", ["a file", "missing", "an empty folder"])
 def test_data_that_is_none_is_said_and_fails(kind, tmp_path, monkeypatch, capsys):
     place = tmp_path / "data"
     if kind != "missing":
         place.touch() if kind == "a file" else place.mkdir()
     monkeypatch.setenv("RTX_DATA", str(place))
-    assert checkup.main() == 1 and f"which is {kind}  →  export RTX_DATA" in capsys.readouterr().out
+    assert checkup.main() == 1 and "none of the data lies  →  export RTX_DATA" in capsys.readouterr().out
 
 
 def test_data_is_read_and_what_is_not_there_is_said(tmp_path, monkeypatch):
@@ -70,11 +66,8 @@ def test_records_are_counted_again_from_their_predictions(home):
 
 def test_an_unfinished_run_comes_with_the_line_that_finishes_it(home):
     run, lock = "runs/sst2/baseline-seed0-abc", home / "_build" / "locks" / "sst2-baseline-seed0"
-    for path in (
-        home / "_build" / run / "checkpoint.safetensors",
-        lock,
-        home / "results" / "sst2" / ".x.json.abc",
-    ):
+    half = home / "results" / "sst2" / ".x.json.abc"
+    for path in (home / "_build" / run / "checkpoint.safetensors", lock, half):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{run}\npython -m rtx_core run sst2 baseline\n")
     found = list(checkup.unfinished())

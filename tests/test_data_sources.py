@@ -3,23 +3,18 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from data_factory import home, mirror, one_sentence, tiny_frame  # noqa: F401
+from data_factory import mirror, refused, tiny_frame  # noqa: F401
 
 from rtx_core.data import ClassificationData, LanguageData, sources, task
 from rtx_core.data.sources import content_sha256, load, resolve
 from rtx_core.errors import RtxError
 
-
-def changed_label(frame):
-    return frame.assign(label=[1 - frame["label"][0], *frame["label"][1:]])
-
-
-def changed_text(frame):
-    return frame.assign(sentence=[*frame["sentence"][:-1], "x"])
-
+DAMAGES = [lambda f: f[:-1], lambda f: f[::-1], lambda f: f[:0]]
+DAMAGES += [lambda f: f.assign(label=1 - f["label"]), lambda f: f.assign(sentence=[*f["sentence"][:-1], "x"])]
 
 # The mirror
 
@@ -35,53 +30,37 @@ def test_the_mirror_gives_the_hub_s_rows_as_text_and_label(mirror):
 
 
 def test_a_mirror_that_is_not_set_is_one_sentence():
-    with pytest.raises(RtxError) as error:
+    with refused("RTX_DATA", "not set"):
         load("sst2", "mirror")
-    one_sentence(error, "RTX_DATA", "not set")
 
 
-@pytest.mark.parametrize("kind", ["missing", "a file", "an empty folder", "files missing"])
+@pytest.mark.parametrize("kind", ["missing", "a file", "files missing"])
 @pytest.mark.parametrize("corpus", ["sst2", "shakespeare", "tinystories"])
 def test_a_wrong_rtx_data_is_one_sentence_that_names_it(kind, corpus, tmp_path, monkeypatch):
     named = tmp_path / "given"
-    match kind:
-        case "a file":
-            named.write_text("x")
-        case "an empty folder" | "files missing":
-            named.mkdir()
-    if kind == "files missing":
-        for folder in ("sst2", "tinyshakespeare", "tinystories"):
-            (named / folder).mkdir()
+    if kind == "a file":
+        named.write_text("x")
+    elif kind != "missing":
+        (named / "sst2").mkdir(parents=True)
     monkeypatch.setenv("RTX_DATA", str(named))
     config = ClassificationData(corpus=corpus) if corpus == "sst2" else LanguageData(corpus=corpus)
-    with pytest.raises(RtxError) as error:
+    file = {"sst2": "sst2/train", "shakespeare": "input.txt", "tinystories": "tinystories/train"}
+    with refused(f"RTX_DATA names {named}", kind if kind != "files missing" else file[corpus]):
         task(config, 4)
-    file = {
-        "sst2": "sst2/train.parquet",
-        "shakespeare": "input.txt",
-        "tinystories": "tinystories/train.parquet",
-    }
-    facts = [kind] if kind in ("missing", "a file") else [file[corpus]]
-    one_sentence(error, "RTX_DATA", named, *facts)
-    assert str(error.value).count("RTX_DATA") == 1
 
 
-@pytest.mark.parametrize(
-    "damage", [changed_text, changed_label, lambda f: f[:-1], lambda f: f[::-1], lambda f: f[:0]]
-)
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_changed_content_is_refused(mirror, damage):
     damage(tiny_frame(30, 0)).to_parquet(mirror / "sst2" / "train.parquet")
-    with pytest.raises(RtxError) as error:
+    with refused("sst2/train.parquet", "SHA-256"):
         load("sst2", "mirror")
-    one_sentence(error, "sst2/train.parquet", "SHA-256")
 
 
 def test_a_vocabulary_of_another_hash_is_refused(mirror):
     with (mirror / "bert-base-uncased" / "vocab.txt").open("a") as file:
         file.write("more\n")
-    with pytest.raises(RtxError) as error:
+    with refused("vocab.txt", "SHA-256"):
         task(ClassificationData(corpus="sst2"), 4)
-    one_sentence(error, "vocab.txt", "SHA-256")
 
 
 @pytest.mark.parametrize("damage", [lambda c: b"", lambda c: b"sentence,label\n", lambda c: c[:-20]])
@@ -96,9 +75,8 @@ def test_an_unreadable_mirror_file_is_one_sentence(mirror, damage):
 @pytest.mark.parametrize("rename, lacking", [({"sentence": "text"}, "sentence"), ({"label": "y"}, "label")])
 def test_other_columns_than_the_hub_s_are_refused(mirror, rename, lacking):
     tiny_frame(30, 0).rename(columns=rename).to_parquet(mirror / "sst2" / "train.parquet")
-    with pytest.raises(RtxError) as error:
+    with refused(f"['{lacking}']", "stanfordnlp/sst2", "train"):
         load("sst2", "mirror")
-    one_sentence(error, f"['{lacking}']", "stanfordnlp/sst2", "train")
 
 
 @pytest.mark.parametrize("label", [-1, 2])
@@ -106,9 +84,8 @@ def test_a_label_out_of_range_is_named_with_its_row(mirror, label):
     frame = tiny_frame(30, 0)
     frame.loc[17, "label"] = label
     frame.to_parquet(mirror / "sst2" / "train.parquet")
-    with pytest.raises(RtxError) as error:
+    with refused(f"label {label}", "row 17"):
         load("sst2", "mirror")
-    one_sentence(error, f"label {label}", "row 17")
 
 
 # Which source, and the hub
@@ -123,9 +100,7 @@ def test_real_means_the_mirror_if_there_is_one_else_the_hub(monkeypatch):
     assert [resolve(s) for s in ("hub", "mirror", "embedded")] == ["hub", "mirror", "embedded"]
 
 
-@pytest.mark.parametrize(
-    "failure", [ConnectionError("no route"), FileNotFoundError("not cached"), ValueError("bad")]
-)
+@pytest.mark.parametrize("failure", [ConnectionError("no route"), ValueError("bad")])
 def test_a_hub_out_of_reach_is_one_sentence_and_no_other_data(monkeypatch, failure):
     datasets = pytest.importorskip("datasets")
 
@@ -133,32 +108,19 @@ def test_a_hub_out_of_reach_is_one_sentence_and_no_other_data(monkeypatch, failu
         raise failure
 
     monkeypatch.setattr(datasets, "load_dataset", fail)
-    monkeypatch.setattr(
-        sources, "_generated", lambda corpus: pytest.fail("generated text stood in for real text")
-    )
-    with pytest.raises(RtxError) as error:
+    monkeypatch.setattr(sources, "_generated", lambda corpus: pytest.fail("generated text stood in"))
+    with refused("stanfordnlp/sst2", type(failure).__name__, "RTX_DATA", "embedded"):
         load("sst2", "hub")
-    one_sentence(error, "stanfordnlp/sst2", type(failure).__name__, "RTX_DATA", "embedded")
-
-
-class FromTheHub:
-    """What `datasets.load_dataset` returns, as far as it is used."""
-
-    def __init__(self, frame):
-        self.frame = frame
-
-    def to_pandas(self):
-        return self.frame.assign(idx=range(len(self.frame)))
 
 
 def test_stars_of_the_hub_become_polarity_and_three_stars_are_dropped(monkeypatch):
     datasets = pytest.importorskip("datasets")
-    frame = pd.DataFrame({"text": list("abcde"), "label": range(5)})
-    monkeypatch.setattr(datasets, "load_dataset", lambda name, split: FromTheHub(frame))
+    frame = pd.DataFrame({"text": list("abcde"), "label": range(5), "idx": 0})
+    hub = SimpleNamespace(to_pandas=lambda: frame)
+    monkeypatch.setattr(datasets, "load_dataset", lambda name, split: hub)
     found = load("yelp", "hub")["train"]
-    assert (
-        found.values.tolist() == [["a", 0], ["b", 0], ["d", 1], ["e", 1]] and found["label"].dtype == "int64"
-    )
+    assert found.values.tolist() == [["a", 0], ["b", 0], ["d", 1], ["e", 1]]
+    assert found["label"].dtype == "int64"
 
 
 def test_content_hash_is_of_the_content_and_not_of_the_file(tmp_path):
@@ -168,12 +130,7 @@ def test_content_hash_is_of_the_content_and_not_of_the_file(tmp_path):
     same += [frame[["label", "text"]], pd.read_csv(tmp_path / "a.csv")]
     expected = "6a80f1bdc84ee62b1adf26bb0d6b554aff5c247a85d8b7d0095dbf5f151c4b11"
     assert {content_sha256(f) for f in same} == {expected}
-    other = [
-        frame[::-1],
-        frame[:2],
-        frame.assign(label=[1, 0, 0]),
-        frame.assign(text=["good , film", 'a "b"', "x"]),
-    ]
+    other = [frame[::-1], frame[:2], frame.assign(label=[1, 0, 0]), frame.assign(text=["a", "b", "c"])]
     assert len({content_sha256(f) for f in [frame, *other]}) == 5
 
 
@@ -197,19 +154,14 @@ def test_content_hash_is_of_the_content_and_not_of_the_file(tmp_path):
     ],
 )
 def test_settings_that_cannot_be_are_one_sentence(given, facts):
-    with pytest.raises(RtxError) as error:
+    with refused(*facts):
         ClassificationData(**given)
-    assert "\n" not in str(error.value)
-    for fact in facts:
-        assert fact in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "given", [{"corpus": "hamlet"}, {"eval_batches": 1}, {"block_size": 0}, {"across_stories": True}]
-)
-def test_language_settings_that_cannot_be_are_refused(given):
-    with pytest.raises(RtxError):
-        LanguageData(**{"corpus": "shakespeare"} | given)
+def test_language_settings_that_cannot_be_are_refused():
+    for given in ({"corpus": "hamlet"}, {"eval_batches": 1}, {"block_size": 0}, {"across_stories": True}):
+        with refused(*given):
+            LanguageData(**{"corpus": "shakespeare"} | given)
 
 
 def test_settings_import_neither_torch_nor_pandas():

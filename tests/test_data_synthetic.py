@@ -1,12 +1,10 @@
 """Generated text: the same everywhere, balanced, noisy as stated, and more than a bag of words."""
-# ruff: noqa: F811  (fixtures)
 
 import hashlib
 import re
 from random import Random
 
 import pytest
-from data_factory import home  # noqa: F401
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
@@ -14,9 +12,8 @@ from rtx_core.data import synthetic
 from rtx_core.data.synthetic import DOMAINS, LABEL_NOISE, STYLES, fill, play, reviews, tales
 from rtx_core.errors import RtxError
 
-GOLDEN = (
-    "485071be77ee 148b5853d795 e4b939866c36 d9c31c3b3080 304680e77af9 e2e484197722 a61bdea78879 2b59e41582c5"
-)
+GOLDEN = "a83f2c902fc1 f8151d2b9a19 85262fa5a067 c237f3e70320 40e5619f1843 47bc306b667c"
+GOLDEN += " 4db918d03392 8015ef29244f"
 
 
 def digest(text: str) -> str:
@@ -90,4 +87,4 @@ def test_a_tale_keeps_its_hero_thing_and_friend():
         name, thing = re.search(r"named (\w+)\. \w+ loved (?:her|his) ([\w ]+) very much", tale).groups()
         assert tale.count(name) >= 4 and tale.count(thing) >= 4 and "{" not in tale and "/" not in tale
         [friend] = set(re.findall(r"(?:saw|you to|asked|said|The) the ([a-z]+ [a-z]+)", tale))
-        assert friend in synthetic.TALES["helper"]
+        assert friend in synthetic.TALES["friend"]

@@ -1,11 +1,11 @@
 """What the trainer asks of a classification task; and metrics against scikit-learn."""
-# ruff: noqa: F811  (fixtures)
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from data_factory import CPU, NO_AUTOCAST, home, random_tokens, tiny_task  # noqa: F401
+from conftest import random_tokens
+from data_factory import CPU, NO_AUTOCAST, tiny_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
@@ -35,9 +35,7 @@ def texts_of(batches) -> list[tuple]:
     """The labelled texts of a step's micro-batches."""
     found = []
     for batch, labels in batches:
-        texts = [
-            tuple(batch.ids[a:b].tolist()) for a, b in zip(batch.offsets, batch.offsets[1:], strict=False)
-        ]
+        texts = [tuple(ids.tolist()) for ids in batch.ids.tensor_split(batch.offsets[1:-1].long())]
         found += list(zip(texts[: len(labels)], labels.tolist(), strict=True))
     return found
 
@@ -51,10 +49,8 @@ def test_an_epoch_reads_every_text_once_in_an_order_of_its_own():
     task = tiny_task(50, 16)
     assert task.steps_per_epoch == 4 and task.unit == "texts" and task.model_settings == {"num_labels": 2}
     train = task.train
-    whole = sorted(
-        (tuple(train.ids[a:b].tolist()), label)
-        for a, b, label in zip(train.offsets, train.offsets[1:], train.labels.tolist(), strict=False)
-    )
+    texts = [tuple(ids.tolist()) for ids in np.split(train.ids, train.offsets[1:-1])]
+    whole = sorted(zip(texts, train.labels.tolist(), strict=True))
     epochs = [epoch_of(task, seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
     assert all(sorted(epoch) == whole for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 4
@@ -113,9 +109,8 @@ def test_filling_changes_no_text(n, seed, multiple):
     batch = Packed.from_flat(ids, lengths)
     full = filled(batch, multiple, (64, 128))
     assert len(full.ids) % multiple == 0 and len(full) == n + 1 and full.longest in (64, 128)
-    assert torch.equal(full.ids[: len(batch.ids)], batch.ids) and torch.equal(
-        full.offsets[:-1], batch.offsets
-    )
+    assert torch.equal(full.ids[: len(batch.ids)], batch.ids)
+    assert torch.equal(full.offsets[:-1], batch.offsets)
     assert torch.equal(full.positions[: len(batch.ids)], batch.positions)
     assert full.offsets[-1] == len(full.ids) == len(full.positions)
 

@@ -6,11 +6,7 @@ import sys
 import pytest
 
 from rtx_core import records
-from rtx_core.errors import RtxError
-from rtx_core.models import build_model
 from rtx_core.paths import REPOSITORY
-from rtx_core.train import trainer
-from rtx_core.train.config import TrainConfig
 from rtx_core.train.distributed import Ranks, ranks
 
 SCRIPT = """
@@ -71,15 +67,3 @@ def test_alone_nothing_is_shared():
     world = ranks()
     assert world == Ranks() and world.first and world.seed(7) == 7 and world.broadcast(lambda: 5) == 5
     assert len({Ranks(rank, 3).seed(0) for rank in range(3)}) == 3  # streams of dropout differ
-
-
-def test_a_step_that_cannot_be_shared_is_one_sentence(monkeypatch, tmp_path):
-    class Language:
-        steps_per_epoch = None
-
-    monkeypatch.setattr(trainer, "ranks", lambda: Ranks(0, 2))
-    model, config = build_model("gpt", num_layers=1), TrainConfig(batch_size=6, micro_batches=3)
-    with pytest.raises(
-        RtxError, match="2 processes were asked to share a step of 3 micro-batches; set micro_batches"
-    ):
-        trainer.train(model, Language(), config, 0, "cpu", tmp_path / "c")

@@ -8,7 +8,7 @@ import torch
 
 from rtx_core import RtxError, build_model, data, experiments, records, runner
 from rtx_core.evaluate import initial, number_formats, rounding
-from rtx_core.evaluate.measure import Study, measure
+from rtx_core.measure import Study, measure
 from rtx_core.models import registry, save_model
 
 GIVEN = {"models": ["tiny"], "max_length": 16, "train_rows": 300}
@@ -35,18 +35,10 @@ def run():
     described["train"] = config.train.model_dump()
     row = {"step": 1, "validation_loss": 0.7}
     named = {key: getattr(config, key) for key in ("experiment", "name", "model", "seed", "recipe", "budget")}
-    content = named | {
-        "config": described,
-        "data": task.facts,
-        "history": [row],
-        "selected": row,
-        "test": test,
-    }
+    content = named | {"config": described, "data": task.facts, "test": test}
+    content |= {"history": [row], "selected": row, "parameters": {"total": 1, "non_embedding": 1}}
     content |= {"schema": records.VERSION, "key": records.run_key(described, task.facts["sha256"], 0)}
-    content |= {
-        "parameters": {"total": 1, "non_embedding": 1},
-        "code": {"commit": None, "clean": True, "hashes": ["x"]},
-    }
+    content |= {"code": {"commit": None, "clean": True, "hashes": ["x"]}}
     content |= {"latency": {"measured": [{"batch": 1}], "environment": {}}, "environment": {}, "finished": ""}
     content |= dict.fromkeys(("size_mb", "seconds", "peak_memory_mib"), 1.0)
     record = records.save(content, predictions)
@@ -56,15 +48,10 @@ def run():
 
 def test_a_bag_of_words_is_measured_once(capsys):
     (made,) = measure("yardstick", "quickstart", **GIVEN)
-    assert (
-        made.synthetic
-        and made.note() == ""
-        and "yardstick · quickstart-maxlength16" in capsys.readouterr().out
-    )
-    assert (
-        made["test"]["accuracy"]
-        == (made.predictions["logits"].argmax(1) == made.predictions["labels"]).mean()
-    )
+    assert made.synthetic and made.note() == ""
+    assert "yardstick · quickstart-maxlength16" in capsys.readouterr().out
+    right = made.predictions["logits"].argmax(1) == made.predictions["labels"]
+    assert made["test"]["accuracy"] == right.mean()
     (found,) = measure("yardstick", "quickstart", **GIVEN)
     assert found.content == made.content and capsys.readouterr().out == ""
     made.path.write_text(made.path.read_text().replace(made["code"]["hashes"][0], "0" * 64))
@@ -94,9 +81,8 @@ def test_rounding_and_attention_are_recorded(run, monkeypatch):
 
 def test_initial_losses_are_of_every_model(monkeypatch):
     monkeypatch.setattr(initial, "SEEDS", 2)
-    (made,) = measure(
-        "initial", "shakespeare", models=["gpt-1"], source="embedded", block_size=16, batch_size=4
-    )
+    given = {"models": ["gpt-1"], "source": "embedded", "block_size": 16, "batch_size": 4}
+    (made,) = measure("initial", "shakespeare", **given)
     assert made["of"] == "shakespeare" and made["n"] == 2 * 4 * 16
     assert all(abs(loss - np.log(made["data"]["vocabulary"])) < 0.5 for loss in made["losses"]["gpt-1"])
 
@@ -108,11 +94,10 @@ def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
             self.target.source = self.source = "hub"
             self.runs = lambda: iter([run])
 
-    monkeypatch.setattr("rtx_core.evaluate.measure.Study", Real)
+    monkeypatch.setattr("rtx_core.measure.Study", Real)
     (made,) = measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)
-    assert (
-        made["of"] == "quickstart-maxlength16-trainrows300-to-yelp-maxlength16" and made["run"] == run["key"]
-    )
+    assert made["of"] == "quickstart-maxlength16-trainrows300-to-yelp-maxlength16"
+    assert made["run"] == run["key"]
     task = data.task(experiments.configure("yelp", "tiny", source="embedded", max_length=16).data, 16)
     assert made["test"] == task.test(build_model("tiny", seed=0), CPU, nullcontext())[0]
     with pytest.raises(RtxError, match="negative, positive and multi-domain.* transfer needs the same"):

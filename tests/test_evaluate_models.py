@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from conftest import random_tokens
 
 from rtx_core import build_model
 from rtx_core.data.tokens import Tokens
@@ -22,17 +23,6 @@ def tiny(name="recurrent", **overrides):
     return build_model(name, seed=0, **TINY | overrides).eval()
 
 
-def tokens(n, seed=0):
-    """n texts of 3 to 12 tokens; token 7 or 8 says the label."""
-    random = np.random.RandomState(seed)
-    texts = [np.concatenate([[2], random.randint(9, 97, random.randint(1, 11)), [3]]) for _ in range(n)]
-    labels = random.randint(0, 2, n)
-    for text, label in zip(texts, labels):
-        text[1] = 7 + label
-    offsets = np.cumsum([0, *map(len, texts)])
-    return Tokens(np.concatenate(texts).astype(np.int32), offsets, labels)
-
-
 # -- bag of words --------------------------------------------------------------------------------------------
 
 
@@ -43,7 +33,7 @@ def test_counts_are_of_tokens_and_leave_the_tokens_alone():
 
 
 def test_bag_of_words_learns_words_and_no_order():
-    train, test = tokens(150), tokens(40, 1)
+    train, test = random_tokens(150, 0), random_tokens(40, 1)
     _, logits = bag_of_words.fit(train, test)
     assert (logits.argmax(1) == test.labels).mean() > 0.9
     np.testing.assert_allclose(np.exp(logits).sum(1), 1, rtol=1e-5)
@@ -109,9 +99,8 @@ def test_rounding_is_symmetric_a_row_and_within_half_a_step():
     for bits in rounding.BITS:
         got = rounding.rounded(weight, bits)
         step = weight.abs().amax(1, keepdim=True) / (2 ** (bits - 1) - 1)
-        assert ((got - weight).abs() <= step / 2 + 1e-6).all() and torch.equal(
-            rounding.rounded(-weight, bits), -got
-        )
+        assert ((got - weight).abs() <= step / 2 + 1e-6).all()
+        assert torch.equal(rounding.rounded(-weight, bits), -got)
         assert max(len(row.unique()) for row in got) <= 2**bits - 1
     several = [rounding.rounded(weight, 3, torch.Generator().manual_seed(seed)) for seed in range(2000)]
     assert torch.allclose(torch.stack(several).mean(0), weight, atol=0.05)  # right on average
@@ -133,9 +122,8 @@ def test_states_are_those_of_the_forward_pass():
 def test_error_falls_with_bits_and_the_model_keeps_its_weights():
     model = tiny()
     before = {name: w.clone() for name, w in model.state_dict().items()}
-    ends = [
-        row["errors"][-1] for row in rounding.curves(model, rounding.states(model, BATCH), BATCH, arm="x")
-    ]
+    curves = rounding.curves(model, rounding.states(model, BATCH), BATCH, arm="x")
+    ends = [row["errors"][-1] for row in curves]
     assert ends == sorted(ends, reverse=True) and 0 < ends[-1] < ends[0]
     assert all(torch.equal(before[name], w) for name, w in model.state_dict().items())
 
@@ -145,9 +133,8 @@ def test_shared_draws_repeat_and_unshared_ones_do_not():
     apart = rounding.with_rounded_layers(rounding.untied(tiny()), 2, chance).layers[0].copies
     assert not torch.equal(apart[0].ffn.down.weight, apart[1].ffn.down.weight)
     drawn = rounding.draws(tiny(), BATCH, "recurrent", 0)
-    assert [row["arm"] for row in drawn] == ["shared"] * len(rounding.BITS) + ["unshared"] * len(
-        rounding.BITS
-    )
+    n = len(rounding.BITS)
+    assert [row["arm"] for row in drawn] == ["shared"] * n + ["unshared"] * n
     assert drawn == rounding.draws(tiny(), BATCH, "recurrent", 0)
 
 
@@ -180,12 +167,9 @@ def test_latency_is_of_every_batch_size_after_warming_up(monkeypatch):
         sizes.append(len(batch))
         return torch.zeros(len(batch), 2)
 
-    rows = latency.latency(model, tokens(30), (1, 16, 64), CPU, nullcontext())
+    rows = latency.latency(model, random_tokens(30, 0), (1, 16, 64), CPU, nullcontext())
     assert sizes == [1] * 7 + [16] * 7 + [30] * 7  # no more texts than there are
     for row, size in zip(rows, (1, 16, 64)):
-        assert (
-            row["batch"] == size
-            and row["batches"] == 5
-            and 0 < row["p10_ms"] <= row["median_ms"] <= row["p90_ms"]
-        )
+        assert (row["batch"], row["batches"]) == (size, 5)
+        assert 0 < row["p10_ms"] <= row["median_ms"] <= row["p90_ms"]
         assert row["per_sentence_ms"] == row["median_ms"] / size

@@ -19,7 +19,6 @@ def test_the_recorded_numbers_hold(model):
     if "dropout" not in registry.config_of(model).names():  # else the two draw different masks
         fast, plain = ({model: {"fast": numbers}} for numbers in found[model].values())
         assert golden.differing(plain, fast, 1e-4) == []
-        )
 
 
 def test_every_model_is_there_and_registered():
@@ -52,6 +51,8 @@ def test_only_equal_numbers_are_accepted_and_what_was_accepted_stays(tmp_path, m
         assert golden.unregistered() == []
     assert code.is_current(["first", "second"], "third") and not code.is_current(["third"], "first")
     monkeypatch.setattr(golden, "golden_runs", dict)
-    with pytest.raises(RtxError, match="Golden runs give other numbers than recorded: baseline, fast, gradient_norm"):
+    with pytest.raises(
+        RtxError, match="Golden runs give other numbers than recorded: baseline, fast, gradient_norm"
+    ):
         golden.main(accept=True)
     code.registered.cache_clear()

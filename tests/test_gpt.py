@@ -74,7 +74,6 @@ COUNTS = [
     ("gpt", {"num_layers": 1}, 1_893_888),
     ("gpt", {"num_layers": 2}, 3_664_128),
     ("gpt", {}, 10_745_088),
-    ("kausik", {}, 1_795_584),
     ("kausik", {"positions": True}, 1_893_888),
 ]
 
@@ -138,9 +137,4 @@ def test_a_text_longer_than_the_positions_is_refused():
         RtxError, match=r"^The text has 17 tokens; this model has positions for 16: build it with"
     ):
         model(text(1, 17))
-    state = model.start(1)
-    for token in range(16):
-        model.advance(torch.tensor([token]), state)
-    with pytest.raises(RtxError, match="17 tokens"):
-        model.advance(torch.tensor([0]), state)
     assert loud("kausik")(text(1, 40)).shape == (1, 40, 31)

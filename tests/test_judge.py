@@ -9,7 +9,7 @@ import pytest
 
 from rtx_core import RtxError, records
 from rtx_core.evaluate import judge as module
-from rtx_core.evaluate import measure as measuring
+from rtx_core import measure as measuring
 from rtx_core.evaluate.judge import CRITERIA, Judge, scores
 
 KEY = "sk-very-secret-0123456789"
@@ -26,11 +26,8 @@ class Handler(BaseHTTPRequestHandler):
         replies = self.server.replies
         reply = replies.pop(0) if len(replies) > 1 else replies[0]
         status, body = reply if isinstance(reply, tuple) else (200, answered(reply))
-        body = (
-            json.dumps({"error": {"message": f"no: {self.headers['Authorization']}"}}).encode()
-            if body is None
-            else body
-        )
+        if body is None:
+            body = json.dumps({"error": {"message": f"no: {self.headers['Authorization']}"}}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -83,26 +80,11 @@ def text_of(server, n):
 
 # -- an answer -----------------------------------------------------------------------------------------------
 
-BAD = [
-    "",
-    "no JSON",
-    "{",
-    "[]",
-    "7",
-    "null",
-    "[7, 7, 7, 7]",
-    '{"grammar": 7}',
-    '{"plot": NaN}',
-    "\x00",
-    "[" * 100_000,
-]
+BAD = ["", "no JSON", "{", "[]", "7", "null", "[7, 7, 7, 7]", '{"grammar": 7}', '{"plot": NaN}', "\x00"]
+BAD += ["[" * 100_000]
 BAD += [json.dumps(GOOD | {"plot": value}) for value in (11, 0, -3, 9.5, "10", True, None)]
-BAD += [
-    json.dumps(GOOD | {"bonus": 10}),
-    json.dumps(GOOD) * 2,
-    json.dumps([GOOD]),
-    '{"plot": 4, ' + json.dumps(GOOD)[1:],
-]
+BAD += [json.dumps(GOOD | {"bonus": 10}), json.dumps(GOOD) * 2, json.dumps([GOOD])]
+BAD += ['{"plot": 4, ' + json.dumps(GOOD)[1:]]
 BAD += [json.dumps(GOOD)[:-1] + ', "plot": 1e400}', json.dumps({name.upper(): 10 for name in CRITERIA})]
 BAD += [form % json.dumps(GOOD) for form in ("Here:\n```json\n%s\n```", "```json\n%s", "```yaml\n%s\n```")]
 BAD += ["```" + " " * 100_000, "``````", None, 3]
@@ -124,23 +106,17 @@ def test_four_whole_numbers_from_1_to_10_are_scores(form):
 
 def test_a_story_is_asked_once_with_the_studys_prompt(serve, home):
     server = serve(GOOD)
-    assert Judge().grade(["Once {story} *** upon."]) == [GOOD]
-    assert (
-        Judge().grade(["Once {story} *** upon."]) == [GOOD] and len(server.asked) == 1
-    )  # then from the disk
+    for _ in range(2):  # the second time from the disk
+        assert Judge().grade(["Once {story} *** upon."]) == [GOOD] and len(server.asked) == 1
     authorization, request = server.asked[0]
-    assert (
-        authorization == f"Bearer {KEY}"
-        and request["model"] == "vendor/m 1.5"
-        and request["temperature"] == 0
-    )
+    assert authorization == f"Bearer {KEY}"
+    assert (request["model"], request["temperature"]) == ("vendor/m 1.5", 0)
     assert text_of(server, 0).count("Once {story} *** upon.") == 1
     assert "In the following exercise, the student is given a task" in text_of(server, 0)
     (kept,) = (home / "_build" / "cache" / "judge").iterdir()
     kept.write_text(json.dumps(GOOD | {"plot": 11}))
-    assert (
-        Judge().grade(["Once {story} *** upon."]) == [GOOD] and len(server.asked) == 2
-    )  # the damaged one is not used
+    assert Judge().grade(["Once {story} *** upon."]) == [GOOD]
+    assert len(server.asked) == 2  # the damaged one is not used
 
 
 def test_bad_answers_are_asked_again_then_rejected_and_not_kept(serve):
@@ -222,30 +198,18 @@ def run(monkeypatch):
     """A recorded run with two stories."""
     samples = [{"prompt": "Once", "text": f"upon {i}"} for i in range(2)]
     data = {"source": "embedded", "sha256": "d" * 64}
-    content = {
-        "name": "x",
-        "model": "control",
-        "seed": 0,
-        "key": "k",
-        "samples": samples,
-        "data": data,
-        "budget": "full",
-    }
-    record = records.Record(content, None)
+    content = {"name": "x", "model": "control", "seed": 0, "key": "k", "budget": "full"}
+    record = records.Record(content | {"samples": samples, "data": data}, None)
     monkeypatch.setattr(records, "find", lambda *address: record)
-    return lambda **more: measuring.measure(
-        "judge", "tinystories", models=["control"], seeds=[0], source="embedded", **more
-    )
+    given = {"models": ["control"], "seeds": [0], "source": "embedded"}
+    return lambda **more: measuring.measure("judge", "tinystories", **given, **more)
 
 
 def test_scores_are_recorded_under_the_name_of_their_judge(serve, run, monkeypatch, home):
     server = serve(GOOD, "?")
     (made,) = run()
-    assert (
-        made["name"] == "control-seed0-vendor-m-1.5"
-        and made["judge"] == "vendor/m 1.5"
-        and made["run"] == "k"
-    )
+    assert made["name"] == "control-seed0-vendor-m-1.5"
+    assert (made["judge"], made["run"]) == ("vendor/m 1.5", "k")
     assert made["scores"] == [GOOD, None] and made["rejected"] == 1
     assert run()[0].content == made.content and len(server.asked) == 4  # found, and nothing asked
     monkeypatch.setenv("RTX_JUDGE_MODEL", "other")
@@ -256,17 +220,9 @@ def test_scores_are_recorded_under_the_name_of_their_judge(serve, run, monkeypat
     assert written and all(KEY not in path.read_text() for path in written)
 
 
-UNUSABLE = [
-    HTML,
-    (200, b""),
-    (200, b"{"),
-    (200, b"[]"),
-    (200, b"null"),
-    (200, b"{}"),
-    (200, b"\xff\xfe"),
-    "?",
-]
-UNUSABLE += [(200, b'{"choices": null}'), (200, b'{"choices": [7]}'), (200, b'{"choices": []}')]
+BODIES = [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe"]
+BODIES += [b'{"choices": null}', b'{"choices": [7]}', b'{"choices": []}']
+UNUSABLE = [HTML, "?", *((200, body) for body in BODIES)]
 
 
 @pytest.mark.parametrize("reply", UNUSABLE, ids=range(len(UNUSABLE)))

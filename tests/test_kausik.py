@@ -60,14 +60,6 @@ def test_plain_is_the_paper_s_picture_for_a_window_of_two():
     assert torch.equal(states, torch.stack([h1, h2, h3])) and torch.equal(outputs, torch.stack([y1, y2, y3]))
 
 
-def test_an_output_does_not_depend_on_the_token_after_it():
-    layer = plain().layers[0]
-    h, a, b = torch.randn(3, 2, 12)
-    with_a, with_b = (layer(torch.stack([h, x], dim=1))[:, 0] for x in (a, b))
-    assert torch.allclose(with_a, with_b, atol=1e-12)
-    assert torch.allclose(with_a, layer(h[:, None])[:, 0], atol=1e-12)
-
-
 @pytest.mark.parametrize("way", [plain, fast])
 def test_gradient_flows_from_the_last_output_to_the_first_token(way):
     model = way()

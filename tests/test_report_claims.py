@@ -6,9 +6,7 @@ from report_records import record
 
 from rtx_core.errors import RtxError
 from rtx_core.report import claims
-from rtx_core.report.badges import Badge
-from rtx_core.report.names import Names, look_up
-from rtx_core.report.values import Model, Task, Value
+from rtx_core.report.values import Badge, Model, Names, Task, Value, look_up
 
 
 def task(first: list, second: list, **changes) -> Task:
@@ -113,7 +111,7 @@ Counts:
 """
 
 
-def test_claims_are_read_judged_and_counted(tmp_path):
+def test_claims_are_read_and_judged(tmp_path):
     path = tmp_path / "claims.yaml"
     path.write_text(YAML)
     rows = claims.read(path)
@@ -121,10 +119,6 @@ def test_claims_are_read_judged_and_counted(tmp_path):
     frame = claims.judged(rows, lambda name: look_up(name, known))
     assert frame["outcome"].tolist() == ["reproduced", "not measured", "reproduced"]
     assert frame["badge"].tolist() == ["●●● full", "", ""] and frame["page"].tolist() == ["sst2", "", ""]
-    assert claims.tally(frame).to_dict("records") == [
-        {"section": "SST-2", "reproduced": 1, "contradicted": 0, "undecided": 0, "not measured": 1},
-        {"section": "Counts", "reproduced": 1, "contradicted": 0, "undecided": 0, "not measured": 0},
-    ]
 
 
 @pytest.mark.parametrize(
@@ -145,9 +139,9 @@ def test_bad_rows_are_refused(tmp_path, row, complaint):
 def test_values_of_a_task():
     sst2 = GIVEN["ahead"]
     assert sst2.difference == pytest.approx(100 * np.mean([20, 20, 21]) / 200) and sst2.difference.sign == 1
-    assert sst2.difference.low < sst2.difference.points < sst2.difference.high
+    assert sst2.difference.low < sst2.difference < sst2.difference.high
     assert sst2.saving == 0.4 and sst2.n == 200 and str(sst2.badge) == "●●● full"
-    assert sst2.baseline.accuracy == pytest.approx(0.945) and sst2.baseline.epoch == 2.0
+    assert sst2.baseline.accuracy == pytest.approx(0.945)
     assert sst2.recurrent.f1 == pytest.approx(np.mean([one["test"]["f1"] for one in sst2.recurrent.records]))
     with pytest.raises(RtxError, match="no record of this task, recurrent_wide"):
         sst2.recurrent_wide  # noqa: B018

@@ -16,9 +16,9 @@ from report_records import record
 
 from rtx_core.errors import RtxError
 from rtx_core.models.registry import MODELS
-from rtx_core.report import display, figures, origin, published, style, tables
-from rtx_core.report.badges import badge
+from rtx_core.report import display, figures, published, style
 from rtx_core.report.statistics import difference
+from rtx_core.report.values import badge
 
 MYST = {
     "myst_enable_extensions": [
@@ -168,8 +168,11 @@ def test_numbers_as_they_are_written():
 def test_every_name_has_one_look(monkeypatch):
     for name, model in MODELS.items():
         assert style.COLOURS[name] == model.colour and style.MARKERS[name] == model.marker
-        assert style.TITLES[name] == style.title(name)
-    assert style.palette(["recurrent", "mine, 3 passes"])["mine, 3 passes"] == style.colour("mine, 3 passes")
+        assert style.title(name) == model.title or name in style.VARIANTS
+    assert (
+        style.palette(["recurrent", "mine, 3 passes"])["mine, 3 passes"]
+        == style.palette(["mine, 3 passes"])["mine, 3 passes"]
+    )
     assert style.ordered(["mine", "recurrent", "baseline", "mine"]) == ["baseline", "recurrent", "mine"]
     assert style.title("recurrent-3-passes") == "Recurrent 3 passes"
 
@@ -177,7 +180,7 @@ def test_every_name_has_one_look(monkeypatch):
 def test_benchmark_subtracts_only_what_is_of_one_kind():
     entries = published.benchmarks("sst2")
     found = [record(wrong=range(20)), record("recurrent", wrong=range(10))]
-    shown = tables.benchmark(found, label="tab-a", caption="C", published=entries)
+    shown = figures.benchmark(found, label="tab-a", caption="C", published=entries)
     rows = [row.split(" | ") for row in shown.markdown.splitlines() if row.startswith("| Baseline")]
     assert len(rows) == 4  # ours, two published, one difference
     assert rows[0][1].replace("\\", "") == "90.0" and rows[3][1].replace("\\", "") == "−0.6"
@@ -191,7 +194,7 @@ def test_accuracies_pair_what_can_be_paired():
         record(model, seed, range(20 + seed)) for model in ("baseline", "recurrent") for seed in range(3)
     ]
     lone = [record(wrong=range(20), budget="reduced")]
-    shown = tables.accuracies({"10 %": three, "50 %": lone}, heading="Data", label="tab-a", caption="C")
+    shown = figures.accuracies({"10 %": three, "50 %": lone}, heading="Data", label="tab-a", caption="C")
     found = cells(shown)
     head, first, second = found[:9], found[9:18], found[18:]
     assert head[:5] == ["Data", "Baseline − Recurrent (points)", "Baseline (%)", "Recurrent (%)", "p"]
@@ -210,7 +213,7 @@ def test_shared_figures_draw():
 
 def test_provenance_names_records_and_the_line_that_makes_them_again():
     parameters = {"models": ["baseline"], "split": "seeded", "epochs": 5, "note": "it's"}
-    shown = origin.provenance([record(stale="made by `other` code")], notebook="sst2", parameters=parameters)
+    shown = display.provenance([record(stale="made by `other` code")], notebook="sst2", parameters=parameters)
     found = cells(shown)
     assert found[7:] == [
         *("sst2/baseline-seed0", "full", "012345678", "A | machine (2 threads)"),
@@ -219,4 +222,4 @@ def test_provenance_names_records_and_the_line_that_makes_them_again():
     given = """-y '{"models": ["baseline"], "note": "it'\\''s"}'"""
     line = f"papermill notebooks/sst2.ipynb _build/sst2.ipynb {given}"
     assert f"{line} -p split seeded -p epochs 5" in shown.markdown
-    assert "Not measured yet" in origin.provenance([]).markdown
+    assert display.provenance([]) is None

@@ -1,5 +1,4 @@
-"""What makes pages of records a book: formulas without a network, no stale page, folded code, and a footer
-that says what was built."""
+"""What makes pages of records a book: formulas offline, no stale page, folded code, a footer of what was built."""
 
 import hashlib
 import os
@@ -16,7 +15,6 @@ from sphinx.environment import BuildEnvironment
 
 from rtx_core import code, paths, records
 
-MATHJAX = "sphinx-mathjax-offline"
 CACHE = paths.REPOSITORY / "_build" / ".jupyter_cache"
 FIGURES = paths.REPOSITORY / "book" / "figures"
 STAMP = CACHE.with_name(".jupyter_cache.stamp")
@@ -24,7 +22,7 @@ STAMP = CACHE.with_name(".jupyter_cache.stamp")
 
 def copy_mathjax(app: Sphinx) -> None:
     """Put MathJax's one-file build, and the TeX extensions it loads on demand, where `mathjax_path` says."""
-    for file in files(MATHJAX) or () if app.builder.format == "html" else ():
+    for file in files("sphinx-mathjax-offline") or () if app.builder.format == "html" else ():
         inside = file.as_posix().partition("static/mathjax/")[2]
         if inside == "tex-svg.js" or inside.startswith("input/tex/extensions/"):
             copy = Path(app.outdir, "_static", "mathjax", inside)
@@ -33,8 +31,7 @@ def copy_mathjax(app: Sphinx) -> None:
 
 
 def inputs_digest() -> str:
-    """The hash of everything but its own text that a page may depend on: records, package, values, versions
-    of libraries."""
+    """The hash of what a page may depend on but its own text: records, package, values, library versions."""
     root = paths.REPOSITORY
     found = [*root.glob("rtx_core/**/*"), *root.glob("book/values*.py"), root / "requirements.lock"]
     digest = hashlib.sha256()
@@ -63,18 +60,12 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
     """Code is folded; one click opens it."""
     for cell in doctree.findall(nodes.container):
         if cell.get("nb_element") == "cell_code" and not cell.get("hide_mode"):
-            cell.attributes |= {
-                "hide_mode": "input",
-                "prompt_show": "Show the code",
-                "prompt_hide": "Hide it",
-            }
+            cell.attributes.update(hide_mode="input", prompt_show="Show the code", prompt_hide="Hide it")
 
 
 def built_from() -> str:
     """Version, commit, and how many records are stale."""
-    version = tomllib.loads((paths.REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-        "version"
-    ]
+    project = tomllib.loads((paths.REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commit = code.commit()
     made = [*records.records(), *(found for kind in records.KINDS for found in records.measurements(kind))]
     stale = sum(bool(record.note()) for record in made)
@@ -82,7 +73,7 @@ def built_from() -> str:
         f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"
     )
     changed = "" if commit["clean"] else " + changes"
-    return f"Version {version}, commit {(commit['commit'] or 'unknown')[:9]}{changed}; {state}."
+    return f"Version {project['version']}, commit {(commit['commit'] or 'unknown')[:9]}{changed}; {state}."
 
 
 def put_footer(app: Sphinx, config: Config) -> None:
@@ -96,14 +87,11 @@ def on_title_page(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    os.environ["RTX_BOOK"] = (
-        "1"  # pages show what is recorded and train nothing on real text; figures are written
-    )
+    os.environ["RTX_BOOK"] = "1"  # pages show what is recorded and train nothing; figures are written
     app.config.mathjax_path = "mathjax/tex-svg.js"  # relative to _static/
     app.connect("config-inited", put_footer)
-    app.connect("builder-inited", copy_mathjax)
-    app.connect("builder-inited", empty_cache)
-    app.connect("builder-inited", on_title_page)
+    for prepare in (copy_mathjax, empty_cache, on_title_page):
+        app.connect("builder-inited", prepare)
     app.connect("env-get-outdated", stale_pages)
     app.connect("doctree-read", fold_code)
     return {"version": "1", "env_version": 3, "parallel_read_safe": False, "parallel_write_safe": True}

@@ -1,5 +1,4 @@
-"""The paper on paper: what `make pdf` does on the way to LaTeX, so that chapters, tables and figures have the
-numbers they have on a screen, and wide tables fit."""
+"""What `make pdf` does on the way to LaTeX: numbers as they are on a screen, and wide tables that fit."""
 
 from docutils import nodes
 from sphinx import addnodes
@@ -11,7 +10,6 @@ from sphinx.util.texescape import escape
 SIZES = {"small": 100, "footnotesize": 112, "scriptsize": 128}  # size of letters -> digits that a line holds
 GAP = 3  # digits that the space around a cell takes, at most
 WHOLE = 16  # digits of a cell that is never broken
-LINES = 40  # of a table that is sure to fit on a page
 
 
 class Parts(SphinxPostTransform):
@@ -32,14 +30,13 @@ class Parts(SphinxPostTransform):
         for cell in list(self.document.findall(nodes.container)):
             if cell.get("nb_element") == "cell_code_source":
                 cell.parent.remove(cell)
-        pages = [
-            page for page in self.document.findall(addnodes.start_of_file) if page["docname"] == "references"
-        ]
         listed = self.document.next_node(thebibliography)
-        if pages and listed is not None:
-            listed.parent.remove(listed)
-            pages[0].children = []
-            pages[0].extend([latex(r"\phantomsection\label{\detokenize{references::doc}}"), listed])
+        for page in self.document.findall(addnodes.start_of_file):
+            if page["docname"] == "references" and listed is not None:
+                listed.parent.remove(listed)
+                page.children = []
+                page.extend([latex(r"\phantomsection\label{\detokenize{references::doc}}"), listed])
+                break
 
 
 class Tables(SphinxPostTransform):
@@ -56,10 +53,8 @@ class Tables(SphinxPostTransform):
             rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
             columns = list(zip(*rows))
             size, wanted, shares = layout(columns)
-            lines = [
-                max(-(-width(cell) // max(share, 1)) for cell, share in zip(row, shares)) for row in rows
-            ]
-            if sum(lines) > LINES:
+            lines = sum(max(-(-width(cell) // max(n, 1)) for cell, n in zip(row, shares)) for row in rows)
+            if lines > 40:  # those of a table that is sure to fit on a page
                 table["classes"].append("longtable")
             spec = ""
             for column, want, share in zip(columns, wanted, shares):
@@ -73,15 +68,11 @@ class Tables(SphinxPostTransform):
 def layout(columns: list[tuple[nodes.Element]]) -> tuple[str, list[float], list[float]]:
     """(size of letters, digits that each column wants, digits that it gets).
 
-    The largest letters are taken in which nothing is broken; if there are none, those in which only long
-    cells are.  Where the line is too short for what columns want, each gets its least and a part of what is
-    left.
+    The largest letters in which nothing is broken; if there are none, those in which only long cells are.
+    Where the line is too short for what columns want, each gets its least and a part of what is left.
     """
     wanted = [max(map(width, column)) for column in columns]
-    words = [
-        max(width(cell, word) for cell in column for word in cell.astext().split() or [""])
-        for column in columns
-    ]
+    words = [max(width(c, word) for c in column for word in c.astext().split() or [""]) for column in columns]
     least = [want if want <= WHOLE else word for want, word in zip(wanted, words)]
     rooms = {size: digits - GAP * len(columns) for size, digits in SIZES.items()}
     fitting = [size for size, room in rooms.items() if sum(wanted) <= room]

@@ -1,9 +1,7 @@
-"""Numbers and guards in prose.  {val}`sst2.difference:+.1f` writes a value, {holds}`abs(sst2.difference) < 1`
-writes nothing.
+"""{val}`sst2.difference:+.1f` writes a value, {holds}`abs(sst2.difference) < 1` writes nothing.
 
-The names are those of `book/values.py` (see `rtx_core/report/names.py`).  A name that is unknown, a value
-without a record and a guard that is false each stop the build, with file, line and the sentence they stand
-in; all of them are told at once.
+The names are those of `book/values*.py` (see `rtx_core/report/values.py`).  An unknown name, a value without
+a record and a guard that is false stop the build, all told at once, each with file, line and sentence.
 """
 
 import re
@@ -15,9 +13,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.docutils import SphinxRole
 
 from rtx_core.errors import RtxError
-from rtx_core.report import names
-
-SENTENCE = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z(\[])")
+from rtx_core.report import values
 
 
 class SentenceFails(SphinxError):
@@ -30,8 +26,8 @@ class Role(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list]:
         try:
             if self.name == "val":
-                return [nodes.Text(names.shown(self.text))], []
-            if names.look_up(self.text):
+                return [nodes.Text(values.shown(self.text))], []
+            if values.look_up(self.text):
                 return [], []
             why = f"{self.text!r} does not hold{measured(self.text)}."
         except RtxError as error:
@@ -44,20 +40,16 @@ class Role(SphinxRole):
 def measured(guard: str) -> str:
     """The values of the names in a guard that does not hold: ": sst2.difference is +1.4 (…)"."""
     found = dict.fromkeys(re.findall(r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)+", guard))
-    return ": " + ", ".join(f"{name} is {names.shown(name)}" for name in found) if found else ""
+    return ": " * bool(found) + ", ".join(f"{name} is {values.shown(name)}" for name in found)
 
 
 def tell(app: Sphinx, doctree: nodes.document) -> None:
-    """Name the sentence of each failure on a page that was read, and drop paragraphs that held guards
-    alone."""
+    """Name the sentence of each failure on a page, and drop paragraphs that held guards alone."""
     for failed in [node for node in doctree.findall(nodes.inline) if "failed" in node]:
-        whole = failed.parent.astext()
-        sentence = next(part for part in SENTENCE.split(whole) if failed.astext() in part or part is whole)
-        line = place(failed)
-        words = " ".join(sentence.split())
-        app.failed_sentences.append(
-            f"{app.env.doc2path(app.env.docname)}, {line}: {failed['failed']}\n    in: {words}"
-        )
+        parts = re.split(r"(?<=[.!?:;])\s+(?=[A-Z(\[])", failed.parent.astext())
+        sentence = " ".join(next(part for part in parts if failed.astext() in part).split())
+        page = app.env.doc2path(app.env.docname)
+        app.failed_sentences.append(f"{page}, {place(failed)}: {failed['failed']}\n    in: {sentence}")
     for paragraph in list(doctree.findall(nodes.paragraph)):
         if all(isinstance(child, nodes.Text) and not child.strip() for child in paragraph):
             paragraph.parent.remove(paragraph)

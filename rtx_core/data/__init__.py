@@ -13,15 +13,13 @@ __all__ = ["ClassificationData", "DataConfig", "FilesData", "LanguageData", "fro
 
 def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
     """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
-    if isinstance(config, LanguageData):
-        if config.corpus == "shakespeare":
-            from rtx_core.data.characters import Characters as Language
-        else:
-            from rtx_core.data.stories import Stories as Language
-        return Language(config, batch_size, micro_batches)
-    from rtx_core.data.texts import classification
-
-    return classification(config, batch_size, micro_batches)
+    if not isinstance(config, LanguageData):
+        from rtx_core.data.texts import classification as made
+    elif config.corpus == "shakespeare":
+        from rtx_core.data.characters import Characters as made
+    else:
+        from rtx_core.data.stories import Stories as made
+    return made(config, batch_size, micro_batches)
 
 
 def profile(config: ClassificationData | FilesData) -> dict:
@@ -32,13 +30,7 @@ def profile(config: ClassificationData | FilesData) -> dict:
 
 
 def from_files(
-    train: str,
-    text: str = "text",
-    label: str = "label",
-    validation: str | None = None,
-    test: str | None = None,
-    max_length: int = 128,
-    seed: int = 0,
+    train: str, text="text", label="label", validation=None, test=None, max_length=128, seed=0
 ) -> FilesData:
     """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name.
 
@@ -47,5 +39,5 @@ def from_files(
     """
     from rtx_core.data.files import described
 
-    given = {"text": text, "label": label, "validation": validation, "test": test}
-    return described(train=train, **given, max_length=max_length, seed=seed)
+    given = {"train": train, "text": text, "label": label, "validation": validation, "test": test}
+    return described(**given, max_length=max_length, seed=seed)

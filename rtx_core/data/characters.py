@@ -21,6 +21,7 @@ HUB = "karpathy/tiny_shakespeare"
 SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"  # of the whole text
 TRAINING_SHARE = 0.9
 EMBEDDED_CHARACTERS = 200_000
+PARTS = ("train", "validation", "test")  # of the hub's table
 TEST_WINDOWS = 15  # a batch of the test; 435 windows of 256 are 29 batches
 EVALUATION_SEED = 5  # of the windows that every evaluation of every run reads
 
@@ -31,8 +32,7 @@ def load(source: str) -> str:
     if source == "embedded":
         return play(EMBEDDED_CHARACTERS)
     if source == "hub":  # the hub's own tables of it: the parts, end to end, are the text
-        splits = ("train", "validation", "test")
-        tables = [hub_table(HUB, split, revision="refs/convert/parquet") for split in splits]
+        tables = [hub_table(HUB, part, revision="refs/convert/parquet") for part in PARTS]
         content = "".join(pd.concat(tables)["text"]).encode()
     else:
         content = mirror_file("tinyshakespeare/input.txt").read_bytes()
@@ -53,28 +53,18 @@ class Characters(Language):
         self.parts = {"train": ids[:cut], "validation": ids[cut:]}
         train, validation = map(len, self.parts.values())
         if validation <= self.block_size:
-            raise RtxError(
-                f"block_size is {self.block_size:,} and the validation part has {validation:,} characters: "
-                f"a sequence needs one more than block_size."
-            )
-        source = resolve(config.source)
-        self.facts = {
-            "name": HUB if source != "embedded" else "synthetic play",
-            "source": source,
-            "sha256": hashlib.sha256(text.encode()).hexdigest(),
-            "unit": "characters",
-            "vocabulary": self.vocab_size,
-            "n_train": train,
-            "n_validation": validation,
-            "n_test": validation,
-            "test_is_validation": True,
-        }
+            most = f"below the {validation:,} characters of the validation part"
+            raise RtxError(f"block_size is {self.block_size:,}: it must be {most}.")
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        name, source = "synthetic play", resolve(config.source)
+        self.facts = {"name": name if source == "embedded" else HUB, "source": source, "sha256": sha256}
+        self.facts |= {"unit": "characters", "vocabulary": self.vocab_size, "test_is_validation": True}
+        self.facts |= {"n_train": train, "n_validation": validation, "n_test": validation}
 
     def encode(self, text: str) -> Tensor:
         place = {symbol: i for i, symbol in enumerate(self.symbols)}
         if strange := sorted(set(text) - set(place)):
-            known = f"the {len(place)} symbols of the training text"
-            raise RtxError(f"The text has {strange[0]!r}, which is none of {known}: leave it out.")
+            raise RtxError(f"The text has {strange[0]!r}, and the model no symbol for it: leave it out.")
         return torch.tensor([place[c] for c in text])
 
     def decode(self, ids: Tensor) -> str:
@@ -83,10 +73,8 @@ class Characters(Language):
     def _windows(self, part: str, seed: tuple[int, int]) -> tuple[Tensor, Tensor]:
         """Random windows: (inputs, targets), (batch_size, block_size) each; targets are one character on."""
         ids, block = self.parts[part], self.block_size
-        starts = torch.from_numpy(
-            np.random.RandomState(seed).randint(0, len(ids) - block, size=self.batch_size)
-        )
-        window = ids[starts[:, None] + torch.arange(block + 1)]
+        starts = np.random.RandomState(seed).randint(0, len(ids) - block, size=self.batch_size)
+        window = ids[torch.from_numpy(starts)[:, None] + torch.arange(block + 1)]
         return window[:, :-1], window[:, 1:]
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:

@@ -1,9 +1,10 @@
 """Which data a run reads, as plain settings that are recorded with the run."""
 
 import re
+from pathlib import PurePath
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from rtx_core.data.corpora import CORPORA
 from rtx_core.errors import unknown
@@ -25,15 +26,10 @@ class ClassificationData(Settings):
     max_length: MaxLength = 128
     train_rows: NaturalInt = 0  # > 0: a fixed random sample of that many training texts
 
-    @field_validator("corpus")
-    @classmethod
-    def _known(cls, corpus: str) -> str:
-        if corpus not in CORPORA:
-            raise unknown("corpus", corpus, CORPORA)
-        return corpus
-
     @model_validator(mode="after")
-    def _has_split(self) -> "ClassificationData":
+    def _known(self) -> "ClassificationData":
+        if self.corpus not in CORPORA:
+            raise unknown("corpus", self.corpus, CORPORA)
         if self.split not in CORPORA[self.corpus].splits:
             raise unknown(f"split of {self.corpus}", self.split, CORPORA[self.corpus].splits)
         return self
@@ -45,9 +41,7 @@ class LanguageData(Settings):
     corpus: Literal["shakespeare", "tinystories"]
     source: Source = "real"
     block_size: PositiveInt = 256  # characters or tokens of a sequence
-    eval_batches: Annotated[int, Field(ge=2)] = (
-        80  # of each part in an evaluation; a standard error needs two
-    )
+    eval_batches: Annotated[int, Field(ge=2)] = 80  # of each part; a standard error needs two
     across_stories: bool = False  # a token attends to the stories before its own too, as in llama2.c
 
     @model_validator(mode="after")
@@ -77,7 +71,4 @@ class FilesData(Settings):
     @property
     def slug(self) -> str:
         """The name of the training file, for folders."""
-        return (
-            re.sub(r"[^a-z0-9]+", "-", self.train.rpartition("/")[2].rpartition(".")[0].lower()).strip("-")
-            or "data"
-        )
+        return re.sub(r"[^a-z0-9]+", "-", PurePath(self.train).stem.lower()).strip("-") or "data"

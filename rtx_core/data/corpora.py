@@ -1,8 +1,6 @@
 """The corpora of the paper: where each lies, what it must contain, and how it may be split."""
 
-from dataclasses import dataclass
-
-SOURCES = ("real", "hub", "mirror", "embedded")
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -10,9 +8,9 @@ class Corpus:
     hub: str  # dataset name on the hub
     folder: str  # its folder in a mirror, one parquet file a split
     contents: dict[str, str]  # split -> content hash that a mirror must have; the hub checks its own files
-    domain: str  # of the synthetic stand-in
-    style: str  # of the synthetic stand-in
-    embedded_rows: dict[str, int]  # split -> size of the synthetic stand-in
+    domain: str  # of the synthetic stand-in, and its style
+    style: str = "review"
+    embedded_rows: dict[str, int] = field(default_factory=lambda: {"train": 1500})  # split -> its size
     classes: tuple[str, ...] = ("negative", "positive")  # class names, in label order
     text: str = "text"  # column that holds the text
     labels: dict[int, int | None] | None = None  # the hub's label -> ours, None: dropped; unset: the same
@@ -31,16 +29,15 @@ class Corpus:
 class Mixture:
     """Equally many rows of several corpora; the label says from which a text comes."""
 
-    classes: tuple[str, ...]  # class names, in label order
-    members: tuple[str, ...]  # the corpora behind them
-    rows: int  # of each member, without repetitions; of synthetic text as many as the smallest has
+    members: tuple[str, ...]  # the corpora behind the classes
+    classes: tuple[str, ...] = ("local business", "movie", "shopping")  # the order of the report's Table 3
+    rows: int = 22_740  # of each member, without repetitions; of synthetic text as many as the smallest has
     splits: tuple[str, ...] = ("seeded",)
 
     def name(self, source: str) -> str:
         return " + ".join(CORPORA[member].name(source) for member in self.members)
 
 
-DOMAINS = ("local business", "movie", "shopping")  # the order of the report's Table 3
 CORPORA: dict[str, Corpus | Mixture] = {
     "sst2": Corpus(
         hub="stanfordnlp/sst2",
@@ -63,8 +60,6 @@ CORPORA: dict[str, Corpus | Mixture] = {
         contents={"train": "ba91b1cc831d48b8fc989a6cd0f87c1acb0b8d4a0dfaf3e2f566d67589f0d9de"},
         rows=68_221,  # as many as SST-2 has
         domain="restaurant",
-        style="review",
-        embedded_rows={"train": 1500},
     ),
     "imdb": Corpus(
         hub="stanfordnlp/imdb",
@@ -74,8 +69,6 @@ CORPORA: dict[str, Corpus | Mixture] = {
             "test": "cb8b470f655cc84034cc6e190b5250a2d28cb9f516e5e93dd5940831d0d7c3a4",
         },
         domain="movie",
-        style="review",
-        embedded_rows={"train": 1500},
     ),
     "amazon": Corpus(
         hub="mteb/amazon_polarity",
@@ -83,9 +76,7 @@ CORPORA: dict[str, Corpus | Mixture] = {
         stand_in="the older Multi-Domain Sentiment Dataset",
         contents={"train": "9e3b4c04e720b4bec49871ece16f2b107c234f5067a71db54b05e66f5ce9d78d"},
         domain="product",
-        style="review",
-        embedded_rows={"train": 1500},
     ),
-    "multi-domain": Mixture(classes=DOMAINS, members=("yelp", "sst2", "amazon"), rows=22_740),
-    "multi-domain-imdb": Mixture(classes=DOMAINS, members=("yelp", "imdb", "amazon"), rows=22_740),
+    "multi-domain": Mixture(members=("yelp", "sst2", "amazon")),
+    "multi-domain-imdb": Mixture(members=("yelp", "imdb", "amazon")),
 }

@@ -28,11 +28,8 @@ def clean(text: str) -> str:
 
 def clean_all(texts: Iterable[object]) -> list[str]:
     """`clean` for a column of texts; a missing, non-string or empty one is an error that names its row."""
-    cleaned = []
+    texts = list(texts)
     for row, text in enumerate(texts):
         if not isinstance(text, str) or not text.strip():
-            raise RtxError(
-                f"Row {row} holds {text!r:.60} where a text was expected: remove or repair that row."
-            )
-        cleaned.append(clean(text))
-    return cleaned
+            raise RtxError(f"Row {row} holds {text!r:.60} where a text was expected: remove that row.")
+    return [clean(text) for text in texts]

@@ -7,8 +7,7 @@ Only of SST-2, whose rows are phrases of sentences:
 `grouped`    the sentences, permuted and cut 80/10/10, each with its phrases.  GLUE does not say which
              sentence a phrase is from, so a sentence is a row that no longer row contains.  A phrase of
              several sentences goes to the training part if one of them is there, and is left out if they are
-             in validation and test only; so no text of validation or test is a training text or a part of
-             one.
+             in validation and test only; so no text of validation or test is (a part of) a training text.
 
 Then subsets: the shortest or longest texts of every part, and a stratified share of the training texts.
 """
@@ -24,13 +23,11 @@ from rtx_core.data.config import ClassificationData
 from rtx_core.data.corpora import CORPORA, Mixture
 from rtx_core.data.preprocess import clean_all
 from rtx_core.data.sources import load, mirror_table, resolve, sha256_of, verify
-from rtx_core.errors import RtxError, unknown
+from rtx_core.errors import RtxError
 
 PARTS = ("train", "validation", "test")
-PUBLISHED_FILE = "sst2/pooled_splits.parquet"
-PUBLISHED_SHA256 = (
-    "3751fa9961dfe425d4a35a32c313541636f49b8ca348dc9ccbdb204fa7cc2371"  # of the parts, a line each
-)
+PUBLISHED_FILE = "sst2/pooled_splits.parquet"  # its hash is of the parts, a line each
+PUBLISHED_SHA256 = "3751fa9961dfe425d4a35a32c313541636f49b8ca348dc9ccbdb204fa7cc2371"
 SPLIT_SEED = 0  # of all permutations here; RandomState's stream is frozen across NumPy versions
 
 Parts = dict[str, pd.DataFrame]
@@ -38,41 +35,51 @@ Parts = dict[str, pd.DataFrame]
 
 def parts(data: ClassificationData) -> Parts:
     """{"train", "validation", "test"} of a corpus: loaded, split, cut down."""
-    corpus = CORPORA[data.corpus]
-    source = resolve(data.source)
+    corpus, source = CORPORA[data.corpus], resolve(data.source)
     tables = load(data.corpus, source)
     rows = corpus.rows if source != "embedded" else 0
     if isinstance(corpus, Mixture):
         whole = mixture(tables, rows)
     else:
         whole = split(tables, data.split, source, rows)
-    return subset(whole, data.fraction, data.length, data.length_fraction)
+    return subset(whole, data)
 
 
 def split(tables: dict[str, pd.DataFrame], how: str, source: str, rows: int = 0) -> Parts:
     """The parts of a corpus's own tables; `seeded` may take a sample of `rows` rows."""
-    if how == "official":
-        train = tables["train"]
-        order = np.random.RandomState(SPLIT_SEED).permutation(len(train))
-        cut = int(0.95 * len(order))
-        return _named(train.iloc[order[:cut]], train.iloc[order[cut:]], tables["validation"])
     pool = pd.concat(tables.values(), ignore_index=True)
     match how:
         case "seeded":
             return seeded(pool, rows)
         case "grouped":
-            return grouped(pool)
+            return _taken(pool, grouped(pool))
         case "published":
-            return _published(pool, source)
-    raise unknown("split", how, CORPORA["sst2"].splits)
+            return _taken(pool, published(pool, source))
+        case "official":
+            n = len(tables["train"])
+            return _taken(pool, [*np.split(_permutation(n), [int(0.95 * n)]), np.arange(n, len(pool))])
 
 
-def seeded(pool: pd.DataFrame, rows: int = 0, seed: int = SPLIT_SEED) -> Parts:
+def _taken(pool: pd.DataFrame, rows: Iterable[np.ndarray]) -> Parts:
+    """These rows of the pool as parts, numbered anew."""
+    return {part: pool.iloc[of].reset_index(drop=True) for part, of in zip(PARTS, rows, strict=True)}
+
+
+def _permutation(n: int) -> np.ndarray:
+    return np.random.RandomState(SPLIT_SEED).permutation(n)
+
+
+def _cut(n: int, rows: int = 0) -> list[np.ndarray]:
+    """The first `rows` (0: all) of a permutation of n, 80/10/10: 54,576 / 6,822 / 6,823 of 68,221."""
+    order = _permutation(n)[: rows or n]
+    a = int(0.8 * len(order))
+    return np.split(order, [a, a + int(0.1 * len(order))])
+
+
+def seeded(pool: pd.DataFrame, rows: int = 0) -> Parts:
     if rows > len(pool):
-        raise RtxError(
-            f"The corpus has {len(pool):,} usable rows and {rows:,} are needed: use another source."
-        )
-    return _named(*(pool.iloc[chosen] for chosen in _cut(len(pool), rows, seed)))
+        raise RtxError(f"The corpus has {len(pool):,} usable rows of {rows:,} needed: use another source.")
+    return _taken(pool, _cut(len(pool), rows))
 
 
 def mixture(pools: dict[str, pd.DataFrame], rows: int) -> Parts:
@@ -83,7 +90,7 @@ def mixture(pools: dict[str, pd.DataFrame], rows: int) -> Parts:
     return {part: pd.concat([member[part] for member in members], ignore_index=True) for part in PARTS}
 
 
-def grouped(pool: pd.DataFrame) -> Parts:
+def grouped(pool: pd.DataFrame) -> list[np.ndarray]:
     texts = clean_all(pool["text"])  # as the models see them
     within = sentences(texts)
     part_of = np.empty(1 + max(number for numbers in within.values() for number in numbers), dtype=int)
@@ -91,17 +98,10 @@ def grouped(pool: pd.DataFrame) -> Parts:
         part_of[numbers] = part
     found = [set(part_of[within[text]]) for text in texts]
     chosen = [[0 in of for of in found], [of == {1} for of in found], [of == {2} for of in found]]
-    return _named(*(pool[rows] for rows in chosen))
+    return [np.flatnonzero(rows) for rows in chosen]
 
 
-def _cut(n: int, rows: int = 0, seed: int = SPLIT_SEED) -> list[np.ndarray]:
-    """The first `rows` (0: all) of a permutation of n, 80/10/10: 54,576 / 6,822 / 6,823 of 68,221."""
-    order = np.random.RandomState(seed).permutation(n)[: rows or n]
-    a = int(0.8 * len(order))
-    return np.split(order, [a, a + int(0.1 * len(order))])
-
-
-def _published(pool: pd.DataFrame, source: str) -> Parts:
+def published(pool: pd.DataFrame, source: str) -> list[np.ndarray]:
     if source != "mirror":
         raise RtxError(
             f"The split 'published' is in the mirror's {PUBLISHED_FILE} only, and the source is {source!r}: "
@@ -109,33 +109,26 @@ def _published(pool: pd.DataFrame, source: str) -> Parts:
         )
     table = mirror_table(PUBLISHED_FILE)
     if "split_a" not in table or len(table) != len(pool):
-        raise RtxError(
-            f"The mirror's {PUBLISHED_FILE} has {len(table):,} rows and columns {list(table.columns)}, and "
-            f"{len(pool):,} rows with a column split_a were expected: replace it with a sound copy."
-        )
+        expected = f"{len(pool):,} rows with a column split_a were expected"
+        raise RtxError(f"{PUBLISHED_FILE} has {len(table):,} rows, and {expected}: replace it.")
     assignment = table["split_a"].to_numpy()
     verify(PUBLISHED_FILE, sha256_of("\n".join(map(str, assignment))), PUBLISHED_SHA256)
-    return _named(*(pool[assignment == part] for part in PARTS))
-
-
-def _named(*frames: pd.DataFrame) -> Parts:
-    return {part: frame.reset_index(drop=True) for part, frame in zip(PARTS, frames, strict=True)}
+    return [np.flatnonzero(assignment == part) for part in PARTS]
 
 
 # Subsets
 
 
-def subset(whole: Parts, fraction: float, length: str, length_fraction: float) -> Parts:
+def subset(whole: Parts, data: ClassificationData) -> Parts:
     """`whole` cut down; lengths come first, so that `fraction` is of the short or long training texts."""
-    if length != "all":
-        whole = {part: by_length(frame, length, length_fraction) for part, frame in whole.items()}
-    if fraction < 1:
-        whole = whole | {"train": stratified(whole["train"], fraction)}
+    if data.length != "all":
+        whole = {p: by_length(frame, data.length, data.length_fraction) for p, frame in whole.items()}
+    if data.fraction < 1:
+        whole = whole | {"train": stratified(whole["train"], data.fraction)}
     for part, frame in whole.items():
         if frame.empty:
-            raise RtxError(
-                f"fraction {fraction:g} with length {length!r} leaves no {part} text: choose larger shares."
-            )
+            shares = f"fraction {data.fraction:g} with length {data.length!r}"
+            raise RtxError(f"{shares} leaves no {part} text: choose larger shares.")
     return whole
 
 
@@ -144,8 +137,7 @@ def stratified(frame: pd.DataFrame, fraction: float) -> pd.DataFrame:
 
     The rows, permuted, are ranked by how far through their own label they stand, and the first ones are kept.
     """
-    permuted = frame.iloc[np.random.RandomState(SPLIT_SEED).permutation(len(frame))]
-    of_label = permuted.groupby("label")["label"]
+    of_label = frame.iloc[_permutation(len(frame))].groupby("label")["label"]
     rank = (of_label.cumcount() + 0.5) / of_label.transform("size")
     kept = rank.sort_values(kind="stable").index[: round(fraction * len(frame))]
     return frame.loc[np.sort(kept)].reset_index(drop=True)
@@ -187,14 +179,11 @@ def contained(texts: Iterable[str], rows: Iterable[str]) -> list[bool]:
     """Of each text, whether it is a row or a part of one; only rows with its rarest word are searched."""
     holding = defaultdict(list)
     for row in rows:
-        spaced = f" {' '.join(row.split())} "
         for word in set(row.split()):
-            holding[word].append(spaced)
-
-    def inside(text: str) -> bool:
+            holding[word].append(f" {' '.join(row.split())} ")
+    found = []
+    for text in texts:
         words = text.split()
         rarest = min((holding.get(word, ()) for word in words), key=len)
-        spaced = f" {' '.join(words)} "
-        return any(spaced in row for row in rarest)
-
-    return [inside(text) for text in texts]
+        found.append(any(f" {' '.join(words)} " in row for row in rarest))
+    return found

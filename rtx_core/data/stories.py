@@ -46,9 +46,7 @@ def load(source: str) -> dict[str, list[str]]:
         file = f"tinystories/{part}.parquet"
         table = hub_table(HUB, part) if source == "hub" else mirror_table(file)
         if "text" not in table:
-            raise RtxError(
-                f"{file} has columns {list(table.columns)} and lacks text: it must keep the hub's schema."
-            )
+            raise RtxError(f"{file} has no column text but {list(table.columns)}: keep the hub's schema.")
         parts[part] = [text for story in table["text"] if (text := story.strip())]
         if source == "mirror":
             verify(file, stories_sha256(parts[part]), expected)
@@ -62,18 +60,15 @@ def stories_sha256(stories: list[str]) -> str:
 def train_tokenizer(stories: list[str]) -> Tokenizer:
     """Byte-level BPE of at most 4,096 pieces with single digits, as llama2.c's; it loses nothing of a text.
 
-    The 256 bytes are pieces of their own, so nothing is unknown.  Unlike the library's WordPiece trainer
-    this one gives the same vocabulary in every process.
+    The 256 bytes are pieces of their own, so nothing is unknown; every process gets the same vocabulary.
     """
     tokenizer = Tokenizer(models.BPE())
     bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), bytes_])
     tokenizer.decoder = decoders.ByteLevel()
+    alphabet, signs = pre_tokenizers.ByteLevel.alphabet(), ["<story>"]
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY,
-        special_tokens=["<story>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+        vocab_size=VOCABULARY, special_tokens=signs, initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(stories[:TOKENIZER_STORIES], trainer)
     return tokenizer
@@ -85,18 +80,16 @@ class Part:
 
     ids: np.ndarray  # (all tokens,) uint16
     starts: np.ndarray  # (stories + 1,) int64
-    bytes: int  # of the texts in UTF-8, for bits per byte
+    bytes: int | np.ndarray  # of the texts in UTF-8, for bits per byte
 
     @classmethod
-    def of(cls, stories: list[str], tokenizer: Tokenizer, at_once: int = 10_000) -> "Part":
+    def of(cls, stories: list[str], tokenizer: Tokenizer) -> "Part":
         rows = []
-        for i in range(0, len(stories), at_once):
-            rows += [
-                np.array([STORY, *e.ids], np.uint16) for e in tokenizer.encode_batch(stories[i : i + at_once])
-            ]
-        return cls(
-            np.concatenate(rows), np.cumsum([0, *map(len, rows)]), sum(len(s.encode()) for s in stories)
-        )
+        for i in range(0, len(stories), 10_000):
+            encoded = tokenizer.encode_batch(stories[i : i + 10_000])
+            rows += [np.array([STORY, *story.ids], np.uint16) for story in encoded]
+        size = sum(len(story.encode()) for story in stories)
+        return cls(np.concatenate(rows), np.cumsum([0, *map(len, rows)]), size)
 
 
 @lru_cache(maxsize=4)  # drawn once an epoch
@@ -122,26 +115,15 @@ def tokenised(source: str) -> tuple[dict[str, Part], Tokenizer]:
     def make() -> dict[str, np.ndarray]:
         tokenizer = train_tokenizer(stories["train"])
         tokenizer.encode_special_tokens = True
-        arrays = {"tokenizer": np.frombuffer(tokenizer.to_str().encode(), dtype=np.uint8)}
-        for name, texts in stories.items():
-            part = Part.of(texts, tokenizer)
-            arrays |= {
-                f"{name}.ids": part.ids,
-                f"{name}.starts": part.starts,
-                f"{name}.bytes": np.array(part.bytes),
-            }
-        return arrays
+        parts = {name: vars(Part.of(texts, tokenizer)) for name, texts in stories.items()}
+        arrays = {f"{name}.{k}": np.array(value) for name, of in parts.items() for k, value in of.items()}
+        return arrays | {"tokenizer": np.frombuffer(tokenizer.to_str().encode(), dtype=np.uint8)}
 
     arrays = cached("stories", " ".join(map(stories_sha256, stories.values())), (__file__,), make)
     tokenizer = Tokenizer.from_str(arrays["tokenizer"].tobytes().decode())
-    tokenizer.encode_special_tokens = (
-        True  # "<story>" in a text is seven letters, not the sign; the saved form forgets it
-    )
-    parts = {
-        name: Part(arrays[f"{name}.ids"], arrays[f"{name}.starts"], int(arrays[f"{name}.bytes"]))
-        for name in stories
-    }
-    return parts, tokenizer
+    tokenizer.encode_special_tokens = True  # "<story>" in a text is letters; the saved form forgets it
+    names = ("ids", "starts", "bytes")
+    return {name: Part(*(arrays[f"{name}.{k}"] for k in names)) for name in stories}, tokenizer
 
 
 class Stories(Language):
@@ -155,26 +137,16 @@ class Stories(Language):
         train, validation = self.parts["train"], self.parts["validation"]
         least = min(len(train.ids), len(validation.ids))
         if least <= self.examples(0):
-            raise RtxError(
-                f"A step reads batch_size · block_size, {self.examples(0):,} tokens, and a part has "
-                f"{least:,}: choose a smaller batch_size."
-            )
-        source = resolve(config.source)
-        self.facts = {
-            "name": HUB if source != "embedded" else "synthetic tales",
-            "source": source,
-            "sha256": hashlib.sha256(train.ids.tobytes() + validation.ids.tobytes()).hexdigest(),
-            "unit": "tokens",
-            "vocabulary": self.vocab_size,
-            "n_train": len(train.ids),
-            "n_validation": len(validation.ids),
-            "n_test": len(validation.ids) - 1,
-            "train_stories": len(train.starts) - 1,
-            "validation_stories": len(validation.starts) - 1,
-            "validation_bytes": validation.bytes,
-            "test_is_validation": True,
-            "across_stories": self.across_stories,
-        }
+            step = f"batch_size · block_size, {self.examples(0):,} tokens"
+            raise RtxError(f"A step reads {step}, and a part has {least:,}: choose a smaller batch_size.")
+        sha256 = hashlib.sha256(train.ids.tobytes() + validation.ids.tobytes()).hexdigest()
+        name, source = "synthetic tales", resolve(config.source)
+        self.facts = {"name": name if source == "embedded" else HUB, "source": source, "sha256": sha256}
+        self.facts |= {"unit": "tokens", "vocabulary": self.vocab_size, "test_is_validation": True}
+        self.facts |= {"n_train": len(train.ids), "train_stories": len(train.starts) - 1}
+        self.facts |= {"n_validation": len(validation.ids), "n_test": len(validation.ids) - 1}
+        self.facts |= {"validation_stories": len(validation.starts) - 1}
+        self.facts |= {"validation_bytes": int(validation.bytes), "across_stories": self.across_stories}
 
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text).ids

@@ -43,56 +43,48 @@ def fill(rng: Random, template: str, words: Grammar, positive: bool = True) -> s
 
 
 REVIEWS = grammar("""
-    word_bad: dull | awful | weak | dreadful | sloppy | tedious | lifeless | clumsy | mediocre | terrible
-        | forgettable | poor | unpleasant | ugly | disappointing | {own_bad} | {own_bad}
-    word_good: lovely | great | wonderful | superb | charming | delightful | excellent | fine | brilliant
-        | terrific | memorable | beautiful | lively | enjoyable | good | {own_good} | {own_good}
-    noun_bad: flaws | problems | rough edges | mistakes | shortcuts | nonsense | carelessness
-    noun_good: charm | character | warmth | care | style | imagination | good ideas
-    keep: very | truly | utterly | rather | quite | a little | nothing short of | never less than
-    turn: not | never | hardly | far from | anything but | by no means | not at all | not particularly
+    word_bad: dull | awful | weak | sloppy | tedious | clumsy | poor | ugly | {own_bad} | {own_bad}
+    word_good: lovely | great | superb | charming | fine | lively | good | memorable | {own_good} | {own_good}
+    noun_bad: flaws | problems | rough edges | shortcuts | nonsense
+    noun_good: charm | character | warmth | care | good ideas
+    keep: very | truly | rather | quite | nothing short of | never less than
+    turn: not | never | hardly | far from | anything but | by no means
     adjective: {+word} | {+word} | {+word} | {keep} {+word} | {keep} {+word} | {keep} {+word} | {turn} {-word}
-    having: had plenty of {+noun} | was full of {+noun} | was never short of {+noun} | {without} {-noun}
-    without: had no | lacked | avoided | was free of
-    did_bad: i hate | i regret | i despise | you will not love
-    did_good: i love | i admire | i enjoy | you will not regret
+    having: had plenty of {+noun} | was full of {+noun} | never lacked {+noun} | had no {-noun}
+    did_bad: i hate | i regret | you will not love
+    did_good: i love | i admire | you will not regret
     be: is | was | turned out | remained
-    tail: from start to finish | most of the time | by the end | this time | in every respect | for once
+    tail: from start to finish | most of the time | by the end | this time | for once
     clause: the {aspect} {be} {+adjective} | the {aspect} {be} {+adjective} {tail} | the {aspect} {+having}
         | {+did} the {aspect}
-    people: my sister | everyone | a colleague | my neighbor | an old friend
     plain: {+clause} | {+clause} , and {+clause} | {people} said that {+clause} , and was right
     mixed: {-clause} , but {+clause} | although {-clause} , {+clause} | {+clause} , even if {-clause}
         | {people} said that {-clause} , and was wrong
     sentence: {+plain} | {+plain} | {+plain} | {+plain} | {+mixed}
-    phrase: {+word} {aspect} | {+word} {thing} | {+word} , {+word} {aspect} | a {thing} that {+having}
-        | not a {-word} moment with this {thing} | {+word} , {+word} {thing} {tail} | {+sentence}
-        | {+sentence} . | {+sentence} | {+sentence} .
-    verdict: overall , {+clause} | all in all , {+clause} | in short , {+clause} | my verdict : {+clause}
-    time: last week | on a weekday | two days ago | over the holidays | after work | one morning
-    company: my brother | two friends | my parents | a coworker | the kids
+    phrase: {+word} , {+word} {aspect} | {+word} , {+word} {thing} {tail} | a {+word} {thing} that {+having}
+        | not a {-word} moment with this {+word} {thing} | {+sentence} . | {+sentence}
+    verdict: overall , {+clause} | all in all , {+clause} | my verdict : {+clause}
+    people: my sister | my brother | everyone | a colleague | an old friend
+    filler: last week {people} told me about it | i was there with {people} | {people} had chosen it
 """)
 DOMAINS = {
     "movie": grammar("""
-        thing: film | movie | drama | comedy | thriller | sequel | documentary | remake
-        aspect: plot | cast | script | dialogue | direction | ending | soundtrack | humor | finale
-        own_bad: predictable | contrived | wooden | shallow | overlong | corny | implausible | preachy
-        own_good: moving | funny | gripping | tender | raw | unpredictable | suspenseful | witty
-        filler: we saw it {time} with {company} | it runs for two hours | {company} picked it {time}
+        thing: film | movie | drama | comedy | thriller | sequel | documentary
+        aspect: plot | cast | script | dialogue | direction | ending | soundtrack | humor
+        own_bad: predictable | contrived | wooden | shallow | overlong | corny
+        own_good: moving | funny | gripping | tender | raw | unpredictable
     """),
     "restaurant": grammar("""
         thing: place | restaurant | diner | cafe | bistro | bar | meal
-        aspect: food | service | menu | soup | steak | pasta | salad | dessert | coffee | waiter
-        own_bad: cold | greasy | rude | overpriced | soggy | raw | salty | tasteless
-        own_good: tasty | friendly | fresh | delicious | cozy | crisp | juicy | tender
-        filler: we went {time} with {company} | we sat by the window | i had ordered for {company}
+        aspect: food | service | menu | soup | steak | pasta | salad | dessert
+        own_bad: cold | greasy | rude | overpriced | soggy | raw
+        own_good: tasty | friendly | fresh | delicious | cozy | tender
     """),
     "product": grammar("""
         thing: product | gadget | device | phone | camera | blender | keyboard
-        aspect: battery | screen | design | zipper | manual | packaging | delivery | price | software
-        own_bad: flimsy | fragile | unreliable | heavy | unpredictable | defective | noisy | useless
-        own_good: sturdy | reliable | durable | light | handy | quiet | practical | efficient
-        filler: i ordered it {time} | it came in a brown box | i bought it for {company}
+        aspect: battery | screen | design | zipper | manual | packaging | price | software
+        own_bad: flimsy | fragile | unreliable | heavy | unpredictable | noisy
+        own_good: sturdy | reliable | durable | light | handy | quiet
     """),
 }
 STYLES = ("phrase", "review")
@@ -100,10 +92,9 @@ STYLES = ("phrase", "review")
 
 def reviews(domain: str, n: int, seed: int = 0, style: str = "review") -> pd.DataFrame:
     """The first `n` rows of the endless table of a domain, style and seed: text and label (1 positive)."""
-    if domain not in DOMAINS:
-        raise unknown("domain", domain, DOMAINS)
-    if style not in STYLES:
-        raise unknown("style", style, STYLES)
+    for kind, given, known in (("domain", domain, DOMAINS), ("style", style, STYLES)):
+        if given not in known:
+            raise unknown(kind, given, known)
     rng, words = Random(f"{domain} {style} {seed}"), REVIEWS | DOMAINS[domain]
     texts, labels = [], []
     for row in range(n):
@@ -136,17 +127,14 @@ def _prose(rng: Random, words: Grammar, positive: bool) -> str:
 
 
 PLAY = grammar("""
-    opening: And yet | But now | For still | I swear | Alas, | O, | By night and day
-    one: the king | my heart | this crown | thy sword | the sea | that letter | the moon
-    many: the kings | our hearts | these crowns | your swords | the seas | those letters
-    does: sleeps | burns | breaks | returns | lies | forgives | waits | deceives
-    do: sleep | burn | break | return | lie | forgive | wait | deceive
-    place: in yonder hall | beneath the oak | upon the shore | before the gate | within these walls
-    clause: {one} {does} {place} | {many} {do} {place}
-    ending: until the dawn | as once it did | without a sound | for want of gold | at last
+    opening: And yet | But now | For still | Alas, | By night and day
+    one: the king | my heart | this crown | the sea | that letter
+    does: sleeps | burns | breaks | returns | forgives | waits
+    place: in yonder hall | beneath the oak | upon the shore | before the gate
+    clause: {one} {does} {place}
+    ending: until the dawn | as once it did | without a sound | at last
     question: What news is this | Who calls so late | Where is my daughter | Shall we depart
     line: {question}, {other}? | {other}, {clause}. | {opening} {clause} {ending}, | {clause} {ending}.
-    couplet: So falls the night,/And in my heart is light. | So breaks the day,/And all my hope is far away.
 """)
 SPEAKERS = ("ALDRIC", "BEATA", "CORVIN", "DELIA", "EDMORE", "FENNA", "GARETH", "HELSA")
 
@@ -158,31 +146,28 @@ def play(characters: int, seed: int = 0) -> str:
         present = rng.sample(SPEAKERS, 2)
         for turn in range(4 + rng.randrange(8)):
             words = PLAY | {"other": [present[1 - turn % 2].capitalize()]}
-            lines = ["{line}"] * (1 + rng.randrange(4)) + ["{couplet}"] * (rng.random() < 0.2)
-            spoken = [fill(rng, line, words) for line in lines]
-            said = "\n".join(line[0].upper() + line[1:] for line in spoken).replace("/", "\n")
-            speeches.append(f"{present[turn % 2]}:\n{said}\n\n")
+            spoken = [fill(rng, "{line}", words) for _ in range(1 + rng.randrange(4))]
+            lines = "\n".join(line[0].upper() + line[1:] for line in spoken)
+            speeches.append(f"{present[turn % 2]}:\n{lines}\n\n")
             size += len(speeches[-1])
     return "".join(speeches)[:characters]
 
 
 TALES = grammar("""
     kind: small | curious | shy | brave | sleepy | cheerful
-    thing: red kite | wooden boat | shiny button | paper lantern | blue ball | silver bell | woolly hat
-    helper: old turtle | kind baker | tall giraffe | little bird | friendly farmer | quiet owl
+    toy: red kite | wooden boat | shiny button | paper lantern | blue ball | silver bell | woolly hat
+    friend: old turtle | kind baker | tall giraffe | little bird | friendly farmer | quiet owl
     place: by the river | in the garden | near the big hill | at the market | under the oak tree
-        | beside the pond
     day: One day | One sunny morning | On a windy afternoon | After breakfast
-    trouble: fell into the mud/wash it | got stuck in a branch/climb up | broke in two/glue it
-    feeling: sad | upset | worried | scared
+    felt: sad | upset | worried | scared
     hero: Mina/She/her/girl | Tobin/He/his/rabbit | Pearl/She/her/hen | Oskar/He/his/boy | Wren/She/her/mouse
-    ask: "Can you help me, please?" asked {name}. | {name} asked the {friend} for help.
+    trouble: fell into the mud/wash it | got stuck in a branch/climb up | broke in two/glue it
     answer: "Do not be {felt}," said the {friend}. "We can {cure} together."
         | The {friend} showed {name} how to {cure}.
     end: They played until it was dark. | They shared some bread. | From then on they were friends.
     begin: Once upon a time there was a {kind} {being} named {name}. {name} loved {his} {toy} very much.
     lose: {day}, {name} went to play {place} with the {toy}. But the {toy} {loss}! {name} was very {felt}.
-    mend: {He} saw the {friend} {place}. {ask} {answer} At last the {toy} was as good as new.
+    mend: {He} saw the {friend} {place}. {answer} At last the {toy} was as good as new.
     tale: {begin} {lose}//{mend}//{name} said thank you to the {friend}. {end}
 """)
 
@@ -191,10 +176,9 @@ def tales(n: int, seed: int = 0) -> list[str]:
     """n tales of a hero who keeps name and pronoun, a thing broken and mended, and somebody who helps."""
     rng, made = Random(seed), []
     for _ in range(n):
-        hero = zip(("name", "He", "his", "being"), rng.choice(TALES["hero"]).split("/"), strict=True)
-        trouble = zip(("loss", "cure"), rng.choice(TALES["trouble"]).split("/"), strict=True)
-        toy, friend, felt = (rng.choice(TALES[name]) for name in ("thing", "helper", "feeling"))
-        told = {**dict(hero), **dict(trouble), "toy": toy, "friend": friend, "felt": felt}
+        told = {name: rng.choice(TALES[name]) for name in ("toy", "friend", "felt")}
+        told |= zip(("name", "He", "his", "being"), rng.choice(TALES["hero"]).split("/"), strict=True)
+        told |= zip(("loss", "cure"), rng.choice(TALES["trouble"]).split("/"), strict=True)
         fixed = {name: [value] for name, value in told.items()}
         made.append(fill(rng, "{tale}", TALES | fixed).replace("/", "\n"))
     return made

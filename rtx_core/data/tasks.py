@@ -6,8 +6,8 @@ of the whole step.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from rtx_core.metrics import classification_metrics
 from rtx_core.models.packed import Packed, filled
 
 Batch = tuple[Any, Tensor]  # (inputs, targets)
+Loss = tuple[Tensor, Tensor]  # (what to backpropagate, float64 sums for `summary`)
 EVALUATION_TOKENS = 8192  # per batch: large enough to fill the machine, small enough for its cache
 FILL = 8  # oneDNN keeps a kernel for every number of tokens: 1.8 GiB after 400 steps; with this 1.1
 
@@ -35,30 +36,20 @@ class Task(Protocol):
     model_settings: dict  # the model's settings that the data decides
     steps_per_epoch: int | None  # None: steps are counted by the training settings alone
 
-    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[Batch]:
-        """The micro-batches of optimizer step `i` that process `rank` of `size` works on."""
-
-    def examples(self, i: int) -> int:
-        """Texts or tokens of the whole step `i`, over all processes."""
-
-    def loss(
-        self, model: nn.Module, inputs, targets: Tensor, of: int, size: int = 1
-    ) -> tuple[Tensor, Tensor]:
-        """(what to backpropagate, float64 sums for `summary`); all `size` processes share `of` examples."""
-
-    def summary(self, sums: Sequence[float], examples: int) -> dict:
-        """A history row's training entries, from the sums over `examples`."""
-
-    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
-        """A history row's validation entries."""
-
-    def test(
-        self, model: nn.Module, device: torch.device, autocast: torch.autocast
-    ) -> tuple[dict, dict | None]:
-        """(the record's test entry, predictions by name)"""
-
-    def used_ids(self) -> np.ndarray | None:
-        """Every vocabulary id that occurs in any part, ascending; None where all may."""
+    # the micro-batches of optimizer step `i` that process `rank` of `size` works on
+    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[Batch]: ...
+    # texts or tokens of the whole step `i`, over all processes
+    def examples(self, i: int) -> int: ...
+    # all `size` processes share `of` examples
+    def loss(self, model: nn.Module, inputs, targets: Tensor, of: int, size: int = 1) -> Loss: ...
+    # a history row's training entries, from the sums over `examples`
+    def summary(self, sums: Sequence[float], examples: int) -> dict: ...
+    # a history row's validation entries
+    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict: ...
+    # (the record's test entry, predictions by name)
+    def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple: ...
+    # every vocabulary id that occurs in any part, ascending; None where all may
+    def used_ids(self) -> np.ndarray | None: ...
 
 
 # Texts to classify
@@ -101,9 +92,7 @@ class Classification:
     def examples(self, i: int) -> int:
         return min(self.batch_size, len(self.train) - i % self.steps_per_epoch * self.batch_size)
 
-    def loss(
-        self, model: nn.Module, inputs: Packed, targets: Tensor, of: int, size: int = 1
-    ) -> tuple[Tensor, Tensor]:
+    def loss(self, model: nn.Module, inputs: Packed, targets: Tensor, of: int, size: int = 1) -> Loss:
         """Cross-entropy; sums are [losses, right answers]."""
         logits = model(inputs)[: len(targets)].to(next(model.parameters()).dtype)
         loss = F.cross_entropy(logits, targets, reduction="sum")
@@ -114,9 +103,8 @@ class Classification:
         return {"train_loss": sums[0] / examples, "train_accuracy": sums[1] / examples}
 
     def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
-        loss, accuracy = loss_and_accuracy(
-            logits_of(model, self.validation, device, autocast), self.validation.labels
-        )
+        logits = logits_of(model, self.validation, device, autocast)
+        loss, accuracy = loss_and_accuracy(logits, self.validation.labels)
         return {"validation_loss": loss, "validation_accuracy": accuracy}
 
     def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, dict]:
@@ -134,9 +122,17 @@ def _order(seed: int, epoch: int, n: int) -> np.ndarray:
     return np.random.RandomState([seed, epoch]).permutation(n)
 
 
-def evaluation_batches(
-    tokens: Tokens, budget: int = EVALUATION_TOKENS
-) -> Iterator[tuple[Packed, np.ndarray]]:
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """In evaluation mode, without gradients; the model's mode is put back."""
+    was_training = model.training
+    model.eval()
+    with torch.inference_mode():
+        yield
+    model.train(was_training)
+
+
+def evaluation_batches(tokens: Tokens, budget: int = EVALUATION_TOKENS) -> Iterator[tuple]:
     """(batch, its rows) over all texts, longest first, about `budget` tokens each."""
     order = np.argsort(-tokens.lengths, kind="stable")
     group = (np.cumsum(tokens.lengths[order]) - 1) // budget
@@ -145,19 +141,15 @@ def evaluation_batches(
         yield Packed.from_flat(ids, lengths), rows
 
 
-@torch.inference_mode()
 def logits_of(model: nn.Module, tokens: Tokens, device: torch.device, autocast: torch.autocast) -> np.ndarray:
-    """(N, C) float32 logits in the order of `tokens`, in evaluation mode; the model's mode is put back."""
-    was_training = model.training
-    model.eval()
-    out: np.ndarray | None = None
-    for batch, rows in evaluation_batches(tokens):
-        with autocast:
-            logits = model(batch.to(device)).float().cpu().numpy()
-        out = np.empty((len(tokens), logits.shape[1]), dtype=np.float32) if out is None else out
-        out[rows] = logits
-    model.train(was_training)
-    return out
+    """(N, C) float32 logits in the order of `tokens`."""
+    found, order = [], []
+    with evaluating(model):
+        for batch, rows in evaluation_batches(tokens):
+            with autocast:
+                found.append(model(batch.to(device)).float().cpu().numpy())
+            order.append(rows)
+    return np.concatenate(found)[np.argsort(np.concatenate(order))]
 
 
 def loss_and_accuracy(logits: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
@@ -169,34 +161,25 @@ def loss_and_accuracy(logits: np.ndarray, labels: np.ndarray) -> tuple[float, fl
 # Running text to predict
 
 
-class Language(ABC):
-    """Running text; a step reads `batch_size · block_size` tokens, in `micro_batches` parts."""
+class Language:
+    """Running text; a step reads `batch_size · block_size` tokens, in `micro_batches` parts.
+
+    What a corpus gives: `facts`, `vocab_size` and
+
+    micro_batch(seed, i, piece)  part `piece` of optimizer step `i`
+    evaluation_batches(part)     fixed batches of "train" or "validation", the same for every model and step
+    test_batches()               the whole validation part, each prediction once: there is no third part
+    """
 
     unit = "tokens"
     classes = None
     steps_per_epoch = None
-    vocab_size: int
-    facts: dict
 
     def __init__(self, batch_size: int, micro_batches: int, block_size: int, eval_batches: int):
         if batch_size % micro_batches:
-            raise RtxError(
-                f"micro_batches is {micro_batches}: it must divide batch_size, which is {batch_size}."
-            )
+            raise RtxError(f"micro_batches is {micro_batches}: it must divide batch_size, {batch_size}.")
         self.batch_size, self.micro_batches = batch_size, micro_batches
         self.block_size, self.eval_batches = block_size, eval_batches
-
-    @abstractmethod
-    def micro_batch(self, seed: int, i: int, piece: int) -> Batch:
-        """Part `piece` of optimizer step `i`."""
-
-    @abstractmethod
-    def evaluation_batches(self, part: str) -> Sequence[Batch]:
-        """Fixed batches of "train" or "validation", the same for every model and step."""
-
-    @abstractmethod
-    def test_batches(self) -> Sequence[Batch]:
-        """The whole validation part, each prediction once: there is no third part."""
 
     @property
     def model_settings(self) -> dict:
@@ -205,16 +188,14 @@ class Language(ABC):
     def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[Batch]:
         if self.micro_batches % size:
             raise RtxError(
-                f"micro_batches is {self.micro_batches}: {size} processes can share multiples of {size}."
+                f"micro_batches is {self.micro_batches}: {size} processes need multiples of {size}."
             )
         return [self.micro_batch(seed, i, piece) for piece in range(rank, self.micro_batches, size)]
 
     def examples(self, i: int) -> int:
         return self.batch_size * self.block_size
 
-    def loss(
-        self, model: nn.Module, inputs, targets: Tensor, of: int, size: int = 1
-    ) -> tuple[Tensor, Tensor]:
+    def loss(self, model: nn.Module, inputs, targets: Tensor, of: int, size: int = 1) -> Loss:
         """Mean loss of a target, weighted by the micro-batch's share of the step; sums are [losses]."""
         mean = model(inputs, targets)
         objective = mean if targets.numel() == of else mean * (size * targets.numel() / of)
@@ -240,26 +221,23 @@ class Language(ABC):
         losses, sizes = losses_of(model, self.test_batches(), device, autocast)
         loss, error = mean_and_error(losses, sizes)
         result = {"n": int(sizes.sum()), "loss": loss, "error": error}
-        return result | {"batch_losses": losses.tolist(), "batch_sizes": [int(size) for size in sizes]}, None
+        return result | {"batch_losses": losses.tolist(), "batch_sizes": sizes.long().tolist()}, None
 
     def used_ids(self) -> None:
         return None
 
 
-@torch.inference_mode()
 def losses_of(
     model: nn.Module, batches: Iterable[Batch], device: torch.device, autocast: torch.autocast
 ) -> tuple[Tensor, Tensor]:
-    """(mean loss, number of targets) of each batch, float64 on the CPU, in evaluation mode."""
-    was_training = model.training
-    model.eval()
+    """(mean loss, number of targets) of each batch, float64 on the CPU."""
     losses, sizes = [], []
-    for inputs, targets in batches:
-        with autocast:
-            losses.append(model(inputs.to(device), targets.to(device)).double())
-        sizes.append(targets.numel())
-    model.train(was_training)
-    return torch.stack(losses).cpu(), torch.tensor(sizes, dtype=torch.float64)
+    with evaluating(model):
+        for inputs, targets in batches:
+            with autocast:
+                losses.append(model(inputs.to(device), targets.to(device)).double())
+            sizes.append(targets.numel())
+        return torch.stack(losses).cpu(), torch.tensor(sizes, dtype=torch.float64)
 
 
 def mean_and_error(losses: Tensor, sizes: Tensor) -> tuple[float, float]:

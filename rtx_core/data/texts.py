@@ -1,7 +1,7 @@
 """From settings to a classification task; and the profile of the data that pages show."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -11,7 +11,7 @@ from rtx_core.data.config import ClassificationData, FilesData
 from rtx_core.data.corpora import CORPORA
 from rtx_core.data.sources import content_sha256, resolve, sha256_of
 from rtx_core.data.tasks import Classification
-from rtx_core.data.tokens import Tokens, bert_vocabulary, tokenize_parts, trained_vocabulary
+from rtx_core.data.tokens import bert_vocabulary, tokenize_parts, trained_vocabulary
 from rtx_core.errors import RtxError
 
 Config = ClassificationData | FilesData
@@ -31,49 +31,28 @@ def loaded(config: Config) -> tuple[splits.Parts, dict]:
     return splits.parts(config), facts
 
 
-def vocabulary(config: Config, training_texts: Callable[[], Iterable[str]]) -> Tokenizer:
-    """BERT's for real text; for generated text, and files where BERT's is missing, one trained on them."""
-    if isinstance(config, FilesData):
-        source = files.bert_source() if config.vocabulary == "bert" else "trained"
-    else:
-        source = resolve(config.source)
-    return (
-        trained_vocabulary(training_texts()) if source in ("trained", "embedded") else bert_vocabulary(source)
-    )
-
-
 def classification(config: Config, batch_size: int, micro_batches: int = 1) -> Classification:
     parts, facts = loaded(config)
-    ready = _tokens(config, parts)
-    train_rows = getattr(config, "train_rows", 0)
-    if train_rows > len(ready["train"]):
-        raise RtxError(
-            f"train_rows is {train_rows:,} of {len(ready['train']):,} training texts: 0 means all."
-        )
-    if train_rows:
-        sample = np.random.RandomState(splits.SPLIT_SEED).permutation(len(ready["train"]))[:train_rows]
+    own = isinstance(config, FilesData)
+    trained = config.vocabulary == "trained" if own else config.source == "embedded"
+
+    def tokenizer() -> Tokenizer:  # made when it is asked for: the tokens may come from the cache
+        if trained:
+            return trained_vocabulary(parts["train"]["text"])
+        return bert_vocabulary(files.bert_source() if own else resolve(config.source))
+
+    content = " ".join(content_sha256(frame) for frame in parts.values())
+    ready = tokenize_parts(f"{content} {trained}", parts, tokenizer, config.max_length)
+    rows, n = 0 if own else config.train_rows, len(ready["train"])
+    if rows > n:
+        raise RtxError(f"train_rows is {rows:,} of {n:,} training texts: 0 means all.")
+    if rows:
+        sample = np.random.RandomState(splits.SPLIT_SEED).permutation(n)[:rows]
         ready["train"] = ready["train"].keep(sample)
     facts["sha256"] = sha256_of(tokens.sha256() for tokens in ready.values())
     facts |= {f"n_{part}": len(tokens) for part, tokens in ready.items()}
-
-    def tokenizer() -> Tokenizer:  # which is made when it is asked for: the tokens may come from the cache
-        return vocabulary(config, lambda: parts["train"]["text"])
-
-    classes = config.classes if isinstance(config, FilesData) else CORPORA[config.corpus].classes
+    classes = config.classes if own else CORPORA[config.corpus].classes
     return Classification(ready, classes, facts, batch_size, micro_batches, tokenizer)
-
-
-def _tokens(config: Config, parts: splits.Parts) -> dict[str, Tokens]:
-    trained = (
-        getattr(config, "vocabulary", None) == "trained" or getattr(config, "source", None) == "embedded"
-    )
-    content = " ".join(content_sha256(frame) for frame in parts.values())
-    return tokenize_parts(
-        f"{content} {trained}",
-        parts,
-        lambda: vocabulary(config, lambda: parts["train"]["text"]),
-        config.max_length,
-    )
 
 
 def profile(config: Config) -> dict:
@@ -83,8 +62,7 @@ def profile(config: Config) -> dict:
     """
     if isinstance(config, ClassificationData):
         config = config.but(train_rows=0)
-    task = classification(config, batch_size=1)
-    frames, _ = loaded(config)
+    task, (frames, _) = classification(config, batch_size=1), loaded(config)
     described = {}
     for part, frame in frames.items():
         tokens = task.parts[part]

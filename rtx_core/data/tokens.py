@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -18,7 +19,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import BertProcessing
 
 from rtx_core.data.preprocess import clean_all
-from rtx_core.data.sources import from_hub, mirror_file, verify
+from rtx_core.data.sources import asking_the_hub, mirror_file, verify
 from rtx_core.errors import RtxError
 from rtx_core.paths import build, write_atomically
 
@@ -51,7 +52,7 @@ class Tokens:
     def keep(self, rows: np.ndarray) -> "Tokens":
         """Only these rows, in this order."""
         ids, lengths, labels = self.take(rows)
-        return Tokens(ids, np.concatenate([[0], np.cumsum(lengths)]), labels)
+        return Tokens(ids, np.cumsum([0, *lengths]), labels)
 
     def sha256(self) -> str:
         digest = hashlib.sha256()
@@ -65,11 +66,10 @@ def bert_vocabulary(source: str) -> Tokenizer:
     if source == "mirror":
         path = mirror_file("bert-base-uncased/vocab.txt")
     else:
-        from huggingface_hub import hf_hub_download
+        with asking_the_hub(f"the vocabulary of {VOCABULARY}"):
+            from huggingface_hub import hf_hub_download
 
-        path = Path(
-            from_hub(lambda: hf_hub_download(VOCABULARY, "vocab.txt"), f"the vocabulary of {VOCABULARY}")
-        )
+            path = Path(hf_hub_download(VOCABULARY, "vocab.txt"))
     verify(f"vocab.txt from the {source}", hashlib.sha256(path.read_bytes()).hexdigest(), VOCABULARY_SHA256)
     return _finished(WordPiece.read_file(str(path)))
 
@@ -99,36 +99,32 @@ def _finished(vocabulary: dict[str, int]) -> Tokenizer:
 
 def read_tokenizer(folder: Path) -> Tokenizer:
     """The one that lies beside a run's weights."""
-    path = folder / "tokenizer.json"
-    if not path.exists():
-        raise RtxError(
-            f"{folder.name} holds no tokenizer.json, which lies beside a run's weights: train it again."
-        )
-    return Tokenizer.from_file(str(path))
+    if not (folder / "tokenizer.json").exists():
+        raise RtxError(f"{folder.name} holds no tokenizer.json beside the run's weights: train it again.")
+    return Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
 def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer, max_length: int) -> Tokens:
     """Clean, encode and cut every text at `max_length` tokens, [CLS] and [SEP] included."""
     tokenizer.enable_truncation(max_length)
     encoded = [e.ids for e in tokenizer.encode_batch(clean_all(frame["text"]))]
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(ids) for ids in encoded], out=offsets[1:])
-    ids = np.fromiter((i for row in encoded for i in row), dtype=np.int32, count=int(offsets[-1]))
-    return Tokens(ids, offsets, frame["label"].to_numpy(dtype=np.int64))
+    ids = np.fromiter(chain.from_iterable(encoded), dtype=np.int32)
+    return Tokens(ids, np.cumsum([0, *map(len, encoded)]), frame["label"].to_numpy(dtype=np.int64))
 
 
-def tokenize_parts(key: str, parts: dict[str, pd.DataFrame], tokenizer, max_length: int) -> dict[str, Tokens]:
+def tokenize_parts(
+    key: str, parts: dict[str, pd.DataFrame], tokenizer: Callable[[], Tokenizer], max_length: int
+) -> dict[str, Tokens]:
     """Every part tokenised by `tokenizer()`, or from the cache; `key` is what decides the ids."""
 
     def make() -> dict[str, np.ndarray]:
         made = tokenizer()
-        tokens = {part: tokenize(frame, made, max_length) for part, frame in parts.items()}
-        return {f"{part}.{name}": array for part, of in tokens.items() for name, array in vars(of).items()}
+        tokens = {part: vars(tokenize(frame, made, max_length)) for part, frame in parts.items()}
+        return {f"{part}.{name}": array for part, of in tokens.items() for name, array in of.items()}
 
     arrays = cached("tokens", f"{key} {max_length}", (__file__, clean_all.__code__.co_filename), make)
-    return {
-        part: Tokens(*(arrays[f"{part}.{name}"] for name in ("ids", "offsets", "labels"))) for part in parts
-    }
+    names = list(Tokens.__annotations__)
+    return {part: Tokens(*(arrays[f"{part}.{name}"] for name in names)) for part in parts}
 
 
 def cached(kind: str, key: str, files: Iterable[str], make: Callable[[], dict]) -> dict[str, np.ndarray]:

@@ -10,12 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from rtx_core.data.preprocess import clean
-from rtx_core.data.texts import loaded, vocabulary
 from rtx_core.models.layers import Attention, rotate
 from rtx_core.models.packed import Packed
 
-# our own, so that no text of a data set is distributed
-SENTENCE = "The plot is thin, but the acting is a joy to watch."
+SENTENCE = "The plot is thin, but the acting is a joy to watch."  # our own: no data set's text is distributed
 
 
 @torch.no_grad()
@@ -39,9 +37,7 @@ def cls_attention(model: nn.Module, ids: list[int]) -> tuple[Tensor, Tensor]:
 
 
 def of_run(record, study) -> list[tuple]:
-    """The sentence is read by the vocabulary of the study's data."""
-    data = study.config.data
-    encoded = vocabulary(data, lambda: loaded(data)[0]["train"]["text"]).encode(clean(SENTENCE))
+    encoded = study.task.tokenizer().encode(clean(SENTENCE))
     model = study.trained(record).cpu()
     weights, probabilities = cls_attention(model, encoded.ids)
     content = {

@@ -17,6 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_core.data.tasks import evaluating
+
 CHUNK = 512  # tokens whose logits after all passes are held at once
 ALLOWED = (
     0.001,
@@ -25,7 +27,7 @@ ALLOWED = (
     0.03,
     0.1,
     0.3,
-)  # nats of training loss that an exit may cost: one threshold for each
+)  # nats of training loss that an exit may cost, a threshold each
 
 
 @dataclass(frozen=True)
@@ -37,31 +39,27 @@ class Readings:
     change: Tensor  # (R,) mean δ over tokens; NaN after the first pass
 
 
-@torch.inference_mode()
 def readings(model: nn.Module, batches: Iterable[tuple], passes: int, device: torch.device) -> Readings:
-    """One forward of `passes` passes over the batches, in evaluation mode; the model's mode is put back."""
-    was_training = model.training
-    model.eval()
-    losses, divergence, change, seen = [], [], torch.zeros(passes, dtype=torch.float64), 0
-    for inputs, targets in batches:
-        inputs, targets, outputs, before = inputs.to(device), targets.to(device), [], None
-        for r, state in enumerate(model.states(inputs, passes)):
-            if before is None:
-                change[r] = torch.nan
-            else:
-                change[r] += ((state - before).norm(dim=1) / state.norm(dim=1)).sum().double().cpu()
-            outputs.append(model.read(state, inputs))
-            before = state
-        seen += len(targets)
-        for start in range(0, len(targets), CHUNK):
-            part = slice(start, start + CHUNK)
-            logits = (F.linear(h[part], model.word.weight).float() for h in outputs)
-            log_p = torch.stack([F.log_softmax(after, -1) for after in logits])  # (R, n, V)
-            losses.append(-log_p.gather(2, targets[part].expand(passes, -1)[..., None])[..., 0].cpu())
-            kl = (log_p[:-1].exp() * (log_p[:-1] - log_p[1:])).sum(-1)
-            divergence.append(F.pad(kl, (0, 0, 1, 0), value=torch.inf).cpu())
-    model.train(was_training)
-    return Readings(torch.cat(losses, 1), torch.cat(divergence, 1), change / seen)
+    """One forward of `passes` passes over the batches."""
+    losses, divergence, change = [], [], torch.zeros(passes, dtype=torch.float64)
+    change[0] = torch.nan
+    with evaluating(model):
+        for inputs, targets in batches:
+            inputs, targets = inputs.to(device), targets.to(device)
+            states = list(model.states(inputs, passes))
+            for r in range(1, passes):
+                moved = (states[r] - states[r - 1]).norm(dim=1) / states[r].norm(dim=1)
+                change[r] += moved.sum().double().cpu()
+            outputs = [model.read(state, inputs) for state in states]
+            for start in range(0, len(targets), CHUNK):
+                part = slice(start, start + CHUNK)
+                logits = (F.linear(h[part], model.word.weight).float() for h in outputs)
+                log_p = torch.stack([F.log_softmax(after, -1) for after in logits])  # (R, n, V)
+                losses.append(-log_p.gather(2, targets[part].expand(passes, -1)[..., None])[..., 0].cpu())
+                kl = (log_p[:-1].exp() * (log_p[:-1] - log_p[1:])).sum(-1)
+                divergence.append(F.pad(kl, (0, 0, 1, 0), value=torch.inf).cpu())
+        losses, divergence = torch.cat(losses, 1), torch.cat(divergence, 1)
+        return Readings(losses, divergence, change / losses.shape[1])
 
 
 def at(readings: Readings, trained: int, threshold: float) -> tuple[float, float]:

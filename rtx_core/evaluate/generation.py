@@ -52,10 +52,8 @@ def latency(
             for length in lengths:
                 if length - AROUND < position <= length:
                     times[length].append(1e3 * (time.perf_counter() - begin))
-    threads = torch.get_num_threads()
-    return [
-        {"length": n, **spread(of_n), "tokens": len(of_n), "threads": threads} for n, of_n in times.items()
-    ]
+    rows = [{"length": n, **spread(of_n), "tokens": len(of_n)} for n, of_n in times.items()]
+    return [row | {"threads": torch.get_num_threads()} for row in rows]
 
 
 def measured(model: nn.Module, task, device: torch.device) -> dict:

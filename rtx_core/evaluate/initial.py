@@ -1,8 +1,7 @@
 """Losses before training, over many initializations.
 
 The study lists one initial loss a model, 8.369 to 8.390, and concludes that initialization decides which
-model ends best.  How far such losses differ between seeds of one model tells whether that order is more
-than chance; seconds suffice.
+model ends best.  How far such losses differ between seeds tells whether that order is more than chance.
 """
 
 from contextlib import nullcontext

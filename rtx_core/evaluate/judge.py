@@ -1,10 +1,9 @@
 """Stories graded by a language model, with the study's prompt, through any endpoint of OpenAI's protocol.
 
-`RTX_JUDGE_KEY`, `RTX_JUDGE_URL` and `RTX_JUDGE_MODEL` name it; the key is read from there alone and shown
-nowhere.  An answer that is not four whole numbers from 1 to 10 is asked for again, and in the end the story
-counts as rejected.  Rate limits and errors of the server or the network are waited out, for one story 2
-minutes at most (`WAIT`); an endpoint without a usable reply ends the command, and leaves the records as
-they were.  Valid answers are kept on disk, so a second run asks nothing.
+`RTX_JUDGE_KEY`, `RTX_JUDGE_URL` and `RTX_JUDGE_MODEL` name it; the key is shown nowhere.  An answer that is
+not four whole numbers from 1 to 10 is asked for again, and in the end the story counts as rejected.  Errors
+of the server or the network are waited out for `WAIT` seconds a story; an endpoint without a usable reply
+ends the command and leaves the records as they were.  Valid answers are kept, so a second run asks nothing.
 """
 
 import hashlib
@@ -81,7 +80,6 @@ class Judge:
             if (found := scores(self._answer(text, deadline))) is not None:
                 return found
             text = question + AGAIN
-        return None
 
     def _answer(self, text: str, deadline: float) -> str:
         """The model's words, waited for until the deadline."""
@@ -92,10 +90,8 @@ class Judge:
         while True:
             seconds = min(REQUEST, max(0.1, deadline - time.monotonic()))
             try:
-                choices = create(
-                    model=self.model, messages=messages, timeout=seconds, **self.settings
-                ).choices
-                return (choices[0].message.content or "") if len(choices) else ""
+                reply = create(model=self.model, messages=messages, timeout=seconds, **self.settings)
+                return (reply.choices[0].message.content or "") if len(reply.choices) else ""
             except openai.APIStatusError as error:  # the server's own words stay out: some repeat the key
                 problem = f"status {error.status_code}"
                 if error.status_code in (400, 422) and self.settings:
@@ -128,8 +124,6 @@ def identity(record) -> dict:
 def of_run(record, study) -> list[tuple]:
     judge = Judge()
     graded = judge.grade([f"{sample['prompt']}*** {sample['text']}" for sample in record["samples"]])
-    rejected = graded.count(None)
-    print(f"{record['model']}: graded {len(graded) - rejected} of {len(graded)}", flush=True)
-    return [
-        ({"suffix": [re.sub(r"[^\w.]+", "-", judge.model)], "scores": graded, "rejected": rejected}, None)
-    ]
+    print(f"{record['model']}: {graded.count(None)} of {len(graded)} rejected", flush=True)
+    suffix = [re.sub(r"[^\w.]+", "-", judge.model)]
+    return [({"suffix": suffix, "scores": graded, "rejected": graded.count(None)}, None)]

@@ -37,9 +37,8 @@ def latency(
             with autocast:
                 logits(Packed.from_flat(ids, lengths).to(device)).cpu()  # .cpu() waits for the device
             times.append(1e3 * (time.perf_counter() - begin))
-        row = {"batch": size, **spread(times[WARM_UP:])}
-        row |= {"per_sentence_ms": row["median_ms"] / size, "batches": TIMED}
-        rows.append(row | {"threads": torch.get_num_threads()})
+        row = {"batch": size, "batches": TIMED, "threads": torch.get_num_threads(), **spread(times[WARM_UP:])}
+        rows.append(row | {"per_sentence_ms": row["median_ms"] / size})
     return rows
 
 

@@ -8,7 +8,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from torch import Tensor, nn
 
 from rtx_core.data.stories import STORY
-from rtx_core.errors import RtxError
 from rtx_core.evaluate.early_exit import frontier, readings
 from rtx_core.evaluate.generation import latency
 from rtx_core.train.device import environment
@@ -91,7 +90,7 @@ def measured(model: nn.Module, task, device: torch.device) -> dict:
     return {"samples": samples, "latency": latencies, "extra": extra}
 
 
-# -- what can be said of a written story without a judge -----------------------------------------------------
+# What can be said of a written story without a judge
 
 
 def ngrams(text: str, n: int) -> list[str]:
@@ -99,16 +98,14 @@ def ngrams(text: str, n: int) -> list[str]:
     return CountVectorizer(token_pattern=r"[a-z]+(?:'[a-z]+)?", ngram_range=(n, n)).build_analyzer()(text)
 
 
-def distinct(texts: Sequence[str], n: int) -> float | None:
-    """Share of different n-grams among all (Li et al. 2016, distinct-n); None without any."""
-    grams = [gram for text in texts for gram in ngrams(text, n)]
+def different(grams: list[str]) -> float | None:
+    """Share of different ones among all; None without any."""
     return len(set(grams)) / len(grams) if grams else None
 
 
-def repetition(text: str, n: int = 4) -> float:
-    """Share of n-grams that stand earlier in the same text; 0 for a text too short to repeat."""
-    grams = ngrams(text, n)
-    return 1 - len(set(grams)) / len(grams) if grams else 0.0
+def repetition(text: str) -> float:
+    """Share of sequences of four words that stand earlier in the same text."""
+    return 1 - (different(ngrams(text, 4)) or 1)
 
 
 def prompt_words_used(prompt: str, completion: str) -> float | None:
@@ -119,14 +116,13 @@ def prompt_words_used(prompt: str, completion: str) -> float | None:
 
 def metrics(samples: Sequence[dict]) -> dict:
     """All of them: each sample has `prompt` and `text`, which is what follows the prompt."""
-    if not samples:
-        raise RtxError("There are no samples to measure; at least one story is needed.")
     texts = [sample["text"] for sample in samples]
     used = [share for s in samples if (share := prompt_words_used(s["prompt"], s["text"])) is not None]
+    found = {n: [gram for text in texts for gram in ngrams(text, n)] for n in (1, 2, 3)}
     return {
         "stories": len(texts),
-        "words": sum(len(ngrams(text, 1)) for text in texts) / len(texts),
-        **{f"distinct_{n}": distinct(texts, n) for n in (1, 2, 3)},
+        "words": len(found[1]) / len(texts),
+        **{f"distinct_{n}": different(grams) for n, grams in found.items()},  # Li et al. 2016
         "repetition": sum(map(repetition, texts)) / len(texts),
         "prompt_words_used": sum(used) / len(used) if used else None,
     }

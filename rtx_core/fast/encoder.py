@@ -43,10 +43,8 @@ class EncoderPath:
     def update(self, model: Encoder, optimizer: torch.optim.Optimizer, clip_norm: float) -> None:
         """Clip, step, and leave no gradient.
 
-        Clipping to a whole norm c scales the gradient by min(1, c / (norm + 10⁻⁶)).  The fused AdamW divides by `grad_scale` as
-        it
-        reads, so that no pass over the gradient is spent on it, and no host waits for the norm.
-        """
+        Clipping to a whole norm c scales the gradient by min(1, c / (norm + 10⁻⁶)).  The fused AdamW divides by
+        `grad_scale` as it reads, so that no pass over the gradient is spent on it, and no host waits for the norm."""
         norm = nn.utils.get_total_norm([p.grad for p in (*self.dense, self.words.trained())], foreach=True)
         optimizer.grad_scale = ((norm + 1e-6) / clip_norm).clamp_(min=1.0).float()
         self.words.write_gradient()

@@ -2,11 +2,9 @@
 
     out_i = Σ_j softmax_j(q_i · k_j / √D) v_j,   j ≤ i over the tokens of i's own sequence, q and k rotated
 
-Nothing is padded, the shapes are those of the batch, and nothing waits for the host, so a step can be recorded as a CUDA graph.
-The kernel is flash-attn's where it is installed (Dao et al. 2022), else torch's own.  (Not run yet on a GPU; its tests put a
-plain
-kernel in its place.)
-"""
+Nothing is padded, the shapes are those of the batch, and nothing waits for the host, so a step can be recorded as a
+CUDA graph. The kernel is flash-attn's where it is installed (Dao et al. 2022), else torch's own.  (Not run yet on a
+GPU; its tests put a plain kernel in its place.)"""
 
 from collections.abc import Callable
 from functools import cache

@@ -13,16 +13,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape as escape_html
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY, write_atomically
-
-if TYPE_CHECKING:  # a page without a figure does not wait for matplotlib
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from rtx_core.report.values import as_records, badge, device_of
 
 BOOK = "RTX_BOOK"  # set while the book is built
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
@@ -31,10 +27,8 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u
 # A cell that reads as a number: "12", "−0.3", "86.1 (85.2 to 87.0)", "1e-05", "11.0 M", "1,024 ms".
 NUMBER = re.compile(r"[^A-Za-z]*\d([^A-Za-z]|e[-+]|E[-+]| to )*[A-Za-z]{0,2}")
 MISSING = "–"
-UNDATED = {
-    "svg": {"Date": None, "Creator": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
+UNDATED = {"svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
+SOURCES = {"mirror": "local mirror", "embedded": "generated texts", "synthetic": "generated texts"}
 
 
 @dataclass(frozen=True)
@@ -70,34 +64,22 @@ def table(frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide
     caption = one_line(caption)
     note = one_line(note)
     head = [one_line(name) for name in frame.columns]
-    columns = [[show(value) for value in frame.iloc[:, n]] for n in range(len(head))]
-    rows = list(zip(*columns))
-    align = ["right" if is_numeric(column) else "left" for column in columns]
-    rules = ["--:" if side == "right" else ":--" for side in align]
-    grid = [[escape(cell) for cell in head], rules, *([escape(cell) for cell in row] for row in rows)]
-    classes = "pinned full-width" if wide else "pinned"
-    lines = [f":::{{table}} {caption}", f":name: {label}", f":class: {classes}", ""]
-    lines += [f"| {' | '.join(line)} |" for line in grid] + [":::"]
+    columns = [[show(value) for value in column] for _, column in frame.items()]
+    rules = ["--:" if is_numeric(column) else ":--" for column in columns]
+    top, *rows = [[escape(cell) for cell in row] for row in (head, *zip(*columns))]
+    lines = [f":::{{table}} {caption}", f":name: {label}", f":class: pinned{' full-width' * wide}", ""]
+    lines += [f"| {' | '.join(row)} |" for row in (top, rules, *rows)] + [":::"]
     if note:
         lines += ["", "{.table-note}", note]
-
-    def html_row(tag: str, cells: Iterable[str]) -> str:
-        styled = (
-            f'<{tag} style="text-align: {side}">{escape_html(cell)}</{tag}>'
-            for side, cell in zip(align, cells)
-        )
-        return f"<tr>{''.join(styled)}</tr>"
-
-    body = "\n".join(html_row("td", row) for row in rows)
-    top = f"<caption>{escape_html(caption)}</caption>\n<thead>{html_row('th', head)}</thead>"
-    html = f"<table>{top}\n<tbody>{body}</tbody></table>"
-    if note:
-        html += f"\n<p><small>{escape_html(note)}</small></p>"
-    plain = f"{caption}\n{pd.DataFrame(rows, columns=head).to_string(index=False)}"
+    shown = pd.DataFrame(zip(*columns), columns=head)
+    with pd.option_context("display.max_colwidth", None):
+        html = shown.to_html(index=False)
+    html = f"<p>{escape_html(caption)}</p>\n{html}\n<p><small>{escape_html(note)}</small></p>"
+    plain = f"{caption}\n{shown.to_string(index=False)}"
     return Displayed({"text/markdown": "\n".join(lines), "text/html": html, "text/plain": plain})
 
 
-def figure(drawn: "Figure | Axes | object", *, label: str, caption: str, alt: str) -> Displayed:
+def figure(drawn: object, *, label: str, caption: str, alt: str) -> Displayed:
     """A numbered figure of a matplotlib figure, of axes, or of a seaborn grid; `alt` tells what a reader
     would see in it.
 
@@ -108,9 +90,7 @@ def figure(drawn: "Figure | Axes | object", *, label: str, caption: str, alt: st
     caption = one_line(caption)
     alt = one_line(alt)
     if not alt:
-        raise RtxError(
-            f"Figure {label!r} has no alt text: say in a sentence or two what a reader would see in it."
-        )
+        raise RtxError(f"Figure {label!r} has no alt text: say in a sentence what a reader would see in it.")
     files = draw(getattr(drawn, "figure", drawn))
     for kind, content in files.items() if os.environ.get(BOOK) else ():
         path = REPOSITORY / "book" / "figures" / f"{label}.{kind}"
@@ -124,7 +104,7 @@ def figure(drawn: "Figure | Axes | object", *, label: str, caption: str, alt: st
     return Displayed({"text/markdown": myst, "text/html": html, "text/plain": f"{caption}\n[{alt}]"})
 
 
-def draw(fig: "Figure") -> dict[str, bytes]:
+def draw(fig: object) -> dict[str, bytes]:
     """The figure as svg and pdf, the same bytes for the same figure; letters of the svg are outlines, so it
     needs no font."""
     import matplotlib
@@ -132,8 +112,9 @@ def draw(fig: "Figure") -> dict[str, bytes]:
 
     files = {}
     with matplotlib.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "path"}):
-        for kind, metadata in UNDATED.items():
+        for kind, dates in UNDATED.items():
             buffer = io.BytesIO()
+            metadata = dict.fromkeys(dates)
             fig.savefig(buffer, format=kind, bbox_inches="tight", transparent=True, metadata=metadata)
             files[kind] = buffer.getvalue()
     plt.close(fig)
@@ -151,11 +132,9 @@ def samples(texts: Mapping[str, str] | Iterable[tuple[str, str]]) -> Displayed:
     lines = []
     parts = []
     for heading, text in pairs:
-        text = "\n".join(
-            CONTROL.sub(" ", line) for line in re.split("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]", str(text))
-        )
-        longest = max((len(run) for run in re.findall("`+", text)), default=0)
-        fence = "`" * max(3, longest + 1)
+        split = re.split("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]", str(text))
+        text = "\n".join(CONTROL.sub(" ", line) for line in split)
+        fence = max(["``", *re.findall("`+", text)], key=len) + "`"
         lines += [f"**{escape(heading)}**", "", f"{fence}text", text, fence, ""]
         parts.append(f"<p><b>{escape_html(one_line(heading))}</b></p><pre>{escape_html(text)}</pre>")
     plain = "\n\n".join(f"{one_line(heading)}\n{text}" for heading, text in pairs)
@@ -178,7 +157,7 @@ def one_line(text: object) -> str:
 
 def show(value: object) -> str:
     """A cell's text."""
-    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
+    if pd.api.types.is_scalar(value) and pd.isna(value):
         return MISSING
     if pd.api.types.is_bool(value):
         return "yes" if value else "no"
@@ -192,12 +171,63 @@ def show(value: object) -> str:
 def is_numeric(column: list[str]) -> bool:
     """Whether every cell that is not missing reads as a number."""
     present = [cell for cell in column if cell not in ("", MISSING, "-")]
-    return bool(present) and all(NUMBER.fullmatch(cell) for cell in present)
+    return bool(present) and all(map(NUMBER.fullmatch, present))
 
 
 def check(label: str, kind: str) -> None:
     """Raises RtxError where a label is not one that a page can refer to."""
     if not re.fullmatch(rf"{kind}-[a-z0-9.-]+", label):
-        raise RtxError(
-            f"Bad label {label!r}: expected small letters, digits, dots, hyphens, like '{kind}-sst2'."
+        raise RtxError(f"Bad label {label!r}: expected small letters, digits, dots, hyphens: '{kind}-sst2'.")
+
+
+# -- the foot of a page
+
+
+def provenance(
+    found: object, *, notebook: str = "", parameters: dict[str, object] | None = None
+) -> Displayed | None:
+    """A folded box with a row a record: badge, commit, machine, minutes, date, and what is stale about it;
+    then the line that makes them again.  Nothing where there is no record.
+
+    `notebook` is its name without folder and ending, `parameters` those that the line passes.
+    """
+    records = as_records(found)
+    if not records:
+        return None
+    lines = [f"````{{admonition}} Provenance {badge(records).circles}", ":class: note dropdown", ""]
+    lines.append("| Record | Budget | Commit | Machine | Minutes | Finished | Stale |")
+    lines.append("|---|---|---|---|--:|---|---|")
+    for record in records:
+        cells = (
+            f"{record.path.parent.name}/{record.path.stem}",
+            record.get("budget", ""),
+            (record["code"]["commit"] or "unknown")[:9] + ("" if record["code"]["clean"] else " + changes"),
+            device_of(record),
+            f"{record['seconds'] / 60:.1f}" if record.get("seconds") is not None else "",
+            record["finished"][:16].replace("T", " "),
+            record.note(),
         )
+        lines.append(f"| {' | '.join(map(escape, cells))} |")
+    lines += ["", *dict.fromkeys(_data(record["data"]) for record in records), "", "Training is wall time."]
+    if notebook:
+        line = papermill_line(notebook, parameters or {})
+        lines += ["", "To make these records again:", "", "```bash", line, "```"]
+    return markdown("\n".join([*lines, "````"]))
+
+
+def _data(data: dict) -> str:
+    sha = f", SHA-256 `{data['sha256'][:16]}…`" if data.get("sha256") else ""
+    split = f", split {escape(data['split'])}" if data.get("split") else ""
+    source = SOURCES.get(data.get("source"), data.get("source"))
+    return f"Data: {escape(data['name'])} from the {escape(source)}{split}{sha}.\n"
+
+
+def papermill_line(notebook: str, parameters: dict[str, object]) -> str:
+    """The command that runs a notebook with these parameters: lists and what YAML must quote in `-y`, numbers
+    and plain words in `-p`."""
+    plain = {name: value for name, value in parameters.items() if re.fullmatch(r"[\w./+-]+", str(value))}
+    others = {name: value for name, value in parameters.items() if name not in plain}
+    line = f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb"
+    if others:
+        line += " -y '" + json.dumps(others).replace("'", "'\\''") + "'"
+    return line + "".join(f" -p {name} {value}" for name, value in plain.items())

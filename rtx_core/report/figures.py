@@ -1,5 +1,5 @@
-"""The pictures that several pages share.  Each draws and returns a matplotlib figure; the page captions it
-with `display.figure`."""
+"""The tables and pictures that several pages share, of runs, records or frames of `rtx.results()`.  A picture
+is a matplotlib figure, which the page captions with `display.figure`."""
 
 from collections.abc import Iterable
 
@@ -9,18 +9,114 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from rtx_core.report.badges import Badge, by_model
-from rtx_core.report.statistics import accuracy
-from rtx_core.report.style import MINUS, colour, marker, ordered, theme, title
-from rtx_core.report.tables import milliseconds
+from rtx_core.report import display
+from rtx_core.report.display import Displayed
+from rtx_core.report.published import apart
+from rtx_core.report.statistics import accuracy, answers_all, common, difference, mean_auc, mean_interval
+from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
+from rtx_core.report.values import Badge, as_records, badge, by_model, milliseconds
 
+METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
 GREY = "#5c6370"
-BAND = "#c9d5e8"  # within a point of no difference
 
 
-def canvas(
-    columns: int = 1, rows: int = 1, *, height: float = 3.4, **options: object
-) -> tuple[Figure, np.ndarray]:
+def benchmark(
+    found: object, *, label: str, caption: str, published: list[dict] = (), note: str = ""
+) -> Displayed:
+    """Quality, size and speed of each model, with published values (rows of `report.published.benchmarks`)
+    and, where both are of texts of one kind, the difference.
+
+    Several seeds give their mean with Student's 95 % interval.
+    """
+    groups = by_model(found)
+    average = published[0].get("average") if published else None
+    rows = []
+    for name, records in groups.items():
+        row = {
+            METRICS[metric]: _percents(*mean_interval(scores(records, metric, average))) for metric in METRICS
+        }
+        row |= {"ms": f"{milliseconds(records):.2f}", "MB": f"{records[0]['size_mb']:.1f}"}
+        row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
+        rows.append({"Model": title(name)} | row | {"Result": f"ours, {badge(records)}"})
+    notes = []
+    for entry in published:
+        pairs = [(name, entry[name], records) for name, records in groups.items() if name in entry]
+        for name, value, _ in pairs:
+            row = {METRICS[metric]: f"{100 * value[metric]:.1f}" for metric in METRICS if metric in value}
+            row |= {"ms": f"{value['ms']:.2f}"} if "ms" in value else {}
+            row |= {"MB": f"{value['size_mb']:.1f}"} if "size_mb" in value else {}
+            row |= {"Parameters": value.get("total"), "Test texts": entry["test_set"]}
+            rows.append({"Model": title(name)} | row | {"Result": entry["source"]})
+        for name, value, records in pairs:
+            if reason := apart(entry, records[0]):
+                notes.append(f"No difference to “{entry['source']}”: {reason}.")
+                continue
+            means = {m: np.mean(scores(records, m, entry.get("average"))) for m in METRICS if m in value}
+            row = {METRICS[metric]: points(mean - value[metric]) for metric, mean in means.items()}
+            reduced = "" if badge(records).budget == "full" else " (reduced budget)"
+            rows.append({"Model": title(name)} | row | {"Result": f"ours minus {entry['source']}{reduced}"})
+    if average:
+        notes.append(
+            f"F1, precision and recall are {average} averages over the classes, as in the published rows."
+        )
+    text = " ".join([*dict.fromkeys(notes), note])
+    return display.table(pd.DataFrame(rows), label=label, caption=caption, note=text)
+
+
+def scores(records: list, metric: str, average: str | None = None) -> list[float]:
+    """A test metric of each record: its own, or for precision, recall and F1 another average, from the
+    predictions."""
+    if metric == "accuracy" or average in (None, records[0]["test"]["average"]):
+        return [record["test"][metric] for record in records]
+    from sklearn import metrics
+
+    score = getattr(metrics, f"{metric}_score")
+    every = [record.predictions for record in records]
+    return [score(p["labels"], p["logits"].argmax(1), average=average, zero_division=0.0) for p in every]
+
+
+def _percents(value: float, low: float, high: float) -> str:
+    bounds = "" if np.isnan(low) else f" ({100 * low:.1f} to {100 * high:.1f})"
+    return f"{100 * value:.1f}{bounds}"
+
+
+def accuracies(
+    settings: dict[str, object],
+    *,
+    heading: str,
+    label: str,
+    caption: str,
+    models: tuple[str, str] = ("baseline", "recurrent"),
+) -> Displayed:
+    """One row a setting, {reader's name: runs, records or frame}: paired difference of the two models in
+    points, accuracies, p, AUC, texts, badge.
+
+    The intervals are Wilson's or, over seeds, Student's; the test is the one of `statistics.difference`.  A
+    model that never answers some class is not paired.
+    """
+    first, second = models
+    gap = f"{title(first)} {MINUS} {title(second)} (points)"
+    rows = []
+    for name, found in settings.items():
+        every = [record for record in as_records(found) if record["model"] in models]
+        groups = [[record for record in every if record["model"] == model] for model in models]
+        row = {heading: name, gap: None}
+        for model, records in zip(models, groups):
+            row[f"{title(model)} (%)"] = _percents(*accuracy(records)) if records else "not measured"
+        row["p"] = None
+        if common(*groups) and all(map(answers_all, every)):
+            pair = difference(*groups)
+            row |= {gap: interval(pair), "p": p_value(pair.p) or None}
+        areas = [mean_auc(records) for records in groups]
+        shown = [display.MISSING if area is None else f"{area:.3f}" for area in areas]
+        row["AUC"] = None if areas == [None, None] else " / ".join(shown)
+        data = every[0]["data"] if every else {"n_train": None, "n_test": None}
+        row |= {"Training texts": data["n_train"], "Test texts": data["n_test"]}
+        rows.append(row | {"Evidence": str(badge(every))})
+    return display.table(pd.DataFrame(rows), label=label, caption=caption)
+
+
+def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.4, **options) -> tuple[Figure, np.ndarray]:
     """Axes in the book's look, row by row in one array, together as wide as the text; `height` is that of a
     row, in inches."""
     theme()
@@ -29,11 +125,7 @@ def canvas(
 
 
 def forest(
-    rows: Iterable[tuple[str, object, Badge]],
-    *,
-    models: tuple[str, str] = ("baseline", "recurrent"),
-    band: float = 0.01,
-    xlabel: str = "",
+    rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")
 ) -> Figure:
     """A row for each (name, difference, badge): its value with the 95 % interval, in points; filled at the
     full budget, else hollow.
@@ -43,30 +135,24 @@ def forest(
     """
     rows = list(rows)
     first, second = models
+    colors = palette(models)
     fig, (ax,) = canvas(height=0.9 + 0.36 * len(rows))
-    ax.axvspan(-100 * band, 100 * band, color=BAND, alpha=0.45, linewidth=0)
+    ax.axvspan(-1, 1, color="#c9d5e8", alpha=0.45, linewidth=0)
     ax.axvline(0, color=GREY, linewidth=1)
     for y, (_, found, evidence) in enumerate(rows):
-        color = {1: colour(first), -1: colour(second), 0: GREY}[found.sign]
-        ax.plot(
-            [100 * found.low, 100 * found.high],
-            [y, y],
-            color=color,
-            linewidth=2.2,
-            alpha=0.6,
-            solid_capstyle="round",
-        )
+        color = {1: colors[first], -1: colors[second], 0: GREY}[found.sign]
         filled = color if evidence.budget == "full" else "white"
-        ax.plot(
-            100 * found.value, y, "o", markersize=8, color=color, markerfacecolor=filled, markeredgewidth=1.8
-        )
+        line = {"linewidth": 2.2, "alpha": 0.6, "solid_capstyle": "round"}
+        ax.plot([100 * found.low, 100 * found.high], [y, y], color=color, **line)
+        look = {"markersize": 8, "markerfacecolor": filled, "markeredgewidth": 1.8}
+        ax.plot(100 * found.value, y, "o", color=color, **look)
     ax.set(yticks=range(len(rows)), ylim=(len(rows) - 0.4, -0.6))
     ax.set_yticklabels([f"{name}  {evidence.circles}" for name, _, evidence in rows])
-    ax.set_xlabel(xlabel or f"accuracy, {title(first)} {MINUS} {title(second)} (points, 95 % interval)")
+    ax.set_xlabel(f"accuracy, {title(first)} {MINUS} {title(second)} (points, 95 % interval)")
     ax.grid(axis="y", visible=False)
     look = {"transform": ax.transAxes, "fontweight": "bold", "va": "bottom"}
-    ax.text(0, 1.01, f"← {title(second)} ahead", color=colour(second), ha="left", **look)
-    ax.text(1, 1.01, f"{title(first)} ahead →", color=colour(first), ha="right", **look)
+    ax.text(0, 1.01, f"← {title(second)} ahead", color=colors[second], ha="left", **look)
+    ax.text(1, 1.01, f"{title(first)} ahead →", color=colors[first], ha="right", **look)
     return fig
 
 
@@ -76,63 +162,49 @@ def bubble(found: object) -> Figure:
     Bars: 95 % interval of the accuracy; 10th to 90th percentile of the time (of the first seed).
     """
     fig, (ax,) = canvas()
-    for name, records in by_model(found).items():
-        value, low, high = accuracy(records)
-        measured = records[0]["latency"]["measured"][-1]
+    groups = by_model(found)
+    colors = palette(groups)
+    for name, marker in markers(groups).items():
+        records = groups[name]
+        y, low, high = (100 * share for share in accuracy(records))
         x = milliseconds(records)
-        spread = np.abs(
-            [[x - measured["p10_ms"] / measured["batch"]], [measured["p90_ms"] / measured["batch"] - x]]
-        )
-        color = colour(name)
-        errors = [[100 * (value - low)], [100 * (high - value)]]
-        ax.errorbar(x, 100 * value, xerr=spread, yerr=errors, color=color, capsize=3, linewidth=1, zorder=2)
+        measured = records[0]["latency"]["measured"][-1]
+        spread = [[abs(x - measured[end] / measured["batch"])] for end in ("p10_ms", "p90_ms")]
+        bars = {"xerr": spread, "yerr": [[y - low], [high - y]], "capsize": 3, "linewidth": 1}
+        ax.errorbar(x, y, color=colors[name], zorder=2, **bars)
         size = records[0]["size_mb"]
-        ax.scatter(
-            x,
-            100 * value,
-            s=12 * size,
-            color=color,
-            alpha=0.45,
-            edgecolor="black",
-            marker=marker(name),
-            zorder=3,
-        )
+        look = {"color": colors[name], "alpha": 0.45, "edgecolor": "black", "marker": marker}
+        ax.scatter(x, y, s=12 * size, zorder=3, **look)
         words = f"{title(name)}\n{size:.1f} MB"
-        ax.annotate(words, (x, 100 * value), xytext=(16, 14), textcoords="offset points", fontsize=9)
+        ax.annotate(words, (x, y), xytext=(16, 14), textcoords="offset points", fontsize=9)
     ax.margins(0.35)
     ax.set_xlim(left=0)
     ax.set(xlabel="inference time of a text, in batches (ms)", ylabel="test accuracy (%)")
     return fig
 
 
-def learning_curves(
-    found: object, *, measures: tuple[str, ...] = ("loss", "accuracy"), x: str = "epoch"
-) -> Figure:
-    """Training (dashed) and validation by epoch or step, a line a run, one panel a measure; a ring marks the
-    selected checkpoint."""
-    fig, axes = canvas(len(measures))
-    for name, records in by_model(found).items():
-        for record in records:
+def learning_curves(found: object) -> Figure:
+    """Loss and accuracy in training (dashed) and validation by epoch, a line a run; a ring marks the selected
+    checkpoint."""
+    fig, axes = canvas(2)
+    groups = by_model(found)
+    colors = palette(groups)
+    for name, marker in markers(groups).items():
+        for n, record in enumerate(groups[name]):
             history = pd.DataFrame(record["history"])
-            chosen = history.set_index("step", drop=False).loc[record["selected"]["step"]]
-            look = {"color": colour(name), "alpha": 1.0 if record is records[0] else 0.5}
-            for ax, measure in zip(axes, measures):
-                if f"train_{measure}" in history:
-                    ax.plot(
-                        history[x],
-                        history[f"train_{measure}"],
-                        "--",
-                        label=f"{title(name)}, training",
-                        **look,
-                    )
-                validation = f"validation_{measure}"
-                kind = {"marker": marker(name), "markersize": 4, "label": f"{title(name)}, validation"}
-                ax.plot(history[x], history[validation], **kind, **look)
-                ax.plot(
-                    chosen[x], chosen[validation], "o", markersize=11, fillstyle="none", color=colour(name)
-                )
-                ax.set(xlabel=x, ylabel=measure)
-    fig.legend(*distinct(axes), loc="outside lower center", ncols=2, fontsize=9)
+            chosen = history[history["step"] == record["selected"]["step"]]
+            look = {"color": colors[name], "alpha": 0.5 if n else 1.0}
+            labels = [None if n else f"{title(name)}, {part}" for part in ("training", "validation")]
+            for ax, measure in zip(axes, ("loss", "accuracy")):
+                training, validation = f"train_{measure}", f"validation_{measure}"
+                epoch = history["epoch"]
+                ax.plot(epoch, history[training], "--", label=labels[0], **look)
+                ax.plot(epoch, history[validation], label=labels[1], marker=marker, markersize=4, **look)
+                ring = {"markersize": 11, "fillstyle": "none", "color": colors[name]}
+                ax.plot(chosen["epoch"], chosen[validation], "o", **ring)
+                ax.set(xlabel="epoch", ylabel=measure)
+    handles = axes[0].get_legend_handles_labels()
+    fig.legend(*handles, loc="outside lower center", ncols=2, fontsize=9)
     return fig
 
 
@@ -150,18 +222,3 @@ def confusion(found: object, classes: list[str]) -> Figure:
         sns.heatmap(share, annot=counts, fmt="", xticklabels=ticks, yticklabels=ticks, ax=ax, **look)
         ax.set(title=title(name), xlabel="predicted", ylabel="true")
     return fig
-
-
-def distinct(axes: Iterable) -> tuple[list, list]:
-    """Legend entries of all axes without the repetitions that several seeds and panels bring."""
-    found = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels()):
-            found.setdefault(label, handle)
-    return list(found.values()), list(found)
-
-
-def in_order(frame: pd.DataFrame, column: str = "model") -> pd.DataFrame:
-    """The frame's rows with models in the registry's order, as legends should have them."""
-    places = {name: place for place, name in enumerate(ordered(frame[column]))}
-    return frame.sort_values(column, key=lambda names: names.map(places), kind="stable")

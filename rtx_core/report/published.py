@@ -19,21 +19,13 @@ TEXTS = {
 
 @cache
 def published() -> dict:
-    """All quoted values, by section: configuration, counts, labels, benchmarks, tinystories, shakespeare,
-    ..."""
+    """All quoted values, by section: configuration, counts, labels, benchmarks, tinystories, ..."""
     return json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
 
 
 def benchmarks(task: str) -> list[dict]:
-    """The published rows of a task (`sst2`, `sst2-10pct`, `sst2-long`, `yelp`, ...), whatever they were found
-    on; [] of an unknown one."""
+    """The published rows of a task (`sst2`, `sst2-10pct`, `yelp`, ...); [] of an unknown one."""
     return published()["benchmarks"].get(task, [])
-
-
-def stand_ins(name: str) -> list[tuple[str, str]]:
-    """(what stands in, what for) of the data sets of a record's `data` name, where the original rows could
-    not be had."""
-    return [tuple(part.split(" in place of ")) for part in name.split(" + ") if " in place of " in part]
 
 
 def apart(entry: dict, record) -> str:
@@ -42,17 +34,16 @@ def apart(entry: dict, record) -> str:
     if record.synthetic:
         return "the published values are of real texts, ours of generated ones"
     data = record["config"]["data"]
-    pairs = [(original, ours) for ours, original in stand_ins(record["data"]["name"])]  # theirs, ours
+    sources = [part.partition(" in place of ") for part in record["data"]["name"].split(" + ")]
+    pairs = [(original, ours) for ours, _, original in sources if original]  # theirs, ours
     if data["split"] not in entry["split"]:
         pairs.append((TEXTS[entry["split"][0]], TEXTS[data["split"]]))
+    both = (entry, data)
     if data["length"] != "all" and data["length_fraction"] != entry["length_fraction"]:
-        fractions = (entry["length_fraction"], data["length_fraction"])
-        pairs.append(tuple(f"the {data['length']}est {100 * share:g} % of the texts" for share in fractions))
+        pairs.append([f"the {data['length']}est {100 * x['length_fraction']:g} % of the texts" for x in both])
     if data["max_length"] != entry["max_length"]:
-        pairs.append(
-            tuple(f"texts cut at {length} tokens" for length in (entry["max_length"], data["max_length"]))
-        )
+        pairs.append([f"texts cut at {x['max_length']} tokens" for x in both])
     if not pairs:
         return ""
-    theirs, ours = (" and ".join(named) for named in zip(*pairs))
+    theirs, ours = map(" and ".join, zip(*pairs))
     return f"the published values are of {theirs}, ours of {ours}"

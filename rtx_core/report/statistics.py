@@ -16,22 +16,20 @@ ENOUGH_SEEDS = 3  # from which on a test over seeds decides
 # -- one model
 
 
-def accuracy_interval(record, level: float = 0.95) -> tuple[float, float]:
+def accuracy_interval(record) -> tuple[float, float]:
     """Wilson's interval for the accuracy of one trained model: the uncertainty of a finite test set alone."""
     n = record["test"]["n"]
-    found = scipy.stats.binomtest(round(record["test"]["accuracy"] * n), n).proportion_ci(
-        level, method="wilson"
-    )
-    return float(found.low), float(found.high)
+    test = scipy.stats.binomtest(round(record["test"]["accuracy"] * n), n)
+    return tuple(map(float, test.proportion_ci(1 - ALPHA, method="wilson")))
 
 
-def mean_interval(values: list[float], level: float = 0.95) -> tuple[float, float, float]:
+def mean_interval(values: list[float]) -> tuple[float, float, float]:
     """(mean, low, high) by Student's t over seeds; one value has no interval: (value, nan, nan)."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, float("nan"), float("nan")
-    quantile = scipy.stats.t.ppf(0.5 + level / 2, len(values) - 1)
-    half = float(quantile * np.std(values, ddof=1) / np.sqrt(len(values)))
+    quantile = scipy.stats.t.ppf(1 - ALPHA / 2, len(values) - 1)
+    half = float(quantile * scipy.stats.sem(values))
     return mean, mean - half, mean + half
 
 
@@ -43,48 +41,40 @@ def accuracy(records: list) -> tuple[float, float, float]:
 
 
 def auc(record) -> float | None:
-    """Area under the ROC curve: the share of pairs of a positive and a negative text of which the positive
-    one is scored higher.
-
-    It knows no threshold, so it tells a model that ranks texts badly from one that is only shifted to one
-    class.  None of more than two classes.
-    """
+    """Area under the ROC curve: in what share of pairs of a positive and a negative text the positive one is
+    scored higher.  None of more than two classes."""
     if len(record["test"]["confusion"]) > 2:
         return None
     from sklearn.metrics import roc_auc_score
 
     found = record.predictions
-    return float(roc_auc_score(found["labels"], found["logits"][:, 1] - found["logits"][:, 0]))
+    return float(roc_auc_score(found["labels"], np.diff(found["logits"])[:, 0]))
 
 
 def mean_auc(records: list) -> float | None:
-    """`auc` over the seeds; None of more than two classes, or where there is no record."""
+    """The mean over seeds; None of more than two classes, or where there is no record."""
     found = [auc(record) for record in records]
     return float(np.mean(found)) if found and None not in found else None
 
 
 def shares(record) -> tuple[np.ndarray, np.ndarray]:
-    """(true, answered), each (classes,): the share of the test texts that each class has, and that the model
-    puts in it."""
+    """(true, answered), each (classes,): the share of test texts in each class, and that the model puts there."""
     confusion = np.array(record["test"]["confusion"])  # rows: truth, columns: answers
     return confusion.sum(1) / confusion.sum(), confusion.sum(0) / confusion.sum()
 
 
 def answers_all(record) -> bool:
-    """Whether the model puts a test text in every class; one that does not was stopped before it knew the
-    class."""
+    """Whether the model puts a test text in every class; one that does not was stopped before it knew them."""
     return bool(shares(record)[1].all())
 
 
 def matched_accuracy(record) -> float:
     """Accuracy of a two-class model if as many texts were called positive as there are, those of the highest
     scores."""
-    found = record.predictions
-    positive = found["labels"] == 1
-    called = np.zeros(len(positive), bool)
-    order = np.argsort(found["logits"][:, 0] - found["logits"][:, 1], kind="stable")
-    called[order[: positive.sum()]] = True
-    return float((called == positive).mean())
+    positive = record.predictions["labels"] == 1
+    order = np.argsort(-np.diff(record.predictions["logits"])[:, 0], kind="stable")
+    right = positive[order] == (np.arange(len(order)) < positive.sum())
+    return float(right.mean())
 
 
 # -- pairing
@@ -93,11 +83,8 @@ def matched_accuracy(record) -> float:
 def common(*models: list) -> list[tuple]:
     """The records of each seed that all these models have, in the order of the first's."""
     by_seed = [{record["seed"]: record for record in records} for records in models]
-    return [
-        tuple(found[seed] for found in by_seed)
-        for seed in by_seed[0]
-        if all(seed in found for found in by_seed)
-    ]
+    seeds = [seed for seed in by_seed[0] if all(seed in found for found in by_seed)]
+    return [tuple(found[seed] for found in by_seed) for seed in seeds]
 
 
 def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
@@ -106,20 +93,18 @@ def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
     `same_training=False` admits different training data, as of a subset: then the labels say that the test
     set is the same. Raises RtxError where the test sets differ.
     """
-    first, *rest = [record.predictions for record in records]
-    for record, other in zip(records[1:], rest):
-        same = np.array_equal(first["labels"], other["labels"])
-        if not same or (same_training and records[0]["data"]["sha256"] != record["data"]["sha256"]):
-            raise RtxError(
-                f"{records[0].path.stem} and {record.path.stem} were tested on different data; "
-                "only runs on the same test set can be paired."
-            )
-    return first["labels"], *(found["logits"].argmax(1) for found in (first, *rest))
+    first = records[0]
+    labels = first.predictions["labels"]
+    for record in records[1:]:
+        same = np.array_equal(labels, record.predictions["labels"])
+        if not same or (same_training and first["data"]["sha256"] != record["data"]["sha256"]):
+            names = f"{first.path.stem} and {record.path.stem}"
+            raise RtxError(f"{names} were tested on different data; only runs on one test set can be paired.")
+    return labels, *(record.predictions["logits"].argmax(1) for record in records)
 
 
 def compare(a, b, same_training: bool = True) -> dict:
-    """Two models on the same texts: accuracy difference a − b, and McNemar's exact test on where they
-    disagree."""
+    """Accuracy difference a − b on the same texts, and McNemar's exact test on where the two disagree."""
     labels, guesses_a, guesses_b = same_texts(a, b, same_training=same_training)
     right_a = guesses_a == labels
     right_b = guesses_b == labels
@@ -148,21 +133,18 @@ def _accuracy(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.nda
     return (labels == guesses).mean(axis)
 
 
-def _hits(labels: np.ndarray, guesses: np.ndarray, axis: int) -> np.ndarray:
-    return ((labels == 1) & (guesses == 1)).sum(axis)
-
-
 def _precision(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
-    return _hits(labels, guesses, axis) / np.maximum((guesses == 1).sum(axis), 1)
+    hits = ((labels == 1) & (guesses == 1)).sum(axis)
+    return hits / np.maximum((guesses == 1).sum(axis), 1)
 
 
 def _recall(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
-    return _hits(labels, guesses, axis) / np.maximum((labels == 1).sum(axis), 1)
+    return _precision(guesses, labels, axis)
 
 
 def _f1(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
-    either = (labels == 1).sum(axis) + (guesses == 1).sum(axis)
-    return 2 * _hits(labels, guesses, axis) / np.maximum(either, 1)
+    hits = ((labels == 1) & (guesses == 1)).sum(axis)
+    return 2 * hits / np.maximum((labels == 1).sum(axis) + (guesses == 1).sum(axis), 1)
 
 
 def _weighted_precision(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -186,17 +168,8 @@ def bootstrap(
 ) -> tuple[float, float, float]:
     """(value, low, high) of `statistic(*columns, axis)`; whole texts are resampled, all columns of a text
     together."""
-    found = scipy.stats.bootstrap(
-        columns,
-        statistic,
-        paired=True,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        batch=100,
-        confidence_level=level,
-        method="percentile",
-        rng=0,
-    )
+    how = {"paired": True, "vectorized": True, "n_resamples": RESAMPLES, "batch": 100, "rng": 0}
+    found = scipy.stats.bootstrap(columns, statistic, confidence_level=level, method="percentile", **how)
     low, high = found.confidence_interval
     return float(statistic(*columns, axis=-1)), float(low), float(high)
 
@@ -240,8 +213,7 @@ class Difference:
 
     @property
     def sign(self) -> int:
-        """+1 or −1 where the difference is significant at 5 %, else 0; by the adjusted p where there is
-        one."""
+        """+1 or −1 where it is significant at 5 %, else 0; by the adjusted p where there is one."""
         p = self.p if self.adjusted is None else self.adjusted
         one_way = len({np.sign(d) for d in self.by_seed}) == 1
         clear = p < ALPHA if p is not None else (self.low > 0 or self.high < 0) and one_way
@@ -281,8 +253,7 @@ def difference(
 
 
 def adjusted(family: list[Difference]) -> list[Difference]:
-    """The same differences, their p adjusted for one another after Benjamini and Hochberg; one without p
-    stays as it is."""
+    """The same differences, their p adjusted after Benjamini and Hochberg; one without p stays as it is."""
     ps = [found.p for found in family if found.p is not None]
     new = iter(scipy.stats.false_discovery_control(ps, method="bh") if ps else [])
     return [found if found.p is None else replace(found, adjusted=float(next(new))) for found in family]
@@ -318,8 +289,7 @@ def same_share(right_a: int, n_a: int, right_b: int, n_b: int) -> float:
 
 @dataclass(frozen=True)
 class Paired:
-    """The loss of one language model minus that of another (nats per token), on the same batches, with the
-    same seeds."""
+    """The loss of one language model minus that of another (nats per token), batch by batch and seed by seed."""
 
     value: float
     low: float  # 95 % interval over batches, of the mean over seeds
@@ -329,8 +299,7 @@ class Paired:
 
     @property
     def sign(self) -> int:
-        """±1 where the interval excludes 0, two seeds or more agree and, with enough seeds, the test says so
-        too; else 0."""
+        """±1 where the interval excludes 0, two seeds or more agree and the test, if any, says so too; else 0."""
         agree = len(self.by_seed) > 1 and len({np.sign(d) for d in self.by_seed}) == 1
         clear = (self.low > 0 or self.high < 0) and agree and (self.p is None or self.p < ALPHA)
         return int(np.sign(self.value)) if clear else 0
@@ -338,15 +307,12 @@ class Paired:
 
 def paired(first: list, second: list) -> Paired | None:
     """None where no seed with the same batches is common to both."""
-    found = [(a["test"], b["test"]) for a in first for b in second if a["seed"] == b["seed"]]
-    found = [(a, b) for a, b in found if a["batch_sizes"] == b["batch_sizes"]]
-    if not found:
+    pairs = [(a["test"], b["test"]) for a, b in common(first, second)]
+    pairs = [(a, b) for a, b in pairs if a["batch_sizes"] == b["batch_sizes"]]
+    if not pairs:
         return None
-    sizes = np.array(found[0][0]["batch_sizes"])
-    whole = sizes == sizes[0]  # the last batch may be smaller
-    a = np.array([pair[0]["batch_losses"] for pair in found])[:, whole]  # (seeds, batches)
-    b = np.array([pair[1]["batch_losses"] for pair in found])[:, whole]
-    gain = a - b
-    value, low, high = mean_interval(gain.mean(0).tolist())
-    p = over_seeds(a.mean(1).tolist(), b.mean(1).tolist())[3] if len(found) >= ENOUGH_SEEDS else None
-    return Paired(value, low, high, tuple(gain.mean(1).tolist()), p)
+    sizes = np.array(pairs[0][0]["batch_sizes"])
+    losses = np.array([[test["batch_losses"] for test in pair] for pair in pairs])
+    a, b = losses[:, :, sizes == sizes[0]].swapaxes(0, 1)  # (seeds, batches); the last batch may be smaller
+    p = over_seeds(a.mean(1), b.mean(1))[3] if len(pairs) >= ENOUGH_SEEDS else None
+    return Paired(*mean_interval((a - b).mean(0)), tuple((a - b).mean(1).tolist()), p)

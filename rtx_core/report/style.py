@@ -1,9 +1,8 @@
 """One look for the whole book: a color, a marker and a title per model, and how numbers are written.
 
-`COLOURS`, `MARKERS`, `TITLES` (dicts by model) and `ORDER` (a list) are read from the registry of models
-whenever they are asked for, so a model that a notebook registers is in them at once.  A name that is not
-registered, such as "recurrent, 3 passes", gets a color and a marker that depend on the name alone:
-`palette(names)` and `markers(names)` give them for any names.
+`COLOURS`, `MARKERS` (dicts by model) and `ORDER` (a list) are read from the registry of models whenever they
+are asked for, so a model that a notebook registers is in them at once.  A name that is not registered, such
+as "recurrent, 3 passes", gets a color and a marker that depend on the name alone.
 """
 
 import math
@@ -24,8 +23,6 @@ LOOK = {
     "grid.alpha": 0.4,
     "legend.frameon": False,
 }
-
-
 # What experiments call a registered model with other settings.
 VARIANTS = {
     "gpt-1": "Standard, 1 layer",
@@ -51,31 +48,21 @@ def title(name: str) -> str:
     """A model's name as pages write it."""
     if name in VARIANTS:
         return VARIANTS[name]
-    if name in MODELS:
-        return MODELS[name].title
-    return name.replace("-", " ").capitalize()
-
-
-def colour(name: str) -> str:
-    """The color of a model, or of any other name: the same name always has the same."""
-    known = getattr(MODELS.get(name), "colour", None)
-    return known or SPARE_COLOURS[zlib.crc32(name.encode()) % len(SPARE_COLOURS)]
-
-
-def marker(name: str) -> str:
-    """The marker of a model, or of any other name."""
-    known = getattr(MODELS.get(name), "marker", None)
-    return known or SPARE_MARKERS[zlib.crc32(name.encode()) % len(SPARE_MARKERS)]
+    return MODELS[name].title if name in MODELS else name.replace("-", " ").capitalize()
 
 
 def palette(names: Iterable[str]) -> dict[str, str]:
     """Name -> color, as seaborn's `palette` takes it."""
-    return {name: colour(name) for name in dict.fromkeys(names)}
+    return {name: MODELS[name].colour if name in MODELS else _spare(name, SPARE_COLOURS) for name in names}
 
 
 def markers(names: Iterable[str]) -> dict[str, str]:
     """Name -> marker, as seaborn's `markers` takes it."""
-    return {name: marker(name) for name in dict.fromkeys(names)}
+    return {name: MODELS[name].marker if name in MODELS else _spare(name, SPARE_MARKERS) for name in names}
+
+
+def _spare(name: str, spares: tuple[str, ...]) -> str:
+    return spares[zlib.crc32(name.encode()) % len(spares)]
 
 
 def ordered(names: Iterable[str]) -> list[str]:
@@ -85,15 +72,10 @@ def ordered(names: Iterable[str]) -> list[str]:
 
 
 def __getattr__(name: str) -> dict[str, str] | list[str]:
-    made = {"COLOURS": palette, "MARKERS": markers, "TITLES": titles, "ORDER": list}
+    made = {"COLOURS": palette, "MARKERS": markers, "ORDER": list}
     if name not in made:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return made[name](MODELS)
-
-
-def titles(names: Iterable[str]) -> dict[str, str]:
-    """Name -> title."""
-    return {name: title(name) for name in names}
 
 
 def number(value: float, form: str = ".1f") -> str:
@@ -103,33 +85,29 @@ def number(value: float, form: str = ".1f") -> str:
     >>> number(-0.0123, "+.1%") '\u22121.2\u202f%'
     """
     text = format(value, form)
-    digits = [letter for letter in text if letter.isdigit()]
-    if digits and set(digits) == {"0"}:
+    if set(filter(str.isdigit, text)) == {"0"}:
         text = text.replace("-", "").replace("+", "")
     return text.replace("-", MINUS).replace("%", f"{NARROW}%")
 
 
-def percent(value: float, low: float | None = None, high: float | None = None, digits: int = 1) -> str:
+def percent(value: float, low: float = math.nan, high: float = math.nan) -> str:
     """A share: "90.1 %", or with its bounds "90.1 % (89.4 to 90.8)"."""
-    text = number(value, f".{digits}%")
-    if low is None or high is None or math.isnan(low):
-        return text
-    return f"{text} ({number(100 * low, f'.{digits}f')} to {number(100 * high, f'.{digits}f')})"
+    bounds = "" if math.isnan(low) else f" ({number(100 * low)} to {number(100 * high)})"
+    return number(value, ".1%") + bounds
 
 
-def points(value: float, digits: int = 1) -> str:
+def points(value: float) -> str:
     """A difference of two shares in percentage points, without the word: "+0.1"."""
-    return number(100 * value, f"+.{digits}f")
+    return number(100 * value, "+.1f")
 
 
-def interval(found: object, digits: int = 1) -> str:
-    """A difference of shares with its 95 % interval: "+0.1 (−0.3 to +0.6)".  `found` has `value`, `low` and
-    `high`."""
-    return f"{points(found.value, digits)} ({points(found.low, digits)} to {points(found.high, digits)})"
+def interval(found: object) -> str:
+    """A difference of shares, which has `value`, `low` and `high`: "+0.1 (−0.3 to +0.6)"."""
+    return f"{points(found.value)} ({points(found.low)} to {points(found.high)})"
 
 
 def p_value(p: float | None) -> str:
-    """ "0.012", "< 0.001", or nothing where there is no test."""
+    """As "0.012" or "< 0.001"; nothing where there is no test."""
     if p is None:
         return ""
     return "< 0.001" if p < 0.001 else f"{p:.2g}"

@@ -3,7 +3,7 @@
     measure("transfer", "sst2", to="yelp", fraction=0.1, seeds=[0, 1, 2])
     python -m rtx_core measure transfer sst2 yelp fraction=0.1 seeds=[0,1,2]
 
-A kind is a module of this room: `of_run(record, study)` gives a list of what is measured of one trained
+A kind is a module of `rtx_core.evaluate`: `of_run(record, study)` gives a list of what is measured of one trained
 run, `of_study(study)` what is measured of all; each is (content, predictions or None).  `identity` gives
 what else must agree for a measurement to be found.
 """
@@ -20,26 +20,17 @@ from rtx_core import code, experiments, records
 from rtx_core.data import task as task_of
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
+from rtx_core.runner import load_weights
 from rtx_core.train.device import choose, environment
 
-KINDS = {  # kind, as in results/ -> its module
-    "transfer": "transfer",
-    "precision": "number_formats",
-    "rounding": "rounding",
-    "attention": "attention",
-    "yardstick": "bag_of_words",
-    "ngrams": "ngrams",
-    "initial": "initial",
-    "judge": "judge",
-}
+KINDS = {name: name for name in ("transfer", "rounding", "attention", "ngrams", "initial", "judge")}
+KINDS |= {"precision": "number_formats", "yardstick": "bag_of_words"}  # kind, as in results/ -> its module
 
 
 class Study:
     """The runs of one experiment; what is measured of them is measured on its data, or on those of `to`."""
 
-    def __init__(
-        self, experiment: str, models: Sequence = (), seeds: Sequence = (), to: str = "", **settings
-    ):
+    def __init__(self, experiment: str, models: Sequence = (), seeds: Sequence = (), to="", **settings):
         fixed = experiments.experiment(experiment)
         self.experiment, self.settings = experiment, settings
         self.models, self.seeds = list(models or fixed.shown), list(seeds or fixed.seeds)
@@ -68,16 +59,13 @@ class Study:
 
     def trained(self, record: records.Record) -> nn.Module:
         """The model of a run with its trained weights, which lie where the run was made."""
-        from rtx_core import runner  # which uses this room
-
-        return runner.load_weights(record)
+        return load_weights(record)
 
 
 def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callable[[], list]]]:
     """(what must agree for a measurement to be found, facts of the data, what makes it) of each."""
     if hasattr(kind, "of_study"):
-        identity = {"of": study.name} | kind.identity(study)
-        yield identity, study.task.facts, lambda: [kind.of_study(study)]
+        yield {"of": study.name} | kind.identity(study), study.task.facts, lambda: [kind.of_study(study)]
         return
     for record in study.runs():
         identity = {"of": study.name, "model": record["model"], "seed": record["seed"], "run": record["key"]}

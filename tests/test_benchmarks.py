@@ -1,0 +1,84 @@
+"""The benchmarks at small sizes: each writes what pages read, and refuses ways that are not one function.  No time is judged."""
+
+import json
+
+import pytest
+import torch
+
+from benchmarks import decoder, latency, recurrence, startup, timing, training_step
+from rtx_core.errors import RtxError
+from rtx_core.paths import REPOSITORY
+
+QUICK = timing.Options(quick=True)
+NOT_QUICK = {"compiled", "book"}  # needs a compiler for a minute, or builds the book; None where it is quick
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def small(small_models, monkeypatch):
+    """Small models; a process apart would have large ones, and a hundred megabytes take a while to copy."""
+    monkeypatch.setattr(timing, "apart", lambda function, *arguments: function(*arguments))
+    monkeypatch.setattr(timing, "COPIED", 1000)
+    monkeypatch.setattr(latency, "WARM_UP", 1)
+
+
+def shape(content):
+    """The keys, all the way down; of a list, those of its first entry."""
+    if isinstance(content, dict):
+        return {
+            key: shape(value) for key, value in content.items() if key not in ("ms", "model", "breakdown")
+        }
+    return [shape(content[0])] if isinstance(content, list) and isinstance(content[0], dict) else None
+
+
+def as_recorded(name: str, content: dict, home) -> None:
+    """A quick record has the keys of the committed one, and lies where it replaces none."""
+    timing.save(name, content, QUICK)
+    made = json.loads((home / f"_build/benchmarks/{name}-cpu.json").read_text())
+    kept = json.loads((REPOSITORY / f"results/benchmarks/{name}-cpu.json").read_text())
+    for each in (made, kept):
+        each.pop("environment")
+        assert (name in ("training-step", "startup")) == bool(NOT_QUICK & each.keys())
+        for part in NOT_QUICK:
+            each.pop(part, None)
+    assert shape(made) == shape(kept)
+
+
+def test_training_step(home):
+    content = training_step.measure(QUICK)
+    as_recorded("training-step", content, home)
+    assert content["rows_trained"] < content["rows"] and content["tokens_per_step"] > content["batch"]
+
+
+def test_latency(home):
+    as_recorded("latency", latency.measure(QUICK), home)
+
+
+def test_decoder(home):
+    as_recorded("decoder", decoder.measure(QUICK), home)
+
+
+def test_recurrence(home):
+    content = recurrence.measure(recurrence.QUICK, CPU)
+    as_recorded("recurrence", content, home)
+    assert 0 <= content["difference"] < 1e-4
+    assert [row["segment"] for row in content["memory"]] == [None, 0, 8]
+
+
+def test_startup(home, monkeypatch):
+    monkeypatch.setattr(startup, "IMPORTS", dict.fromkeys(startup.IMPORTS, "pass"))
+    as_recorded("startup", startup.measure(QUICK), home)
+
+
+def test_ways_that_differ_are_refused(monkeypatch):
+    right = recurrence.built
+
+    def wrong(name, where, fast=True, **overrides):
+        model = right(name, where, fast, **overrides)
+        with torch.no_grad():
+            model.layers[0].up.weight[0] += 0 if fast else 1
+        return model
+
+    monkeypatch.setattr(recurrence, "built", wrong)
+    with pytest.raises(RtxError, match="they are not the same function"):
+        recurrence.difference(recurrence.QUICK, CPU)
