@@ -28,7 +28,7 @@ book: .venv/.installed
 	@echo "The book: file://$(CURDIR)/_build/html/index.html"
 
 test: .venv/.installed
-	.venv/bin/python -m pytest -q
+	.venv/bin/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 # Half an hour more; what the machine lacks is skipped, and pytest says why.
 test-all: .venv/.installed .venv-workflow/.installed

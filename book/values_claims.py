@@ -14,9 +14,8 @@ from rtx_core import paths, records
 from rtx_core.errors import RtxError
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics as S
-from rtx_core.report.badges import Badge, badge
 from rtx_core.report.style import number
-from rtx_core.report.values import Model, Space, Task
+from rtx_core.report.values import Badge, Model, Space, Task, badge
 
 STRICT = 0.01  # the level of a test that rests on one seed or on a reduced budget
 MODELS = ("baseline", "recurrent")
@@ -411,7 +410,7 @@ def sizes() -> Space:
 def scoreboard() -> Space:
     """How many claims have which outcome, for the page's own sentences: `scoreboard.reproduced`."""
     from rtx_core.report import claims
-    from rtx_core.report.names import look_up
+    from rtx_core.report.values import look_up
 
     frame = claims.judged(claims.read(paths.REPOSITORY / "book" / "claims.yaml"), look_up)
     counts = {word.replace(" ", "_"): int((frame["outcome"] == word).sum()) for word in claims.OUTCOMES}

@@ -3,8 +3,7 @@
 from rtx_core import records
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics
-from rtx_core.report.badges import badge
-from rtx_core.report.values import Gap, Space, Task
+from rtx_core.report.values import Gap, Space, Task, badge
 
 FULL = {"sst2": "sst2", "official": "sst2-official", "short": "sst2-short", "tenth": "sst2-10pct"}
 REDUCED = {

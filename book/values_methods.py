@@ -2,8 +2,7 @@
 
 from rtx_core import records
 from rtx_core.experiments import EXPERIMENTS
-from rtx_core.report.tables import device_of
-from rtx_core.report.values import Space
+from rtx_core.report.values import Space, device_of
 
 GROUPS = {
     "sst2": ["sst2"],

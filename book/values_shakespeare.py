@@ -4,9 +4,8 @@ import numpy as np
 
 from rtx_core import paths, records
 from rtx_core.report import published
-from rtx_core.report.badges import badge
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Space
+from rtx_core.report.values import Space, badge
 
 RECIPES = {"report": 10_000 * 128 * 256, "nanogpt": 5000 * 64 * 256}  # characters that each reads in full
 STANDARD = ("gpt-1", "gpt-2", "gpt-6")

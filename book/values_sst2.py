@@ -5,8 +5,7 @@ from statistics import mean, median
 from rtx_core import records
 from rtx_core.report import published
 from rtx_core.report.statistics import common
-from rtx_core.report.tables import device_of
-from rtx_core.report.values import Space, Task
+from rtx_core.report.values import Space, Task, device_of
 
 PAIR = ("baseline", "recurrent")
 

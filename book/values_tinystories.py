@@ -7,9 +7,8 @@ import scipy
 
 from rtx_core import paths, records
 from rtx_core.report import published
-from rtx_core.report.badges import badge
 from rtx_core.report.statistics import mean_interval, paired
-from rtx_core.report.values import Space
+from rtx_core.report.values import Space, badge
 
 NAME = "tinystories-report-reduced"
 LOOPS = ("frailt", "three-part", "relaxed")

@@ -2,8 +2,7 @@
 
 from rtx_core import records
 from rtx_core.report import statistics
-from rtx_core.report.badges import Badge
-from rtx_core.report.values import Gap, Space
+from rtx_core.report.values import Badge, Gap, Space
 
 
 def direction(of: str) -> Space:

@@ -83,7 +83,9 @@ def classify(chosen: argparse.Namespace) -> None:
     from rtx_core.predict import load
 
     texts = chosen.texts or [line.strip() for line in sys.stdin if line.strip()]
-    found = load(f"{chosen.name}/{chosen.model}-seed{chosen.seed}").classify(texts, passes=chosen.passes)
+    found = load(f"{chosen.name}/{chosen.model}-seed{chosen.seed}", chosen.source).classify(
+        texts, passes=chosen.passes
+    )
     print(found.round(4).to_string(index=False))
 
 
@@ -116,7 +118,7 @@ def import_records(chosen: argparse.Namespace) -> None:
 
 
 def measure(chosen: argparse.Namespace) -> None:
-    """measure trained models: transfer, precision, rounding, attention, yardstick, initial, judge"""
+    """measure trained models: transfer, precision, rounding, attention, yardstick, ngrams, initial, judge"""
     from rtx_core import plan
     from rtx_core.measure import measure
 
@@ -155,6 +157,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("model")
     one.add_argument("texts", nargs="*")
     one.add_argument("--seed", type=int, default=0)
+    one.add_argument("--source", default="hub", help="embedded: a quick run on generated text")
     one.add_argument("--passes", action="store_true", help="the answer after each pass")
     add("doctor", doctor)
     one = add("audit", audit)

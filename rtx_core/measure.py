@@ -1,7 +1,7 @@
 """Everything that is measured beside the runs: described, found, made and saved here.
 
     measure("transfer", "sst2", to="yelp", fraction=0.1, seeds=[0, 1, 2])
-    python -m rtx_core measure transfer sst2 yelp fraction=0.1 seeds=[0,1,2]
+    python -m rtx_core measure transfer sst2 to=yelp fraction=0.1 seeds=[0,1,2]
 
 A kind is a module of `rtx_core.evaluate`: `of_run(record, study)` gives a list of what is measured of one trained
 run, `of_study(study)` what is measured of all; each is (content, predictions or None).  `identity` gives

@@ -54,10 +54,12 @@ class Predictor:
             self.record["config"]["data"]["max_length"],
         )
         ids, lengths, _ = tokens.take(pd.RangeIndex(len(texts)).to_numpy())
-        batch, trained = Packed.from_flat(ids, lengths), self.model.config.num_passes
+        batch, usual = Packed.from_flat(ids, lengths), self.model.config
+        if passes and "num_passes" not in usual.names():
+            raise RtxError(f"{self.record['model']} has no passes to count; ask it without passes.")
         tables = []
-        for n in range(1, trained + 1) if passes else [trained]:
-            self.model.config = self.model.config.but(num_passes=n)
+        for n in range(1, usual.num_passes + 1) if passes else [None]:
+            self.model.config = usual.but(num_passes=n) if n else usual
             with torch.inference_mode():
                 found = self.model(batch).softmax(-1).numpy()
             table = pd.DataFrame(found, columns=self.classes)
@@ -66,6 +68,7 @@ class Predictor:
             if passes:
                 table.insert(1, "passes", n)
             tables.append(table)
+        self.model.config = usual
         return pd.concat(tables, ignore_index=True)
 
 

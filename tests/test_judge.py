@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rtx_core import RtxError, records
-from rtx_core.evaluate import judge as module
 from rtx_core import measure as measuring
+from rtx_core.evaluate import judge as module
 from rtx_core.evaluate.judge import CRITERIA, Judge, scores
 
 KEY = "sk-very-secret-0123456789"

@@ -1,4 +1,4 @@
-"""The notebooks: clean files; pages that train run from the first cell to the last on generated text, the others on the records."""
+"""The notebooks: clean files; pages that train run from first to last on generated text, the others on the records."""
 
 import json
 import os

@@ -30,10 +30,12 @@ def test_mean_interval_is_students():
     assert mean == 0.25 and np.isnan(low) and np.isnan(high)
 
 
-def test_accuracy_has_wilsons_interval_of_one_seed_and_students_of_more():
-    seeds = [record(seed=seed, wrong=range(20 + 10 * seed)) for seed in range(2)]
-    assert statistics.accuracy(seeds[:1]) == (0.9, *statistics.accuracy_interval(seeds[0]))
-    assert statistics.accuracy(seeds) == pytest.approx(mean_interval([0.9, 0.85]))
+def test_accuracy_has_wilsons_interval_of_few_seeds_and_students_from_three_on():
+    seeds = [record(seed=seed, wrong=range(20 + 10 * seed)) for seed in range(3)]
+    low, high = statistics.accuracy_interval(seeds[0])
+    assert statistics.accuracy(seeds[:1]) == (0.9, low, high)
+    assert statistics.accuracy(seeds[:2]) == pytest.approx((0.875, low - 0.025, high - 0.025))
+    assert statistics.accuracy(seeds) == pytest.approx(mean_interval([0.9, 0.85, 0.8]))
 
 
 def test_compare_is_mcnemars_exact_test():

@@ -12,7 +12,15 @@ from matplotlib.figure import Figure
 from rtx_core.report import display
 from rtx_core.report.display import Displayed
 from rtx_core.report.published import apart
-from rtx_core.report.statistics import accuracy, answers_all, common, difference, mean_auc, mean_interval
+from rtx_core.report.statistics import (
+    ENOUGH_SEEDS,
+    accuracy,
+    answers_all,
+    common,
+    difference,
+    mean_auc,
+    mean_interval,
+)
 from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
 from rtx_core.report.values import Badge, as_records, badge, by_model, milliseconds
 
@@ -26,15 +34,13 @@ def benchmark(
     """Quality, size and speed of each model, with published values (rows of `report.published.benchmarks`)
     and, where both are of texts of one kind, the difference.
 
-    Several seeds give their mean with Student's 95 % interval.
+    Three and more seeds give their mean with Student's 95 % interval.
     """
     groups = by_model(found)
     average = published[0].get("average") if published else None
     rows = []
     for name, records in groups.items():
-        row = {
-            METRICS[metric]: _percents(*mean_interval(scores(records, metric, average))) for metric in METRICS
-        }
+        row = {METRICS[metric]: _percents(*_mean(scores(records, metric, average))) for metric in METRICS}
         row |= {"ms": f"{milliseconds(records):.2f}", "MB": f"{records[0]['size_mb']:.1f}"}
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
         rows.append({"Model": title(name)} | row | {"Result": f"ours, {badge(records)}"})
@@ -61,6 +67,11 @@ def benchmark(
         )
     text = " ".join([*dict.fromkeys(notes), note])
     return display.table(pd.DataFrame(rows), label=label, caption=caption, note=text)
+
+
+def _mean(values: list[float]) -> tuple[float, float, float]:
+    """With Student's interval from three seeds on."""
+    return mean_interval(values) if len(values) >= ENOUGH_SEEDS else (float(np.mean(values)), np.nan, np.nan)
 
 
 def scores(records: list, metric: str, average: str | None = None) -> list[float]:

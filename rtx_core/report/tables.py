@@ -1,3 +1,0 @@
-"""The name by which pages import this part of `values`."""
-
-from rtx_core.report.values import device_of  # noqa: F401
