@@ -100,7 +100,10 @@ def folder(tmp_path_factory):
         app = SphinxTestApp("latex", srcdir=root, confoverrides=settings)
         app.build()
         app.cleanup()
-    assert not app.warning.getvalue()
+    ours = [
+        line for line in app.warning.getvalue().splitlines() if "already registered" not in line
+    ]  # of other tests
+    assert not "".join(ours)
     return app.outdir
 
 

@@ -49,17 +49,17 @@ MODELS: dict[str, Model] = {
     "baseline": Model(_ENCODER, EncoderConfig(), "Baseline", "#4477aa", "o"),
     "recurrent": Model(_ENCODER, _RECURRENT, "Recurrent", "#ee6677", "s"),
     "recurrent-wide": Model(_ENCODER, _WIDE, "Recurrent, wide", "#aa3377", "D"),
-    "gpt": Model("rtx_core.models.gpt:GPT", GPTConfig(), "GPT", "#4477aa", "o"),
-    "kausik": Model("rtx_core.models.kausik:Kausik", KausikConfig(), "Kausik", "#ee6677", "s"),
-    "control": Model("rtx_core.models.llama:Llama", LlamaConfig(), "Control", "#4477aa", "o"),
-    "frailt": Model("rtx_core.models.frailt:FraiLT", FraiLTConfig(), "FraiLT", "#ee6677", "s"),
+    "gpt": Model("rtx_core.models.gpt:GPT", GPTConfig(), "GPT", "#117733", "o"),
+    "kausik": Model("rtx_core.models.kausik:Kausik", KausikConfig(), "Kausik", "#d55e00", "s"),
+    "control": Model("rtx_core.models.llama:Llama", LlamaConfig(), "Control", "#555555", "o"),
+    "frailt": Model("rtx_core.models.frailt:FraiLT", FraiLTConfig(), "FraiLT", "#882255", "s"),
     "three-part": Model(
-        "rtx_core.models.three_part:ThreePart", ThreePartConfig(), "Three Part", "#228833", "^"
+        "rtx_core.models.three_part:ThreePart", ThreePartConfig(), "Three Part", "#44aa99", "^"
     ),
-    "relaxed": Model("rtx_core.models.relaxed:Relaxed", RelaxedConfig(), "Relaxed", "#ccbb44", "D"),
+    "relaxed": Model("rtx_core.models.relaxed:Relaxed", RelaxedConfig(), "Relaxed", "#b8a020", "D"),
 }
 
-SPARE_COLOURS = ("#66ccee", "#997700", "#882255", "#44aa99", "#999933", "#332288", "#dd7788", "#117733")
+SPARE_COLOURS = ("#66ccee", "#997700", "#332288", "#cc99bb", "#7799dd", "#556b2f", "#8b4513", "#00a087")
 SPARE_MARKERS = ("v", "P", "X", "*", "<", ">", "h", "p")
 _registered = count()
 

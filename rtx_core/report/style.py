@@ -24,16 +24,16 @@ LOOK = {
     "legend.frameon": False,
 }
 # What experiments call a registered model with other settings.
-VARIANTS = {
-    "gpt-1": "Standard, 1 layer",
-    "gpt-2": "Standard, 2 layers",
-    "gpt-6": "Standard, 6 layers",
-    "kausik": "Recurrent",
-    "kausik-positions": "Recurrent, positions",
-    "control-8": "Control, 8 layers",
-    "control-16": "Control, 16 layers",
-    "control-long": "Control, longer",
-    "bag-of-words": "Bag of words",
+VARIANTS = {  # title, color, marker
+    "gpt-1": ("Standard, 1 layer", "#99cc77", "o"),
+    "gpt-2": ("Standard, 2 layers", "#55aa55", "^"),
+    "gpt-6": ("Standard, 6 layers", "#117733", "v"),
+    "kausik": ("Recurrent", "#d55e00", "s"),
+    "kausik-positions": ("Recurrent, positions", "#e69f00", "D"),
+    "control-8": ("Control, 8 layers", "#888888", "<"),
+    "control-16": ("Control, 16 layers", "#aaaaaa", ">"),
+    "control-long": ("Control, longer", "#222222", "P"),
+    "bag-of-words": ("Bag of words", "#999933", "X"),
 }
 
 
@@ -47,18 +47,24 @@ def theme() -> None:
 def title(name: str) -> str:
     """A model's name as pages write it."""
     if name in VARIANTS:
-        return VARIANTS[name]
+        return VARIANTS[name][0]
     return MODELS[name].title if name in MODELS else name.replace("-", " ").capitalize()
 
 
 def palette(names: Iterable[str]) -> dict[str, str]:
     """Name -> color, as seaborn's `palette` takes it."""
-    return {name: MODELS[name].colour if name in MODELS else _spare(name, SPARE_COLOURS) for name in names}
+    return {name: _look(name, 1, "colour", SPARE_COLOURS) for name in names}
 
 
 def markers(names: Iterable[str]) -> dict[str, str]:
     """Name -> marker, as seaborn's `markers` takes it."""
-    return {name: MODELS[name].marker if name in MODELS else _spare(name, SPARE_MARKERS) for name in names}
+    return {name: _look(name, 2, "marker", SPARE_MARKERS) for name in names}
+
+
+def _look(name: str, place: int, attribute: str, spares: tuple[str, ...]) -> str:
+    if name in VARIANTS:
+        return VARIANTS[name][place]
+    return getattr(MODELS[name], attribute) if name in MODELS else _spare(name, spares)
 
 
 def _spare(name: str, spares: tuple[str, ...]) -> str:
