@@ -117,6 +117,13 @@ def import_records(chosen: argparse.Namespace) -> None:
     importing.main(chosen.folder, chosen.replace)
 
 
+def export(chosen: argparse.Namespace) -> None:
+    """a trained model as a folder with weights, settings, tokenizer and a card, as the hub lays models out"""
+    from rtx_core.export import export
+
+    print(export(f"{chosen.name}/{chosen.model}-seed{chosen.seed}", chosen.folder, chosen.source))
+
+
 def measure(chosen: argparse.Namespace) -> None:
     """measure trained models: transfer, precision, rounding, attention, yardstick, ngrams, initial, judge"""
     from rtx_core import plan
@@ -176,6 +183,12 @@ def parser() -> argparse.ArgumentParser:
     one = add("import", import_records)
     one.add_argument("folder", help="a results/ folder of another machine")
     one.add_argument("--replace", action="store_true", help="overwrite records of the same name")
+    one = add("export", export)
+    one.add_argument("name", help="of the run's folder, as sst2")
+    one.add_argument("model")
+    one.add_argument("folder", help="a new or empty one")
+    one.add_argument("--seed", type=int, default=0)
+    one.add_argument("--source", default="hub", help="embedded: a quick run on generated text")
     one = add("measure", measure)
     one.add_argument("words", nargs="*", metavar="WORD", help="KIND EXPERIMENT [name=value …]")
     one.add_argument(

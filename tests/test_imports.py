@@ -20,7 +20,7 @@ ROOMS = [  # each imports from those before it; one of a line knows no other of 
     ["records", "experiments"],
     ["evaluate", "golden"],
     ["runner"],
-    ["predict", "measure", "audit", "importing"],
+    ["predict", "measure", "audit", "export", "importing"],
     ["plan"],
     ["checkup", "notebook", "report"],
     ["__main__"],
