@@ -1,7 +1,4 @@
-"""`rtx doctor`: is everything here that a run needs, and is what is here sound?  A line a finding.
-
-A check yields findings.  It imports what it needs itself, so that a missing package spoils no other check.
-"""
+"""`rtx doctor`: is everything here that a run needs, and is what is here sound?  A line a finding."""
 
 import fcntl
 import os
@@ -21,7 +18,6 @@ Finding = tuple[str, str, str]  # (its level, what was found, what to type)
 OK, WARNING, WRONG = "ok", "warning", "wrong"  # the last fails the command
 INSTALL = "python -m pip install -r requirements.lock"
 SET_DATA = "export RTX_DATA=/path/to/data"
-LEAST = 1.5  # GiB free: two checkpoints of the largest classifier, and a third while it is written
 
 
 def packages() -> Iterator[Finding]:
@@ -32,22 +28,22 @@ def packages() -> Iterator[Finding]:
     other = [name for name in locked if here.get(name, locked[name]) != locked[name]]
     if missing:
         yield WRONG, f"{len(missing)} packages are not installed: {', '.join(missing[:5])}", INSTALL
-    if other:
-        yield WARNING, f"{len(other)} packages are not of the locked version: {', '.join(other[:5])}", INSTALL
-    if not missing + other:
-        yield OK, f"Python {platform.python_version()}, and {len(locked)} packages as locked", ""
+    said = (
+        f"Python {platform.python_version()}, {len(locked)} packages locked, {len(other)} of another version"
+    )
+    yield WARNING if other else OK, f"{said} {', '.join(other[:5])}".strip(), INSTALL if other else ""
 
 
 def machine() -> Iterator[Finding]:
     import torch
 
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
-    if not gpu and Path("/dev/nvidia0").exists():
-        yield WARNING, f"Here is a GPU that torch {torch.__version__} cannot use", "nvidia-smi"
     yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
-    free = shutil.disk_usage(home()).free / 2**30
-    advice = "" if free > LEAST else f"du -sh {shlex.quote(str(build()))}/*"
-    yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes {LEAST}", advice
+    free = (
+        shutil.disk_usage(home()).free / 2**30
+    )  # a large run takes two checkpoints, and a third while it is written
+    advice = "" if free > 1.5 else f"du -sh {shlex.quote(str(build()))}/*"
+    yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1.5", advice
 
 
 def data() -> Iterator[Finding]:
@@ -88,13 +84,8 @@ def records() -> Iterator[Finding]:
             sound, stale = sound + 1, stale + bool(stored.note())
         except RtxError as error:
             yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
-    for path in root.glob("**/*.npz"):
-        if not path.with_suffix(".json").exists():
-            found = f"{path.relative_to(root)} holds predictions without a record"
-            yield WRONG, found, shlex.join(["rm", str(path)])
-    yield OK, f"results/: {sound} records and measurements are sound", ""
-    if stale:
-        yield WARNING, f"results/: {stale} are by other code than today's", "python -m rtx_core list"
+    said = f"results/: {sound} records and measurements are sound, {stale} of them by other code than today's"
+    yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
 
 
 def unfinished() -> Iterator[Finding]:
@@ -119,19 +110,16 @@ def unfinished() -> Iterator[Finding]:
 
 
 def main() -> int:
+    """Print every finding; what a check dies of is one too.  The exit code is 1 where something is wrong."""
     levels: Counter = Counter()
     for check in (packages, machine, data, records, unfinished):
-        for level, found, advice in survived(check):
+        try:
+            findings = list(check())
+        except (ImportError, RtxError, OSError, ValueError) as error:
+            advice = INSTALL if isinstance(error, ImportError) else ""
+            findings = [(WRONG, f"The check of {check.__name__} ended early: {error}", advice)]
+        for level, found, advice in findings:
             levels[level] += 1
             print(f"{level:<8} {found}" + (f"  →  {advice}" if advice else ""), flush=True)
     print(", ".join(f"{levels[level]} {level}" for level in (OK, WARNING, WRONG)))
     return 1 if levels[WRONG] else 0
-
-
-def survived(check) -> Iterator[Finding]:  # what it dies of is a finding too
-    try:
-        yield from check()
-    except ModuleNotFoundError as error:
-        yield WRONG, f"{error.name} is not installed, so {check.__name__} cannot be checked", INSTALL
-    except (RtxError, OSError, ValueError) as error:
-        yield WRONG, f"The check of {check.__name__} ended early: {error}", ""
