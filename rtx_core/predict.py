@@ -19,9 +19,12 @@ def load(address: str, source: str = "hub") -> "Predictor":
     path = records.folder(source) / name / f"{stem}.json"
     if not name or not path.exists():
         known = [f"{p.parent.name}/{p.stem}" for p in records.paths(source)]
-        raise RtxError(
-            f"There is no record {address!r}; `rtx results` lists the {len(known)} there are, {known[0]} for one."
+        there = (
+            f"the {len(known)} there are, {known[0]} for one"
+            if known
+            else "what is recorded, and nothing is yet"
         )
+        raise RtxError(f"There is no record {address!r}; `python -m rtx_core results` lists {there}.")
     from rtx_core.runner import load_weights
 
     record = records.read(path)

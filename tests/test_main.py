@@ -1,0 +1,51 @@
+"""The command line: what it offers, and how it refuses."""
+
+import pytest
+
+from rtx_core import __main__ as command
+from rtx_core.errors import RtxError
+
+COMMANDS = {"list", "run", "results", "classify", "doctor", "audit", "golden", "import", "export", "measure"}
+
+
+def run(monkeypatch, *words: str) -> None:
+    monkeypatch.setattr("sys.argv", ["rtx", *words])
+    command.main()
+
+
+def test_help_lists_every_command_with_a_line(monkeypatch, capsys):
+    with pytest.raises(SystemExit) as end:
+        run(monkeypatch, "-h")
+    shown = capsys.readouterr().out
+    assert end.value.code == 0 and all(f"    {name} " in shown for name in COMMANDS)
+
+
+def test_settings_are_read_as_yaml_reads_them():
+    words = ["sst2", "recurrent", "learning_rate=1e-4", "seeds=[0,1]", "split=seeded", "a = b"]
+    plain, given = command.settings_of(words)
+    assert plain == ["sst2", "recurrent", "a = b"]
+    assert given == {"learning_rate": "1e-4", "seeds": [0, 1], "split": "seeded"}
+
+
+@pytest.mark.parametrize("word", ["models=[", "models={a: b", "seeds=" + "[" * 100_000])
+def test_a_value_that_cannot_be_read_is_one_sentence(word):
+    with pytest.raises(RtxError) as error:
+        command.settings_of([word])
+    assert "\n" not in str(error.value) and len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run"], "Nothing to run"),
+        (["run", "sst3"], "Unknown experiment 'sst3'"),
+        (["run", "sst2", "seed=99999999999999999999"], "whole number from 0"),
+        (["measure", "yardstick"], "Nothing to measure"),
+        (["classify", "sst2", "recurrent", "a film", "--seed", "77"], "There is no record"),
+        (["export", "sst2", "recurrent", "folder", "--seed", "77"], "There is no record"),
+    ],
+)
+def test_a_refusal_is_one_sentence_and_not_zero(words, said, monkeypatch):
+    with pytest.raises(SystemExit) as end:
+        run(monkeypatch, *words)
+    assert said in str(end.value.code) and "\n" not in str(end.value.code)
