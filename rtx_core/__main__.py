@@ -149,6 +149,14 @@ def parser() -> argparse.ArgumentParser:
         one.set_defaults(function=function)
         return one
 
+    def add_of_run(name: str, function) -> argparse.ArgumentParser:
+        one = add(name, function)
+        one.add_argument("name", help="of the run's folder, as sst2")
+        one.add_argument("model")
+        one.add_argument("--seed", type=int, default=0)
+        one.add_argument("--source", default="hub", help="embedded: a quick run on generated text")
+        return one
+
     one = add("list", list_runs)
     one.add_argument("--missing", action="store_true", help="only what is missing or stale")
     one.add_argument("--reduced", action="store_true", help="at the budgets of two CPU cores")
@@ -159,12 +167,8 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--missing", action="store_true", help="with --plan: leave stale ones as they are")
     one.add_argument("--reduced", action="store_true", help="with --plan: at the budgets of two CPU cores")
     add("results", results).add_argument("experiment", nargs="?", help="only of this experiment")
-    one = add("classify", classify)
-    one.add_argument("name", help="of the run's folder, as sst2")
-    one.add_argument("model")
+    one = add_of_run("classify", classify)
     one.add_argument("texts", nargs="*")
-    one.add_argument("--seed", type=int, default=0)
-    one.add_argument("--source", default="hub", help="embedded: a quick run on generated text")
     one.add_argument("--passes", action="store_true", help="the answer after each pass")
     add("doctor", doctor)
     one = add("audit", audit)
@@ -183,12 +187,8 @@ def parser() -> argparse.ArgumentParser:
     one = add("import", import_records)
     one.add_argument("folder", help="a results/ folder of another machine")
     one.add_argument("--replace", action="store_true", help="overwrite records of the same name")
-    one = add("export", export)
-    one.add_argument("name", help="of the run's folder, as sst2")
-    one.add_argument("model")
+    one = add_of_run("export", export)
     one.add_argument("folder", help="a new or empty one")
-    one.add_argument("--seed", type=int, default=0)
-    one.add_argument("--source", default="hub", help="embedded: a quick run on generated text")
     one = add("measure", measure)
     one.add_argument("words", nargs="*", metavar="WORD", help="KIND EXPERIMENT [name=value …]")
     one.add_argument(

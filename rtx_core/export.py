@@ -28,11 +28,7 @@ model = rtx.load_model("model.safetensors")
 
 def export(address: str, folder: str, source: str = "hub") -> Path:
     """Write the model of a record, "sst2/recurrent-seed0", into an empty or new folder."""
-    name, _, stem = address.rpartition("/")
-    path = records.folder(source) / name / f"{stem}.json"
-    if not path.exists():
-        raise RtxError(f"There is no record {address!r}; `python -m rtx_core results` lists what there is.")
-    record, target = records.read(path), Path(folder)
+    record, target = records.at(address, source), Path(folder)
     weights = weights_of(record)
     if not weights.exists():
         raise RtxError(

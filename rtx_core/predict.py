@@ -15,19 +15,9 @@ if TYPE_CHECKING:
 
 def load(address: str, source: str = "hub") -> "Predictor":
     """The trained model of a record, by its path under `results/` without the ending."""
-    name, _, stem = address.removesuffix(".json").rpartition("/")
-    path = records.folder(source) / name / f"{stem}.json"
-    if not name or not path.exists():
-        known = [f"{p.parent.name}/{p.stem}" for p in records.paths(source)]
-        there = (
-            f"the {len(known)} there are, {known[0]} for one"
-            if known
-            else "what is recorded, and nothing is yet"
-        )
-        raise RtxError(f"There is no record {address!r}; `python -m rtx_core results` lists {there}.")
     from rtx_core.runner import load_weights
 
-    record = records.read(path)
+    record = records.at(address, source)
     return Predictor(load_weights(record), record)
 
 

@@ -40,8 +40,6 @@ NO_RUNS = (*KINDS, "data", "benchmarks")  # folders of `results/` that hold no r
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 RESTORE = "restore it from git, or move it away and run the experiment again"
 
-Finite = Field(allow_inf_nan=False)
-
 
 class _Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
@@ -276,6 +274,21 @@ def read(path: Path) -> Record:
 def find(name: str, model: str, seed: int, source: str = "hub") -> Record | None:
     path = path_of(name, model, seed, source)
     return read(path) if path.exists() else None
+
+
+def at(address: str, source: str = "hub") -> Record:
+    """The record of an address such as "sst2/recurrent-seed0", its path without the ending."""
+    name, _, stem = address.removesuffix(".json").rpartition("/")
+    path = folder(source) / name / f"{stem}.json"
+    if not name or not path.exists():
+        known = [f"{p.parent.name}/{p.stem}" for p in paths(source)]
+        there = (
+            f"the {len(known)} there are, {known[0]} for one"
+            if known
+            else "what is recorded, and nothing is yet"
+        )
+        raise RtxError(f"There is no record {address!r}; `python -m rtx_core results` lists {there}.")
+    return read(path)
 
 
 def paths(source: str = "hub") -> Iterator[Path]:

@@ -197,17 +197,6 @@ def load_weights(record: Record, device: str = "cpu"):
     return load_model(path, device)
 
 
-def trained(name: str, model: str | Mapping, seed: int = 0, device: str = "cpu", **settings: object):
-    """(record, model) of a recorded run whose weights are here."""
-    config = configure(name, model, seed, **settings)
-    record = recorded(config)
-    if record is None:
-        raise RtxError(
-            f"There is no record of {config.name}, {config.model}, seed {seed}; run it first: rtx run {name}."
-        )
-    return record, load_weights(record, device)
-
-
 # -- making ------------------------------------------------------------------------------------------------------------
 
 

@@ -165,7 +165,6 @@ class Loop:
 
     def run(self) -> tuple[Progress, dict[str, Tensor]]:
         p, config = self.progress, self.config
-        rate = learning_rate(config, p.step, p.history, self.total)
         while p.step < self.total and not stops_early(config, p.history):
             rate = learning_rate(config, p.step, p.history, self.total)
             self.step(rate)
