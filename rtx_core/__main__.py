@@ -100,7 +100,7 @@ def audit(chosen: argparse.Namespace) -> None:
     """train a recorded run again and compare: history, metrics, predictions"""
     from rtx_core.audit import audit
 
-    print(audit(chosen.record, chosen.steps))
+    print(audit(chosen.record, chosen.steps, chosen.keep))
 
 
 def golden(chosen: argparse.Namespace) -> None:
@@ -174,6 +174,7 @@ def parser() -> argparse.ArgumentParser:
     one = add("audit", audit)
     one.add_argument("record", help="results/sst2-10pct/recurrent-seed0.json")
     one.add_argument("--steps", type=int, default=0, help="only so many optimizer steps")
+    one.add_argument("--keep", action="store_true", help="write the outcome to results/audits/")
     one = add("golden", golden)
     one.add_argument(
         "--accept",

@@ -5,8 +5,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from rtx_core import data, records
+from rtx_core import code, data, records
 from rtx_core.data.config import ClassificationData, FilesData, LanguageData
 from rtx_core.errors import RtxError
 from rtx_core.models import build_model
@@ -28,7 +29,8 @@ class Audit:
 
     def __str__(self) -> str:
         outcome = "bit for bit the same" if self.exact else f"within {self.worst:.1e} relatively"
-        text = f"{self.record}: {self.rows} evaluations in {self.steps:,} steps are {outcome}"
+        evaluations = "1 evaluation is" if self.rows == 1 else f"{self.rows} evaluations are"
+        text = f"{self.record}: in {self.steps:,} steps {evaluations} {outcome}"
         if self.predictions_equal is not None:
             text += f"; predictions are {'equal' if self.predictions_equal else 'not equal'}"
         return text
@@ -45,12 +47,25 @@ class _Enough(Exception):
     """So many steps were asked for."""
 
 
-def audit(path: str, steps: int = 0) -> Audit:
-    """Repeat the run of a record, or its first `steps` steps; numbers further off than `TOLERANCE` are an error."""
-    from rtx_core.train.device import choose
+def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
+    """Repeat the run of a record, or its first `steps` steps; numbers further off than `TOLERANCE` are an error.
+
+    It takes as many threads as the record did.  With `keep` the outcome is written to `results/audits/`.
+    """
+    record = records.read(Path(path).resolve())
+    threads = torch.get_num_threads()
+    torch.set_num_threads(record["environment"]["threads"])
+    try:
+        return _audit(record, path, steps, keep)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _audit(record: records.Record, path: str, steps: int, keep: bool) -> Audit:
+    from rtx_core.train.device import choose, environment
     from rtx_core.train.trainer import autocast_of, train
 
-    record = records.read(Path(path).resolve())
+    made_by = code.commit() | {"hashes": [code.module_hash(__name__)]}
     config = TrainConfig(**record["config"]["train"])
     task = data.task(_data_config(record["config"]["data"]), config.batch_size, config.micro_batches)
     if task.facts["sha256"] != record["data"]["sha256"]:
@@ -91,4 +106,10 @@ def audit(path: str, steps: int = 0) -> Audit:
         raise RtxError(
             f"{result}; at most {TOLERANCE:g} was expected: the record does not come from this code on this data."
         )
+    if keep:
+        identity = {"kind": "audits", "of": record["name"], "name": f"{record['model']}-seed{record['seed']}"}
+        identity |= {"model": record["model"], "seed": record["seed"], "run": record["key"]}
+        about = {"data": task.facts, "environment": environment(device), "code": made_by, "made_by": __name__}
+        outcome = dataclasses.asdict(result) | {"record_finished": record["finished"]}
+        records.save_measurement(identity | about | {"outcome": outcome})
     return result

@@ -8,6 +8,7 @@ transfer      trained on one corpus, tested on another          precision   a tr
 rounding      how a rounding error grows with depth             attention   where [CLS] looks in a sentence
 yardstick     what word counts alone can do                     ngrams      what counted pairs and triples predict
 initial       losses before training, over many seeds           judge       stories graded by a language model
+audits        recorded runs that were trained again
 """
 
 import hashlib
@@ -35,7 +36,17 @@ from rtx_core.models import registry
 from rtx_core.paths import build, home, write_atomically, write_json
 
 VERSION = 2  # of the schema
-KINDS = ("transfer", "precision", "rounding", "attention", "yardstick", "ngrams", "initial", "judge")
+KINDS = (
+    "transfer",
+    "precision",
+    "rounding",
+    "attention",
+    "yardstick",
+    "ngrams",
+    "initial",
+    "judge",
+    "audits",
+)
 NO_RUNS = (*KINDS, "data", "benchmarks")  # folders of `results/` that hold no runs
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 RESTORE = "restore it from git, or move it away and run the experiment again"
@@ -169,6 +180,8 @@ class Measurement(Stored):
     """Something measured beside the runs; `made_by` is the module of `rtx_core.evaluate` whose code it depends on."""
 
     def note(self) -> str:
+        if self["kind"] == "audits":  # which are of the code that they name
+            return ""
         today = code.module_hash(self["made_by"])
         if code.is_current(self["code"]["hashes"], today):
             return ""

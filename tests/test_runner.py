@@ -429,8 +429,10 @@ def test_an_audit_repeats_a_run_bit_for_bit_and_tells_a_forged_one(home):
     record = make().record
     found = audit.audit(str(record.path))
     assert found.exact and found.predictions_equal and found.rows == len(record["history"])
-    prefix = audit.audit(str(record.path), steps=6)
+    prefix = audit.audit(str(record.path), steps=6, keep=True)
     assert prefix.exact and (prefix.steps, prefix.predictions_equal) == (6, None)
+    (kept,) = records.measurements("audits", source="embedded")
+    assert kept["run"] == record["key"] and kept["outcome"]["exact"] and kept["outcome"]["steps"] == 6
     rows = [row | {"validation_loss": row["validation_loss"] * 0.9} for row in record["history"]]
     selected = {"step": rows[-1]["step"], "validation_loss": rows[-1]["validation_loss"]}
     altered(record, history=rows, selected=selected)
