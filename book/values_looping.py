@@ -1,0 +1,180 @@
+"""Names of the pages on looping: `khop.error('1x4', 4)`, `iso_depth.phi`, and what became of the predictions."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from rtx_core import records
+from rtx_core.errors import RtxError
+from rtx_core.report.phi import Looped, mean_phi
+from rtx_core.report.values import Badge, Space, badge, look_up
+
+SOLVED = 0.1  # the error below which a number of hops counts as solved
+KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
+
+
+class Unmeasured(RtxError):
+    """Something that a name stands for has no record."""
+
+
+# -- k-hop induction
+
+
+class Hops:
+    """The runs of one k-hop experiment by model, written layers x passes: `1x4`."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.records = records.records(name=name)
+
+    def of(self, *models: str) -> list:
+        """All records of these models; an error where one of them has none."""
+        for model in models:
+            if model not in {record["model"] for record in self.records}:
+                raise Unmeasured(f"There is no record of {self.name}, {model}; run it first.")
+        return [record for record in self.records if record["model"] in models]
+
+    def errors(self, model: str, hops: int, passes: int | None = None) -> list[float]:
+        """The share of wrong answers of each seed; `passes` other than the trained number where they are given."""
+        parts = [record["test"]["parts"][hops] for record in self.of(model)]
+        return [part["error"] if passes is None else part["error_by_passes"][passes - 1] for part in parts]
+
+    def error(self, model: str, hops: int, passes: int | None = None) -> float:
+        return float(np.mean(self.errors(model, hops, passes)))
+
+    def solved(self, model: str, passes: int | None = None) -> int:
+        """Up to how many hops the mean error stays below a tenth."""
+        most = len(self.of(model)[0]["test"]["parts"]) - 1
+        failed = (hops for hops in range(1, most + 1) if self.error(model, hops, passes) >= SOLVED)
+        return next(failed, most + 1) - 1
+
+    def rise(self, model: str, first: int, second: int) -> float:
+        """The largest rise of an error from one number of passes to another."""
+        most = len(self.of(model)[0]["test"]["parts"])
+        return max(self.error(model, h, second) - self.error(model, h, first) for h in range(most))
+
+    def badge(self, *models: str) -> Badge:
+        return badge(self.of(*models))
+
+    def weights(self, model: str) -> int:
+        """Parameters outside of the embedding."""
+        return self.of(model)[0]["parameters"]["non_embedding"]
+
+
+# -- Shakespeare at equal depth
+
+
+class IsoDepth:
+    """Six layer applications as 6x1, 3x2, 2x3 and 1x6 at several widths, `3x2-64`, on the seeds that all have."""
+
+    def __init__(self):
+        found = {}
+        for record in records.records(name="iso-depth"):
+            found.setdefault(record["model"], {})[record["seed"]] = record
+        if not any(model.startswith("6x1") for model in found):
+            raise Unmeasured("There is no record of iso-depth, 6x1; run it first.")
+        self.seeds = sorted(set.intersection(*map(set, found.values())))
+        if not self.seeds:
+            raise Unmeasured("The models of iso-depth have no seed in common; run them on one.")
+        self.runs = {model: [by_seed[seed] for seed in self.seeds] for model, by_seed in found.items()}
+        self.badge = badge(list(self.runs.values()))
+
+    def losses(self, model: str) -> list[float]:
+        return [record["test"]["loss"] for record in self.runs[model]]
+
+    def loss(self, model: str) -> float:
+        return float(np.mean(self.losses(model)))
+
+    def size(self, model: str) -> int:
+        """Parameters of the layers, which are all that is looped."""
+        return self.runs[model][0]["parameters"]["non_embedding"]
+
+    def of(self, shape: str) -> list[str]:
+        """The models of a shape, such as "3x2", by width."""
+        return sorted((m for m in self.runs if m.startswith(f"{shape}-")), key=lambda m: int(m.split("-")[1]))
+
+    @property
+    def widths(self) -> list[str]:
+        """Widths at which all four shapes are measured."""
+        shapes = [{m.split("-")[1] for m in self.of(shape)} for shape in ("6x1", "3x2", "2x3", "1x6")]
+        return sorted(set.intersection(*shapes), key=int)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether loss rises with sharing at every width."""
+        losses = [[self.loss(f"{s}-{width}") for s in ("6x1", "3x2", "2x3", "1x6")] for width in self.widths]
+        return all(row == sorted(row) for row in losses)
+
+    @property
+    def looped_ahead(self) -> bool:
+        """Whether a looped model has a lower loss than the standard one of its width."""
+        looped = [m for shape in ("3x2", "2x3", "1x6") for m in self.of(shape)]
+        return any(self.loss(m) < self.loss(f"6x1-{m.split('-')[1]}") for m in looped)
+
+    def worth(self, *models: str) -> tuple[float, float, float]:
+        """φ of these models, (mean, low, high); the interval is nan of one seed."""
+        standard = self.of("6x1")
+        looped = [Looped(self.losses(m), self.size(m), int(re.match(r"\dx(\d)", m)[1])) for m in models]
+        sizes, losses = [self.size(m) for m in standard], [self.losses(m) for m in standard]
+        return mean_phi(looped, sizes, losses)
+
+    @cached_property
+    def phi(self) -> Space:
+        """φ of each shape at the widths that are measured, and the mean of all."""
+        found = {shape: self.of(shape) for shape in ("3x2", "2x3", "1x6")}
+        found["all"] = [model for models in found.values() for model in models]
+        found = {f"of_{shape}": self.worth(*models) for shape, models in found.items()}
+        return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
+
+
+# -- predictions
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A row of `predictions.yaml`, and what became of it."""
+
+    id: str
+    experiment: str
+    says: str
+    contradicted_by: str
+    source: str
+    written: str
+    verdict: str
+
+
+def predictions() -> dict[str, Prediction]:
+    """By id.  A row without `kept` and `broken`, or one of whose names has no record, is not measured yet."""
+    content = yaml.safe_load((Path(__file__).parent / "predictions.yaml").read_text(encoding="utf-8"))
+    rows = content["predictions"]
+    return {
+        row["id"]: Prediction(
+            *(row[field] for field in ("id", "experiment", "says", "contradicted_by", "from")),
+            str(content["written"]),
+            verdict(row),
+        )
+        for row in rows
+    }
+
+
+def verdict(row: dict) -> str:
+    if "kept" not in row:
+        return MISSING
+    try:
+        if look_up(row["broken"]):
+            return BROKEN
+        return KEPT if look_up(row["kept"]) else PARTLY
+    except Unmeasured:
+        return MISSING
+
+
+VALUES = {
+    "khop": lambda: Hops("khop"),
+    "khop_hard": lambda: Hops("khop-hard"),
+    "iso_depth": IsoDepth,
+    "predictions": predictions,
+}
