@@ -38,6 +38,21 @@ class Experiment:
 
 
 _DECODER = dict(epochs=0, decay="matrices", weight_decay=0.1, stop_patience=0, stop_min_delta=0.0)
+_STORY = {"hidden_size": 64, "num_layers": 2, "num_heads": 2, "intermediate_size": 176}
+
+
+def _shakespeare_small() -> dict[str, Entry]:
+    """Models of width 128, at equal tokens and, as `…-time`, with the steps that fit into the time of `kausik`."""
+    width = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
+    models = {f"gpt-{n}": Entry("gpt", width | {"num_layers": n}) for n in (1, 2, 4, 6)}
+    models |= {
+        "kausik": Entry("kausik", width),
+        "kausik-positions": Entry("kausik", width | {"positions": True}),
+    }
+    # from the seconds of 3,000 steps on one thread: 127, 243, 468 and 690, and 292 of `kausik`
+    steps = {"gpt-1": 2.3, "gpt-2": 1.2, "gpt-4": 0.6, "gpt-6": 0.4}
+    return models | {f"{name}-time": Entry("gpt", models[name].settings, n) for name, n in steps.items()}
+
 
 EXPERIMENTS: dict[str, Experiment] = {
     "sst2": Experiment("SST-2", ClassificationData(corpus="sst2")),
@@ -91,6 +106,24 @@ EXPERIMENTS: dict[str, Experiment] = {
             "full": {},
         },
     ),
+    "shakespeare-small": Experiment(  # that two cores train to the end: every model sees 6.1 M characters
+        "Shakespeare, small",
+        LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
+        TrainConfig(
+            steps=3000,
+            batch_size=32,
+            learning_rate=1e-3,
+            schedule="cosine",
+            warmup_steps=100,
+            min_learning_rate=1e-4,
+            beta2=0.99,
+            eval_every=250,
+            **_DECODER,
+        ),
+        models=_shakespeare_small(),
+        shown=("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions"),
+        seeds=(0, 1, 2, 3, 4),
+    ),
     "tinystories": Experiment(
         "TinyStories",
         LanguageData(corpus="tinystories", eval_batches=12),
@@ -126,6 +159,33 @@ EXPERIMENTS: dict[str, Experiment] = {
             },
             "full": {},
         },
+    ),
+    "tinystories-small": Experiment(  # 5 M tokens; what is looped applies eight layers
+        "TinyStories, small",
+        LanguageData(corpus="tinystories", block_size=128, eval_batches=20),
+        TrainConfig(
+            steps=2400,
+            batch_size=16,
+            learning_rate=2e-3,
+            schedule="cosine",
+            warmup_steps=100,
+            min_learning_rate=2e-4,
+            beta2=0.95,
+            eval_every=200,
+            **_DECODER,
+        ),
+        models={
+            "control": Entry("control", _STORY),
+            "frailt": Entry("frailt", _STORY | {"num_passes": 4}),
+            "three-part": Entry(
+                "three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}
+            ),
+            "relaxed": Entry("relaxed", _STORY | {"num_passes": 4, "lora_rank": 4}),
+            "control-8": Entry("control", _STORY | {"num_layers": 8}),  # computes as much as the looped ones
+            "control-long": Entry("control", _STORY, longer=1.8),  # so does this one, over all its steps
+        },
+        shown=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
+        seeds=(0, 1, 2),
     ),
 }
 

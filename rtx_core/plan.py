@@ -53,6 +53,12 @@ PLAN = (
     Study("multi-domain-imdb", small=THREE_DOMAINS, notebook="multi-domain"),
     Study("yelp", {"max_length": 512}, small=LONG_TEXTS),
     *(
+        Study(name, seeds=(seed,), notebook=name.removesuffix("-small"))
+        for seed in range(5)
+        for name in ("shakespeare-small", "tinystories-small")
+        if seed in EXPERIMENTS[name].seeds
+    ),
+    *(
         Study(name, {"recipe": recipe, "budget": "full"}, (seed,), small={"budget": "reduced"})
         for name in ("shakespeare", "tinystories")
         for seed in EXPERIMENTS[name].seeds
