@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from rtx_core import code, data, records
-from rtx_core.data.config import ClassificationData, FilesData, LanguageData
 from rtx_core.errors import RtxError
 from rtx_core.models import build_model
 from rtx_core.train.config import TrainConfig
@@ -36,13 +35,6 @@ class Audit:
         return text
 
 
-def _data_config(fields: dict):
-    kind = (
-        FilesData if "classes" in fields else LanguageData if "block_size" in fields else ClassificationData
-    )
-    return kind(**{name: value for name, value in fields.items() if name in kind.names()})
-
-
 class _Enough(Exception):
     """So many steps were asked for."""
 
@@ -67,7 +59,7 @@ def _audit(record: records.Record, path: str, steps: int, keep: bool) -> Audit:
 
     made_by = code.commit() | {"hashes": [code.module_hash(__name__)]}
     config = TrainConfig(**record["config"]["train"])
-    task = data.task(_data_config(record["config"]["data"]), config.batch_size, config.micro_batches)
+    task = data.task(data.config_of(record["config"]["data"]), config.batch_size, config.micro_batches)
     if task.facts["sha256"] != record["data"]["sha256"]:
         raise RtxError(f"{path} was made on other data than today's; an audit needs the same data.")
     model = build_model(record["config"]["architecture"], seed=record["seed"], **record["config"]["model"])

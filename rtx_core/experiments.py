@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
-from rtx_core.data.config import ClassificationData, FilesData, LanguageData
+from rtx_core.data.config import ClassificationData, FilesData, HopData, LanguageData
 from rtx_core.errors import RtxError, unknown
 from rtx_core.models import registry
 from rtx_core.settings import Settings
@@ -53,6 +53,29 @@ def _shakespeare_small() -> dict[str, Entry]:
     steps = {"gpt-1": 2.3, "gpt-2": 1.2, "gpt-4": 0.6, "gpt-6": 0.4}
     return models | {f"{name}-time": Entry("gpt", models[name].settings, n) for name, n in steps.items()}
 
+
+_SMALL = dict(hidden_size=64, num_heads=4, intermediate_size=176, rope_base=100.0)
+
+
+def _looped(layers: int, passes: int, longer: float = 1.0, **switches: object) -> Entry:
+    return Entry("looped", _SMALL | {"num_layers": layers, "num_passes": passes} | switches, longer)
+
+
+_LAYERS_PASSES = {
+    f"{layers}x{passes}": _looped(layers, passes)
+    for layers, passes in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
+} | {"1x6-random": _looped(1, 6, longer=4 / 3, random_passes=True)}
+_HOPS = TrainConfig(
+    steps=3000,
+    batch_size=32,
+    learning_rate=2e-3,
+    schedule="cosine",
+    min_learning_rate=1e-4,
+    warmup_steps=200,
+    beta2=0.98,
+    eval_every=250,
+    **_DECODER | {"weight_decay": 0.01},
+)
 
 EXPERIMENTS: dict[str, Experiment] = {
     "sst2": Experiment("SST-2", ClassificationData(corpus="sst2")),
@@ -187,6 +210,22 @@ EXPERIMENTS: dict[str, Experiment] = {
         shown=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
         seeds=(0, 1, 2),
     ),
+    "khop": Experiment(
+        "k-hop induction",
+        HopData(),
+        _HOPS,
+        models=_LAYERS_PASSES,
+        shown=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
+        seeds=(0, 1, 2, 3, 4),
+    ),
+    "khop-hard": Experiment(
+        "k-hop induction, up to eight hops",
+        HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
+        _HOPS.but(steps=4000),
+        models=_LAYERS_PASSES,
+        shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
+        seeds=(0, 1, 2),
+    ),
 }
 
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
@@ -313,6 +352,8 @@ def _apply(
     data, train, model = {}, {}, {}
     fields = registry.config_of(entry.base).names()
     for key, value in settings.items():
+        if key == "source" and isinstance(fixed.data, HopData) and value != "embedded":
+            continue  # it is drawn anew, whatever texts the other runs read
         if key in fixed.data.names() and key != "corpus":
             data[key] = value
         elif key in TrainConfig.names():

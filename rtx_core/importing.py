@@ -74,8 +74,10 @@ def prove_settings(record: records.Record, name: str) -> None:
     given |= {"steps": round(given["steps"] / entry.longer), "recipe": record["recipe"] or None}
     run = (record["experiment"], record["model"], record["seed"])
     asked = [configure(*run, budget=budget, **given) for budget in fixed.budgets]
-    mine = (record["name"], record["budget"], config["architecture"], config["data"]["corpus"])
-    if mine not in (expected := [(c.name, c.budget, c.architecture, c.data.corpus) for c in asked]):
+    mine = (record["name"], record["budget"], config["architecture"], config["data"].get("corpus", ""))
+    if mine not in (
+        expected := [(c.name, c.budget, c.architecture, getattr(c.data, "corpus", "")) for c in asked]
+    ):
         raise RtxError(f"{name} is {', '.join(mine)}, and its settings are of {', '.join(expected[0])}.")
     if record["selected"]["validation_loss"] != min(row["validation_loss"] for row in record["history"]):
         raise RtxError(f"{name} selects a validation loss that is not the lowest of its history.")

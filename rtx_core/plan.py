@@ -31,6 +31,13 @@ EPOCH = {"epochs": 1}
 LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has the words of ten SST-2 phrases
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
 TENTH = {"fraction": 0.1}
+LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they are told from the experiment's own
+    {"num_passes": 1},  # 3x1
+    {},  # 3x2
+    {"num_layers": 6, "num_passes": 1},  # 6x1
+    {"num_passes": 3},  # 3x3
+    {"num_layers": 1, "num_passes": 6},  # 1x6, as ALBERT
+)
 
 PLAN = (
     Study("sst2", also=(EPOCH, THREE_DOMAINS)),
@@ -48,6 +55,14 @@ PLAN = (
     Study(
         "sst2", TENTH | {"num_layers": 6, "num_passes": 1}, (0, 1, 2), ("recurrent",), notebook="data-size"
     ),
+    *(Study("khop", seeds=(seed,)) for seed in EXPERIMENTS["khop"].seeds),
+    *(
+        Study("sst2", TENTH | rung, (seed,), ("recurrent",), notebook="when-looping")
+        for seed in range(5)
+        for rung in LADDER
+    ),
+    Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide"), notebook="when-looping"),
+    *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     Study("multi-domain", small=THREE_DOMAINS),
     Study("yelp", small=LONG_TEXTS),
     Study("multi-domain-imdb", small=THREE_DOMAINS, notebook="multi-domain"),

@@ -248,6 +248,9 @@ def verify(stored: Stored) -> None:
         losses, share = np.array(test["batch_losses"]), np.array(test["batch_sizes"]) / test["n"]
         variance = ((share * (losses - test["loss"])) ** 2).sum() * len(losses) / (len(losses) - 1)
         counted = test | {"error": math.sqrt(variance)}
+        if "parts" in test:
+            wrong = sum(part["answers"] * part["error"] for part in test["parts"])
+            counted["accuracy"] = 1 - wrong / sum(part["answers"] for part in test["parts"])
     else:
         counted = classification_metrics(**stored.predictions)
         counted["n"] = len(stored.predictions["labels"])

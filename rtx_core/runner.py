@@ -355,7 +355,8 @@ def command_of(config: RunConfig) -> str:
     """The line that makes this run, or goes on with it."""
     if isinstance(config.data, FilesData):
         return f"the cell that began it, with rtx.data.from_files(train={config.data.train!r}, …)"
-    usual = configure(config.experiment, config.architecture)
+    named = config.model in registry.MODELS or config.model in experiment(config.experiment).models
+    usual = configure(config.experiment, config.model if named else config.architecture)
     changed = {
         k: v
         for part in ("data", "train")
@@ -363,7 +364,7 @@ def command_of(config: RunConfig) -> str:
         if v != getattr(getattr(usual, part), k)
     }
     variant = {"base": config.architecture, "name": config.model, **config.overrides}
-    model = config.model if config.model in registry.MODELS else f"models=[{json.dumps(variant)}]"
+    model = config.model if named else f"models=[{json.dumps(variant)}]"
     words = [f"{k}={v}" for k, v in changed.items()]
     return shlex.join(
         ["python", "-m", "rtx_core", "run", config.experiment, model, f"seed={config.seed}", *words]

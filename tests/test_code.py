@@ -43,13 +43,14 @@ def test_only_code_changes_the_bare_source(old, new):
 
 ENCODERS = {"baseline", "recurrent", "recurrent-wide"}
 LLAMAS = {"control", "frailt", "three-part", "relaxed"}
-ALL = ENCODERS | LLAMAS | {"gpt", "kausik"}
+ALL = ENCODERS | LLAMAS | {"gpt", "kausik", "looped"}
 USED_BY = {
     "models/encoder": ENCODERS,
-    "models/layers": ENCODERS | LLAMAS,
+    "models/layers": ENCODERS | LLAMAS | {"looped"},
     "models/gpt": {"gpt", "kausik"},
     "models/kausik": {"kausik"},
-    "models/llama": LLAMAS,
+    "models/llama": LLAMAS | {"looped"},
+    "models/looped": {"looped"},
     "models/frailt": {"frailt"},
     "models/packed": ALL,
     "fast/fused_block": ENCODERS,

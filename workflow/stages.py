@@ -19,13 +19,15 @@ from rtx_core.paths import write_json
 ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine has as the workflow had
 # What a run on generated text is cut down to.
 TRIAL = {"epochs": 1, "train_rows": 64, "fraction": 1.0}
+HOPS_TRIAL = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
 LANGUAGE_TRIAL = {"steps": 2, "batch_size": 8, "block_size": 64, "eval_every": 2, "eval_batches": 2}
 
 
 def trial(one: plan.Planned) -> plan.Planned:
     """The same run on generated text in a few steps, which says nothing of real text."""
     fixed = EXPERIMENTS[one.config.experiment]
-    settings = LANGUAGE_TRIAL if "block_size" in fixed.data.names() else TRIAL
+    trials = {"block_size": LANGUAGE_TRIAL, "test_texts": HOPS_TRIAL, "fraction": TRIAL}
+    settings = next(settings for name, settings in trials.items() if name in fixed.data.names())
     settings = one.settings | settings | {"source": "embedded"}
     config = configure(one.config.experiment, one.config.model, one.config.seed, **settings)
     return plan.Planned(one.study, config, settings)

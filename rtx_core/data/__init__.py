@@ -2,24 +2,34 @@
 
 from typing import TYPE_CHECKING
 
-from rtx_core.data.config import ClassificationData, FilesData, LanguageData
+from rtx_core.data.config import ClassificationData, FilesData, HopData, LanguageData
 
 if TYPE_CHECKING:
     from rtx_core.data.tasks import Task
 
-DataConfig = ClassificationData | LanguageData | FilesData
-__all__ = ["ClassificationData", "DataConfig", "FilesData", "LanguageData", "from_files", "profile", "task"]
+DataConfig = ClassificationData | LanguageData | FilesData | HopData
+__all__ = ["ClassificationData", "DataConfig", "FilesData", "HopData", "LanguageData", "config_of"]
+__all__ += ["from_files", "profile", "task"]
 
 
 def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
     """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
-    if not isinstance(config, LanguageData):
+    if isinstance(config, HopData):
+        from rtx_core.data.algorithmic import KHop as made
+    elif not isinstance(config, LanguageData):
         from rtx_core.data.texts import classification as made
     elif config.corpus == "shakespeare":
         from rtx_core.data.characters import Characters as made
     else:
         from rtx_core.data.stories import Stories as made
     return made(config, batch_size, micro_batches)
+
+
+def config_of(fields: dict) -> DataConfig:
+    """The settings that a record holds as `config.data`."""
+    kinds = {"classes": FilesData, "hops": HopData, "block_size": LanguageData, "corpus": ClassificationData}
+    kind = next(kind for name, kind in kinds.items() if name in fields)
+    return kind(**{name: value for name, value in fields.items() if name in kind.names()})
 
 
 def profile(config: ClassificationData | FilesData) -> dict:

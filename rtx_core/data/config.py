@@ -11,6 +11,7 @@ from rtx_core.errors import unknown
 from rtx_core.settings import NaturalInt, PositiveInt, Settings, Share
 
 Source = Literal["real", "hub", "mirror", "embedded"]  # "real": the mirror that RTX_DATA names, else the hub
+AtLeastTwo = Annotated[int, Field(ge=2)]
 MaxLength = Annotated[int, Field(ge=3)]  # tokens of a text, [CLS] and [SEP] included
 
 
@@ -41,7 +42,7 @@ class LanguageData(Settings):
     corpus: Literal["shakespeare", "tinystories"]
     source: Source = "real"
     block_size: PositiveInt = 256  # characters or tokens of a sequence
-    eval_batches: Annotated[int, Field(ge=2)] = 80  # of each part; a standard error needs two
+    eval_batches: AtLeastTwo = 80  # of each part; a standard error needs two
     across_stories: bool = False  # a token attends to the stories before its own too, as in llama2.c
 
     @model_validator(mode="after")
@@ -49,6 +50,18 @@ class LanguageData(Settings):
         if self.across_stories and self.corpus != "tinystories":
             raise ValueError(f"across_stories is of tinystories only, and the corpus is {self.corpus}")
         return self
+
+
+class HopData(Settings):
+    """k-hop induction (`algorithmic.KHop`), drawn afresh for every step."""
+
+    source: Literal["generated", "embedded"] = "generated"  # "embedded": a trial, recorded as those are
+    letters: AtLeastTwo = 32  # of a text
+    alphabet: AtLeastTwo = 4
+    hops: NaturalInt = 4  # the most; each text has a number of its own, uniform from 0
+    scored: Literal["answers", "all"] = "answers"  # in training; "all": "no answer" is one too
+    eval_texts: AtLeastTwo = 640
+    test_texts: AtLeastTwo = 10_240  # 2,048 of each number of hops
 
 
 class FilesData(Settings):

@@ -64,3 +64,14 @@ def measured(model: nn.Module, task, device: torch.device) -> dict:
         "samples": [{"prompt": PROMPT, "text": task.decode(ids), "temperature": 1.0, "seed": 0}],
         "latency": {"measured": latency(model, lengths, device), "environment": environment(device)},
     }
+
+
+def of_generated(model: nn.Module, task, device: torch.device) -> dict:
+    """Of a task whose rule is known: the latency of a token, and what a looped decoder computes for one."""
+    latencies = {"measured": latency(model, [task.block_size], device), "environment": environment(device)}
+    if not hasattr(model, "multiplications"):
+        return {"latency": latencies}
+    trained = model.config.num_passes
+    flops = [2 * model.multiplications(r) for r in range(1, 2 * trained + 1)]  # forward, by passes
+    extra = {"components": model.components(), "flops_per_token": flops, "trained_passes": trained}
+    return {"latency": latencies, "extra": extra}

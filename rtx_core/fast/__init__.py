@@ -22,6 +22,7 @@ FAST_PATHS: dict[str, tuple[str, ...]] = {
     "rtx_core.models.frailt:FraiLT": _LLAMA,
     "rtx_core.models.three_part:ThreePart": _LLAMA,
     "rtx_core.models.relaxed:Relaxed": _LLAMA,
+    "rtx_core.models.looped:Looped": _LLAMA,
 }
 
 

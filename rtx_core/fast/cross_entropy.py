@@ -47,5 +47,6 @@ def cross_entropy(h: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
 
 
 def install(model) -> None:
-    """In the place of `Llama.loss`."""
-    model.loss = lambda h, targets: cross_entropy(h, model.word.weight, targets)
+    """In the place of the decoder's `loss`."""
+    head = getattr(model, "head", model.word.weight)
+    model.loss = lambda h, targets: cross_entropy(h, head, targets)

@@ -130,3 +130,41 @@ class RelaxedConfig(LlamaConfig):
                 f"lora_rank is {self.lora_rank}; it must be from 1 to hidden_size, {self.hidden_size}"
             )
         return self
+
+
+class LoopedConfig(LlamaConfig):
+    """Every way of looping as a switch; as it stands, the layers are run `num_passes` times and nothing else."""
+
+    num_core_layers: NaturalInt = 0  # of num_layers; half of the others, rounded up, are prelude.  0: all
+    injection: Literal["none", "add", "linear"] = "none"  # of the prelude's output e: s, s + e or A [s, e]
+    encoding: Literal["none", "pass", "layer"] = (
+        "none"  # a vector of each pass, added as it starts, or before every layer
+    )
+    lora_rank: NaturalInt = 0  # of the corrections of each layer's matrices in each pass; 0: none
+    lora_scale: PositiveFloat = 1.0  # γ
+    state_std: NaturalFloat | None = None  # σ of a random initial state; None: the state starts as e
+    state_norm: bool = False  # a norm of its own between core and coda
+    random_passes: bool = False  # each training step runs 1 … num_passes of them
+    tie_embeddings: bool = True  # the output matrix is the embedding
+
+    @property
+    def core(self) -> tuple[int, int]:
+        """The layers [begin, end) that are looped."""
+        begin = -(-(self.num_layers - self.num_core_layers) // 2) if self.num_core_layers else 0
+        return begin, begin + (self.num_core_layers or self.num_layers)
+
+    @model_validator(mode="after")
+    def _switches(self) -> Self:
+        if self.num_core_layers > self.num_layers:
+            raise ValueError(
+                f"num_core_layers is {self.num_core_layers} of {self.num_layers} layers; it can be no more than all"
+            )
+        if self.state_std is not None and self.injection == "none":
+            raise ValueError(
+                "state_std makes the initial state random, so the text must come in by injection: add or linear"
+            )
+        if self.lora_rank > self.hidden_size:
+            raise ValueError(
+                f"lora_rank is {self.lora_rank}; it must be from 0 to hidden_size, {self.hidden_size}"
+            )
+        return self

@@ -40,6 +40,13 @@ class PaddedAttention:
 
     def __init__(self, batch: Packed, config: "LlamaConfig"):
         device, starts = batch.ids.device, batch.starts.cpu()
+        positions = torch.arange(batch.longest, device=device)
+        self.rope = rotary_table(
+            positions, config.hidden_size // config.num_heads, config.rope_base
+        )  # (L, 1, D/2)
+        if len(batch) * batch.longest == len(batch.ids):  # all of one length: the batch is its own grid
+            self.cells, self.shapes, self.place = [None], [(len(batch), batch.longest)], None
+            return
         lengths = torch.diff(batch.offsets.cpu().long())
         order, used = torch.argsort(lengths, descending=True, stable=True), 0
         self.cells, self.shapes = [], []  # (B·L,) the token in each cell; (B, L) of each grid
@@ -56,22 +63,19 @@ class PaddedAttention:
             self.shapes.append((B, L))
             used += B * L
         self.place = place.to(device)  # (T,) the cell of each token, in the grids one after another
-        positions = torch.arange(batch.longest, device=device)
-        self.rope = rotary_table(
-            positions, config.hidden_size // config.num_heads, config.rope_base
-        )  # (L, 1, D/2)
 
     def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
         """out_i = Σ_j softmax_j(q_i · k_j / √D) v_j over j ≤ i of i's own sequence, q and k rotated; qkv (T, 3d) -> (T, d)."""
         mixed = []
         for cells, (B, L) in zip(self.cells, self.shapes):
-            q, k, v = qkv.index_select(0, cells).view(B, L, 3, num_heads, -1).unbind(2)  # each (B, L, H, D)
-            rope = tuple(table[:L] for table in self.rope)
-            q, k, v = (x.transpose(1, 2) for x in (rotate(q, rope), rotate(k, rope), v))
+            there = qkv if cells is None else qkv.index_select(0, cells)
+            qk, v = there.view(B, L, 3, num_heads, -1).split((2, 1), 2)
+            qk = rotate(qk, tuple(table[:L, None] for table in self.rope))
+            q, k, v = (x.transpose(1, 2) for x in (*qk.unbind(2), v.squeeze(2)))  # each (B, H, L, D)
             mixed.append(
                 F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B * L, -1)
             )
-        return torch.cat(mixed).index_select(0, self.place)
+        return mixed[0] if self.place is None else torch.cat(mixed).index_select(0, self.place)
 
 
 class LlamaBlock(nn.Module):

@@ -47,6 +47,13 @@ class Packed:
             longest=int(lengths.max()),
         )
 
+    @classmethod
+    def from_rows(cls, ids: Tensor) -> "Packed":
+        """Pack B texts of one length, ids (B, N)."""
+        B, N = ids.shape
+        offsets = torch.arange(0, B * N + 1, N, dtype=torch.int32, device=ids.device)
+        return cls(ids.flatten(), torch.arange(N, device=ids.device).repeat(B), offsets, N)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

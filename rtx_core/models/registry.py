@@ -17,6 +17,7 @@ from rtx_core.models.configs import (
     GPTConfig,
     KausikConfig,
     LlamaConfig,
+    LoopedConfig,
     RelaxedConfig,
     ThreePartConfig,
 )
@@ -57,6 +58,7 @@ MODELS: dict[str, Model] = {
         "rtx_core.models.three_part:ThreePart", ThreePartConfig(), "Three Part", "#44aa99", "^"
     ),
     "relaxed": Model("rtx_core.models.relaxed:Relaxed", RelaxedConfig(), "Relaxed", "#b8a020", "D"),
+    "looped": Model("rtx_core.models.looped:Looped", LoopedConfig(num_passes=4), "Looped", "#cc3311", "P"),
 }
 
 SPARE_COLOURS = ("#66ccee", "#997700", "#332288", "#cc99bb", "#7799dd", "#556b2f", "#8b4513", "#00a087")

@@ -35,7 +35,10 @@ class Ranks:
 
     def wrapped(self, model: nn.Module) -> nn.Module:
         """The model whose backward pass leaves the mean over processes in every gradient."""
-        return model if self.size == 1 else DistributedDataParallel(model, broadcast_buffers=False)
+        if self.size == 1:
+            return model
+        some_unused = getattr(getattr(model, "config", None), "random_passes", False)  # those of later passes
+        return DistributedDataParallel(model, broadcast_buffers=False, find_unused_parameters=some_unused)
 
     def total(self, x: Tensor) -> Tensor:
         """The sum over processes, in place."""

@@ -190,6 +190,8 @@ class Loop:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.path.begin(self.world.seed(self.seeds["dropout"]), p.step)
+        if hasattr(self.model, "begin_step"):  # what it draws is the same in every process
+            self.model.begin_step(self.seeds["dropout"], p.step)
         of = self.task.examples(p.step)
         try:
             sums = self.gradients(of)

@@ -1,0 +1,169 @@
+"""Tasks of which the rule is known, drawn afresh for every step: k-hop induction.
+
+A text is a row of tokens; a target of `NOTHING` is not asked for.  Training texts are a pure function of (seed, step), the
+validation and test texts of nothing but the settings.  That a test text was trained on is no matter: there are
+alphabet · (alphabet − 1)^(letters − 1) equally likely ones, 2·10¹⁵ of 32 letters.
+"""
+
+import hashlib
+from functools import cached_property
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_core.data.config import HopData
+from rtx_core.data.tasks import Language, evaluating, mean_and_error
+from rtx_core.models.packed import Packed
+
+TEXTS_AT_ONCE = 256  # of an evaluation
+NOTHING = -100  # which torch's cross-entropy leaves out
+EVALUATION_SEED = 5  # of the texts that every evaluation of every run reads
+
+
+class Generated(Language):
+    """What the tasks share.  Each of them gives `vocab_size`, `name`, what its test is split `by`, and
+
+    draw(random, n)          n texts to train on: inputs and targets, (n, N) each
+    fixed(random, n, first)  n texts to evaluate on, of which the first is number `first` of all
+    parts                    the parts that the test is reported by, such as numbers of hops
+    part_of(inputs)          the index of each position's part, (B, N) or what broadcasts to it
+    """
+
+    def __init__(self, config, length: int, batch_size: int, micro_batches: int):
+        super().__init__(batch_size, micro_batches, length, eval_batches=0)
+        self.config = config
+        arrays = [array.numpy().tobytes() for batch in self.test_batches() for array in batch]
+        sha256 = hashlib.sha256(b"".join(arrays)).hexdigest()
+        self.facts = {"name": self.name, "source": config.source, "sha256": sha256, "unit": "tokens"}
+        n_test = sum(int((targets >= 0).sum()) for _, targets in self.test_batches())
+        self.facts |= {"vocabulary": self.vocab_size, "drawn_afresh": True, "n_train": 0, "n_test": n_test}
+
+    def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
+        inputs, targets = self.draw(np.random.RandomState([seed, i]), self.batch_size)
+        inputs, targets = (torch.from_numpy(x).chunk(self.micro_batches)[piece] for x in (inputs, targets))
+        return inputs, targets
+
+    def same_for_all(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
+        """Batches that every run reads: streams are told apart by three numbers, those of training by two."""
+        batches, size = [], min(TEXTS_AT_ONCE, -(-texts // 2))  # a standard error needs two
+        for first in range(0, texts, size):
+            random = np.random.RandomState([EVALUATION_SEED, stream, first])
+            drawn = self.fixed(random, min(size, texts - first), first)
+            batches.append(tuple(torch.from_numpy(x) for x in drawn))
+        return batches
+
+    @cached_property
+    def validation(self) -> list[tuple[Tensor, Tensor]]:
+        return self.same_for_all(self.config.eval_texts, 0)
+
+    def test_batches(self) -> list[tuple[Tensor, Tensor]]:
+        return self.same_for_all(self.config.test_texts, 1)
+
+    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
+        losses, answers, wrong = self.answered(model, self.validation, device, autocast)
+        row = {"validation_loss": float((losses * answers.sum(1)).sum() / answers.sum())}
+        row["validation_accuracy"] = 1 - float(wrong[-1].sum() / answers.sum())
+        errors = (wrong[-1] / answers.sum(0).clamp(min=1)).tolist()
+        return row | {f"error_{self.by}_{part}": error for part, error in zip(self.parts, errors)}
+
+    def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, None]:
+        """Also the error of each part, after the trained number of passes and, of a looped model, after each up to twice that."""
+        trained = getattr(model.config, "num_passes", 1)
+        passes = 2 * trained if trained > 1 else 1
+        losses, answers, wrong = self.answered(model, self.test_batches(), device, autocast, passes)
+        loss, error = mean_and_error(losses, answers.sum(1))
+        of_part, wrong = answers.sum(0), wrong if trained > 1 else wrong[-1:]
+        result = {"n": int(answers.sum()), "loss": loss, "error": error}
+        result |= {"batch_losses": losses.tolist(), "batch_sizes": answers.sum(1).long().tolist()}
+        result["accuracy"] = 1 - float(wrong[trained - 1].sum() / answers.sum())
+        errors = (wrong / of_part.clamp(min=1)).T.tolist()
+        result["by"], result["parts"] = self.by, []
+        for part, n, by_passes in zip(self.parts, of_part.long().tolist(), errors):
+            row = {self.by: part, "answers": n, "error": by_passes[trained - 1]}
+            result["parts"].append(row | ({"error_by_passes": by_passes} if trained > 1 else {}))
+        return result, None
+
+    def answered(
+        self, model: nn.Module, batches, device: torch.device, autocast, passes: int = 1
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """(mean loss of each batch, its answers by part (batches, parts), wrong ones by pass and part (R, parts)).
+
+        With R `passes` above 1, every number up to that is read; losses are those of the trained number.  All are
+        float64 on the CPU.
+        """
+        losses, answers, wrong, kinds = [], [], 0, len(self.parts)
+        trained = model.config.num_passes - 1 if passes > 1 else 0
+        with evaluating(model):
+            for inputs, targets in batches:
+                asked = targets >= 0
+                part = self.part_of(inputs).expand_as(targets)[asked].numpy()
+                expected, asked = targets[asked].to(device), asked.to(device)
+                with autocast:
+                    every = by_pass(model, inputs.to(device), asked, passes)
+                missed = [(logits.argmax(-1) != expected).cpu().numpy() for logits in every]
+                wrong = wrong + np.stack([np.bincount(part, m, kinds) for m in missed])
+                answers.append(np.bincount(part, minlength=kinds))
+                losses.append(F.cross_entropy(every[trained].float(), expected).double().cpu())
+        return torch.stack(losses), torch.tensor(np.stack(answers)).double(), torch.from_numpy(wrong)
+
+
+def by_pass(model: nn.Module, inputs: Tensor, asked: Tensor, passes: int) -> list[Tensor]:
+    """Logits (n, V) at the positions that are `asked` (B, N) for; after each of several `passes`, or after all."""
+    if passes == 1:
+        return [model(inputs)[asked]]
+    batch, rows = Packed.from_rows(inputs), asked.flatten()
+    return [F.linear(model.read(s, batch)[rows], model.head) for s in model.states(batch, passes)]
+
+
+class KHop(Generated):
+    """k-hop induction (Sanford et al. 2024): a text is a number of hops k and N letters, no two neighbours equal.
+
+    From a letter one hop leads to the letter that followed its last earlier occurrence; the target of a position is
+    the letter that k hops lead to, and there is none where a letter on the way had not occurred before.
+    Tokens are the letters 0 … alphabet − 1, "no answer", and a token for each k.
+    """
+
+    name = "k-hop induction"
+    by = "hops"
+
+    def __init__(self, config: HopData, batch_size: int, micro_batches: int = 1):
+        self.alphabet, self.parts = config.alphabet, list(range(config.hops + 1))
+        self.vocab_size = self.alphabet + 1 + len(self.parts)
+        super().__init__(config, config.letters + 1, batch_size, micro_batches)
+
+    def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
+        none = self.alphabet if self.config.scored == "all" else NOTHING
+        return self.texts(random, random.randint(len(self.parts), size=n), none)
+
+    def fixed(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """As many of each k; only answers count."""
+        return self.texts(random, np.arange(first, first + n) % len(self.parts), NOTHING)
+
+    def texts(self, random: np.random.RandomState, hops: np.ndarray, none: int) -> tuple:
+        steps = random.randint(1, self.alphabet, size=(len(hops), self.config.letters))
+        steps[:, 0] = random.randint(self.alphabet, size=len(hops))
+        letters = steps.cumsum(1) % self.alphabet  # a step leads to another letter
+        inputs = np.concatenate((self.alphabet + 1 + hops[:, None], letters), 1)
+        return inputs, np.pad(hop(letters, hops, none), ((0, 0), (1, 0)), constant_values=none)
+
+    def part_of(self, inputs: Tensor) -> Tensor:
+        return inputs[:, :1] - (self.alphabet + 1)
+
+
+def hop(letters: np.ndarray, hops: np.ndarray, none: int = NOTHING) -> np.ndarray:
+    """The letter that `hops` (B,) hops lead to from each position of letters (B, N), or `none`: (B, N)."""
+    B, N = letters.shape
+    place, rows = np.broadcast_to(np.arange(N), (B, N)), np.arange(B)[:, None]
+    after = np.full((B, N), -1)  # the position after the last earlier occurrence of the letter
+    for letter in np.unique(letters):
+        here = letters == letter
+        last = np.maximum.accumulate(np.where(here, place, -2), 1)  # up to here
+        before = np.concatenate((np.full((B, 1), -2), last[:, :-1]), 1)
+        after[here] = before[here] + 1
+    found = place.copy()
+    for k in range(hops.max(initial=0)):
+        further = np.where(found >= 0, after[rows, found], -1)
+        found = np.where(hops[:, None] > k, further, found)
+    return np.where(found >= 0, letters[rows, found], none)

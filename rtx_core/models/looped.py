@@ -1,0 +1,179 @@
+"""One decoder of llama2.c's layers that may be run several times; every way of looping is a switch of its own.
+
+    e = prelude(E[ids])                       layers before the loop, run once
+    s⁰ = e, or N(0, σ²)                       `state_std`
+    sʳ⁺¹ = core(inject(sʳ, e) + v_r)          `injection` of e, `encoding` v_r of the pass, `lora_rank` of its corrections
+    logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ  layers after the loop; `state_norm`, `tie_embeddings`
+
+Any number of passes can be run and read: `states(batch, passes)` yields the state after each pass, and `read(state, batch)`
+turns a state into what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_core.models.configs import LoopedConfig
+from rtx_core.models.kv_cache import KVCache
+from rtx_core.models.layers import RMSNorm
+from rtx_core.models.llama import LlamaBlock, PaddedAttention
+from rtx_core.models.packed import Packed
+from rtx_core.models.relaxed import LowRank
+from rtx_core.models.varlen import VarlenAttention, kernel_for
+
+Grid = PaddedAttention | VarlenAttention | KVCache  # what attends
+Batch = Packed | KVCache
+
+
+class Looped(nn.Module):
+    """Token ids, packed or as rows (B, N) -> next-token logits, or the loss of given targets."""
+
+    longest = None  # tokens that the model can read: any number
+
+    def __init__(self, config: LoopedConfig):
+        super().__init__()
+        c, d = config, config.hidden_size
+        self.config = config
+        self.word = nn.Embedding(c.vocab_size, d)
+        nn.init.normal_(self.word.weight, std=c.initializer_std)
+        self.layers = nn.ModuleList(LlamaBlock(c) for _ in range(c.num_layers))
+        self.norm = RMSNorm(d, c.norm_eps)
+        if c.encoding != "none":
+            self.encoding = nn.Parameter(torch.empty(c.num_passes, d))
+            nn.init.normal_(self.encoding, std=c.initializer_std)  # as the embedding it is added to
+        if c.injection == "linear":
+            self.adapter = nn.Parameter(torch.empty(d, 2 * d))
+            nn.init.normal_(self.adapter, std=c.initializer_std)
+        if c.state_norm:
+            self.state_norm = RMSNorm(d, c.norm_eps)
+        if c.lora_rank:
+            core = self.parts[1]
+            self.lora = nn.ModuleList(
+                nn.ModuleList(LowRank(layer, c) for layer in core) for _ in range(c.num_passes)
+            )
+        if not c.tie_embeddings:
+            self.output = nn.Parameter(torch.empty(c.vocab_size, d))
+            nn.init.normal_(self.output, std=c.initializer_std)
+        self.drawn_passes = c.num_passes  # of a training step, where they are random
+
+    @property
+    def parts(self) -> tuple[nn.ModuleList, nn.ModuleList, nn.ModuleList]:
+        """(prelude, core, coda)"""
+        begin, end = self.config.core
+        return self.layers[:begin], self.layers[begin:end], self.layers[end:]
+
+    @property
+    def head(self) -> Tensor:
+        """(V, d): the output matrix."""
+        return self.word.weight if self.config.tie_embeddings else self.output
+
+    def begin_step(self, seed: int, step: int) -> None:
+        """Draw the passes of a training step: they follow from (seed, step), so all processes and a resumed run agree."""
+        if self.config.random_passes:
+            self.drawn_passes = int(np.random.RandomState([seed, step]).randint(self.config.num_passes)) + 1
+
+    def grid(self, batch: Batch) -> Grid:
+        if isinstance(batch, KVCache):
+            return batch
+        kernel, c = kernel_for(batch.ids.device, self.word.weight.dtype), self.config
+        if kernel:
+            return VarlenAttention(batch, c.hidden_size // c.num_heads, c.rope_base, kernel)
+        return PaddedAttention(batch, c)
+
+    def states(self, batch: Batch, passes: int | None = None) -> Iterator[Tensor]:
+        """The state (T, d) after each pass, one after another; `passes` is free at test time."""
+        grid, e = self.grid(batch), self.word(batch.ids)
+        for layer in self.parts[0]:
+            e = layer(e, grid)
+        s = e if self.config.state_std is None else self.initial_state(batch, e)
+        for r in range(passes or (self.drawn_passes if self.training else self.config.num_passes)):
+            s = self.one_pass(s, e, r, grid)
+            yield s
+
+    def initial_state(self, batch: Batch, like: Tensor) -> Tensor:
+        """Fresh noise in training.  Otherwise one fixed draw for each position, so that a text's loss depends on nothing else."""
+        std = self.config.state_std
+        if self.training:
+            return std * torch.randn_like(like)
+        shape = (batch.longest, like.shape[1])
+        draw = np.random.RandomState(0).standard_normal(shape)  # a longer draw begins like a shorter one
+        return std * torch.from_numpy(draw).to(like)[batch.positions]
+
+    def one_pass(self, s: Tensor, e: Tensor, r: int, grid: Grid) -> Tensor:
+        """The core once, (T, d) -> (T, d); `r` counts from 0, and beyond the trained passes what the last has serves again."""
+        c, r = self.config, min(r, self.config.num_passes - 1)
+        if c.injection == "add":
+            s = s + e
+        elif c.injection == "linear":  # the stream keeps its precision under autocast
+            s = F.linear(torch.cat((s, e), dim=-1), self.adapter).to(e.dtype)
+        for i, layer in enumerate(self.parts[1]):
+            if c.encoding == "layer" or (c.encoding == "pass" and i == 0):
+                s = s + self.encoding[r]
+            s = layer(s, grid, self.lora[r][i].correct(layer.matrices) if c.lora_rank else None)
+        return s
+
+    def read(self, state: Tensor, batch: Batch) -> Tensor:
+        """(T, d) -> (T, d): what the output matrix reads."""
+        h, coda = self.state_norm(state) if self.config.state_norm else state, self.parts[2]
+        grid = self.grid(batch) if len(coda) else None
+        for layer in coda:
+            h = layer(h, grid)
+        return self.norm(h)
+
+    def forward(
+        self, batch: Batch | Tensor, targets: Tensor | None = None, passes: int | None = None
+    ) -> Tensor:
+        """Logits (…, V), or with `targets` their mean loss in nats; in rows, a negative target is none."""
+        rows = isinstance(batch, Tensor)
+        ids, batch = (batch, Packed.from_rows(batch)) if rows else (batch.ids, batch)
+        for state in self.states(batch, passes):
+            pass
+        h = self.read(state, batch)
+        if targets is None:
+            return F.linear(h, self.head).view(*ids.shape, -1)
+        if rows:
+            wanted = targets.flatten() >= 0
+            h, targets = h[wanted], targets.flatten()[wanted]
+        return self.loss(h, targets)
+
+    def loss(self, h: Tensor, targets: Tensor) -> Tensor:
+        """Mean cross-entropy in nats of h (T, d) for targets (T,), in float32 under autocast too."""
+        return F.cross_entropy(F.linear(h, self.head), targets)
+
+    def start(self, batch: int) -> KVCache:
+        """The state before the first token of so many texts, for `advance`."""
+        return KVCache(self.config.hidden_size // self.config.num_heads, self.config.rope_base)
+
+    @torch.inference_mode()
+    def advance(self, ids: Tensor, state: KVCache) -> Tensor:
+        """Logits (B, V) after one more token each, ids (B,)."""
+        return self(state.take(ids))
+
+    def components(self) -> dict[str, int]:
+        """Parameters by component; they add up to the total."""
+        found = {
+            "embedding": self.word.weight.numel(),
+            "attention": sum(layer.qkv.numel() + layer.out.numel() for layer in self.layers),
+            "feed-forward": sum(layer.gate_up.numel() + layer.down.numel() for layer in self.layers),
+            "norms": sum(m.weight.numel() for m in self.modules() if isinstance(m, RMSNorm)),
+        }
+        if self.config.lora_rank:
+            found["low-rank corrections"] = sum(p.numel() for p in self.lora.parameters())
+        added = {"encoding": "iteration encoding", "adapter": "adapter", "output": "output matrix"}
+        return found | {
+            said: getattr(self, name).numel() for name, said in added.items() if hasattr(self, name)
+        }
+
+    def multiplications(self, passes: int | None = None) -> int:
+        """Multiply-adds of the matrix products for one token's forward pass, without attention's scores."""
+        prelude, core, coda = (
+            sum(m.numel() for layer in part for m in layer.matrices) for part in self.parts
+        )
+        if self.config.injection == "linear":
+            core += self.adapter.numel()
+        if self.config.lora_rank:  # as the study does it and as at one token: tokens are sent through A and B
+            core += sum(p.numel() for p in self.lora[0].parameters())
+        return self.head.numel() + prelude + (passes or self.config.num_passes) * core + coda

@@ -1,0 +1,139 @@
+"""k-hop induction against its definition, word by word; and what must hold of anything drawn afresh."""
+
+import numpy as np
+import pytest
+import torch
+from conftest import SMALL
+
+from rtx_core import audit, records, runner
+from rtx_core.data import HopData, config_of, task
+from rtx_core.data.algorithmic import hop
+from rtx_core.models import build_model
+
+TEXTS = HopData(letters=14, hops=3, eval_texts=12, test_texts=24)
+
+
+def by_definition(letters: list[int], position: int, hops: int) -> int:
+    """The letter that followed the last earlier occurrence, `hops` times; −100 where there was none."""
+    for _ in range(hops):
+        earlier = [j for j in range(position) if letters[j] == letters[position]]
+        if not earlier:
+            return -100
+        position = earlier[-1] + 1
+    return letters[position]
+
+
+@pytest.mark.parametrize("neighbours", ["differ", "may be equal"])
+def test_hops_are_those_of_the_definition(neighbours):
+    random = np.random.RandomState(0)
+    letters, hops = random.randint(0, 4, size=(40, 20)), random.randint(0, 6, size=40)
+    if neighbours == "differ":
+        letters = random.randint(1, 4, size=(40, 20)).cumsum(1) % 4
+    expected = [[by_definition(list(row), i, k) for i in range(20)] for row, k in zip(letters, hops)]
+    assert hop(letters, hops).tolist() == expected
+
+
+def test_a_text_is_a_number_of_hops_and_letters_without_equal_neighbours():
+    inputs, targets = task(TEXTS, 400).step(3, 5)[0]
+    assert inputs.shape == targets.shape == (400, 15)
+    hops, letters = inputs[:, 0] - 5, inputs[:, 1:]
+    assert set(hops.tolist()) == {0, 1, 2, 3} and set(letters.unique().tolist()) == {0, 1, 2, 3}
+    assert (letters[:, 1:] != letters[:, :-1]).all() and (targets[:, 0] == -100).all()
+    assert targets[:, 1:].tolist() == hop(letters.numpy(), hops.numpy()).tolist()
+
+
+def test_no_target_depends_on_what_follows():
+    random = np.random.RandomState(1)
+    letters, hops = random.randint(0, 4, size=(30, 16)), np.full(30, 3)
+    changed = np.concatenate((letters[:, :9], (letters[:, 9:] + 1) % 4), 1)
+    before, after = hop(letters, hops), hop(changed, hops)
+    assert (before[:, :9] == after[:, :9]).all() and (before[:, 9:] != after[:, 9:]).any()
+
+
+def test_texts_follow_from_seed_and_step_alone_and_none_is_drawn_twice():
+    one, other = task(TEXTS, 8, 2), task(TEXTS, 8, 2)
+    drawn = [one.step(s, i) for s in (0, 1) for i in (0, 1)]
+    again = [other.step(s, i) for s in (0, 1) for i in (0, 1)]
+    for a, b in zip(drawn, again):
+        assert all(torch.equal(x, y) for pair in zip(a, b) for x, y in zip(*pair))
+    rows = [tuple(row) for batches in drawn for inputs, _ in batches for row in inputs.tolist()]
+    fixed = [tuple(row) for inputs, _ in one.validation + one.test_batches() for row in inputs.tolist()]
+    assert len(set(rows)) == len(rows) == 32 and not set(rows) & set(fixed)
+    halves = [one.step(0, 0, rank, 2)[0] for rank in (0, 1)]
+    assert torch.equal(torch.cat([inputs for inputs, _ in halves]), torch.cat([x for x, _ in drawn[0]]))
+
+
+def test_the_test_holds_as_many_texts_of_each_number_of_hops():
+    made = task(TEXTS.but(test_texts=300), 8)
+    hops = torch.cat([inputs[:, 0] for inputs, _ in made.test_batches()]) - 5
+    assert hops.bincount().tolist() == [75] * 4
+    assert made.facts["n_test"] == sum(int((t >= 0).sum()) for _, t in made.test_batches())
+    assert made.facts["sha256"] != task(TEXTS, 8).facts["sha256"]
+
+
+def test_in_the_published_setting_no_answer_is_one_too():
+    """Length 100, 16 hops, loss on all positions; errors are counted on answers all the same."""
+    published = task(HopData(letters=99, hops=16, scored="all", eval_texts=17, test_texts=17), 32)
+    (inputs, targets), (_, answers) = published.step(0, 0)[0], published.test_batches()[0]
+    assert inputs.shape == (32, 100) and (targets[:, 0] == 4).all() and targets.min() == 0
+    assert answers.min() == -100 and answers.max() == 3
+
+
+class Oracle(torch.nn.Module):
+    """Right about `right` hops and wrong about the others."""
+
+    def __init__(self, right: list[int]):
+        super().__init__()
+        self.config, self.right = build_model("looped").config, right
+
+    def states(self, batch, passes):
+        rows = batch.ids.view(len(batch), -1)
+        hops = rows[:, 0] - 5
+        letters = torch.from_numpy(hop(rows[:, 1:].numpy(), hops.numpy()))
+        for r in range(passes):
+            known = torch.isin(hops, torch.tensor(self.right[: r + 1]))[:, None]
+            answers = torch.where(known, letters, (letters + 1) % 4).clamp(min=0)
+            yield torch.nn.functional.one_hot(torch.nn.functional.pad(answers, (1, 0)), 9).flatten(0, 1)
+
+    def read(self, state, batch):
+        return 20.0 * state
+
+    head = torch.eye(9)
+
+
+def test_error_is_counted_by_hops_and_by_passes():
+    made = task(TEXTS, 8)
+    cpu, plain = torch.device("cpu"), torch.autocast("cpu", enabled=False)
+    result, _ = made.test(Oracle([0, 2, 1]), cpu, plain)
+    assert [row["hops"] for row in result["parts"]] == [0, 1, 2, 3] and result["by"] == "hops"
+    assert [row["error"] for row in result["parts"]] == [0, 0, 0, 1]
+    passes = [row["error_by_passes"] for row in result["parts"]]
+    assert passes == [[0] * 8, [1, 1] + [0] * 6, [1] + [0] * 7, [1] * 8]
+    of_part = [row["answers"] for row in result["parts"]]
+    assert result["n"] == sum(of_part) == made.facts["n_test"]
+    assert result["accuracy"] == pytest.approx(1 - of_part[3] / sum(of_part))
+    assert result["loss"] == pytest.approx(20 * of_part[3] / sum(of_part), rel=1e-4)
+
+
+def test_a_run_is_recorded_found_and_audited(home):
+    settings = {"steps": 4, "warmup_steps": 1, "eval_every": 2, "batch_size": 4, "test_texts": 20}
+    found = runner.run("khop", "1x4", 1, eval_texts=5, device="cpu", **settings).record
+    assert found.path.parent.parent == home / "results" and found.path.name == "1x4-seed1.json"
+    assert [len(row["error_by_passes"]) for row in found["test"]["parts"]] == [8] * 5
+    assert found["extra"]["trained_passes"] == 4 and found["parameters"]["total"] < 52_000
+    assert config_of(found["config"]["data"]) == HopData(eval_texts=5, test_texts=20)
+    assert records.results(experiment="khop")["accuracy"].tolist() == [found["test"]["accuracy"]]
+    assert audit.audit(str(found.path)).exact
+    altered = found.content | {"test": found["test"] | {"accuracy": 0.9}}
+    with pytest.raises(records.RtxError, match="says that its test accuracy is 0.9"):
+        records.save(altered, replace=True)
+
+
+@pytest.mark.parametrize("name", ["gpt", "kausik"])
+def test_other_decoders_read_it_too(name):
+    made = task(TEXTS, 8)
+    settings = {"vocab_size": made.vocab_size, "block_size": made.block_size}
+    model = build_model(name, seed=0, **SMALL | settings)
+    inputs, targets = made.step(0, 0)[0]
+    loss, _ = made.loss(model.eval(), inputs, targets, made.examples(0))
+    assert loss.item() > 1

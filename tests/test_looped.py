@@ -1,0 +1,106 @@
+"""The decoder of many switches: each switch does what it says, and settings of it are the studies' models."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from reference import STORIES, small_decoder, stories_of
+
+from rtx_core.errors import RtxError
+from rtx_core.models import build_model, count_parameters
+
+AS = {
+    "control": {"num_passes": 1},
+    "frailt": {"encoding": "pass"},
+    "three-part": {
+        "num_passes": 7,
+        "num_core_layers": 2,
+        "injection": "linear",
+        "state_std": 0.02,
+        "state_norm": True,
+    },
+    "relaxed": {"lora_rank": 16},
+}
+
+
+@pytest.mark.parametrize("name", AS)
+def test_the_studies_models_are_settings_of_it(name):
+    theirs, ours = (
+        build_model(n, seed=1, **STORIES | more) for n, more in ((name, {}), ("looped", AS[name]))
+    )
+    assert list(theirs.state_dict()) == list(ours.state_dict())
+    assert all(torch.equal(a, b) for a, b in zip(theirs.parameters(), ours.parameters()))
+    assert ours.components() == theirs.components() and ours.multiplications() == theirs.multiplications()
+    batch = stories_of(6, 9)
+    for passes in (None, 2, 9):
+        assert torch.equal(ours.eval()(batch, passes=passes), theirs.eval()(batch, passes=passes))
+
+
+SWITCHES = {
+    "prelude and coda": {"num_layers": 4, "num_core_layers": 2},
+    "injection": {"num_layers": 3, "num_core_layers": 2, "injection": "add"},
+    "everything": {
+        "num_layers": 4,
+        "num_core_layers": 1,
+        "injection": "linear",
+        "encoding": "layer",
+        "lora_rank": 2,
+        "state_std": 0.1,
+        "state_norm": True,
+        "tie_embeddings": False,
+    },
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_switches_can_be_combined(name):
+    model, batch = small_decoder("looped", num_passes=3, **SWITCHES[name]), stories_of(5, 8)
+    assert sum(model.components().values()) == count_parameters(model)["total"]
+    model(batch, batch.ids.roll(-1)).backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.parameters())
+    rows = batch.ids[:5].repeat(2, 1)
+    torch.testing.assert_close(model(rows)[1], model(batch)[:5])
+    targets = torch.tensor([[-100, 3, -100, 1, 2], [7, 4, -100, -100, -100]])
+    expected = F.cross_entropy(model(rows).flatten(0, 1), targets.flatten())
+    torch.testing.assert_close(model(rows, targets), expected)
+
+
+def test_layers_outside_the_core_run_once():
+    model, batch = small_decoder("looped", num_layers=5, num_core_layers=2, num_passes=3), stories_of(4)
+    assert [len(part) for part in model.parts] == [2, 2, 1]
+    runs = {layer: 0 for layer in model.layers}
+
+    def count(layer, *_):
+        runs[layer] += 1
+
+    for layer in model.layers:
+        layer.register_forward_hook(count)
+    model(batch)
+    assert list(runs.values()) == [1, 1, 3, 3, 1]
+
+
+def test_random_passes_are_drawn_from_the_step_alone_and_only_in_training():
+    model, batch = small_decoder("looped", num_layers=1, num_passes=4, random_passes=True), stories_of(6)
+    by_passes = [model(batch, passes=r) for r in range(1, 5)]
+    drawn = []
+    for step in range(60):
+        model.train().begin_step(7, step)
+        drawn.append(model.drawn_passes)
+        assert torch.equal(model(batch), by_passes[drawn[-1] - 1])
+        assert torch.equal(model.eval()(batch), by_passes[-1])
+    assert {drawn.count(r) > 5 for r in range(1, 5)} == {True} and len(set(drawn)) == 4
+    other = small_decoder("looped", seed=5, num_layers=1, num_passes=4, random_passes=True)
+    again = [other.begin_step(7, step) or other.drawn_passes for step in range(60)]
+    assert again == drawn
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"num_core_layers": 9}, "num_core_layers is 9 of 4 layers"),
+        ({"state_std": 0.1}, "the text must come in by injection"),
+        ({"lora_rank": 999}, "it must be from 0 to hidden_size, 256"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(wrong, said):
+    with pytest.raises(RtxError, match=said):
+        build_model("looped", **wrong)
