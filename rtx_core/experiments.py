@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
-from rtx_core.data.config import ClassificationData, FilesData, HopData, LanguageData
+from rtx_core.data.config import ClassificationData, FilesData, GroupData, HopData, LanguageData
 from rtx_core.errors import RtxError, unknown
 from rtx_core.models import registry
 from rtx_core.settings import Settings
@@ -226,6 +226,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
         seeds=(0, 1, 2),
     ),
+    "state-tracking": Experiment(
+        "State tracking",
+        GroupData(group="S3"),
+        _HOPS.but(steps=2000, batch_size=16, learning_rate=1e-3, min_learning_rate=5e-5),
+        models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)},
+        shown=("1x1", "1x2", "1x4", "1x8"),
+    ),
 }
 
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
@@ -352,7 +359,7 @@ def _apply(
     data, train, model = {}, {}, {}
     fields = registry.config_of(entry.base).names()
     for key, value in settings.items():
-        if key == "source" and isinstance(fixed.data, HopData) and value != "embedded":
+        if key == "source" and isinstance(fixed.data, HopData | GroupData) and value != "embedded":
             continue  # it is drawn anew, whatever texts the other runs read
         if key in fixed.data.names() and key != "corpus":
             data[key] = value

@@ -62,6 +62,7 @@ PLAN = (
         for rung in LADDER
     ),
     Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide"), notebook="when-looping"),
+    *(Study("state-tracking", {"group": group}, (seed,)) for seed in (0, 1, 2) for group in ("S3", "Z6")),
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     Study("multi-domain", small=THREE_DOMAINS),
     Study("yelp", small=LONG_TEXTS),

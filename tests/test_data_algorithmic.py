@@ -1,4 +1,6 @@
-"""k-hop induction against its definition, word by word; and what must hold of anything drawn afresh."""
+"""k-hop induction and words over groups against their definitions; and what must hold of anything drawn afresh."""
+
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -6,8 +8,8 @@ import torch
 from conftest import SMALL
 
 from rtx_core import audit, records, runner
-from rtx_core.data import HopData, config_of, task
-from rtx_core.data.algorithmic import hop
+from rtx_core.data import GroupData, HopData, config_of, task
+from rtx_core.data.algorithmic import hop, products
 from rtx_core.models import build_model
 
 TEXTS = HopData(letters=14, hops=3, eval_texts=12, test_texts=24)
@@ -77,6 +79,32 @@ def test_in_the_published_setting_no_answer_is_one_too():
     (inputs, targets), (_, answers) = published.step(0, 0)[0], published.test_batches()[0]
     assert inputs.shape == (32, 100) and (targets[:, 0] == 4).all() and targets.min() == 0
     assert answers.min() == -100 and answers.max() == 3
+
+
+def composed(group: str, word: list[int]) -> int:
+    """The product of a word, in Zn by adding, in Sn by carrying each point through the permutations."""
+    n = int(group[1:])
+    if group[0] == "Z":
+        return sum(word) % n
+    elements = list(permutations(range(n)))
+    points = list(range(n))
+    for number in word:
+        points = [elements[number][point] for point in points]
+    return elements.index(tuple(points))
+
+
+@pytest.mark.parametrize(
+    ("group", "size", "commutes"), [("S3", 6, False), ("Z6", 6, True), ("S5", 120, False)]
+)
+def test_states_are_the_products_of_what_was_read(group, size, commutes):
+    made = task(GroupData(group=group, letters=9, eval_texts=4, test_texts=8), 16)
+    inputs, targets = made.step(1, 2)[0]
+    assert made.vocab_size == size and inputs.shape == (16, 9) and inputs.max() < size
+    expected = [[composed(group, row[: i + 1]) for i in range(9)] for row in inputs.tolist()]
+    assert targets.tolist() == expected
+    table = products(group)
+    assert (table == table.T).all() == commutes and table[0].tolist() == list(range(size))
+    assert made.part_of(inputs).tolist() == [list(range(9))] and made.parts == list(range(1, 10))
 
 
 class Oracle(torch.nn.Module):

@@ -2,20 +2,22 @@
 
 from typing import TYPE_CHECKING
 
-from rtx_core.data.config import ClassificationData, FilesData, HopData, LanguageData
+from rtx_core.data.config import ClassificationData, FilesData, GroupData, HopData, LanguageData
 
 if TYPE_CHECKING:
     from rtx_core.data.tasks import Task
 
-DataConfig = ClassificationData | LanguageData | FilesData | HopData
-__all__ = ["ClassificationData", "DataConfig", "FilesData", "HopData", "LanguageData", "config_of"]
-__all__ += ["from_files", "profile", "task"]
+DataConfig = ClassificationData | LanguageData | FilesData | HopData | GroupData
+__all__ = ["ClassificationData", "DataConfig", "FilesData", "GroupData", "HopData", "LanguageData"]
+__all__ += ["config_of", "from_files", "profile", "task"]
 
 
 def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
     """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
     if isinstance(config, HopData):
         from rtx_core.data.algorithmic import KHop as made
+    elif isinstance(config, GroupData):
+        from rtx_core.data.algorithmic import GroupWords as made
     elif not isinstance(config, LanguageData):
         from rtx_core.data.texts import classification as made
     elif config.corpus == "shakespeare":
@@ -27,7 +29,8 @@ def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
 
 def config_of(fields: dict) -> DataConfig:
     """The settings that a record holds as `config.data`."""
-    kinds = {"classes": FilesData, "hops": HopData, "block_size": LanguageData, "corpus": ClassificationData}
+    kinds = {"classes": FilesData, "hops": HopData, "group": GroupData, "block_size": LanguageData}
+    kinds["corpus"] = ClassificationData
     kind = next(kind for name, kind in kinds.items() if name in fields)
     return kind(**{name: value for name, value in fields.items() if name in kind.names()})
 

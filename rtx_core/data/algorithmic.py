@@ -1,19 +1,20 @@
-"""Tasks of which the rule is known, drawn afresh for every step: k-hop induction.
+"""Tasks of which the rule is known, drawn afresh for every step: k-hop induction, and words over a group.
 
 A text is a row of tokens; a target of `NOTHING` is not asked for.  Training texts are a pure function of (seed, step), the
-validation and test texts of nothing but the settings.  That a test text was trained on is no matter: there are
-alphabet · (alphabet − 1)^(letters − 1) equally likely ones, 2·10¹⁵ of 32 letters.
+validation and test texts of nothing but the settings.  That a test text was trained on is no matter: of 32
+letters there are 2·10¹⁵ equally likely ones.
 """
 
 import hashlib
 from functools import cached_property
+from itertools import permutations
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.data.config import HopData
+from rtx_core.data.config import GroupData, HopData
 from rtx_core.data.tasks import Language, evaluating, mean_and_error
 from rtx_core.models.packed import Packed
 
@@ -27,7 +28,8 @@ class Generated(Language):
 
     draw(random, n)          n texts to train on: inputs and targets, (n, N) each
     fixed(random, n, first)  n texts to evaluate on, of which the first is number `first` of all
-    parts                    the parts that the test is reported by, such as numbers of hops
+    parts, by                the parts that the test is reported by, such as 0 … 4, and what they are, such as "hops"
+    watched                  those that every evaluation reports
     part_of(inputs)          the index of each position's part, (B, N) or what broadcasts to it
     """
 
@@ -66,7 +68,8 @@ class Generated(Language):
         row = {"validation_loss": float((losses * answers.sum(1)).sum() / answers.sum())}
         row["validation_accuracy"] = 1 - float(wrong[-1].sum() / answers.sum())
         errors = (wrong[-1] / answers.sum(0).clamp(min=1)).tolist()
-        return row | {f"error_{self.by}_{part}": error for part, error in zip(self.parts, errors)}
+        named = zip(self.parts, errors)
+        return row | {f"error_{self.by}_{part}": error for part, error in named if part in self.watched}
 
     def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, None]:
         """Also the error of each part, after the trained number of passes and, of a looped model, after each up to twice that."""
@@ -130,6 +133,7 @@ class KHop(Generated):
 
     def __init__(self, config: HopData, batch_size: int, micro_batches: int = 1):
         self.alphabet, self.parts = config.alphabet, list(range(config.hops + 1))
+        self.watched = self.parts
         self.vocab_size = self.alphabet + 1 + len(self.parts)
         super().__init__(config, config.letters + 1, batch_size, micro_batches)
 
@@ -167,3 +171,43 @@ def hop(letters: np.ndarray, hops: np.ndarray, none: int = NOTHING) -> np.ndarra
         further = np.where(found >= 0, after[rows, found], -1)
         found = np.where(hops[:, None] > k, further, found)
     return np.where(found >= 0, letters[rows, found], none)
+
+
+class GroupWords(Generated):
+    """State tracking as the word problem of a group: a text is elements x₁ … x_N, the target at n is x₁ · … · x_n.
+
+    A test is reported by n, the length of the product.  In S3 the order of the factors matters, in Z6 it does not;
+    that of S5 needs a depth that grows with the length (Merrill & Sabharwal 2025).
+    """
+
+    by = "length"
+    watched = (4, 8, 16, 32, 64)
+
+    def __init__(self, config: GroupData, batch_size: int, micro_batches: int = 1):
+        self.name, self.parts = f"words over {config.group}", list(range(1, config.letters + 1))
+        self.table = products(config.group)
+        self.vocab_size = len(self.table)
+        super().__init__(config, config.letters, batch_size, micro_batches)
+
+    def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
+        inputs = random.randint(self.vocab_size, size=(n, self.config.letters))
+        targets = inputs.copy()
+        for i in range(1, self.config.letters):
+            targets[:, i] = self.table[targets[:, i - 1], inputs[:, i]]
+        return inputs, targets
+
+    def fixed(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.draw(random, n)
+
+    def part_of(self, inputs: Tensor) -> Tensor:
+        return torch.arange(inputs.shape[1])[None]
+
+
+def products(group: str) -> np.ndarray:
+    """table[a, b] is the element a · b of Zn, or of Sn, where a · b is b after a, and element 0 changes nothing."""
+    n = int(group[1:])
+    if group[0] == "Z":
+        return np.add.outer(np.arange(n), np.arange(n)) % n
+    elements = list(permutations(range(n)))  # of (0, 1, …) in lexical order
+    number = {element: i for i, element in enumerate(elements)}
+    return np.array([[number[tuple(b[i] for i in a)] for b in elements] for a in elements])

@@ -64,6 +64,16 @@ class HopData(Settings):
     test_texts: AtLeastTwo = 10_240  # 2,048 of each number of hops
 
 
+class GroupData(Settings):
+    """State tracking (`algorithmic.GroupWords`), drawn afresh for every step."""
+
+    source: Literal["generated", "embedded"] = "generated"
+    group: Literal["S3", "Z6", "S4", "S5"]
+    letters: AtLeastTwo = 64  # of a text, which holds a product of every shorter length
+    eval_texts: AtLeastTwo = 128
+    test_texts: AtLeastTwo = 1024
+
+
 class FilesData(Settings):
     """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
 
