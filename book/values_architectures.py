@@ -32,7 +32,7 @@ def gpt(c: configs.GPTConfig) -> dict[str, int]:
     }
 
 
-def llama(c: configs.LlamaConfig) -> dict[str, int]:
+def llama(c: configs.LoopedConfig) -> dict[str, int]:
     """No biases; the output matrix is the embedding. What a loop adds depends on the model."""
     d, f = c.hidden_size, c.intermediate_size
     found = {
@@ -40,11 +40,11 @@ def llama(c: configs.LlamaConfig) -> dict[str, int]:
         "layers": c.num_layers * (4 * d * d + 3 * d * f + 2 * d),
         "last norm": d,
     }
-    if isinstance(c, configs.FraiLTConfig):
+    if c.encoding != "none":
         found["a vector for each pass"] = c.num_passes * d
-    if isinstance(c, configs.ThreePartConfig):
-        found["adapter and norm of the state"] = 2 * d * d + d
-    if isinstance(c, configs.RelaxedConfig):
+    if c.injection == "linear":
+        found["adapter and norm of the state"] = 2 * d * d + c.state_norm * d
+    if c.lora_rank:
         matrices = 4 * (d + d) + 3 * (d + f)  # rows + columns of the seven matrices of a layer
         found["low-rank corrections"] = c.num_passes * c.num_layers * c.lora_rank * matrices
     return found
@@ -52,7 +52,7 @@ def llama(c: configs.LlamaConfig) -> dict[str, int]:
 
 def parameters(c) -> dict[str, int]:
     """Component -> parameters, of any model of this package."""
-    kinds = {configs.EncoderConfig: encoder, configs.GPTConfig: gpt, configs.LlamaConfig: llama}
+    kinds = {configs.EncoderConfig: encoder, configs.GPTConfig: gpt, configs.LoopedConfig: llama}
     return next(count(c) for kind, count in kinds.items() if isinstance(c, kind))
 
 

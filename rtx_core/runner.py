@@ -171,7 +171,10 @@ def differences(config: RunConfig, record: Record) -> list[str]:
         },
     }
     made = record["config"]
-    there = {"architecture": made["architecture"], **made["data"], **made["train"], **made["model"]}
+    later = dict(
+        registry.find(config.architecture).config
+    )  # a setting that came after the record was as it is by default
+    there = later | {"architecture": made["architecture"]} | made["data"] | made["train"] | made["model"]
     return [f"{k} {there.get(k)} instead of {v}" for k, v in asked.items() if k not in there or there[k] != v]
 
 

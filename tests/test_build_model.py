@@ -106,8 +106,8 @@ REFUSED = [
     ("baseline", {"hidden_size": 50, "num_heads": 4}, "choose hidden_size as a multiple of 8."),
     ("control", {"hidden_size": 30, "num_heads": 4}, "hidden_size 30 over 4 heads"),
     ("gpt", {"num_heads": 5}, "hidden_size 384 is no multiple of num_heads 5; choose one that is."),
-    ("three-part", {"num_core_layers": 3}, "num_core_layers is 3 of 4 layers; "),
-    ("relaxed", {"lora_rank": 300}, "lora_rank is 300; it must be from 1 to hidden_size, 256."),
+    ("three-part", {"num_core_layers": 5}, "num_core_layers is 5 of 4 layers; "),
+    ("relaxed", {"lora_rank": 300}, "lora_rank is 300; it must be from 0 to hidden_size, 256."),
     ("relaxed", {"rank": 3}, "did you mean 'lora_rank'"),
 ]
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from reference import STORIES, generator, small_decoder, stories_of
 
 from rtx_core.fast import accelerate, cross_entropy
-from rtx_core.models import build_model, count_parameters, llama, varlen
+from rtx_core.models import build_model, count_parameters, llama, looped, varlen
 from rtx_core.models.packed import Packed
 
 NAMES = ("control", "frailt", "three-part", "relaxed")
@@ -198,6 +198,6 @@ def test_varlen_attention_is_that_of_the_padded_grids(name, monkeypatch):
 
     expected = gradients()
     monkeypatch.setattr(varlen, "causal", lambda name: each_alone)
-    monkeypatch.setattr(llama, "kernel_for", lambda device, dtype: "varlen")
+    monkeypatch.setattr(looped, "kernel_for", lambda device, dtype: "varlen")
     assert isinstance(model.grid(batch), varlen.VarlenAttention)
     torch.testing.assert_close(gradients(), expected, rtol=1e-9, atol=1e-12)

@@ -19,6 +19,7 @@ from rtx_core.data.tasks import Language, evaluating, mean_and_error
 from rtx_core.models.packed import Packed
 
 TEXTS_AT_ONCE = 256  # of an evaluation
+SHORTEST = 4  # elements of a word to train on
 NOTHING = -100  # which torch's cross-entropy leaves out
 EVALUATION_SEED = 5  # of the texts that every evaluation of every run reads
 
@@ -190,14 +191,19 @@ class GroupWords(Generated):
         super().__init__(config, config.letters, batch_size, micro_batches)
 
     def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
-        inputs = random.randint(self.vocab_size, size=(n, self.config.letters))
-        targets = inputs.copy()
-        for i in range(1, self.config.letters):
-            targets[:, i] = self.table[targets[:, i - 1], inputs[:, i]]
-        return inputs, targets
+        """Each step has a length of its own, the whole or a half of it, a quarter, …, and more texts as they are shorter."""
+        halved = random.randint(1 + int(np.log2(self.config.letters // SHORTEST)))
+        return self.texts(random, n << halved, self.config.letters >> halved)
 
     def fixed(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.draw(random, n)
+        return self.texts(random, n, self.config.letters)
+
+    def texts(self, random: np.random.RandomState, n: int, letters: int) -> tuple[np.ndarray, np.ndarray]:
+        inputs = random.randint(self.vocab_size, size=(n, letters))
+        targets = inputs.copy()
+        for i in range(1, letters):
+            targets[:, i] = self.table[targets[:, i - 1], inputs[:, i]]
+        return inputs, targets
 
     def part_of(self, inputs: Tensor) -> Tensor:
         return torch.arange(inputs.shape[1])[None]

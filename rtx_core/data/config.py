@@ -69,7 +69,9 @@ class GroupData(Settings):
 
     source: Literal["generated", "embedded"] = "generated"
     group: Literal["S3", "Z6", "S4", "S5"]
-    letters: AtLeastTwo = 64  # of a text, which holds a product of every shorter length
+    letters: Literal[8, 16, 32, 64, 128] = (
+        64  # of the longest text; each holds a product of every shorter length
+    )
     eval_texts: AtLeastTwo = 128
     test_texts: AtLeastTwo = 1024
 

@@ -53,7 +53,7 @@ def readings(model: nn.Module, batches: Iterable[tuple], passes: int, device: to
             outputs = [model.read(state, inputs) for state in states]
             for start in range(0, len(targets), CHUNK):
                 part = slice(start, start + CHUNK)
-                logits = (F.linear(h[part], model.word.weight).float() for h in outputs)
+                logits = (F.linear(h[part], model.head).float() for h in outputs)
                 log_p = torch.stack([F.log_softmax(after, -1) for after in logits])  # (R, n, V)
                 losses.append(-log_p.gather(2, targets[part].expand(passes, -1)[..., None])[..., 0].cpu())
                 kl = (log_p[:-1].exp() * (log_p[:-1] - log_p[1:])).sum(-1)

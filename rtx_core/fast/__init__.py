@@ -12,17 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # the table below is read by pages, which import no torch
     from torch import nn
 
-_LLAMA = ("rtx_core.fast.cross_entropy",)
-
 # "module:class" -> the modules of its fast path; each may have a function `install(model)`
 FAST_PATHS: dict[str, tuple[str, ...]] = {
     "rtx_core.models.encoder:Encoder": ("rtx_core.fast.encoder",),
     "rtx_core.models.kausik:Kausik": ("rtx_core.fast.recurrence",),
-    "rtx_core.models.llama:Llama": _LLAMA,
-    "rtx_core.models.frailt:FraiLT": _LLAMA,
-    "rtx_core.models.three_part:ThreePart": _LLAMA,
-    "rtx_core.models.relaxed:Relaxed": _LLAMA,
-    "rtx_core.models.looped:Looped": _LLAMA,
+    "rtx_core.models.looped:Looped": ("rtx_core.fast.cross_entropy",),
 }
 
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveInt, Probability, Settings
 
 
-def even_heads(config: "EncoderConfig | LlamaConfig") -> None:
+def even_heads(config: "EncoderConfig | LoopedConfig") -> None:
     """Rotary positions turn pairs of a head's coordinates."""
     if config.hidden_size % (2 * config.num_heads):
         raise ValueError(
@@ -73,7 +73,9 @@ class KausikConfig(GPTConfig):
     )
 
 
-class LlamaConfig(Settings):
+class LoopedConfig(Settings):
+    """The defaults are the control of the TinyStories study; from `num_core_layers` on, every way of looping is a switch."""
+
     vocab_size: PositiveInt = 4096
     hidden_size: PositiveInt = 256
     num_layers: PositiveInt = 4  # layers that own weights
@@ -85,56 +87,6 @@ class LlamaConfig(Settings):
     rope_base: PositiveFloat = 10_000.0
     norm_eps: PositiveFloat = 1e-5
     initializer_std: PositiveFloat = 0.02  # N(0, 0.02) for every matrix
-
-    @model_validator(mode="after")
-    def _heads(self) -> Self:
-        even_heads(self)
-        return self
-
-
-class FraiLTConfig(LlamaConfig):
-    num_passes: PositiveInt = 4
-    encoding: Literal["pass", "layer"] = (
-        "pass"  # added once, as each pass starts; "layer": before every layer
-    )
-
-
-class ThreePartConfig(LlamaConfig):
-    num_passes: PositiveInt = (
-        7  # fixed, with gradients through all of them: 1 + 7 · 2 + 1 = 16 layers are applied
-    )
-    num_core_layers: PositiveInt = 2  # of num_layers; the others are shared out between prelude and coda
-    state_std: NaturalFloat = (
-        0.02  # σ: as the embedding's, Geiping et al.'s rule "like-init"; the study gives no value
-    )
-
-    @model_validator(mode="after")
-    def _parts(self) -> Self:
-        if (self.num_layers - self.num_core_layers) % 2 or self.num_core_layers >= self.num_layers:
-            raise ValueError(
-                f"num_core_layers is {self.num_core_layers} of {self.num_layers} layers; an even number of at least 2 must be "
-                f"left, half for the prelude and half for the coda"
-            )
-        return self
-
-
-class RelaxedConfig(LlamaConfig):
-    num_passes: PositiveInt = 4
-    lora_rank: PositiveInt = 16
-    lora_scale: PositiveFloat = 1.0  # γ: 1, as in the formula of Bae et al.; the study gives no value
-
-    @model_validator(mode="after")
-    def _rank(self) -> Self:
-        if self.lora_rank > self.hidden_size:
-            raise ValueError(
-                f"lora_rank is {self.lora_rank}; it must be from 1 to hidden_size, {self.hidden_size}"
-            )
-        return self
-
-
-class LoopedConfig(LlamaConfig):
-    """Every way of looping as a switch; as it stands, the layers are run `num_passes` times and nothing else."""
-
     num_core_layers: NaturalInt = 0  # of num_layers; half of the others, rounded up, are prelude.  0: all
     injection: Literal["none", "add", "linear"] = "none"  # of the prelude's output e: s, s + e or A [s, e]
     encoding: Literal["none", "pass", "layer"] = (
@@ -142,7 +94,10 @@ class LoopedConfig(LlamaConfig):
     )
     lora_rank: NaturalInt = 0  # of the corrections of each layer's matrices in each pass; 0: none
     lora_scale: PositiveFloat = 1.0  # γ
-    state_std: NaturalFloat | None = None  # σ of a random initial state; None: the state starts as e
+    state_std: NaturalFloat | None = None  # σ of a random initial state; None: it starts as e
+    gate: bool = (
+        False  # a pass changes each coordinate of the state by a learned share of what the core would
+    )
     state_norm: bool = False  # a norm of its own between core and coda
     random_passes: bool = False  # each training step runs 1 … num_passes of them
     tie_embeddings: bool = True  # the output matrix is the embedding
@@ -155,6 +110,7 @@ class LoopedConfig(LlamaConfig):
 
     @model_validator(mode="after")
     def _switches(self) -> Self:
+        even_heads(self)
         if self.num_core_layers > self.num_layers:
             raise ValueError(
                 f"num_core_layers is {self.num_core_layers} of {self.num_layers} layers; it can be no more than all"

@@ -1,29 +1,19 @@
-"""The control of the TinyStories study, a small Llama as llama2.c builds it, and what the looped decoders share with it.
+"""A layer as llama2.c builds it (Karpathy 2023, `model.py`), and how the tokens of a batch attend.
 
-    h⁰ = E[ids],   h = layer_n ∘ … ∘ layer_1 (h⁰),   logits = RMSNorm(h) Eᵀ
-
-Pre-norm layers, rotary positions, SwiGLU, no bias anywhere, one matrix for the embedding and the output (Karpathy 2023,
-`model.py`).  A model is three functions, so that any number of passes can be run and read:
-
-    states(batch, passes)   yields the state after each pass,
-    read(state, batch)      turns a state into what the output matrix reads,
-    forward = logits of read(last state).
-
-llama2.c rotates neighbouring pairs of a head's coordinates, `rotate` here pairs i with i + D/2.  The two differ by a fixed
-order of the rows of the query and key matrices, which start as independent draws, so the models are the same.
+Pre-norm, rotary positions, SwiGLU, no bias anywhere.  llama2.c rotates neighbouring pairs of a head's coordinates,
+`rotate` here pairs i with i + D/2.  The two differ by a fixed order of the rows of the query and key matrices, which
+start as independent draws, so the models are the same.
 """
-
-from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.models.configs import LlamaConfig
+from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.kv_cache import KVCache
 from rtx_core.models.layers import RMSNorm, rotary_table, rotate
 from rtx_core.models.packed import Packed
-from rtx_core.models.varlen import VarlenAttention, kernel_for
+from rtx_core.models.varlen import VarlenAttention
 
 Matrices = tuple[Tensor, Tensor, Tensor, Tensor]  # a layer's qkv, out, gate_up, down
 
@@ -38,7 +28,7 @@ class PaddedAttention:
     apply; a column of a grid is a position, so one small rotary table serves all of them.
     """
 
-    def __init__(self, batch: Packed, config: "LlamaConfig"):
+    def __init__(self, batch: Packed, config: LoopedConfig):
         device, starts = batch.ids.device, batch.starts.cpu()
         positions = torch.arange(batch.longest, device=device)
         self.rope = rotary_table(
@@ -82,10 +72,10 @@ class LlamaBlock(nn.Module):
     """x += out(attention(norm x));  x += down(silu(gate norm x) ⊙ up norm x)   (Touvron et al. 2023), without biases.
 
     Q, K and V are one matrix product, gate and up another.  The four matrices may be given from outside, which is how
-    the relaxed model corrects them.
+    low-rank corrections come in.
     """
 
-    def __init__(self, config: LlamaConfig):
+    def __init__(self, config: LoopedConfig):
         super().__init__()
         d, f = config.hidden_size, config.intermediate_size
         self.num_heads = config.num_heads
@@ -118,83 +108,3 @@ class LlamaBlock(nn.Module):
         x = x + F.linear(grid.attend(F.linear(self.attention_norm(x), qkv), self.num_heads), out)
         gate, up = F.linear(self.ffn_norm(x), gate_up).chunk(2, dim=-1)
         return x + F.linear(F.silu(gate) * up, down)
-
-
-class Llama(nn.Module):
-    """Packed token ids -> next-token logits, or the loss of given targets."""
-
-    def __init__(self, config: LlamaConfig):
-        super().__init__()
-        c = self.config = config
-        self.word = nn.Embedding(c.vocab_size, c.hidden_size)
-        nn.init.normal_(self.word.weight, std=c.initializer_std)
-        self.layers = nn.ModuleList(LlamaBlock(c) for _ in range(c.num_layers))
-        self.norm = RMSNorm(c.hidden_size, c.norm_eps)
-
-    def grid(self, batch: Packed | KVCache) -> PaddedAttention | VarlenAttention | KVCache:
-        """What attends."""
-        if isinstance(batch, KVCache):
-            return batch
-        kernel, c = kernel_for(batch.ids.device, self.word.weight.dtype), self.config
-        return (
-            VarlenAttention(batch, c.hidden_size // c.num_heads, c.rope_base, kernel)
-            if kernel
-            else PaddedAttention(batch, c)
-        )
-
-    def states(self, batch: Packed | KVCache, passes: int | None = None) -> Iterator[Tensor]:
-        """The state (T, d) after each pass, one after another; `passes` is free at test time."""
-        grid, h = self.grid(batch), self.word(batch.ids)
-        for r in range(passes or self.config.num_passes):
-            h = self.one_pass(h, r, grid)
-            yield h
-
-    def one_pass(self, h: Tensor, r: int, grid: PaddedAttention | VarlenAttention | KVCache) -> Tensor:
-        """All layers, once; `r` counts the passes from 0."""
-        for layer in self.layers:
-            h = layer(h, grid)
-        return h
-
-    def read(self, state: Tensor, batch: Packed | KVCache) -> Tensor:
-        """(T, d) -> (T, d): what the output matrix reads."""
-        return self.norm(state)
-
-    def forward(
-        self, batch: Packed | KVCache, targets: Tensor | None = None, passes: int | None = None
-    ) -> Tensor:
-        """Logits (T, V), or with `targets` (T,) their mean loss in nats."""
-        for state in self.states(batch, passes):
-            pass
-        h = self.read(state, batch)
-        return F.linear(h, self.word.weight) if targets is None else self.loss(h, targets)
-
-    def loss(self, h: Tensor, targets: Tensor) -> Tensor:
-        """Mean cross-entropy in nats of h (T, d) for targets (T,), in float32 under autocast too."""
-        return F.cross_entropy(F.linear(h, self.word.weight), targets)
-
-    longest = None  # tokens that the model can read: any number
-
-    def start(self, batch: int) -> KVCache:
-        """The state before the first token of so many texts, for `advance`."""
-        return KVCache(self.config.hidden_size // self.config.num_heads, self.config.rope_base)
-
-    @torch.inference_mode()
-    def advance(self, ids: Tensor, state: KVCache) -> Tensor:
-        """Logits (B, V) after one more token each, ids (B,)."""
-        return self(state.take(ids))
-
-    def components(self) -> dict[str, int]:
-        """Parameters by component; they add up to the total."""
-        return {
-            "embedding": self.word.weight.numel(),
-            "attention": sum(layer.qkv.numel() + layer.out.numel() for layer in self.layers),
-            "feed-forward": sum(layer.gate_up.numel() + layer.down.numel() for layer in self.layers),
-            "norms": sum(m.weight.numel() for m in self.modules() if isinstance(m, RMSNorm)),
-        }
-
-    def multiplications(self, passes: int | None = None) -> int:
-        """Multiply-adds of the matrix products for one token's forward pass, without attention's scores."""
-        return self.word.weight.numel() + (passes or self.config.num_passes) * self.per_pass()
-
-    def per_pass(self) -> int:
-        return sum(matrix.numel() for layer in self.layers for matrix in layer.matrices)

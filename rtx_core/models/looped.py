@@ -1,9 +1,16 @@
-"""One decoder of llama2.c's layers that may be run several times; every way of looping is a switch of its own.
+"""The decoder of the TinyStories study and of the tasks whose rule is known: every way of looping is a switch.
 
     e = prelude(E[ids])                       layers before the loop, run once
     s⁰ = e, or N(0, σ²)                       `state_std`
     sʳ⁺¹ = core(inject(sʳ, e) + v_r)          `injection` of e, `encoding` v_r of the pass, `lora_rank` of its corrections
+                                              `gate`: sʳ⁺¹ = sʳ + σ(G sʳ) ⊙ (what the core makes of it − sʳ)
     logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ  layers after the loop; `state_norm`, `tie_embeddings`
+
+Control      one pass: llama2.c (Karpathy 2023)
+FraiLT       `encoding`: Tabak 2024, eq. 2, with one vector a pass, as the study's count has it, not one for each layer too
+Three Part   `num_core_layers`, `injection`, `state_std`, `state_norm`: Geiping et al. 2025, §3.1–3.2, who normalise after
+             each branch too; the study's count has plain layers, A of d × 2d without bias, and a norm after the loop
+Relaxed      `lora_rank`: Bae et al. 2024, eq. 4
 
 Any number of passes can be run and read: `states(batch, passes)` yields the state after each pass, and `read(state, batch)`
 turns a state into what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.
@@ -19,13 +26,41 @@ from torch import Tensor, nn
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.kv_cache import KVCache
 from rtx_core.models.layers import RMSNorm
-from rtx_core.models.llama import LlamaBlock, PaddedAttention
+from rtx_core.models.llama import LlamaBlock, Matrices, PaddedAttention
 from rtx_core.models.packed import Packed
-from rtx_core.models.relaxed import LowRank
 from rtx_core.models.varlen import VarlenAttention, kernel_for
 
 Grid = PaddedAttention | VarlenAttention | KVCache  # what attends
 Batch = Packed | KVCache
+PARTS = (3, 1, 2, 1)  # how many of the seven matrices lie in a layer's qkv, out, gate_up, down
+
+
+class LowRank(nn.Module):
+    """The corrections of one layer in one pass: A (rank × in) and B (out × rank) for each of its seven matrices.
+
+    y = (W + γ B A) x   (Bae et al. 2024, eq. 4).  BA is added to W once a batch instead of sending every token through
+    A and B: the same function for the cost of W alone, since a batch holds more tokens than a matrix has rows.
+    """
+
+    def __init__(self, layer: LlamaBlock, config: LoopedConfig):
+        super().__init__()
+        self.scale, shapes = (
+            config.lora_scale,
+            [(n, w.shape[0] // n, w.shape[1]) for n, w in zip(PARTS, layer.matrices)],
+        )
+        self.down = nn.ParameterList(torch.empty(n, config.lora_rank, inner) for n, _, inner in shapes)  # A
+        self.up = nn.ParameterList(torch.zeros(n, outer, config.lora_rank) for n, outer, _ in shapes)  # B
+        # B = 0 and A uniform in ±1/√in, as in the public code of Hu et al. 2021: the model starts as if shared
+        for a in self.down:
+            nn.init.uniform_(a, -(a.shape[2] ** -0.5), a.shape[2] ** -0.5)
+
+    def correct(self, matrices: Matrices) -> Matrices:
+        """W + γ B A for every W."""
+        corrected = (
+            torch.baddbmm(w.view(n, -1, w.shape[1]), b, a, alpha=self.scale).view_as(w)
+            for n, w, a, b in zip(PARTS, matrices, self.down, self.up)
+        )
+        return tuple(corrected)
 
 
 class Looped(nn.Module):
@@ -47,6 +82,9 @@ class Looped(nn.Module):
         if c.injection == "linear":
             self.adapter = nn.Parameter(torch.empty(d, 2 * d))
             nn.init.normal_(self.adapter, std=c.initializer_std)
+        if c.gate:
+            self.gate = nn.Parameter(torch.empty(d, d))
+            nn.init.normal_(self.gate, std=c.initializer_std)
         if c.state_norm:
             self.state_norm = RMSNorm(d, c.norm_eps)
         if c.lora_rank:
@@ -104,7 +142,7 @@ class Looped(nn.Module):
 
     def one_pass(self, s: Tensor, e: Tensor, r: int, grid: Grid) -> Tensor:
         """The core once, (T, d) -> (T, d); `r` counts from 0, and beyond the trained passes what the last has serves again."""
-        c, r = self.config, min(r, self.config.num_passes - 1)
+        c, r, before = self.config, min(r, self.config.num_passes - 1), s
         if c.injection == "add":
             s = s + e
         elif c.injection == "linear":  # the stream keeps its precision under autocast
@@ -113,6 +151,8 @@ class Looped(nn.Module):
             if c.encoding == "layer" or (c.encoding == "pass" and i == 0):
                 s = s + self.encoding[r]
             s = layer(s, grid, self.lora[r][i].correct(layer.matrices) if c.lora_rank else None)
+        if c.gate:
+            s = before + F.linear(before, self.gate).sigmoid().to(s.dtype) * (s - before)
         return s
 
     def read(self, state: Tensor, batch: Batch) -> Tensor:
@@ -162,7 +202,8 @@ class Looped(nn.Module):
         }
         if self.config.lora_rank:
             found["low-rank corrections"] = sum(p.numel() for p in self.lora.parameters())
-        added = {"encoding": "iteration encoding", "adapter": "adapter", "output": "output matrix"}
+        added = {"encoding": "iteration encoding", "adapter": "adapter", "gate": "gate"}
+        added |= {"output": "output matrix"}
         return found | {
             said: getattr(self, name).numel() for name, said in added.items() if hasattr(self, name)
         }
@@ -174,6 +215,8 @@ class Looped(nn.Module):
         )
         if self.config.injection == "linear":
             core += self.adapter.numel()
+        if self.config.gate:
+            core += self.gate.numel()
         if self.config.lora_rank:  # as the study does it and as at one token: tokens are sent through A and B
             core += sum(p.numel() for p in self.lora[0].parameters())
         return self.head.numel() + prelude + (passes or self.config.num_passes) * core + coda

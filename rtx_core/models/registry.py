@@ -11,16 +11,7 @@ from importlib import import_module
 from itertools import count
 
 from rtx_core.errors import RtxError, unknown
-from rtx_core.models.configs import (
-    EncoderConfig,
-    FraiLTConfig,
-    GPTConfig,
-    KausikConfig,
-    LlamaConfig,
-    LoopedConfig,
-    RelaxedConfig,
-    ThreePartConfig,
-)
+from rtx_core.models.configs import EncoderConfig, GPTConfig, KausikConfig, LoopedConfig
 from rtx_core.settings import Settings
 
 
@@ -45,6 +36,14 @@ class Model:
 _ENCODER = "rtx_core.models.encoder:Encoder"
 _RECURRENT = EncoderConfig(hidden_size=256, num_layers=3, num_passes=2, num_heads=4, intermediate_size=1024)
 _WIDE = _RECURRENT.but(hidden_size=384, num_heads=6, intermediate_size=1536)
+_LOOPED = "rtx_core.models.looped:Looped"
+_THREE_PART = LoopedConfig(
+    num_core_layers=2,
+    num_passes=7,  # fixed, with gradients through all of them: 1 + 7 · 2 + 1 = 16 layers are applied
+    injection="linear",
+    state_std=0.02,  # as the embedding's, Geiping et al.'s rule "like-init"; the study gives no value
+    state_norm=True,
+)
 
 MODELS: dict[str, Model] = {
     "baseline": Model(_ENCODER, EncoderConfig(), "Baseline", "#4477aa", "o"),
@@ -52,13 +51,11 @@ MODELS: dict[str, Model] = {
     "recurrent-wide": Model(_ENCODER, _WIDE, "Recurrent, wide", "#aa3377", "D"),
     "gpt": Model("rtx_core.models.gpt:GPT", GPTConfig(), "GPT", "#117733", "o"),
     "kausik": Model("rtx_core.models.kausik:Kausik", KausikConfig(), "Kausik", "#d55e00", "s"),
-    "control": Model("rtx_core.models.llama:Llama", LlamaConfig(), "Control", "#555555", "o"),
-    "frailt": Model("rtx_core.models.frailt:FraiLT", FraiLTConfig(), "FraiLT", "#882255", "s"),
-    "three-part": Model(
-        "rtx_core.models.three_part:ThreePart", ThreePartConfig(), "Three Part", "#44aa99", "^"
-    ),
-    "relaxed": Model("rtx_core.models.relaxed:Relaxed", RelaxedConfig(), "Relaxed", "#b8a020", "D"),
-    "looped": Model("rtx_core.models.looped:Looped", LoopedConfig(num_passes=4), "Looped", "#cc3311", "P"),
+    "control": Model(_LOOPED, LoopedConfig(), "Control", "#555555", "o"),
+    "frailt": Model(_LOOPED, LoopedConfig(num_passes=4, encoding="pass"), "FraiLT", "#882255", "s"),
+    "three-part": Model(_LOOPED, _THREE_PART, "Three Part", "#44aa99", "^"),
+    "relaxed": Model(_LOOPED, LoopedConfig(num_passes=4, lora_rank=16), "Relaxed", "#b8a020", "D"),
+    "looped": Model(_LOOPED, LoopedConfig(num_passes=4), "Looped", "#cc3311", "P"),
 }
 
 SPARE_COLOURS = ("#66ccee", "#997700", "#332288", "#cc99bb", "#7799dd", "#556b2f", "#8b4513", "#00a087")
