@@ -229,7 +229,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "state-tracking": Experiment(
         "State tracking",
         GroupData(group="S3"),
-        _HOPS.but(steps=2000, batch_size=16, learning_rate=1e-3, min_learning_rate=5e-5),
+        _HOPS.but(batch_size=16),
         models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)},
         shown=("1x1", "1x2", "1x4", "1x8"),
     ),

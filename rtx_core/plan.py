@@ -57,11 +57,11 @@ PLAN = (
     ),
     *(Study("khop", seeds=(seed,)) for seed in EXPERIMENTS["khop"].seeds),
     *(
-        Study("sst2", TENTH | rung, (seed,), ("recurrent",), notebook="when-looping")
+        Study("sst2", TENTH | rung, (seed,), ("recurrent",), notebook="looping")
         for seed in range(5)
         for rung in LADDER
     ),
-    Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide"), notebook="when-looping"),
+    Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide"), notebook="looping"),
     *(Study("state-tracking", {"group": group}, (seed,)) for seed in (0, 1, 2) for group in ("S3", "Z6")),
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     Study("multi-domain", small=THREE_DOMAINS),
