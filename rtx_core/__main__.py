@@ -124,8 +124,16 @@ def export(chosen: argparse.Namespace) -> None:
     print(export(f"{chosen.name}/{chosen.model}-seed{chosen.seed}", chosen.folder, chosen.source))
 
 
+def export_demo(chosen: argparse.Namespace) -> None:
+    """the scripts that the page Try it loads: a trained encoder in int8, a bag of words, the vocabulary"""
+    from rtx_core.export_demo import export_demo
+
+    for file in export_demo(f"{chosen.name}/{chosen.model}-seed{chosen.seed}", chosen.folder, chosen.source):
+        print(file)
+
+
 def measure(chosen: argparse.Namespace) -> None:
-    """measure trained models: transfer, precision, rounding, attention, yardstick, ngrams, initial, judge"""
+    """measure trained models: transfer, precision, rounding, attention, yardstick, ngrams, initial, judge, demo"""
     from rtx_core import plan
     from rtx_core.measure import measure
 
@@ -190,6 +198,8 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--replace", action="store_true", help="overwrite records of the same name")
     one = add_of_run("export", export)
     one.add_argument("folder", help="a new or empty one")
+    one = add_of_run("export-demo", export_demo)
+    one.add_argument("folder", help="book/demo/models, for the book")
     one = add("measure", measure)
     one.add_argument("words", nargs="*", metavar="WORD", help="KIND EXPERIMENT [name=value …]")
     one.add_argument(

@@ -23,7 +23,7 @@ from rtx_core.errors import RtxError, unknown
 from rtx_core.runner import load_weights
 from rtx_core.train.device import choose, environment
 
-KINDS = {name: name for name in ("transfer", "rounding", "attention", "ngrams", "initial", "judge")}
+KINDS = {name: name for name in ("transfer", "rounding", "attention", "ngrams", "initial", "judge", "demo")}
 KINDS |= {"precision": "number_formats", "yardstick": "bag_of_words"}  # kind, as in results/ -> its module
 
 

@@ -8,7 +8,7 @@ transfer      trained on one corpus, tested on another          precision   a tr
 rounding      how a rounding error grows with depth             attention   where [CLS] looks in a sentence
 yardstick     what word counts alone can do                     ngrams      what counted pairs and triples predict
 initial       losses before training, over many seeds           judge       stories graded by a language model
-audits        recorded runs that were trained again
+audits        recorded runs that were trained again             demo        a trained model as the page Try it runs it
 """
 
 import hashlib
@@ -46,6 +46,7 @@ KINDS = (
     "initial",
     "judge",
     "audits",
+    "demo",
 )
 NO_RUNS = (*KINDS, "data", "benchmarks")  # folders of `results/` that hold no runs
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration

@@ -5,7 +5,19 @@ import pytest
 from rtx_core import __main__ as command
 from rtx_core.errors import RtxError
 
-COMMANDS = {"list", "run", "results", "classify", "doctor", "audit", "golden", "import", "export", "measure"}
+COMMANDS = {
+    "list",
+    "run",
+    "results",
+    "classify",
+    "doctor",
+    "audit",
+    "golden",
+    "import",
+    "export",
+    "export-demo",
+    "measure",
+}
 
 
 def run(monkeypatch, *words: str) -> None:
@@ -17,7 +29,7 @@ def test_help_lists_every_command_with_a_line(monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         run(monkeypatch, "-h")
     shown = capsys.readouterr().out
-    assert end.value.code == 0 and all(f"    {name} " in shown for name in COMMANDS)
+    assert end.value.code == 0 and all(f"\n    {name}" in shown for name in COMMANDS)
 
 
 def test_settings_are_read_as_yaml_reads_them():
@@ -43,6 +55,7 @@ def test_a_value_that_cannot_be_read_is_one_sentence(word):
         (["measure", "yardstick"], "Nothing to measure"),
         (["classify", "sst2", "recurrent", "a film", "--seed", "77"], "There is no record"),
         (["export", "sst2", "recurrent", "folder", "--seed", "77"], "There is no record"),
+        (["export-demo", "sst2", "recurrent", "folder", "--seed", "77"], "There is no record"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_not_zero(words, said, monkeypatch):

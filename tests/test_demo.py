@@ -1,0 +1,255 @@
+"""The page *Try it*: its JavaScript, run by V8 alone, gives what tokenizers, torch and scikit-learn give."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from py_mini_racer import MiniRacer
+from torch.utils.flop_counter import FlopCounterMode
+
+from rtx_core import build_model
+from rtx_core.data.preprocess import clean
+from rtx_core.data.synthetic import reviews
+from rtx_core.data.tokens import tokenize, trained_vocabulary
+from rtx_core.evaluate import bag_of_words, demo
+from rtx_core.evaluate.attention import cls_attention
+from rtx_core.export_demo import encoder_arrays, script, words_arrays
+from rtx_core.models.build import count_parameters
+from rtx_core.models.packed import Packed
+from rtx_core.paths import REPOSITORY
+
+DEMO = REPOSITORY / "book" / "demo"
+TEXTS = reviews("movie", 200, seed=3, style="phrase")["text"].tolist()
+HOSTILE = [
+    "",
+    " \t\n ",
+    "<b>A GOOD</b> film!!! See http://a.b/c ...  <br />",
+    "http:::://a <!-- not\nme --> <3 </ // << >> _ __ ___",
+    "Ünïcödé İstanbul ΣΑΣ ǅ straße ﬁne 𝔘𝔫𝔦 e\u0301\u0301",
+    "日本語の映画 한국어 עִבְרִית العربية ไทย 🎬🎬🎬 👩\u200d👧",
+    "zero\u200bwidth soft\xadhyphen nul\x00 bell\x07 next\x85line nbsp\xa0 bom\ufeff line\u2028break \ufffd",
+    "<script>alert('x')</script> &lt;b&gt; \\u003c \"'`$+|~^",
+    "¿?¡! — – ‘’ “” … ،؟ 。、",
+    "a" * 99 + " " + "b" * 101 + " " + "é" * 100,
+    "[CLS] [SEP] [PAD] [MASK] [UNK] ##s",
+    "film " * 200,
+]
+LETTERS = st.sampled_from(
+    [*"aB <>/!.,:_-\n\t\x1c\x85é́ßİ日🎬'", "http://", "www.", "<br />", "!!!", "film", "good"]
+)
+
+
+def v8(*files) -> MiniRacer:
+    context = MiniRacer()
+    for file in files:
+        context.eval(file if isinstance(file, str) else file.read_text(encoding="utf-8"))
+    return context
+
+
+def ask(context: MiniRacer, function: str, argument: object):
+    """What a function of the page gives for each element of a list."""
+    return json.loads(context.eval(f"JSON.stringify({json.dumps(argument)}.map({function}))"))
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return trained_vocabulary([*TEXTS, "film good a b . ! < > ' : [ ] cls sep", "é è ñ ##"])
+
+
+def cutter(tokenizer, length: int = 128) -> str:
+    pieces = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
+    return f"var cut = rtxDemo.wordPiece({json.dumps(pieces)}); var ids = (text) => cut.encode(text, {length}).ids;"
+
+
+def ids_of(tokenizer, texts, length: int = 128) -> list[list[int]]:
+    tokenizer.enable_truncation(length)
+    return [encoded.ids for encoded in tokenizer.encode_batch([clean(text) for text in texts])]
+
+
+# -- word pieces -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [3, 16, 128])
+def test_hostile_texts_are_cut_as_the_library_cuts_them(tokenizer, length):
+    context = v8(DEMO / "wordpiece.js", cutter(tokenizer, length))
+    for text, ours, theirs in zip(HOSTILE, ask(context, "ids", HOSTILE), ids_of(tokenizer, HOSTILE, length)):
+        assert ours == theirs, text
+
+
+@settings(deadline=None, max_examples=40)
+@given(texts=st.lists(st.lists(LETTERS, max_size=30).map("".join), min_size=1, max_size=20))
+def test_any_mixture_is_cut_as_the_library_cuts_it(tokenizer, texts):
+    assert ask(v8(DEMO / "wordpiece.js", cutter(tokenizer)), "ids", texts) == ids_of(tokenizer, texts)
+
+
+def test_words_know_their_pieces_and_what_was_cut_off(tokenizer):
+    context = v8(DEMO / "wordpiece.js", cutter(tokenizer))
+    (found,) = ask(context, "(text) => cut.encode(text, 5)", ["A Good film, zz!"])
+    assert [word["text"] for word in found["words"]] == ["a", "good", "film"] and len(found["ids"]) == 5
+    assert [(word["from"], word["to"]) for word in found["words"]] == [(1, 2), (2, 3), (3, 4)]
+    whole = ids_of(tokenizer, ["A Good film, zz!"])[0]
+    assert found["cut"] == len(whole) - 5
+
+
+# -- the forward pass --------------------------------------------------------------------------------------------------
+
+
+def spread(model: torch.nn.Module) -> torch.nn.Module:
+    """Weights large enough that sentences differ."""
+    generator = torch.Generator().manual_seed(0)
+    for name, weight in model.named_parameters():
+        size = 0.5 if name.startswith(("word", "norm")) else 0.2
+        weight.data += size * torch.randn(weight.shape, generator=generator)
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def encoder(tokenizer):
+    small = {"hidden_size": 32, "num_heads": 2, "intermediate_size": 48}
+    return spread(build_model("recurrent", seed=0, vocab_size=tokenizer.get_vocab_size(), **small))
+
+
+@torch.inference_mode()
+def torch_logits(model, sequences, passes: int) -> np.ndarray:
+    usual = model.config
+    model.config = usual.but(num_passes=passes)
+    try:
+        return model(Packed.from_sequences(sequences)).numpy()
+    finally:
+        model.config = usual
+
+
+def page(model, tokenizer, met, int8: bool) -> MiniRacer:
+    header = {"config": model.config.model_dump(), "classes": ["negative", "positive"]}
+    file = script("demo", header, encoder_arrays(model, met, int8)).decode()
+    ready = (
+        "var E = rtxDemo.encoder(), model = E.open(rtxDemo.files.demo);"
+        "function run(ids, passes) { var s = E.start(model, ids), found = [];"
+        " for (var i = 0; i < passes; i++) found.push(E.pass(model, s)); return found; }"
+    )
+    return v8(DEMO / "wordpiece.js", DEMO / "encoder.js", file, cutter(tokenizer), ready)
+
+
+@pytest.mark.parametrize("int8", [False, True], ids=["fp32", "int8"])
+def test_the_pages_logits_are_torchs(encoder, tokenizer, int8):
+    sequences = ids_of(tokenizer, TEXTS)
+    met = np.unique(np.concatenate(sequences))
+    found = ask(page(encoder, tokenizer, met, int8), "(text) => run(ids(text), 3)", TEXTS)
+    stored = demo.reduced(encoder, met) if int8 else encoder
+    for n in (1, 2, 3):
+        ours = np.array([passes[n - 1]["logits"] for passes in found])
+        trained = torch_logits(encoder, sequences, n)
+        np.testing.assert_allclose(ours, torch_logits(stored, sequences, n), atol=2e-4)
+        assert (ours.argmax(1) == trained.argmax(1)).mean() >= 0.99
+        assert np.abs(ours - trained).mean() < (0.05 if int8 else 1e-4) * trained.std()
+
+
+def test_attention_and_probabilities_of_a_pass(encoder, tokenizer):
+    (sequence,) = ids_of(tokenizer, TEXTS[:1])
+    context = page(encoder, tokenizer, np.unique(sequence), int8=False)
+    (passes,) = ask(context, "(ids) => run(ids, 2)", [sequence])
+    weights, probabilities = cls_attention(encoder, sequence)
+    np.testing.assert_allclose(passes[1]["attention"], weights[3:].mean((0, 1)), atol=1e-5)
+    np.testing.assert_allclose(passes[1]["probabilities"], probabilities, atol=1e-5)
+
+
+def test_a_piece_that_training_never_met_counts_as_zeros(encoder, tokenizer):
+    sequences = ids_of(tokenizer, TEXTS[:20])
+    met = np.unique(np.concatenate(sequences))[::2]
+    found = ask(page(encoder, tokenizer, met, int8=True), "(ids) => run(ids, 2)[1].logits", sequences)
+    np.testing.assert_allclose(found, torch_logits(demo.reduced(encoder, met), sequences, 2), atol=2e-4)
+
+
+def test_int8_rows_come_back_within_half_a_step():
+    weight = torch.randn(5, 7)
+    weight[2] = 0
+    rows, scale = demo.quantized(weight)
+    assert rows.dtype == torch.int8 and rows.abs().max() == 127 and (rows[2] == 0).all()
+    assert ((rows * scale[:, None] - weight).abs() <= scale[:, None] / 2 + 1e-7).all()
+
+
+# -- the bag of words --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_pages_bag_of_words_is_scikit_learns(tokenizer, classes):
+    frame = pd.DataFrame({"text": TEXTS, "label": np.arange(len(TEXTS)) % classes})
+    train = tokenize(frame[:120], tokenizer, 128)
+    test = tokenize(frame[120:], tokenizer, 128)
+    pipeline, logits = bag_of_words.fit(train, test)
+    met = np.unique(train.ids)
+    header = {"idf_unmet": float(np.log(1 + len(train)) + 1)}
+    file = script("words", header, words_arrays(pipeline, met)).decode()
+    context = v8(DEMO / "encoder.js", file, "var bag = rtxDemo.bagOfWords(rtxDemo.files.words);")
+    sequences = [test.ids[a:b].tolist() for a, b in zip(test.offsets, test.offsets[1:])]
+    found = ask(context, "(ids) => bag.classify(ids)", sequences)
+    np.testing.assert_allclose([one["probabilities"] for one in found], np.exp(logits), atol=1e-5)
+    assert any(
+        not np.isin(ids, met).all() for ids in sequences
+    )  # tokens that training never met are among them
+
+
+# -- the loop drawn ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "layers", "passes"), [(64, 2, 3), (128, 1, 1), (192, 3, 2)])
+def test_what_a_shape_costs_is_what_torch_counts(width, layers, passes):
+    context = v8(DEMO / "loop-drawn.js")
+    cost = json.loads(
+        context.eval(f"JSON.stringify(rtxDemo.cost({width}, {layers}, {passes}, {{vocabulary: 99}}))")
+    )
+    sizes = {"hidden_size": width, "num_heads": width // 64, "intermediate_size": 4 * width, "vocab_size": 99}
+    model = build_model("recurrent", seed=0, num_layers=layers, num_passes=passes, **sizes).eval()
+    counted = count_parameters(model)
+    assert cost["parameters"] == counted["total"] and cost["weights"] == 4 * counted["total"]
+    assert cost["embedding"] == 99 * width
+    with FlopCounterMode(display=False) as counter, torch.inference_mode():
+        model(Packed.from_sequences([list(range(16))]), rows_only=False)
+    attention = (
+        4 * 16 * 16 * width * layers * passes
+    )  # two products of 16 × 16 × width, which the counter cannot see
+    assert cost["flops"] == counter.get_total_flops() + attention
+
+
+def test_the_nearest_runs_come_first():
+    runs = [{"width": w, "layers": n, "passes": r} for w, n, r in [(384, 6, 1), (256, 3, 2), (256, 3, 3)]]
+    found = json.loads(
+        v8(DEMO / "loop-drawn.js").eval(f"JSON.stringify(rtxDemo.nearest({runs}, 256, 3, 4, 2))")
+    )
+    assert [run["passes"] for run in found] == [3, 2]
+
+
+# -- what the repository holds -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted((DEMO / "models").glob("*.check.json")), ids=lambda path: path.name)
+def test_the_committed_model_answers_as_it_did_in_torch(path):
+    """200 generated sentences, whose logits by the trained model in fp32 were written down when it was exported."""
+    name = path.name.removesuffix(".check.json")
+    texts, expected = zip(*json.loads(path.read_text(encoding="utf-8")))
+    ready = (
+        "var cut = rtxDemo.wordPiece(rtxDemo.files.vocabulary.pieces), E = rtxDemo.encoder();"
+        f"var file = rtxDemo.files['{name}'], model = E.open(file);"
+        "function logits(text) { var s = E.start(model, cut.encode(text, file.max_length).ids), found;"
+        " for (var i = 0; i < file.config.num_passes; i++) found = E.pass(model, s); return found.logits; }"
+    )
+    files = [DEMO / "wordpiece.js", DEMO / "encoder.js", path.with_name("vocabulary.js")]
+    found = np.array(ask(v8(*files, path.with_name(f"{name}.js"), ready), "logits", texts))
+    expected = np.array(expected)
+    assert len(texts) == 200
+    assert (found.argmax(1) == expected.argmax(1)).mean() >= 0.99
+    assert np.abs(found - expected).mean() < 0.1
+
+
+def test_the_scripts_write_no_html():
+    """What a visitor types is data."""
+    for file in DEMO.glob("*.js"):
+        written = re.findall(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", file.read_text()
+        )
+        assert written == [], file.name
