@@ -1,5 +1,6 @@
 """Measurements are described, found, made and saved in one place."""
 
+import json
 from contextlib import nullcontext
 
 import numpy as np
@@ -7,9 +8,12 @@ import pytest
 import torch
 
 from rtx_core import RtxError, build_model, data, experiments, records, runner
-from rtx_core.evaluate import initial, number_formats, rounding
+from rtx_core.data.preprocess import clean
+from rtx_core.evaluate import demo, initial, number_formats, rounding
+from rtx_core.export_demo import export_demo
 from rtx_core.measure import Study, measure
 from rtx_core.models import registry, save_model
+from rtx_core.models.packed import Packed
 
 GIVEN = {"models": ["tiny"], "max_length": 16, "train_rows": 300}
 CPU = torch.device("cpu")
@@ -77,6 +81,32 @@ def test_rounding_and_attention_are_recorded(run, monkeypatch):
     assert [c["comparison"] for c in made["curves"]] == ["random"] * 8 + ["trained"] * 2 + ["draws"] * 8
     (made,) = measure("attention", "quickstart", **GIVEN)
     assert made["tokens"][0] == "[CLS]" and np.shape(made["weights"]) == (6, 2, len(made["tokens"]))
+
+
+def test_the_model_of_the_page_is_measured_beside_the_trained_one(run):
+    (made,) = measure("demo", "quickstart", **GIVEN)
+    assert (made["name"], made["run"], made["trained_passes"]) == ("tiny-seed0-int8", run["key"], 2)
+    assert made["fp32_accuracy"] == run["test"]["accuracy"]
+    assert made["test"]["accuracy"] == made["accuracy_after"]["2"] and len(made["accuracy_after"]) == 6
+    difference = np.abs(made.predictions["logits"] - run.predictions["logits"])
+    assert made["logit_difference"] == pytest.approx(difference.mean(), rel=1e-5)
+    example = made["examples"][0]
+    assert np.shape([each["attention"] for each in example["passes"]]) == (6, len(example["tokens"]))
+    task = data.task(experiments.configure("quickstart", "tiny", max_length=16, train_rows=300).data, 16)
+    model = demo.reduced(build_model("tiny", seed=0), np.unique(task.parts["train"].ids))
+    ids = task.tokenizer().encode(clean(example["text"])).ids
+    with torch.inference_mode():
+        expected = model(Packed.from_sequences([ids])).softmax(-1)[0]
+    np.testing.assert_allclose(example["passes"][1]["probabilities"], expected, atol=1e-6)
+
+
+def test_the_files_of_the_page_are_written_from_a_run(run, tmp_path):
+    address = f"{run['name']}/tiny-seed0"
+    model, words, vocabulary, checked = export_demo(address, tmp_path / "models", "embedded")
+    assert all(path.read_text().startswith("var rtxDemo") for path in (model, words, vocabulary))
+    assert address in model.read_text() and run["key"] in model.read_text()
+    texts = json.loads(checked.read_text())
+    assert len(texts) == 200 and all(len(logits) == 2 for _, logits in texts)
 
 
 def test_initial_losses_are_of_every_model(monkeypatch):
