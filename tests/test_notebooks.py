@@ -34,6 +34,7 @@ DECODE = {
 }
 TRAINING = {  # notebook: parameters of a run of seconds
     "quickstart": {"train_rows": 48},
+    "own-data": {"epochs": 1, "hidden_size": 16},
     "sst2": CLASSIFY,
     "leakage": CLASSIFY | {"split": ["seeded", "grouped"]},
     "data-size": CLASSIFY | {"fraction": [0.5, 1.0]},

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import rtx_core as rtx
-from rtx_core import audit, code, data, experiments, export, records, runner
+from rtx_core import audit, code, data, experiments, records, runner
 from rtx_core.errors import Busy, RtxError
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
@@ -408,21 +408,6 @@ def test_a_trained_model_answers_as_its_record_says():
     assert predictor.classify("a lovely film").iloc[0]["label"] == found.iloc[0]["label"]
     with pytest.raises(RtxError, match="There is no record"):
         rtx.load("sst2/recurrent-seed9", source="embedded")
-
-
-def test_a_trained_model_is_exported_with_all_that_it_needs(home):
-    make()
-    folder = export.export(f"{NAME}/recurrent-seed0", str(home / "out"), source="embedded")
-    assert {path.name for path in folder.iterdir()} == {
-        "README.md",
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-    }
-    assert rtx.load_model(folder / "model.safetensors").config.num_passes == 2
-    assert json.loads((folder / "config.json").read_text())["config"]["architecture"] == "recurrent"
-    with pytest.raises(RtxError, match="not empty"):
-        export.export(f"{NAME}/recurrent-seed0", str(home / "out"), source="embedded")
 
 
 def test_an_audit_repeats_a_run_bit_for_bit_and_tells_a_forged_one(home):

@@ -1,5 +1,6 @@
 """Data: every corpus, and files of one's own, as a task for the trainer.  Heavy imports wait for use."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtx_core.data.config import ClassificationData, FilesData, GroupData, HopData, LanguageData
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
 
 DataConfig = ClassificationData | LanguageData | FilesData | HopData | GroupData
 __all__ = ["ClassificationData", "DataConfig", "FilesData", "GroupData", "HopData", "LanguageData"]
-__all__ += ["config_of", "from_files", "profile", "task"]
+__all__ += ["config_of", "from_files", "profile", "sample", "task"]
 
 
 def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
@@ -43,14 +44,32 @@ def profile(config: ClassificationData | FilesData) -> dict:
 
 
 def from_files(
-    train: str, text="text", label="label", validation=None, test=None, max_length=128, seed=0
+    train: str,
+    text="text",
+    label="label",
+    validation=None,
+    test=None,
+    max_length=128,
+    seed=0,
+    generated=False,
 ) -> FilesData:
     """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name.
 
     The classes are the distinct labels, sorted.  A part for which no file is given is a tenth of `train`,
-    drawn by `seed`.
+    drawn by `seed`.  Runs on `generated` texts are recorded in `_build/results/`, apart from those on real ones.
     """
     from rtx_core.data.files import described
 
     given = {"train": train, "text": text, "label": label, "validation": validation, "test": test}
-    return described(**given, max_length=max_length, seed=seed)
+    return described(**given, max_length=max_length, seed=seed, generated=generated)
+
+
+def sample(path: str, rows: int = 1000) -> str:
+    """Write a CSV to try things on: so many generated reviews, columns `review` and `stars` (1 or 5).  Gives the path."""
+    from rtx_core.data.synthetic import reviews
+    from rtx_core.paths import write_atomically
+
+    table = reviews("movie", rows, style="phrase").rename(columns={"text": "review"})
+    table["stars"] = table.pop("label").map({0: 1, 1: 5})
+    write_atomically(Path(path), table.to_csv(index=False).encode())
+    return str(path)

@@ -88,10 +88,11 @@ class FilesData(Settings):
     seed: NaturalInt = 0
     classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
     vocabulary: Literal["bert", "trained"]  # BERT's released one, or one trained on the training texts
+    generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones
 
     @property
     def source(self) -> str:
-        return "files"
+        return "embedded" if self.generated else "files"
 
     @property
     def slug(self) -> str:

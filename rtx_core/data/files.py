@@ -50,7 +50,7 @@ def facts(config: FilesData) -> dict:
     drawn = [part for part in ("validation", "test") if getattr(config, part) is None]
     return {
         "name": Path(config.train).name,
-        "source": "files",
+        "source": config.source,
         "split": f"{' and '.join(drawn)} drawn" if drawn else "given",
         "max_length": config.max_length,
         "vocabulary": VOCABULARY if config.vocabulary == "bert" else "trained on the training texts",
