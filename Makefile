@@ -1,6 +1,7 @@
 # make book    run the quick start and build the book into _build/html
 # make test    run the tests
 # make test-all  those of minutes too, one on a SLURM of one node: as root, with slurmctld, slurmd, slurm-client and munge
+# make lab     open the notebooks in JupyterLab
 # make paper   train what is missing or stale, then build the book; make paper DRY=1 shows what and why
 # make pdf     the paper as _build/paper.pdf, where XeLaTeX is
 # make links   look whether the links to other sites lead somewhere; needs a network
@@ -15,7 +16,7 @@ export JUPYTER_PREFER_ENV_PATH := 1
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONHOME PYTHONPATH
 
-.PHONY: help book test test-all clean paper pdf links
+.PHONY: help book test test-all lab clean paper pdf links
 help:
 	@sed -n 's/^# make /make /p' Makefile
 
@@ -33,6 +34,10 @@ test: .venv/.installed
 # Half an hour more; what the machine lacks is skipped, and pytest says why.
 test-all: .venv/.installed .venv-workflow/.installed
 	RTX_LONG=1 .venv/bin/python -m pytest -q -rs
+
+lab: .venv/.installed
+	.venv/bin/python -c 'import jupyterlab' 2>/dev/null || .venv/bin/python -m pip install --quiet -c requirements.lock 'jupyterlab>=4,<5'
+	.venv/bin/jupyter lab --notebook-dir .
 
 # What `make book` has executed is not executed again.
 pdf: .venv/.installed

@@ -81,6 +81,12 @@ def put_footer(app: Sphinx, config: Config) -> None:
     config.html_theme_options["extra_footer"] = f'<div class="built-from">{escape(app.built_from)}</div>'
 
 
+def point_to_repository(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
+    """Buttons name a notebook where it lies: `book/notebooks` is a link, which sites of repositories do not follow."""
+    folder = "" if page.startswith("notebooks/") else "book"
+    app.config.html_theme_options["path_to_docs"] = context["doc_path"] = folder
+
+
 def on_title_page(app: Sphinx) -> None:
     if app.builder.name == "latex":
         app.builder.context["date"] = app.built_from
@@ -94,4 +100,5 @@ def setup(app: Sphinx) -> dict:
         app.connect("builder-inited", prepare)
     app.connect("env-get-outdated", stale_pages)
     app.connect("doctree-read", fold_code)
+    app.connect("html-page-context", point_to_repository)
     return {"version": "1", "env_version": 3, "parallel_read_safe": False, "parallel_write_safe": True}
