@@ -56,6 +56,8 @@ def _shakespeare_small() -> dict[str, Entry]:
 
 _SMALL = dict(hidden_size=64, num_heads=4, intermediate_size=176, rope_base=100.0)
 
+_PUBLISHED_WIDTH = dict(hidden_size=128, num_heads=4, intermediate_size=344)
+
 
 def _looped(layers: int, passes: int, longer: float = 1.0, **switches: object) -> Entry:
     return Entry("looped", _SMALL | {"num_layers": layers, "num_passes": passes} | switches, longer)
@@ -225,6 +227,27 @@ EXPERIMENTS: dict[str, Experiment] = {
         models=_LAYERS_PASSES,
         shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
         seeds=(0, 1, 2),
+    ),
+    "khop-published": Experiment(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
+        "k-hop induction as published",
+        HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
+        TrainConfig(
+            steps=100_000,
+            batch_size=32,
+            learning_rate=1e-4,
+            schedule="linear",
+            warmup_steps=1000,
+            eval_every=1000,
+            **_DECODER | {"decay": "all", "weight_decay": 0.01},
+        ),
+        models={
+            f"{layers}x{passes}": Entry(
+                "looped", _PUBLISHED_WIDTH | {"num_layers": layers, "num_passes": passes}
+            )
+            for layers, passes in ((2, 1), (3, 1), (4, 1), (6, 1), (1, 4), (1, 6), (2, 3))
+        },
+        shown=("4x1", "1x4"),
+        budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},
     ),
     "state-tracking": Experiment(
         "State tracking",

@@ -20,7 +20,7 @@ from rtx_core import code, records
 from rtx_core.data.config import FilesData
 from rtx_core.data.sources import resolve
 from rtx_core.errors import Busy, RtxError
-from rtx_core.experiments import RunConfig, configure, experiment, sweep
+from rtx_core.experiments import RunConfig, configure, entry_of, experiment, sweep
 from rtx_core.models import registry
 from rtx_core.paths import build, home
 from rtx_core.records import DECIDED_BY_DATA, Record
@@ -358,7 +358,8 @@ def command_of(config: RunConfig) -> str:
     """The line that makes this run, or goes on with it."""
     if isinstance(config.data, FilesData):
         return f"the cell that began it, with rtx.data.from_files(train={config.data.train!r}, …)"
-    named = config.model in registry.MODELS or config.model in experiment(config.experiment).models
+    fixed = experiment(config.experiment)
+    named = config.model in registry.MODELS or config.model in fixed.models
     usual = configure(config.experiment, config.model if named else config.architecture)
     changed = {
         k: v
@@ -366,6 +367,11 @@ def command_of(config: RunConfig) -> str:
         for k, v in getattr(config, part)
         if v != getattr(getattr(usual, part), k)
     }
+    if named:
+        changed |= {k: v for k, v in config.overrides.items() if v != usual.overrides.get(k)}
+    if "steps" in changed:
+        longer = entry_of(fixed, config.model)[1].longer if named else 1
+        changed["steps"] = round(changed["steps"] / longer)
     variant = {"base": config.architecture, "name": config.model, **config.overrides}
     model = config.model if named else f"models=[{json.dumps(variant)}]"
     words = [f"{k}={v}" for k, v in changed.items()]

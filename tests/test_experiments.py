@@ -1,8 +1,11 @@
 """Experiments: folders named by what differs, recipes and budgets, sweeps, and the recorded runs under their names."""
 
+import shlex
+
 import pytest
 
 from rtx_core import plan, records, runner
+from rtx_core.__main__ import settings_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments import EXPERIMENTS, configure, sweep
 from rtx_core.importing import prove
@@ -56,6 +59,16 @@ def test_lists_are_swept_in_order():
     found = [(s["fraction"], s["epochs"], s["split"]) for s in sweep("sst2", settings)]
     assert found == [(0.1, 1, "seeded"), (0.1, 1, "official"), (1.0, 1, "seeded"), (1.0, 1, "official")]
     assert sweep("sst2", {}) == [{}]
+
+
+def test_a_run_is_made_again_by_its_command():
+    mine = {"base": "1x4", "name": "gated", "gate": True}
+    for model, more in (("1x6-random", {}), ("1x4", {"num_passes": 6}), (mine, {})):
+        config = configure("khop", model, 2, hops=3, steps=300, **more)
+        words, given = settings_of(shlex.split(runner.command_of(config))[4:])
+        again = configure(words[0], *given.pop("models", words[1:]), **given)
+        for part in ("model", "seed", "data", "train", "architecture", "overrides"):
+            assert getattr(again, part) == getattr(config, part), part
 
 
 REFUSED = [

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
@@ -201,6 +202,12 @@ def test_cosine_goes_from_the_rate_to_the_least_one_and_constant_stays():
     assert rates[0] == 0.1 and rates[9] == 1.0 and rates[10] == 1.0 and rates[100] == pytest.approx(0.1)
     assert rates[55] == pytest.approx(0.1 + 0.9 * (1 + math.cos(math.pi / 2)) / 2)
     assert rates[10:] == sorted(rates[10:], reverse=True)
+    linear = cosine.but(schedule="linear")
+    falls = np.diff([learning_rate(linear, step, total=100) for step in range(10, 101)])
+    assert falls == pytest.approx([falls[0]] * 90) and falls[0] < 0
+    assert [learning_rate(linear, step, total=100) for step in (10, 100)] == pytest.approx(
+        [rates[10], rates[100]]
+    )
     assert {learning_rate(cosine.but(schedule="constant"), step, total=100) for step in range(10, 100)} == {
         1.0
     }

@@ -27,11 +27,11 @@ class TrainConfig(Settings):
         1, description="parts of a step's batch, to bound memory; the gradient is the same"
     )
     learning_rate: Rate = Field(3e-5, description="of AdamW")
-    schedule: Literal["constant", "cosine", "plateau"] = Field(
+    schedule: Literal["constant", "linear", "cosine", "plateau"] = Field(
         "plateau",
-        description="after the warm-up: constant, cosine to `min_learning_rate`, or cut on a plateau",
+        description="after the warm-up: constant, linear or cosine to `min_learning_rate`, or cut on a plateau",
     )
-    min_learning_rate: NaturalFloat = Field(0.0, description="at the last step, for cosine")
+    min_learning_rate: NaturalFloat = Field(0.0, description="at the last step, for linear and cosine")
     warmup_steps: NaturalInt = Field(
         100, description="linear; the slides state it, the public code declares it, unused"
     )
@@ -95,7 +95,8 @@ def learning_rate(config: TrainConfig, step: int, history: Sequence[dict] = (), 
     if config.schedule == "constant":
         return base
     share = min(1.0, (step - warmup) / max(1, total - warmup))  # 0 after the warm-up, 1 at the end
-    return config.min_learning_rate + (base - config.min_learning_rate) * (1 + math.cos(math.pi * share)) / 2
+    left = 1 - share if config.schedule == "linear" else (1 + math.cos(math.pi * share)) / 2
+    return config.min_learning_rate + (base - config.min_learning_rate) * left
 
 
 def plateaus(config: TrainConfig, history: Sequence[dict], threshold: float = 1e-4) -> int:
