@@ -6,6 +6,8 @@ Every classification run of `results/` has a name, its folder's with `_` for `-`
 """
 
 from rtx_core import records
+from rtx_core.data.config import ClassificationData
+from rtx_core.experiments import EXPERIMENTS
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Model, Space, Task
 
@@ -35,7 +37,8 @@ def bag_of_words() -> Space:
     return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
 
 
-RUNS = {path.parent.name for path in records.paths()}
+CLASSIFIERS = tuple(k for k, e in EXPERIMENTS.items() if isinstance(e.data, ClassificationData))
+RUNS = {path.parent.name for path in records.paths() if path.parent.name.startswith(CLASSIFIERS)}
 VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
 VALUES |= {
     "official": lambda: task("sst2-official"),

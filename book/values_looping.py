@@ -10,7 +10,9 @@ import yaml
 
 from rtx_core import records
 from rtx_core.errors import RtxError
+from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.phi import Looped, mean_phi
+from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Badge, Space, badge, look_up
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -131,6 +133,80 @@ class IsoDepth:
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
 
 
+# -- every recurrence beside the standard model of its size
+
+ERROR = {  # of a record, by task
+    "k-hop": lambda test: test["parts"][-1]["error"],  # at the most hops
+    "Shakespeare": lambda test: test["loss"],
+    "TinyStories": lambda test: test["loss"],
+    "SST-2, a tenth": lambda test: 1 - test["accuracy"],
+}
+PAIRS = (  # recurrence, task, (folder, model) of it, (folder, model) of the standard model with as many parameters
+    ("1×4", "k-hop", ("khop", "1x4"), ("khop", "1x1")),
+    ("2×2", "k-hop", ("khop", "2x2"), ("khop", "2x1")),
+    (
+        "Kausik",
+        "Shakespeare",
+        ("shakespeare-nanogpt-reduced", "kausik"),
+        ("shakespeare-nanogpt-reduced", "gpt-1"),
+    ),
+    (
+        "FraiLT",
+        "TinyStories",
+        ("tinystories-report-reduced", "frailt"),
+        ("tinystories-report-reduced", "control"),
+    ),
+    (
+        "Three Part",
+        "TinyStories",
+        ("tinystories-report-reduced", "three-part"),
+        ("tinystories-report-reduced", "control"),
+    ),
+    ("Recurrent", "SST-2, a tenth", ("sst2-10pct", "recurrent"), ("sst2-10pct-numpasses1", "recurrent")),
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A recurrence and the standard model of its size on one task, by error or loss; over the seeds that both have."""
+
+    recurrence: str
+    task: str
+    looped: float
+    standard: float
+    change: float  # of the error or loss, looped − standard, in % of the standard model's
+    low: float  # 95 % interval over seeds; nan of one seed
+    high: float
+    parameters: float  # the looped model's as a share of the standard one's
+    badge: Badge
+
+
+def matrix() -> list[Pair]:
+    """Every pair of which a seed is recorded."""
+    found = []
+    for recurrence, task, looped, standard in PAIRS:
+        pairs = common(*(records.records(name=name, model=model) for name, model in (looped, standard)))
+        if not pairs:
+            continue
+        first, second = ([ERROR[task](r["test"]) for r in column] for column in zip(*pairs))
+        change, low, high = mean_interval([100 * (a - b) / np.mean(second) for a, b in zip(first, second)])
+        size = [r["parameters"]["non_embedding"] for r in pairs[0]]
+        found.append(
+            Pair(
+                recurrence,
+                task,
+                float(np.mean(first)),
+                float(np.mean(second)),
+                change,
+                low,
+                high,
+                size[0] / size[1],
+                badge([r for pair in pairs for r in pair]),
+            )
+        )
+    return found
+
+
 # -- predictions
 
 
@@ -145,6 +221,12 @@ class Prediction:
     source: str
     written: str
     verdict: str
+
+    @property
+    def box(self) -> Displayed:
+        title = f":::{{admonition}} Predicted on {self.written}, before the runs: {self.verdict}"
+        rest = f"*It would contradict this:* {self.contradicted_by}\n\n*From:* {self.source}"
+        return markdown(f"{title}\n:class: note\n\n{self.says}\n\n{rest}\n:::")
 
 
 def predictions() -> dict[str, Prediction]:
@@ -176,5 +258,6 @@ VALUES = {
     "khop": lambda: Hops("khop"),
     "khop_hard": lambda: Hops("khop-hard"),
     "iso_depth": IsoDepth,
+    "matrix": matrix,
     "predictions": predictions,
 }

@@ -67,6 +67,14 @@ _LAYERS_PASSES = {
     f"{layers}x{passes}": _looped(layers, passes)
     for layers, passes in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
 } | {"1x6-random": _looped(1, 6, longer=4 / 3, random_passes=True)}
+
+
+def _iso_depth(layers: int, passes: int, width: int) -> Entry:
+    """Six layer applications; the MLP as llama2.c sizes it, 8/3 of the width in eights."""
+    depth = {"num_layers": layers, "num_passes": passes, "num_heads": width // 16}
+    return Entry("looped", depth | {"hidden_size": width, "intermediate_size": -(-width // 3) * 8})
+
+
 _HOPS = TrainConfig(
     steps=3000,
     batch_size=32,
@@ -255,6 +263,28 @@ EXPERIMENTS: dict[str, Experiment] = {
         _HOPS.but(batch_size=16),
         models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)},
         shown=("1x1", "1x2", "1x4", "1x8"),
+    ),
+    "iso-depth": Experiment(
+        "Six layer applications on Shakespeare",
+        LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
+        TrainConfig(
+            steps=800,
+            batch_size=32,
+            learning_rate=3e-3,
+            schedule="cosine",
+            min_learning_rate=3e-4,
+            beta2=0.99,
+            eval_every=200,
+            **_DECODER,
+        ),
+        models={
+            f"{layers}x{passes}-{width}": _iso_depth(layers, passes, width)
+            for layers, passes in ((6, 1), (3, 2), (2, 3), (1, 6))
+            for width in (32, 48, 64, 96, 128)
+        },
+        shown=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
+        + ("6x1-32", "6x1-48", "6x1-96"),
+        seeds=(0, 1, 2),
     ),
 }
 

@@ -55,15 +55,20 @@ PLAN = (
     Study(
         "sst2", TENTH | {"num_layers": 6, "num_passes": 1}, (0, 1, 2), ("recurrent",), notebook="data-size"
     ),
-    *(Study("khop", seeds=(seed,)) for seed in EXPERIMENTS["khop"].seeds),
+    *(Study("khop", seeds=(seed,), notebook="looping") for seed in EXPERIMENTS["khop"].seeds),
     *(
         Study("sst2", TENTH | rung, (seed,), ("recurrent",), notebook="looping")
         for seed in range(5)
         for rung in LADDER
     ),
     Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide"), notebook="looping"),
-    *(Study("state-tracking", {"group": group}, (seed,)) for seed in (0, 1, 2) for group in ("S3", "Z6")),
-    *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
+    *(
+        Study("state-tracking", {"group": group}, (seed,), notebook="looping")
+        for seed in (0, 1, 2)
+        for group in ("S3", "Z6")
+    ),
+    *(Study("khop-hard", seeds=(seed,), notebook="looping") for seed in EXPERIMENTS["khop-hard"].seeds),
+    *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
     Study("multi-domain", small=THREE_DOMAINS),
     Study("yelp", small=LONG_TEXTS),
     Study("multi-domain-imdb", small=THREE_DOMAINS, notebook="multi-domain"),
