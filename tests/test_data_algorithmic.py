@@ -97,14 +97,15 @@ def composed(group: str, word: list[int]) -> int:
     ("group", "size", "commutes"), [("S3", 6, False), ("Z6", 6, True), ("S5", 120, False)]
 )
 def test_states_are_the_products_of_what_was_read(group, size, commutes):
-    made = task(GroupData(group=group, letters=16, eval_texts=4, test_texts=8), 16)
+    made = task(GroupData(group=group, letters=16, eval_texts=128, test_texts=8), 16)
     assert made.vocab_size == size and made.parts == list(range(1, 17))
     drawn = [made.step(1, i)[0] for i in range(12)]
-    for inputs, targets in drawn + made.test_batches():
+    for inputs, targets in drawn + made.validation + made.test_batches():
         expected = [[composed(group, row[: i + 1]) for i in range(len(row))] for row in inputs.tolist()]
         assert targets.tolist() == expected and inputs.max() < size
         assert made.part_of(inputs).tolist() == [list(range(inputs.shape[1]))]
-    assert {inputs.shape for inputs, _ in drawn} == {(64, 4), (32, 8), (16, 16)}
+    for batches in (drawn, made.validation):
+        assert {inputs.shape for inputs, _ in batches} == {(64, 4), (32, 8), (16, 16)}
     assert made.examples(0) == 256 and made.test_batches()[0][0].shape == (4, 16)
     table = products(group)
     assert (table == table.T).all() == commutes and table[0].tolist() == list(range(size))

@@ -198,6 +198,14 @@ class GroupWords(Generated):
     def fixed(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
         return self.texts(random, n, self.config.letters)
 
+    @cached_property
+    def validation(self) -> list[tuple[Tensor, Tensor]]:
+        """Of the lengths that are trained on: of the longest alone, what is learned of the shorter ones hardly shows."""
+        randoms = [
+            np.random.RandomState([EVALUATION_SEED, 0, b]) for b in range(self.config.eval_texts // 16)
+        ]
+        return [tuple(torch.from_numpy(x) for x in self.draw(random, 16)) for random in randoms]
+
     def texts(self, random: np.random.RandomState, n: int, letters: int) -> tuple[np.ndarray, np.ndarray]:
         inputs = random.randint(self.vocab_size, size=(n, letters))
         targets = inputs.copy()

@@ -72,7 +72,9 @@ class GroupData(Settings):
     letters: Literal[8, 16, 32, 64, 128] = (
         64  # of the longest text; each holds a product of every shorter length
     )
-    eval_texts: AtLeastTwo = 128
+    eval_texts: Annotated[int, Field(ge=16)] = (
+        256  # sixteen at a time, or more of them where they are shorter
+    )
     test_texts: AtLeastTwo = 1024
 
 
