@@ -10,6 +10,7 @@ from conftest import SMALL
 from rtx_core import audit, records, runner
 from rtx_core.data import GroupData, HopData, config_of, task
 from rtx_core.data.algorithmic import hop, products
+from rtx_core.importing import prove
 from rtx_core.models import build_model
 
 TEXTS = HopData(letters=14, hops=3, eval_texts=12, test_texts=24)
@@ -156,6 +157,7 @@ def test_a_run_is_recorded_found_and_audited(home):
     assert config_of(found["config"]["data"]) == HopData(eval_texts=5, test_texts=20)
     assert records.results(experiment="khop")["accuracy"].tolist() == [found["test"]["accuracy"]]
     assert audit.audit(str(found.path)).exact
+    prove(found)
     altered = found.content | {"test": found["test"] | {"accuracy": 0.9}}
     with pytest.raises(records.RtxError, match="says that its test accuracy is 0.9"):
         records.save(altered, replace=True)
