@@ -26,7 +26,9 @@ REMOTE = re.compile(r"(https?:)?//", re.IGNORECASE)
 REMOTE_CODE = re.compile(r"""(import\b[^;]*|\.src\s*=\s*|importScripts\()["'](https?:)?//""")
 REMOTE_STYLE = re.compile(r"""(url\(|@import)\s*["']?(https?:)?//""")
 ERROR = re.compile(r"Traceback \(most recent call last\)|CellExecutionError")
-MARKUP = re.compile(r":::|\{(val|holds|numref|cite:[pt])\}|\[\]\(|⟦")  # of MyST, which a reader never sees
+MARKUP = re.compile(
+    r":::|\{(val|holds|numref|term|cite:[pt])\}|\[\]\(|⟦"
+)  # of MyST, which a reader never sees
 
 
 def problems(root: Path) -> list[str]:

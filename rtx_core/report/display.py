@@ -50,13 +50,15 @@ def markdown(text: str) -> Displayed:
     return Displayed({"text/markdown": text, "text/plain": text})
 
 
-def table(frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide: bool = False) -> Displayed:
+def table(
+    frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide: bool = False, board: bool = False
+) -> Displayed:
     """A numbered table of the frame's columns (not its index); the first column stays in view when a reader
     scrolls sideways.
 
     Columns of numbers are aligned right.  Whole numbers get thousands separators, floats four significant
-    digits, what is missing a dash; a column that wants another format is made of strings.  `wide` lets it
-    reach into the right margin.
+    digits, what is missing a dash; a column that wants another format is made of strings, one with links of
+    `markdown`.  `wide` lets it reach into the right margin; a `board` can be filtered and sorted (`book/_static/board.js`).
     """
     check(label, "tab")
     if not len(frame.columns):
@@ -66,8 +68,10 @@ def table(frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide
     head = [one_line(name) for name in frame.columns]
     columns = [[show(value) for value in column] for _, column in frame.items()]
     rules = ["--:" if is_numeric(column) else ":--" for column in columns]
-    top, *rows = [[escape(cell) for cell in row] for row in (head, *zip(*columns))]
-    lines = [f":::{{table}} {caption}", f":name: {label}", f":class: pinned{' full-width' * wide}", ""]
+    marked = [[cell_markup(value) for value in column] for _, column in frame.items()]
+    top, *rows = [[escape(name) for name in head], *zip(*marked)]
+    classes = f"pinned{' full-width' * wide}{' board' * board}"
+    lines = [f":::{{table}} {caption}", f":name: {label}", f":class: {classes}", ""]
     lines += [f"| {' | '.join(row)} |" for row in (top, rules, *rows)] + [":::"]
     if note:
         lines += ["", "{.table-note}", note]
@@ -79,9 +83,9 @@ def table(frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide
     return Displayed({"text/markdown": "\n".join(lines), "text/html": html, "text/plain": plain})
 
 
-def figure(drawn: object, *, label: str, caption: str, alt: str) -> Displayed:
+def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object = None) -> Displayed:
     """A numbered figure of a matplotlib figure, of axes, or of a seaborn grid; `alt` tells what a reader
-    would see in it.
+    would see in it, and an Altair `chart` is what takes its place on a screen when one asks.
 
     While the book is built it is saved as `book/figures/<label>.svg` for a screen and `.pdf` for print;
     elsewhere no file is written.
@@ -98,10 +102,21 @@ def figure(drawn: object, *, label: str, caption: str, alt: str) -> Displayed:
             write_atomically(path, content)
     options = [f":name: {label}", f":alt: {json.dumps(alt, ensure_ascii=False)}", ":class: dark-light"]
     myst = "\n".join([f":::{{figure}} /figures/{label}.*", *options, "", caption, ":::"])
+    if chart is not None:
+        myst += "\n\n" + for_script("chart", chart.to_dict(), label).markdown
     source = f"data:image/svg+xml;base64,{base64.b64encode(files['svg']).decode()}"
     image = f'<img src="{source}" alt="{escape_html(alt)}" style="max-width: 100%; background: white">'
     html = f"<figure>{image}<figcaption>{escape_html(caption)}</figcaption></figure>"
     return Displayed({"text/markdown": myst, "text/html": html, "text/plain": f"{caption}\n[{alt}]"})
+
+
+def for_script(kind: str, content: object, label: str) -> Displayed:
+    """Data for a script of `book/_static`, which draws it at the figure or table of this label, or here."""
+    data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    script = f'<script type="application/json" class="{kind}" data-at="{label}">{data}</script>'
+    return Displayed(
+        {"text/markdown": f"```{{raw}} html\n{script}\n```", "text/plain": f"[{kind} of {label}]"}
+    )
 
 
 def draw(fig: object) -> dict[str, bytes]:
@@ -155,8 +170,14 @@ def one_line(text: object) -> str:
     return " ".join(re.split(r"[^\S\u202f\u00a0]+", CONTROL.sub(" ", str(text)))).strip()
 
 
+def cell_markup(value: object) -> str:
+    return value.markdown if isinstance(value, Displayed) else escape(show(value))
+
+
 def show(value: object) -> str:
     """A cell's text."""
+    if isinstance(value, Displayed):
+        return value.forms["text/plain"]
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return MISSING
     if pd.api.types.is_bool(value):

@@ -1,0 +1,148 @@
+"""What helps a reader along: links from each figure and table to the code and the records that made it, previews of
+what a link leads to, one script for charts, and what a shared link shows.  All of it works from a disk."""
+
+import json
+import posixpath
+import shutil
+from html import escape
+from pathlib import Path
+
+import vl_convert
+from bs4 import BeautifulSoup
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from rtx_core import paths
+
+TARGETS = "figure[id], table[id], div.citation[id], dl.glossary dt[id]"
+ROWS = 6  # of a table in its preview
+SHARED = "fig-front-forest"  # the figure that stands for the book
+
+
+def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Below each figure and table of a notebook: its code, its records, its notebook."""
+    if app.builder.format != "html":
+        return
+    up = "../" * docname.count("/")
+    found = provenance(doctree, up)
+    source = app.env.doc2path(docname, base=False)
+    for cell in list(doctree.findall(nodes.container)):
+        made = [node for kind in (nodes.figure, nodes.table) for node in cell.findall(kind)]
+        made = [node for node in made if node["ids"] and not inside(node, nodes.admonition)]
+        if cell.get("nb_element") != "cell_code" or not made:
+            continue
+        shown = any(part.get("nb_element") == "cell_code_source" for part in cell.findall(nodes.container))
+        here = f"code-{made[0]['ids'][-1]}"
+        cell["ids"].append(here)
+        links = [("Code", f"#{here}")] if shown else []
+        links += [("Records", "#provenance")] if found else []
+        links += [("Notebook", f"{up}_sources/{source}")]
+        html = " ".join(f'<a href="{escape(href)}">{name}</a>' for name, href in links)
+        for node in made:
+            mark = nodes.raw("", f'<div class="made">{html}</div>', format="html")
+            node.parent.insert(node.parent.index(node) + 1, mark)
+
+
+def provenance(doctree: nodes.document, up: str) -> bool:
+    """Whether the page has a box of records; a table's row that is named after a record leads to its file."""
+    for row in doctree.findall(nodes.row):
+        for name in row[0].children[:1]:
+            file = f"{name.astext()}.json"
+            if "/" in file and (paths.home() / "results" / file).is_file():
+                link = nodes.reference("", name.astext(), refuri=f"{up}records/{file}", internal=True)
+                name.children = []
+                name += link
+    boxes = [box for box in doctree.findall(nodes.admonition) if box[0].astext().startswith("Provenance")]
+    for box in boxes[:1]:
+        box["ids"].append("provenance")
+    return bool(boxes)
+
+
+def inside(node: nodes.Node, kind: type) -> bool:
+    while node is not None and not isinstance(node, kind):
+        node = node.parent
+    return node is not None
+
+
+def describe(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
+    """Title, description (the page's finding) and picture, for whoever gets the link."""
+    if doctree is None:
+        return
+    bold = [node.astext() for node in doctree.findall(nodes.strong) if len(node.astext()) > 40]
+    plain = [node.astext() for node in doctree.findall(nodes.paragraph)]
+    root = app.config.html_baseurl or "../" * page.count("/")
+    content = {
+        "og:type": "article",
+        "og:site_name": app.config.project,
+        "og:title": BeautifulSoup(context["title"], "html.parser").get_text(),
+        "og:description": " ".join([*bold, *plain, app.config.project][0].split())[:300],
+        "og:image": f"{root}_static/share.png",
+        "twitter:card": "summary_large_image",
+    }
+    tags = [f'<meta property="{name}" content="{escape(text)}">' for name, text in content.items()]
+    tags.append(f'<meta name="description" content="{escape(content["og:description"])}">')
+    context["metatags"] = "\n".join([context.get("metatags", ""), *tags])
+
+
+def write_files(app: Sphinx, error: Exception | None) -> None:
+    """The records, the chart library, the shared picture and the previews, beside the pages."""
+    if error or app.builder.format != "html":
+        return
+    root = Path(app.outdir)
+    shutil.copytree(
+        paths.home() / "results", root / "records", ignore=shutil.ignore_patterns("*.npz"), dirs_exist_ok=True
+    )
+    static = root / "_static"
+    (static / "vega.js").write_text(f"(() => {{{vl_convert.javascript_bundle()}}})();", encoding="utf-8")
+    drawn = Path(app.srcdir, "figures", f"{SHARED}.svg").read_text(encoding="utf-8")
+    head, _, rest = drawn.partition("<defs>")
+    white = f'{head}<rect width="100%" height="100%" fill="white"/><defs>{rest}'
+    (static / "share.png").write_bytes(vl_convert.svg_to_png(white, scale=2))
+    found = json.dumps(previews(root), ensure_ascii=False, indent=0)
+    (static / "previews.js").write_text(f"window.PREVIEWS = {found};\n", encoding="utf-8")
+
+
+def previews(root: Path) -> dict[str, str]:
+    """ "page.html#id" -> HTML of each figure, table, source and term; {root} stands for the way to the start."""
+    found = {}
+    for path in sorted(root.rglob("*.html")):
+        page = path.relative_to(root).as_posix()
+        if page.startswith("_static/"):
+            continue
+        for target in BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select(TARGETS):
+            name = f"{page}#{target['id']}"
+            found[name] = preview(target, posixpath.dirname(page))
+    return found
+
+
+def preview(target, folder: str) -> str:
+    if target.name == "dt":
+        target = BeautifulSoup(
+            f"<p><b>{target.get_text(' ', strip=True)}</b></p>{target.find_next('dd')}", "html.parser"
+        )
+    for part in target.select(".headerlink, .backrefs, .label, .made, script"):
+        part.decompose()
+    for row in target.select("tbody tr")[ROWS:]:
+        row.decompose()
+    for image in target.select("img[src]"):
+        image["src"] = "{root}" + posixpath.normpath(posixpath.join(folder, image["src"]))
+    for part in [target, *target.select("[id]")]:
+        part.attrs.pop("id", None)
+    for link in target.select("a"):
+        link.unwrap()
+    return str(target)
+
+
+def setup(app: Sphinx) -> dict:
+    for listener in list(
+        app.events.listeners["env-before-read-docs"]
+    ):  # scripts of another host, written twice
+        if listener.handler.__module__ == "sphinx_thebe":
+            app.disconnect(listener.id)
+    app.config.html_context.setdefault(
+        "default_mode", "auto"
+    )  # of light and dark; without one the theme complains
+    app.connect("doctree-resolved", mark_outputs)
+    app.connect("html-page-context", describe)
+    app.connect("build-finished", write_files)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,115 @@
+// On every page: one switch opens all folded code, links to code or records open what is folded there,
+// and a link to a figure, a table, a source or a term shows it before one goes there.
+
+const ROOT = document.documentElement.dataset.content_root || "./";
+const loading = {};
+
+/** Load a script of `_static` once; from disk as from a server. */
+function load(name) {
+  loading[name] ??= new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = `${ROOT}_static/${name}`;
+    script.onload = done;
+    script.onerror = failed;
+    document.head.append(script);
+  });
+  return loading[name];
+}
+
+/** A new element: make("button", {className: "x"}, "text", child). */
+function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+/** What the browser keeps between pages; a reader may have forbidden it. */
+function remembered(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(name, value);
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function codeSwitch() {
+  const folded = document.querySelectorAll("main details.hide");
+  const bar = document.querySelector(".article-header-buttons");
+  if (!folded.length || !bar) return;
+  const button = make("button", { type: "button", className: "btn btn-sm code-switch" });
+  const show = (open) => {
+    folded.forEach((cell) => { cell.open = open; });
+    button.setAttribute("aria-pressed", open);
+    button.textContent = open ? "Fold all code" : "Open all code";
+  };
+  button.onclick = () => {
+    const open = button.getAttribute("aria-pressed") !== "true";
+    remembered("code", open ? "open" : "folded");
+    show(open);
+  };
+  show(remembered("code") === "open");
+  bar.prepend(button);
+}
+
+/** Unfold what a link of this page leads to. */
+function unfold() {
+  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  target.querySelectorAll(":scope > details.hide, :scope > .cell_input details").forEach((cell) => { cell.open = true; });
+  if (target.matches(".dropdown.toggle-hidden")) target.querySelector(".toggle-button")?.click();
+  target.scrollIntoView();
+}
+
+function previews() {
+  const main = document.querySelector("main");
+  const box = make("div", { className: "preview", id: "preview", hidden: true });
+  box.setAttribute("role", "tooltip");
+  document.body.append(box);
+  let timer;
+  const root = new URL(ROOT, location.href).pathname;
+
+  const hide = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      box.hidden = true;
+      document.querySelector("[aria-describedby=preview]")?.removeAttribute("aria-describedby");
+    }, 150);
+  };
+  const show = async (link) => {
+    clearTimeout(timer);
+    await load("previews.js");
+    const url = new URL(link.href);
+    const page = url.pathname.slice(root.length) || "index.html";
+    const html = url.pathname.startsWith(root) && window.PREVIEWS[page + decodeURIComponent(url.hash)];
+    if (!html) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      link.removeAttribute("title");
+      link.setAttribute("aria-describedby", "preview");
+      box.innerHTML = html.replaceAll("{root}", ROOT);
+      window.MathJax?.typesetPromise?.([box]);
+      box.hidden = false;
+      const place = link.getClientRects()[0];
+      const below = place.bottom + box.offsetHeight + 8 < innerHeight;
+      box.style.top = `${scrollY + (below ? place.bottom + 4 : Math.max(8, place.top - box.offsetHeight - 4))}px`;
+      box.style.left = `${Math.max(8, Math.min(place.left, innerWidth - box.offsetWidth - 24))}px`;
+    }, 120);
+  };
+
+  const linkOf = (event) => event.target.closest?.("main a[href*='#']:not(.headerlink):not(.made a)");
+  for (const [come, go] of [["mouseover", "mouseout"], ["focusin", "focusout"]]) {
+    main.addEventListener(come, (event) => linkOf(event) && show(linkOf(event)));
+    main.addEventListener(go, (event) => linkOf(event) && hide());
+  }
+  box.addEventListener("mouseenter", () => clearTimeout(timer));
+  box.addEventListener("mouseleave", hide);
+  document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  codeSwitch();
+  previews();
+  unfold();
+  addEventListener("hashchange", unfold);
+});

@@ -1,0 +1,39 @@
+"""Where the two models err on GLUE's 872 sentences, first seed, such as `errors.both`."""
+
+import numpy as np
+
+from rtx_core import records
+from rtx_core.errors import RtxError
+from rtx_core.report import statistics
+from rtx_core.report.values import Space, badge
+
+SURE = 0.9  # a score above it, or below 1 − it
+
+
+def errors() -> Space:
+    pair = [records.find("sst2-official", model, 0) for model in ("baseline", "recurrent")]
+    if None in pair:
+        raise RtxError("There is no record of both models on GLUE's split, seed 0; run them.")
+    labels, *guesses = statistics.same_texts(*pair)
+    wrong = [guess != labels for guess in guesses]
+    apart = guesses[0] != guesses[1]
+    gaps = [np.diff(record.predictions["logits"])[:, 0] for record in pair]
+    sure = [np.abs(gap) > np.log(SURE / (1 - SURE)) for gap in gaps]
+    n = len(labels)
+    return Space(
+        {
+            "n": n,
+            "baseline": int(wrong[0].sum()),
+            "recurrent": int(wrong[1].sum()),
+            "both": int((wrong[0] & wrong[1]).sum()),
+            "by_chance": float(wrong[0].mean() * wrong[1].mean() * n),  # both, were the errors independent
+            "apart": int(apart.sum()),
+            "baseline_right": int((apart & ~wrong[0]).sum()),
+            "recurrent_right": int((apart & ~wrong[1]).sum()),
+            "both_sure": int((apart & sure[0] & sure[1]).sum()),  # and yet of two minds
+            "badge": badge(pair),
+        }
+    )
+
+
+VALUES = {"errors": errors}

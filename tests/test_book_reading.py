@@ -1,0 +1,128 @@
+"""What helps a reader along: marks below figures and tables, previews, the picture and words of a shared link."""
+
+import json
+import sys
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+from sphinx.testing.util import SphinxTestApp
+
+from rtx_core.paths import REPOSITORY
+from rtx_core.report import display
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of torch, whose objects Sphinx looks at
+FINDING = "Two models cannot be told apart & that is all there is to say."
+PAGE = f"""# Page
+
+**{FINDING}**
+
+See {{numref}}`fig-front-forest`, {{numref}}`tab-a` and {{term}}`AUC`.
+
+```{{glossary}}
+AUC
+  The area under the ROC curve.
+```
+"""
+PROVENANCE = """````{admonition} Provenance ●
+:class: note dropdown
+
+| Record | Budget |
+|---|---|
+| sst2\\/baseline\\-seed0 | full |
+| sst2\\/gone\\-seed0 | full |
+````"""
+
+
+def outputs(home) -> list[str]:
+    (home / "results" / "sst2").mkdir(parents=True)
+    (home / "results" / "sst2" / "baseline-seed0.json").write_text("{}")
+    (home / "results" / "sst2" / "baseline-seed0.npz").write_text("")
+    drawn = display.figure(plt.figure(), label="fig-front-forest", caption="A line.", alt="A line.")
+    rows = pd.DataFrame({"Name": [f"row {n}" for n in range(20)]})
+    return [drawn.markdown, display.table(rows, label="tab-a", caption="Rows.").markdown, PROVENANCE]
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """The folder of a built book of a page and a notebook of three cells."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RTX_HOME", str(home))
+        patch.delenv("RTX_BOOK", raising=False)
+        patch.syspath_prepend(REPOSITORY / "book" / "_ext")
+        yield built(home)
+    sys.modules.pop("reading", None)
+
+
+def built(home):
+    source = home / "book"
+    (source / "notebooks").mkdir(parents=True)
+    (source / "figures").mkdir()
+    for kind, content in display.draw(plt.figure()).items():
+        (source / "figures" / f"fig-front-forest.{kind}").write_bytes(content)
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": f"# Notebook\n\n**{FINDING}**"}]
+    for text in outputs(home):
+        output = {"output_type": "display_data", "metadata": {}, "data": {"text/markdown": text}}
+        rest = {"cell_type": "code", "metadata": {}, "source": "draw()", "execution_count": 1}
+        cells.append(rest | {"outputs": [output]})
+    language = {"name": "python", "pygments_lexer": "python"}
+    notebook = {"cells": cells, "metadata": {"language_info": language}, "nbformat": 4, "nbformat_minor": 4}
+    (source / "notebooks" / "one.ipynb").write_text(json.dumps(notebook))
+    (source / "index.md").write_text(PAGE + "\n```{toctree}\nnotebooks/one\n```\n")
+    (source / "conf.py").write_text("")
+    settings = {
+        "extensions": ["myst_nb", "reading"],
+        "myst_enable_extensions": ["colon_fence"],
+        "nb_execution_mode": "off",
+        "nb_render_markdown_format": "myst",
+        "numfig": True,
+        "project": "A book",
+        "html_baseurl": "https://example.org/",
+        "suppress_warnings": ["mystnb.nbcell"],
+    }
+    app = SphinxTestApp("html", srcdir=source, confoverrides=settings)
+    app.build()
+    warnings = [line for line in app.warning.getvalue().splitlines() if "already registered" not in line]
+    assert warnings == []
+    return app.outdir
+
+
+def page(book, name: str) -> BeautifulSoup:
+    return BeautifulSoup((book / name).read_text(encoding="utf-8"), "html.parser")
+
+
+def test_outputs_lead_to_code_records_and_notebook(book):
+    soup = page(book, "notebooks/one.html")
+    marks = soup.select(".made")
+    assert [[link.get_text() for link in mark.select("a")] for mark in marks] == [
+        ["Code", "Records", "Notebook"]
+    ] * 2
+    for link in soup.select(".made a"):
+        target = link["href"]
+        assert soup.find(id=target[1:]) if target[0] == "#" else (book / "notebooks" / target).is_file()
+    (record,) = soup.select("#provenance a[href*=records]")  # the one that there is
+    assert record.get_text() == "sst2/baseline-seed0" and (book / "notebooks" / record["href"]).is_file()
+    assert not list((book / "records").rglob("*.npz"))
+
+
+def test_previews_stand_on_their_own(book):
+    text = (book / "_static" / "previews.js").read_text(encoding="utf-8")
+    found = json.loads(text.removeprefix("window.PREVIEWS = ").removesuffix(";\n"))
+    figure, table = (found[f"notebooks/one.html#{name}"] for name in ("fig-front-forest", "tab-a"))
+    assert "{root}_images/fig-front-forest.svg" in figure and "A line." in figure
+    assert "row 5" in table and "row 6" not in table
+    assert "The area under the ROC curve." in found["index.html#term-AUC"]
+    assert not any(" id=" in html or "href" in html for html in found.values())
+
+
+def test_a_shared_link_shows_finding_and_picture(book):
+    for name in ("index.html", "notebooks/one.html"):
+        content = {
+            tag.get("property", tag.get("name")): tag.get("content") for tag in page(book, name)("meta")
+        }
+        assert content["og:description"] == content["description"] == FINDING
+        assert content["og:image"] == "https://example.org/_static/share.png"
+    assert (book / "_static" / "share.png").read_bytes().startswith(b"\x89PNG")
+    assert "vegaEmbed" in (book / "_static" / "vega.js").read_text(encoding="utf-8")

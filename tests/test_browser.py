@@ -1,0 +1,181 @@
+"""The built book in a browser, from the disk as a reader without a network has it: `make book`, then this with
+`pip install -e .[browser]` and Chromium with its driver."""
+
+import os
+import shutil
+
+import pytest
+
+from rtx_core.paths import REPOSITORY
+
+selenium = pytest.importorskip("selenium", reason="selenium is not installed: pip install -e .[browser]")
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+
+HTML = REPOSITORY / "_build" / "html"
+BROWSER, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
+pytestmark = [
+    pytest.mark.skipif(not (HTML / "index.html").exists(), reason="the book is not built: run `make book`"),
+    pytest.mark.skipif(not (BROWSER and DRIVER), reason="there is no chromium with its chromedriver"),
+]
+PAGES = sorted(
+    path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html") if "_static" not in path.parts
+)
+SIZES = {"desk": (1440, 900), "phone": (390, 844)}
+# Elements that reach beyond the screen and are in no box of their own that scrolls.
+OVERFLOWING = """
+const wide = document.documentElement.clientWidth;
+const scrolls = (e) => e && e !== document.body &&
+  (["auto", "scroll", "hidden"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+return [...document.querySelectorAll("main *")]
+  .filter((e) => e.getBoundingClientRect().right > wide + 1 && e.getClientRects().length && !scrolls(e))
+  .map((e) => e.tagName + "." + e.className).slice(0, 5);
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        options.add_argument(word)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    log = os.devnull
+    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER, log_output=log))
+    yield found
+    found.quit()
+
+
+@pytest.fixture
+def visit(driver):
+    """Open a page of the book as it looks on a desk or a phone."""
+
+    def opened(page: str, size: str = "desk"):
+        width, height = SIZES[size]
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        driver.get((HTML / page.partition("#")[0]).as_uri() + page[len(page.partition("#")[0]) :])
+        return driver
+
+    return opened
+
+
+def wait(driver, condition):
+    return WebDriverWait(driver, 30).until(condition)
+
+
+def all_of(driver, css: str) -> list:
+    return driver.find_elements(By.CSS_SELECTOR, css)
+
+
+def one(driver, css: str):
+    return wait(driver, lambda d: all_of(d, css))[0]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_no_console_error_and_fits(visit, page):
+    for size in SIZES:
+        driver = visit(page, size)
+        assert driver.execute_script(OVERFLOWING) == [], size
+        wide = driver.execute_script("return document.documentElement.scrollWidth")
+        assert wide <= SIZES[size][0], size
+        errors = [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+        assert errors == [], size
+
+
+def test_the_front_page_shows_its_findings_and_figure_at_once(visit):
+    driver = visit("index.html")
+    assert max(card.rect["y"] + card.rect["height"] for card in all_of(driver, "main .sd-card")) < 900
+    assert one(driver, "#fig-front-forest").rect["y"] < 900
+    picture = one(driver, "meta[property='og:image']").get_attribute("content")
+    assert (HTML / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_search_finds_a_page(visit):
+    driver = visit("search.html")
+    driver.get(f"{(HTML / 'search.html').as_uri()}?q=leakage")
+    links = wait(driver, lambda d: all_of(d, "#search-results li a"))
+    assert any("leakage" in link.get_attribute("href") for link in links)
+
+
+def test_one_switch_opens_all_code_and_is_remembered(visit):
+    driver = visit("notebooks/sst2.html")
+    cells = all_of(driver, "main details.hide")
+    assert len(cells) > 3 and not any(cell.get_attribute("open") for cell in cells)
+    one(driver, ".code-switch").click()
+    assert all(cell.get_attribute("open") for cell in cells)
+    driver = visit("notebooks/yelp.html")
+    assert all(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
+    one(driver, ".code-switch").click()
+    assert not any(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
+
+
+def test_a_figure_leads_to_its_code_and_its_records(visit):
+    driver = visit("notebooks/sst2.html")
+    link = one(driver, ".made a[href^='#code-fig-sst2-bubble']")
+    driver.execute_script("arguments[0].click()", link)
+    assert one(driver, "#code-fig-sst2-bubble details.hide").get_attribute("open")
+    record = one(driver, "#provenance td a").get_attribute("href")
+    assert "/records/" in record and one(visit("notebooks/sst2.html"), ".made a[href='#provenance']")
+
+
+def test_the_scoreboard_is_filtered_searched_and_sorted(visit):
+    driver = visit("notebooks/claims.html")
+    rows = all_of(driver, "#tab-claims tbody tr")
+    Select(one(driver, ".board-controls select[aria-label='Outcome']")).select_by_value("contradicted")
+    shown = [row for row in rows if row.is_displayed()]
+    assert 0 < len(shown) < len(rows) and all("contradicted" in row.text for row in shown)
+    one(driver, ".board-search").send_keys("loss")
+    fewer = [row for row in rows if row.is_displayed()]
+    assert 0 < len(fewer) < len(shown) and all("loss" in row.text.lower() for row in fewer)
+    visit("notebooks/claims.html")
+    one(driver, "#tab-claims th:nth-child(2) button").click()
+    said = [cell.text for cell in all_of(driver, "#tab-claims td:nth-child(2)")]
+    assert said == sorted(said, key=str.lower)
+
+
+def test_the_forest_plot_answers_to_metric_and_budget(visit):
+    driver = visit("index.html")
+    marks = "#fig-front-forest svg .mark-symbol.role-mark path"
+    one(driver, "#fig-front-forest .ask").click()
+    assert len(wait(driver, lambda d: all_of(d, marks))) == 9
+    assert not one(driver, "#fig-front-forest img").is_displayed()
+    before = [mark.get_attribute("transform") for mark in all_of(driver, marks)]
+    Select(one(driver, "#fig-front-forest select")).select_by_visible_text("recall")
+    wait(driver, lambda d: before != [mark.get_attribute("transform") for mark in all_of(d, marks)])
+    one(driver, "#fig-front-forest input[value='full']").click()
+    wait(driver, lambda d: len(all_of(d, marks)) == 4)
+
+
+def test_the_slider_moves_the_threshold(visit):
+    driver = visit("notebooks/errors.html")
+    before = one(driver, ".errors-summary").text
+    assert before and all_of(driver, ".errors tbody tr")
+    slider = one(driver, ".errors input[type=range]")
+    slider.send_keys(*[Keys.ARROW_RIGHT] * 10)
+    assert one(driver, ".errors output").text == "0.60" and one(driver, ".errors-summary").text != before
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "shown"),
+    [
+        ("notebooks/sst2.html", "main a[href^='#fig-sst2-bubble'].reference", "img"),
+        ("notebooks/sst2.html", "main a[href*='references.html#']", "p, span"),
+    ],
+)
+def test_a_link_shows_what_it_leads_to(visit, page, link, shown):
+    driver = visit(page)
+    target = one(driver, link)
+    ActionChains(driver).scroll_to_element(target).move_to_element(target).perform()
+    wait(driver, lambda d: one(d, ".preview").is_displayed())
+    assert all_of(driver, f".preview :is({shown})")
+    target.send_keys(Keys.ESCAPE)
+    wait(driver, lambda d: not one(d, ".preview").is_displayed())
+    visit(page)
+    driver.execute_script("arguments[0].focus()", one(driver, link))
+    wait(driver, lambda d: one(d, ".preview").is_displayed())
+    assert one(driver, link).get_attribute("aria-describedby") == "preview"
