@@ -79,6 +79,7 @@ def built(home):
         "nb_render_markdown_format": "myst",
         "numfig": True,
         "project": "A book",
+        "html_sourcelink_suffix": "",  # as Jupyter Book has it
         "html_baseurl": "https://example.org/",
         "suppress_warnings": ["mystnb.nbcell"],
     }

@@ -1,5 +1,5 @@
-"""The built book in a browser, from the disk as a reader without a network has it: `make book`, then this with
-`pip install -e .[browser]` and Chromium with its driver."""
+"""The built book in a browser, from the disk as a reader without a network has it: an opt-in test, after `make book`,
+with `pip install -e .[browser]` and Chromium with its driver."""
 
 import os
 import shutil
@@ -18,6 +18,8 @@ from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 HTML = REPOSITORY / "_build" / "html"
 BROWSER, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
 pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="set RTX_LONG=1 to run it"),
     pytest.mark.skipif(not (HTML / "index.html").exists(), reason="the book is not built: run `make book`"),
     pytest.mark.skipif(not (BROWSER and DRIVER), reason="there is no chromium with its chromedriver"),
 ]

@@ -2,7 +2,6 @@
 what a link leads to, one script for charts, and what a shared link shows.  All of it works from a disk."""
 
 import json
-import posixpath
 import shutil
 from html import escape
 from pathlib import Path
@@ -10,12 +9,11 @@ from pathlib import Path
 import vl_convert
 from bs4 import BeautifulSoup
 from docutils import nodes
+from previews import previews
 from sphinx.application import Sphinx
 
 from rtx_core import paths
 
-TARGETS = "figure[id], table[id], div.citation[id], dl.glossary dt[id]"
-ROWS = 6  # of a table in its preview
 SHARED = "fig-front-forest"  # the figure that stands for the book
 
 
@@ -100,37 +98,6 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
     (static / "share.png").write_bytes(vl_convert.svg_to_png(white, scale=2))
     found = json.dumps(previews(root), ensure_ascii=False, indent=0)
     (static / "previews.js").write_text(f"window.PREVIEWS = {found};\n", encoding="utf-8")
-
-
-def previews(root: Path) -> dict[str, str]:
-    """ "page.html#id" -> HTML of each figure, table, source and term; {root} stands for the way to the start."""
-    found = {}
-    for path in sorted(root.rglob("*.html")):
-        page = path.relative_to(root).as_posix()
-        if page.startswith("_static/"):
-            continue
-        for target in BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select(TARGETS):
-            name = f"{page}#{target['id']}"
-            found[name] = preview(target, posixpath.dirname(page))
-    return found
-
-
-def preview(target, folder: str) -> str:
-    if target.name == "dt":
-        target = BeautifulSoup(
-            f"<p><b>{target.get_text(' ', strip=True)}</b></p>{target.find_next('dd')}", "html.parser"
-        )
-    for part in target.select(".headerlink, .backrefs, .label, .made, script"):
-        part.decompose()
-    for row in target.select("tbody tr")[ROWS:]:
-        row.decompose()
-    for image in target.select("img[src]"):
-        image["src"] = "{root}" + posixpath.normpath(posixpath.join(folder, image["src"]))
-    for part in [target, *target.select("[id]")]:
-        part.attrs.pop("id", None)
-    for link in target.select("a"):
-        link.unwrap()
-    return str(target)
 
 
 def setup(app: Sphinx) -> dict:

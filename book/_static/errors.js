@@ -1,6 +1,6 @@
 // Sentences on which two models disagree, by the score from which on a text is called positive.
 
-const MOST = 40; // sentences shown at once
+const MOST = 15; // sentences shown at once
 const percent = (share) => `${(100 * share).toFixed(1)}\u202f%`;
 
 function explorer(script) {
@@ -17,8 +17,8 @@ function explorer(script) {
   const summary = make("p", { className: "errors-summary" });
   summary.setAttribute("aria-live", "polite");
   const body = make("tbody", {});
-  const heads = ["Sentence", "True", ...models].map((name) => make("th", {}, name));
-  const table = make("table", { className: "table pinned errors-list" }, make("thead", {}, make("tr", {}, ...heads)), body);
+  const heads = ["True", ...models, "Sentence"].map((name) => make("th", {}, name));
+  const table = make("table", { className: "table errors-list" }, make("thead", {}, make("tr", {}, ...heads)), body);
 
   function show() {
     const least = 1000 * slider.value;
@@ -39,9 +39,9 @@ function explorer(script) {
       + `${found.length} fit; the widest gaps of score first.`;
     body.replaceChildren(...found.slice(0, MOST).map((i) => make(
       "tr", {},
-      make("td", { className: "text-left" }, texts ? texts[i] : `number ${i + 1} of the test set`),
       make("td", {}, labels[i] ? "positive" : "negative"),
       ...scores.map((all, m) => make("td", { className: right[m][i] ? "right" : "wrong" }, (all[i] / 1000).toFixed(2))),
+      make("td", { className: "text-left" }, texts ? texts[i] : `number ${i + 1} of the test set`),
     )));
   }
 
