@@ -16,7 +16,7 @@ ROOMS = [  # each imports from those before it; one of a line knows no other of 
     ["models"],
     ["fast", "data"],
     ["train"],
-    ["code"],
+    ["code", "catalogue"],
     ["records", "experiments"],
     ["evaluate", "golden"],
     ["runner"],

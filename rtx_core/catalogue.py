@@ -1,0 +1,283 @@
+"""Every experiment of the paper, one entry each: its data, how it trains, its models.  No torch here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rtx_core.data.config import ClassificationData, GroupData, HopData, LanguageData
+from rtx_core.settings import Settings
+from rtx_core.train.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model of an experiment: a registered one with some settings changed, under a name of its own."""
+
+    base: str
+    settings: dict = field(default_factory=dict)
+    longer: float = 1.0  # times the steps of the others
+
+
+@dataclass(frozen=True)
+class Experiment:
+    title: str
+    data: Settings
+    train: TrainConfig = field(default_factory=TrainConfig)
+    models: Mapping[str, Entry] = field(default_factory=dict)  # beside the registered ones, by name
+    shown: tuple[str, ...] = ("baseline", "recurrent")  # models of a run that names none
+    seeds: tuple[int, ...] = (0,)
+    recipes: Mapping[str, dict] = field(default_factory=dict)  # named settings; the first is the default
+    budgets: Mapping[str, dict] = field(
+        default_factory=lambda: {"full": {}}
+    )  # smaller ones by name; the first is the default
+
+
+_DECODER = dict(epochs=0, decay="matrices", weight_decay=0.1, stop_patience=0, stop_min_delta=0.0)
+_STORY = {"hidden_size": 64, "num_layers": 2, "num_heads": 2, "intermediate_size": 176}
+
+
+def _shakespeare_small() -> dict[str, Entry]:
+    """Models of width 128, at equal tokens and, as `…-time`, with the steps that fit into the time of `kausik`."""
+    width = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
+    models = {f"gpt-{n}": Entry("gpt", width | {"num_layers": n}) for n in (1, 2, 4, 6)}
+    models |= {
+        "kausik": Entry("kausik", width),
+        "kausik-positions": Entry("kausik", width | {"positions": True}),
+    }
+    # from the seconds of 3,000 steps on one thread: 127, 243, 468 and 690, and 292 of `kausik`
+    steps = {"gpt-1": 2.3, "gpt-2": 1.2, "gpt-4": 0.6, "gpt-6": 0.4}
+    return models | {f"{name}-time": Entry("gpt", models[name].settings, n) for name, n in steps.items()}
+
+
+_SMALL = dict(hidden_size=64, num_heads=4, intermediate_size=176, rope_base=100.0)
+
+_PUBLISHED_WIDTH = dict(hidden_size=128, num_heads=4, intermediate_size=344)
+
+
+def _looped(layers: int, passes: int, longer: float = 1.0, **switches: object) -> Entry:
+    return Entry("looped", _SMALL | {"num_layers": layers, "num_passes": passes} | switches, longer)
+
+
+_LAYERS_PASSES = {
+    f"{layers}x{passes}": _looped(layers, passes)
+    for layers, passes in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
+} | {"1x6-random": _looped(1, 6, longer=4 / 3, random_passes=True)}
+
+
+def _iso_depth(layers: int, passes: int, width: int) -> Entry:
+    """Six layer applications; the MLP as llama2.c sizes it, 8/3 of the width in eights."""
+    depth = {"num_layers": layers, "num_passes": passes, "num_heads": width // 16}
+    return Entry("looped", depth | {"hidden_size": width, "intermediate_size": -(-width // 3) * 8})
+
+
+_HOPS = TrainConfig(
+    steps=3000,
+    batch_size=32,
+    learning_rate=2e-3,
+    schedule="cosine",
+    min_learning_rate=1e-4,
+    warmup_steps=200,
+    beta2=0.98,
+    eval_every=250,
+    **_DECODER | {"weight_decay": 0.01},
+)
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "sst2": Experiment("SST-2", ClassificationData(corpus="sst2")),
+    "yelp": Experiment("Yelp", ClassificationData(corpus="yelp")),
+    "multi-domain": Experiment("Three domains", ClassificationData(corpus="multi-domain")),
+    "multi-domain-imdb": Experiment(  # with film reviews as long as the others
+        "Three domains, film reviews of IMDB", ClassificationData(corpus="multi-domain-imdb")
+    ),
+    "quickstart": Experiment(
+        "Quick start",
+        ClassificationData(corpus="sst2", source="embedded", train_rows=2400),
+        TrainConfig(epochs=1, learning_rate=6e-4, warmup_steps=20, eval_every=30),
+    ),
+    "shakespeare": Experiment(
+        "Shakespeare",
+        LanguageData(corpus="shakespeare"),
+        TrainConfig(  # nanoGPT's own recipe for characters
+            steps=5000,
+            batch_size=64,
+            learning_rate=1e-3,
+            schedule="cosine",
+            min_learning_rate=1e-4,
+            beta2=0.99,
+            eval_every=250,
+            **_DECODER,
+        ),
+        models={
+            "gpt-1": Entry("gpt", {"num_layers": 1}),
+            "gpt-2": Entry(
+                "gpt", {"num_layers": 2}
+            ),  # computes as much as the recurrence: its layer runs twice a token
+            "gpt-6": Entry("gpt", {"num_layers": 6}),
+            "kausik-positions": Entry("kausik", {"positions": True}),
+        },
+        shown=("gpt-1", "gpt-2", "gpt-6", "kausik-positions", "kausik"),
+        seeds=(0, 1),
+        recipes={
+            # the public configuration: a constant rate, twice the steps and twice the batch
+            "report": {
+                "steps": 10_000,
+                "batch_size": 128,
+                "schedule": "constant",
+                "warmup_steps": 0,
+                "beta2": 0.95,
+            },
+            "nanogpt": {},  # with which the 6-layer model does better than in the report
+        },
+        budgets={
+            # for two cores: four fifths of a pass over the text, in smaller batches so that there are enough steps
+            "reduced": {"steps": 400, "batch_size": 8, "eval_every": 50, "eval_batches": 6},
+            "full": {},
+        },
+    ),
+    "shakespeare-small": Experiment(  # that two cores train to the end: every model sees 6.1 M characters
+        "Shakespeare, small",
+        LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
+        TrainConfig(
+            steps=3000,
+            batch_size=32,
+            learning_rate=1e-3,
+            schedule="cosine",
+            warmup_steps=100,
+            min_learning_rate=1e-4,
+            beta2=0.99,
+            eval_every=250,
+            **_DECODER,
+        ),
+        models=_shakespeare_small(),
+        shown=("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions"),
+        seeds=(0, 1, 2, 3, 4),
+    ),
+    "tinystories": Experiment(
+        "TinyStories",
+        LanguageData(corpus="tinystories", eval_batches=12),
+        TrainConfig(  # steps, batch and tokens are the study's (204.8 M); what it leaves open is llama2.c's default
+            steps=25_000,
+            batch_size=32,
+            learning_rate=5e-4,
+            schedule="cosine",
+            warmup_steps=1000,
+            beta2=0.95,
+            eval_every=1000,
+            precision="bf16",
+            **_DECODER,
+        ),
+        models={
+            "control-long": Entry(
+                "control", longer=3.25
+            ),  # FraiLT's computation for a token over the control's
+            "control-16": Entry("control", {"num_layers": 16}),  # the same by layers of their own
+            "control-8": Entry("control", {"num_layers": 8}),  # twice the layers
+        },
+        shown=("control", "frailt", "three-part", "relaxed", "control-long", "control-16", "control-8"),
+        seeds=(0, 1),
+        recipes={"report": {}},
+        budgets={
+            # for two cores: 0.4 of a pass over the mirror's part of the data
+            "reduced": {
+                "steps": 400,
+                "batch_size": 8,
+                "warmup_steps": 40,
+                "eval_every": 50,
+                "eval_batches": 8,
+            },
+            "full": {},
+        },
+    ),
+    "tinystories-small": Experiment(  # 5 M tokens; what is looped applies eight layers
+        "TinyStories, small",
+        LanguageData(corpus="tinystories", block_size=128, eval_batches=20),
+        TrainConfig(
+            steps=2400,
+            batch_size=16,
+            learning_rate=2e-3,
+            schedule="cosine",
+            warmup_steps=100,
+            min_learning_rate=2e-4,
+            beta2=0.95,
+            eval_every=200,
+            **_DECODER,
+        ),
+        models={
+            "control": Entry("control", _STORY),
+            "frailt": Entry("frailt", _STORY | {"num_passes": 4}),
+            "three-part": Entry(
+                "three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}
+            ),
+            "relaxed": Entry("relaxed", _STORY | {"num_passes": 4, "lora_rank": 4}),
+            "control-8": Entry("control", _STORY | {"num_layers": 8}),  # computes as much as the looped ones
+            "control-long": Entry("control", _STORY, longer=1.8),  # so does this one, over all its steps
+        },
+        shown=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
+        seeds=(0, 1, 2),
+    ),
+    "khop": Experiment(
+        "k-hop induction",
+        HopData(),
+        _HOPS,
+        models=_LAYERS_PASSES,
+        shown=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
+        seeds=(0, 1, 2, 3, 4),
+    ),
+    "khop-hard": Experiment(
+        "k-hop induction, up to eight hops",
+        HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
+        _HOPS.but(steps=4000),
+        models=_LAYERS_PASSES,
+        shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
+        seeds=(0, 1, 2),
+    ),
+    "khop-published": Experiment(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
+        "k-hop induction as published",
+        HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
+        TrainConfig(
+            steps=100_000,
+            batch_size=32,
+            learning_rate=1e-4,
+            schedule="linear",
+            warmup_steps=1000,
+            eval_every=1000,
+            **_DECODER | {"decay": "all", "weight_decay": 0.01},
+        ),
+        models={
+            f"{layers}x{passes}": Entry(
+                "looped", _PUBLISHED_WIDTH | {"num_layers": layers, "num_passes": passes}
+            )
+            for layers, passes in ((2, 1), (3, 1), (4, 1), (6, 1), (1, 4), (1, 6), (2, 3))
+        },
+        shown=("4x1", "1x4"),
+        budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},
+    ),
+    "state-tracking": Experiment(
+        "State tracking",
+        GroupData(group="S3"),
+        _HOPS.but(batch_size=16),
+        models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)},
+        shown=("1x1", "1x2", "1x4", "1x8"),
+    ),
+    "iso-depth": Experiment(
+        "Six layer applications on Shakespeare",
+        LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
+        TrainConfig(
+            steps=800,
+            batch_size=32,
+            learning_rate=3e-3,
+            schedule="cosine",
+            min_learning_rate=3e-4,
+            beta2=0.99,
+            eval_every=200,
+            **_DECODER,
+        ),
+        models={
+            f"{layers}x{passes}-{width}": _iso_depth(layers, passes, width)
+            for layers, passes in ((6, 1), (3, 2), (2, 3), (1, 6))
+            for width in (32, 48, 64, 96, 128)
+        },
+        shown=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
+        + ("6x1-32", "6x1-48", "6x1-96"),
+        seeds=(0, 1, 2),
+    ),
+}
