@@ -1,12 +1,12 @@
 """The names that the book's prose quotes: {val}`sst2.difference:+.1f`.  A page's own names live beside this,
 in `values_<page>.py`.
 
-Every classification run of `results/` has a name, its folder's with `_` for `-`: `sst2_10pct`,
+Every run of a corpus in `results/` has a name, its folder's with `_` for `-`: `sst2_10pct`,
 `sst2_50pct_epochs1`.  A function is called once, when its name is first used.
 """
 
 from rtx_core import records
-from rtx_core.data.config import ClassificationData
+from rtx_core.data.config import ClassificationData, LanguageData
 from rtx_core.experiments import EXPERIMENTS
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Model, Space, Task
@@ -37,8 +37,8 @@ def bag_of_words() -> Space:
     return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
 
 
-CLASSIFIERS = tuple(k for k, e in EXPERIMENTS.items() if isinstance(e.data, ClassificationData))
-RUNS = {path.parent.name for path in records.paths() if path.parent.name.startswith(CLASSIFIERS)}
+TASKS = tuple(k for k, e in EXPERIMENTS.items() if isinstance(e.data, (ClassificationData, LanguageData)))
+RUNS = {path.parent.name for path in records.paths() if path.parent.name.startswith(TASKS)}
 VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
 VALUES |= {
     "official": lambda: task("sst2-official"),

@@ -79,7 +79,7 @@ def quoted() -> Space:
 VALUES = {
     "published_rows": quoted,
     "sst2_pairs": lambda: task_of_pairs("sst2"),
-    "sst2_time": lambda: time_ratio("sst2"),
+    "sst2_time": lambda: time_ratio("sst2-10pct"),  # the full pair was timed with unequal threads
     "yelp_time": lambda: time_ratio("yelp-trainrows10000-epochs1"),
     "yelp_512_time": lambda: time_ratio("yelp-maxlength512-trainrows10000-epochs1"),
     "sst2_course": lambda: course("sst2"),
