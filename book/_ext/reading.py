@@ -15,6 +15,8 @@ from sphinx.application import Sphinx
 from rtx_core import paths
 
 SHARED = "fig-front-forest"  # the figure that stands for the book
+# Light or dark as the reader's system has it; without a choice the theme writes an error to the console.
+MODE = '<script>try { localStorage.mode ||= "auto"; } catch {}</script>\n'
 
 
 def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -64,6 +66,7 @@ def inside(node: nodes.Node, kind: type) -> bool:
 
 def describe(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Title, description (the page's finding) and picture, for whoever gets the link."""
+    context["metatags"] = context.get("metatags", "") + MODE
     if doctree is None:
         return
     bold = [node.astext() for node in doctree.findall(nodes.strong) if len(node.astext()) > 40]
@@ -79,7 +82,7 @@ def describe(app: Sphinx, page: str, template: str, context: dict, doctree: node
     }
     tags = [f'<meta property="{name}" content="{escape(text)}">' for name, text in content.items()]
     tags.append(f'<meta name="description" content="{escape(content["og:description"])}">')
-    context["metatags"] = "\n".join([context.get("metatags", ""), *tags])
+    context["metatags"] += "\n".join(tags)
 
 
 def write_files(app: Sphinx, error: Exception | None) -> None:
