@@ -110,7 +110,7 @@ def test_one_switch_opens_all_code_and_is_remembered(visit):
     assert len(cells) > 3 and not any(cell.get_attribute("open") for cell in cells)
     one(driver, ".code-switch").click()
     assert all(cell.get_attribute("open") for cell in cells)
-    driver = visit("notebooks/yelp.html")
+    driver = visit("notebooks/errors.html")
     assert all(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
     one(driver, ".code-switch").click()
     assert not any(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
