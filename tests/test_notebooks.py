@@ -35,6 +35,7 @@ DECODE = {
 TRAINING = {  # notebook: parameters of a run of seconds
     "quickstart": {"train_rows": 48},
     "own-data": {"epochs": 1, "hidden_size": 16},
+    "sandbox": {"steps": 2, "width": 16, "heads": 2, "gate": True, "injection": "add"},
     "sst2": CLASSIFY,
     "leakage": CLASSIFY | {"split": ["seeded", "grouped"]},
     "data-size": CLASSIFY | {"fraction": [0.5, 1.0]},
