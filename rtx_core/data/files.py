@@ -1,6 +1,7 @@
 """Labelled texts from files of one's own, or from any data set on the hub."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,9 @@ def bert_source() -> str | None:
         mirror_file("bert-base-uncased/vocab.txt")
         return "mirror"
     except RtxError:
-        from huggingface_hub import try_to_load_from_cache  # which warns in notebooks
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # in a notebook, of a progress bar that it cannot show
+            from huggingface_hub import try_to_load_from_cache
 
         return "hub" if isinstance(try_to_load_from_cache(VOCABULARY, "vocab.txt"), str) else None
 
