@@ -1,0 +1,105 @@
+"""Notebooks run in forks of this process, which has imported what they import, and go into Jupyter's cache.
+
+Jupyter's cache knows code cells alone, so there is one for each state of what else a page depends on: its
+folder is named after their digest.  MyST-NB finds every notebook there; the folder is one of its settings,
+so Sphinx reads all pages anew where an input changed.  A notebook that fails is left to MyST-NB, which runs it
+in a kernel and tells where it fails.
+"""
+
+import hashlib
+import os
+import shutil
+import time
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+
+import nbformat
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+
+from rtx_core import paths
+
+CACHES = paths.REPOSITORY / "_build" / ".jupyter_cache"
+FIGURES = paths.REPOSITORY / "book" / "figures"
+SHARED = ("pandas", "seaborn", "scipy.stats", "sklearn.metrics", "rtx_core.report.figures")
+
+
+def digest() -> str:
+    """The hash of what a page may depend on but its own text: records, package, values, library versions."""
+    root = paths.REPOSITORY
+    found = [*root.glob("rtx_core/**/*"), *root.glob("book/values*.py"), root / "requirements.lock"]
+    hashed = hashlib.sha256()
+    for file in sorted([*found, *paths.home().glob("results/**/*"), Path(__file__)]):
+        if file.is_file() and file.suffix != ".pyc" and not file.name.startswith("."):
+            hashed.update(f"{file}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return hashed.hexdigest()[:16]
+
+
+def choose_cache(app: Sphinx, config: Config) -> None:
+    """The cache of today's inputs; others go, and so does this one where the figures that it drew are gone."""
+    cache = CACHES / digest()
+    for other in CACHES.glob("*"):
+        if other != cache or not FIGURES.is_dir():
+            shutil.rmtree(other)
+    config.nb_execution_cache_path = str(cache)
+
+
+def run_notebooks(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
+    """Those among the pages to be read whose outputs are not in the cache."""
+    cache = get_cache(app.config.nb_execution_cache_path)
+    pages = [Path(env.doc2path(name)) for name in names]
+    waiting = [page for page in pages if page.suffix == ".ipynb" and not is_cached(cache, page)]
+    if not waiting:
+        return
+    for module in SHARED:
+        import_module(module)
+    with get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
+        for page, notebook, seconds in pool.imap_unordered(execute, waiting):
+            if notebook is not None:
+                bundle = CacheBundleIn(notebook, str(page), data={"execution_seconds": seconds})
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
+def is_cached(cache, page: Path) -> bool:
+    try:
+        return bool(cache.match_cache_notebook(nbformat.read(page, as_version=4)))
+    except KeyError:
+        return False
+
+
+def execute(page: Path) -> tuple[Path, nbformat.NotebookNode | None, float]:
+    """(page, notebook with outputs, seconds), run in this process: call it in a fork.  None where a cell fails."""
+    from IPython.core.history import HistoryManager
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    began = time.perf_counter()
+    os.chdir(page.parent)
+    os.environ["MPLBACKEND"] = "agg"
+    HistoryManager.enabled = False
+    shell = InteractiveShell.instance(colors="NoColor")
+    notebook = nbformat.read(page, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        with shell.display_trap, capture_output() as captured:  # the trap first: it would take the display
+            done = shell.run_cell(cell.source, store_history=True)
+        if not done.success:
+            return page, None, time.perf_counter() - began
+        streams = {"stdout": captured.stdout, "stderr": captured.stderr}
+        new = nbformat.v4.new_output
+        cell.outputs = [new("stream", name=name, text=text) for name, text in streams.items() if text]
+        for shown in captured.outputs:
+            cell.outputs.append(new("display_data", data=shown.data, metadata=shown.metadata))
+        cell.execution_count = shell.execution_count - 1
+    return page, notebook, time.perf_counter() - began
+
+
+def setup(app: Sphinx) -> dict:
+    app.connect("config-inited", choose_cache)
+    app.connect("env-before-read-docs", run_notebooks)
+    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
