@@ -57,7 +57,7 @@ def weak(evidence: Badge) -> bool:
 
 
 def found(statistic, seeds: list[tuple], scale: float, form: str, same_training: bool = True) -> Finding:
-    """`statistic(labels, *guesses, axis)` of models whose records of each seed are given."""
+    """`statistic(labels, *guesses, weights)` of models whose records of each seed are given."""
     evidence = badge(list(seeds))
     value, low, high, _ = S.estimate(statistic, seeds, same_training)
     shown = f"{number(scale * value, form)} ({number(scale * low, form)} to {number(scale * high, form)})"
@@ -87,7 +87,7 @@ def difference(a: list, b: list, measure: str = "accuracy", same_training: bool 
     score = S.MEASURES[measure]
 
     def bounds() -> tuple[float, float]:
-        gap = lambda y, x, z, axis: score(y, x, axis) - score(y, z, axis)  # noqa: E731
+        gap = lambda y, x, z, weights: score(y, x, weights) - score(y, z, weights)  # noqa: E731
         return strict(gap, S.common(a, b), 100, same_training)
 
     clear = d.p < STRICT if d.p is not None else bounds()[0] > 0 or bounds()[1] < 0
@@ -117,13 +117,15 @@ class Judged(Task):
         """The recurrent model's accuracy as a percentage of the baseline's."""
         score = S.MEASURES["accuracy"]
         pairs = S.common(*map(self.of, MODELS))
-        return found(lambda y, a, b, axis: score(y, b, axis) / score(y, a, axis), pairs, 100, ".1f")
+        return found(lambda y, a, b, weights: score(y, b, weights) / score(y, a, weights), pairs, 100, ".1f")
 
     def balance(self, model: str, average: str = "") -> Finding:
         """Precision minus recall in points; `average="weighted "` as the study printed them."""
         precision, recall = S.MEASURES[f"{average}precision"], S.MEASURES[f"{average}recall"]
         seeds = [(record,) for record in self.of(model)]
-        return found(lambda y, a, axis: precision(y, a, axis) - recall(y, a, axis), seeds, 100, "+.1f")
+        return found(
+            lambda y, a, weights: precision(y, a, weights) - recall(y, a, weights), seeds, 100, "+.1f"
+        )
 
     @cached_property
     def first_epoch(self) -> Finding:
@@ -232,8 +234,11 @@ def shrinks(small: Judged, large: Judged) -> Finding:
         for p in (some, more)
     ]
 
-    def change(y, a, b, c, d, axis):
-        before, after = score(y, a, axis) - score(y, b, axis), score(y, c, axis) - score(y, d, axis)
+    def change(y, a, b, c, d, weights):
+        before, after = (
+            score(y, a, weights) - score(y, b, weights),
+            score(y, c, weights) - score(y, d, weights),
+        )
         return signs[0] * before - signs[1] * after
 
     return found(change, S.common(*some, *more), 100, "+.1f", same_training=False)

@@ -83,9 +83,9 @@ def formats() -> Space:
 def beside(groups: dict) -> list[Value]:
     """The changes of the looped models' accuracies minus the baseline's in the same format, in points."""
 
-    def change(labels, small, exact, base_small, base_exact, axis):
+    def change(labels, small, exact, base_small, base_exact, weights):
         right = [1.0 * (guesses == labels) for guesses in (small, exact, base_small, base_exact)]
-        return (right[0] - right[1] - right[2] + right[3]).mean(axis)
+        return statistics.mean(right[0] - right[1] - right[2] + right[3], weights)
 
     found = []
     for of, model, kind in groups:

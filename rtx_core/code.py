@@ -27,6 +27,7 @@ BUILD = "rtx_core.models.build"  # which draws the first weights
 SAME_NUMBERS = PACKAGE / "same_numbers.json"
 
 
+@cache
 def bare(source: str) -> str:
     """Python source without docstrings, comments and blank lines."""
     lines = source.splitlines()

@@ -2,7 +2,6 @@
 
 import importlib
 import shutil
-from functools import cache
 
 import pytest
 
@@ -67,7 +66,6 @@ def package(tmp_path, monkeypatch):
     """A copy of the package to change."""
     copy = shutil.copytree(PACKAGE, tmp_path / "rtx_core", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code, "PACKAGE", copy)
-    monkeypatch.setattr(code, "bare", cache(code.bare))
     yield copy
     forget()
 

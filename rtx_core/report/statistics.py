@@ -130,31 +130,37 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     return float(differences.mean()), float(low), float(high), float(found.pvalue)
 
 
-# -- measures of a resample: labels, guesses (..., n) -> (...,); precision, recall and f1 are of class 1
+# -- measures of labels and guesses (texts,) whose weights (..., texts) say how often each text counts; precision,
+# recall and f1 are of class 1
 
 
-def _accuracy(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
-    return (labels == guesses).mean(axis)
+def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The weighted mean of values (texts,)."""
+    return weights @ values / weights.sum(-1)
 
 
-def _precision(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
-    hits = ((labels == 1) & (guesses == 1)).sum(axis)
-    return hits / np.maximum((guesses == 1).sum(axis), 1)
+def _accuracy(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return mean(labels == guesses, weights)
 
 
-def _recall(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
-    return _precision(guesses, labels, axis)
+def _precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    hits = weights @ ((labels == 1) & (guesses == 1))
+    return hits / np.maximum(weights @ (guesses == 1), 1)
 
 
-def _f1(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
-    hits = ((labels == 1) & (guesses == 1)).sum(axis)
-    return 2 * hits / np.maximum((labels == 1).sum(axis) + (guesses == 1).sum(axis), 1)
+def _recall(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return _precision(guesses, labels, weights)
 
 
-def _weighted_precision(labels: np.ndarray, guesses: np.ndarray, axis: int = -1) -> np.ndarray:
+def _f1(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    hits = weights @ ((labels == 1) & (guesses == 1))
+    return 2 * hits / np.maximum(weights @ (labels == 1) + weights @ (guesses == 1), 1)
+
+
+def _weighted_precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Precision of each of two classes, weighted by how many texts the class has."""
-    negative = _precision(1 - labels, 1 - guesses, axis)
-    return negative + (labels == 1).mean(axis) * (_precision(labels, guesses, axis) - negative)
+    negative = _precision(1 - labels, 1 - guesses, weights)
+    return negative + mean(labels == 1, weights) * (_precision(labels, guesses, weights) - negative)
 
 
 MEASURES = {
@@ -170,18 +176,19 @@ MEASURES = {
 def bootstrap(
     statistic: Callable, *columns: np.ndarray, level: float = 1 - ALPHA
 ) -> tuple[float, float, float]:
-    """(value, low, high) of `statistic(*columns, axis)`; whole texts are resampled, all columns of a text
-    together."""
-    how = {"paired": True, "vectorized": True, "n_resamples": RESAMPLES, "batch": 100, "rng": 0}
-    found = scipy.stats.bootstrap(columns, statistic, confidence_level=level, method="percentile", **how)
-    low, high = found.confidence_interval
-    return float(statistic(*columns, axis=-1)), float(low), float(high)
+    """(value, low, high) of `statistic(*columns, weights)`; whole texts are resampled, all columns of a text
+    together, and texts that are alike in all columns as one kind: how often it is drawn is multinomial."""
+    kinds, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
+    n = counts.sum()
+    drawn = np.random.default_rng(0).multinomial(n, counts / n, size=RESAMPLES)
+    low, high = np.quantile(statistic(*kinds, drawn), [(1 - level) / 2, (1 + level) / 2])
+    return float(statistic(*kinds, counts)), float(low), float(high)
 
 
 def estimate(
     statistic: Callable, seeds: list[tuple], same_training: bool = True
 ) -> tuple[float, float, float, int]:
-    """(value, low, high, seeds) of `statistic(labels, *guesses, axis)` of the models whose records of each
+    """(value, low, high, seeds) of `statistic(labels, *guesses, weights)` of the models whose records of each
     seed are given.
 
     With three or more seeds their mean with Student's interval, else of the first seed with a bootstrap
@@ -190,7 +197,8 @@ def estimate(
     seeds = seeds if len(seeds) >= ENOUGH_SEEDS else seeds[:1]
     columns = [same_texts(*records, same_training=same_training) for records in seeds]
     if len(columns) > 1:
-        return *mean_interval([float(statistic(*column, axis=-1)) for column in columns]), len(columns)
+        each = np.ones(len(columns[0][0]))
+        return *mean_interval([float(statistic(*column, each)) for column in columns]), len(columns)
     return *bootstrap(statistic, *columns[0]), 1
 
 
@@ -239,15 +247,17 @@ def difference(
         raise RtxError(f"{names} have no seed in common, so they cannot be paired.")
     score = MEASURES[measure]
     columns = [same_texts(*pair, same_training=same_training) for pair in pairs]
-    scores = [(float(score(labels, a)), float(score(labels, b))) for labels, a, b in columns]
-    by_seed = tuple(a - b for a, b in scores)
     n = len(columns[0][0])
+    each = np.ones(n)
+    scores = [(float(score(labels, a, each)), float(score(labels, b, each))) for labels, a, b in columns]
+    by_seed = tuple(a - b for a, b in scores)
     if len(pairs) >= ENOUGH_SEEDS:
         return Difference(*over_seeds(*zip(*scores)), n, by_seed, "paired t-test over seeds")
 
-    def gap(labels: np.ndarray, *guesses: np.ndarray, axis: int) -> np.ndarray:
+    def gap(labels: np.ndarray, *given: np.ndarray) -> np.ndarray:
+        *guesses, weights = given
         both = zip(guesses[::2], guesses[1::2])
-        return sum(score(labels, a, axis) - score(labels, b, axis) for a, b in both) / len(pairs)
+        return sum(score(labels, a, weights) - score(labels, b, weights) for a, b in both) / len(pairs)
 
     every = same_texts(*(record for pair in pairs for record in pair), same_training=same_training)
     found = bootstrap(gap, *every)
