@@ -28,10 +28,9 @@ def packages() -> Iterator[Finding]:
     other = [name for name in locked if here.get(name, locked[name]) != locked[name]]
     if missing:
         yield WRONG, f"{len(missing)} packages are not installed: {', '.join(missing[:5])}", INSTALL
-    said = (
-        f"Python {platform.python_version()}, {len(locked)} packages locked, {len(other)} of another version"
-    )
-    yield WARNING if other else OK, f"{said} {', '.join(other[:5])}".strip(), INSTALL if other else ""
+    python = f"Python {platform.python_version()}, {len(locked)} packages locked"
+    said = f"{python}, {len(other)} of another version {', '.join(other[:5])}".strip()
+    yield WARNING if other else OK, said, INSTALL if other else ""
 
 
 def machine() -> Iterator[Finding]:
@@ -39,9 +38,7 @@ def machine() -> Iterator[Finding]:
 
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
     yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
-    free = (
-        shutil.disk_usage(home()).free / 2**30
-    )  # a large run takes two checkpoints, and a third while it is written
+    free = shutil.disk_usage(home()).free / 2**30  # two checkpoints, and a third while it is written
     advice = "" if free > 1.5 else f"du -sh {shlex.quote(str(build()))}/*"
     yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1.5", advice
 
@@ -56,16 +53,15 @@ def data() -> Iterator[Finding]:
     readers = {c.folder: partial(sources.load, name) for name, c in CORPORA.items() if isinstance(c, Corpus)}
     readers |= {"bert-base-uncased": tokens.bert_vocabulary, "tinyshakespeare": characters.load}
     readers |= {"tinystories": stories.load}
-    root = Path(named).expanduser()
-    if not any((root / folder).is_dir() for folder in readers):
+    here = [folder for folder in readers if (Path(named).expanduser() / folder).is_dir()]
+    if not here:
         yield WRONG, f"RTX_DATA names {named}, where none of the data lies", f"{SET_DATA}, or unset RTX_DATA"
         return
-    for folder, read in readers.items():
-        if not (root / folder).is_dir():
-            yield WARNING, f"RTX_DATA has no {folder}, so what needs it cannot run here", ""
-            continue
+    for folder in [folder for folder in readers if folder not in here]:
+        yield WARNING, f"RTX_DATA has no {folder}, so what needs it cannot run here", ""
+    for folder in here:
         try:
-            read("mirror")
+            readers[folder]("mirror")
             yield OK, f"RTX_DATA: {folder} is as expected, by its hash", ""
         except RtxError as error:
             yield WRONG, str(error), ""
@@ -116,8 +112,7 @@ def main() -> int:
         try:
             findings = list(check())
         except (ImportError, RtxError, OSError, ValueError) as error:
-            advice = INSTALL if isinstance(error, ImportError) else ""
-            findings = [(WRONG, f"The check of {check.__name__} ended early: {error}", advice)]
+            findings = [(WRONG, f"The check of {check.__name__} ended early: {error}", "")]
         for level, found, advice in findings:
             levels[level] += 1
             print(f"{level:<8} {found}" + (f"  →  {advice}" if advice else ""), flush=True)

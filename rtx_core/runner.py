@@ -9,8 +9,9 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -150,7 +151,20 @@ def recorded(config: RunConfig) -> Record | None:
             f"{records.short_name(record.path)} was made under other settings ({', '.join(differing)}); give this run a model "
             f"name of its own, or replace=True to overwrite the record."
         )
+    discard_leftovers(record)
     return record
+
+
+def discard_leftovers(record: Record) -> None:
+    """Remove checkpoints that are older than their run's record: it was killed before it could.
+
+    Those of a run that is being made again are newer than the record that it will replace.
+    """
+    finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
+    with suppress(OSError):
+        for path in weights_of(record).parent.glob("checkpoint*"):
+            if path.stat().st_mtime < finished:
+                path.unlink()
 
 
 def _made_again(record: Record) -> bool:

@@ -151,7 +151,7 @@ def test_a_figure_is_written_for_the_book_alone(tmp_path, monkeypatch):
     figure = next(rendered(second).findall(nodes.figure))
     names = figure["names"] or figure[0]["names"]  # where docutils, or Sphinx once it has run, puts them
     assert names == ["fig-a"] and figure[0]["classes"] == ["dark-light"]
-    assert figure[0]["uri"] == "/figures/fig-a.*"
+    assert figure[0]["uri"] == "/figures/fig-a.svg"
 
 
 def test_numbers_as_they_are_written():
@@ -209,7 +209,7 @@ def test_shared_figures_draw():
     drawn = [figures.bubble(found), figures.learning_curves(found), figures.confusion(found, ["no", "yes"])]
     drawn.append(figures.forest([("a task", pair, badge(found))]))
     for fig in drawn:
-        assert display.draw(fig).keys() == {"svg", "pdf"}
+        assert b"</svg>" in display.draw(fig)
 
 
 def test_provenance_names_records_and_the_line_that_makes_them_again():

@@ -147,7 +147,8 @@ def test_killed_at_any_moment_and_started_again(kind, whole, tmp_path):
         *named
     }
     assert moments[-1] == "os.remove checkpoint.previous.safetensors"  # after the record
-    chosen = named if LONG else ["os.rename checkpoint.safetensors", record, draw.choice(named)]
+    few = ["os.rename checkpoint.safetensors", record, "os.remove checkpoint.safetensors", draw.choice(named)]
+    chosen = named if LONG else few
     for name in chosen:
         at = draw.choice([i for i, other in enumerate(moments, start=1) if other == name])
         home = tmp_path / str(at)
@@ -155,6 +156,7 @@ def test_killed_at_any_moment_and_started_again(kind, whole, tmp_path):
         assert bool(records(home)) == (at > len(moments) - 2), name
         code, said = lived(home, kind)
         assert code == 0 and result(home) == expected, (name, said)
+        assert list(home.rglob("checkpoint*")) == [], name
 
 
 def test_of_two_processes_with_one_run_the_second_waits_and_reads_the_first_ones_record(whole, tmp_path):

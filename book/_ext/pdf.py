@@ -1,15 +1,18 @@
 """What `make pdf` does on the way to LaTeX: numbers as they are on a screen, and wide tables that fit."""
 
+from pathlib import Path
+
+import vl_convert
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders.latex.nodes import thebibliography
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.transforms.post_transforms.images import ImageConverter
 from sphinx.util.texescape import escape
 
-SIZES = {"small": 100, "footnotesize": 112, "scriptsize": 128}  # size of letters -> digits that a line holds
-GAP = 3  # digits that the space around a cell takes, at most
-WHOLE = 16  # digits of a cell that is never broken
+LINE = 80  # letters that a line of a table holds
+LONGEST = 40  # letters of a cell for which a column is made wider
 
 
 class Parts(SphinxPostTransform):
@@ -40,8 +43,9 @@ class Parts(SphinxPostTransform):
 
 
 class Tables(SphinxPostTransform):
-    """Numbers under numbers, letters as small as the rows need, long cells on several lines; a box around a
-    table is taken off, because no page can end in it."""
+    """Numbers under numbers, and columns that share the line (tabulary's L and R), of letters as small as their
+    number needs; a table that may not fit on a page goes on over the next, its columns as wide as their longest
+    cells ask.  A box around a table is taken off, because no page can end in it."""
 
     default_priority = 701
     builders = ("latex",)
@@ -52,45 +56,36 @@ class Tables(SphinxPostTransform):
         for table in list(self.document.findall(nodes.table)):
             rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
             columns = list(zip(*rows))
-            size, wanted, shares = layout(columns)
-            lines = sum(max(-(-width(cell) // max(n, 1)) for cell, n in zip(row, shares)) for row in rows)
-            if lines > 40:  # those of a table that is sure to fit on a page
+            kinds = ["R" if "text-right" in column[-1]["classes"] else "L" for column in columns]
+            if len(rows) > 30 or len(table.astext()) > 2500:
                 table["classes"].append("longtable")
-            spec = ""
-            for column, want, share in zip(columns, wanted, shares):
-                side = "left" if "text-right" in column[-1]["classes"] else "right"  # ragged
-                broken = rf">{{\ragged{side}\arraybackslash}}p{{{share / SIZES[size]:.4f}\linewidth}}"
-                spec += broken if share < want else "r" if side == "left" else "l"
-            spec = addnodes.tabular_col_spec(spec=spec)
+                wanted = [max(min(len(cell.astext()), LONGEST) for cell in column) + 3 for column in columns]
+                if sum(wanted) < LINE:
+                    kinds = [kind.lower() for kind in kinds]
+                else:
+                    kinds = [wrapped(kind, want / sum(wanted)) for kind, want in zip(kinds, wanted)]
+            size = "small" if len(columns) < 6 else "footnotesize" if len(columns) < 9 else "scriptsize"
+            spec = addnodes.tabular_col_spec(spec="".join(kinds))
             table.replace_self([latex(rf"\begingroup\{size}"), spec, table, latex(r"\endgroup")])
 
 
-def layout(columns: list[tuple[nodes.Element]]) -> tuple[str, list[float], list[float]]:
-    """(size of letters, digits that each column wants, digits that it gets).
+class Figures(ImageConverter):
+    """Figures are drawn as SVG; LaTeX takes them as PDF."""
 
-    The largest letters in which nothing is broken; if there are none, those in which only long cells are.
-    Where the line is too short for what columns want, each gets its least and a part of what is left.
-    """
-    wanted = [max(map(width, column)) for column in columns]
-    words = [max(width(c, word) for c in column for word in c.astext().split() or [""]) for column in columns]
-    least = [want if want <= WHOLE else word for want, word in zip(wanted, words)]
-    rooms = {size: digits - GAP * len(columns) for size, digits in SIZES.items()}
-    fitting = [size for size, room in rooms.items() if sum(wanted) <= room]
-    breaking = [size for size, room in rooms.items() if sum(least) <= 0.8 * room]
-    size = [*fitting, *breaking, "scriptsize"][0]
-    if sum(least) > rooms[size]:
-        least = words
-    if sum(wanted) <= max(rooms[size], sum(least)):
-        return size, wanted, wanted
-    part = max(rooms[size] - sum(least), 0) / (sum(wanted) - sum(least))
-    return size, wanted, [low + part * (want - low) for want, low in zip(wanted, least)]
+    conversion_rules = [("image/svg+xml", "application/pdf")]
+
+    def is_available(self) -> bool:
+        return True
+
+    def convert(self, _from: str, _to: str) -> bool:
+        Path(_to).write_bytes(vl_convert.svg_to_pdf(Path(_from).read_text(encoding="utf-8")))
+        return True
 
 
-def width(cell: nodes.Element, word: str | None = None) -> float:
-    """How many digits are as wide as the cell's text, or as a word of it."""
-    text = cell.astext() if word is None else word
-    wide = sum(0.9 if x.islower() else 0.6 if x in " .,:;()'/|" else 1 if x.isdigit() else 1.3 for x in text)
-    return wide * (1.15 if isinstance(cell.parent.parent, nodes.thead) else 1.03)  # a heading is bold
+def wrapped(kind: str, share: float) -> str:
+    """A column of a long table that takes this share of the line."""
+    side = {"L": "right", "R": "left"}[kind]
+    return rf">{{\ragged{side}\arraybackslash}}p{{\dimexpr{share:.4f}\linewidth-2\tabcolsep}}"
 
 
 def latex(text: str) -> nodes.raw:
@@ -100,4 +95,5 @@ def latex(text: str) -> nodes.raw:
 def setup(app: Sphinx) -> dict:
     app.add_post_transform(Parts)
     app.add_post_transform(Tables)
+    app.add_post_transform(Figures)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

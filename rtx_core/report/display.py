@@ -27,7 +27,6 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u
 # A cell that reads as a number: "12", "−0.3", "86.1 (85.2 to 87.0)", "1e-05", "11.0 M", "1,024 ms".
 NUMBER = re.compile(r"[^A-Za-z]*\d([^A-Za-z]|e[-+]|E[-+]| to )*[A-Za-z]{0,2}")
 MISSING = "–"
-UNDATED = {"svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
 SOURCES = {"mirror": "local mirror", "embedded": "generated texts", "synthetic": "generated texts"}
 
 
@@ -87,24 +86,23 @@ def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object =
     """A numbered figure of a matplotlib figure, of axes, or of a seaborn grid; `alt` tells what a reader
     would see in it, and an Altair `chart` is what takes its place on a screen when one asks.
 
-    While the book is built it is saved as `book/figures/<label>.svg` for a screen and `.pdf` for print;
-    elsewhere no file is written.
+    While the book is built it is saved as `book/figures/<label>.svg`; elsewhere no file is written.
     """
     check(label, "fig")
     caption = one_line(caption)
     alt = one_line(alt)
     if not alt:
         raise RtxError(f"Figure {label!r} has no alt text: say in a sentence what a reader would see in it.")
-    files = draw(getattr(drawn, "figure", drawn))
-    for kind, content in files.items() if os.environ.get(BOOK) else ():
-        path = REPOSITORY / "book" / "figures" / f"{label}.{kind}"
-        if not path.exists() or path.read_bytes() != content:  # an untouched file keeps its date
-            write_atomically(path, content)
+    svg = draw(getattr(drawn, "figure", drawn))
+    path = REPOSITORY / "book" / "figures" / f"{label}.svg"
+    same = path.exists() and path.read_bytes() == svg  # an untouched file keeps its date
+    if os.environ.get(BOOK) and not same:
+        write_atomically(path, svg)
     options = [f":name: {label}", f":alt: {json.dumps(alt, ensure_ascii=False)}", ":class: dark-light"]
-    myst = "\n".join([f":::{{figure}} /figures/{label}.*", *options, "", caption, ":::"])
+    myst = "\n".join([f":::{{figure}} /figures/{label}.svg", *options, "", caption, ":::"])
     if chart is not None:
         myst += "\n\n" + for_script("chart", chart.to_dict(), label).markdown
-    source = f"data:image/svg+xml;base64,{base64.b64encode(files['svg']).decode()}"
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
     image = f'<img src="{source}" alt="{escape_html(alt)}" style="max-width: 100%; background: white">'
     html = f"<figure>{image}<figcaption>{escape_html(caption)}</figcaption></figure>"
     return Displayed({"text/markdown": myst, "text/html": html, "text/plain": f"{caption}\n[{alt}]"})
@@ -119,21 +117,17 @@ def for_script(kind: str, content: object, label: str) -> Displayed:
     )
 
 
-def draw(fig: object) -> dict[str, bytes]:
-    """The figure as svg and pdf, the same bytes for the same figure; letters of the svg are outlines, so it
-    needs no font."""
+def draw(fig: object) -> bytes:
+    """The figure as SVG, the same bytes for the same figure; its letters are outlines, so it needs no font."""
     import matplotlib
     import matplotlib.pyplot as plt
 
-    files = {}
+    buffer = io.BytesIO()
+    undated = {"Date": None, "Creator": None}
     with matplotlib.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "path"}):
-        for kind, dates in UNDATED.items():
-            buffer = io.BytesIO()
-            metadata = dict.fromkeys(dates)
-            fig.savefig(buffer, format=kind, bbox_inches="tight", transparent=True, metadata=metadata)
-            files[kind] = buffer.getvalue()
+        fig.savefig(buffer, format="svg", bbox_inches="tight", transparent=True, metadata=undated)
     plt.close(fig)
-    return files
+    return buffer.getvalue()
 
 
 def samples(texts: Mapping[str, str] | Iterable[tuple[str, str]]) -> Displayed:
