@@ -1,6 +1,6 @@
 # make book    run the quick start and build the book into _build/html
 # make test    run the tests
-# make test-all  those of minutes too, one on a SLURM of one node: as root, with slurmctld, slurmd, slurm-client and munge
+# make test-all  every test, those of minutes and of other programs too, and why one is skipped
 # make lab     open the notebooks in JupyterLab
 # make paper   train what is missing or stale, then build the book; make paper DRY=1 shows what and why
 # make pdf     the paper as _build/paper.pdf, where XeLaTeX is
@@ -31,7 +31,8 @@ book: .venv/.installed
 test: .venv/.installed
 	.venv/bin/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
-# Half an hour more; what the machine lacks is skipped, and pytest says why.
+# Half an hour more.  What the machine lacks is skipped, and pytest says why: a SLURM of one node (as root: slurmctld, slurmd,
+# slurm-client, munge), a browser (chromium, chromium-driver), XeLaTeX (as in `pdf` below), real texts (RTX_DATA), a built book.
 test-all: .venv/.installed .venv-workflow/.installed
 	RTX_LONG=1 .venv/bin/python -m pytest -q -rs
 

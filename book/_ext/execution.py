@@ -9,7 +9,6 @@ in a kernel and tells where it fails.
 import hashlib
 import os
 import shutil
-import time
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,6 +19,7 @@ from jupyter_cache.base import CacheBundleIn
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
+from sphinx.util.logging import getLogger
 
 from rtx_core import paths
 
@@ -44,7 +44,7 @@ def choose_cache(app: Sphinx, config: Config) -> None:
     cache = CACHES / digest()
     for other in CACHES.glob("*"):
         if other != cache or not FIGURES.is_dir():
-            shutil.rmtree(other)
+            shutil.rmtree(other, ignore_errors=True)
     config.nb_execution_cache_path = str(cache)
 
 
@@ -58,9 +58,10 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
     for module in SHARED:
         import_module(module)
     with get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        for page, notebook, seconds in pool.imap_unordered(execute, waiting):
-            if notebook is not None:
-                bundle = CacheBundleIn(notebook, str(page), data={"execution_seconds": seconds})
+        for page, notebook, error in pool.imap_unordered(execute, waiting):
+            getLogger(__name__).info("executed %s %s", page.stem, error)
+            if not error:
+                bundle = CacheBundleIn(notebook, str(page))
                 cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
@@ -71,32 +72,29 @@ def is_cached(cache, page: Path) -> bool:
         return False
 
 
-def execute(page: Path) -> tuple[Path, nbformat.NotebookNode | None, float]:
-    """(page, notebook with outputs, seconds), run in this process: call it in a fork.  None where a cell fails."""
+def execute(page: Path) -> tuple[Path, nbformat.NotebookNode, str]:
+    """(page, notebook with outputs, what a cell that failed printed), run in this process: call it in a fork."""
     from IPython.core.history import HistoryManager
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
-    began = time.perf_counter()
     os.chdir(page.parent)
     os.environ["MPLBACKEND"] = "agg"
     HistoryManager.enabled = False
     shell = InteractiveShell.instance(colors="NoColor")
     notebook = nbformat.read(page, as_version=4)
-    for cell in notebook.cells:
-        if cell.cell_type != "code":
-            continue
+    new = nbformat.v4.new_output
+    for cell in [cell for cell in notebook.cells if cell.cell_type == "code"]:
         with shell.display_trap, capture_output() as captured:  # the trap first: it would take the display
             done = shell.run_cell(cell.source, store_history=True)
-        if not done.success:
-            return page, None, time.perf_counter() - began
         streams = {"stdout": captured.stdout, "stderr": captured.stderr}
-        new = nbformat.v4.new_output
         cell.outputs = [new("stream", name=name, text=text) for name, text in streams.items() if text]
         for shown in captured.outputs:
             cell.outputs.append(new("display_data", data=shown.data, metadata=shown.metadata))
-        cell.execution_count = shell.execution_count - 1
-    return page, notebook, time.perf_counter() - began
+        cell.execution_count = done.execution_count
+        if not done.success:
+            return page, notebook, captured.stdout or repr(done.error_before_exec)
+    return page, notebook, ""
 
 
 def setup(app: Sphinx) -> dict:
