@@ -139,7 +139,7 @@ def test_long_tables_go_on_and_boxes_lose_their_frame(tex):
     assert columns(tex, "Row")[1:] == ("longtable", "lr")
     kind, spec = columns(tex, "Text")[1:]
     shares = [float(share) for share in re.findall(r"p\{\\dimexpr(0\.\d+)\\linewidth", spec)]
-    assert kind == "longtable" and len(shares) == 3 and sum(shares) == pytest.approx(1, abs=1e-3)
+    assert kind == "longtable" and len(shares) == 2 and 0.5 < sum(shares) < 1 and spec.endswith("r")
     assert "sphinxadmonition" not in tex and r"\subsubsection*{Provenance}" in tex
 
 

@@ -81,7 +81,7 @@ def execute(page: Path) -> tuple[Path, nbformat.NotebookNode, str]:
     os.chdir(page.parent)
     os.environ["MPLBACKEND"] = "agg"
     HistoryManager.enabled = False
-    shell = InteractiveShell.instance(colors="NoColor")
+    shell = InteractiveShell.instance(colors="nocolor")
     notebook = nbformat.read(page, as_version=4)
     new = nbformat.v4.new_output
     for cell in [cell for cell in notebook.cells if cell.cell_type == "code"]:

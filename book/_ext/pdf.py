@@ -12,6 +12,7 @@ from sphinx.transforms.post_transforms.images import ImageConverter
 from sphinx.util.texescape import escape
 
 LINE = 80  # letters that a line of a table holds
+SHORT = 16  # letters of a column that is never broken
 LONGEST = 40  # letters of a cell for which a column is made wider
 
 
@@ -60,13 +61,20 @@ class Tables(SphinxPostTransform):
             if len(rows) > 30 or len(table.astext()) > 2500:
                 table["classes"].append("longtable")
                 wanted = [max(min(len(cell.astext()), LONGEST) for cell in column) + 3 for column in columns]
+                short = [want for want in wanted if want <= SHORT]
                 if sum(wanted) < LINE:
-                    kinds = [kind.lower() for kind in kinds]
-                else:
-                    kinds = [wrapped(kind, want / sum(wanted)) for kind, want in zip(kinds, wanted)]
+                    short = wanted
+                elif sum(short) > 0.7 * LINE:
+                    short = []
+                share = (1 - sum(short) / LINE) / max(sum(wanted) - sum(short), 1)
+                kinds = [
+                    kind.lower() if want in short else wrapped(kind, want * share)
+                    for kind, want in zip(kinds, wanted)
+                ]
             size = "small" if len(columns) < 6 else "footnotesize" if len(columns) < 9 else "scriptsize"
             spec = addnodes.tabular_col_spec(spec="".join(kinds))
-            table.replace_self([latex(rf"\begingroup\{size}"), spec, table, latex(r"\endgroup")])
+            begin = rf"\begingroup\{size}\setlength{{\tymin}}{{{0.75 / len(columns):.3f}\linewidth}}"
+            table.replace_self([latex(begin), spec, table, latex(r"\endgroup")])
 
 
 class Figures(ImageConverter):
