@@ -60,8 +60,7 @@ def built(home):
     source = home / "book"
     (source / "notebooks").mkdir(parents=True)
     (source / "figures").mkdir()
-    for kind, content in display.draw(plt.figure()).items():
-        (source / "figures" / f"fig-front-forest.{kind}").write_bytes(content)
+    (source / "figures" / "fig-front-forest.svg").write_bytes(display.draw(plt.figure()))
     cells = [{"cell_type": "markdown", "metadata": {}, "source": f"# Notebook\n\n**{FINDING}**"}]
     for text in outputs(home):
         output = {"output_type": "display_data", "metadata": {}, "data": {"text/markdown": text}}
