@@ -257,6 +257,8 @@ def verdict(row: dict) -> str:
 VALUES = {
     "khop": lambda: Hops("khop"),
     "khop_hard": lambda: Hops("khop-hard"),
+    "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
+    "z6": lambda: Hops("state-tracking-groupZ6"),
     "iso_depth": IsoDepth,
     "matrix": matrix,
     "predictions": predictions,
