@@ -184,6 +184,7 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("transfer", {"experiment": "yelp", "to": "sst2"}, LONG_TEXTS),
     ("rounding", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
     ("attention", {"experiment": "sst2"}, TENTH),
+    ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),
     ("initial", {"experiment": "tinystories"}, {}),
     (
         "precision",

@@ -87,7 +87,7 @@ def test_the_model_of_the_page_is_measured_beside_the_trained_one(run):
     (made,) = measure("demo", "quickstart", **GIVEN)
     assert (made["name"], made["run"], made["trained_passes"]) == ("tiny-seed0-int8", run["key"], 2)
     assert made["fp32_accuracy"] == run["test"]["accuracy"]
-    assert made["test"]["accuracy"] == made["accuracy_after"]["2"] and len(made["accuracy_after"]) == 6
+    assert made["test"]["accuracy"] == made["accuracy_after"][1] and len(made["accuracy_after"]) == 6
     difference = np.abs(made.predictions["logits"] - run.predictions["logits"])
     assert made["logit_difference"] == pytest.approx(difference.mean(), rel=1e-5)
     example = made["examples"][0]
@@ -98,6 +98,9 @@ def test_the_model_of_the_page_is_measured_beside_the_trained_one(run):
     with torch.inference_mode():
         expected = model(Packed.from_sequences([ids])).softmax(-1)[0]
     np.testing.assert_allclose(example["passes"][1]["probabilities"], expected, atol=1e-6)
+    each = demo.Unrolled(model, 5)(Packed.from_sequences([ids, ids[:3]]))
+    model.config = model.config.but(num_passes=5)
+    torch.testing.assert_close(each[:, -2:], model(Packed.from_sequences([ids, ids[:3]])))
 
 
 def test_the_files_of_the_page_are_written_from_a_run(run, tmp_path):

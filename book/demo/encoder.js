@@ -40,6 +40,18 @@ rtxDemo.encoder = function () {
     return found;
   }
 
+  // A matrix of int8 times the scale of each row.
+  function scaled(values, scale) {
+    const columns = values.length / scale.length;
+    const matrix = new Float32Array(values.length);
+    for (let row = 0, i = 0; row < scale.length; row++) {
+      for (const end = i + columns; i < end; i++) {
+        matrix[i] = values[i] * scale[row];
+      }
+    }
+    return matrix;
+  }
+
   function open(file) {
     const stored = arrays(file);
     const model = { config: file.config, classes: file.classes, weights: {}, rows: new Map() };
@@ -48,8 +60,7 @@ rtxDemo.encoder = function () {
       if (name === "word.weight") {
         model.words = { values, scale };
       } else if (scale) {
-        const columns = values.length / scale.length;
-        model.weights[name] = Float32Array.from(values, (value, i) => value * scale[Math.floor(i / columns)]);
+        model.weights[name] = scaled(values, scale);
       } else {
         model.weights[name] = values;
       }

@@ -80,7 +80,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
     const arrow = { id: "rtx-arrow", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" };
     const head = element("marker", arrow, element("path", { d: "M 0 0 L 8 4 L 0 8 z", fill: "currentColor" }));
     const told = `${n} layers run ${r} times: ${n * r} applied, ${n} owned; the same layer has the same color in each pass`;
-    const frame = { viewBox: `0 0 ${r * column} ${height}`, role: "img", "aria-label": told, fill: "currentColor", "font-size": 13 };
+    const frame = { viewBox: `0 0 ${r * column} ${height}`, width: r * column, role: "img", "aria-label": told, fill: "currentColor", "font-size": 13 };
     return element("svg", frame, element("defs", {}, head), ...parts);
   }
 
@@ -89,7 +89,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
     made.append(element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)))));
     const cells = (row) => row.map((text, i) => (i ? element("td", {}, text) : element("th", { scope: "row" }, text)));
     made.append(element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row)))));
-    return made;
+    return element("div", { class: "rtx-scroll" }, made);
   }
 
   function build(root, number) {
@@ -118,7 +118,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
         ["Weights in memory, fp32", size(looped.weights), size(unrolled.weights)],
         ["Weights, gradients and AdamW's moments", size(looped.training), size(unrolled.training)],
       ];
-      const near = rtxDemo.nearest(rtxDemo.runs, d, n, r, 4).map((run) => [
+      const near = rtxDemo.nearest(rtxDemo.runs, d, n, r, 6).map((run) => [
         run.title,
         `${run.width} × ${run.layers} × ${run.passes}`,
         run.task,

@@ -163,7 +163,7 @@ var rtxDemo = rtxDemo || {};
           const best = answers[i].probabilities.indexOf(Math.max(...answers[i].probabilities));
           const bar = element("span", { class: `rtx-column rtx-class-${best}`, "aria-hidden": "true" });
           bar.style.setProperty("--share", answers[i].probabilities[best]);
-          item.append(bar, element("span", {}, `${file.classes[best]} ${percent(answers[i].probabilities[best])}`));
+          item.append(bar, element("span", {}, `${file.classes[best]} ${Math.round(100 * answers[i].probabilities[best])} %`));
         }
         if (i + 1 === passes) {
           item.setAttribute("aria-current", "true");

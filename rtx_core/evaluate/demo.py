@@ -14,9 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from rtx_core.data.preprocess import clean
+from rtx_core.data.tasks import logits_of, loss_and_accuracy
 from rtx_core.evaluate.attention import cls_attention
+from rtx_core.metrics import classification_metrics
+from rtx_core.models.layers import rotary_rows
+from rtx_core.models.packed import Packed
 
-PASSES = range(1, 7)  # that the page offers
+PASSES = 6  # that the page offers
 EXAMPLES = (  # our own: no data set's text is distributed
     "The plot is thin, but the acting is a joy to watch.",
     "Not a dull moment in two hours.",
@@ -48,34 +52,55 @@ def reduced(model: nn.Module, met: np.ndarray) -> nn.Module:
     return model
 
 
+class Unrolled(nn.Module):
+    """What an encoder says after each of `passes` passes, from one forward: a batch -> logits (B, passes · C)."""
+
+    def __init__(self, encoder: nn.Module, passes: int):
+        super().__init__()
+        self.encoder, self.passes = encoder, passes
+
+    def forward(self, batch: Packed) -> Tensor:
+        model, c = self.encoder, self.encoder.config
+        rope = rotary_rows(batch, c.hidden_size // c.num_heads, c.rope_base)
+        h = model.norm(model.word(batch.ids) + model.token_type.weight[0])  # (T, d)
+        logits = []
+        for r in range(self.passes):
+            before = h
+            for layer in model.layers:
+                h = layer(h, batch, rope)
+            if r > 0 or c.residual == "paper":
+                h = h + c.residual_scale * before
+            logits.append(model.head(h[batch.starts]))
+        return torch.cat(logits, 1)
+
+
 def of_run(record, study) -> list[tuple]:
-    """The model of the page against the trained one on the test texts; and what it says after each pass."""
-    task, whole, cpu = study.task, study.trained(record).cpu(), torch.device("cpu")
-    met = np.unique(task.parts["train"].ids)
+    """The model of the page against the trained one on the test texts, and what it says after each pass."""
+    task, whole = study.task, study.trained(record).cpu()
+    met, labels = np.unique(task.parts["train"].ids), task.parts["test"].labels
     model, usual = reduced(whole, met), whole.config
-    _, trained = task.test(whole, cpu, nullcontext())
-    tests, examples = {}, [{"text": text, "passes": []} for text in EXAMPLES]
-    for n in PASSES:
-        model.config = usual.but(num_passes=n)
-        tests[n] = task.test(model, cpu, nullcontext())
-        for example in examples:
-            encoded = task.tokenizer().encode(clean(example["text"]))
+    found = logits_of(Unrolled(model, PASSES), task.parts["test"], torch.device("cpu"), nullcontext())
+    after = np.split(found, PASSES, axis=1)  # of each pass, (N, C)
+    logits, trained = after[usual.num_passes - 1], record.predictions["logits"]
+    examples = []
+    for text in EXAMPLES:
+        encoded, passes = task.tokenizer().encode(clean(text)), []
+        for n in range(1, PASSES + 1):
+            model.config = usual.but(num_passes=n)
             weights, answer = cls_attention(model, encoded.ids)
             looked = weights[-usual.num_layers :].mean((0, 1))  # over the layers and heads of the last pass
-            example["tokens"] = encoded.tokens
-            example["passes"].append({"probabilities": answer.tolist(), "attention": looked.tolist()})
-    test, predictions = tests[usual.num_passes]
-    logits = predictions["logits"]
+            passes.append({"probabilities": answer.tolist(), "attention": looked.tolist()})
+        examples.append({"text": text, "tokens": encoded.tokens, "passes": passes})
     content = {
         "suffix": ["int8"],
         "classes": list(task.classes),
         "trained_passes": usual.num_passes,
         "pieces": len(met),
-        "test": test,
-        "fp32_accuracy": float((trained["logits"].argmax(1) == trained["labels"]).mean()),
-        "same_class": float((trained["logits"].argmax(1) == logits.argmax(1)).mean()),
-        "logit_difference": float(np.abs(trained["logits"] - logits).mean()),
-        "accuracy_after": {str(n): found["accuracy"] for n, (found, _) in tests.items()},
+        "test": classification_metrics(logits, labels) | {"loss": loss_and_accuracy(logits, labels)[0]},
+        "fp32_accuracy": record["test"]["accuracy"],
+        "same_class": float((trained.argmax(1) == logits.argmax(1)).mean()),
+        "logit_difference": float(np.abs(trained - logits).mean()),
+        "accuracy_after": [float((each.argmax(1) == labels).mean()) for each in after],
         "examples": examples,
     }
-    return [(content, predictions)]
+    return [(content, {"logits": logits, "labels": labels})]

@@ -1,0 +1,31 @@
+"""The model that the page *Try it* runs, as measured: `demo.accuracy`, `demo.after.three`."""
+
+from rtx_core import records
+from rtx_core.report.values import WORDS, Model, Space
+
+
+def demo() -> Space:
+    found = records.measurements("demo", of="sst2")
+    model = Model(found, "the model of the page Try it; make it: python -m rtx_core measure demo sst2")
+    (measured,) = found
+    after = dict(enumerate(measured["accuracy_after"], start=1))
+    trained = measured["trained_passes"]
+    return Space(
+        {
+            "n": model.n,
+            "accuracy": model.accuracy,
+            "fp32": measured["fp32_accuracy"],
+            "same": measured["same_class"],
+            "logits": measured["logit_difference"],
+            "pieces": measured["pieces"],
+            "trained": trained,
+            "badge": model.badge,
+            "after": {WORDS[n]: accuracy for n, accuracy in after.items()},
+            "best": max(after, key=after.get),
+            "one_pass_loses": 100 * (after[trained] - after[1]),
+            "six_passes_lose": 100 * (after[trained] - after[6]),
+        }
+    )
+
+
+VALUES = {"demo": demo}
