@@ -10,6 +10,7 @@ def demo() -> Space:
     (measured,) = found
     after = dict(enumerate(measured["accuracy_after"], start=1))
     trained = measured["trained_passes"]
+    sure = [[each["probabilities"][1] for each in example["passes"]] for example in measured["examples"]]
     return Space(
         {
             "n": model.n,
@@ -21,9 +22,10 @@ def demo() -> Space:
             "trained": trained,
             "badge": model.badge,
             "after": {WORDS[n]: accuracy for n, accuracy in after.items()},
-            "best": max(after, key=after.get),
-            "one_pass_loses": 100 * (after[trained] - after[1]),
-            "six_passes_lose": 100 * (after[trained] - after[6]),
+            "spread": 100 * (max(after.values()) - min(after.values())),
+            "examples": len(sure),
+            "positive": sum(shares[trained - 1] > 0.5 for shares in sure),
+            "surer": sum(abs(shares[-1] - 0.5) > abs(shares[trained - 1] - 0.5) for shares in sure),
         }
     )
 
