@@ -24,7 +24,11 @@ from rtx_core.runner import load_weights
 from rtx_core.train.device import choose, environment
 
 KINDS = {name: name for name in ("transfer", "rounding", "attention", "ngrams", "initial", "judge", "demo")}
-KINDS |= {"precision": "number_formats", "yardstick": "bag_of_words"}  # kind, as in results/ -> its module
+KINDS |= {
+    "precision": "number_formats",
+    "yardstick": "bag_of_words",
+    "quantized": "quantized",
+}  # kind, as in results/ -> its module
 
 
 class Study:

@@ -183,6 +183,7 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("transfer", {"experiment": "sst2", "to": "yelp"}, TENTH | {"seeds": [0, 1, 2]}),
     ("transfer", {"experiment": "yelp", "to": "sst2"}, LONG_TEXTS),
     ("rounding", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
+    ("quantized", {"experiment": "khop", "models": ["4x1", "2x2", "1x4"]}, {}),
     ("attention", {"experiment": "sst2"}, TENTH),
     ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),
     ("initial", {"experiment": "tinystories"}, {}),

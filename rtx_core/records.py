@@ -9,6 +9,7 @@ rounding      how a rounding error grows with depth             attention   wher
 yardstick     what word counts alone can do                     ngrams      what counted pairs and triples predict
 initial       losses before training, over many seeds           judge       stories graded by a language model
 audits        recorded runs that were trained again             demo        a trained model as the page Try it runs it
+quantized     a trained looped model with its layers rounded
 """
 
 import hashlib
@@ -40,6 +41,7 @@ KINDS = (
     "transfer",
     "precision",
     "rounding",
+    "quantized",
     "attention",
     "yardstick",
     "ngrams",
