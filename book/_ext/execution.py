@@ -79,7 +79,7 @@ def execute(page: Path) -> tuple[Path, nbformat.NotebookNode, str]:
     from IPython.utils.capture import capture_output
 
     os.chdir(page.parent)
-    os.environ["MPLBACKEND"] = "agg"
+    os.environ |= {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}  # there is a fork for every core
     HistoryManager.enabled = False
     shell = InteractiveShell.instance(colors="nocolor")
     notebook = nbformat.read(page, as_version=4)

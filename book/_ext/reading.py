@@ -104,14 +104,11 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    for listener in list(
-        app.events.listeners["env-before-read-docs"]
-    ):  # scripts of another host, written twice
-        if listener.handler.__module__ == "sphinx_thebe":
-            app.disconnect(listener.id)
-    app.config.html_context.setdefault(
-        "default_mode", "auto"
-    )  # of light and dark; without one the theme complains
+    for event in ("env-before-read-docs", "doctree-resolved"):  # scripts of another host, written twice
+        for listener in list(app.events.listeners[event]):
+            if listener.handler.__module__ == "sphinx_thebe":
+                app.disconnect(listener.id)
+    app.config.html_context.setdefault("default_mode", "auto")  # without a mode the theme complains
     app.connect("doctree-resolved", mark_outputs)
     app.connect("html-page-context", describe)
     app.connect("build-finished", write_files)
