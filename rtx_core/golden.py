@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rtx_core import code
+from rtx_core import code, records
 from rtx_core.errors import RtxError
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY, write_json
@@ -154,6 +154,22 @@ def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
     return said
 
 
+def measuring() -> list[str]:
+    """The modules whose code the recorded measurements depend on."""
+    return sorted({m["made_by"] for kind in records.KINDS for m in records.measurements(kind)})
+
+
+def changed_since(commit: str, module: str) -> bool:
+    """Whether a module's own source says something else than at a commit: then golden runs do not speak of it."""
+    path = f"{module.replace('.', '/')}.py"
+    then = subprocess.run(
+        ["git", "-C", str(REPOSITORY), "show", f"{commit}:{path}"], capture_output=True, text=True
+    )
+    return then.returncode != 0 or code.bare(then.stdout) != code.bare(
+        (REPOSITORY / path).read_text(encoding="utf-8")
+    )
+
+
 def unregistered() -> list[str]:
     """Models whose code is neither accepted as giving the old numbers nor registered as new."""
     return [name for name in built_in() if code.registered()["hashes"].get(name) != code.model_hash(name)]
@@ -186,15 +202,18 @@ def main(accept: bool = False, new: bool = False, show: bool = False) -> None:
             f"Not accepted: on this machine commit {before['commit'][:9]} gives other numbers for {'; '.join(wrong)}; "
             f"undo what changed them, or `golden --new`."
         )
-    _register(before["hashes"])
+    own = [module for module in measuring() if changed_since(before["commit"], module)]
+    _register({name: old for name, old in before["hashes"].items() if name not in own})
     print(f"accepted: the golden runs of commit {before['commit'][:9]}, bit for bit")
 
 
 def _register(before: dict[str, str]) -> None:
     """Today's hashes; those in `before`, by model, give the same numbers."""
     registered = json.loads(json.dumps(code.registered()))
-    for name in built_in():
-        today, old = code.model_hash(name), before.get(name)
+    today_of = {name: code.model_hash(name) for name in built_in()}
+    today_of |= {module: code.module_hash(module) for module in measuring()}
+    for name, today in today_of.items():
+        old = before.get(name)
         if old and old != today:
             known = [*registered["same"].get(today, []), old, *registered["same"].get(old, [])]
             registered["same"][today] = sorted(set(known) - {today})
