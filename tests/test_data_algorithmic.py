@@ -99,11 +99,15 @@ def composed(group: str, word: list[int]) -> int:
 )
 def test_states_are_the_products_of_what_was_read(group, size, commutes):
     made = task(GroupData(group=group, letters=16, eval_texts=128, test_texts=8), 16)
-    assert made.vocab_size == size and made.parts == list(range(1, 17))
+    assert made.vocab_size == 2 * size and made.parts == list(range(1, 17))
     drawn = [made.step(1, i)[0] for i in range(12)]
     for inputs, targets in drawn + made.validation + made.test_batches():
-        expected = [[composed(group, row[: i + 1]) for i in range(len(row))] for row in inputs.tolist()]
-        assert targets.tolist() == expected and inputs.max() < size
+        begins = torch.where(
+            torch.arange(inputs.shape[1]) == 0, size, 0
+        )  # elements of their own begin a text
+        words = (inputs - begins).tolist()
+        expected = [[composed(group, row[: i + 1]) for i in range(len(row))] for row in words]
+        assert targets.tolist() == expected and 0 <= min(map(min, words)) and max(map(max, words)) < size
         assert made.part_of(inputs).tolist() == [list(range(inputs.shape[1]))]
     for batches in (drawn, made.validation):
         assert {inputs.shape for inputs, _ in batches} == {(64, 4), (32, 8), (16, 16)}

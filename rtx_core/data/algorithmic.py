@@ -177,6 +177,9 @@ def hop(letters: np.ndarray, hops: np.ndarray, none: int = NOTHING) -> np.ndarra
 class GroupWords(Generated):
     """State tracking as the word problem of a group: a text is elements x₁ … x_N, the target at n is x₁ · … · x_n.
 
+    Tokens are the elements 0 … |G| − 1, and |G| more for an element that begins a text: rotary positions tell offsets
+    alone, so without these "a" and "a a" would look the same to every layer.
+
     A test is reported by n, the length of the product.  In S3 the order of the factors matters, in Z6 it does not;
     that of S5 needs a depth that grows with the length (Merrill & Sabharwal 2025).
     """
@@ -187,7 +190,7 @@ class GroupWords(Generated):
     def __init__(self, config: GroupData, batch_size: int, micro_batches: int = 1):
         self.name, self.parts = f"words over {config.group}", list(range(1, config.letters + 1))
         self.table = products(config.group)
-        self.vocab_size = len(self.table)
+        self.vocab_size = 2 * len(self.table)
         super().__init__(config, config.letters, batch_size, micro_batches)
 
     def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -207,10 +210,11 @@ class GroupWords(Generated):
         return [tuple(torch.from_numpy(x) for x in self.draw(random, 16)) for random in randoms]
 
     def texts(self, random: np.random.RandomState, n: int, letters: int) -> tuple[np.ndarray, np.ndarray]:
-        inputs = random.randint(self.vocab_size, size=(n, letters))
+        inputs = random.randint(len(self.table), size=(n, letters))
         targets = inputs.copy()
         for i in range(1, letters):
             targets[:, i] = self.table[targets[:, i - 1], inputs[:, i]]
+        inputs[:, 0] += len(self.table)
         return inputs, targets
 
     def part_of(self, inputs: Tensor) -> Tensor:

@@ -69,12 +69,8 @@ class GroupData(Settings):
 
     source: Literal["generated", "embedded"] = "generated"
     group: Literal["S3", "Z6", "S4", "S5"]
-    letters: Literal[8, 16, 32, 64, 128] = (
-        64  # of the longest text; each holds a product of every shorter length
-    )
-    eval_texts: Annotated[int, Field(ge=16)] = (
-        256  # sixteen at a time, or more of them where they are shorter
-    )
+    letters: Literal[8, 16, 32, 64, 128] = 64  # of the longest text, which holds products of every length
+    eval_texts: Annotated[int, Field(ge=16)] = 256  # sixteen at a time, or more where they are shorter
     test_texts: AtLeastTwo = 1024
 
 
