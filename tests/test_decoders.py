@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from reference import STORIES, generator, small_decoder, stories_of
 
 from rtx_core.fast import accelerate, cross_entropy
-from rtx_core.models import build_model, count_parameters, llama, looped, varlen
+from rtx_core.models import attention, build_model, count_parameters, llama, looped
 from rtx_core.models.packed import Packed
 
 NAMES = ("control", "frailt", "three-part", "relaxed")
@@ -178,8 +178,9 @@ def test_initialization_is_llama2c_with_its_slip():
 # -- as on a GPU, with plain code in the place of the kernel -----------------------------------------------------------
 
 
-def each_alone(q, k, v, offsets, longest):
+def each_alone(q, k, v, offsets, same, longest, _, window_size):
     """What the kernels compute, a sequence at a time."""
+    assert same is offsets and window_size == (-1, 0)
     parts = []
     for a, b in zip(offsets.tolist(), offsets[1:].tolist()):
         assert b - a <= longest
@@ -197,7 +198,7 @@ def test_varlen_attention_is_that_of_the_padded_grids(name, monkeypatch):
         return [loss, *torch.autograd.grad(loss, list(model.parameters()))]
 
     expected = gradients()
-    monkeypatch.setattr(varlen, "causal", lambda name: each_alone)
-    monkeypatch.setattr(looped, "kernel_for", lambda device, dtype: "varlen")
-    assert isinstance(model.grid(batch), varlen.VarlenAttention)
+    monkeypatch.setattr(attention, "_varlen", lambda backend: each_alone)
+    monkeypatch.setattr(looped, "varlen_backend", lambda weight: "varlen")
+    assert isinstance(model.grid(batch), llama.VarlenAttention)
     torch.testing.assert_close(gradients(), expected, rtol=1e-9, atol=1e-12)

@@ -16,10 +16,9 @@ CHUNK = 1024  # tokens: 16 MB of logits, which a cache holds
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, h: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
-        wanted, device = any(ctx.needs_input_grad), h.device
-        kind = (
-            torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else weight.dtype
-        )
+        wanted, device, kind = any(ctx.needs_input_grad), h.device, weight.dtype
+        if torch.is_autocast_enabled(device.type):
+            kind = torch.get_autocast_dtype(device.type)
         h, w, minus_one = h.to(kind), weight.to(kind), torch.full((), -1.0, device=device)
         d_h, d_weight = (torch.empty_like(h), torch.zeros_like(weight)) if wanted else (None, None)
         loss = torch.zeros((), device=device)

@@ -51,9 +51,7 @@ class EncoderPath:
         optimizer.step()
         self.words.clear_gradient()
         for parameter in self.dense:
-            parameter.grad = (
-                None  # the next backward pass brings its own array: nothing to zero-fill, nothing to add to
-            )
+            parameter.grad = None  # the next backward pass brings its own array: no zero-fill, no sum
 
     def whole(self, weights: dict[str, Tensor], decay: float) -> dict[str, Tensor]:
         """Weights of the whole model, given those that were trained; `decay` is Π (1 − rate · weight decay) over the steps."""

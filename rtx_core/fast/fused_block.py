@@ -44,22 +44,15 @@ def grid(batch: Packed, heads: int, parts: int, dtype: torch.dtype) -> Grid:
     spread = token.view(1, B, 1, L) * (parts * H) + row.view(parts, 1, H, 1)
     first = (cell + cell.div(L, rounding_mode="floor") * ((H - 1) * L))[:, None]  # of head 0: b·H·L + l
     collect = first + (row // H * (B * H * L) + row % H * L)
-    bias = (
-        torch.zeros(B, 1, L, dtype=dtype)
-        .masked_fill_(~batch.mask[:, 0], float("-inf"))
-        .expand(B, H, L)
-        .reshape(B * H, 1, L)
-    )
+    bias = torch.zeros(B, 1, L, dtype=dtype).masked_fill_(~batch.mask[:, 0], float("-inf"))
+    bias = bias.expand(B, H, L).reshape(B * H, 1, L)
     return Grid(spread.flatten(), collect.flatten(), collect[:, :H].flatten(), bias, (B, H, L))
 
 
 def usable(x: Tensor) -> bool:
     """On a CPU, outside autocast; float64 is there for tests."""
-    return (
-        x.device.type == "cpu"
-        and x.dtype in (torch.float32, torch.float64)
-        and not torch.is_autocast_enabled("cpu")
-    )
+    real = x.dtype in (torch.float32, torch.float64)
+    return real and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, times: Tensor | None = None) -> Tensor:
@@ -100,38 +93,16 @@ def block(
     layer: EncoderBlock, x: Tensor, rope: tuple[Tensor, Tensor], index: Grid, cls: Tensor | None, masks
 ) -> Tensor:
     """`layer` applied to x (T, d) -> (T, d), or -> (B, d) when `cls` (B,) asks for those rows alone."""
-    attention, ffn = layer.attention, layer.ffn
-    return FusedBlock.apply(
-        x, layer.attention_norm.weight, attention.qkv.weight, attention.qkv.bias, attention.out.weight, attention.out.bias,
-        layer.ffn_norm.weight, ffn.gate_up.weight, ffn.gate_up.bias, ffn.down.weight, ffn.down.bias,
-        layer.attention_norm.eps, rope, index, cls, masks, layer.dropout,
-    )  # fmt: skip
+    weights = layer.parameters()  # in the order of the formula
+    return FusedBlock.apply(layer.attention_norm.eps, rope, index, cls, masks, layer.dropout, x, *weights)
 
 
 class FusedBlock(torch.autograd.Function):
     """One node of the graph.  Shapes as in layers.EncoderBlock; masks are drawn in the order in which that class draws them."""
 
     @staticmethod
-    def forward(
-        ctx,
-        x,
-        g1,
-        w_qkv,
-        b_qkv,
-        w_out,
-        b_out,
-        g2,
-        w_gu,
-        b_gu,
-        w_down,
-        b_down,
-        eps,
-        rope,
-        index,
-        cls,
-        masks,
-        dropout,
-    ):
+    def forward(ctx, eps, rope, index, cls, masks, dropout, x, *weights):
+        g1, w_qkv, b_qkv, w_out, b_out, g2, w_gu, b_gu, w_down, b_down = weights
         (B, H, L), d, f = index.shape, x.shape[1], w_down.shape[1]
         D, (cos, sin) = d // H, rope
 
@@ -169,27 +140,28 @@ class FusedBlock(torch.autograd.Function):
         if m2 is not None:
             inner.mul_(m2)
         m3 = mask(dropout, len(y2), d)
-        ctx.save_for_backward(u1, s1, y1, y_q, q, k, v, p, kept, m_p, mixed, m1, u2, s2, y2, gate_up, silu, m2, inner, m3,
-                              g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *index[:3])  # fmt: skip
+        attention = (u1, s1, y1, y_q, q, k, v, p, kept, m_p, mixed, m1)
+        ffn = (u2, s2, y2, gate_up, silu, m2, inner, m3)
+        ctx.save_for_backward(g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *attention, *ffn, *index[:3])
         ctx.shape = index.shape
         return linear(inner, w_down, b_down, m3).add_(x1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, d_out):
-        (u1, s1, y1, y_q, q, k, v, p, kept, m_p, mixed, m1, u2, s2, y2, gate_up, silu, m2, inner, m3,
-         g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *tables) = ctx.saved_tensors  # fmt: skip
+        g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *saved = ctx.saved_tensors
+        u1, s1, y1, y_q, q, k, v, p, kept, m_p, mixed, m1, *saved = saved
+        u2, s2, y2, gate_up, silu, m2, inner, m3, *tables = saved
         (B, H, L), (T, d), f = ctx.shape, u1.shape, w_down.shape[1]
         D, index = d // H, Grid(*tables, None, ctx.shape)
         # feed-forward
-        d_ffn = d_out if m3 is None else d_out * m3
-        d_w_down, d_b_down = torch.mm(d_ffn.t(), inner), d_ffn.sum(0)
-        d_inner = linear(d_ffn, w_down.t(), None, m2)
+        d_down = d_out if m3 is None else d_out * m3
+        d_w_down, d_b_down = torch.mm(d_down.t(), inner), d_down.sum(0)
+        d_inner = linear(d_down, w_down.t(), None, m2)
         d_gu = torch.empty_like(gate_up)
         torch.mul(d_inner, silu, out=d_gu[:, f:])
-        torch.ops.aten.silu_backward.grad_input(
-            d_inner.mul_(gate_up[:, f:]), gate_up[:, :f], grad_input=d_gu[:, :f]
-        )
+        d_inner.mul_(gate_up[:, f:])
+        torch.ops.aten.silu_backward.grad_input(d_inner, gate_up[:, :f], grad_input=d_gu[:, :f])
         d_w_gu, d_b_gu = torch.mm(d_gu.t(), y2), d_gu.sum(0)
         d_x1, d_g2 = _norm_backward(linear(d_gu, w_gu.t()), g2, u2, s2)
         d_x1.add_(d_out)
@@ -223,17 +195,6 @@ class FusedBlock(torch.autograd.Function):
             d_y1 = linear(d_proj, w_qkv[d:].t()).index_add_(0, cls, linear(d_q, w_qkv[:d].t()))
             d_x, d_g1 = _norm_backward(d_y1, g1, u1, s1)
             d_x.index_add_(0, cls, d_x1)
-        return (
-            d_x,
-            d_g1,
-            d_w_qkv,
-            d_b_qkv,
-            d_w_out,
-            d_b_out,
-            d_g2,
-            d_w_gu,
-            d_b_gu,
-            d_w_down,
-            d_b_down,
-            *[None] * 6,
-        )
+        d_attention = (d_g1, d_w_qkv, d_b_qkv, d_w_out, d_b_out)
+        d_ffn = (d_g2, d_w_gu, d_b_gu, d_w_down, d_b_down)
+        return *[None] * 6, d_x, *d_attention, *d_ffn

@@ -27,14 +27,12 @@ class PrunedEmbedding(nn.Module):
         used[ids] = True
         self.initial = whole.weight.detach()  # (V, d)
         self.used = torch.from_numpy(used.nonzero()[0]).to(self.initial.device)  # (U,) vocabulary ids
-        number = np.where(
-            used, np.cumsum(used) - 1, used.sum()
-        )  # an id outside the data leads outside the table, which torch refuses
+        # an id outside the data leads outside the table, which torch refuses
+        number = np.where(used, np.cumsum(used) - 1, used.sum())
         self.number = torch.from_numpy(number).to(self.initial.device)  # (V,) vocabulary id -> row
         self.weight = nn.Parameter(self.initial[self.used])  # (U, d)
-        self.by_rows = (
-            self.initial.device.type == "cpu"
-        )  # finding the distinct rows would make a GPU wait for the host
+        # finding the distinct rows would make a GPU wait for the host
+        self.by_rows = self.initial.device.type == "cpu"
 
     def forward(self, ids: Tensor) -> Tensor:  # (T,) vocabulary ids -> (T, d)
         if not (self.by_rows and torch.is_grad_enabled()):

@@ -21,13 +21,9 @@ from rtx_core.models.kausik import Kausik
 
 def trunk(model: Kausik, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
     x = x.transpose(0, 1).contiguous()  # time first from here on: the loop reads and writes whole slices
+    read = recomputed if model.config.checkpoint and model.training else outputs
     for layer in model.layers:
-        h = states(model, layer, x)
-        x = (
-            recomputed(model, layer, h)
-            if model.config.checkpoint and model.training
-            else outputs(model, layer, h)
-        )
+        x = read(model, layer, states(model, layer, x))
     return x.transpose(0, 1)
 
 
@@ -57,17 +53,11 @@ def outputs(model: Kausik, layer: GPTBlock, h: Tensor) -> Tensor:
         keep = F.dropout(value.new_ones(N, B, layer.num_heads, 1), layer.p, model.training)
         return layer.finish(h, (value * keep).flatten(2))
     q, k, v = layer.qkv(normed).view(N, B, 3, layer.num_heads, -1).permute(2, 0, 1, 3, 4)  # each (N, B, H, D)
-    k, v = (
-        F.pad(t, (0, 0, 0, 0, 0, 0, past - 1, 0)).unfold(0, past, 1).transpose(-1, -2) for t in (k, v)
-    )  # (N, B, H, past, D)
+    before = (0, 0, 0, 0, 0, 0, past - 1, 0)
+    k, v = (F.pad(t, before).unfold(0, past, 1).transpose(-1, -2) for t in (k, v))  # (N, B, H, past, D)
     real = torch.arange(past, device=h.device) >= past - 1 - torch.arange(N, device=h.device)[:, None]
-    mixed = F.scaled_dot_product_attention(
-        q.unsqueeze(3),
-        k,
-        v,
-        attn_mask=real.view(N, 1, 1, 1, past),
-        dropout_p=layer.p if model.training else 0.0,
-    )
+    p, mask = layer.p if model.training else 0.0, real.view(N, 1, 1, 1, past)
+    mixed = F.scaled_dot_product_attention(q.unsqueeze(3), k, v, attn_mask=mask, dropout_p=p)
     return layer.finish(h, mixed.flatten(2))
 
 
@@ -77,9 +67,8 @@ def recomputed(model: Kausik, layer: GPTBlock, h: Tensor) -> Tensor:
     pieces = []
     for begin in range(0, len(h), size):
         first = max(0, begin - before)
-        pieces.append(
-            checkpoint(outputs, model, layer, h[first : begin + size], use_reentrant=False)[begin - first :]
-        )
+        piece = checkpoint(outputs, model, layer, h[first : begin + size], use_reentrant=False)
+        pieces.append(piece[begin - first :])
     return torch.cat(pieces)
 
 
@@ -131,27 +120,13 @@ class Recurrence(torch.autograd.Function):
 class Loop:
     """One recurrence: its operands, and its two loops over a segment of positions."""
 
-    def __init__(
-        self,
-        shape: Shape,
-        x: Tensor,
-        q: Tensor,
-        own: Tensor,
-        weights: tuple[Tensor, ...],
-        masks: tuple[Tensor | None, ...],
-    ):
+    def __init__(self, shape: Shape, x: Tensor, q: Tensor, own: Tensor, weights: tuple, masks: tuple):
         N, B, d = x.shape
-        self.shape, self.size, self.scale = (
-            shape,
-            (B, shape.heads, d // shape.heads),
-            (d // shape.heads) ** -0.5,
-        )
+        self.shape, self.size = shape, (B, shape.heads, d // shape.heads)
+        self.scale = self.size[2] ** -0.5
         self.weights, self.products = weights, [product(weight, B) for weight in weights]
-        self.x, self.q, self.own = (
-            x.unbind(0),
-            (q * self.scale).view(N, *self.size).unbind(0),
-            own.unbind(0),
-        )  # each N × (B, …)
+        self.x, self.own = x.unbind(0), own.unbind(0)  # each N × (B, …)
+        self.q = (q * self.scale).view(N, *self.size).unbind(0)
         self.masks = tuple([None] * N if mask is None else mask.unbind(0) for mask in masks)
         self.h: list[Tensor] = [None] * N  # the states
         self.kv: list[Tensor] = [None] * N  # and their keys and values, (B, 2d)
@@ -195,13 +170,13 @@ class Loop:
         """
         key_value, out, up, down = self.products_back
         mask_out, mask_down, mask_attention = self.masks
-        d, products = self.x[0].shape[-1:], []
+        products = []
         for t in reversed(range(begin, begin + len(inner))):
             normed, p, mixed, u, normed_u, wide, active = inner[t - begin]
             d_h = grad[t] + self.d_next
             d_down = d_h if mask_down[t] is None else d_h * mask_down[t]
             d_wide = torch.ops.aten.gelu_backward(down(d_down), wide)
-            d_u = d_h + norm_backward(up(d_wide), u, d, *normed_u[1:], None, None, [True, False, False])[0]
+            d_u = d_h + norm_backward(up(d_wide), u, *normed_u[1:])
             d_out = d_u if mask_out[t] is None else d_u * mask_out[t]
             d_mixed = out(d_out).view(self.size)
             k, v = self.window(t)
@@ -210,24 +185,15 @@ class Loop:
                 mask = mask_attention[t][: len(p)]
                 kept, d_p = p * mask, d_p * mask
             d_score = torch.ops.aten._softmax_backward_data(d_p, p, 0, p.dtype).unsqueeze(-1)
-            d_window = torch.stack((d_score * self.q[t], kept.unsqueeze(-1) * d_mixed), 2).view(
-                len(p), self.size[0], -1
-            )
+            d_window = torch.stack((d_score * self.q[t], kept.unsqueeze(-1) * d_mixed), 2)
+            d_window = d_window.view(len(p), self.size[0], -1)
             self.d_x[t], self.d_q[t] = d_u, (d_score * k).sum(0).view_as(d_u) * self.scale
             *of_states, self.d_own[t] = d_window.unbind(0)
             for j, d_state in zip(range(t - len(of_states), t), of_states):
                 self.d_kv[j] = d_state if self.d_kv[j] is None else self.d_kv[j] + d_state
             products.append((mixed, d_out, normed_u[0], d_wide, active, d_down))
             if t:  # the window of step t is the last that reads state t − 1
-                self.d_next = norm_backward(
-                    key_value(self.d_kv[t - 1]),
-                    self.h[t - 1],
-                    d,
-                    *normed[1:],
-                    None,
-                    None,
-                    [True, False, False],
-                )[0]
+                self.d_next = norm_backward(key_value(self.d_kv[t - 1]), self.h[t - 1], *normed[1:])
         mixed, d_out, normed_u, d_wide, active, d_down = map(torch.cat, zip(*products))
         pairs = [(d_out, mixed), (d_wide, normed_u), (d_down, active)]
         first = max(1, begin)
@@ -238,7 +204,10 @@ class Loop:
             total.addmm_(gradient.t(), value)
 
 
-norm_backward = torch.ops.aten.native_layer_norm_backward
+def norm_backward(grad: Tensor, x: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
+    """Gradient of x for x normed without a gain."""
+    kept = (None, None, [True, False, False])
+    return torch.ops.aten.native_layer_norm_backward(grad, x, x.shape[-1:], mean, scale, *kept)[0]
 
 
 def added(x: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:

@@ -64,9 +64,8 @@ class _ServingBlock:
         else:
             q, k = rotated(heads[:, :2].flatten(1, 2), *rope).chunk(2, 1)
         if len(batch) == 1:  # no grid: the sentence is its own
-            mixed = F.scaled_dot_product_attention(*(t.transpose(0, 1)[None] for t in (q, k, heads[:, -1])))[
-                0
-            ].transpose(0, 1)
+            alone = (t.transpose(0, 1)[None] for t in (q, k, heads[:, -1]))
+            mixed = F.scaled_dot_product_attention(*alone)[0].transpose(0, 1)
         else:
             mixed = packed_attention(q, k, heads[:, -1], batch)
         x = self.out.plus(mixed.reshape(-1, d), x)
@@ -79,10 +78,9 @@ def serving(model: nn.Module) -> Callable[[Packed], Tensor]:
 
     Any other model than `Encoder` itself serves as it is.
     """
-    if type(model) is not Encoder:
-        return torch.inference_mode()(model)
-    weight = model.head.weight
-    if not ONEDNN or weight.device.type != "cpu" or weight.dtype != torch.float32:
+    weight = next(model.parameters())
+    packable = ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32
+    if type(model) is not Encoder or not packable:
         return torch.inference_mode()(model)
     c = model.config
     with torch.inference_mode():

@@ -9,6 +9,7 @@
 * `sdpa`   – torch's scaled_dot_product_attention on a padded view: any device, any precision, also the reference.
 """
 
+from contextlib import suppress
 from functools import cache
 
 import torch
@@ -23,21 +24,14 @@ BACKENDS = ("flash", "varlen", "sdpa")
 
 
 @cache
-def _flash_kernel():
-    try:
-        from flash_attn import flash_attn_varlen_func
-    except ImportError:  # not installed, or built for another torch
-        return None
-    return flash_attn_varlen_func
-
-
-@cache
-def _varlen_kernel():
-    try:
-        from torch.nn.attention.varlen import varlen_attn
-    except ImportError:  # torch < 2.10
-        return None
-    return varlen_attn
+def _varlen(backend: str):
+    """The kernel's function; None where it is not installed, or built for another torch."""
+    with suppress(ImportError):
+        if backend == "flash":
+            from flash_attn import flash_attn_varlen_func as kernel
+        else:
+            from torch.nn.attention.varlen import varlen_attn as kernel
+        return kernel
 
 
 def usable(backend: str, device: torch.device, dtype: torch.dtype, dropout: float) -> bool:
@@ -48,9 +42,23 @@ def usable(backend: str, device: torch.device, dtype: torch.dtype, dropout: floa
         return False
     if torch.cuda.get_device_capability(device) < (8, 0):
         return False
+    return (backend == "flash" or dropout == 0.0) and _varlen(backend) is not None
+
+
+def varlen_attention(
+    backend: str,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    offsets: tuple[Tensor, Tensor],
+    longest: tuple[int, int],
+    p: float = 0.0,
+    causal: bool = False,
+) -> Tensor:
+    """By a kernel that is told where each sequence of queries and of keys begins, and how long the longest is."""
     if backend == "flash":
-        return _flash_kernel() is not None
-    return dropout == 0.0 and _varlen_kernel() is not None
+        return _varlen("flash")(q, k, v, *offsets, *longest, dropout_p=p, causal=causal)
+    return _varlen("varlen")(q, k, v, *offsets, *longest, window_size=(-1, 0 if causal else -1))
 
 
 def packed_attention(
@@ -82,10 +90,8 @@ def packed_attention(
     q_offsets = (
         torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.offsets
     )
-    q_longest = 1 if one_query else batch.longest
-    if backend == "flash":
-        return _flash_kernel()(q, k, v, q_offsets, batch.offsets, q_longest, batch.longest, dropout_p=p)
-    return _varlen_kernel()(q, k, v, q_offsets, batch.offsets, q_longest, batch.longest)
+    longest = (1 if one_query else batch.longest, batch.longest)
+    return varlen_attention(backend, q, k, v, (q_offsets, batch.offsets), longest, p)
 
 
 def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout: Dropout | None) -> Tensor:
@@ -98,9 +104,7 @@ def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout: Dro
         return grid.view(B, L, *x.shape[1:]).transpose(1, 2)
 
     queries = q.unsqueeze(2) if one_query else spread(q)
-    if not isinstance(
-        dropout, TorchDropout | None
-    ):  # the kernel would draw its own numbers: state the formula instead
+    if not isinstance(dropout, TorchDropout | None):  # the kernel would draw its own: state the formula
         scores = queries @ spread(k).mT / q.shape[-1] ** 0.5
         weights = scores.masked_fill(~batch.mask, float("-inf")).softmax(-1)
         out = dropout.drop(weights, p) @ spread(v)

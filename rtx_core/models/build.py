@@ -46,9 +46,8 @@ def load_model(path: Path | str, device: str = "cpu") -> nn.Module:
         with safe_open(path, framework="pt", device=device) as file:
             header = file.metadata() or {}
             weights = {key: file.get_tensor(key) for key in file.keys()}
-        model = build_model(
-            header["model"], seed=0, **json.loads(header["config"])
-        )  # a seed, so as not to move the caller's
+        # with a seed, so as not to move the caller's
+        model = build_model(header["model"], seed=0, **json.loads(header["config"]))
         model.load_state_dict(weights)
         model.about = json.loads(header.get("about", "{}"))
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:

@@ -18,9 +18,7 @@ def even_heads(config: "EncoderConfig | LoopedConfig") -> None:
 
 class EncoderConfig(Settings):
     vocab_size: PositiveInt = 30_522  # bert-base-uncased WordPiece
-    type_vocab_size: PositiveInt = (
-        2  # BERT's sentence A / B; all tokens here are A, the row of B is kept for the count
-    )
+    type_vocab_size: PositiveInt = 2  # BERT's sentence A / B; all tokens here are A, B's row is counted
     hidden_size: PositiveInt = 384
     num_layers: PositiveInt = 6  # layers that own weights
     num_passes: PositiveInt = 1  # times the stack is applied; effective depth = num_layers · num_passes
@@ -51,9 +49,7 @@ class GPTConfig(Settings):
     positions: bool = True  # learned, added to the token's embedding
     dropout: Probability = 0.2
     norm_eps: PositiveFloat = 1e-5
-    initializer_std: PositiveFloat = (
-        0.02  # of matrices; of those that write to the residual stream, over √(2 · layers)
-    )
+    initializer_std: PositiveFloat = 0.02  # of those that write to the residual stream, over √(2 · layers)
 
     @model_validator(mode="after")
     def _heads(self) -> Self:
@@ -69,7 +65,7 @@ class KausikConfig(GPTConfig):
     positions: bool = False
     window: int = Field(2, ge=2)  # positions that T sees: window − 1 states and a token
     checkpoint: NaturalInt = (
-        0  # > 0: keep the states alone, recompute this many positions at a time in the backward pass
+        0  # > 0: the backward pass recomputes so many positions at a time from the states
     )
 
 
@@ -82,22 +78,19 @@ class LoopedConfig(Settings):
     num_passes: PositiveInt = 1  # times the loop is run, in training and unless told otherwise
     num_heads: PositiveInt = 8  # of size 32
     intermediate_size: PositiveInt = (
-        688  # the paper says 512; its totals hold for 688 = 8·⌈(2/3 · 4 · 256) / 8⌉ alone
+        688  # the paper's 512 does not give its totals, 8·⌈(2/3 · 4 · 256) / 8⌉ does
     )
     rope_base: PositiveFloat = 10_000.0
     norm_eps: PositiveFloat = 1e-5
     initializer_std: PositiveFloat = 0.02  # N(0, 0.02) for every matrix
     num_core_layers: NaturalInt = 0  # of num_layers; half of the others, rounded up, are prelude.  0: all
     injection: Literal["none", "add", "linear"] = "none"  # of the prelude's output e: s, s + e or A [s, e]
-    encoding: Literal["none", "pass", "layer"] = (
-        "none"  # a vector of each pass, added as it starts, or before every layer
-    )
+    # a vector of each pass, added as it starts, or before every layer
+    encoding: Literal["none", "pass", "layer"] = "none"
     lora_rank: NaturalInt = 0  # of the corrections of each layer's matrices in each pass; 0: none
     lora_scale: PositiveFloat = 1.0  # γ
     state_std: NaturalFloat | None = None  # σ of a random initial state; None: it starts as e
-    gate: bool = (
-        False  # a pass changes each coordinate of the state by a learned share of what the core would
-    )
+    gate: bool = False  # a pass changes each coordinate by a learned share of what the core would
     state_norm: bool = False  # a norm of its own between core and coda
     random_passes: bool = False  # each training step runs 1 … num_passes of them
     tie_embeddings: bool = True  # the output matrix is the embedding

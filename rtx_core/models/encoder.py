@@ -21,9 +21,7 @@ from rtx_core.models.packed import Packed
 class Encoder(nn.Module):
     """Packed token ids -> class logits (B, C), or with targets (B,) their mean cross-entropy in nats."""
 
-    step_dropout: Dropout | None = (
-        None  # where the masks of a training step come from; None: torch's generator
-    )
+    step_dropout: Dropout | None = None  # where a training step's masks come from; None: torch's generator
 
     def __init__(self, config: EncoderConfig):
         super().__init__()

@@ -6,6 +6,7 @@ The next token is predicted at every position; `model(inputs, targets)` is the m
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -39,9 +40,8 @@ class GPTBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
         q, k, v = self.heads(x)
-        mixed = F.scaled_dot_product_attention(
-            q, k, v, is_causal=True, dropout_p=self.p if self.training else 0.0
-        )
+        p = self.p if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=p)
         return self.finish(x, mixed.transpose(1, 2).flatten(2))
 
 
@@ -59,9 +59,8 @@ class GPT(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 onto_the_stream = name.endswith(("out.weight", "down.weight"))
-                nn.init.normal_(
-                    parameter, std=c.initializer_std / (math.sqrt(2 * c.num_layers) if onto_the_stream else 1)
-                )
+                share = math.sqrt(2 * c.num_layers) if onto_the_stream else 1
+                nn.init.normal_(parameter, std=c.initializer_std / share)
 
     @property
     def longest(self) -> int | None:
@@ -87,45 +86,33 @@ class GPT(nn.Module):
 
     def forward(self, ids: Tensor, targets: Tensor | None = None) -> Tensor:
         logits = self.head(self.trunk(self.embed(ids)))
-        return (
-            logits if targets is None else F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-        )  # in float32 under autocast too
+        if targets is None:
+            return logits
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())  # in float32 under autocast too
 
     # -- one token at a time ------------------------------------------------------------------------------------------
 
     def start(self, batch: int) -> "GPTCache":
         """The state before the first token."""
-        return GPTCache()
+        return GPTCache([])
 
     @torch.inference_mode()
     def advance(self, ids: Tensor, state: "GPTCache") -> Tensor:
         """Logits (B, V) after one more token each, ids (B,); keys and values of the tokens before come from the state."""
-        x = self.embed(ids[:, None], state.length)
-        state.grow(self, len(ids))
-        for layer, (keys, values) in zip(self.layers, state.layers):
+        x, before, state.layers = self.embed(ids[:, None], state.length), state.layers, []
+        for i, layer in enumerate(self.layers):
             q, k, v = layer.heads(x)
-            keys[:, :, state.length], values[:, :, state.length] = k[:, :, 0], v[:, :, 0]
-            n = state.length + 1
-            mixed = F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n])
-            x = layer.finish(x, mixed.transpose(1, 2).flatten(2))
+            if before:
+                k, v = torch.cat((before[i][0], k), 2), torch.cat((before[i][1], v), 2)
+            state.layers.append((k, v))
+            x = layer.finish(x, F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
         state.length += 1
         return self.head(x[:, 0])
 
 
+@dataclass
 class GPTCache:
-    """Keys and values of every layer, (B, H, room, D) each; room doubles when it is used up."""
+    """Keys and values of every layer, (B, H, length, D) each."""
 
-    def __init__(self):
-        self.length, self.layers = 0, []
-
-    def grow(self, model: GPT, batch: int) -> None:
-        room = self.layers[0][0].shape[2] if self.layers else 0
-        if self.length < room:
-            return
-        c, weight = model.config, model.word.weight
-        shape = (batch, c.num_heads, max(64, 2 * room), c.hidden_size // c.num_heads)
-        grown = [(weight.new_empty(shape), weight.new_empty(shape)) for _ in model.layers]
-        for old, new in zip(self.layers, grown):
-            for a, b in zip(old, new):
-                b[:, :, :room] = a
-        self.layers = grown
+    layers: list[tuple[Tensor, Tensor]]
+    length: int = 0

@@ -17,9 +17,7 @@ class KVCache:
     def __init__(self, head_size: int, rope_base: float):
         self.head_size, self.rope_base = head_size, rope_base
         self.longest = 0  # tokens read
-        self.kept: list[
-            tuple[Tensor, Tensor]
-        ] = []  # keys and values, (B, H, longest, D), of each application
+        self.kept: list[tuple] = []  # keys and values, (B, H, longest, D), of each application
 
     def take(self, ids: Tensor) -> "KVCache":
         """The next token of each text, (B,)."""
@@ -35,8 +33,7 @@ class KVCache:
         if self.longest == 1:
             self.kept.append((k, v))
         else:
-            k, v = self.kept[self.applied] = tuple(
-                torch.cat(pair, 2) for pair in zip(self.kept[self.applied], (k, v))
-            )
+            pairs = zip(self.kept[self.applied], (k, v))
+            k, v = self.kept[self.applied] = tuple(torch.cat(pair, 2) for pair in pairs)
         self.applied += 1
         return F.scaled_dot_product_attention(q, k, v).reshape(len(qkv), -1)

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_core.models.attention import usable, varlen_attention
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.kv_cache import KVCache
-from rtx_core.models.layers import RMSNorm, rotary_table, rotate
+from rtx_core.models.layers import RMSNorm, rotary_rows, rotary_table, rotate
 from rtx_core.models.packed import Packed
-from rtx_core.models.varlen import VarlenAttention
 
 Matrices = tuple[Tensor, Tensor, Tensor, Tensor]  # a layer's qkv, out, gate_up, down
 
@@ -31,9 +31,8 @@ class PaddedAttention:
     def __init__(self, batch: Packed, config: LoopedConfig):
         device, starts = batch.ids.device, batch.starts.cpu()
         positions = torch.arange(batch.longest, device=device)
-        self.rope = rotary_table(
-            positions, config.hidden_size // config.num_heads, config.rope_base
-        )  # (L, 1, D/2)
+        head_size = config.hidden_size // config.num_heads
+        self.rope = rotary_table(positions, head_size, config.rope_base)  # (L, 1, D/2)
         if len(batch) * batch.longest == len(batch.ids):  # all of one length: the batch is its own grid
             self.cells, self.shapes, self.place = [None], [(len(batch), batch.longest)], None
             return
@@ -44,9 +43,8 @@ class PaddedAttention:
         for rows in order.chunk(GROUPS if lengths.min() < batch.longest else 1):
             B, L = len(rows), int(lengths[rows[0]])
             column = torch.arange(L)
-            cells = (
-                starts[rows, None] + column.clamp(max=lengths[rows, None] - 1)
-            ).flatten()  # padding repeats the last token
+            # what pads a row repeats its last token
+            cells = (starts[rows, None] + column.clamp(max=lengths[rows, None] - 1)).flatten()
             real = (column < lengths[rows, None]).flatten()
             place[cells[real]] = used + real.nonzero()[:, 0]
             self.cells.append(cells.to(device))
@@ -66,6 +64,33 @@ class PaddedAttention:
                 F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B * L, -1)
             )
         return mixed[0] if self.place is None else torch.cat(mixed).index_select(0, self.place)
+
+
+class VarlenAttention:
+    """The same by a kernel for 16-bit tensors on CUDA: nothing is padded, and nothing waits for the host.
+
+    (Not run yet on a GPU; its tests put a plain kernel in its place.)
+    """
+
+    def __init__(self, batch: Packed, config: LoopedConfig, backend: str):
+        self.offsets, self.longest, self.backend = batch.offsets, batch.longest, backend
+        head_size = config.hidden_size // config.num_heads
+        self.rope = rotary_rows(batch, head_size, config.rope_base)  # (T, 1, D/2)
+
+    def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
+        """qkv (T, 3d) -> (T, d)."""
+        q, k, v = qkv.view(len(qkv), 3, num_heads, -1).unbind(1)
+        q, k, places = rotate(q, self.rope), rotate(k, self.rope), (self.offsets, self.offsets)
+        longest = (self.longest, self.longest)
+        return varlen_attention(self.backend, q, k, v, places, longest, causal=True).reshape(len(qkv), -1)
+
+
+def varlen_backend(weight: Tensor) -> str | None:
+    """The kernel that products with these weights can use, under autocast too; None on every CPU."""
+    kind, dtype = weight.device.type, weight.dtype
+    if torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+    return next((name for name in ("flash", "varlen") if usable(name, weight.device, dtype, 0.0)), None)
 
 
 class LlamaBlock(nn.Module):

@@ -26,9 +26,8 @@ from torch import Tensor, nn
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.kv_cache import KVCache
 from rtx_core.models.layers import RMSNorm
-from rtx_core.models.llama import LlamaBlock, Matrices, PaddedAttention
+from rtx_core.models.llama import LlamaBlock, Matrices, PaddedAttention, VarlenAttention, varlen_backend
 from rtx_core.models.packed import Packed
-from rtx_core.models.varlen import VarlenAttention, kernel_for
 
 Grid = PaddedAttention | VarlenAttention | KVCache  # what attends
 Batch = Packed | KVCache
@@ -44,10 +43,8 @@ class LowRank(nn.Module):
 
     def __init__(self, layer: LlamaBlock, config: LoopedConfig):
         super().__init__()
-        self.scale, shapes = (
-            config.lora_scale,
-            [(n, w.shape[0] // n, w.shape[1]) for n, w in zip(PARTS, layer.matrices)],
-        )
+        self.scale = config.lora_scale
+        shapes = [(n, w.shape[0] // n, w.shape[1]) for n, w in zip(PARTS, layer.matrices)]
         self.down = nn.ParameterList(torch.empty(n, config.lora_rank, inner) for n, _, inner in shapes)  # A
         self.up = nn.ParameterList(torch.zeros(n, outer, config.lora_rank) for n, outer, _ in shapes)  # B
         # B = 0 and A uniform in ±1/√in, as in the public code of Hu et al. 2021: the model starts as if shared
@@ -116,10 +113,10 @@ class Looped(nn.Module):
     def grid(self, batch: Batch) -> Grid:
         if isinstance(batch, KVCache):
             return batch
-        kernel, c = kernel_for(batch.ids.device, self.word.weight.dtype), self.config
-        if kernel:
-            return VarlenAttention(batch, c.hidden_size // c.num_heads, c.rope_base, kernel)
-        return PaddedAttention(batch, c)
+        backend = varlen_backend(self.word.weight)
+        return (
+            VarlenAttention(batch, self.config, backend) if backend else PaddedAttention(batch, self.config)
+        )
 
     def states(self, batch: Batch, passes: int | None = None) -> Iterator[Tensor]:
         """The state (T, d) after each pass, one after another; `passes` is free at test time."""

@@ -5,7 +5,7 @@ T tokens in the batch, B sequences, L tokens of the longest, H heads, D = d/H, d
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -29,9 +29,8 @@ class Packed:
         """Pack token-id sequences, in order.  An empty batch or an empty sequence is an error."""
         lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
         if len(lengths) == 0 or lengths.min() == 0:
-            raise RtxError(
-                f"Got sequences of lengths {lengths.tolist()[:8]}; every batch and every sequence needs a token."
-            )
+            got = lengths.tolist()[:8]
+            raise RtxError(f"Got sequences of lengths {got}; every batch and every sequence needs a token.")
         return cls.from_flat(np.concatenate([np.asarray(sequence) for sequence in sequences]), lengths)
 
     @classmethod
@@ -58,10 +57,10 @@ class Packed:
         return len(self.offsets) - 1
 
     def to(self, device: torch.device | str) -> "Packed":
-        moved = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Packed(
-            **{k: v.to(device, non_blocking=True) if isinstance(v, Tensor) else v for k, v in moved.items()}
+        ids, positions, offsets = (
+            x.to(device, non_blocking=True) for x in (self.ids, self.positions, self.offsets)
         )
+        return Packed(ids, positions, offsets, self.longest)
 
     @cached_property
     def starts(self) -> Tensor:
@@ -72,9 +71,8 @@ class Packed:
     def cell(self) -> Tensor:
         """(T,) index of each token in a padded (B·L) grid; only the SDPA fallback looks at the grid."""
         lengths = (self.offsets[1:] - self.offsets[:-1]).long()
-        sequence = torch.repeat_interleave(
-            torch.arange(len(self), device=lengths.device), lengths, output_size=len(self.ids)
-        )
+        rows = torch.arange(len(self), device=lengths.device)
+        sequence = torch.repeat_interleave(rows, lengths, output_size=len(self.ids))
         return sequence * self.longest + self.positions
 
     @cached_property

@@ -98,13 +98,10 @@ def register(
     if cls is None:
         return lambda decorated: register(name, decorated, config, title=title, colour=colour, marker=marker)
     if name in MODELS and isinstance(MODELS[name].kind, str):
-        raise RtxError(
-            f"The name {name!r} is taken by a model of this package; register yours under another name."
-        )
+        raise RtxError(f"{name!r} is a model of this package; register yours under another name.")
     if not isinstance(config, Settings):
-        raise RtxError(
-            f"The config of {name!r} is {config!r:.60}; expected an instance of a subclass of rtx_core.Settings."
-        )
+        expected = "an instance of a subclass of rtx_core.Settings"
+        raise RtxError(f"The config of {name!r} is {config!r:.60}; expected {expected}.")
     known, n = MODELS.get(name), next(_registered)
     MODELS[name] = Model(
         kind=cls,

@@ -45,38 +45,30 @@ def save(
         raise RtxError(
             "Training diverged: the weights are no longer finite; lower learning_rate (the last checkpoint is from before)."
         )
-    tensors = {f"model/{k}": v for k, v in model.state_dict().items()} | {
-        f"best/{k}": v for k, v in best.items()
-    }
+    tensors = {f"model/{k}": v for k, v in model.state_dict().items()}
+    tensors |= {f"best/{k}": v for k, v in best.items()}
     for i, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{i}/{k}": v for k, v in moments.items()}
     tensors["random/cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random/cuda"] = torch.cuda.get_rng_state()
     tensors, text = {k: v.contiguous() for k, v in tensors.items()}, json.dumps(state)
-    temporary = path.with_name(
-        f".{path.name}.partial"
-    )  # a kill leaves at most this one, which the next save overwrites
+    about = {"version": str(VERSION), "state": text, "sha256": checksum(tensors, text)}
+    temporary = path.with_name(f".{path.name}.partial")  # all that a kill leaves; the next save overwrites it
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(
-            tensors,
-            temporary,
-            metadata={"version": str(VERSION), "state": text, "sha256": checksum(tensors, text)},
-        )
+        save_file(tensors, temporary, metadata=about)
         if path.exists():
             os.replace(path, previous(path))
         os.replace(temporary, path)
     except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
-        kept = (
-            "; the last one is whole, and the same command goes on from it"
-            if path.exists() or previous(path).exists()
-            else ""
+        what = (
+            f"The checkpoint {path.name} cannot be written ({error}); make room or make its folder writable"
         )
-        raise RtxError(
-            f"The checkpoint {path.name} cannot be written ({error}); make room or make its folder writable{kept}."
-        ) from error
+        if path.exists() or previous(path).exists():
+            what += "; the last one is whole, and the same command goes on from it"
+        raise RtxError(what + ".") from error
 
 
 def load(
@@ -130,10 +122,8 @@ def _sound(path: Path, say: Callable[[str], None]) -> Path | None:
             ) from error
         except (SafetensorError, KeyError, ValueError, TypeError) as error:
             damage.append(f"{file.name}: {error}")
-            say(
-                f"the checkpoint {file.name} is damaged ({error}); "
-                + ("the one before it is used" if file != there[-1] else "there is no other")
-            )
+            left = "the one before it is used" if file != there[-1] else "there is no other"
+            say(f"the checkpoint {file.name} is damaged ({error}); {left}")
             continue
         if file != path:
             os.replace(file, path)  # what is damaged must not become the one before the next

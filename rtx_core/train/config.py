@@ -23,9 +23,7 @@ class TrainConfig(Settings):
     epochs: NaturalInt = Field(5, description="passes over the training texts at most; 0: `steps` counts")
     steps: NaturalInt = Field(0, description="optimizer steps; 0: `epochs` counts")
     batch_size: PositiveInt = Field(16, description="texts or sequences in a step")
-    micro_batches: PositiveInt = Field(
-        1, description="parts of a step's batch, to bound memory; the gradient is the same"
-    )
+    micro_batches: PositiveInt = Field(1, description="parts of a step's batch, to bound memory")
     learning_rate: Rate = Field(3e-5, description="of AdamW")
     schedule: Literal["constant", "linear", "cosine", "plateau"] = Field(
         "plateau",
@@ -33,23 +31,21 @@ class TrainConfig(Settings):
     )
     min_learning_rate: NaturalFloat = Field(0.0, description="at the last step, for linear and cosine")
     warmup_steps: NaturalInt = Field(
-        100, description="linear; the slides state it, the public code declares it, unused"
+        100, description="linear; stated by the slides, unused in the public code"
     )
     beta1: Probability = Field(0.9, description="of AdamW")
     beta2: Probability = Field(0.999, description="of AdamW")
     weight_decay: NaturalFloat = Field(0.01, description="of AdamW")
     decay: Literal["all", "matrices"] = Field(
-        "all", description="what is decayed: every parameter, or matrices and tables alone"
+        "all", description="every parameter, or matrices and tables alone"
     )
     clip_norm: PositiveFloat = Field(1.0, description="of the whole gradient")
-    plateau_factor: PositiveFloat = Field(
-        0.5, description="by which the rate is cut on a plateau of the validation loss"
-    )
+    plateau_factor: PositiveFloat = Field(0.5, description="of the rate, on a plateau of the validation loss")
     plateau_patience: NaturalInt = Field(
-        2, description="epochs without improvement before that; so in 5 epochs it hardly ever acts"
+        2, description="epochs without improvement before that: hardly ever in 5"
     )
     stop_min_delta: NaturalFloat = Field(
-        1e-3, description="early stopping: the least improvement of validation loss that counts"
+        1e-3, description="early stopping: the least gain of validation loss"
     )
     stop_patience: NaturalInt = Field(3, description="epochs without it; 0: never stop early")
     eval_every: NaturalInt = Field(0, description="steps between evaluations; 0: at the end of each epoch")

@@ -39,13 +39,10 @@ def keep_heap() -> None:
 
 
 def processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
 
 
@@ -76,11 +73,8 @@ def reset_peak_memory(where: torch.device) -> None:
     else:
         if platform.libc_ver()[0] == "glibc":
             ctypes.CDLL(None).malloc_trim(0)  # what earlier runs of this process left in the heap
-        with (
-            suppress(OSError),
-            open("/proc/self/clear_refs", "w") as file,
-        ):  # Linux only; elsewhere the old maximum stays
-            file.write("5")
+        with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # Linux only; elsewhere the old maximum stays
 
 
 def peak_memory_mib(where: torch.device) -> float:

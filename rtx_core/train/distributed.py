@@ -67,11 +67,8 @@ class Ranks:
 
 def ranks() -> Ranks:
     """This process's, as `distributed` made it."""
-    return (
-        Ranks(dist.get_rank(), dist.get_world_size())
-        if dist.is_available() and dist.is_initialized()
-        else Ranks()
-    )
+    together = dist.is_available() and dist.is_initialized()
+    return Ranks(dist.get_rank(), dist.get_world_size()) if together else Ranks()
 
 
 @contextmanager

@@ -38,9 +38,8 @@ class Progress:
     best_step: int = 0
     decay: float = 1.0  # Π (1 − rate · weight decay) so far: what became of weights that never had a gradient
     best_decay: float = 1.0
-    sums: list[float] = field(
-        default_factory=list
-    )  # of the task's loss (and right answers) since the last evaluation
+    # of the task's loss (and right answers) since the last evaluation
+    sums: list[float] = field(default_factory=list)
     seen: int = 0  # examples since then
     codes: list[str] = field(default_factory=list)  # hashes of the code that worked on this run, in turn
 
@@ -59,12 +58,8 @@ def optimizer_of(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     parameters = list(model.parameters())
     groups = [{"params": parameters, "weight_decay": config.weight_decay}]
     if config.decay == "matrices":
-        decayed = [p for p in parameters if p.dim() >= 2]
-        others = [p for p in parameters if p.dim() < 2]
-        groups = [
-            {"params": decayed, "weight_decay": config.weight_decay},
-            {"params": others, "weight_decay": 0.0},
-        ]
+        groups[0]["params"] = [p for p in parameters if p.dim() >= 2]
+        groups.append({"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0})
     return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(config.beta1, config.beta2), fused=True)
 
 
@@ -129,19 +124,7 @@ def train(
 class Loop:
     """One run in progress."""
 
-    def __init__(
-        self,
-        model,
-        task,
-        config: TrainConfig,
-        seed: int,
-        device,
-        checkpoint_path,
-        path,
-        code_hash,
-        say,
-        compile,
-    ):
+    def __init__(self, model, task, config, seed, device, checkpoint_path, path, code_hash, say, compile):
         self.model, self.task, self.config, self.seeds, self.device = model, task, config, seeds(seed), device
         self.checkpoint_path, self.path, self.say = checkpoint_path, path, say
         self.world, self.autocast = ranks(), autocast_of(config.precision, device)
@@ -170,11 +153,8 @@ class Loop:
             self.step(rate)
             self.clock.tick()
             end_of_epoch = self.task.steps_per_epoch and p.step % self.task.steps_per_epoch == 0
-            if (
-                p.step == self.total
-                or end_of_epoch
-                or (config.eval_every and p.step % config.eval_every == 0)
-            ):
+            due = config.eval_every and p.step % config.eval_every == 0
+            if p.step == self.total or end_of_epoch or due:
                 self.evaluate(rate)
                 self.save()
             elif self.clock.time_to_report():
@@ -197,9 +177,7 @@ class Loop:
             sums = self.gradients(of)
         except RtxError:
             raise
-        except (
-            Exception
-        ) as error:  # of the compiler, which may fail on any shape; the plain step has none of it
+        except Exception as error:  # the compiler may fail on any shape; the plain step has none of it
             if not self.compile:
                 raise
             reason = str(error).partition("\n")[0][:120]
@@ -244,11 +222,8 @@ class Loop:
         """A row of the history; the weights are kept if they are the best so far."""
         self.collect()
         p, per_epoch = self.progress, self.task.steps_per_epoch
-        row = (
-            {"step": p.step, "epoch": p.step / per_epoch}
-            if per_epoch
-            else {"step": p.step, "tokens": p.examples}
-        )
+        seen = {"epoch": p.step / per_epoch} if per_epoch else {"tokens": p.examples}
+        row = {"step": p.step, **seen}
         row |= {"seconds": p.seconds, "learning_rate": rate, **self.task.summary(p.sums, p.seen)}
         row |= self.world.broadcast(lambda: self.task.evaluate(self.model, self.device, self.autocast))
         loss = row["validation_loss"]
