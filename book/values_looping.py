@@ -67,6 +67,39 @@ class Hops:
         return self.of(model)[0]["parameters"]["non_embedding"]
 
 
+class Rounding:
+    """What rounding the layers after training adds to the error at four hops, in means over seeds."""
+
+    def __init__(self):
+        self.measured = records.measurements("quantized", "khop")
+        self.exact = Hops("khop")
+
+    def cost(self, model: str, bits: int, hops: int = 4, passes: int | None = None) -> float:
+        found = [m for m in self.measured if (m["model"], m["bits"]) == (model, bits)]
+        if not found:
+            raise Unmeasured(f"There is no measurement of {model} rounded to {bits} bits; make it first.")
+        changes = []
+        for measured in found:
+            (exact,) = (r for r in self.exact.of(model) if r["seed"] == measured["seed"])
+            parts = (record["test"]["parts"][hops] for record in (measured, exact))
+            after, before = (
+                p["error"] if passes is None else p["error_by_passes"][passes - 1] for p in parts
+            )
+            changes.append(after - before)
+        return float(np.mean(changes))
+
+    def most(self, bits: int) -> float:
+        """The largest change of a model's error at any number of hops."""
+        models = sorted({m["model"] for m in self.measured})
+        return max(abs(self.cost(model, bits, hops)) for model in models for hops in range(5))
+
+    def grows(self, model: str, bits: int) -> bool:
+        """Whether the cost rises with every pass up to the trained number."""
+        passes = self.exact.of(model)[0]["config"]["model"]["num_passes"]
+        costs = [self.cost(model, bits, passes=r) for r in range(1, passes + 1)]
+        return costs == sorted(costs)
+
+
 # -- Shakespeare at equal depth
 
 
@@ -259,6 +292,7 @@ VALUES = {
     "khop_hard": lambda: Hops("khop-hard"),
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "z6": lambda: Hops("state-tracking-groupZ6"),
+    "rounding": Rounding,
     "iso_depth": IsoDepth,
     "matrix": matrix,
     "predictions": predictions,

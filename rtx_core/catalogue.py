@@ -60,7 +60,10 @@ def _looped(layers: int, passes: int, longer: float = 1.0, **switches: object) -
 _LAYERS_PASSES = {
     f"{layers}x{passes}": _looped(layers, passes)
     for layers, passes in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
-} | {"1x6-random": _looped(1, 6, longer=4 / 3, random_passes=True)}
+}
+_LAYERS_PASSES["1x6-random"] = _looped(1, 6, longer=4 / 3, random_passes=True)
+_LAYERS_PASSES["4x1-noise"] = _looped(4, 1, weight_noise=4)  # as rounding to four bits would move them
+_LAYERS_PASSES["1x4-noise"] = _looped(1, 4, weight_noise=4)
 
 
 def _iso_depth(layers: int, passes: int, width: int) -> Entry:

@@ -56,6 +56,7 @@ PLAN = (
         "sst2", TENTH | {"num_layers": 6, "num_passes": 1}, (0, 1, 2), ("recurrent",), notebook="data-size"
     ),
     *(Study("khop", seeds=(seed,), notebook="looping") for seed in EXPERIMENTS["khop"].seeds),
+    Study("khop", seeds=(0, 1, 2), models=("1x4-noise", "4x1-noise"), notebook="looping"),
     *(
         Study("sst2", TENTH | rung, (seed,), ("recurrent",), notebook="looping")
         for seed in range(5)

@@ -107,7 +107,7 @@ def test_states_are_the_products_of_what_was_read(group, size, commutes):
         )  # elements of their own begin a text
         words = (inputs - begins).tolist()
         expected = [[composed(group, row[: i + 1]) for i in range(len(row))] for row in words]
-        assert targets.tolist() == expected and 0 <= min(map(min, words)) and max(map(max, words)) < size
+        assert targets.tolist() == expected and {x for word in words for x in word} <= set(range(size))
         assert made.part_of(inputs).tolist() == [list(range(inputs.shape[1]))]
     for batches in (drawn, made.validation):
         assert {inputs.shape for inputs, _ in batches} == {(64, 4), (32, 8), (16, 16)}

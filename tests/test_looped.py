@@ -67,6 +67,24 @@ def test_random_passes_are_drawn_from_the_step_alone_and_only_in_training():
     assert again == drawn
 
 
+def test_noise_on_weights_is_that_of_a_coarse_grid_and_the_same_in_every_pass_of_a_step():
+    model, batch = small_decoder("looped", num_layers=1, num_passes=3, weight_noise=4), stories_of(6)
+    plain = small_decoder("looped", num_layers=1, num_passes=3)
+    assert torch.equal(model.eval()(batch), plain.eval()(batch))
+    loss = model.train()(batch, batch.ids.roll(-1))
+    (layer,), (exact,) = model.layers, plain.layers
+    for noisy, weight in zip(layer.noisy, exact.matrices, strict=True):
+        off = ((noisy - weight) / (weight.abs().amax(1, keepdim=True) / 7)).detach()
+        assert off.abs().max() <= 0.5 + 1e-4 and off.std() == pytest.approx(12**-0.5, rel=0.05)
+    exact.noisy = layer.noisy
+    state = plain.word(batch.ids)
+    for r in range(3):
+        state = plain.one_pass(state, state, r, plain.grid(batch))
+    torch.testing.assert_close(plain.loss(plain.read(state, batch), batch.ids.roll(-1)), loss)
+    loss.backward()
+    assert layer.qkv.grad.abs().sum() > 0
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -93,6 +93,8 @@ class LoopedConfig(Settings):
     gate: bool = False  # a pass changes each coordinate by a learned share of what the core would
     state_norm: bool = False  # a norm of its own between core and coda
     random_passes: bool = False  # each training step runs 1 … num_passes of them
+    # in training the layers' matrices are as far off as rounding to so many bits would put them; 0: exact
+    weight_noise: Literal[0, 2, 3, 4, 5, 6, 8] = 0
     tie_embeddings: bool = True  # the output matrix is the embedding
 
     @property

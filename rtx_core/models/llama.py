@@ -93,12 +93,20 @@ def varlen_backend(weight: Tensor) -> str | None:
     return next((name for name in ("flash", "varlen") if usable(name, weight.device, dtype, 0.0)), None)
 
 
+def with_noise(weight: Tensor, bits: int) -> Tensor:
+    """As far off as rounding to `bits` puts it (`rtx_core.evaluate.rounding`); the gradient passes straight through."""
+    step = weight.detach().abs().amax(1, keepdim=True) / (2 ** (bits - 1) - 1)
+    return weight + step * (torch.rand_like(weight) - 0.5)
+
+
 class LlamaBlock(nn.Module):
     """x += out(attention(norm x));  x += down(silu(gate norm x) ⊙ up norm x)   (Touvron et al. 2023), without biases.
 
     Q, K and V are one matrix product, gate and up another.  The four matrices may be given from outside, which is how
     low-rank corrections come in.
     """
+
+    noisy: Matrices | None = None  # stand in for its own in a training step, where noise is wanted
 
     def __init__(self, config: LoopedConfig):
         super().__init__()
@@ -125,11 +133,15 @@ class LlamaBlock(nn.Module):
     def matrices(self) -> Matrices:
         return self.qkv, self.out, self.gate_up, self.down
 
+    def draw_noise(self, bits: int) -> None:
+        """W + s u with u uniform in ±½ and s a row's step on a grid of `bits`: every pass of a step meets the same; 0: none."""
+        self.noisy = tuple(with_noise(w, bits) for w in self.matrices) if bits else None
+
     def forward(
         self, x: Tensor, grid: PaddedAttention | VarlenAttention | KVCache, matrices: Matrices | None = None
     ) -> Tensor:
         """x (T, d) -> (T, d)."""
-        qkv, out, gate_up, down = matrices or self.matrices
+        qkv, out, gate_up, down = matrices or self.noisy or self.matrices
         x = x + F.linear(grid.attend(F.linear(self.attention_norm(x), qkv), self.num_heads), out)
         gate, up = F.linear(self.ffn_norm(x), gate_up).chunk(2, dim=-1)
         return x + F.linear(F.silu(gate) * up, down)

@@ -120,6 +120,8 @@ class Looped(nn.Module):
 
     def states(self, batch: Batch, passes: int | None = None) -> Iterator[Tensor]:
         """The state (T, d) after each pass, one after another; `passes` is free at test time."""
+        for layer in self.layers:
+            layer.draw_noise(self.config.weight_noise if self.training else 0)
         grid, e = self.grid(batch), self.word(batch.ids)
         for layer in self.parts[0]:
             e = layer(e, grid)
@@ -147,7 +149,9 @@ class Looped(nn.Module):
         for i, layer in enumerate(self.parts[1]):
             if c.encoding == "layer" or (c.encoding == "pass" and i == 0):
                 s = s + self.encoding[r]
-            s = layer(s, grid, self.lora[r][i].correct(layer.matrices) if c.lora_rank else None)
+            s = layer(
+                s, grid, self.lora[r][i].correct(layer.noisy or layer.matrices) if c.lora_rank else None
+            )
         if c.gate:
             s = before + F.linear(before, self.gate).sigmoid().to(s.dtype) * (s - before)
         return s
