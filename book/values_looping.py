@@ -177,6 +177,10 @@ ERROR = {  # of a record, by task
 PAIRS = (  # recurrence, task, (folder, model) of it, (folder, model) of the standard model with as many parameters
     ("1×4", "k-hop", ("khop", "1x4"), ("khop", "1x1")),
     ("2×2", "k-hop", ("khop", "2x2"), ("khop", "2x1")),
+    ("FraiLT", "k-hop", ("khop", "frailt"), ("khop", "1x1")),
+    ("Relaxed", "k-hop", ("khop", "relaxed"), ("khop", "1x1")),
+    ("Gated", "k-hop", ("khop", "gated"), ("khop", "1x1")),
+    ("Three Part", "k-hop", ("khop", "three-part"), ("khop", "3x1")),
     (
         "Kausik",
         "Shakespeare",

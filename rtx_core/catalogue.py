@@ -64,6 +64,12 @@ _LAYERS_PASSES = {
 _LAYERS_PASSES["1x6-random"] = _looped(1, 6, longer=4 / 3, random_passes=True)
 _LAYERS_PASSES["4x1-noise"] = _looped(4, 1, weight_noise=4)  # as rounding to four bits would move them
 _LAYERS_PASSES["1x4-noise"] = _looped(1, 4, weight_noise=4)
+_STUDIED = {  # the recurrences of this book as they loop one layer four times, or three layers of which one is looped
+    "frailt": _looped(1, 4, encoding="pass"),
+    "relaxed": _looped(1, 4, lora_rank=1),
+    "gated": _looped(1, 4, injection="add", gate=True),
+    "three-part": _looped(3, 2, num_core_layers=1, injection="linear", state_std=0.02, state_norm=True),
+}
 
 
 def _iso_depth(layers: int, passes: int, width: int) -> Entry:
@@ -221,7 +227,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "k-hop induction",
         HopData(),
         _HOPS,
-        models=_LAYERS_PASSES,
+        models=_LAYERS_PASSES | _STUDIED,
         shown=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
         seeds=(0, 1, 2, 3, 4),
     ),

@@ -57,17 +57,14 @@ PLAN = (
     ),
     *(Study("khop", seeds=(seed,), notebook="looping") for seed in EXPERIMENTS["khop"].seeds),
     Study("khop", seeds=(0, 1, 2), models=("1x4-noise", "4x1-noise"), notebook="looping"),
+    Study("khop", seeds=(0, 1, 2), models=("frailt", "relaxed", "gated", "three-part"), notebook="looping"),
     *(
         Study("sst2", TENTH | rung, (seed,), ("recurrent",), notebook="looping")
         for seed in range(5)
         for rung in LADDER
     ),
     Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide"), notebook="looping"),
-    *(
-        Study("state-tracking", {"group": group}, (seed,), notebook="looping")
-        for seed in (0, 1, 2)
-        for group in ("S3", "Z6")
-    ),
+    *(Study("state-tracking", {"group": group}, (seed,)) for seed in (0, 1, 2) for group in ("S3", "Z6")),
     *(Study("khop-hard", seeds=(seed,), notebook="looping") for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
     Study("multi-domain", small=THREE_DOMAINS),
