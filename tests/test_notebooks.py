@@ -141,6 +141,11 @@ def test_a_page_that_trains_runs_on_generated_text(name, home, kernel):
     assert not (home / "results").exists()
 
 
+def test_the_sandbox_learns_to_write_too(home, kernel):
+    outputs = fork("sandbox", home, TRAINING["sandbox"] | {"data": "text"}, small=True)
+    assert len(next(output.text for output in outputs if output.get("name") == "stdout")) > 20
+
+
 @pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS if path.stem not in TRAINING])
 def test_a_page_that_draws_runs_on_the_records(name, home, kernel, monkeypatch):
     monkeypatch.setenv("RTX_BOOK", "1")
