@@ -179,7 +179,7 @@ PAIRS = (  # recurrence, task, (folder, model) of it, (folder, model) of the sta
     ("2×2", "k-hop", ("khop", "2x2"), ("khop", "2x1")),
     ("FraiLT", "k-hop", ("khop", "frailt"), ("khop", "1x1")),
     ("Relaxed", "k-hop", ("khop", "relaxed"), ("khop", "1x1")),
-    ("Gated", "k-hop", ("khop", "gated"), ("khop", "1x1")),
+    ("Gated", "k-hop", ("khop", "1x4-gated"), ("khop", "1x1")),
     ("Three Part", "k-hop", ("khop", "three-part"), ("khop", "3x1")),
     (
         "Kausik",

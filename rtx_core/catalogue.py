@@ -67,7 +67,7 @@ _LAYERS_PASSES["1x4-noise"] = _looped(1, 4, weight_noise=4)
 _STUDIED = {  # the recurrences of this book as they loop one layer four times, or three layers of which one is looped
     "frailt": _looped(1, 4, encoding="pass"),
     "relaxed": _looped(1, 4, lora_rank=1),
-    "gated": _looped(1, 4, injection="add", gate=True),
+    "1x4-gated": _looped(1, 4, injection="add", gate=True),
     "three-part": _looped(3, 2, num_core_layers=1, injection="linear", state_std=0.02, state_norm=True),
 }
 

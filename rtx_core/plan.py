@@ -57,7 +57,9 @@ PLAN = (
     ),
     *(Study("khop", seeds=(seed,), notebook="looping") for seed in EXPERIMENTS["khop"].seeds),
     Study("khop", seeds=(0, 1, 2), models=("1x4-noise", "4x1-noise"), notebook="looping"),
-    Study("khop", seeds=(0, 1, 2), models=("frailt", "relaxed", "gated", "three-part"), notebook="looping"),
+    Study(
+        "khop", seeds=(0, 1, 2), models=("frailt", "relaxed", "1x4-gated", "three-part"), notebook="looping"
+    ),
     *(
         Study("sst2", TENTH | rung, (seed,), ("recurrent",), notebook="looping")
         for seed in range(5)

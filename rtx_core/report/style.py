@@ -46,6 +46,7 @@ VARIANTS = {  # title, color, marker
     "2x3": ("2×3", "#e07b39", "<"),
     "1x6": ("1×6", "#8f1d3f", ">"),
     "1x6-random": ("1×6, random passes", "#d6457f", "*"),
+    "1x4-gated": ("1×4, gated", "#b5651d", "p"),
     "4x1-noise": ("4×1, noise", "#8fb0d9", "s"),
     "1x4-noise": ("1×4, noise", "#e58f80", "X"),
     "bag-of-words": ("Bag of words", "#999933", "X"),
