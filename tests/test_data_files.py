@@ -127,7 +127,7 @@ def test_a_label_that_training_has_not_is_named(tmp_path):
     "content, facts",
     [
         (b"", []),
-        (b"review,stars\n", ["rows"]),
+        (b"review,stars\n", ["no row"]),
         (b"review,stars\na,1\nb,1,2\n", ["line 3"]),
         (b'review,stars\n"a,1\nb,2\n', []),
         (b"review,stars\n\xff\xfe,1\n", ["UTF-8"]),

@@ -21,7 +21,7 @@ def described(**given: object) -> FilesData:
     config = FilesData(**given, classes=(), vocabulary="bert" if bert_source() else "trained")
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:
-        found = f"{config.train}, column {config.label!r} has {len(classes):,} different labels"
+        found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
         raise RtxError(f"{found}, and 2 to {MOST_CLASSES:,} classes were expected.")
     config = config.but(classes=sorted(classes, key=_by_value))
     parts(config)
@@ -98,8 +98,10 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
     for column in (text, label):
         if column not in table:
             raise RtxError(f"{path} has no column {column!r}: it has {', '.join(map(str, table.columns))}.")
-    if table.empty or text == label:
-        raise RtxError(f"{path} must have rows, and texts and labels in two columns, not both in {text!r}.")
+    if text == label:
+        raise RtxError(f"Texts and labels of {path} cannot both stand in column {text!r}: name two columns.")
+    if table.empty:
+        raise RtxError(f"{path} has a first line of names and no row below it: give at least 10.")
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what the first line names not for row names
         raise RtxError(f"{path} has rows of more columns than its first line, which must name each of them.")
     texts = [value.strip() and value if isinstance(value, str) else "" for value in table[text]]
