@@ -2,6 +2,7 @@
 
 import re
 from html import escape as escape_html
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -216,11 +217,22 @@ def test_provenance_names_records_and_the_line_that_makes_them_again():
     parameters = {"models": ["baseline"], "split": "seeded", "epochs": 5, "note": "it's"}
     shown = display.provenance([record(stale="made by `other` code")], notebook="sst2", parameters=parameters)
     found = cells(shown)
-    assert found[7:] == [
-        *("sst2/baseline-seed0", "full", "012345678", "A | machine (2 threads)"),
-        *("1.5", "2026-11-21 02:55", "made by `other` code"),
+    assert found[6:] == [
+        *("sst2: baseline 0", "1.5", "2026-11-21 02:55", "012345678"),
+        *("A | machine (2 threads)", "made by `other` code"),
     ]
     given = """-y '{"models": ["baseline"], "note": "it'\\''s"}'"""
     line = f"papermill notebooks/sst2.ipynb _build/sst2.ipynb {given}"
     assert f"{line} -p split seeded -p epochs 5" in shown.markdown
     assert display.provenance([]) is None
+
+
+def test_provenance_has_one_row_for_records_made_alike_and_links_those_in_results(monkeypatch):
+    made = [record(model, seed) for model in ("baseline", "recurrent") for seed in range(2)]
+    monkeypatch.setattr(display, "home", Path)
+    shown = display.provenance([*made, record(name="other")])
+    found = [BeautifulSoup(cell, "html.parser").get_text() for cell in cells(shown)]
+    assert found[6:8] == ["sst2: baseline 0 1, recurrent 0 1", "6.0"] and found[12] == "other: baseline 0"
+    assert '<a href="../records/sst2/recurrent-seed1.json">1</a>' in shown.markdown
+    monkeypatch.setattr(display, "home", lambda: Path("elsewhere"))
+    assert "<a" not in display.provenance(made).markdown

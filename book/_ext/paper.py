@@ -28,7 +28,7 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
     """Code is folded; one click opens it."""
     for cell in doctree.findall(nodes.container):
         if cell.get("nb_element") == "cell_code" and not cell.get("hide_mode"):
-            cell.attributes.update(hide_mode="input", prompt_show="Show the code", prompt_hide="Hide it")
+            cell.attributes.update(hide_mode="input", prompt_show="Code", prompt_hide="Code")
 
 
 def built_from() -> str:

@@ -17,7 +17,7 @@ from html import escape as escape_html
 import pandas as pd
 
 from rtx_core.errors import RtxError
-from rtx_core.paths import REPOSITORY, write_atomically
+from rtx_core.paths import REPOSITORY, home, write_atomically
 from rtx_core.report.values import as_records, badge, device_of
 
 BOOK = "RTX_BOOK"  # set while the book is built
@@ -201,33 +201,44 @@ def check(label: str, kind: str) -> None:
 def provenance(
     found: object, *, notebook: str = "", parameters: dict[str, object] | None = None
 ) -> Displayed | None:
-    """A folded box with a row a record: badge, commit, machine, minutes, date, and what is stale about it;
-    then the line that makes them again.  Nothing where there is no record.
+    """A folded box of the records, a row for those of one folder made alike: a link to each, minutes, last
+    date, commits, machine, and what is stale; then the line that makes them again.  Nothing where there is no record.
 
     `notebook` is its name without folder and ending, `parameters` those that the line passes.
     """
     records = as_records(found)
     if not records:
         return None
-    lines = [f"````{{admonition}} Provenance {badge(records).circles}", ":class: note dropdown", ""]
-    lines.append("| Record | Budget | Commit | Machine | Minutes | Finished | Stale |")
-    lines.append("|---|---|---|---|--:|---|---|")
+    rows = {}
     for record in records:
-        cells = (
-            f"{record.path.parent.name}/{record.path.stem}",
-            record.get("budget", ""),
-            (record["code"]["commit"] or "unknown")[:9] + ("" if record["code"]["clean"] else " + changes"),
-            device_of(record),
-            f"{record['seconds'] / 60:.1f}" if record.get("seconds") is not None else "",
-            record["finished"][:16].replace("T", " "),
-            record.note(),
-        )
-        lines.append(f"| {' | '.join(map(escape, cells))} |")
-    lines += ["", *dict.fromkeys(_data(record["data"]) for record in records), "", "Training is wall time."]
+        rows.setdefault((record.path.parent.name, device_of(record), record.note()), []).append(record)
+    lines = [f"````{{admonition}} Provenance {badge(records).circles}", ":class: note dropdown", ""]
+    lines += ["| Records | Minutes | Finished | Commit | Machine | Stale |", "|---|--:|---|---|---|---|"]
+    for (folder, machine, stale), group in rows.items():
+        commits = {
+            (r["code"]["commit"] or "unknown")[:9] + " + changes" * (not r["code"]["clean"]) for r in group
+        }
+        minutes = sum(record.get("seconds") or 0 for record in group) / 60
+        last = max(record["finished"] for record in group)[:16].replace("T", " ")
+        cells = (f"{minutes:.1f}" if minutes else "", last, ", ".join(sorted(commits)), machine, stale)
+        lines.append(f"| {escape(folder)}: {_links(group)} | {' | '.join(map(escape, cells))} |")
+    lines += ["", *dict.fromkeys(_data(record["data"]) for record in records)]
     if notebook:
-        line = papermill_line(notebook, parameters or {})
-        lines += ["", "To make these records again:", "", "```bash", line, "```"]
+        lines += ["", "```bash", papermill_line(notebook, parameters or {}), "```"]
     return markdown("\n".join([*lines, "````"]))
+
+
+def _links(records: list) -> str:
+    """A model's name and the seeds of its records, each a link to the copy of its file beside the page."""
+    results, models = home() / "results", {}
+    for record in records:
+        name, _, seed = record.path.stem.rpartition("-seed")
+        text = escape(seed if name else record.path.stem)
+        if record.path.is_relative_to(results):
+            address = f"../records/{record.path.relative_to(results).as_posix()}"
+            text = f'<a href="{escape_html(address)}">{text}</a>'
+        models.setdefault(name, []).append(text)
+    return ", ".join(" ".join([escape(name), *links]).strip() for name, links in models.items())
 
 
 def _data(data: dict) -> str:
