@@ -254,16 +254,13 @@ class Prediction:
     id: str
     experiment: str
     says: str
-    contradicted_by: str
-    source: str
     written: str
     verdict: str
 
     @property
     def box(self) -> Displayed:
         title = f":::{{admonition}} Predicted on {self.written}, before the runs: {self.verdict}"
-        rest = f"*It would contradict this:* {self.contradicted_by}\n\n*From:* {self.source}"
-        return markdown(f"{title}\n:class: note\n\n{self.says}\n\n{rest}\n:::")
+        return markdown(f"{title}\n:class: note\n\n{self.says}\n:::")
 
 
 def predictions() -> dict[str, Prediction]:
@@ -272,9 +269,7 @@ def predictions() -> dict[str, Prediction]:
     rows = content["predictions"]
     return {
         row["id"]: Prediction(
-            *(row[field] for field in ("id", "experiment", "says", "contradicted_by", "from")),
-            str(content["written"]),
-            verdict(row),
+            *(row[field] for field in ("id", "experiment", "says")), str(content["written"]), verdict(row)
         )
         for row in rows
     }

@@ -125,7 +125,7 @@ def value(model: object, published: float, n: int, same_texts: bool = False) -> 
     p = as_one_more_run(published, n, ours, model.n, same_texts)
     near = abs(np.mean(ours) - published) <= MARGIN
     word = by_bounds(p >= ALPHA and near, p < ALPHA)
-    return Outcome(word, f"{line}, as one more run p {p_value(p)}", model.badge)
+    return Outcome(word, f"{line}, p {p_value(p)}", model.badge)
 
 
 def bound(
