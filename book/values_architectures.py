@@ -71,7 +71,6 @@ def described(name: str, **settings: object) -> dict:
         "outside": total - found["word embedding"],
         "layers": found["layers"],
         "layer": found["layers"] // c.num_layers,
-        "mb": 4 * total / 2**20,
     }
     return entry | ({"mflops": mflops(c)} if isinstance(c, configs.EncoderConfig) else {})
 

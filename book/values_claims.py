@@ -403,7 +403,6 @@ def sizes() -> Space:
         {
             "off": off,
             "totals": dict(zip(MODELS, (each["total"] for each in found))),
-            "without_embedding": dict(zip(MODELS, (each["non_embedding"] for each in found))),
             "differing": Finding(differing, f"{differing} of {len(settings)} widths differ"),
             "depth_gap": Finding(abs(depths[0] - depths[1]), f"depth {depths[0]} and {depths[1]}"),
             "three_domain_tests": profile("multi-domain-seeded-128")["test"]["n"],

@@ -19,7 +19,7 @@ def described(part: dict) -> dict:
             "most": int(lengths.max()),
         }
     if part["within_training"] is not None:
-        found |= {"inside": part["within_training"] / n, "inside_count": part["within_training"]}
+        found["inside"] = part["within_training"] / n
     return found
 
 

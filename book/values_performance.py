@@ -36,12 +36,7 @@ def step() -> Space:
         for way, t in found["compiled"].items()
         if "," in way
     }
-    facts = {
-        name: found[name] for name in ("rows", "rows_trained", "tokens_per_step", "longest_per_step", "batch")
-    }
-    return Space(
-        times | facts | {"compiled": compiled, "compile_seconds": found["compiled"]["compile_seconds"]}
-    )
+    return Space(times | {name: found[name] for name in ("rows", "rows_trained")} | {"compiled": compiled})
 
 
 def sentence() -> Space:
@@ -50,13 +45,10 @@ def sentence() -> Space:
     for model, ways in benchmark("latency")["models"].items():
         ms = {name: t["median_ms"] for name, t in ways.items() if isinstance(t, dict)}
         served, plain = ms["packed, prepared for serving"], ms["plain, padded to 128"]
-        reading = min(t for name, t in ms.items() if name.startswith("reading"))
         found[model] = {
             "served": served,
             "plain": plain,
             "faster": plain / served,
-            "as_it_is": ms["packed, the model as it is"],
-            "over_reading": served / reading,
             "over_products": served / ways["matrix_products_ms"],
         }
     return Space(found)

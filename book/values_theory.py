@@ -33,13 +33,8 @@ def passes() -> Space:
             "second_loss": Change(*loss),
             "second_loss_p": p,
             "end": end,
-            "selected": sorted({selected(record) for record in (*once, *twice, *thrice)}),
         }
     )
-
-
-def selected(record) -> int:
-    return int(next(row["epoch"] for row in record["history"] if row["step"] == record["selected"]["step"]))
 
 
 def attention() -> Space:
@@ -52,9 +47,6 @@ def attention() -> Space:
             {
                 "negative": measured["probabilities"][measured["classes"].index("negative")],
                 "most": [measured["tokens"][place] for place in weights.argmax(1)],
-                "weight": float(weights[-1].max()),
-                "tokens": len(measured["tokens"]),
-                "sentence": measured["sentence"],
             },
         )
     return Space(found)
