@@ -222,7 +222,7 @@ def provenance(
         last = max(record["finished"] for record in group)[:16].replace("T", " ")
         cells = (f"{minutes:.1f}" if minutes else "", last, ", ".join(sorted(commits)), machine, stale)
         lines.append(f"| {escape(folder)}: {_links(group)} | {' | '.join(map(escape, cells))} |")
-    lines += ["", *dict.fromkeys(_data(record["data"]) for record in records)]
+    lines += ["", f"Data: {'; '.join(dict.fromkeys(_data(record['data']) for record in records))}."]
     if notebook:
         lines += ["", "```bash", papermill_line(notebook, parameters or {}), "```"]
     return markdown("\n".join([*lines, "````"]))
@@ -242,10 +242,9 @@ def _links(records: list) -> str:
 
 
 def _data(data: dict) -> str:
-    sha = f", SHA-256 `{data['sha256'][:16]}…`" if data.get("sha256") else ""
-    split = f", split {escape(data['split'])}" if data.get("split") else ""
     source = SOURCES.get(data.get("source"), data.get("source"))
-    return f"Data: {escape(data['name'])} from the {escape(source)}{split}{sha}.\n"
+    parts = [escape(part) for part in (data["name"], source, data.get("split")) if part]
+    return ", ".join(parts + [f"`{data['sha256'][:16]}…`"] * bool(data.get("sha256")))
 
 
 def papermill_line(notebook: str, parameters: dict[str, object]) -> str:
