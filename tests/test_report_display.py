@@ -187,6 +187,10 @@ def test_benchmark_subtracts_only_what_is_of_one_kind():
     assert len(rows) == 4  # ours, two published, one difference
     assert rows[0][1].replace("\\", "") == "90.0" and rows[3][1].replace("\\", "") == "−0.6"
     assert "No difference to “published, Table 6”" in shown.markdown
+    assert cells(figures.benchmark(found, label="tab-a", caption="C")).count("0.62") == 2  # ms
+    environment = found[0]["latency"]["environment"] | {"threads": 7}
+    found[0]["latency"] = found[0]["latency"] | {"environment": environment}
+    assert "0.62" not in cells(figures.benchmark(found, label="tab-a", caption="C"))
     found[0]["data"] = found[0]["data"] | {"name": "mine in place of theirs"}
     assert published.apart(entries[1], found[0]) == "the published values are of theirs, ours of mine"
 

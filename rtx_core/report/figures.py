@@ -22,7 +22,7 @@ from rtx_core.report.statistics import (
     mean_interval,
 )
 from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
-from rtx_core.report.values import Badge, as_records, badge, by_model, milliseconds
+from rtx_core.report.values import Badge, as_records, badge, by_model, device_of, milliseconds
 
 METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
 GREY = "#5c6370"
@@ -34,14 +34,16 @@ def benchmark(
     """Quality, size and speed of each model, with published values (rows of `report.published.benchmarks`)
     and, where both are of texts of one kind, the difference.
 
-    Three and more seeds give their mean with Student's 95 % interval.
+    Three and more seeds give their mean with Student's 95 % interval.  Times stand only where all were taken
+    on one machine with one number of threads.
     """
     groups = by_model(found)
     average = published[0].get("average") if published else None
+    alike = len({device_of(records[0], "latency") for records in groups.values()}) == 1
     rows = []
     for name, records in groups.items():
         row = {METRICS[metric]: _percents(*_mean(scores(records, metric, average))) for metric in METRICS}
-        row |= {"ms": f"{milliseconds(records):.2f}", "MB": f"{records[0]['size_mb']:.1f}"}
+        row |= {"ms": f"{milliseconds(records):.2f}" if alike else None, "MB": f"{records[0]['size_mb']:.1f}"}
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
         rows.append({"Model": title(name)} | row | {"Result": f"ours, {badge(records)}"})
     notes = []
