@@ -291,7 +291,7 @@ VALUES = {
     "khop_hard": lambda: Hops("khop-hard"),
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "z6": lambda: Hops("state-tracking-groupZ6"),
-    "rounding": Rounding,
+    "khop_rounded": Rounding,
     "iso_depth": IsoDepth,
     "matrix": matrix,
     "predictions": predictions,
