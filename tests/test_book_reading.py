@@ -24,6 +24,14 @@ See {{numref}}`fig-front-forest`, {{numref}}`tab-a` and {{term}}`AUC`.
 AUC
   The area under the ROC curve.
 ```
+
+:::{{table}} Written.
+:name: tab-written
+
+| a | b |
+|:--|--:|
+| 1 | 2 |
+:::
 """
 PROVENANCE = """````{admonition} Provenance ●
 :class: note dropdown
@@ -105,6 +113,8 @@ def test_outputs_lead_to_code_records_and_notebook(book):
     (record,) = soup.select("#provenance a[href*=records]")  # the one that there is
     assert record.get_text() == "sst2/baseline-seed0" and (book / "notebooks" / record["href"]).is_file()
     assert not list((book / "records").rglob("*.npz"))
+    (source,) = page(book, "index.html").select(".made a")  # of a table that is written, not made
+    assert source.get_text() == "Source" and (book / source["href"]).is_file()
 
 
 def test_previews_stand_on_their_own(book):

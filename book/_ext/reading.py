@@ -20,7 +20,7 @@ MODE = '<script>try { localStorage.mode ||= "auto"; } catch {}</script>\n'
 
 
 def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Below each figure and table of a notebook: its code, its records, its notebook."""
+    """Below each figure and table of a notebook: its code, its records, its notebook; of other pages: all runs, the source."""
     if app.builder.format != "html":
         return
     up = "../" * docname.count("/")
@@ -37,10 +37,19 @@ def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         links = [("Code", f"#{here}")] if shown else []
         links += [("Records", "#provenance")] if found else []
         links += [("Notebook", f"{up}_sources/{source}")]
-        html = " ".join(f'<a href="{escape(href)}">{name}</a>' for name, href in links)
-        for node in made:
-            mark = nodes.raw("", f'<div class="made">{html}</div>', format="html")
-            node.parent.insert(node.parent.index(node) + 1, mark)
+        put_below(made, links)
+    if source.endswith(".md"):
+        links = [("Records", f"{up}notebooks/runs.html")] if "notebooks/runs" in app.env.found_docs else []
+        tables = [table for table in doctree.findall(nodes.table) if table["ids"]]
+        put_below(tables, [*links, ("Source", f"{up}_sources/{source}")])
+
+
+def put_below(made: list[nodes.Node], links: list[tuple[str, str]]) -> None:
+    """A line of links, (name, address) each, below each of these."""
+    html = " ".join(f'<a href="{escape(href)}">{name}</a>' for name, href in links)
+    for node in made:
+        mark = nodes.raw("", f'<div class="made">{html}</div>', format="html")
+        node.parent.insert(node.parent.index(node) + 1, mark)
 
 
 def provenance(doctree: nodes.document, up: str) -> bool:
