@@ -8,7 +8,7 @@ Every run of a corpus in `results/` has a name, its folder's with `_` for `-`: `
 from rtx_core import records
 from rtx_core.data.config import ClassificationData, LanguageData
 from rtx_core.experiments import EXPERIMENTS
-from rtx_core.report.statistics import common
+from rtx_core.report.statistics import common, same_share
 from rtx_core.report.values import Model, Space, Task
 
 
@@ -26,7 +26,15 @@ def leakage() -> Space:
         found[model] = 100 * sum(a["test"]["accuracy"] - b["test"]["accuracy"] for a, b in pairs) / len(pairs)
     words = bag_of_words()
     found["bag_of_words"] = 100 * (words.sst2.accuracy - words.sst2_grouped.accuracy)
-    return Space(found | {"pooled": pooled, "grouped": grouped})
+    return Space(
+        found | {"p_values": [chance(pooled, grouped, model) for model in ("baseline", "recurrent")]}
+    )
+
+
+def chance(pooled: Task, grouped: Task, model: str) -> float:
+    """p that chance in the choice of test texts alone explains it, by Fisher's exact test on the first seed."""
+    tests = [getattr(task, model).records[0]["test"] for task in (pooled, grouped)]
+    return same_share(*(n for test in tests for n in (round(test["accuracy"] * test["n"]), test["n"])))
 
 
 def bag_of_words() -> Space:
@@ -46,6 +54,10 @@ VALUES |= {
     "long": lambda: task("sst2-long-epochs1"),
     "grouped": lambda: task("sst2-grouped-epochs1"),
     "half": lambda: task("sst2-50pct-epochs1"),
+    "yelp": lambda: task("yelp-trainrows10000-epochs1"),
+    "yelp_512": lambda: task("yelp-maxlength512-trainrows10000-epochs1"),
+    "domains": lambda: task("multi-domain-trainrows5000-epochs1"),
+    "domains_imdb": lambda: task("multi-domain-imdb-trainrows5000-epochs1"),
     "leakage": leakage,
     "bag_of_words": bag_of_words,
 }

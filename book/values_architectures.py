@@ -66,12 +66,7 @@ def described(name: str, **settings: object) -> dict:
     c = config_of(name, **settings)
     found = parameters(c)
     total = sum(found.values())
-    entry = {
-        "total": total,
-        "outside": total - found["word embedding"],
-        "layers": found["layers"],
-        "layer": found["layers"] // c.num_layers,
-    }
+    entry = {"total": total, "outside": total - found["word embedding"], "layers": found["layers"]}
     return entry | ({"mflops": mflops(c)} if isinstance(c, configs.EncoderConfig) else {})
 
 

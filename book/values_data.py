@@ -8,18 +8,15 @@ from rtx_core.report.values import Space
 
 
 def described(part: dict) -> dict:
-    """Size, share of label 0, lengths, share at the limit, share that is a training text or a part of one."""
+    """Size, shares of label 0 and 1, lengths in words, share cut at the limit, and of `copies`: texts that stand in a
+    training text."""
     n = part["n"]
-    found = {"n": n, "negative": part["labels"][0] / n, "cut": part["truncated"] / n}
-    for unit in ("words", "tokens"):
-        lengths = np.repeat([int(length) for length in part[unit]], list(part[unit].values()))
-        found[unit] = {
-            "mean": float(lengths.mean()),
-            "median": float(np.median(lengths)),
-            "most": int(lengths.max()),
-        }
+    lengths = np.repeat([int(length) for length in part["words"]], list(part["words"].values()))
+    words = {"mean": float(lengths.mean()), "median": float(np.median(lengths)), "most": int(lengths.max())}
+    found = {"n": n, "negative": part["labels"][0] / n, "positive": part["labels"][1] / n, "words": words}
+    found["cut"] = part["truncated"] / n
     if part["within_training"] is not None:
-        found["inside"] = part["within_training"] / n
+        found |= {"inside": part["within_training"] / n, "copies": part["within_training"]}
     return found
 
 

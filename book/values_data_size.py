@@ -1,8 +1,9 @@
 """Values of the page on data size: depth and width at a tenth of it, what the selected epoch decides."""
 
 from rtx_core import records
+from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import difference
-from rtx_core.report.values import Gap, Model, Space, badge
+from rtx_core.report.values import Gap, Model, Space
 
 DEPTHS = {
     "once": ("sst2-10pct-numpasses1", "recurrent"),

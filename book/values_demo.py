@@ -1,7 +1,8 @@
 """The model that the page *Try it* runs, as measured: `demo.accuracy`, `demo.after.three`."""
 
 from rtx_core import records
-from rtx_core.report.values import WORDS, Model, Space
+from rtx_core.report.evidence import WORDS
+from rtx_core.report.values import Model, Space
 
 
 def demo() -> Space:
@@ -20,7 +21,6 @@ def demo() -> Space:
             "logits": measured["logit_difference"],
             "pieces": measured["pieces"],
             "trained": trained,
-            "badge": model.badge,
             "after": {WORDS[n]: accuracy for n, accuracy in after.items()},
             "spread": 100 * (max(after.values()) - min(after.values())),
             "examples": len(sure),

@@ -5,7 +5,8 @@ import numpy as np
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.report import statistics
-from rtx_core.report.values import Space, badge
+from rtx_core.report.evidence import badge
+from rtx_core.report.values import Space
 
 SURE = 0.9  # a score above it, or below 1 − it
 

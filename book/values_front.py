@@ -1,9 +1,9 @@
 """Names of the front page, abstract, discussion and conclusions, such as `front.words.short.recurrent`."""
 
 from rtx_core import records
-from rtx_core.models.registry import config_of
 from rtx_core.report import statistics
-from rtx_core.report.values import Gap, Space, Task, badge
+from rtx_core.report.evidence import badge
+from rtx_core.report.values import Gap, Space, Task
 
 FULL = {"sst2": "sst2", "official": "sst2-official", "short": "sst2-short", "tenth": "sst2-10pct"}
 REDUCED = {
@@ -21,11 +21,10 @@ def of(name: str, model: str) -> list:
 
 
 def front() -> Space:
-    """Baseline − Recurrent of all tasks, p adjusted; models against word counts; the worth of a pass."""
+    """Baseline − Recurrent of all tasks, p adjusted; models against word counts."""
     pairs = {task: [of(name, model) for model in MODELS] for task, name in (FULL | REDUCED).items()}
     family = statistics.adjusted([statistics.difference(*pair) for pair in pairs.values()])
     tasks = {task: Gap(found, badge(pair)) for (task, pair), found in zip(pairs.items(), family)}
-    loop = of("sst2-10pct", "recurrent")
     return Space(
         {
             "tasks": tasks,
@@ -34,11 +33,6 @@ def front() -> Space:
             "largest": max(abs(tasks[task]) for task in FULL),
             "reduced": tuple(tasks[task] for task in REDUCED),
             "words": {task: beside_words(name) for task, name in FULL.items()},
-            "second_pass": gap(loop, of("sst2-10pct-numpasses1", "recurrent")),
-            "third_pass": gap(of("sst2-10pct-numpasses3", "recurrent"), loop),
-            "six_layers": gap(loop, of("sst2-10pct-numlayers6-numpasses1", "recurrent")),
-            "wide": gap(of("sst2-10pct", "baseline"), of("sst2-10pct", "recurrent-wide")),
-            "saved": saved(),
             "tenth": learning("sst2-10pct"),
             "chosen": [chosen(name) for name in FULL.values()],
         }
@@ -65,26 +59,6 @@ def beside_words(name: str) -> dict[str, Gap]:
         over = statistics.Difference(*statistics.over_seeds(scores, other), n, by_seed, "t-test over seeds")
         found[model] = Gap(over, badge(runs))
     return found
-
-
-def saved() -> dict[str, float]:
-    """Shares the recurrent model is without: of parameters, of those outside the embedding, of arithmetic."""
-    first, second = (of("sst2", model)[0]["parameters"] for model in MODELS)
-    work = {model: products(model) for model in (*MODELS, "recurrent-wide")}
-    return {
-        "total": 1 - second["total"] / first["total"],
-        "layers": 1 - second["non_embedding"] / first["non_embedding"],
-        "embedding": 1 - first["non_embedding"] / first["total"],
-        "products": 1 - work["recurrent"] / work["baseline"],
-        "wide_products": 1 - work["recurrent-wide"] / work["baseline"],
-    }
-
-
-def products(model: str) -> int:
-    """Operations of a token in the matrix products of an encoder's layers, scores of attention aside."""
-    config = config_of(model)
-    d, f = config.hidden_size, config.intermediate_size
-    return 2 * config.num_passes * config.num_layers * (4 * d * d + 3 * d * f)
 
 
 def learning(name: str) -> dict[str, float]:

@@ -11,9 +11,10 @@ import yaml
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.report.display import Displayed, markdown
+from rtx_core.report.evidence import Badge, badge
 from rtx_core.report.phi import Looped, mean_phi
 from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Badge, Space, badge, look_up
+from rtx_core.report.values import Space, look_up
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
 KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"

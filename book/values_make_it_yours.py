@@ -3,7 +3,8 @@
 from statistics import median
 
 from rtx_core import records
-from rtx_core.report.values import Space, as_records, by_model
+from rtx_core.report.evidence import as_records, by_model
+from rtx_core.report.values import Space
 
 
 def costs() -> Space:

@@ -2,7 +2,8 @@
 
 from rtx_core import records
 from rtx_core.experiments import EXPERIMENTS
-from rtx_core.report.values import Space, device_of
+from rtx_core.report.evidence import device_of
+from rtx_core.report.values import Space
 
 GROUPS = {
     "sst2": ["sst2"],

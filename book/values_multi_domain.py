@@ -1,7 +1,7 @@
 """Values of the three domains: which classes a model ever answers, and how many of a class it finds."""
 
 from rtx_core import records
-from rtx_core.report.values import Space, Task
+from rtx_core.report.values import Space
 
 CLASSES = ("business", "film", "product")
 NAMES = {
@@ -17,17 +17,9 @@ def answers(name: str) -> Space:
         confusion = records.find(name, model, 0)["test"]["confusion"]  # rows: truth, columns: answers
         given = {each: sum(row[n] for row in confusion) for n, each in enumerate(CLASSES)}
         share = {each: confusion[n][n] / sum(confusion[n]) for n, each in enumerate(CLASSES)}
-        found[model] = {
-            "given": given,
-            "found": share,
-            "right": sum(row[n] for n, row in enumerate(confusion)),
-        }
+        found[model] = {"given": given, "found": share}
     return Space(found | {"of_each": sum(confusion[0])})
 
 
-VALUES = {
-    key: lambda name=name, key=key: Task(records.records(name=name), called=key)
-    for key, name in NAMES.items()
-}
+VALUES = {f"{key}_answers": lambda name=name: answers(name) for key, name in NAMES.items()}
 VALUES["domain_steps"] = lambda: records.find(NAMES["domains"], "recurrent", 0)["history"][-1]["step"]
-VALUES |= {f"{key}_answers": lambda name=name: answers(name) for key, name in NAMES.items()}

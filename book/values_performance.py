@@ -1,7 +1,6 @@
 """What the performance page quotes: `fast_step.baseline.plain` is the plain way's time over ours."""
 
 from rtx_core import paths, records
-from rtx_core.errors import RtxError
 from rtx_core.report.values import Space
 
 WAYS = {
@@ -13,12 +12,7 @@ WAYS = {
 
 
 def benchmark(name: str) -> dict:
-    path = paths.REPOSITORY / "results" / "benchmarks" / f"{name}-cpu.json"
-    if not path.exists():
-        raise RtxError(
-            f"There is no record of the benchmark; python -m benchmarks.{name.replace('-', '_')} makes it."
-        )
-    return records.read_json(path, needs=("benchmark", "environment", "code", "finished"))
+    return records.read_json(paths.REPOSITORY / "results" / "benchmarks" / f"{name}-cpu.json")
 
 
 def step() -> Space:
@@ -28,8 +22,7 @@ def step() -> Space:
     for model, limit in found["floor"].items():
         each = {short: found["steps"].get(f"{model}, {way}") for short, way in WAYS.items()}
         ms = {short: t["median_ms"] for short, t in each.items() if t} | {"limit": limit["ms"]}
-        products = {"products_ms": limit["matrix_products_ms"], "gflop": limit["gflops_per_step"]}
-        times[model] = {short: t / ms["ours"] for short, t in ms.items()} | products | {"ms": ms}
+        times[model] = {short: t / ms["ours"] for short, t in ms.items()} | {"ms": ms}
         times[model]["over_limit"] = ms["ours"] / ms["limit"]
     compiled = {
         way.split(", ")[1].split(".")[-1]: t["median_ms"]
@@ -45,12 +38,8 @@ def sentence() -> Space:
     for model, ways in benchmark("latency")["models"].items():
         ms = {name: t["median_ms"] for name, t in ways.items() if isinstance(t, dict)}
         served, plain = ms["packed, prepared for serving"], ms["plain, padded to 128"]
-        found[model] = {
-            "served": served,
-            "plain": plain,
-            "faster": plain / served,
-            "over_products": served / ways["matrix_products_ms"],
-        }
+        found[model] = {"served": served, "faster": plain / served}
+        found[model]["over_products"] = served / ways["matrix_products_ms"]
     return Space(found)
 
 
@@ -63,18 +52,6 @@ def decoders() -> Space:
 
     tasks = {"stories": "stories, 32 bits", "blocks": "blocks, 32 bits"}
     return Space({name: {"low": ratio(task, min), "high": ratio(task, max)} for name, task in tasks.items()})
-
-
-def recurrence() -> Space:
-    found = benchmark("recurrence")
-    plain, ours = (found["steps"][way]["median_ms"] for way in ("plain loop", "this project"))
-    return Space(
-        {
-            "faster": plain / ours,
-            "over_limit": ours / found["floor"]["ms"],
-            "most": plain / found["floor"]["ms"],
-        }
-    )
 
 
 def least_by_size() -> float:
@@ -91,7 +68,6 @@ VALUES = {
     "fast_step": step,
     "fast_sentence": sentence,
     "fast_decoders": decoders,
-    "fast_recurrence": recurrence,
     "peak_memory": lambda: Space(
         {r["model"].replace("-", "_"): r["peak_memory_mib"] / 1024 for r in records.records(name="sst2")}
     ),

@@ -3,9 +3,10 @@
 import numpy as np
 
 from rtx_core import records
-from rtx_core.report import badge, statistics
+from rtx_core.report import statistics
+from rtx_core.report.evidence import Badge
 from rtx_core.report.style import number
-from rtx_core.report.values import Gap, Space, Value
+from rtx_core.report.values import Space, Value
 
 ROOT = 2**0.5  # equal errors of two passes that add up, over independent ones
 
@@ -31,18 +32,18 @@ def ratios() -> dict[tuple[str, int], Ratio]:
                 ends.setdefault(place, {}).setdefault(curve["arm"], []).append(curve["errors"][-1])
     for place, arms in ends.items():
         logs = np.log(arms["shared"]) - np.log(arms["unshared"])  # both in the order of the seeds
-        found[place] = Ratio(*np.exp(statistics.mean_interval(list(logs))))
+        found[place] = Ratio(*np.exp(statistics.mean_interval(list(logs))), Badge(1, 0))
     return found
 
 
 def rounding() -> Space:
     found = ratios()
     space = {"tests": len(found), "least": min(found.values()), "most": max(found.values())}
-    space |= {f"{name}_{bits}": ratio for (name, bits), ratio in found.items()}
+    weakest = [ratio for (_, bits), ratio in found.items() if bits in (4, 6, 8)]
+    space["weakest"] = min(weakest, key=lambda ratio: ratio.low)  # of the bits that the claim names
     space["amplified"] = sum(ratio.low > 1 for ratio in found.values())
     space["above_root"] = sum(ratio.low > ROOT for ratio in found.values())
     space["below_root"] = sum(ratio.high < ROOT for ratio in found.values())
-    space["all"] = list(found.values())
     ends = nearest()
     for name in {model for model, _ in ends} - {"baseline"}:
         beside = [ends[name, bits] / ends["baseline", bits] for model, bits in ends if model == name]
@@ -71,9 +72,6 @@ def formats() -> Space:
     space["largest"] = 100 * max(abs(found.value) for found in changes.values())
     space["least_p"] = min(found.p for found in changes.values())
     space["least_adjusted"] = min(found.adjusted for found in changes.values())
-    space |= {
-        f"{model}_{kind}": Gap(d, badge(groups[of, model, kind])) for (of, model, kind), d in changes.items()
-    }
     besides = beside(groups)
     space["beside"] = max(abs(found) for found in besides)
     space["beside_include_zero"] = all(found.low <= 0 <= found.high for found in besides)

@@ -4,8 +4,9 @@ import numpy as np
 
 from rtx_core import paths, records
 from rtx_core.report import published
+from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Space, badge
+from rtx_core.report.values import Space
 
 RECIPES = {"report": 10_000 * 128 * 256, "nanogpt": 5000 * 64 * 256}  # characters that each reads in full
 STANDARD = ("gpt-1", "gpt-2", "gpt-6")
@@ -19,7 +20,7 @@ def shakespeare() -> Space:
         every = records.records(name=f"shakespeare-{recipe}-reduced")
         groups = {model: [r for r in every if r["model"] == model] for model in (*STANDARD, *RECURRENT)}
         losses = {model: [r["test"]["loss"] for r in some] for model, some in groups.items()}
-        part = {model: {"loss": np.mean(some), "worst": max(some)} for model, some in losses.items()}
+        part = {model: {"loss": np.mean(some)} for model, some in losses.items()}
         part["standard"] = [np.mean(losses[model]) for model in STANDARD]
         part["share"] = every[0]["history"][-1]["tokens"] / full
         leads += [

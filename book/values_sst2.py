@@ -4,8 +4,9 @@ from statistics import mean, median
 
 from rtx_core import records
 from rtx_core.report import published
+from rtx_core.report.evidence import device_of, timed_alike
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Space, Task, device_of
+from rtx_core.report.values import Space
 
 PAIR = ("baseline", "recurrent")
 
@@ -15,17 +16,9 @@ def paired(name: str) -> list[tuple]:
     return common(*(records.records(name=name, model=model) for model in PAIR))
 
 
-def task_of_pairs(name: str) -> Task:
-    """The task on the seeds that both models have, so that accuracies and their difference are of the same
-    runs."""
-    return Task([record for pair in paired(name) for record in pair], called=name)
-
-
 def time_ratio(name: str) -> Space:
-    """Recurrent's time for a text over Baseline's, the median over pairs timed with equal threads, as many as
-    the first such pair's."""
-    equal = [pair for pair in paired(name) if len({device_of(record, "latency") for record in pair}) == 1]
-    pairs = [pair for pair in equal if device_of(pair[0], "latency") == device_of(equal[0][0], "latency")]
+    """Recurrent's time for a text over Baseline's, the median over pairs timed alike."""
+    pairs = timed_alike(paired(name))
 
     def ratio(measured: int) -> float:
         times = [
@@ -36,9 +29,7 @@ def time_ratio(name: str) -> Space:
     device = device_of(pairs[0][0], "latency")
     count = pairs[0][0]["latency"]["environment"]["threads"]
     threads = "one thread" if count == 1 else f"{count} threads"
-    return Space(
-        {"batch": ratio(-1), "single": ratio(0), "device": device, "threads": threads, "pairs": len(pairs)}
-    )
+    return Space({"batch": ratio(-1), "single": ratio(0), "device": device, "threads": threads})
 
 
 def course(name: str) -> Space:
@@ -78,7 +69,6 @@ def quoted() -> Space:
 
 VALUES = {
     "published_rows": quoted,
-    "sst2_pairs": lambda: task_of_pairs("sst2"),
     "sst2_time": lambda: time_ratio("sst2-10pct"),  # the full pair was timed with unequal threads
     "yelp_time": lambda: time_ratio("yelp-trainrows10000-epochs1"),
     "yelp_512_time": lambda: time_ratio("yelp-maxlength512-trainrows10000-epochs1"),

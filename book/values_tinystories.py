@@ -7,8 +7,9 @@ import scipy
 
 from rtx_core import paths, records
 from rtx_core.report import published
+from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import mean_interval, paired
-from rtx_core.report.values import Space, badge
+from rtx_core.report.values import Space
 
 NAME = "tinystories-report-reduced"
 LOOPS = ("frailt", "three-part", "relaxed")
@@ -22,6 +23,7 @@ def stories() -> Space:
         model: [r for r in records.records(name=NAME) if r["model"] == model] for model in (*LOOPS, *CONTROLS)
     }
     losses = {model: [r["test"]["loss"] for r in some] for model, some in groups.items()}
+    gaps = {a: {b: paired(groups[a], groups[b]) for b in groups if a != b} for a in LOOPS}
     quoted = published.published()["tinystories"]
     return Space(
         {
@@ -34,9 +36,9 @@ def stories() -> Space:
                 np.ptp(some) for some in losses.values()
             ),  # the most that two seeds of a model differ
             "more_tokens": np.mean(losses["control"]) - np.mean(losses["control-long"]),
-            "gap": {a: {b: gap(groups[a], groups[b]) for b in (*CONTROLS, *LOOPS) if a != b} for a in LOOPS},
-            "least": min(gap(groups[a], groups[b])["mean"] for a in LOOPS for b in CONTROLS),
-            "widest": max(half(groups[a], groups[b]) for a in LOOPS for b in (*CONTROLS, *LOOPS) if a != b),
+            "gap": gaps,
+            "least": min(gaps[a][b].value for a in LOOPS for b in CONTROLS),
+            "widest": max((gap.high - gap.low) / 2 for of in gaps.values() for gap in of.values()),
             "published": published_gaps(quoted["validation_loss"]),
             "corrections": groups["relaxed"][0]["extra"]["components"]["low-rank corrections"]
             - quoted["components"]["relaxed"]["low-rank corrections"],
@@ -50,18 +52,6 @@ def stories() -> Space:
 
 def published_gaps(losses: dict) -> dict:
     return {model: losses[model] - losses["control"] for model in LOOPS}
-
-
-def gap(first: list, second: list) -> dict:
-    """Loss of the first minus that of the second, mean and by seed."""
-    found = paired(first, second)
-    return {"mean": found.value, "by_seed": found.by_seed}
-
-
-def half(first: list, second: list) -> float:
-    """Half the width of the 95 % interval over batches."""
-    found = paired(first, second)
-    return (found.high - found.low) / 2
 
 
 def initial(quoted: dict, losses: dict) -> dict:
@@ -117,12 +107,7 @@ def passes(found: list) -> dict:
     """Loss after the trained number of passes, after twice as many, and after one."""
     loss = np.mean([r["extra"]["passes"]["validation"] for r in found], axis=0)
     trained = found[0]["extra"]["trained_passes"]
-    return {
-        "best": int(np.argmin(loss)) + 1,
-        "trained": trained,
-        "twice": loss[-1] - loss[trained - 1],
-        "one": loss[0] - loss[trained - 1],
-    }
+    return {"best": int(np.argmin(loss)) + 1, "trained": trained, "twice": loss[-1] - loss[trained - 1]}
 
 
 def exits(groups: dict) -> dict:

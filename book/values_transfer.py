@@ -2,7 +2,8 @@
 
 from rtx_core import records
 from rtx_core.report import statistics
-from rtx_core.report.values import Badge, Gap, Space
+from rtx_core.report.evidence import Badge
+from rtx_core.report.values import Gap, Space
 
 
 def direction(of: str) -> Space:

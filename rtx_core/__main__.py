@@ -19,9 +19,7 @@ def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
         try:
             given[name] = yaml.safe_load(value)
         except (yaml.YAMLError, RecursionError):
-            raise RtxError(
-                f"{word:.80} is not a value that can be read; write name=value, seeds=[0,1] for a list."
-            ) from None
+            raise RtxError(f"{word:.80} cannot be read; write name=value, seeds=[0,1] for a list.") from None
     return plain, given
 
 
@@ -30,15 +28,15 @@ def list_runs(chosen: argparse.Namespace) -> None:
     from rtx_core import plan, records
 
     known, total = records.records(), 0.0
-    for one in plan.planned(chosen.reduced):
-        why = one.why
+    for config in plan.planned(chosen.reduced):
+        why = plan.why(config)
         if chosen.missing and not why:
             continue
-        cost = plan.minutes(one.config, known) if why else None
+        cost = plan.minutes(config, known) if why else None
         total += cost or 0.0
         said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
         about = f"  about {cost:,.0f} min" if cost else ""
-        print(f"{one.config.name:<42} {one.config.model:<17} seed {one.config.seed}  {said}{about}")
+        print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}{about}")
     if total:
         print(f"in all about {total / 60:,.1f} hours of one thread")
 
@@ -62,11 +60,7 @@ def run(chosen: argparse.Namespace) -> None:
         models = given.pop("models", names[1:] or None)
         done = runner.runs(names[0], models=models, replace=chosen.replace, **given)
         for made in done if ranks.first else ():
-            test = made.record["test"]
-            measure = "accuracy" if "accuracy" in test else "loss"
-            print(
-                f"{made.config.name} · {made.config.model} · seed {made.config.seed} · test {measure} {test[measure]:.4f}"
-            )
+            print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
 def results(chosen: argparse.Namespace) -> None:
@@ -83,10 +77,8 @@ def classify(chosen: argparse.Namespace) -> None:
     from rtx_core.predict import load
 
     texts = chosen.texts or [line.strip() for line in sys.stdin if line.strip()]
-    found = load(f"{chosen.name}/{chosen.model}-seed{chosen.seed}", chosen.source).classify(
-        texts, passes=chosen.passes
-    )
-    print(found.round(4).to_string(index=False))
+    model = load(f"{chosen.name}/{chosen.model}-seed{chosen.seed}", chosen.source)
+    print(model.classify(texts, passes=chosen.passes).round(4).to_string(index=False))
 
 
 def doctor(chosen: argparse.Namespace) -> None:
@@ -142,7 +134,7 @@ def measure(chosen: argparse.Namespace) -> None:
         plan.measure(chosen.reduced)
     elif len(names) != 2:
         raise RtxError(
-            "Nothing to measure: give KIND and EXPERIMENT, as in `measure yardstick sst2`, or --plan."
+            "Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`, or --plan."
         )
     else:
         measure(*names, **given)
@@ -185,12 +177,10 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--keep", action="store_true", help="write the outcome to results/audits/")
     one = add("golden", golden)
     one.add_argument(
-        "--accept",
-        action="store_true",
-        help="register today's code if the last accepted commit gives the same",
+        "--accept", action="store_true", help="register today's code if it gives the same numbers"
     )
     one.add_argument(
-        "--new", action="store_true", help="register today's code as new; records made before are stale"
+        "--new", action="store_true", help="register today's code as new: older records are stale"
     )
     one.add_argument("--show", action="store_true", help="print the numbers as JSON")
     one = add("import", import_records)
@@ -202,11 +192,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("folder", help="book/demo/models, for the book")
     one = add("measure", measure)
     one.add_argument("words", nargs="*", metavar="WORD", help="KIND EXPERIMENT [name=value …]")
+    one.add_argument("--plan", action="store_true", help="every measurement that is missing or stale")
     one.add_argument(
-        "--plan", action="store_true", help="every measurement of the paper that is missing or stale"
-    )
-    one.add_argument(
-        "--reduced", action="store_true", help="with --plan: of the runs at the budgets of two CPU cores"
+        "--reduced", action="store_true", help="with --plan: of runs at the budgets of two cores"
     )
     return commands
 

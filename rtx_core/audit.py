@@ -11,6 +11,8 @@ from rtx_core import code, data, records
 from rtx_core.errors import RtxError
 from rtx_core.models import build_model
 from rtx_core.train.config import TrainConfig
+from rtx_core.train.device import choose, environment
+from rtx_core.train.trainer import autocast_of, train
 
 TOLERANCE = 5e-3  # relative, of losses on another machine or with other threads
 
@@ -42,21 +44,10 @@ class _Enough(Exception):
 def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
     """Repeat the run of a record, or its first `steps` steps; numbers further off than `TOLERANCE` are an error.
 
-    It takes as many threads as the record did.  With `keep` the outcome is written to `results/audits/`.
+    It sets as many threads as the record had.  With `keep` the outcome is written to `results/audits/`.
     """
     record = records.read(Path(path).resolve())
-    threads = torch.get_num_threads()
     torch.set_num_threads(record["environment"]["threads"])
-    try:
-        return _audit(record, path, steps, keep)
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _audit(record: records.Record, path: str, steps: int, keep: bool) -> Audit:
-    from rtx_core.train.device import choose, environment
-    from rtx_core.train.trainer import autocast_of, train
-
     made_by = code.commit() | {"hashes": [code.module_hash(__name__)]}
     config = TrainConfig(**record["config"]["train"])
     task = data.task(data.config_of(record["config"]["data"]), config.batch_size, config.micro_batches)
@@ -71,10 +62,9 @@ def _audit(record: records.Record, path: str, steps: int, keep: bool) -> Audit:
             raise _Enough
         return found[-1]
 
-    if steps and steps < record["history"][0]["step"]:
-        raise RtxError(
-            f"The first evaluation of this record is at step {record['history'][0]['step']:,}; audit at least that many."
-        )
+    first = record["history"][0]["step"]
+    if 0 < steps < first:
+        raise RtxError(f"The first evaluation of this record is at step {first:,}; audit at least that many.")
     task.evaluate = evaluated
     with tempfile.TemporaryDirectory() as folder:
         try:

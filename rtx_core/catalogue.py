@@ -31,7 +31,33 @@ class Experiment:
     )  # smaller ones by name; the first is the default
 
 
-_DECODER = dict(epochs=0, decay="matrices", weight_decay=0.1, stop_patience=0, stop_min_delta=0.0)
+_NANOGPT = (
+    TrainConfig(  # its own recipe for characters, from which those of all language models differ a little
+        epochs=0,
+        steps=5000,
+        batch_size=64,
+        learning_rate=1e-3,
+        schedule="cosine",
+        min_learning_rate=1e-4,
+        beta2=0.99,
+        weight_decay=0.1,
+        decay="matrices",
+        stop_patience=0,
+        stop_min_delta=0.0,
+        eval_every=250,
+    )
+)
+_SMALLER = _NANOGPT.but(steps=3000, batch_size=32)
+_HOPS = _SMALLER.but(learning_rate=2e-3, warmup_steps=200, beta2=0.98, weight_decay=0.01)
+# Steps, batch and tokens are the study's (204.8 M); what it leaves open is llama2.c's default.
+_STORIES = _NANOGPT.but(
+    steps=25_000, batch_size=32, learning_rate=5e-4, min_learning_rate=0.0, warmup_steps=1000
+)
+_STORIES = _STORIES.but(beta2=0.95, eval_every=1000, precision="bf16")
+_SMALL_STORIES = _NANOGPT.but(steps=2400, batch_size=16, learning_rate=2e-3, min_learning_rate=2e-4)
+_SMALL_STORIES = _SMALL_STORIES.but(beta2=0.95, eval_every=200)
+_PUBLISHED = _HOPS.but(steps=100_000, learning_rate=1e-4, min_learning_rate=0.0, schedule="linear")
+_PUBLISHED = _PUBLISHED.but(warmup_steps=1000, eval_every=1000, beta2=0.999, decay="all")
 _STORY = {"hidden_size": 64, "num_layers": 2, "num_heads": 2, "intermediate_size": 176}
 
 
@@ -78,18 +104,6 @@ def _iso_depth(layers: int, passes: int, width: int) -> Entry:
     return Entry("looped", depth | {"hidden_size": width, "intermediate_size": -(-width // 3) * 8})
 
 
-_HOPS = TrainConfig(
-    steps=3000,
-    batch_size=32,
-    learning_rate=2e-3,
-    schedule="cosine",
-    min_learning_rate=1e-4,
-    warmup_steps=200,
-    beta2=0.98,
-    eval_every=250,
-    **_DECODER | {"weight_decay": 0.01},
-)
-
 EXPERIMENTS: dict[str, Experiment] = {
     "sst2": Experiment("SST-2", ClassificationData(corpus="sst2")),
     "yelp": Experiment("Yelp", ClassificationData(corpus="yelp")),
@@ -105,21 +119,11 @@ EXPERIMENTS: dict[str, Experiment] = {
     "shakespeare": Experiment(
         "Shakespeare",
         LanguageData(corpus="shakespeare"),
-        TrainConfig(  # nanoGPT's own recipe for characters
-            steps=5000,
-            batch_size=64,
-            learning_rate=1e-3,
-            schedule="cosine",
-            min_learning_rate=1e-4,
-            beta2=0.99,
-            eval_every=250,
-            **_DECODER,
-        ),
+        _NANOGPT,
         models={
             "gpt-1": Entry("gpt", {"num_layers": 1}),
-            "gpt-2": Entry(
-                "gpt", {"num_layers": 2}
-            ),  # computes as much as the recurrence: its layer runs twice a token
+            # computes as much as the recurrence, whose layer runs twice a token
+            "gpt-2": Entry("gpt", {"num_layers": 2}),
             "gpt-6": Entry("gpt", {"num_layers": 6}),
             "kausik-positions": Entry("kausik", {"positions": True}),
         },
@@ -145,17 +149,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "shakespeare-small": Experiment(  # that two cores train to the end: every model sees 6.1 M characters
         "Shakespeare, small",
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
-        TrainConfig(
-            steps=3000,
-            batch_size=32,
-            learning_rate=1e-3,
-            schedule="cosine",
-            warmup_steps=100,
-            min_learning_rate=1e-4,
-            beta2=0.99,
-            eval_every=250,
-            **_DECODER,
-        ),
+        _SMALLER,
         models=_shakespeare_small(),
         shown=("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions"),
         seeds=(0, 1, 2, 3, 4),
@@ -163,21 +157,10 @@ EXPERIMENTS: dict[str, Experiment] = {
     "tinystories": Experiment(
         "TinyStories",
         LanguageData(corpus="tinystories", eval_batches=12),
-        TrainConfig(  # steps, batch and tokens are the study's (204.8 M); what it leaves open is llama2.c's default
-            steps=25_000,
-            batch_size=32,
-            learning_rate=5e-4,
-            schedule="cosine",
-            warmup_steps=1000,
-            beta2=0.95,
-            eval_every=1000,
-            precision="bf16",
-            **_DECODER,
-        ),
+        _STORIES,
         models={
-            "control-long": Entry(
-                "control", longer=3.25
-            ),  # FraiLT's computation for a token over the control's
+            # FraiLT's computation for a token over the control's
+            "control-long": Entry("control", longer=3.25),
             "control-16": Entry("control", {"num_layers": 16}),  # the same by layers of their own
             "control-8": Entry("control", {"num_layers": 8}),  # twice the layers
         },
@@ -199,17 +182,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "tinystories-small": Experiment(  # 5 M tokens; what is looped applies eight layers
         "TinyStories, small",
         LanguageData(corpus="tinystories", block_size=128, eval_batches=20),
-        TrainConfig(
-            steps=2400,
-            batch_size=16,
-            learning_rate=2e-3,
-            schedule="cosine",
-            warmup_steps=100,
-            min_learning_rate=2e-4,
-            beta2=0.95,
-            eval_every=200,
-            **_DECODER,
-        ),
+        _SMALL_STORIES,
         models={
             "control": Entry("control", _STORY),
             "frailt": Entry("frailt", _STORY | {"num_passes": 4}),
@@ -242,15 +215,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "khop-published": Experiment(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
         "k-hop induction as published",
         HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
-        TrainConfig(
-            steps=100_000,
-            batch_size=32,
-            learning_rate=1e-4,
-            schedule="linear",
-            warmup_steps=1000,
-            eval_every=1000,
-            **_DECODER | {"decay": "all", "weight_decay": 0.01},
-        ),
+        _PUBLISHED,
         models={
             f"{layers}x{passes}": Entry(
                 "looped", _PUBLISHED_WIDTH | {"num_layers": layers, "num_passes": passes}
@@ -270,16 +235,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "iso-depth": Experiment(
         "Six layer applications on Shakespeare",
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
-        TrainConfig(
-            steps=800,
-            batch_size=32,
-            learning_rate=3e-3,
-            schedule="cosine",
-            min_learning_rate=3e-4,
-            beta2=0.99,
-            eval_every=200,
-            **_DECODER,
-        ),
+        _NANOGPT.but(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
         models={
             f"{layers}x{passes}-{width}": _iso_depth(layers, passes, width)
             for layers, passes in ((6, 1), (3, 2), (2, 3), (1, 6))

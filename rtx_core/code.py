@@ -154,8 +154,6 @@ def module_hash(module: str) -> str:
 def registered() -> dict:
     """What `rtx golden` has registered: `commit` whose golden runs are the reference, `hashes` of its models, and
     `same`, hash of a code -> those of earlier codes that give its numbers."""
-    if not SAME_NUMBERS.exists():
-        return {"commit": None, "hashes": {}, "same": {}}
     return json.loads(SAME_NUMBERS.read_text(encoding="utf-8"))
 
 

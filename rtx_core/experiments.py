@@ -32,8 +32,10 @@ class RunConfig:
     overrides: dict  # of that model's configuration
     data: Settings
     train: TrainConfig
-    device: str = "auto"
-    compile: str = ""  # a mode of torch.compile, "reduce-overhead" on a GPU
+    device: str  # "auto", or torch's name
+    compile: str  # a mode of torch.compile, "reduce-overhead" on a GPU
+    asked: str | Mapping  # the model and
+    given: dict  # the settings that this was made of
 
 
 def experiment(name: str | FilesData) -> Experiment:
@@ -51,20 +53,15 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
         if model not in fixed.models and model not in registry.MODELS:
             raise unknown("model", model, dict.fromkeys([*fixed.shown, *registry.MODELS]))
         return model, fixed.models.get(model) or Entry(model)
-    if (
-        not isinstance(model, Mapping)
-        or not isinstance(model.get("base"), str)
-        or not isinstance(model.get("name"), str)
-    ):
+    named = isinstance(model, Mapping) and {type(model.get("base")), type(model.get("name"))} == {str}
+    if not named:
         raise RtxError(
-            f"Model {model!r:.80} is neither a name nor a mapping with base and name; write {{base: recurrent, name: mine}}."
+            f"Model {model!r:.80} is no name and has no base and name; write {{base: recurrent, name: mine}}."
         )
     changed = {key: value for key, value in model.items() if key not in ("base", "name")}
     _, base = entry_of(fixed, model["base"])
     if model["name"] in fixed.models or model["name"] in registry.MODELS:
-        raise RtxError(
-            f"The name {model['name']!r} is that of another model; give this variant a name of its own."
-        )
+        raise RtxError(f"The name {model['name']!r} is that of another model; give this variant its own.")
     registry.config_of(
         base.base, **base.settings | changed
     )  # a setting that the model does not have ends here
@@ -77,30 +74,25 @@ def configure(name: str | FilesData, model: str | Mapping, seed: int = 0, **sett
     label, entry = entry_of(fixed, model)
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise RtxError(f"The seed is {seed!r:.40}; expected a whole number from 0 to {2**31 - 1}.")
+    given = dict(settings)
     device, compile = settings.pop("device", "auto"), settings.pop("compile", "")
     if compile not in COMPILE:
         raise unknown("mode of torch.compile", compile, COMPILE)
     recipe = _choice("recipe", settings.pop("recipe", None), fixed.recipes)
     budget = _choice("budget", settings.pop("budget", None), fixed.budgets)
-    full = _apply(fixed, entry, fixed.recipes.get(recipe, {}))
-    usual = _apply(fixed, entry, fixed.recipes.get(recipe, {}) | fixed.budgets.get(budget, {}))
-    data, train, overrides = _apply(
-        fixed, entry, fixed.recipes.get(recipe, {}) | fixed.budgets.get(budget, {}) | settings
-    )
-    called = "own-data" if isinstance(name, FilesData) else name
-    folder = called if called == name else f"own-{name.slug}"
-    parts = [folder, *([recipe] if recipe else []), *([budget] if budget and fixed.budgets[budget] else [])]
-    parts += [
-        *_data_parts(usual[0], data),
-        *_changed_parts(overrides, {}),
-        *_changed_parts(dict(train), dict(usual[1])),
-    ]
+    large, small = fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
+    full, usual = _apply(fixed, entry, large), _apply(fixed, entry, large | small)
+    data, train, overrides = _apply(fixed, entry, large | small | settings)
+    called, folder = ("own-data", f"own-{name.slug}") if isinstance(name, FilesData) else (name, name)
+    parts = [folder, recipe, budget if small else ""]
+    parts += _data_parts(usual[0], data) + _changed_parts(overrides)
+    parts += _changed_parts(dict(train), dict(usual[1]))
     reduced = train != full[1] or _smaller(full[0], data)
     if entry.longer != 1:
         train = train.but(steps=round(train.steps * entry.longer))
     return RunConfig(
         experiment=called,
-        name="-".join(parts),
+        name="-".join(filter(None, parts)),
         model=label,
         seed=seed,
         recipe=recipe,
@@ -111,10 +103,12 @@ def configure(name: str | FilesData, model: str | Mapping, seed: int = 0, **sett
         train=train,
         device=device,
         compile=compile,
+        asked=model,
+        given=given,
     )
 
 
-def sweep(name: str | FilesData, settings: Mapping[str, object]) -> list[dict]:
+def sweep(settings: Mapping[str, object]) -> list[dict]:
     """Every combination of settings of which some are lists: {"fraction": [0.1, 1.0]} is two."""
     lists = {key: value if isinstance(value, list) else [value] for key, value in settings.items()}
     for key, values in lists.items():
@@ -147,15 +141,11 @@ def _apply(
         elif key in fields:
             model[key] = value
         else:
-            raise unknown(
-                f"setting of a run of {entry.base}:",
-                key,
-                [*fixed.data.names(), *TrainConfig.names(), *fields],
-            )
+            known = [*fixed.data.names(), *TrainConfig.names(), *fields]
+            raise unknown(f"setting of a run of {entry.base}:", key, known)
     registry.config_of(entry.base, **model)
-    usual = registry.config_of(
-        entry.base, **entry.settings
-    )  # in one order, and what changes nothing is not said
+    usual = registry.config_of(entry.base, **entry.settings)
+    # in one order, and what changes nothing is not said
     model = {key: model[key] for key in fields if key in model and model[key] != getattr(usual, key)}
     if train.get("steps"):
         train.setdefault("epochs", 0)
@@ -179,10 +169,10 @@ def _data_parts(usual: Settings, data: Settings) -> list[str]:
         parts.append(f"{length}{_percent(share) if share else ''}")
     if fraction := changed.pop("fraction", None):
         parts.append(_percent(fraction))
-    return parts + _changed_parts(changed, {})
+    return parts + _changed_parts(changed)
 
 
-def _changed_parts(values: Mapping[str, object], usual: Mapping[str, object]) -> list[str]:
+def _changed_parts(values: Mapping[str, object], usual: Mapping[str, object] = {}) -> list[str]:
     """`maxlength512` of {"max_length": 512}."""
     changed = {k: v for k, v in values.items() if k not in usual or v != usual[k]}
     if changed.get("steps") and changed.get("epochs") == 0:

@@ -14,11 +14,10 @@ from torch import Tensor, nn
 
 from rtx_core import records
 from rtx_core.errors import RtxError
-from rtx_core.models import load_model
 from rtx_core.models.encoder import Encoder
 from rtx_core.models.layers import Attention, rotary_table, rotate
 from rtx_core.paths import write_atomically, write_json
-from rtx_core.runner import weights_of
+from rtx_core.runner import load_weights, weights_of
 
 CARD = """---
 library_name: rtx-core
@@ -27,7 +26,7 @@ tags: [recurrent-depth, {architecture}]
 
 # {name}: {model}, seed {seed}
 
-Trained on {data} ({n_train:,} training {unit}), tested on {n_test:,}: {result}.
+Trained on {data} ({n_train:,} training {unit}), {result} on {n_test:,}.
 Every setting stands in `config.json`, which is the record of the run.
 
 ```python
@@ -47,11 +46,7 @@ with mask 1 on tokens and 0 on padding, and gives `logits` (batch, classes).  `t
 def export(address: str, folder: str, source: str = "hub") -> Path:
     """Write the model of a record, "sst2/recurrent-seed0", into an empty or new folder."""
     record, target = records.at(address, source), Path(folder)
-    weights = weights_of(record)
-    if not weights.exists():
-        raise RtxError(
-            f"The trained weights of {address} are not in _build/runs; export where the run was made."
-        )
+    model, weights = load_weights(record), weights_of(record)
     if target.exists() and any(target.iterdir()):
         raise RtxError(f"{folder} is not empty; name a new folder, so that nothing in it is overwritten.")
     target.mkdir(parents=True, exist_ok=True)
@@ -62,20 +57,17 @@ def export(address: str, folder: str, source: str = "hub") -> Path:
         target / "config.json",
         {k: record[k] for k in ("config", "data", "parameters", "test", "code", "key")},
     )
-    model = load_model(target / "model.safetensors")
     as_onnx = isinstance(model, Encoder) and bool(find_spec("onnx") and find_spec("onnxscript"))
     if as_onnx:
         to_onnx(model, target / "model.onnx")
-    test = record["test"]
-    measure = "accuracy" if "accuracy" in test else "loss"
     card = CARD.format(
         **{k: record[k] for k in ("name", "model", "seed")},
         architecture=record["config"]["architecture"],
         data=record["data"]["name"],
         unit=record["data"].get("unit", "texts"),
         n_train=record["data"]["n_train"],
-        n_test=test["n"],
-        result=f"{measure} {test[measure]:.4f}",
+        n_test=record["test"]["n"],
+        result=record.score,
     )
     write_atomically(target / "README.md", (card + ONNX_CARD * as_onnx).encode())
     return target

@@ -30,10 +30,7 @@ def built_in() -> list[str]:
 
 def golden_runs(models: list[str] | None = None) -> dict[str, dict]:
     """{model: {"fast": numbers, "plain": numbers}} of `STEPS` steps on random tokens; the data are no corpus's."""
-    return {
-        name: {path: _run(name, path == "fast") for path in ("fast", "plain")}
-        for name in models or built_in()
-    }
+    return {name: {"fast": _run(name, True), "plain": _run(name, False)} for name in models or built_in()}
 
 
 def _run(name: str, fast: bool) -> dict[str, list[float]]:
@@ -60,24 +57,11 @@ def _run(name: str, fast: bool) -> dict[str, list[float]]:
             stop_patience=0,
             decay="all" if task.classes else "matrices",
         )
-        norm = _gradient_norm(model, task)
+        found = {"gradient_norm": [_gradient_norm(model, task)]}
         with tempfile.TemporaryDirectory() as folder:
-            progress, _ = train(
-                model,
-                task,
-                config,
-                1,
-                torch.device("cpu"),
-                Path(folder, "c.safetensors"),
-                "",
-                lambda line: None,
-                fast,
-            )
-        return {
-            "gradient_norm": [norm],
-            "train_loss": [row["train_loss"] for row in progress.history],
-            "validation_loss": [row["validation_loss"] for row in progress.history],
-        }
+            file, cpu = Path(folder, "c.safetensors"), torch.device("cpu")
+            progress, _ = train(model, task, config, 1, cpu, file, say=lambda line: None, fast=fast)
+        return found | {k: [row[k] for row in progress.history] for k in ("train_loss", "validation_loss")}
     finally:
         torch.set_num_threads(threads)
 
@@ -109,9 +93,8 @@ def _task(config):
     def texts(n: int) -> Tokens:
         lengths = random.randint(3, 14, size=n)
         ids = random.randint(4, config.vocab_size, size=lengths.sum()).astype(np.int32)
-        return Tokens(
-            ids, np.concatenate([[0], np.cumsum(lengths)]), random.randint(0, 2, size=n).astype(np.int64)
-        )
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return Tokens(ids, offsets, random.randint(0, 2, size=n).astype(np.int64))
 
     if "num_labels" in config.names():
         parts = {"train": texts(64), "validation": texts(24), "test": texts(24)}

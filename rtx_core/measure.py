@@ -23,13 +23,6 @@ from rtx_core.errors import RtxError, unknown
 from rtx_core.runner import load_weights
 from rtx_core.train.device import choose, environment
 
-KINDS = {name: name for name in ("transfer", "rounding", "attention", "ngrams", "initial", "judge", "demo")}
-KINDS |= {
-    "precision": "number_formats",
-    "yardstick": "bag_of_words",
-    "quantized": "quantized",
-}  # kind, as in results/ -> its module
-
 
 class Study:
     """The runs of one experiment; what is measured of them is measured on its data, or on those of `to`."""
@@ -87,9 +80,10 @@ def measure(
 
     A recorded one is found if today's code would make it of the same run and data.
     """
-    if kind not in KINDS:
-        raise unknown("kind of measurement", kind, KINDS)
-    made_by = f"rtx_core.evaluate.{KINDS[kind]}"
+    known = {name: f"rtx_core.{module}" for name, module in records.KINDS.items() if name != "audits"}
+    if kind not in known:
+        raise unknown("kind of measurement", kind, known)
+    made_by = known[kind]
     made_with = code.commit() | {"hashes": [code.module_hash(made_by)]}  # now, as the files may change
     study, measured = Study(experiment, to=to, **settings), []
     for identity, facts, make in wanted(import_module(made_by), study):

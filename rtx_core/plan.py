@@ -1,10 +1,12 @@
 """Every run of the paper, in the order of their value: what is recorded, what is stale or missing, and about what it costs."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from rtx_core import records, runner
 from rtx_core.data.sources import resolve
+from rtx_core.errors import Busy, RtxError
 from rtx_core.experiments import EXPERIMENTS, RunConfig, configure
 
 
@@ -18,7 +20,6 @@ class Study:
     models: tuple[str, ...] = ()  # the experiment's own, unless given
     small: dict | None = None  # a budget that two CPU cores can carry, where the full one is for a GPU
     also: tuple[dict, ...] = ()  # smaller budgets that are compared with those of other studies
-    notebook: str = ""  # that shows it, if not the experiment's own
 
     def budgets(self, reduced: bool) -> list[dict]:
         """The settings of each budget: the full one, or on two cores the small one where there is one."""
@@ -43,38 +44,30 @@ PLAN = (
     Study("sst2", also=(EPOCH, THREE_DOMAINS)),
     Study("sst2", seeds=(1,), also=(EPOCH,)),
     Study("sst2", {"split": "official"}, also=(EPOCH,)),
-    Study("sst2", TENTH, seeds=(0, 1, 2), notebook="data-size"),
-    Study("sst2", TENTH, small=EPOCH, notebook="data-size"),
-    Study("sst2", {"length": "short"}, also=(EPOCH,), notebook="length"),
-    Study("sst2", {"fraction": 0.5}, small=EPOCH, notebook="data-size"),
-    Study("sst2", {"length": "long"}, small=EPOCH, notebook="length"),
-    Study("sst2", {"split": "grouped"}, small=EPOCH, notebook="leakage"),
-    Study("sst2", TENTH, models=("recurrent-wide",), notebook="data-size"),
-    Study("sst2", TENTH | {"num_passes": 1}, (0, 1, 2), ("recurrent",), notebook="data-size"),
-    Study("sst2", TENTH | {"num_passes": 3}, (0, 1, 2), ("recurrent",), notebook="data-size"),
-    Study(
-        "sst2", TENTH | {"num_layers": 6, "num_passes": 1}, (0, 1, 2), ("recurrent",), notebook="data-size"
-    ),
-    *(Study("khop", seeds=(seed,), notebook="looping") for seed in EXPERIMENTS["khop"].seeds),
-    Study("khop", seeds=(0, 1, 2), models=("1x4-noise", "4x1-noise"), notebook="looping"),
-    Study(
-        "khop", seeds=(0, 1, 2), models=("frailt", "relaxed", "1x4-gated", "three-part"), notebook="looping"
-    ),
-    *(
-        Study("sst2", TENTH | rung, (seed,), ("recurrent",), notebook="looping")
-        for seed in range(5)
-        for rung in LADDER
-    ),
-    Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide"), notebook="looping"),
+    Study("sst2", TENTH, seeds=(0, 1, 2)),
+    Study("sst2", TENTH, small=EPOCH),
+    Study("sst2", {"length": "short"}, also=(EPOCH,)),
+    Study("sst2", {"fraction": 0.5}, small=EPOCH),
+    Study("sst2", {"length": "long"}, small=EPOCH),
+    Study("sst2", {"split": "grouped"}, small=EPOCH),
+    Study("sst2", TENTH, models=("recurrent-wide",)),
+    Study("sst2", TENTH | {"num_passes": 1}, (0, 1, 2), ("recurrent",)),
+    Study("sst2", TENTH | {"num_passes": 3}, (0, 1, 2), ("recurrent",)),
+    Study("sst2", TENTH | {"num_layers": 6, "num_passes": 1}, (0, 1, 2), ("recurrent",)),
+    *(Study("khop", seeds=(seed,)) for seed in EXPERIMENTS["khop"].seeds),
+    Study("khop", seeds=(0, 1, 2), models=("1x4-noise", "4x1-noise")),
+    Study("khop", seeds=(0, 1, 2), models=("frailt", "relaxed", "1x4-gated", "three-part")),
+    *(Study("sst2", TENTH | rung, (seed,), ("recurrent",)) for seed in range(5) for rung in LADDER),
+    Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide")),
     *(Study("state-tracking", {"group": group}, (seed,)) for seed in (0, 1, 2) for group in ("S3", "Z6")),
-    *(Study("khop-hard", seeds=(seed,), notebook="looping") for seed in EXPERIMENTS["khop-hard"].seeds),
+    *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
     Study("multi-domain", small=THREE_DOMAINS),
     Study("yelp", small=LONG_TEXTS),
-    Study("multi-domain-imdb", small=THREE_DOMAINS, notebook="multi-domain"),
+    Study("multi-domain-imdb", small=THREE_DOMAINS),
     Study("yelp", {"max_length": 512}, small=LONG_TEXTS),
     *(
-        Study(name, seeds=(seed,), notebook=name.removesuffix("-small"))
+        Study(name, seeds=(seed,))
         for seed in range(5)
         for name in ("shakespeare-small", "tinystories-small")
         if seed in EXPERIMENTS[name].seeds
@@ -88,31 +81,13 @@ PLAN = (
 )
 
 
-@dataclass(frozen=True)
-class Planned:
-    """One run of the plan; whether it is recorded is looked up anew whenever it is asked."""
-
-    study: Study
-    config: RunConfig
-    settings: dict
-
-    @property
-    def notebook(self) -> str:
-        return self.study.notebook or self.config.experiment
-
-    @property
-    def record(self) -> records.Record | None:
-        config = self.config
-        return records.find(config.name, config.model, config.seed, resolve(config.data.source))
-
-    @property
-    def why(self) -> str:
-        """Why it is to be made: missing, or what is wrong with its record today; empty when nothing is."""
-        found = self.record
-        return "missing" if found is None else found.note()
+def why(config: RunConfig) -> str:
+    """Why a run is to be made: missing, or what is wrong with its record today; empty when nothing is."""
+    found = records.find(config.name, config.model, config.seed, resolve(config.data.source))
+    return "missing" if found is None else found.note()
 
 
-def planned(reduced: bool = False, **extra: object) -> Iterator[Planned]:
+def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:
     """Every run of the plan, each once; `extra` settings are put on all of them."""
     seen = set()
     for study in PLAN:
@@ -122,7 +97,7 @@ def planned(reduced: bool = False, **extra: object) -> Iterator[Planned]:
                     config = configure(study.experiment, model, seed, **settings | extra)
                     if (key := (config.name, config.model, config.seed)) not in seen:
                         seen.add(key)
-                        yield Planned(study, config, settings | extra)
+                        yield config
 
 
 def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
@@ -130,9 +105,7 @@ def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
     same = [r for r in known if r["experiment"] == config.experiment and r["model"] == config.model]
     if not same:
         return None
-    near = max(
-        same, key=lambda r: (r["name"] == config.name, _work(config, r) == 1, -abs(1 - _work(config, r)))
-    )
+    near = max(same, key=lambda r: (r["name"] == config.name, -abs(1 - _work(config, r))))
     return near["seconds"] / 60 * _work(config, near)
 
 
@@ -150,30 +123,18 @@ def _work(config: RunConfig, record: records.Record) -> float:
 
 def make(reduced: bool = False, only_missing: bool = False) -> None:
     """Train what is missing, and what is stale unless `only_missing`; processes side by side share the runs."""
-    from rtx_core.errors import Busy
-
-    for one in planned(reduced):
-        why = one.why
-        if why == "missing" or (why and not only_missing):
-            try:
-                runner.make(one.config, replace=True, wait=False)
-            except Busy:
-                continue
+    for config in planned(reduced):
+        reason = why(config)
+        if reason == "missing" or (reason and not only_missing):
+            with suppress(Busy):
+                runner.make(config, replace=True, wait=False)
 
 
 # -- what is measured beside the runs ----------------------------------------------------------------------------------
 
-_PARTS = (
-    {},
-    {"split": "official"},
-    {"split": "grouped"},
-    TENTH,
-    {"fraction": 0.5},
-    {"length": "short"},
-    {"length": "long"},
-)
+_LENGTHS, _SPLITS = ({"length": "short"}, {"length": "long"}), ({"split": "official"}, {"split": "grouped"})
 TASKS = [
-    *({"experiment": "sst2"} | part for part in _PARTS),
+    *({"experiment": "sst2"} | part for part in ({}, *_SPLITS, TENTH, {"fraction": 0.5}, *_LENGTHS)),
     *({"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")),
 ]
 CLASSIFIERS = ["baseline", "recurrent", "recurrent-wide"]
@@ -187,17 +148,13 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("attention", {"experiment": "sst2"}, TENTH),
     ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),
     ("initial", {"experiment": "tinystories"}, {}),
-    (
-        "precision",
-        {"experiment": "sst2", "models": CLASSIFIERS},
-        TENTH,
-    ),  # last: its times want a quiet machine
+    # last, as its times want a quiet machine
+    ("precision", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
 )
 
 
 def measure(reduced: bool = False) -> None:
     """Make the measurements that are missing or stale; what one of them lacks is said, and the others are made."""
-    from rtx_core.errors import RtxError
     from rtx_core.measure import measure as one
 
     for kind, settings, smaller in MEASURES:

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from rtx_core import code, records
+from rtx_core import code, records, schema
 from rtx_core.data.config import FilesData
 from rtx_core.data.sources import resolve
 from rtx_core.errors import Busy, RtxError
-from rtx_core.experiments import RunConfig, configure, entry_of, experiment, sweep
+from rtx_core.experiments import RunConfig, configure, experiment, sweep
 from rtx_core.models import registry
 from rtx_core.paths import build, home
 from rtx_core.records import DECIDED_BY_DATA, Record
@@ -91,10 +91,7 @@ def runs(
     models = _distinct("models", fixed.shown if models is None else models)
     seeds = _distinct("seeds", fixed.seeds if seeds is None else seeds)
     asked = [
-        configure(name, model, seed, **one)
-        for one in sweep(name, settings)
-        for model in models
-        for seed in seeds
+        configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds
     ]
     found, missing, waiting = [], [], []
     for config in asked:
@@ -174,20 +171,12 @@ def _made_again(record: Record) -> bool:
 
 def differences(config: RunConfig, record: Record) -> list[str]:
     """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left out."""
-    asked = {
-        "architecture": config.architecture,
-        **{k: v for k, v in config.data.model_dump(mode="json").items() if k != "source"},
-        **dict(config.train),
-        **{
-            k: v
-            for k, v in registry.config_of(config.architecture, **config.overrides)
-            if k not in DECIDED_BY_DATA
-        },
-    }
+    asked = {"architecture": config.architecture} | config.data.model_dump(mode="json") | dict(config.train)
+    model = registry.config_of(config.architecture, **config.overrides)
+    asked |= {k: v for k, v in model if k not in DECIDED_BY_DATA}
+    asked.pop("source", None)
     made = record["config"]
-    later = dict(
-        registry.find(config.architecture).config
-    )  # a setting that came after the record was as it is by default
+    later = dict(registry.config_of(config.architecture))  # a setting younger than the record had its default
     there = later | {"architecture": made["architecture"]} | made["data"] | made["train"] | made["model"]
     return [f"{k} {there.get(k)} instead of {v}" for k, v in asked.items() if k not in there or there[k] != v]
 
@@ -201,7 +190,7 @@ def work(name: str, model: str, seed: int, key: str) -> Path:
     return build() / "runs" / name / f"{model}-seed{seed}-{key[:8]}"
 
 
-def load_weights(record: Record, device: str = "cpu"):
+def load_weights(record: Record):
     """The trained model of a record, which is where the run was made."""
     from rtx_core.models import load_model
 
@@ -211,7 +200,7 @@ def load_weights(record: Record, device: str = "cpu"):
             f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in _build/runs; "
             f"train it here, or copy that folder from where it was made."
         )
-    return load_model(path, device)
+    return load_model(path)
 
 
 # -- making ------------------------------------------------------------------------------------------------------------
@@ -261,16 +250,12 @@ def alone(record: Path, about: str, wait: bool, say: Callable[[str], None]) -> I
         yield
 
 
+@plainly()
 def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited for.
 
     Without `wait` that is `Busy`.
     """
-    with plainly():
-        return _make(config, replace, wait)
-
-
-def _make(config: RunConfig, replace: bool, wait: bool) -> Run:
     from rtx_core import data, evaluate
     from rtx_core.models import build_model, count_parameters, save_model
     from rtx_core.train import checkpoint
@@ -292,18 +277,13 @@ def _make(config: RunConfig, replace: bool, wait: bool) -> Run:
         "data": config.data.model_dump(mode="json") | {"source": task.facts["source"]},
         "train": config.train.model_dump(),
     }
-    key = records.run_key(described, task.facts["sha256"], config.seed)
+    key = schema.run_key(described, task.facts["sha256"], config.seed)
     folder = work(config.name, config.model, config.seed, key)
     path = records.path_of(config.name, config.model, config.seed, task.facts["source"])
 
     def say(line: str) -> None:
         if world.first:
             print(f"{config.name} · {config.model} · seed {config.seed} · {line}", flush=True)
-
-    def settled() -> Record | None:
-        """The record of this very run, if somebody made it meanwhile."""
-        found = recorded(config) if path.exists() and not replace else None
-        return found if found is not None and not _made_again(found) else None
 
     def record_it() -> Record:
         autocast = autocast_of(config.train.precision, where)
@@ -321,12 +301,9 @@ def _make(config: RunConfig, replace: bool, wait: bool) -> Run:
             task.tokenizer().save(str(folder / "tokenizer.json"))
         parameters = count_parameters(model)
         content = {
-            "schema": records.VERSION,
+            "schema": schema.VERSION,
             "key": key,
-            **{
-                name: getattr(config, name)
-                for name in ("experiment", "name", "model", "seed", "recipe", "budget")
-            },
+            **{name: getattr(config, name) for name in records.NAMES},
             "config": described,
             "data": task.facts,
             "parameters": parameters,
@@ -343,14 +320,13 @@ def _make(config: RunConfig, replace: bool, wait: bool) -> Run:
         }
         record = records.save(content, predictions, replace=True)  # asked for above, under the lock
         checkpoint.discard(folder / "checkpoint.safetensors")
-        measure = "accuracy" if "accuracy" in test else "loss"
-        say(f"test {measure} {test[measure]:.4f} in {progress.seconds / 60:.1f} min")
+        say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return record
 
     about = f"{folder.relative_to(build())}\n{command_of(config)}\n"
     # Processes that train together must not wait, since they would lose their connection.
     with alone(path, about, wait and world.size == 1, say) if world.first else nullcontext():
-        found = world.broadcast(settled)
+        found = world.broadcast(lambda: None if replace else recorded(config))  # by somebody else meanwhile
         if found is not None:
             return Run(config, found)
         hash_now = code.model_hash(config.architecture)
@@ -372,23 +348,6 @@ def command_of(config: RunConfig) -> str:
     """The line that makes this run, or goes on with it."""
     if isinstance(config.data, FilesData):
         return f"the cell that began it, with rtx.data.from_files(train={config.data.train!r}, …)"
-    fixed = experiment(config.experiment)
-    named = config.model in registry.MODELS or config.model in fixed.models
-    usual = configure(config.experiment, config.model if named else config.architecture)
-    changed = {
-        k: v
-        for part in ("data", "train")
-        for k, v in getattr(config, part)
-        if v != getattr(getattr(usual, part), k)
-    }
-    if named:
-        changed |= {k: v for k, v in config.overrides.items() if v != usual.overrides.get(k)}
-    if "steps" in changed:
-        longer = entry_of(fixed, config.model)[1].longer if named else 1
-        changed["steps"] = round(changed["steps"] / longer)
-    variant = {"base": config.architecture, "name": config.model, **config.overrides}
-    model = config.model if named else f"models=[{json.dumps(variant)}]"
-    words = [f"{k}={v}" for k, v in changed.items()]
-    return shlex.join(
-        ["python", "-m", "rtx_core", "run", config.experiment, model, f"seed={config.seed}", *words]
-    )
+    asked = config.asked if isinstance(config.asked, str) else f"models=[{json.dumps(config.asked)}]"
+    words = [asked, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.given.items())]
+    return shlex.join(["python", "-m", "rtx_core", "run", config.experiment, *words])

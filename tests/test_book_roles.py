@@ -9,8 +9,9 @@ from sphinx.testing.util import SphinxTestApp
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import values
+from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import Difference
-from rtx_core.report.values import Badge, Gap, Space, Value
+from rtx_core.report.values import Gap, Space, Value
 
 GAP = Gap(Difference(0.001, -0.003, 0.006, 0.5, 100, (0.001,), "a test"), Badge(1, 0))
 GIVEN = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from rtx_core import RtxError, build_model, data, experiments, records, runner
+from rtx_core import RtxError, build_model, data, experiments, records, runner, schema
 from rtx_core.data.preprocess import clean
 from rtx_core.evaluate import demo, initial, number_formats, rounding
 from rtx_core.export_demo import export_demo
@@ -41,7 +41,7 @@ def run():
     named = {key: getattr(config, key) for key in ("experiment", "name", "model", "seed", "recipe", "budget")}
     content = named | {"config": described, "data": task.facts, "test": test}
     content |= {"history": [row], "selected": row, "parameters": {"total": 1, "non_embedding": 1}}
-    content |= {"schema": records.VERSION, "key": records.run_key(described, task.facts["sha256"], 0)}
+    content |= {"schema": schema.VERSION, "key": schema.run_key(described, task.facts["sha256"], 0)}
     content |= {"code": {"commit": None, "clean": True, "hashes": ["x"]}}
     content |= {"latency": {"measured": [{"batch": 1}], "environment": {}}, "environment": {}, "finished": ""}
     content |= dict.fromkeys(("size_mb", "seconds", "peak_memory_mib"), 1.0)

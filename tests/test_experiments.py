@@ -56,9 +56,9 @@ def test_recipes_and_budgets_of_the_language_experiments():
 
 def test_lists_are_swept_in_order():
     settings = {"fraction": [0.1, 1.0], "epochs": 1, "split": ["seeded", "official"]}
-    found = [(s["fraction"], s["epochs"], s["split"]) for s in sweep("sst2", settings)]
+    found = [(s["fraction"], s["epochs"], s["split"]) for s in sweep(settings)]
     assert found == [(0.1, 1, "seeded"), (0.1, 1, "official"), (1.0, 1, "seeded"), (1.0, 1, "official")]
-    assert sweep("sst2", {}) == [{}]
+    assert sweep({}) == [{}]
 
 
 def test_a_run_is_made_again_by_its_command():
@@ -93,7 +93,7 @@ def test_recorded_runs_have_the_configuration_that_their_names_say(monkeypatch):
     monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
     by_name = {}
     for reduced in (False, True):
-        planned = [one.config for one in plan.planned(reduced)]
+        planned = list(plan.planned(reduced))
         names = {(c.name, c.model, c.seed): c for c in planned}
         assert len(names) == len(planned) > 60
         by_name |= names

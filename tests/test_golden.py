@@ -42,6 +42,7 @@ def test_differences_are_found():
 
 def test_only_equal_numbers_are_accepted_and_what_was_accepted_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(code, "SAME_NUMBERS", tmp_path / "same_numbers.json")
+    code.SAME_NUMBERS.write_text('{"commit": null, "hashes": {}, "same": {}}')
     monkeypatch.setattr(golden, "FILE", tmp_path / "golden.json")
     monkeypatch.setattr(golden, "golden_runs", lambda: EXPECTED)
     monkeypatch.setattr(golden, "_runs_at", lambda commit: EXPECTED)

@@ -68,7 +68,7 @@ LIES = [  # (record, keys …, value, what is said of it)
     (RUN, "config", "data", "fraction", 0.5, "settings are of sst2-50pct"),
     (RUN, "data", "sha256", "0" * 64, "key does not follow"),
     (STORY, "test", "error", 0.1, "test error"),
-    (STORY, "test", "loss", 1.0, "batches"),
+    (STORY, "test", "loss", 1.0, "test loss"),
     (INT8, "test", "recall", 0.5, "recall"),
     (INT8, "made_by", "rtx_core.nothing", "not made as records are"),
     (INT8, "run", "0" * 24, "of the run 0000"),

@@ -12,7 +12,7 @@ from rtx_core.paths import PACKAGE, REPOSITORY
 
 ROOMS = [  # each imports from those before it; one of a line knows no other of that line
     ["errors", "paths", "metrics"],
-    ["settings"],
+    ["settings", "schema"],
     ["models"],
     ["fast", "data"],
     ["train"],

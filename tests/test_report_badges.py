@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from report_records import record
 
-from rtx_core.report.values import Badge, as_records, badge, by_model
+from rtx_core.report.evidence import Badge, as_records, badge, by_model
 
 
 def runs(models=("baseline", "recurrent"), seeds=(0, 1, 2), **changes) -> list:

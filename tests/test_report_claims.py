@@ -6,7 +6,8 @@ from report_records import record
 
 from rtx_core.errors import RtxError
 from rtx_core.report import claims
-from rtx_core.report.values import Badge, Model, Names, Task, Value, look_up
+from rtx_core.report.evidence import Badge
+from rtx_core.report.values import Model, Names, Task, Value, look_up
 
 
 def task(first: list, second: list, **changes) -> Task:

@@ -18,8 +18,8 @@ from report_records import record
 from rtx_core.errors import RtxError
 from rtx_core.models.registry import MODELS
 from rtx_core.report import display, figures, published, style
+from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import difference
-from rtx_core.report.values import badge
 
 MYST = {
     "myst_enable_extensions": [

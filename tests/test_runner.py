@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import rtx_core as rtx
-from rtx_core import audit, code, data, experiments, records, runner
+from rtx_core import audit, code, data, experiments, records, runner, schema
 from rtx_core.errors import Busy, RtxError
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
@@ -47,7 +47,7 @@ def numbers(record) -> dict:
     }
 
 
-def forbid(patch, name="_make"):
+def forbid(patch, name="make"):
     def never(*_, **__):
         raise AssertionError("this must not be called here")
 
@@ -57,7 +57,7 @@ def forbid(patch, name="_make"):
 def altered(record, **changes):
     """The record's file with some entries replaced and a key that follows from them."""
     content = record.content | changes
-    content["key"] = records.run_key(content["config"], content["data"]["sha256"], content["seed"])
+    content["key"] = schema.run_key(content["config"], content["data"]["sha256"], content["seed"])
     record.path.write_text(json.dumps(content))
     return content
 
@@ -156,10 +156,7 @@ def test_a_record_tells_what_was_run(home):
     assert record["config"]["train"]["epochs"] == 2 and record["config"]["data"]["train_rows"] == 64
     assert [row["step"] for row in record["history"]] == [3, 6, 8, 9, 12, 15, 16]
     assert record["selected"]["validation_loss"] == min(row["validation_loss"] for row in record["history"])
-    assert (
-        record["code"]["hashes"] == [code.model_hash("recurrent")]
-        and record.note(record["data"]["sha256"]) == ""
-    )
+    assert record["code"]["hashes"] == [code.model_hash("recurrent")] and record.note() == ""
     assert [m["batch"] for m in record["latency"]["measured"]] == [1, 8]
     assert str(home) not in json.dumps(record.content)
 
@@ -217,7 +214,7 @@ def test_a_stale_synthetic_record_is_made_anew():
 def real(record, **changes):
     """A synthetic record as if it were of real text."""
     content = record.content | {"data": record["data"] | {"source": "hub"}} | changes
-    content["key"] = records.run_key(content["config"], content["data"]["sha256"], content["seed"])
+    content["key"] = schema.run_key(content["config"], content["data"]["sha256"], content["seed"])
     return records.save(content, record.predictions)
 
 

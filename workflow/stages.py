@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rtx_core import data, plan
 from rtx_core.errors import RtxError, unknown
-from rtx_core.experiments import EXPERIMENTS, configure
+from rtx_core.experiments import EXPERIMENTS, RunConfig, configure
 from rtx_core.paths import write_json
 
 ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine has as the workflow had
@@ -23,14 +23,13 @@ HOPS_TRIAL = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "t
 LANGUAGE_TRIAL = {"steps": 2, "batch_size": 8, "block_size": 64, "eval_every": 2, "eval_batches": 2}
 
 
-def trial(one: plan.Planned) -> plan.Planned:
+def trial(config: RunConfig) -> RunConfig:
     """The same run on generated text in a few steps, which says nothing of real text."""
-    fixed = EXPERIMENTS[one.config.experiment]
+    fixed = EXPERIMENTS[config.experiment]
     trials = {"block_size": LANGUAGE_TRIAL, "test_texts": HOPS_TRIAL, "fraction": TRIAL}
     settings = next(settings for name, settings in trials.items() if name in fixed.data.names())
-    settings = one.settings | settings | {"source": "embedded"}
-    config = configure(one.config.experiment, one.config.model, one.config.seed, **settings)
-    return plan.Planned(one.study, config, settings)
+    settings = config.given | settings | {"source": "embedded"}
+    return configure(config.experiment, config.model, config.seed, **settings)
 
 
 def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> dict[str, dict]:
@@ -41,18 +40,18 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
     made: dict[str, dict] = {"data": {}, "run": {}}
     made["environment"] = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     extra = {} if source in ("real", "embedded") else {"source": source}
-    for one in plan.planned(reduced, **extra):
-        one = trial(one) if source == "embedded" else one
-        config, why = one.config, reason(one)
+    for config in plan.planned(reduced, **extra):
+        config = trial(config) if source == "embedded" else config
+        why = reason(config)
         if only and config.experiment not in only:
             continue
         digest = hashlib.sha256(config.data.model_dump_json().encode()).hexdigest()
         texts = f"{config.experiment}-{digest[:8]}"
-        words = ["workflow/stages.py", "data", config.experiment, json.dumps(one.settings)]
+        words = ["workflow/stages.py", "data", config.experiment, json.dumps(config.given)]
         made["data"][texts] = {"command": shlex.join(["python", *words])}
         stale = why not in ("", "missing")
         words = [config.experiment, config.model, f"seed={config.seed}"]
-        words += [f"{name}={json.dumps(value)}" for name, value in one.settings.items()]
+        words += [f"{name}={json.dumps(value)}" for name, value in config.given.items()]
         words += ["--replace"] if stale else []
         made["run"][f"{config.name}-{config.model}-seed{config.seed}"] = {
             "command": f"python -m rtx_core run {shlex.join(words)}",
@@ -63,9 +62,9 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
     return made
 
 
-def reason(one: plan.Planned) -> str:
+def reason(config: RunConfig) -> str:
     try:
-        return one.why
+        return plan.why(config)
     except RtxError as error:  # a record that cannot be read
         return str(error)
 

@@ -30,9 +30,9 @@ import numpy as np
 import pandas as pd
 
 from rtx_core.errors import RtxError, unknown
+from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import ALPHA, ENOUGH_SEEDS, as_one_more_run
 from rtx_core.report.style import number, p_value, percent
-from rtx_core.report.values import Badge
 
 REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
 OUTCOMES = (REPRODUCED, CONTRADICTED, UNDECIDED, MISSING)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY, home, write_atomically
-from rtx_core.report.values import as_records, badge, device_of
+from rtx_core.report.evidence import as_records, badge, device_of
 
 BOOK = "RTX_BOOK"  # set while the book is built
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from rtx_core.report import display
 from rtx_core.report.display import Displayed
+from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
 from rtx_core.report.published import apart
 from rtx_core.report.statistics import (
     ENOUGH_SEEDS,
@@ -22,7 +23,6 @@ from rtx_core.report.statistics import (
     mean_interval,
 )
 from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
-from rtx_core.report.values import Badge, as_records, badge, by_model, device_of, milliseconds
 
 METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
 GREY = "#5c6370"

@@ -1,4 +1,4 @@
-"""What prose, claims and tables quote: evidence badges, values with an interval, and the names of both.
+"""What prose, claims and tables quote: values with an interval, and their names.
 
     sst2 = Task(records.records(name="sst2"))
     sst2.recurrent.accuracy   a float; .low, .high, .badge; written "90.0 % (89.3 to 90.7)"
@@ -10,8 +10,6 @@ Differences and their bounds are in percentage points, accuracies are shares.
 import importlib.util
 import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
@@ -22,119 +20,8 @@ import numpy as np
 from rtx_core.errors import RtxError, unknown
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import statistics
-from rtx_core.report.style import number, ordered, percent
-
-# -- records, as pages hold them
-
-
-def as_records(found: object) -> list:
-    """The records in a frame of `rtx.results()`, in `rtx.runs()`, a run, a record, or a list or dict of these."""
-    if hasattr(found, "columns"):
-        return list(found["record"])
-    if hasattr(found, "record"):  # a run
-        return [found.record]
-    if hasattr(found, "path"):  # a record
-        return [found]
-    if isinstance(found, dict):
-        found = found.values()
-    if not isinstance(found, Iterable) or isinstance(found, (str, bytes)):
-        raise TypeError(f"Got {type(found).__name__}; expected records, runs or a frame of results.")
-    return [record for part in found for record in as_records(part)]
-
-
-def by_model(found: object) -> dict[str, list]:
-    """Model -> its records in the order of seeds; models in the order of the registry."""
-    records = sorted(as_records(found), key=lambda record: record["seed"])
-    names = ordered(record["model"] for record in as_records(found))
-    return {name: [record for record in records if record["model"] == name] for name in names}
-
-
-def milliseconds(records: list, measured: int = -1) -> float:
-    """Inference time of a text, the median over the seeds timed as the first was; `measured`: 0 single texts, -1 batches."""
-    records = [
-        record for record in records if device_of(record, "latency") == device_of(records[0], "latency")
-    ]
-    times = [record["latency"]["measured"][measured] for record in records]
-    return float(np.median([time["per_sentence_ms"] for time in times]))
-
-
-def device_of(record, of: str = "") -> str:
-    """The machine of a record, or of one of its entries (`of="latency"`), with the threads of a CPU."""
-    environment = (record[of] if of else record)["environment"]
-    if environment["device_type"] != "cpu":
-        return environment["device"]
-    threads = environment["threads"]
-    return f"{environment['device']} ({threads} thread{'s' if threads > 1 else ''})"
-
-
-# -- the evidence badge
-
-MOST = 5  # circles; further seeds are a "+"
-WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-
-
-@dataclass(frozen=True)
-class Badge:
-    """How many seeds a number rests on: a circle a seed, filled at the full budget, hollow at a reduced one.
-
-    `synthetic`: of generated texts.
-    """
-
-    full: int
-    reduced: int
-    synthetic: bool = False
-
-    @property
-    def seeds(self) -> int:
-        return self.full + self.reduced
-
-    @property
-    def circles(self) -> str:
-        marks = "●" * self.full + "○" * self.reduced
-        return marks if len(marks) <= MOST else f"{marks[:MOST]}+"
-
-    @property
-    def budget(self) -> str:
-        if not self.seeds:
-            return "not measured"
-        if self.synthetic:
-            return "synthetic"
-        if self.full and self.reduced:
-            return "mixed"
-        return "full" if self.full else "reduced"
-
-    @property
-    def words(self) -> str:
-        """As in "three seeds, full budget"."""
-        if not self.seeds:
-            return "not measured"
-        count = WORDS[self.seeds] if self.seeds < len(WORDS) else self.seeds
-        what = "synthetic data" if self.synthetic else f"{self.budget} budget"
-        return f"{count} seed{'' if self.seeds == 1 else 's'}, {what}"
-
-    def __str__(self) -> str:
-        return f"{self.circles} {self.budget}".strip()
-
-
-def badge(found: object) -> Badge:
-    """The badge of records, runs or a frame: the seeds that all models and settings in them have in common.
-
-    Where they have none, it is that of the model with the fewest.
-    """
-    records = as_records(found)
-    if not records:
-        return Badge(0, 0)
-    groups = {}
-    for record in records:
-        group = (record.get("of") or record["name"], record["model"])
-        groups.setdefault(group, {})[record["seed"]] = record.get("budget", "full") == "full"
-    groups = list(groups.values())
-    if not set.intersection(*map(set, groups)):
-        groups = [min(groups, key=len)]
-    seeds = set.intersection(*map(set, groups))
-    full = sum(all(group[seed] for group in groups) for seed in seeds)
-    return Badge(full, len(seeds) - full, any(record.synthetic for record in records))
-
+from rtx_core.report.evidence import Badge, as_records, badge, milliseconds
+from rtx_core.report.style import number, percent
 
 # -- values
 
@@ -168,7 +55,6 @@ class Gap(Value):
         self.sign = found.sign
         self.seeds = found.seeds
         self.by_seed = tuple(100 * difference for difference in found.by_seed)
-        self.found = found
         return self
 
     @property

@@ -1,0 +1,100 @@
+"""What a record holds: its schema, and the key that follows from what decides its numbers."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rtx_core.errors import RtxError
+
+VERSION = 2  # of the schema
+RESTORE = "restore it from git, or move it away and run the experiment again"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+
+
+class _Config(_Part):
+    architecture: str
+    model: dict[str, Any]
+    data: dict[str, Any]
+    train: dict[str, Any]
+
+
+class _Parameters(_Part):
+    total: int
+    non_embedding: int
+
+
+class _Selected(_Part):
+    step: int
+    validation_loss: float
+
+
+class _Code(_Part):
+    commit: str | None
+    clean: bool
+    hashes: list[str] = Field(min_length=1)
+
+
+class _Latency(_Part):
+    measured: list[dict[str, int | float]] = Field(min_length=1)
+    environment: dict[str, Any]
+
+
+class Schema(_Part):
+    """What a record holds."""
+
+    schema_: Literal[2] = Field(alias="schema")
+    key: str = Field(pattern="^[0-9a-f]{24}$")
+    experiment: str
+    name: str
+    model: str
+    seed: int = Field(ge=0)
+    recipe: str
+    budget: Literal["full", "reduced"]
+    config: _Config
+    data: dict[str, Any]
+    parameters: _Parameters
+    size_mb: float
+    history: list[dict[str, int | float]] = Field(min_length=1)
+    selected: _Selected
+    test: dict[str, Any]
+    latency: _Latency
+    environment: dict[str, Any]
+    code: _Code
+    seconds: float
+    peak_memory_mib: float
+    finished: str
+    samples: list[dict[str, Any]] | None = None  # of language models
+    extra: dict[str, Any] | None = None
+
+
+def run_key(config: Mapping, data_sha256: str, seed: int) -> str:
+    """The address of a run by its content: everything that decides its numbers but the code."""
+    identity = [config["architecture"], config["model"], config["train"], data_sha256, seed]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def check(content: object, name: str) -> dict:
+    """The content if it is a record, else an error that names the first thing wrong with it."""
+    try:
+        Schema.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the top"
+        raise RtxError(
+            f"{name} is no record of schema {VERSION}: at {place}, {first['msg'][:160]}; {RESTORE}."
+        ) from None
+    if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
+        raise RtxError(
+            f"{name} was altered: its key does not follow from its configuration, data and seed; restore it from git."
+        )
+    if content["selected"]["step"] not in [row["step"] for row in content["history"]]:
+        raise RtxError(
+            f"{name} selects step {content['selected']['step']}, which is not in its history; restore it from git."
+        )
+    return content
