@@ -22,6 +22,7 @@ def depth() -> Space:
         ("twice", "once"),
         ("thrice", "twice"),
         ("six", "twice"),
+        ("twice", "six"),
         ("wide", "twice"),
         ("baseline", "wide"),
     ]
