@@ -20,16 +20,8 @@ from rtx_core.report import published, statistics, values
 
 DRAWS = 40  # at most; it ends as soon as every guard has failed
 SCALES = (0.03, 0.3, 2.0)  # standard deviations of the factors' logarithms, a draw each in turn
-COUNTS = {
-    "labels",
-    "truncated",
-    "within_training",
-    "total",
-    "non_embedding",
-    "n_train",
-    "low-rank corrections",
-    "step",
-}
+COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step"}
+COUNTS |= {"low-rank corrections"}
 LEFT_OUT = {
     "protocol.": "settings of the experiments, which no record decides",
     "2 * scoreboard.reproduced": "half of all claims would have to turn at once",
@@ -39,14 +31,11 @@ LEFT_OUT = {
 def guards() -> dict[str, str]:
     """Guard -> the page that has it first."""
     found = {}
-    folders = (paths.REPOSITORY / "book", paths.REPOSITORY / "notebooks")
-    for page in sorted(
-        page for folder in folders for page in (*folder.glob("*.md"), *folder.glob("*.ipynb"))
-    ):
+    pages = [page for folder in ("book", "notebooks") for page in (paths.REPOSITORY / folder).glob("*.*")]
+    for page in sorted(page for page in pages if page.suffix in (".md", ".ipynb")):
         text = page.read_text(encoding="utf-8")
         if page.suffix == ".ipynb":
-            cells = json.loads(text)["cells"]
-            text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+            text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
         for guard in re.findall(r"\{holds\}`([^`]+)`", text):
             found.setdefault(" ".join(guard.split()), page.name)
     return found
@@ -131,7 +120,7 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> values.Names:
     found = cache(lambda path: changed(path, draw))
     every = list(PATHS())
     if draw % 8 == 7:
-        every = [path for path in every if random(draw, path).random() < 0.9]
+        every = [path for path in every if random(draw, path.parent.name, path.stem).random() < 0.9]
     patch.setattr(records, "paths", lambda source="hub": iter(every))
     patch.setattr(records, "read_json", lambda path, needs=(): found(path))
     patch.setattr(records.Stored, "predictions", property(lambda record: record["predictions"]))
@@ -176,4 +165,5 @@ def test_every_guard_fails_for_some_records(monkeypatch):
             with monkeypatch.context() as patch:
                 known = draw_changes(patch, draw)
                 standing = {guard: page for guard, page in standing.items() if stands(guard, known)}
-    assert not standing, "\n".join(f"{page}: {guard}" for guard, page in standing.items())
+    left = "\n".join(f"{page}: {guard}" for guard, page in standing.items())
+    assert not standing, f"Nothing makes these fail, so they say nothing: mend or delete them.\n{left}"

@@ -19,6 +19,7 @@ GIVEN = {
         {"difference": GAP, "n": 6823, "accuracy": Value(0.9, 0.893, 0.907, Badge(1, 0)), "loss": -0.25}
     ),
     "word": "text_with *marks*",
+    "lacking": lambda: {}["khop"],
 }
 
 
@@ -54,6 +55,7 @@ def test_values_are_written_as_prose_wants_them(quoted, shown):
     [
         ("sst3.n", "Unknown value 'sst3': did you mean 'sst2'"),
         ("sst2.m", "Unknown value 'm'"),
+        ("lacking.n", "'lacking' cannot be computed: it looks for 'khop'"),
         ("sst2.n:%z", "cannot be written"),
         ("sst2.n +", "cannot be computed: SyntaxError"),
         ("__import__('os')", "Unknown value '__import__'"),

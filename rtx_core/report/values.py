@@ -226,7 +226,10 @@ class Names(dict):
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise RtxError(f"Unknown value {name!r}: {hint}the names are those of book/values*.py.")
         value = self.given[name]
-        self[name] = value() if callable(value) else value
+        try:
+            self[name] = value() if callable(value) else value
+        except KeyError as error:  # which `eval` would take for a name that is not defined
+            raise RtxError(f"{name!r} cannot be computed: it looks for {error} in vain.") from error
         return self[name]
 
 
