@@ -1,6 +1,8 @@
 """What every test shares: a home of its own for whatever runs write, no hub, no real data by chance, small models."""
 
+import multiprocessing
 import os
+import sys
 from dataclasses import replace
 
 os.environ["HF_HUB_OFFLINE"] = (
@@ -12,12 +14,25 @@ import pytest
 import torch
 from hypothesis import settings as hypothesis_settings
 
+from rtx_core.data.corpora import CORPORA, Corpus
 from rtx_core.data.tasks import Classification
 from rtx_core.data.tokens import Tokens
 from rtx_core.models import registry
+from rtx_core.paths import REPOSITORY
 
 REAL_MIRROR = os.environ.get("RTX_DATA")  # as the tests start: the `home` fixture hides it from each of them
 SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
+SHORT = {  # what is measured of a run once, not 200 times, and little text
+    "rtx_core.evaluate.latency.WARM_UP": 1,
+    "rtx_core.evaluate.latency.TIMED": 4,
+    "rtx_core.evaluate.generation.SAMPLED": 20,
+    "rtx_core.evaluate.stories.PROMPTS": 2,
+    "rtx_core.evaluate.stories.LONGEST": 8,
+    "rtx_core.data.characters.EMBEDDED_CHARACTERS": 3000,
+}
+# Processes that tests start are copies of one that has imported torch.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "rtx_core.runner", "rtx_core.train.trainer"])
 
 # The same examples in every run of continuous integration; fresh ones where somebody watches.
 hypothesis_settings.register_profile("ci", derandomize=True)
@@ -32,6 +47,17 @@ def home(tmp_path, monkeypatch):
     monkeypatch.delenv("RTX_DATA", raising=False)
     monkeypatch.delenv("RTX_BOOK", raising=False)  # a book that a test built leaves it behind
     return tmp_path
+
+
+@pytest.fixture
+def kernel(home, monkeypatch):
+    """Kernels and commands that a test starts are of this environment and find the package; the folder of IPython."""
+    monkeypatch.setenv("IPYTHONDIR", str(home / "ipython"))
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "tests"))))
+    monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}")
+    return home / "ipython"
 
 
 @pytest.fixture
@@ -51,10 +77,16 @@ def one_thread():
 
 
 def shrink(patch: pytest.MonkeyPatch) -> None:
-    """Every model of the package small, until `patch` is undone."""
+    """Every model of the package small, an eighth of the generated texts, short measurements, until `patch` is undone."""
     for name, model in list(registry.MODELS.items()):
         if isinstance(model.kind, str):
             patch.setitem(registry.MODELS, name, replace(model, config=model.config.but(**SMALL)))
+    for name, corpus in list(CORPORA.items()):
+        if isinstance(corpus, Corpus):
+            rows = {split: n // 8 for split, n in corpus.embedded_rows.items()}
+            patch.setitem(CORPORA, name, replace(corpus, embedded_rows=rows))
+    for name, value in SHORT.items():
+        patch.setattr(name, value)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What helps a reader along: marks below figures and tables, previews, the picture and words of a shared link."""
 
 import json
+import os
 import sys
 
 import matplotlib.pyplot as plt
@@ -125,6 +126,21 @@ def test_previews_stand_on_their_own(book):
     assert "row 5" in table and "row 6" not in table
     assert "The area under the ROC curve." in found["index.html#term-AUC"]
     assert not any(" id=" in html or "href" in html for html in found.values())
+
+
+def test_previews_of_unchanged_pages_are_kept(book, tmp_path):
+    from previews import write_previews  # of the extension, which the book has loaded
+
+    file = tmp_path / "previews.js"
+    kept = {"index.html#term-AUC": "as it was", "gone.html#fig": "gone"}
+    file.write_text(f"window.PREVIEWS = {json.dumps(kept)};\n")
+    since = file.stat().st_mtime
+    for page in book.rglob("*.html"):
+        os.utime(page, (since, since + (1 if page.name == "one.html" else -1)))
+    write_previews(book, file)
+    found = json.loads(file.read_text().removeprefix("window.PREVIEWS = ").removesuffix(";\n"))
+    assert found["index.html#term-AUC"] == "as it was" and "gone.html#fig" not in found
+    assert "row 5" in found["notebooks/one.html#tab-a"]
 
 
 def test_a_shared_link_shows_finding_and_picture(book):

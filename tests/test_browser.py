@@ -1,27 +1,18 @@
-"""The built book in a browser, from the disk as a reader without a network has it: an opt-in test, after `make book`,
-with `pip install -e .[browser]` and Chromium with its driver."""
-
-import os
-import shutil
+"""The built book in a browser, from the disk as a reader without a network has it: an opt-in test, after `make book`."""
+# ruff: noqa: F811  (fixtures)
 
 import pytest
+from chromium import OPT_IN, all_of, driver, one, wait  # noqa: F401
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 from rtx_core.paths import REPOSITORY
 
-selenium = pytest.importorskip("selenium", reason="selenium is not installed: pip install -e .[browser]")
-from selenium import webdriver  # noqa: E402
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
-
 HTML = REPOSITORY / "_build" / "html"
-BROWSER, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
 pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="set RTX_LONG=1 to run it"),
+    *OPT_IN,
     pytest.mark.skipif(not (HTML / "index.html").exists(), reason="the book is not built: run `make book`"),
-    pytest.mark.skipif(not (BROWSER and DRIVER), reason="there is no chromium with its chromedriver"),
 ]
 PAGES = sorted(
     path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html") if "_static" not in path.parts
@@ -38,20 +29,6 @@ return [...document.querySelectorAll("main *")]
 """
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(word)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    log = os.devnull
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER, log_output=log))
-    yield found
-    found.quit()
-
-
 @pytest.fixture
 def visit(driver):
     """Open a page of the book as it looks on a desk or a phone."""
@@ -64,18 +41,6 @@ def visit(driver):
         return driver
 
     return opened
-
-
-def wait(driver, condition):
-    return WebDriverWait(driver, 30).until(condition)
-
-
-def all_of(driver, css: str) -> list:
-    return driver.find_elements(By.CSS_SELECTOR, css)
-
-
-def one(driver, css: str):
-    return wait(driver, lambda d: all_of(d, css))[0]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,24 +1,17 @@
 """Several processes that share each batch take the steps that one takes alone."""
 
-import subprocess
-import sys
+import os
 
 import pytest
+import torch
+from conftest import shrink
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from rtx_core import records
-from rtx_core.paths import REPOSITORY
+from rtx_core.__main__ import main
 from rtx_core.train.distributed import Ranks, ranks
 
-SCRIPT = """
-import pytest
-from conftest import shrink
-from rtx_core.__main__ import main
-from rtx_core.data import characters
-
-characters.EMBEDDED_CHARACTERS = 3000
-shrink(pytest.MonkeyPatch())
-main()
-"""
 # 61 rows in batches of 8: the last batch has 5, so the shares of two and of three processes are not equal.
 COMMANDS = {
     "classifier": "sst2 recurrent source=embedded train_rows=61 batch_size=8 epochs=2 eval_every=3 learning_rate=0.01",
@@ -27,21 +20,35 @@ COMMANDS = {
 }
 
 
+def command(home: str, words: list[str]) -> None:
+    """What torchrun starts: each process has a rank of its own in its environment."""
+    os.environ["RTX_HOME"] = home
+    os.environ.pop("RTX_DATA", None)
+    torch.set_num_threads(1)
+    patch = pytest.MonkeyPatch()
+    shrink(patch)
+    patch.setattr("sys.argv", words)
+    main()
+
+
 def made(kind: str, folder, processes: int, monkeypatch):
     """(record, what was said) of a run by so many processes."""
     folder.mkdir()
+    words = ["rtx", "run", *COMMANDS[kind].split(), "seed=0", "device=cpu", "dropout=0.0"]
+    logs = DefaultLogsSpecs(log_dir=str(folder / "logs"), redirects=Std.OUT)
+    torchrun = LaunchConfig(
+        1,
+        1,
+        processes,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        start_method="forkserver",
+        logs_specs=logs,
+    )
+    elastic_launch(torchrun, command)(str(folder), words)
     monkeypatch.setenv("RTX_HOME", str(folder))
-    monkeypatch.setenv("PYTHONPATH", f"{REPOSITORY}:{REPOSITORY / 'tests'}")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    script = folder / "shared.py"
-    script.write_text(SCRIPT)
-    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-    words = ["run", *COMMANDS[kind].split(), "seed=0", "device=cpu", "dropout=0.0"]
-    command = [sys.executable, *(torchrun if processes > 1 else []), str(script), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
     (record,) = records.records(source="embedded")
-    return record, done.stdout
+    return record, "".join(path.read_text() for path in (folder / "logs").rglob("stdout.log"))
 
 
 @pytest.mark.parametrize(("kind", "processes"), [("classifier", 3), ("language", 2)])

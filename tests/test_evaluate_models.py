@@ -5,7 +5,6 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from conftest import random_tokens
 
 from rtx_core import build_model
@@ -136,18 +135,6 @@ def test_shared_draws_repeat_and_unshared_ones_do_not():
     n = len(rounding.BITS)
     assert [row["arm"] for row in drawn] == ["shared"] * n + ["unshared"] * n
     assert drawn == rounding.draws(tiny(), BATCH, "recurrent", 0)
-
-
-@pytest.mark.parametrize("passes", [2, 3])
-def test_the_gradient_of_shared_layers_is_the_sum_over_passes(passes):
-    model = tiny(num_passes=passes).double()
-    apart, batch = rounding.untied(model), Packed.from_sequences([[2, 9, 30, 41, 3], [2, 7, 3]])
-    for one in (model, apart):
-        F.cross_entropy(one(batch), torch.tensor([0, 1])).backward()
-    for layer, per_pass in zip(model.layers, apart.layers):
-        for name, parameter in layer.named_parameters():
-            total = sum(dict(copy.named_parameters())[name].grad for copy in per_pass.copies)
-            torch.testing.assert_close(total, parameter.grad, rtol=1e-9, atol=1e-12)
 
 
 def test_random_pairs_have_the_baselines_width_and_depth():

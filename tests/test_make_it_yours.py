@@ -1,9 +1,9 @@
 """Every snippet of the page that shows how to use the project, run as it stands there, in one go."""
 
-import os
+import io
 import re
+import shlex
 import subprocess
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from sphinx_book_theme.header_buttons.launch import add_launch_buttons
 
 import rtx_core as rtx
 from rtx_core import experiments, records
-from rtx_core.evaluate import latency
+from rtx_core.__main__ import main
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import style
@@ -20,15 +20,11 @@ from rtx_core.report.values import load
 
 PAGE = (REPOSITORY / "book" / "make-it-yours.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(python|bash)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
-SMALL_KERNEL = """
-import conftest as _conftest, pytest as _pytest, rtx_core.evaluate.latency as _latency
-_conftest.shrink(_pytest.MonkeyPatch())
-_latency.TIMED, _latency.WARM_UP = 4, 1
-"""
+SMALL_KERNEL = "import conftest as _conftest, pytest as _pytest\n_conftest.shrink(_pytest.MonkeyPatch())\n"
 
 
 @pytest.fixture
-def here(home, monkeypatch, small_models):
+def here(home, monkeypatch, small_models, kernel):
     """A folder with the notebooks, where the quick start is a run of 48 texts and a sample holds 60."""
     monkeypatch.chdir(home)
     (home / "notebooks").symlink_to(REPOSITORY / "notebooks")
@@ -36,26 +32,32 @@ def here(home, monkeypatch, small_models):
     small = replace(quick, data=quick.data.but(train_rows=48), train=quick.train.but(eval_every=0))
     monkeypatch.setitem(experiments.EXPERIMENTS, "quickstart", small)
     monkeypatch.setattr(rtx.data, "sample", lambda path, sample=rtx.data.sample: sample(path, rows=60))
-    monkeypatch.setattr(latency, "TIMED", 4)
-    monkeypatch.setattr(latency, "WARM_UP", 1)
     monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
     monkeypatch.setattr(style, "MODELS", registry.MODELS)
-    startup = home / "ipython" / "profile_default" / "startup"
+    startup = kernel / "profile_default" / "startup"
     startup.mkdir(parents=True)
     (startup / "00-small.py").write_text(SMALL_KERNEL)
-    monkeypatch.setenv("IPYTHONDIR", str(home / "ipython"))
-    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "tests"))))
-    monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}")
     return home
 
 
-def test_every_snippet_runs_as_it_stands(here):
+def typed(line: str, monkeypatch) -> None:
+    """A line for a terminal: the command of this project in this process, which has imported it, others by bash."""
+    before, _, command = line.rpartition(" | ")
+    if command.startswith("python -m rtx_core "):
+        said = subprocess.run(["bash", "-ec", before], capture_output=True, text=True, check=True).stdout
+        monkeypatch.setattr("sys.stdin", io.StringIO(said))
+        monkeypatch.setattr("sys.argv", ["rtx", *shlex.split(command)[3:]])
+        main()
+    else:
+        subprocess.run(["bash", "-ec", line], check=True, timeout=600)
+
+
+def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     known = {"__name__": "page"}
     for language, source in BLOCKS:
         if language == "bash":
-            done = subprocess.run(["bash", "-ec", source], capture_output=True, text=True, timeout=1800)
-            assert done.returncode == 0, f"{source}\n{done.stderr[-3000:]}"
+            for line in source.splitlines():
+                typed(line, monkeypatch)
         elif "onnxruntime" in source:
             pytest.importorskip("onnxruntime")
             pytest.importorskip("onnxscript")

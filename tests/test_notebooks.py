@@ -1,7 +1,6 @@
 """The notebooks: clean files; pages that train run from first to last on generated text, the others on the records."""
 
 import json
-import os
 import sys
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,14 +20,6 @@ from rtx_core.paths import REPOSITORY
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
-# Small models and a short measurement: run in the kernel before the notebook, leaving no name in it.
-STARTUP = """
-import conftest as _conftest, pytest as _pytest
-import rtx_core.evaluate.latency as _latency, rtx_core.evaluate.generation as _generation, rtx_core.evaluate.stories as _stories
-_conftest.shrink(_pytest.MonkeyPatch())
-_latency.TIMED, _latency.WARM_UP, _generation.SAMPLED = 4, 1, 20
-_stories.PROMPTS, _stories.LONGEST = 2, 8
-"""
 CLASSIFY = {"source": "embedded", "epochs": 1, "train_rows": 48, "seeds": [0]}
 DECODE = {
     "source": "embedded",
@@ -51,48 +42,20 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
     "tinystories": DECODE | {"models": ["control", "frailt"]},
 }
-BY_PAPERMILL = ("quickstart", "sst2", "shakespeare")
 
 
-@pytest.fixture
-def kernel(home, monkeypatch):
-    """The kernel of this environment and the repository's package."""
-    monkeypatch.setenv("IPYTHONDIR", str(home / "ipython"))
-    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "tests"))))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    return home / "ipython" / "profile_default" / "startup" / "00-small.py"
-
-
-def fork(name: str, home: Path, parameters: dict, small: bool) -> list[dict]:
+def fork(name: str, home: Path, parameters: dict) -> list[dict]:
     """Run a notebook as the book does, in a fork of this process; its outputs, none of which is a warning."""
     path = REPOSITORY / "notebooks" / f"{name}.ipynb"
-    notebook = load_notebook_node(str(path))
-    if small:
-        notebook.cells.insert(0, nbformat.v4.new_code_cell(STARTUP, metadata={"tags": []}))
-    notebook = parameterize_notebook(notebook, parameters)
+    notebook = parameterize_notebook(load_notebook_node(str(path)), parameters)
     copy = home / path.name
     nbformat.write(notebook, copy)
     with get_context("fork").Pool(1) as pool:
         _, notebook, error = pool.apply(execution.execute, (copy,))
     assert error == ""
-    return outputs_of(notebook)
-
-
-def outputs_of(notebook) -> list[dict]:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
     return outputs
-
-
-def execute(name: str, home: Path, parameters: dict) -> list[dict]:
-    """Run a notebook with papermill, in a kernel."""
-    path, out = REPOSITORY / "notebooks" / f"{name}.ipynb", home / f"{name}.ipynb"
-    notebook = papermill.execute_notebook(
-        str(path), str(out), parameters, kernel_name="python3", cwd=str(path.parent), progress_bar=False
-    )
-    return outputs_of(notebook)
 
 
 # -- the files ---------------------------------------------------------------------------------------------------------
@@ -129,13 +92,8 @@ def test_every_notebook_is_run_here_or_drawn_below():
 
 
 @pytest.mark.parametrize("name", TRAINING)
-def test_a_page_that_trains_runs_on_generated_text(name, home, kernel):
-    if name in BY_PAPERMILL:
-        kernel.parent.mkdir(parents=True)
-        kernel.write_text(STARTUP)
-        execute(name, home, TRAINING[name])
-    else:
-        fork(name, home, TRAINING[name], small=True)
+def test_a_page_that_trains_runs_on_generated_text(name, home, small_models):
+    fork(name, home, TRAINING[name])
     made = records.records(source="embedded")
     assert made and all(record.synthetic for record in made)
     assert not (home / "results").exists()
@@ -148,26 +106,23 @@ def test_the_sandbox_learns_to_write_too(home, kernel):
 
 
 @pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS if path.stem not in TRAINING])
-def test_a_page_that_draws_runs_on_the_records(name, home, kernel, monkeypatch):
+def test_a_page_that_draws_runs_on_the_records(name, home, monkeypatch):
     monkeypatch.setenv("RTX_BOOK", "1")
     monkeypatch.delenv("RTX_HOME")
-    outputs = fork(name, home, {}, small=False)
+    outputs = fork(name, home, {})
     assert any("text/markdown" in output.get("data", {}) for output in outputs)
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- a refusal ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"epochs": "many"}, "Parameter epochs is 'many' of type str; expected int."),
-        ({"epoch": 1}, "Unknown parameter 'epoch': did you mean 'epochs'?"),
-    ],
-)
-def test_a_bad_parameter_ends_in_one_sentence_alone(given, said, home, kernel):
+def test_a_bad_parameter_ends_in_one_sentence_alone(home, kernel):
+    path, given = REPOSITORY / "notebooks" / "sst2.ipynb", {"epochs": "many"}
     with pytest.raises(papermill.PapermillExecutionError) as error:
-        execute("sst2", home, given)
+        papermill.execute_notebook(
+            path, home / "sst2.ipynb", given, kernel_name="python3", cwd=path.parent, progress_bar=False
+        )
+    said = "Parameter epochs is 'many' of type str; expected int."
     assert error.value.ename == "RtxError" and error.value.evalue.startswith(said)
     assert len("".join(error.value.traceback).splitlines()) == 1
     assert not (home / "_build").exists()

@@ -1,10 +1,6 @@
-"""A whole run: the same record every time, killed or not; found rather than made again; refused before it starts."""
+"""A whole run: the same record every time; found rather than made again; refused before it starts."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +10,6 @@ import rtx_core as rtx
 from rtx_core import audit, code, data, experiments, records, runner, schema
 from rtx_core.errors import Busy, RtxError
 from rtx_core.models import registry
-from rtx_core.paths import REPOSITORY
 from rtx_core.settings import Settings
 
 GIVEN = {
@@ -72,48 +67,6 @@ def test_two_runs_give_the_same_record_and_predictions(home, monkeypatch):
     assert again.path != first.path and numbers(again) == numbers(first)
     assert first.path.with_suffix(".npz").read_bytes() == again.path.with_suffix(".npz").read_bytes()
     assert other["test"] != first["test"] and other["data"] == first["data"] and other["key"] != first["key"]
-
-
-KILLED = """
-import os, signal, sys
-import pytest
-from conftest import shrink
-import rtx_core as rtx
-from rtx_core.train import trainer
-
-shrink(pytest.MonkeyPatch())
-trainer.REPORT_SECONDS = trainer.CHECKPOINT_SECONDS = 0  # a checkpoint at every step
-replace, written = os.replace, 0
-
-def replace_or_die(source, target):
-    global written
-    checkpoint = str(target).endswith("checkpoint.safetensors")
-    if checkpoint and written == 5:
-        os.kill(os.getpid(), signal.SIGKILL)  # the sixth lies beside its place
-    replace(source, target)
-    written += checkpoint
-
-os.replace = replace_or_die
-rtx.run("sst2", "recurrent", 0, **{given!r})
-"""
-
-
-def test_a_killed_process_is_resumed_to_the_same_record(home, monkeypatch, capsys):
-    whole = make().record
-    monkeypatch.setenv("RTX_HOME", str(home / "killed"))
-    script = KILLED.replace("{given!r}", repr(GIVEN))
-    environment = os.environ | {"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'tests'}", "OMP_NUM_THREADS": "1"}
-    killed = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, timeout=300
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert records.find(NAME, "recurrent", 0, "embedded") is None
-    assert (runner.weights_of(whole).parent / "checkpoint.previous.safetensors").exists()
-    capsys.readouterr()
-    resumed = make().record
-    assert "resumed at step 5 of 16" in capsys.readouterr().out
-    assert resumed.path.is_relative_to(home / "killed") and numbers(resumed) == numbers(whole)
-    assert resumed.path.with_suffix(".npz").read_bytes() == whole.path.with_suffix(".npz").read_bytes()
 
 
 def test_a_run_interrupted_between_training_and_record_goes_on_from_its_checkpoint(monkeypatch, capsys):

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -16,18 +15,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import shrink
+from conftest import SERVER, shrink
 from safetensors.torch import load_file, save_file
 
 import rtx_core as rtx
-from rtx_core.data import characters
 from rtx_core.errors import RtxError
-from rtx_core.evaluate import generation
 from rtx_core.models import build
 from rtx_core.train import checkpoint, trainer
 
-SERVER = multiprocessing.get_context("forkserver")  # its processes are copies of one that has imported torch
-SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "rtx_core.runner", "rtx_core.train.trainer"])
 KILLED, LONG = -signal.SIGKILL, os.environ.get("RTX_LONG")  # all moments, for minutes, or three
 COMMON = {"source": "embedded", "device": "cpu", "eval_every": 4}
 RUNS = {
@@ -45,8 +40,6 @@ KINDS = pytest.mark.parametrize("kind", RUNS)
 def small(patch: pytest.MonkeyPatch) -> None:
     """Small models and corpora, a line and a checkpoint at every step."""
     shrink(patch)
-    patch.setattr(characters, "EMBEDDED_CHARACTERS", 3000)
-    patch.setattr(generation, "SAMPLED", 20)
     patch.setattr(trainer, "REPORT_SECONDS", 0)
     patch.setattr(trainer, "CHECKPOINT_SECONDS", 0)
 

@@ -128,14 +128,6 @@ def test_micro_batches_change_no_gradient(tiny_task, tmp_path):
     assert losses(1) == pytest.approx(losses(4), rel=1e-4)
 
 
-def test_damaged_checkpoint_is_one_sentence(tiny_task, tmp_path):
-    path = tmp_path / "checkpoint.safetensors"
-    path.write_bytes(b"not a checkpoint")
-    with pytest.raises(RtxError, match="delete them to start the run anew"):
-        trained(tiny_task, tmp_path)
-    assert path.read_bytes() == b"not a checkpoint"
-
-
 def test_divergence_is_one_sentence(tiny_task, tmp_path):
     with pytest.raises(RtxError, match="lower learning_rate"):
         trained(tiny_task, tmp_path, QUICK.but(learning_rate=1e30, clip_norm=1e30))

@@ -3,7 +3,6 @@
 They lie outside `book/_static`, all of whose scripts Jupyter Book loads on every page.
 """
 
-import json
 import shutil
 from pathlib import Path
 
@@ -14,32 +13,25 @@ from rtx_core import paths
 from rtx_core.models import registry
 
 SOURCE = paths.REPOSITORY / "book" / "demo"
+NAMES = {
+    "hidden_size": "width",
+    "num_layers": "layers",
+    "num_passes": "passes",
+}  # of the records: of the script
 
 
-def recorded_shapes() -> list[dict]:
+def recorded_shapes() -> str:
     """Width, layers and passes of every encoder that was run at the full budget, and its mean accuracy over seeds."""
     table = rtx.results(budget="full")
     if not len(table) or "num_labels" not in table:
-        return []
-    table = table[table["num_labels"].notna()]
+        return "[]"
+    table = table[table["num_labels"].notna()].rename(columns=NAMES)
     table["task"] = table["name"].str.replace(r"-num(layers|passes)\d+", "", regex=True)
-    shape = ["architecture", "hidden_size", "num_layers", "num_passes", "task"]
-    means = table.groupby(shape, sort=False).agg(
+    table["title"] = table["architecture"].map(lambda name: registry.find(name).title)
+    means = table.groupby(["title", *NAMES.values(), "task"], sort=False, as_index=False).agg(
         parameters=("parameters", "first"), accuracy=("accuracy", "mean"), seeds=("seed", "count")
     )
-    return [
-        {
-            "title": registry.find(architecture).title,
-            "width": int(width),
-            "layers": int(layers),
-            "passes": int(passes),
-            "task": task,
-            "parameters": int(row.parameters),
-            "accuracy": row.accuracy,
-            "seeds": int(row.seeds),
-        }
-        for (architecture, width, layers, passes, task), row in means.iterrows()
-    ]
+    return means.to_json(orient="records", indent=1)
 
 
 def copy_scripts(app: Sphinx) -> None:
@@ -47,10 +39,8 @@ def copy_scripts(app: Sphinx) -> None:
         return
     target = Path(app.outdir, "_static", "demo")
     shutil.copytree(SOURCE, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.json"))
-    runs = json.dumps(recorded_shapes(), indent=1)
-    paths.write_atomically(
-        target / "runs.js", f"var rtxDemo = rtxDemo || {{}};\nrtxDemo.runs = {runs};\n".encode()
-    )
+    runs = f"var rtxDemo = rtxDemo || {{}};\nrtxDemo.runs = {recorded_shapes()};\n"
+    (target / "runs.js").write_text(runs, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict:

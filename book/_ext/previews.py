@@ -1,5 +1,6 @@
 """What a link leads to, for the script that shows it before one goes there."""
 
+import json
 import posixpath
 from pathlib import Path
 
@@ -9,12 +10,26 @@ TARGETS = "figure[id], table[id], div.citation[id], dl.glossary dt[id]"
 ROWS = 6  # of a table
 
 
-def previews(root: Path) -> dict[str, str]:
+def write_previews(root: Path, file: Path) -> None:
+    """A script that holds those of the book in `root`; of pages no newer than the script, those that it holds already."""
+    before, after = "window.PREVIEWS = ", ";\n"
+    known, since = {}, 0.0
+    if file.exists():
+        text = file.read_text(encoding="utf-8")
+        known, since = json.loads(text.removeprefix(before).removesuffix(after)), file.stat().st_mtime
+    found = json.dumps(previews(root, known, since), ensure_ascii=False, indent=0)
+    file.write_text(before + found + after, encoding="utf-8")
+
+
+def previews(root: Path, known: dict[str, str], since: float) -> dict[str, str]:
     """The HTML of each figure, table, source and term by "page.html#id"; {root} stands for the way to the start."""
     found = {}
     for path in sorted(root.rglob("*.html")):
         page = path.relative_to(root).as_posix()
         if page.startswith("_static/"):
+            continue
+        if path.stat().st_mtime < since:
+            found |= {name: html for name, html in known.items() if name.startswith(f"{page}#")}
             continue
         for target in BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select(TARGETS):
             name = f"{page}#{target['id']}"

@@ -1,7 +1,6 @@
 """What helps a reader along: links from each figure and table to the code and the records that made it, previews of
 what a link leads to, one script for charts, and what a shared link shows.  All of it works from a disk."""
 
-import json
 import shutil
 from html import escape
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import vl_convert
 from bs4 import BeautifulSoup
 from docutils import nodes
-from previews import previews
+from previews import write_previews
 from sphinx.application import Sphinx
 
 from rtx_core import paths
@@ -28,7 +27,7 @@ def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     source = app.env.doc2path(docname, base=False)
     for cell in list(doctree.findall(nodes.container)):
         made = [node for kind in (nodes.figure, nodes.table) for node in cell.findall(kind)]
-        made = [node for node in made if node["ids"] and not inside(node, nodes.admonition)]
+        made = [node for node in made if node["ids"]]
         if cell.get("nb_element") != "cell_code" or not made:
             continue
         shown = any(part.get("nb_element") == "cell_code_source" for part in cell.findall(nodes.container))
@@ -67,12 +66,6 @@ def provenance(doctree: nodes.document, up: str) -> bool:
     return bool(boxes)
 
 
-def inside(node: nodes.Node, kind: type) -> bool:
-    while node is not None and not isinstance(node, kind):
-        node = node.parent
-    return node is not None
-
-
 def describe(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Title, description (the page's finding) and picture, for whoever gets the link."""
     context["metatags"] = context.get("metatags", "") + MODE
@@ -103,13 +96,14 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
         paths.home() / "results", root / "records", ignore=shutil.ignore_patterns("*.npz"), dirs_exist_ok=True
     )
     static = root / "_static"
-    (static / "vega.js").write_text(f"(() => {{{vl_convert.javascript_bundle()}}})();", encoding="utf-8")
+    charts, version = static / "vega.js", f"// vl-convert {vl_convert.__version__}\n"
+    if not charts.exists() or not charts.read_text(encoding="utf-8").startswith(version):  # it takes seconds
+        charts.write_text(f"{version}(() => {{{vl_convert.javascript_bundle()}}})();", encoding="utf-8")
     drawn = Path(app.srcdir, "figures", f"{SHARED}.svg").read_text(encoding="utf-8")
     head, _, rest = drawn.partition("<defs>")
     white = f'{head}<rect width="100%" height="100%" fill="white"/><defs>{rest}'
     (static / "share.png").write_bytes(vl_convert.svg_to_png(white, scale=2))
-    found = json.dumps(previews(root), ensure_ascii=False, indent=0)
-    (static / "previews.js").write_text(f"window.PREVIEWS = {found};\n", encoding="utf-8")
+    write_previews(root, static / "previews.js")
 
 
 def setup(app: Sphinx) -> dict:
