@@ -32,7 +32,8 @@ test: .venv/.installed
 	.venv/bin/python -m pytest -q -n auto --maxprocesses 4 --dist worksteal
 
 # Half an hour more.  What the machine lacks is skipped, and pytest says why: a SLURM of one node (as root: slurmctld, slurmd,
-# slurm-client, munge), a browser (chromium, chromium-driver), XeLaTeX (as in `pdf` below), real texts (RTX_DATA), a built book.
+# slurm-client, munge), a browser (chromium, chromium-driver and pip install -e .[browser]), XeLaTeX (as in `pdf` below),
+# real texts (RTX_DATA), a built book.
 test-all: .venv/.installed .venv-workflow/.installed
 	RTX_LONG=1 .venv/bin/python -m pytest -q -rs
 
