@@ -339,16 +339,6 @@ def sizes() -> Space:
     )
 
 
-def scoreboard() -> Space:
-    """How many claims have which outcome, for the page's own sentences: `scoreboard.reproduced`."""
-    from rtx_core.report import claims
-    from rtx_core.report.values import look_up
-
-    frame = claims.judged(claims.read(paths.REPOSITORY / "book" / "claims.yaml"), look_up)
-    counts = {word.replace(" ", "_"): int((frame["outcome"] == word).sum()) for word in claims.OUTCOMES}
-    return Space(counts | {"all": len(frame)})
-
-
 VALUES = {
     "judged": tasks,
     "moved": moved,
@@ -360,5 +350,4 @@ VALUES = {
     "labels": labels,
     "lengths": lengths,
     "sizes": sizes,
-    "scoreboard": scoreboard,
 }

@@ -1,9 +1,10 @@
 """Names of the front page, abstract, discussion and conclusions, such as `front.words.short.recurrent`."""
 
 from rtx_core import records
-from rtx_core.report import statistics
+from rtx_core.paths import REPOSITORY
+from rtx_core.report import claims, statistics
 from rtx_core.report.evidence import badge
-from rtx_core.report.values import Gap, Space, Task
+from rtx_core.report.values import Gap, Space, Task, look_up
 
 FULL = {"sst2": "sst2", "official": "sst2-official", "short": "sst2-short", "tenth": "sst2-10pct"}
 REDUCED = {
@@ -34,13 +35,9 @@ def front() -> Space:
             "reduced": tuple(tasks[task] for task in REDUCED),
             "words": {task: beside_words(name) for task, name in FULL.items()},
             "tenth": learning("sst2-10pct"),
-            "chosen": [chosen(name) for name in FULL.values()],
+            "chosen": [records.frame(sum(pairs[task], []))["selected_epoch"].max() for task in FULL],
         }
     )
-
-
-def gap(first: list, second: list) -> Gap:
-    return Gap(statistics.difference(first, second), badge([first, second]))
 
 
 def beside_words(name: str) -> dict[str, Gap]:
@@ -49,15 +46,9 @@ def beside_words(name: str) -> dict[str, Gap]:
     found = {}
     for model in MODELS:
         runs = of(name, model)
-        if len(runs) < statistics.ENOUGH_SEEDS:
-            found[model] = gap(runs, [words])
-            continue
-        scores = [run["test"]["accuracy"] for run in runs]
-        other = [words["test"]["accuracy"]] * len(runs)
-        by_seed = tuple(score - other[0] for score in scores)
-        n = words["test"]["n"]
-        over = statistics.Difference(*statistics.over_seeds(scores, other), n, by_seed, "t-test over seeds")
-        found[model] = Gap(over, badge(runs))
+        runs = runs if len(runs) >= statistics.ENOUGH_SEEDS else runs[:1]
+        beside = [records.Measurement(words.content | {"seed": run["seed"]}, words.path) for run in runs]
+        found[model] = Gap(statistics.difference(runs, beside), badge(runs))
     return found
 
 
@@ -72,12 +63,11 @@ def learning(name: str) -> dict[str, float]:
     }
 
 
-def chosen(name: str) -> float:
-    """The latest epoch that was chosen for a model of this task."""
-    runs = [run for model in MODELS for run in of(name, model)]
-    return max(
-        row["epoch"] for run in runs for row in run["history"] if row["step"] == run["selected"]["step"]
-    )
+def scoreboard() -> Space:
+    """How many claims have which outcome, for the page's own sentences: `scoreboard.reproduced`."""
+    frame = claims.judged(claims.read(REPOSITORY / "book" / "claims.yaml"), look_up)
+    counts = {word.replace(" ", "_"): int((frame["outcome"] == word).sum()) for word in claims.OUTCOMES}
+    return Space(counts | {"all": len(frame)})
 
 
-VALUES = {"front": front}
+VALUES = {"front": front, "scoreboard": scoreboard}

@@ -39,10 +39,7 @@ def course(name: str) -> Space:
     for model, runs in zip(PAIR, zip(*paired(name))):
         best = [record["selected"]["validation_loss"] for record in runs]
         last = [record["history"][-1]["validation_loss"] for record in runs]
-        chosen = [
-            next(row["epoch"] for row in record["history"] if row["step"] == record["selected"]["step"])
-            for record in runs
-        ]
+        chosen = records.frame(runs)["selected_epoch"].tolist()
         found[model] = {
             "best": mean(best),
             "last": mean(last),

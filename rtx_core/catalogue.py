@@ -26,26 +26,24 @@ class Experiment:
     shown: tuple[str, ...] = ("baseline", "recurrent")  # models of a run that names none
     seeds: tuple[int, ...] = (0,)
     recipes: Mapping[str, dict] = field(default_factory=dict)  # named settings; the first is the default
-    budgets: Mapping[str, dict] = field(
-        default_factory=lambda: {"full": {}}
-    )  # smaller ones by name; the first is the default
+    # smaller ones by name; the first is the default
+    budgets: Mapping[str, dict] = field(default_factory=lambda: {"full": {}})
 
 
-_NANOGPT = (
-    TrainConfig(  # its own recipe for characters, from which those of all language models differ a little
-        epochs=0,
-        steps=5000,
-        batch_size=64,
-        learning_rate=1e-3,
-        schedule="cosine",
-        min_learning_rate=1e-4,
-        beta2=0.99,
-        weight_decay=0.1,
-        decay="matrices",
-        stop_patience=0,
-        stop_min_delta=0.0,
-        eval_every=250,
-    )
+# nanoGPT's own recipe for characters, from which those of all language models differ a little
+_NANOGPT = TrainConfig(
+    epochs=0,
+    steps=5000,
+    batch_size=64,
+    learning_rate=1e-3,
+    schedule="cosine",
+    min_learning_rate=1e-4,
+    beta2=0.99,
+    weight_decay=0.1,
+    decay="matrices",
+    stop_patience=0,
+    stop_min_delta=0.0,
+    eval_every=250,
 )
 _SMALLER = _NANOGPT.but(steps=3000, batch_size=32)
 _HOPS = _SMALLER.but(learning_rate=2e-3, warmup_steps=200, beta2=0.98, weight_decay=0.01)

@@ -62,9 +62,7 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
     _, base = entry_of(fixed, model["base"])
     if model["name"] in fixed.models or model["name"] in registry.MODELS:
         raise RtxError(f"The name {model['name']!r} is that of another model; give this variant its own.")
-    registry.config_of(
-        base.base, **base.settings | changed
-    )  # a setting that the model does not have ends here
+    registry.config_of(base.base, **base.settings | changed)  # a setting that it does not have ends here
     return model["name"], Entry(base.base, base.settings | changed, base.longer)
 
 

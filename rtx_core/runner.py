@@ -279,6 +279,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     }
     key = schema.run_key(described, task.facts["sha256"], config.seed)
     folder = work(config.name, config.model, config.seed, key)
+    file = folder / "checkpoint.safetensors"
     path = records.path_of(config.name, config.model, config.seed, task.facts["source"])
 
     def say(line: str) -> None:
@@ -319,7 +320,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
             "finished": records.now(),
         }
         record = records.save(content, predictions, replace=True)  # asked for above, under the lock
-        checkpoint.discard(folder / "checkpoint.safetensors")
+        checkpoint.discard(file)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return record
 
@@ -329,17 +330,9 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         found = world.broadcast(lambda: None if replace else recorded(config))  # by somebody else meanwhile
         if found is not None:
             return Run(config, found)
-        hash_now = code.model_hash(config.architecture)
+        code_hash = code.model_hash(config.architecture)
         progress, best = train(
-            model,
-            task,
-            config.train,
-            config.seed,
-            where,
-            folder / "checkpoint.safetensors",
-            hash_now,
-            say,
-            compile=config.compile,
+            model, task, config.train, config.seed, where, file, code_hash, say, compile=config.compile
         )
         return Run(config, world.broadcast(record_it))
 

@@ -20,14 +20,7 @@ from torch import Tensor, nn
 from rtx_core.data.tasks import evaluating
 
 CHUNK = 512  # tokens whose logits after all passes are held at once
-ALLOWED = (
-    0.001,
-    0.003,
-    0.01,
-    0.03,
-    0.1,
-    0.3,
-)  # nats of training loss that an exit may cost, a threshold each
+ALLOWED = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # nats of training loss that an exit may cost
 
 
 @dataclass(frozen=True)
