@@ -27,7 +27,6 @@ from rtx_core.paths import build, home
 from rtx_core.records import DECIDED_BY_DATA, Record
 
 BOOK = "RTX_BOOK"  # set while the book is built: pages show what is recorded, and train nothing on real text
-STALE = "RTX_STALE"  # "rerun": a stale record is made again; its file stays until the new one replaces it
 GOES_ON = "The same command goes on from the last checkpoint."
 
 
@@ -139,9 +138,12 @@ def _distinct(name: str, values: object) -> list:
 
 
 def recorded(config: RunConfig) -> Record | None:
-    """The record of this very configuration; one of that name made under another configuration is an error."""
+    """The record of this very configuration; one of that name made under another configuration is an error.
+
+    One of generated text whose code has changed is none.
+    """
     record = records.find(config.name, config.model, config.seed, resolve(config.data.source))
-    if record is None or _made_again(record):
+    if record is None or (record.synthetic and record.note()):
         return None
     if differing := differences(config, record):
         raise RtxError(
@@ -162,11 +164,6 @@ def discard_leftovers(record: Record) -> None:
         for path in weights_of(record).parent.glob("checkpoint*"):
             if path.stat().st_mtime < finished:
                 path.unlink()
-
-
-def _made_again(record: Record) -> bool:
-    """Its code changed, and it is a quick run on generated text or `STALE` asks for it."""
-    return (record.synthetic or os.environ.get(STALE) == "rerun") and bool(record.note())
 
 
 def differences(config: RunConfig, record: Record) -> list[str]:
