@@ -175,32 +175,22 @@ ERROR = {  # of a record, by task
     "TinyStories": lambda test: test["loss"],
     "SST-2, a tenth": lambda test: 1 - test["accuracy"],
 }
-PAIRS = (  # recurrence, task, (folder, model) of it, (folder, model) of the standard model with as many parameters
-    ("1×4", "k-hop", ("khop", "1x4"), ("khop", "1x1")),
-    ("2×2", "k-hop", ("khop", "2x2"), ("khop", "2x1")),
-    ("FraiLT", "k-hop", ("khop", "frailt"), ("khop", "1x1")),
-    ("Relaxed", "k-hop", ("khop", "relaxed"), ("khop", "1x1")),
-    ("Gated", "k-hop", ("khop", "1x4-gated"), ("khop", "1x1")),
-    ("Three Part", "k-hop", ("khop", "three-part"), ("khop", "3x1")),
-    (
-        "Kausik",
-        "Shakespeare",
-        ("shakespeare-nanogpt-reduced", "kausik"),
-        ("shakespeare-nanogpt-reduced", "gpt-1"),
-    ),
-    (
-        "FraiLT",
-        "TinyStories",
-        ("tinystories-report-reduced", "frailt"),
-        ("tinystories-report-reduced", "control"),
-    ),
+PAIRS = (  # recurrence, task, folder/model of it and of the standard model with as many parameters
+    ("1×4", "k-hop", "khop/1x4", "khop/1x1"),
+    ("2×2", "k-hop", "khop/2x2", "khop/2x1"),
+    ("FraiLT", "k-hop", "khop/frailt", "khop/1x1"),
+    ("Relaxed", "k-hop", "khop/relaxed", "khop/1x1"),
+    ("Gated", "k-hop", "khop/1x4-gated", "khop/1x1"),
+    ("Three Part", "k-hop", "khop/three-part", "khop/3x1"),
+    ("Kausik", "Shakespeare", "shakespeare-nanogpt-reduced/kausik", "shakespeare-nanogpt-reduced/gpt-1"),
+    ("FraiLT", "TinyStories", "tinystories-report-reduced/frailt", "tinystories-report-reduced/control"),
     (
         "Three Part",
         "TinyStories",
-        ("tinystories-report-reduced", "three-part"),
-        ("tinystories-report-reduced", "control"),
+        "tinystories-report-reduced/three-part",
+        "tinystories-report-reduced/control",
     ),
-    ("Recurrent", "SST-2, a tenth", ("sst2-10pct", "recurrent"), ("sst2-10pct-numpasses1", "recurrent")),
+    ("Recurrent", "SST-2, a tenth", "sst2-10pct/recurrent", "sst2-10pct-numpasses1/recurrent"),
 )
 
 
@@ -222,26 +212,16 @@ class Pair:
 def matrix() -> list[Pair]:
     """Every pair of which a seed is recorded."""
     found = []
-    for recurrence, task, looped, standard in PAIRS:
-        pairs = common(*(records.records(name=name, model=model) for name, model in (looped, standard)))
+    for recurrence, task, *addresses in PAIRS:
+        names = (address.split("/") for address in addresses)
+        pairs = common(*(records.records(name=name, model=model) for name, model in names))
         if not pairs:
             continue
         first, second = ([ERROR[task](r["test"]) for r in column] for column in zip(*pairs))
-        change, low, high = mean_interval([100 * (a - b) / np.mean(second) for a, b in zip(first, second)])
+        change = mean_interval([100 * (a - b) / np.mean(second) for a, b in zip(first, second)])
         size = [r["parameters"]["non_embedding"] for r in pairs[0]]
-        found.append(
-            Pair(
-                recurrence,
-                task,
-                float(np.mean(first)),
-                float(np.mean(second)),
-                change,
-                low,
-                high,
-                size[0] / size[1],
-                badge([r for pair in pairs for r in pair]),
-            )
-        )
+        means = [float(np.mean(column)) for column in (first, second)]
+        found.append(Pair(recurrence, task, *means, *change, size[0] / size[1], badge(pairs)))
     return found
 
 
