@@ -70,21 +70,17 @@ def imports(module: str) -> frozenset[str]:
     return frozenset(name for name in found if _source(name) is not None)
 
 
-def closure(modules: Iterable[str]) -> list[str]:
-    """These modules and all that they import, directly or not, as far as they lie in `ROOMS`."""
+@cache
+def _digest(modules: tuple[str, ...]) -> str:
+    """Of these modules and all that they import, directly or not, as far as they lie in `ROOMS`."""
     seen, waiting = set(), [module for module in modules if _source(module) is not None]
     while waiting:
         module = waiting.pop()
         if module not in seen:
             seen.add(module)
             waiting += imports(module)
-    return sorted(seen)
-
-
-@cache
-def _digest(modules: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
-    for module in closure(modules):
+    for module in sorted(seen):
         digest.update(f"{module}\n{bare(_source(module))}\n".encode())
     return digest.hexdigest()
 

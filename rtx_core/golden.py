@@ -57,26 +57,17 @@ def _run(name: str, fast: bool) -> dict[str, list[float]]:
             stop_patience=0,
             decay="all" if task.classes else "matrices",
         )
-        found = {"gradient_norm": [_gradient_norm(model, task)]}
+        objective, _ = task.loss(model.eval(), *task.step(1, 0)[0], task.examples(0))  # of the plain model
+        objective.backward()
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        found = {"gradient_norm": [torch.nn.utils.get_total_norm(gradients).item()]}
+        model.zero_grad(set_to_none=True)
         with tempfile.TemporaryDirectory() as folder:
             file, cpu = Path(folder, "c.safetensors"), torch.device("cpu")
             progress, _ = train(model, task, config, 1, cpu, file, say=lambda line: None, fast=fast)
         return found | {k: [row[k] for row in progress.history] for k in ("train_loss", "validation_loss")}
     finally:
         torch.set_num_threads(threads)
-
-
-def _gradient_norm(model, task) -> float:
-    """Of the plain model on the first batch, in evaluation mode; no gradient is left."""
-    import torch
-
-    model.eval()
-    inputs, targets = task.step(1, 0)[0]
-    objective, _ = task.loss(model, inputs, targets, task.examples(0))
-    objective.backward()
-    norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None]).item()
-    model.zero_grad(set_to_none=True)
-    return norm
 
 
 def _task(config):

@@ -80,10 +80,8 @@ def markers(names: Iterable[str]) -> dict[str, str]:
 def _look(name: str, place: int, attribute: str, spares: tuple[str, ...]) -> str:
     if name in VARIANTS:
         return VARIANTS[name][place]
-    return getattr(MODELS[name], attribute) if name in MODELS else _spare(name, spares)
-
-
-def _spare(name: str, spares: tuple[str, ...]) -> str:
+    if name in MODELS:
+        return getattr(MODELS[name], attribute)
     return spares[zlib.crc32(name.encode()) % len(spares)]
 
 
