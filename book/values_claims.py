@@ -32,11 +32,10 @@ class Finding(Value):
         self.p = p
         return self
 
-    def __str__(self) -> str:
+    def __format__(self, form: str = "") -> str:
         return self.text
 
-    def __format__(self, form: str) -> str:
-        return self.text
+    __str__ = __format__
 
 
 def weak(evidence: Badge) -> bool:
@@ -230,10 +229,11 @@ def harder(task: Judged, than: Judged, name: str) -> Finding:
     """Accuracy on `than` minus accuracy on `task` in points; other texts, so Fisher's exact test."""
     pair = [getattr(each, name).records[0] for each in (task, than)]
     (a, n), (b, m) = [(round(r["test"]["accuracy"] * r["test"]["n"]), r["test"]["n"]) for r in pair]
-    gap, p = 100 * (b / m - a / n), S.same_share(a, n, b, m)
+    points, p = 100 * (b / m - a / n), S.same_share(a, n, b, m)
     evidence = badge(pair[0])
     clear = p < (STRICT if weak(evidence) else S.ALPHA)
-    return Finding(gap, number(gap, "+.1f"), sign=int(np.sign(gap)) if clear else 0, p=p, evidence=evidence)
+    sign = int(np.sign(points)) if clear else 0
+    return Finding(points, number(points, "+.1f"), sign=sign, p=p, evidence=evidence)
 
 
 # Time, counts
@@ -283,15 +283,12 @@ def labels() -> Space:
     whole = percents(profile("sst2-seeded-128")["train"])
     parts = profile("sst2-published-128")
     table = [abs(percents(parts[name]) - stated[name]["percent"]).max() for name in parts]
-    subsets = [
-        abs(percents(profile(f"sst2-seeded-{size}pct-128")["train"]) - whole).max() for size in (10, 50)
-    ]
+    smaller = [profile(f"sst2-seeded-{size}pct-128")["train"] for size in (10, 50)]
+    subsets = [abs(percents(part) - whole).max() for part in smaller]
     three = [abs(percents(part) - 100 / 3).max() for part in profile("multi-domain-seeded-128").values()]
     yelp = [abs(percents(part) - 50).max() for part in profile("yelp-seeded-128").values()]
-    found = {"table": table, "subsets": subsets, "three": three, "yelp": yelp}
-    return Space(
-        {name: Finding(max(each), f"{max(each):.3f} points off at most") for name, each in found.items()}
-    )
+    found = {"table": max(table), "subsets": max(subsets), "three": max(three), "yelp": max(yelp)}
+    return Space({name: Finding(most, f"{most:.3f} points off at most") for name, most in found.items()})
 
 
 def lengths() -> Space:
