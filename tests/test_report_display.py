@@ -231,12 +231,13 @@ def test_provenance_names_records_and_the_line_that_makes_them_again():
     assert display.provenance([]) is None
 
 
-def test_provenance_has_one_row_for_records_made_alike_and_links_those_in_results(monkeypatch):
+def test_provenance_has_a_row_for_records_of_a_machine_and_links_those_in_results(monkeypatch):
     made = [record(model, seed) for model in ("baseline", "recurrent") for seed in range(2)]
     monkeypatch.setattr(display, "home", Path)
-    shown = display.provenance([*made, record(name="other")])
+    shown = display.provenance([*made, record(name="other"), record(stale="made by other code")])
     found = [BeautifulSoup(cell, "html.parser").get_text() for cell in cells(shown)]
-    assert found[6:8] == ["sst2: baseline 0 1, recurrent 0 1", "6.0"] and found[12] == "other: baseline 0"
+    assert found[6:8] == ["sst2: baseline 0 1, recurrent 0 1; other: baseline 0", "7.5"]
+    assert found[12] == "sst2: baseline 0" and found[-1] == "made by other code"
     assert '<a href="../records/sst2/recurrent-seed1.json">1</a>' in shown.markdown
     monkeypatch.setattr(display, "home", lambda: Path("elsewhere"))
     assert "<a" not in display.provenance(made).markdown

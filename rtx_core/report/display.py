@@ -201,8 +201,8 @@ def check(label: str, kind: str) -> None:
 def provenance(
     found: object, *, notebook: str = "", parameters: dict[str, object] | None = None
 ) -> Displayed | None:
-    """A folded box of the records, a row for those of one folder made alike: a link to each, minutes, last
-    date, commits, machine, and what is stale; then the line that makes them again.  Nothing where there is no record.
+    """A folded box of the records, a row for those of one machine: a link to each, minutes, last date, commits,
+    and what is stale; then the line that makes them again.  Nothing where there is no record.
 
     `notebook` is its name without folder and ending, `parameters` those that the line passes.
     """
@@ -211,17 +211,17 @@ def provenance(
         return None
     rows = {}
     for record in records:
-        rows.setdefault((record.path.parent.name, device_of(record), record.note()), []).append(record)
+        rows.setdefault((device_of(record), record.note()), []).append(record)
     lines = [f"````{{admonition}} Provenance {badge(records).circles}", ":class: note dropdown", ""]
     lines += ["| Records | Minutes | Finished | Commit | Machine | Stale |", "|---|--:|---|---|---|---|"]
-    for (folder, machine, stale), group in rows.items():
+    for (machine, stale), group in rows.items():
         commits = {
             (r["code"]["commit"] or "unknown")[:9] + " + changes" * (not r["code"]["clean"]) for r in group
         }
         minutes = sum(record.get("seconds") or 0 for record in group) / 60
         last = max(record["finished"] for record in group)[:16].replace("T", " ")
         cells = (f"{minutes:.1f}" if minutes else "", last, ", ".join(sorted(commits)), machine, stale)
-        lines.append(f"| {escape(folder)}: {_links(group)} | {' | '.join(map(escape, cells))} |")
+        lines.append(f"| {_links(group)} | {' | '.join(map(escape, cells))} |")
     lines += ["", f"Data: {'; '.join(dict.fromkeys(_data(record['data']) for record in records))}."]
     if notebook:
         lines += ["", "```bash", papermill_line(notebook, parameters or {}), "```"]
@@ -229,16 +229,21 @@ def provenance(
 
 
 def _links(records: list) -> str:
-    """A model's name and the seeds of its records, each a link to the copy of its file beside the page."""
-    results, models = home() / "results", {}
+    """Folders, in each the models and the seeds of their records, each a link to the copy of its file beside the page."""
+    results, folders = home() / "results", {}
     for record in records:
         name, _, seed = record.path.stem.rpartition("-seed")
         text = escape(seed if name else record.path.stem)
         if record.path.is_relative_to(results):
             address = f"../records/{record.path.relative_to(results).as_posix()}"
             text = f'<a href="{escape_html(address)}">{text}</a>'
+        models = folders.setdefault(record.path.parent.name, {})
         models.setdefault(name, []).append(text)
-    return ", ".join(" ".join([escape(name), *links]).strip() for name, links in models.items())
+    return "; ".join(
+        f"{escape(folder)}: "
+        + ", ".join(" ".join([escape(name), *links]).strip() for name, links in models.items())
+        for folder, models in folders.items()
+    )
 
 
 def _data(data: dict) -> str:
