@@ -68,7 +68,8 @@ def benchmark(
             f"F1, precision and recall are {average} averages over the classes, as in the published rows."
         )
     text = " ".join([*dict.fromkeys(notes), note])
-    return display.table(pd.DataFrame(rows), label=label, caption=caption, note=text)
+    frame = pd.DataFrame(rows).dropna(axis=1, how="all")
+    return display.table(frame, label=label, caption=caption, note=text)
 
 
 def _mean(values: list[float]) -> tuple[float, float, float]:
