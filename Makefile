@@ -29,7 +29,7 @@ book: .venv/.installed
 	@echo "The book: file://$(CURDIR)/_build/html/index.html"
 
 test: .venv/.installed
-	.venv/bin/python -m pytest -q -n auto --maxprocesses 4 --dist worksteal
+	.venv/bin/python -m pytest -q -n 3 --dist worksteal
 
 # Half an hour more.  What the machine lacks is skipped, and pytest says why: a SLURM of one node (as root: slurmctld, slurmd,
 # slurm-client, munge), a browser (chromium, chromium-driver and pip install -e .[browser]), XeLaTeX (as in `pdf` below),

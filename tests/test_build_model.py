@@ -127,7 +127,7 @@ def test_a_registered_model_is_built_by_its_name(monkeypatch):
     before = registry.MODELS["mine"]
     registry.register("mine", config)(torch.nn.Identity)  # a cell that is run again
     assert registry.MODELS["mine"] == before
-    with pytest.raises(RtxError, match="'baseline' is taken by a model of this package"):
+    with pytest.raises(RtxError, match="'baseline' is a model of this package"):
         registry.register("baseline", torch.nn.Identity, config)
     with pytest.raises(RtxError, match="expected an instance of a subclass of rtx_core.Settings"):
         registry.register("other", torch.nn.Identity, {"size": 3})

@@ -99,8 +99,8 @@ def test_a_page_that_trains_runs_on_generated_text(name, home, small_models):
     assert not (home / "results").exists()
 
 
-def test_the_sandbox_learns_to_write_too(home, kernel):
-    outputs = fork("sandbox", home, TRAINING["sandbox"] | {"data": "text"}, small=True)
+def test_the_sandbox_learns_to_write_too(home, small_models):
+    outputs = fork("sandbox", home, TRAINING["sandbox"] | {"data": "text"})
     assert any(len(output.text) > 20 for output in outputs if output.get("name") == "stdout")
     assert sum("text/html" in output.get("data", {}) for output in outputs) == 2  # the curve and the frontier
 
