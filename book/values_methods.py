@@ -11,6 +11,7 @@ GROUPS = {
     "domains": ["multi-domain", "multi-domain-imdb"],
     "shakespeare": ["shakespeare"],
     "tinystories": ["tinystories"],
+    "looping": ["khop", "state-tracking"],
 }
 
 
