@@ -100,10 +100,10 @@ def test_the_scoreboard_is_filtered_searched_and_sorted(visit):
     fewer = [row for row in rows if row.is_displayed()]
     assert 0 < len(fewer) < len(shown) and all("loss" in row.text.lower() for row in fewer)
     visit("notebooks/claims.html")
-    head = one(driver, "#tab-claims th:nth-child(2) button")
+    head = one(driver, "#tab-claims th:nth-child(5) button")
     driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", head)
     head.click()
-    said = [cell.text for cell in all_of(driver, "#tab-claims td:nth-child(2)")]
+    said = [cell.text for cell in all_of(driver, "#tab-claims td:nth-child(5)")]
     assert said == sorted(said, key=str.lower)
 
 
