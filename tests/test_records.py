@@ -115,6 +115,13 @@ def test_a_broken_file_is_one_sentence(content, put):
     assert "is not readable as JSON" in refused(path)
 
 
+@pytest.mark.parametrize("number", ["1e400", "NaN"])
+def test_what_is_no_number_is_refused_wherever_it_stands(number, put):
+    path = put()
+    path.write_text(path.read_text().replace('"threads": 1', f'"threads": {number}', 1))
+    assert f"is not readable as JSON ({number}" in refused(path)
+
+
 def test_a_file_has_the_old_content_or_the_new(tmp_path, monkeypatch):
     path = tmp_path / "deep" / "a.json"
     paths.write_json(path, {"a": 1})
