@@ -35,7 +35,7 @@ test: .venv/.installed
 # slurm-client, munge), a browser (chromium, chromium-driver and pip install -e .[browser]), XeLaTeX (as in `pdf` below),
 # real texts (RTX_DATA), a built book.
 test-all: .venv/.installed .venv-workflow/.installed
-	RTX_LONG=1 .venv/bin/python -m pytest -q -rs
+	RTX_LONG=1 .venv/bin/python -m pytest -q -rs -o faulthandler_timeout=1800
 
 lab: .venv/.installed
 	.venv/bin/python -c 'import jupyterlab' 2>/dev/null || .venv/bin/python -m pip install --quiet -c requirements.lock 'jupyterlab>=4,<5'

@@ -32,7 +32,14 @@ SHORT = {  # what is measured of a run once, not 200 times, and little text
 }
 # Processes that tests start are copies of one that has imported torch.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "rtx_core.runner", "rtx_core.train.trainer"])
+PACKAGE = [
+    "rtx_core.runner",
+    "rtx_core.train.trainer",
+    "rtx_core.report.figures",
+    "seaborn",
+    "sklearn.metrics",
+]
+SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "IPython", *PACKAGE])
 
 # The same examples in every run of continuous integration; fresh ones where somebody watches.
 hypothesis_settings.register_profile("ci", derandomize=True)

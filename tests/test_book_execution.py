@@ -1,7 +1,7 @@
-"""Notebooks in forks give what a kernel gives; an input that changed is another cache."""
+"""Notebooks in copied processes give what a kernel gives; an input that changed is another cache."""
 
+import os
 import sys
-from multiprocessing import get_context
 from types import SimpleNamespace
 
 import nbclient
@@ -37,10 +37,9 @@ def shown(notebook) -> list[list]:
     return [[output.get("data") or output.text for output in cell.outputs] for cell in notebook.cells]
 
 
-def test_a_fork_gives_what_a_kernel_gives(execution, tmp_path):
+def test_a_copied_process_gives_what_a_kernel_gives(execution, tmp_path):
     notebook = write(tmp_path / "a.ipynb", CELLS)
-    with get_context("fork").Pool(1) as pool:
-        _, found, error = pool.apply(execution.execute, (tmp_path / "a.ipynb",))
+    found, error = execution.apart(execution.execute, tmp_path / "a.ipynb")
     nbclient.NotebookClient(
         notebook, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     ).execute()
@@ -50,9 +49,12 @@ def test_a_fork_gives_what_a_kernel_gives(execution, tmp_path):
 
 def test_a_cell_that_fails_ends_it_and_is_told(execution, tmp_path):
     write(tmp_path / "a.ipynb", ["1 / 0", "2"])
-    with get_context("fork").Pool(1) as pool:
-        _, found, error = pool.apply(execution.execute, (tmp_path / "a.ipynb",))
+    found, error = execution.apart(execution.execute, tmp_path / "a.ipynb")
     assert "ZeroDivisionError" in error and found.cells[1].outputs == []
+
+
+def test_a_process_that_dies_is_an_error_and_no_wait(execution):
+    assert execution.apart(os._exit, 7) == (None, "its process ended with exit code 7")
 
 
 def test_a_changed_record_or_lost_figures_start_another_cache(execution, home, monkeypatch):

@@ -1,13 +1,15 @@
 """The notebooks: clean files; pages that train run from first to last on generated text, the others on the records."""
 
 import json
+import os
 import sys
-from multiprocessing import get_context
 from pathlib import Path
 
 import nbformat
 import papermill
 import pytest
+import torch
+from conftest import shrink
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
 import execution
@@ -44,14 +46,23 @@ TRAINING = {  # notebook: parameters of a run of seconds
 }
 
 
-def fork(name: str, home: Path, parameters: dict) -> list[dict]:
-    """Run a notebook as the book does, in a fork of this process; its outputs, none of which is a warning."""
+def execute(environ: dict, small: bool, page: Path) -> tuple[nbformat.NotebookNode, str]:
+    """In a process of its own."""
+    os.environ.clear()
+    os.environ.update(environ)
+    torch.set_num_threads(1)
+    if small:
+        shrink(pytest.MonkeyPatch())
+    return execution.execute(page)
+
+
+def run(name: str, home: Path, parameters: dict, small: bool = True) -> list[dict]:
+    """Run a notebook as the book does; its outputs, none of which is a warning."""
     path = REPOSITORY / "notebooks" / f"{name}.ipynb"
     notebook = parameterize_notebook(load_notebook_node(str(path)), parameters)
     copy = home / path.name
     nbformat.write(notebook, copy)
-    with get_context("fork").Pool(1) as pool:
-        _, notebook, error = pool.apply(execution.execute, (copy,))
+    notebook, error = execution.apart(execute, dict(os.environ), small, copy)
     assert error == ""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
@@ -92,15 +103,15 @@ def test_every_notebook_is_run_here_or_drawn_below():
 
 
 @pytest.mark.parametrize("name", TRAINING)
-def test_a_page_that_trains_runs_on_generated_text(name, home, small_models):
-    fork(name, home, TRAINING[name])
+def test_a_page_that_trains_runs_on_generated_text(name, home):
+    run(name, home, TRAINING[name])
     made = records.records(source="embedded")
     assert made and all(record.synthetic for record in made)
     assert not (home / "results").exists()
 
 
-def test_the_sandbox_learns_to_write_too(home, small_models):
-    outputs = fork("sandbox", home, TRAINING["sandbox"] | {"data": "text"})
+def test_the_sandbox_learns_to_write_too(home):
+    outputs = run("sandbox", home, TRAINING["sandbox"] | {"data": "text"})
     assert any(len(output.text) > 20 for output in outputs if output.get("name") == "stdout")
     assert sum("text/html" in output.get("data", {}) for output in outputs) == 2  # the curve and the frontier
 
@@ -109,7 +120,7 @@ def test_the_sandbox_learns_to_write_too(home, small_models):
 def test_a_page_that_draws_runs_on_the_records(name, home, monkeypatch):
     monkeypatch.setenv("RTX_BOOK", "1")
     monkeypatch.delenv("RTX_HOME")
-    outputs = fork(name, home, {})
+    outputs = run(name, home, {}, small=False)
     assert any("text/markdown" in output.get("data", {}) for output in outputs)
 
 

@@ -1,4 +1,4 @@
-"""Notebooks run in forks of this process, which has imported what they import, and go into Jupyter's cache.
+"""Notebooks run in processes that have imported what they import, and go into Jupyter's cache.
 
 Jupyter's cache knows code cells alone, so there is one for each state of what else a page depends on: its
 folder is named after their digest.  MyST-NB finds every notebook there; the folder is one of its settings,
@@ -9,8 +9,10 @@ in a kernel and tells where it fails.
 import hashlib
 import os
 import shutil
-from importlib import import_module
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import nbformat
@@ -25,7 +27,16 @@ from rtx_core import paths
 
 CACHES = paths.REPOSITORY / "_build" / ".jupyter_cache"
 FIGURES = paths.REPOSITORY / "book" / "figures"
-SHARED = ("pandas", "seaborn", "scipy.stats", "sklearn.metrics", "rtx_core.report.figures")
+# A process of one thread imports once what all pages need, and each page runs in a copy of it.
+SERVER = get_context("forkserver")
+SHARED = [
+    "pandas",
+    "seaborn",
+    "scipy.stats",
+    "sklearn.metrics",
+    "rtx_core.report.figures",
+    "sphinx.application",
+]
 
 
 def digest() -> str:
@@ -55,10 +66,9 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
     waiting = [page for page in pages if page.suffix == ".ipynb" and not is_cached(cache, page)]
     if not waiting:
         return
-    for module in SHARED:
-        import_module(module)
-    with get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        for page, notebook, error in pool.imap_unordered(execute, waiting):
+    SERVER.set_forkserver_preload(SHARED)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for page, (notebook, error) in zip(waiting, pool.map(lambda page: apart(execute, page), waiting)):
             getLogger(__name__).info("executed %s %s", page.stem, error)
             if not error:
                 bundle = CacheBundleIn(notebook, str(page))
@@ -72,14 +82,31 @@ def is_cached(cache, page: Path) -> bool:
         return False
 
 
-def execute(page: Path) -> tuple[Path, nbformat.NotebookNode, str]:
-    """(page, notebook with outputs, what a cell that failed printed), run in this process: call it in a fork."""
+def apart(run: Callable, *given) -> tuple[nbformat.NotebookNode | None, str]:
+    """What `run(*given)` returns, (notebook, error), from a process of its own; that it died is an error too."""
+    ours, theirs = SERVER.Pipe(duplex=False)
+    process = SERVER.Process(target=_send, args=(theirs, run, *given))
+    process.start()
+    theirs.close()
+    try:
+        return ours.recv()
+    except EOFError:
+        process.join()
+        return None, f"its process ended with exit code {process.exitcode}"
+
+
+def _send(answer: Connection, run: Callable, *given) -> None:
+    answer.send(run(*given))
+
+
+def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
+    """(notebook with outputs, what a cell that failed printed), run in this process: call it by `apart`."""
     from IPython.core.history import HistoryManager
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
     os.chdir(page.parent)
-    os.environ |= {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}  # there is a fork for every core
+    os.environ |= {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}  # there is a process for every core
     HistoryManager.enabled = False
     shell = InteractiveShell.instance(colors="nocolor")
     notebook = nbformat.read(page, as_version=4)
@@ -93,8 +120,8 @@ def execute(page: Path) -> tuple[Path, nbformat.NotebookNode, str]:
             cell.outputs.append(new("display_data", data=shown.data, metadata=shown.metadata))
         cell.execution_count = done.execution_count
         if not done.success:
-            return page, notebook, captured.stdout or repr(done.error_before_exec)
-    return page, notebook, ""
+            return notebook, captured.stdout or repr(done.error_before_exec)
+    return notebook, ""
 
 
 def setup(app: Sphinx) -> dict:
