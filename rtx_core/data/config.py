@@ -94,5 +94,6 @@ class FilesData(Settings):
 
     @property
     def slug(self) -> str:
-        """The name of the training file, for folders."""
-        return re.sub(r"[^a-z0-9]+", "-", PurePath(self.train).stem.lower()).strip("-") or "data"
+        """The name of the training file, for folders; the same texts in BERT's pieces are other data."""
+        stem = re.sub(r"[^a-z0-9]+", "-", PurePath(self.train).stem.lower()).strip("-") or "data"
+        return f"{stem}-vocabularybert" if self.vocabulary == "bert" else stem
