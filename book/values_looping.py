@@ -24,11 +24,8 @@ class Unmeasured(RtxError):
     """Something that a name stands for has no record."""
 
 
-# -- k-hop induction
-
-
-class Hops:
-    """The runs of one k-hop experiment by model, written layers x passes: `1x4`."""
+class Runs:
+    """The runs of one name by model."""
 
     def __init__(self, name: str):
         self.name = name
@@ -40,6 +37,20 @@ class Hops:
             if model not in {record["model"] for record in self.records}:
                 raise Unmeasured(f"There is no record of {self.name}, {model}; run it first.")
         return [record for record in self.records if record["model"] in models]
+
+    def loss(self, model: str) -> float:
+        """In the mean over seeds, in nats."""
+        return float(np.mean([record["test"]["loss"] for record in self.of(model)]))
+
+    def badge(self, *models: str) -> Badge:
+        return badge(self.of(*models))
+
+
+# -- k-hop induction
+
+
+class Hops(Runs):
+    """Of one k-hop experiment: its models are written layers x passes, `1x4`."""
 
     def errors(self, model: str, hops: int, passes: int | None = None) -> list[float]:
         """The share of wrong answers of each seed; `passes` other than the trained number where they are given."""
@@ -59,9 +70,6 @@ class Hops:
         """The largest rise of an error from one number of passes to another."""
         most = len(self.of(model)[0]["test"]["parts"])
         return max(self.error(model, h, second) - self.error(model, h, first) for h in range(most))
-
-    def badge(self, *models: str) -> Badge:
-        return badge(self.of(*models))
 
     def weights(self, model: str) -> int:
         """Parameters outside of the embedding."""
@@ -273,6 +281,7 @@ VALUES = {
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "khop_rounded": Rounding,
+    "shakespeare_small": lambda: Runs("shakespeare-small-learningrate0.003"),
     "iso_depth": IsoDepth,
     "matrix": matrix,
     "predictions": predictions,
