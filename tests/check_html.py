@@ -9,26 +9,15 @@ from urllib.parse import unquote, urlsplit
 from bs4 import BeautifulSoup
 
 # What a browser fetches by itself when it opens a page.
-LOADED = dict.fromkeys(["script", "img", "iframe", "source", "video", "audio", "embed"], "src") | {
-    "object": "data"
-}
-LOADED_LINKS = {
-    "stylesheet",
-    "preload",
-    "modulepreload",
-    "icon",
-    "shortcut",
-    "manifest",
-    "preconnect",
-    "dns-prefetch",
-}
+LOADED = dict.fromkeys(["script", "img", "iframe", "source", "video", "audio", "embed"], "src")
+LOADED["object"] = "data"
+LOADED_LINKS = {"stylesheet", "preload", "modulepreload", "icon", "shortcut"}
+LOADED_LINKS |= {"manifest", "preconnect", "dns-prefetch"}
 REMOTE = re.compile(r"(https?:)?//", re.IGNORECASE)
 REMOTE_CODE = re.compile(r"""(import\b[^;]*|\.src\s*=\s*|importScripts\()["'](https?:)?//""")
 REMOTE_STYLE = re.compile(r"""(url\(|@import)\s*["']?(https?:)?//""")
 ERROR = re.compile(r"Traceback \(most recent call last\)|CellExecutionError")
-MARKUP = re.compile(
-    r":::|\{(val|holds|numref|term|cite:[pt])\}|\[\]\(|⟦"
-)  # of MyST, which a reader never sees
+MARKUP = re.compile(r":::|\{(val|holds|numref|term|cite:[pt])\}|\[\]\(|⟦")  # of MyST: a reader never sees it
 
 
 def problems(root: Path) -> list[str]:

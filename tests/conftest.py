@@ -3,11 +3,10 @@
 import multiprocessing
 import os
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 
-os.environ["HF_HUB_OFFLINE"] = (
-    "1"  # no test reaches the network; the libraries read this when they are imported
-)
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network; libraries read this as they are imported
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from hypothesis import settings as hypothesis_settings
 from rtx_core.data.corpora import CORPORA, Corpus
 from rtx_core.data.tasks import Classification
 from rtx_core.data.tokens import Tokens
+from rtx_core.errors import RtxError
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
 
@@ -32,14 +32,8 @@ SHORT = {  # what is measured of a run once, not 200 times, and little text
 }
 # Processes that tests start are copies of one that has imported torch.
 SERVER = multiprocessing.get_context("forkserver")
-PACKAGE = [
-    "rtx_core.runner",
-    "rtx_core.train.trainer",
-    "rtx_core.report.figures",
-    "seaborn",
-    "sklearn.metrics",
-]
-SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "IPython", *PACKAGE])
+PACKAGE = ["rtx_core.runner", "rtx_core.train.trainer", "rtx_core.report.figures"]
+SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "IPython", "seaborn", "sklearn.metrics", *PACKAGE])
 
 # The same examples in every run of continuous integration; fresh ones where somebody watches.
 hypothesis_settings.register_profile("ci", derandomize=True)
@@ -113,8 +107,21 @@ def random_tokens(n: int, seed: int, vocabulary: int = 97) -> Tokens:
     return Tokens(np.concatenate(texts).astype(np.int32), offsets.astype(np.int64), labels.astype(np.int64))
 
 
+def small_task(n: int = 50, batch_size: int = 16, micro_batches: int = 1) -> Classification:
+    parts = {"train": random_tokens(n, 0), "validation": random_tokens(40, 1), "test": random_tokens(41, 2)}
+    return Classification(parts, ("no", "yes"), {}, batch_size, micro_batches)
+
+
 @pytest.fixture
 def tiny_task() -> Classification:
-    """150 training texts in steps of 8."""
-    parts = {"train": random_tokens(150, 0), "validation": random_tokens(40, 1), "test": random_tokens(40, 2)}
-    return Classification(parts, ("no", "yes"), {"sha256": "d" * 64}, batch_size=8)
+    return small_task(150, 8)
+
+
+@contextmanager
+def refused(*facts: object):
+    """An error of one sentence that names these facts."""
+    with pytest.raises(RtxError) as error:
+        yield
+    message = str(error.value)
+    assert "\n" not in message and message.endswith(".") and ". " not in message, message
+    assert [fact for fact in facts if str(fact) not in message] == [], message

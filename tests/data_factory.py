@@ -1,21 +1,17 @@
-"""What the tests of data share: a tiny mirror in the hub's schema, and tiny tasks."""
+"""What the tests of data share: a tiny mirror in the hub's schema."""
 
 import hashlib
 import string
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import random_tokens
 
 from rtx_core.data import splits, tokens
 from rtx_core.data.corpora import CORPORA
 from rtx_core.data.sources import content_sha256
-from rtx_core.data.tasks import Classification
-from rtx_core.errors import RtxError
 
 CPU = torch.device("cpu")
 NO_AUTOCAST = torch.autocast("cpu", enabled=False)
@@ -51,18 +47,3 @@ def mirror(tmp_path, monkeypatch):
     monkeypatch.setitem(CORPORA, "sst2", replace(CORPORA["sst2"], contents=contents))
     monkeypatch.setenv("RTX_DATA", str(folder))
     return folder
-
-
-def tiny_task(n: int = 50, batch_size: int = 16, micro_batches: int = 1) -> Classification:
-    parts = {"train": random_tokens(n, 0), "validation": random_tokens(40, 1), "test": random_tokens(41, 2)}
-    return Classification(parts, ("no", "yes"), {}, batch_size, micro_batches)
-
-
-@contextmanager
-def refused(*facts: object):
-    """An error of one sentence that names these facts."""
-    with pytest.raises(RtxError) as error:
-        yield
-    message = str(error.value)
-    assert "\n" not in message and message.endswith(".") and ". " not in message, message
-    assert [fact for fact in facts if str(fact) not in message] == [], message

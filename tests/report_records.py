@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rtx_core.metrics import classification_metrics
+
 N = 200
 LABELS = np.arange(N) % 2
 
@@ -32,51 +34,22 @@ def record(
     guesses[list(wrong)] = 1 - guesses[list(wrong)]
     scores = 2.0 * guesses - 1
     logits = np.stack([-scores, scores], 1) + 0.01 * np.linspace(-1, 1, N)[:, None] * [[-1, 1]]
-    confusion = [[int(((i == LABELS) & (guesses == j)).sum()) for j in (0, 1)] for i in (0, 1)]
-    hits = confusion[1][1]
-    precision = hits / max(guesses.sum(), 1)
-    recall = hits / LABELS.sum()
     environment = {"device": "A | machine", "device_type": "cpu", "threads": 2}
     times = {"p10_ms": 8.0, "p90_ms": 12.0, "median_ms": 10.0, "per_sentence_ms": 10.0 / 16, "batch": 16}
-    history = [
-        {
-            "step": step,
-            "epoch": step / 10,
-            "train_loss": 1 / step,
-            "train_accuracy": 0.5,
-            "validation_loss": 2 / step,
-        }
-        | {"validation_accuracy": 0.6}
-        for step in (10, 20)
-    ]
+    row = {"train_loss": 0.1, "train_accuracy": 0.5, "validation_loss": 0.2, "validation_accuracy": 0.6}
     content = {
         "name": name,
         "model": model,
         "seed": seed,
         "budget": budget,
         "config": {"data": {"split": "seeded", "length": "all", "length_fraction": 0.3, "max_length": 128}},
-        "data": {
-            "name": "some texts",
-            "source": "hub",
-            "split": "seeded",
-            "sha256": "a" * 64,
-            "n_train": 500,
-            "n_test": N,
-        },
+        "data": {"name": "some texts", "source": "hub", "split": "seeded", "sha256": "a" * 64}
+        | {"n_train": 500, "n_test": N},
         "parameters": {"total": 1000 if model == "baseline" else 400},
         "size_mb": 4.0,
-        "history": history,
+        "history": [row | {"step": step, "epoch": step / 10} for step in (10, 20)],
         "selected": {"step": 20, "validation_loss": 0.1},
-        "test": {
-            "n": N,
-            "loss": 0.3,
-            "accuracy": float((guesses == LABELS).mean()),
-            "precision": float(precision),
-            "recall": float(recall),
-            "f1": float(2 * hits / (guesses.sum() + LABELS.sum())),
-            "average": "binary",
-            "confusion": confusion,
-        },
+        "test": classification_metrics(logits, LABELS),
         "latency": {"measured": [times, times], "environment": environment},
         "environment": environment,
         "code": {"commit": "0123456789abcdef", "clean": True},

@@ -40,9 +40,7 @@ def shown(notebook) -> list[list]:
 def test_a_copied_process_gives_what_a_kernel_gives(execution, tmp_path):
     notebook = write(tmp_path / "a.ipynb", CELLS)
     found, error = execution.apart(execution.execute, tmp_path / "a.ipynb")
-    nbclient.NotebookClient(
-        notebook, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
-    ).execute()
+    nbclient.execute(notebook, cwd=tmp_path, kernel_name="python3")
     assert error == "" and shown(found) == shown(notebook)
     assert "execution" in sys.modules and "In" not in globals()  # nothing ran here
 

@@ -11,14 +11,6 @@ from rtx_core import checkup
 from rtx_core.paths import REPOSITORY
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("RTX_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("RTX_DATA", raising=False)
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
-
-
 def test_packages_are_compared_with_the_lock(monkeypatch):
     lock = (REPOSITORY / "requirements.lock").read_text().splitlines()
     locked = (line.split("==") for line in lock if "==" in line)

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from data_factory import mirror, refused  # noqa: F401
+from conftest import refused
+from data_factory import mirror  # noqa: F401
 
 from rtx_core.data import FilesData, from_files, profile, sample, task
 from rtx_core.errors import RtxError

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
-from data_factory import CPU, NO_AUTOCAST, refused
+from conftest import refused
+from data_factory import CPU, NO_AUTOCAST
 from torch import nn
 
 from rtx_core.data import LanguageData, characters, stories, task

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from data_factory import mirror, refused, tiny_frame  # noqa: F401
+from conftest import refused
+from data_factory import mirror, tiny_frame  # noqa: F401
 
 from rtx_core.data import ClassificationData, LanguageData, sources, task
 from rtx_core.data.sources import content_sha256, load, resolve

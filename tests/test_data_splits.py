@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from data_factory import mirror, refused  # noqa: F401
+from conftest import refused
+from data_factory import mirror  # noqa: F401
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

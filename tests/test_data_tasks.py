@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import random_tokens
-from data_factory import CPU, NO_AUTOCAST, tiny_task
+from conftest import random_tokens, small_task
+from data_factory import CPU, NO_AUTOCAST
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
@@ -46,7 +46,7 @@ def epoch_of(task, seed, epoch, **shared) -> list[tuple]:
 
 
 def test_an_epoch_reads_every_text_once_in_an_order_of_its_own():
-    task = tiny_task(50, 16)
+    task = small_task(50, 16)
     assert task.steps_per_epoch == 4 and task.unit == "texts" and task.model_settings == {"num_labels": 2}
     train = task.train
     texts = [tuple(ids.tolist()) for ids in np.split(train.ids, train.offsets[1:-1])]
@@ -61,9 +61,9 @@ def test_an_epoch_reads_every_text_once_in_an_order_of_its_own():
 @pytest.mark.parametrize("size", [1, 2, 3, 16, 20])
 @pytest.mark.parametrize("micro_batches", [1, 3])
 def test_shares_of_a_step_make_the_step(size, micro_batches):
-    task = tiny_task(50, 16, micro_batches)
+    task = small_task(50, 16, micro_batches)
     for i in (0, 3, 4, 7):
-        whole = texts_of(tiny_task(50, 16).step(0, i))
+        whole = texts_of(small_task(50, 16).step(0, i))
         shares = [task.step(0, i, rank, size) for rank in range(size)]
         assert sorted(text for share in shares for text in texts_of(share)) == sorted(whole)
         assert len(whole) == task.examples(i) == (2 if i % 4 == 3 else 16)
@@ -73,7 +73,7 @@ def test_shares_of_a_step_make_the_step(size, micro_batches):
 
 
 def test_a_step_is_a_function_of_its_arguments():
-    a, b = tiny_task(), tiny_task()
+    a, b = small_task(), small_task()
     forwards = [texts_of(a.step(3, i)) for i in range(8)]
     backwards = [texts_of(b.step(3, i)) for i in reversed(range(8))]
     assert forwards == backwards[::-1]
@@ -92,13 +92,13 @@ def test_micro_batches_and_processes_give_the_gradient_of_the_step():
                 sums += seen
         return torch.cat([p.grad.flatten().clone() for p in model.parameters()]), sums
 
-    expected, sums = gradient(tiny_task(), 1)
-    for task, size in ((tiny_task(micro_batches=2), 1), (tiny_task(), 2), (tiny_task(), 5)):
+    expected, sums = gradient(small_task(), 1)
+    for task, size in ((small_task(micro_batches=2), 1), (small_task(), 2), (small_task(), 5)):
         found, same = gradient(task, size)
         torch.testing.assert_close(found, expected)
         torch.testing.assert_close(same, sums)
     assert sums.dtype == torch.float64 and not sums.requires_grad
-    summary = tiny_task().summary(sums.tolist(), 2)
+    summary = small_task().summary(sums.tolist(), 2)
     assert summary["train_loss"] == sums[0] / 2 and summary["train_accuracy"] in (0, 0.5, 1)
 
 
@@ -128,7 +128,7 @@ def test_evaluation_batches_hold_every_row_once_and_alike_lengths(n, seed, budge
 
 
 def test_evaluation_is_what_one_text_at_a_time_gives():
-    task, model = tiny_task(), MeanOfWords().train()
+    task, model = small_task(), MeanOfWords().train()
     one_by_one = np.concatenate(
         [logits_of(model, task.test_part.keep(np.array([i])), CPU, NO_AUTOCAST) for i in range(41)]
     )

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from data_factory import mirror, refused, tiny_frame  # noqa: F401
+from conftest import refused
+from data_factory import mirror, tiny_frame  # noqa: F401
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
