@@ -67,8 +67,8 @@ def _shakespeare_small() -> dict[str, Entry]:
         "kausik": Entry("kausik", width),
         "kausik-positions": Entry("kausik", width | {"positions": True}),
     }
-    # from the seconds of 3,000 steps on one thread: 127, 243, 468 and 690, and 292 of `kausik`
-    steps = {"gpt-1": 2.3, "gpt-2": 1.2, "gpt-4": 0.6, "gpt-6": 0.4}
+    # a step takes 50, 103, 228 and 325 ms on one quiet thread, and one of `kausik` 182
+    steps = {"gpt-1": 3.6, "gpt-2": 1.75, "gpt-4": 0.8, "gpt-6": 0.56}
     return models | {f"{name}-time": Entry("gpt", models[name].settings, n) for name, n in steps.items()}
 
 

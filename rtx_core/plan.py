@@ -32,6 +32,10 @@ EPOCH = {"epochs": 1}
 LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has the words of ten SST-2 phrases
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
 TENTH = {"fraction": 0.1}
+SMALL = {
+    "shakespeare-small": {"learning_rate": 3e-3},
+    "tinystories-small": {},
+}  # the rate of two that was better
 LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they are told from the experiment's own
     {"num_passes": 1},  # 3x1
     {},  # 3x2
@@ -43,6 +47,12 @@ LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they a
 PLAN = (
     Study("sst2", also=(EPOCH, THREE_DOMAINS)),
     Study("sst2", seeds=(1,), also=(EPOCH,)),
+    *(
+        Study(name, settings, (seed,), tuple(EXPERIMENTS[name].models))
+        for seed in range(5)
+        for name, settings in SMALL.items()
+        if seed in EXPERIMENTS[name].seeds
+    ),
     Study("sst2", {"split": "official"}, also=(EPOCH,)),
     Study("sst2", TENTH, seeds=(0, 1, 2)),
     Study("sst2", TENTH, small=EPOCH),
@@ -66,12 +76,6 @@ PLAN = (
     Study("yelp", small=LONG_TEXTS),
     Study("multi-domain-imdb", small=THREE_DOMAINS),
     Study("yelp", {"max_length": 512}, small=LONG_TEXTS),
-    *(
-        Study(name, seeds=(seed,))
-        for seed in range(5)
-        for name in ("shakespeare-small", "tinystories-small")
-        if seed in EXPERIMENTS[name].seeds
-    ),
     *(
         Study(name, {"recipe": recipe, "budget": "full"}, (seed,), small={"budget": "reduced"})
         for name in ("shakespeare", "tinystories")

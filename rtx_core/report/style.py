@@ -27,6 +27,7 @@ LOOK = {
 VARIANTS = {  # title, color, marker
     "gpt-1": ("Standard, 1 layer", "#99cc77", "o"),
     "gpt-2": ("Standard, 2 layers", "#55aa55", "^"),
+    "gpt-4": ("Standard, 4 layers", "#338844", "<"),
     "gpt-6": ("Standard, 6 layers", "#117733", "v"),
     "kausik": ("Recurrent", "#d55e00", "s"),
     "kausik-positions": ("Recurrent, positions", "#e69f00", "D"),
