@@ -5,19 +5,8 @@ import pytest
 from rtx_core import __main__ as command
 from rtx_core.errors import RtxError
 
-COMMANDS = {
-    "list",
-    "run",
-    "results",
-    "classify",
-    "doctor",
-    "audit",
-    "golden",
-    "import",
-    "export",
-    "export-demo",
-    "measure",
-}
+COMMANDS = ["list", "run", "results", "classify", "doctor", "audit"]
+COMMANDS += ["golden", "import", "export", "export-demo", "measure"]
 
 
 def run(monkeypatch, *words: str) -> None:
@@ -53,8 +42,6 @@ def test_a_value_that_cannot_be_read_is_one_sentence(word):
         (["run", "sst3"], "Unknown experiment 'sst3'"),
         (["run", "sst2", "seed=99999999999999999999"], "whole number from 0"),
         (["measure", "yardstick"], "Nothing to measure"),
-        (["classify", "sst2", "recurrent", "a film", "--seed", "77"], "There is no record"),
-        (["export", "sst2", "recurrent", "folder", "--seed", "77"], "There is no record"),
         (["export-demo", "sst2", "recurrent", "folder", "--seed", "77"], "There is no record"),
     ],
 )

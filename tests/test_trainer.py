@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from conftest import refused
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
 from rtx_core.errors import RtxError
@@ -36,10 +37,7 @@ def numbers(progress):
 
 
 @pytest.mark.parametrize("name, fast", [("baseline", True), ("recurrent", True), ("baseline", False)])
-@pytest.mark.parametrize("lines_until_killed", [2, 23, 40])
-def test_killed_and_resumed_equals_uninterrupted(
-    tiny_task, tmp_path, monkeypatch, lines_until_killed, name, fast
-):
+def test_killed_three_times_and_resumed_equals_uninterrupted(tiny_task, tmp_path, monkeypatch, name, fast):
     whole, whole_progress = trained(tiny_task, tmp_path / "whole", name=name, fast=fast)
     monkeypatch.setattr(trainer, "REPORT_SECONDS", 0)
     monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0)  # a line and a checkpoint at every step
@@ -47,13 +45,14 @@ def test_killed_and_resumed_equals_uninterrupted(
 
     def kill(line):
         lines.append(line)
-        if len(lines) == lines_until_killed:
+        if len(lines) in (2, 23, 40):
             raise Killed
 
-    with pytest.raises(Killed):
-        trained(tiny_task, tmp_path / "parts", say=kill, name=name, fast=fast)
+    for _ in range(3):
+        with pytest.raises(Killed):
+            trained(tiny_task, tmp_path / "parts", say=kill, name=name, fast=fast)
     parts, parts_progress = trained(tiny_task, tmp_path / "parts", say=lines.append, name=name, fast=fast)
-    assert any("resumed at step" in line for line in lines)
+    assert sum("resumed at step" in line for line in lines) == 3
     assert numbers(parts_progress) == numbers(whole_progress)
     for key in whole:
         assert torch.equal(whole[key], parts[key]), key
@@ -85,19 +84,6 @@ def test_rows_outside_the_data_are_decayed_alike_in_last_and_best_weights(tiny_t
     assert progress.decay < progress.best_decay < 1
 
 
-def test_it_learns(tiny_task, tmp_path):
-    _, progress = trained(tiny_task, tmp_path, QUICK.but(epochs=6))
-    assert progress.history[-1]["validation_accuracy"] > 0.9
-
-
-def test_runs_repeat_bit_for_bit_and_seeds_differ(tiny_task, tmp_path):
-    first, _ = trained(tiny_task, tmp_path / "a")
-    again, _ = trained(tiny_task, tmp_path / "b")
-    other, _ = trained(tiny_task, tmp_path / "c", seed=1)
-    assert all(torch.equal(first[k], again[k]) for k in first)
-    assert not torch.equal(first["head.weight"], other["head.weight"])
-
-
 def test_the_model_is_as_before_but_for_its_weights(tiny_task, tmp_path):
     model = build_model("recurrent", seed=0, **SMALL)
     word = model.word
@@ -113,19 +99,6 @@ def test_evaluations_come_at_their_steps_and_at_the_ends_of_epochs(tiny_task, tm
 def test_half_precision_products_train_on_a_cpu_too(tiny_task, tmp_path):
     _, progress = trained(tiny_task, tmp_path, QUICK.but(epochs=6, precision="bf16"))
     assert progress.history[-1]["validation_accuracy"] > 0.8
-
-
-def test_micro_batches_change_no_gradient(tiny_task, tmp_path):
-    def losses(parts):
-        tiny_task.micro_batches = parts
-        config = QUICK.but(epochs=1, micro_batches=parts, warmup_steps=0)
-        model = build_model("baseline", seed=0, **SMALL, dropout=0.0)
-        progress, _ = train(
-            model, tiny_task, config, 0, CPU, tmp_path / f"c{parts}", "", lambda line: None, fast=False
-        )
-        return progress.history[-1]["validation_loss"]
-
-    assert losses(1) == pytest.approx(losses(4), rel=1e-4)
 
 
 def test_divergence_is_one_sentence(tiny_task, tmp_path):
@@ -181,28 +154,17 @@ def test_stopping_counts_epochs_without_enough_improvement():
 
 
 def test_cosine_goes_from_the_rate_to_the_least_one_and_constant_stays():
-    cosine = TrainConfig(
-        epochs=0,
-        steps=100,
-        eval_every=10,
-        schedule="cosine",
-        learning_rate=1.0,
-        min_learning_rate=0.1,
-        warmup_steps=10,
-    )
-    rates = [learning_rate(cosine, step, total=100) for step in range(101)]
+    def rates_of(schedule: str) -> list[float]:
+        rates = {"learning_rate": 1.0, "min_learning_rate": 0.1, "warmup_steps": 10}
+        config = TrainConfig(schedule=schedule, epochs=0, steps=100, eval_every=10, **rates)
+        return [learning_rate(config, step, total=100) for step in range(101)]
+
+    rates, linear = rates_of("cosine"), rates_of("linear")
     assert rates[0] == 0.1 and rates[9] == 1.0 and rates[10] == 1.0 and rates[100] == pytest.approx(0.1)
     assert rates[55] == pytest.approx(0.1 + 0.9 * (1 + math.cos(math.pi / 2)) / 2)
     assert rates[10:] == sorted(rates[10:], reverse=True)
-    linear = cosine.but(schedule="linear")
-    falls = np.diff([learning_rate(linear, step, total=100) for step in range(10, 101)])
-    assert falls == pytest.approx([falls[0]] * 90) and falls[0] < 0
-    assert [learning_rate(linear, step, total=100) for step in (10, 100)] == pytest.approx(
-        [rates[10], rates[100]]
-    )
-    assert {learning_rate(cosine.but(schedule="constant"), step, total=100) for step in range(10, 100)} == {
-        1.0
-    }
+    assert linear[10:] == pytest.approx(np.linspace(rates[10], rates[100], 91))
+    assert set(rates_of("constant")[10:]) == {1.0}
 
 
 @pytest.mark.parametrize(
@@ -221,13 +183,8 @@ def test_cosine_goes_from_the_rate_to_the_least_one_and_constant_stays():
     ],
 )
 def test_bad_settings_are_one_sentence(wrong):
-    with pytest.raises(RtxError) as error:
+    with refused(next(iter(wrong))):
         TrainConfig(**wrong)
-    assert "\n" not in str(error.value) and next(iter(wrong)) in str(error.value)
-
-
-def test_a_rate_that_yaml_read_as_text_is_a_number():
-    assert TrainConfig(learning_rate="1e-4").learning_rate == 1e-4
 
 
 # -- torch.compile, opt-in ---------------------------------------------------------------------------------------------
