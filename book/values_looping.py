@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from rtx_core.errors import RtxError
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import Badge, badge
 from rtx_core.report.phi import Looped, mean_phi
-from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.statistics import adjusted, common, difference, mean_interval
 from rtx_core.report.values import Space, look_up
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -175,6 +176,64 @@ class IsoDepth:
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
 
 
+# -- SST-2, a tenth of the data
+
+WIDTHS = {  # width -> layers x passes -> (what its runs are called beyond sst2-10pct, model)
+    256: {
+        "3x1": ("-numpasses1", "recurrent"),
+        "3x2": ("", "recurrent"),
+        "6x1": ("-numlayers6-numpasses1", "recurrent"),
+        "3x3": ("-numpasses3", "recurrent"),
+        "1x6": ("-numlayers1-numpasses6", "recurrent"),
+    },
+    384: {"6x1": ("", "baseline"), "3x2": ("", "recurrent-wide")},
+}
+
+
+class Ladder:
+    """Models of one width and several layers and passes on the seeds that all have, which are five."""
+
+    def __init__(self):
+        found = {
+            (width, rung): Runs(f"sst2-10pct{name}").of(model)
+            for width, rungs in WIDTHS.items()
+            for rung, (name, model) in rungs.items()
+        }
+        seeds = common(*found.values())
+        if len(seeds) < 5:
+            raise Unmeasured(f"The models of the ladder have {len(seeds)} seeds in common; run them on five.")
+        self.runs = dict(zip(found, zip(*seeds)))
+        pairs = [(a, b) for a, b in combinations(self.runs, 2) if a[0] == b[0]]
+        family = [difference(*(self.runs[model] for model in pair)) for pair in pairs]
+        self.differences = dict(zip(pairs, adjusted(family)))
+
+    def differ(self, width: int, first: str, second: str) -> bool:
+        """Whether two models differ significantly, adjusted for all pairs of one width."""
+        return bool(self.differences[(width, first), (width, second)].sign)
+
+    def accuracies(self, width: int, *without: str) -> list[float]:
+        some = (runs for (wide, rung), runs in self.runs.items() if wide == width and rung not in without)
+        return [float(np.mean([record["test"]["accuracy"] for record in runs])) for runs in some]
+
+    @property
+    def tuned(self) -> list[float]:
+        """Of each model of width 256, what the rate of lowest validation loss adds to its accuracy."""
+        gains = []
+        for rung, (name, model) in WIDTHS[256].items():
+            rates = {}
+            for record in records.records(experiment="sst2", model=model):
+                if record["name"].startswith(f"sst2-10pct{name}-learningrate"):
+                    rates.setdefault(record["name"], []).append(record)
+            if not rates:
+                raise Unmeasured(f"There is no record of {rung} at another learning rate; run it first.")
+            best = min(
+                rates.values(), key=lambda some: np.mean([r["selected"]["validation_loss"] for r in some])
+            )
+            pairs = common(best, self.runs[256, rung])
+            gains.append(float(np.mean([a["test"]["accuracy"] - b["test"]["accuracy"] for a, b in pairs])))
+        return gains
+
+
 # -- every recurrence beside the standard model of its size
 
 ERROR = {  # of a record, by task
@@ -283,6 +342,7 @@ VALUES = {
     "khop_rounded": Rounding,
     "shakespeare_small": lambda: Runs("shakespeare-small-learningrate0.003"),
     "iso_depth": IsoDepth,
+    "ladder": Ladder,
     "matrix": matrix,
     "predictions": predictions,
 }
