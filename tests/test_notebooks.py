@@ -42,14 +42,6 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "yelp": CLASSIFY | {"max_length": [16, 32]},
     "multi-domain": CLASSIFY,
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
-    "shakespeare-small": {
-        "models": ["gpt-1", "kausik"],
-        "timed": ["gpt-1-time"],
-        "source": "embedded",
-        "steps": 2,
-        "batch_size": 2,
-        "block_size": 32,
-    },
     "tinystories": DECODE | {"models": ["control", "frailt"]},
 }
 
