@@ -208,9 +208,10 @@ def records(
     name: str | None = None, experiment: str | None = None, model: str | None = None, source: str = "hub"
 ) -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model."""
-    found = [read(path) for path in paths(source) if name in (None, path.parent.name)]
+    of = [path for path in paths(source) if name in (None, path.parent.name)]
+    found = [read(path) for path in of if model in (None, path.stem.rpartition("-seed")[0])]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
-    return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
+    return [r for r in found if experiment in (None, r["experiment"])]
 
 
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None, replace: bool = False) -> Record:
