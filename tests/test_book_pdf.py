@@ -7,7 +7,7 @@ import subprocess
 import matplotlib.pyplot as plt
 import pytest
 import yaml
-from sphinx.testing.util import SphinxTestApp
+from small_book import build_book
 
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import display
@@ -80,33 +80,23 @@ def folder(tmp_path_factory):
     """LaTeX of that book, by the extension and with the settings of this one."""
     root = tmp_path_factory.mktemp("pdf")
     files = {f"{name}.md": text for name, text in PAGES.items()}
-    for name, text in (files | {"_toc.yml": TOC, "references.bib": BIB, "conf.py": ""}).items():
+    for name, text in (files | {"_toc.yml": TOC, "references.bib": BIB}).items():
         (root / name).write_text(text)
     figure = plt.Figure()
     figure.subplots().plot([1, 4, 9])
     (root / "a.svg").write_bytes(display.draw(figure))
     config = yaml.safe_load((REPOSITORY / "_config.yml").read_text())
-    settings = {
-        "extensions": ["myst_nb", "sphinx_external_toc", "sphinxcontrib.bibtex", "pdf"],
-        "external_toc_path": "_toc.yml",
-        "numfig": True,
-        "bibtex_bibfiles": ["references.bib"],
-        "bibtex_reference_style": "author_year",
-        "myst_enable_extensions": ["colon_fence"],
-        "latex_engine": config["latex"]["latex_engine"],
-        "latex_elements": config["sphinx"]["config"]["latex_elements"],
-        "latex_documents": [("index", "paper.tex", "A paper", "Nobody", "manual")],
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPOSITORY / "book" / "_ext")
-        app = SphinxTestApp("latex", srcdir=root, confoverrides=settings)
-        app.build()
-        app.cleanup()
-    ours = [
-        line for line in app.warning.getvalue().splitlines() if "already registered" not in line
-    ]  # of other tests
-    assert not "".join(ours)
-    return app.outdir
+    return build_book(
+        root,
+        *("sphinx_external_toc", "sphinxcontrib.bibtex", "pdf"),
+        builder="latex",
+        external_toc_path="_toc.yml",
+        bibtex_bibfiles=["references.bib"],
+        bibtex_reference_style="author_year",
+        latex_engine=config["latex"]["latex_engine"],
+        latex_elements=config["sphinx"]["config"]["latex_elements"],
+        latex_documents=[("index", "paper.tex", "A paper", "Nobody", "manual")],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +138,7 @@ def test_figures_become_pdf(folder, tex):
     assert (folder / "a.pdf").read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.skipif(
-    not shutil.which("xelatex") or not shutil.which("latexmk"), reason="no XeLaTeX or latexmk"
-)
+@pytest.mark.skipif(not all(map(shutil.which, ("xelatex", "latexmk"))), reason="no XeLaTeX or latexmk")
 def test_it_is_typeset_without_an_overfull_line_or_a_lost_reference(folder):
     command = ["latexmk", "-xelatex", "-interaction=nonstopmode", "-halt-on-error", "-quiet", "paper.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -2,15 +2,15 @@
 
 import json
 import os
-import sys
 
 import matplotlib.pyplot as plt
+import nbformat
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
-from sphinx.testing.util import SphinxTestApp
+from nbformat import v4
+from small_book import build_book
 
-from rtx_core.paths import REPOSITORY
 from rtx_core.report import display
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of torch, whose objects Sphinx looks at
@@ -60,9 +60,7 @@ def book(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RTX_HOME", str(home))
         patch.delenv("RTX_BOOK", raising=False)
-        patch.syspath_prepend(REPOSITORY / "book" / "_ext")
-        yield built(home)
-    sys.modules.pop("reading", None)
+        return built(home)
 
 
 def built(home):
@@ -70,32 +68,21 @@ def built(home):
     (source / "notebooks").mkdir(parents=True)
     (source / "figures").mkdir()
     (source / "figures" / "fig-front-forest.svg").write_bytes(display.draw(plt.figure()))
-    cells = [{"cell_type": "markdown", "metadata": {}, "source": f"# Notebook\n\n**{FINDING}**"}]
+    cells = [v4.new_markdown_cell(f"# Notebook\n\n**{FINDING}**")]
     for text in outputs(home):
-        output = {"output_type": "display_data", "metadata": {}, "data": {"text/markdown": text}}
-        rest = {"cell_type": "code", "metadata": {}, "source": "draw()", "execution_count": 1}
-        cells.append(rest | {"outputs": [output]})
+        output = v4.new_output("display_data", {"text/markdown": text})
+        cells.append(v4.new_code_cell("draw()", outputs=[output], execution_count=1))
     language = {"name": "python", "pygments_lexer": "python"}
-    notebook = {"cells": cells, "metadata": {"language_info": language}, "nbformat": 4, "nbformat_minor": 4}
-    (source / "notebooks" / "one.ipynb").write_text(json.dumps(notebook))
+    notebook = v4.new_notebook(cells=cells, metadata={"language_info": language})
+    nbformat.write(notebook, source / "notebooks" / "one.ipynb")
     (source / "index.md").write_text(PAGE + "\n```{toctree}\nnotebooks/one\n```\n")
-    (source / "conf.py").write_text("")
     settings = {
-        "extensions": ["myst_nb", "reading"],
-        "myst_enable_extensions": ["colon_fence"],
-        "nb_execution_mode": "off",
         "nb_render_markdown_format": "myst",
-        "numfig": True,
         "project": "A book",
-        "html_sourcelink_suffix": "",  # as Jupyter Book has it
         "html_baseurl": "https://example.org/",
-        "suppress_warnings": ["mystnb.nbcell"],
     }
-    app = SphinxTestApp("html", srcdir=source, confoverrides=settings)
-    app.build()
-    warnings = [line for line in app.warning.getvalue().splitlines() if "already registered" not in line]
-    assert warnings == []
-    return app.outdir
+    settings["html_sourcelink_suffix"] = ""  # as Jupyter Book has it
+    return build_book(source, "reading", **settings)
 
 
 def page(book, name: str) -> BeautifulSoup:
@@ -105,9 +92,8 @@ def page(book, name: str) -> BeautifulSoup:
 def test_outputs_lead_to_code_records_and_notebook(book):
     soup = page(book, "notebooks/one.html")
     marks = soup.select(".made")
-    assert [[link.get_text() for link in mark.select("a")] for mark in marks] == [
-        ["Code", "Records", "Notebook"]
-    ] * 2
+    said = [[link.get_text() for link in mark.select("a")] for mark in marks]
+    assert said == 2 * [["Code", "Records", "Notebook"]]
     for link in soup.select(".made a"):
         target = link["href"]
         assert soup.find(id=target[1:]) if target[0] == "#" else (book / "notebooks" / target).is_file()
@@ -145,9 +131,8 @@ def test_previews_of_unchanged_pages_are_kept(book, tmp_path):
 
 def test_a_shared_link_shows_finding_and_picture(book):
     for name in ("index.html", "notebooks/one.html"):
-        content = {
-            tag.get("property", tag.get("name")): tag.get("content") for tag in page(book, name)("meta")
-        }
+        tags = page(book, name)("meta")
+        content = {tag.get("property", tag.get("name")): tag.get("content") for tag in tags}
         assert content["og:description"] == content["description"] == FINDING
         assert content["og:image"] == "https://example.org/_static/share.png"
     assert (book / "_static" / "share.png").read_bytes().startswith(b"\x89PNG")

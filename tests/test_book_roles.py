@@ -1,23 +1,20 @@
 """{val} and {holds}: numbers in prose, and a build that stops where a sentence is not borne out."""
 
-import json
-import sys
-
+import nbformat
 import pytest
-from sphinx.testing.util import SphinxTestApp
+from nbformat import v4
+from small_book import build_book
 
 from rtx_core.errors import RtxError
-from rtx_core.paths import REPOSITORY
 from rtx_core.report import values
 from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import Difference
 from rtx_core.report.values import Gap, Space, Value
 
 GAP = Gap(Difference(0.001, -0.003, 0.006, 0.5, 100, (0.001,), "a test"), Badge(1, 0))
+ACCURACY = Value(0.9, 0.893, 0.907, Badge(1, 0))
 GIVEN = {
-    "sst2": lambda: Space(
-        {"difference": GAP, "n": 6823, "accuracy": Value(0.9, 0.893, 0.907, Badge(1, 0)), "loss": -0.25}
-    ),
+    "sst2": lambda: Space({"difference": GAP, "n": 6823, "accuracy": ACCURACY, "loss": -0.25}),
     "word": "text_with *marks*",
     "lacking": lambda: {}["khop"],
 }
@@ -78,40 +75,12 @@ def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
         values.defined.__wrapped__()
 
 
-def build(folder, page: str, builder: str = "html") -> tuple[SphinxTestApp, str]:
-    """A book of one page and one notebook; the app, and what the page became."""
-    source = folder / "book"
-    source.mkdir(exist_ok=True)
-    cells = [
-        {
-            "cell_type": "markdown",
-            "metadata": {},
-            "source": "# Notebook\n\nOf {val}`sst2.n` texts. {holds}`sst2.n > 1`",
-        }
-    ]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
-    (source / "two.ipynb").write_text(json.dumps(notebook))
-    (source / "index.md").write_text(page + "\n\n```{toctree}\ntwo\n```\n")
-    settings = {
-        "extensions": ["myst_nb", "values_roles"],
-        "myst_enable_extensions": ["colon_fence"],
-        "nb_execution_mode": "off",
-        "latex_engine": "xelatex",
-        "numfig": True,
-        "suppress_warnings": ["mystnb.nbcell"],
-    }
-    (source / "conf.py").write_text("")
-    app = SphinxTestApp(builder, srcdir=source, confoverrides=settings)
-    app.build()
-    name = {"html": "index.html", "latex": "projectnamenotset.tex"}[builder]
-    return app, (app.outdir / name).read_text(encoding="utf-8")
-
-
-@pytest.fixture(autouse=True)
-def extensions(monkeypatch):
-    monkeypatch.syspath_prepend(REPOSITORY / "book" / "_ext")
-    yield
-    sys.modules.pop("values_roles", None)
+def build(folder, page: str, builder: str = "html"):
+    """The folder of a built book of one page and one notebook."""
+    cell = v4.new_markdown_cell("# Notebook\n\nOf {val}`sst2.n` texts. {holds}`sst2.n > 1`")
+    nbformat.write(v4.new_notebook(cells=[cell]), folder / "two.ipynb")
+    (folder / "index.md").write_text(page + "\n\n```{toctree}\ntwo\n```\n")
+    return build_book(folder, "values_roles", builder=builder, latex_engine="xelatex")
 
 
 PAGE = """# Page
@@ -135,18 +104,15 @@ Ahead by {val}`sst2.difference:+.1f` points ({val}`sst2.difference.interval`).
 
 @pytest.mark.parametrize("builder", ["html", "latex"])
 def test_values_stand_in_headings_prose_captions_cells_and_notebooks(tmp_path, builder):
-    app, text = build(tmp_path, PAGE, builder)
+    made = build(tmp_path, PAGE, builder)
+    name = {"html": "index.html", "latex": "projectnamenotset.tex"}[builder]
+    text = (made / name).read_text(encoding="utf-8")
     percent = "90\u202f%" if builder == "html" else "90\u202f\\%"
-    for shown in (
-        f"A share of {percent}",
-        "Ahead by +0.1 points (−0.3 to +0.6).",
-        "Of 6,823 texts.",
-        "−0.25",
-    ):
-        assert shown in text
+    wanted = [f"A share of {percent}", "Ahead by +0.1 points (−0.3 to +0.6).", "Of 6,823 texts.", "−0.25"]
+    assert [words for words in wanted if words not in text] == []
     assert "abs(" not in text and "<p></p>" not in text
     if builder == "html":
-        assert "Of 6,823 texts." in (app.outdir / "two.html").read_text(encoding="utf-8")
+        assert "Of 6,823 texts." in (made / "two.html").read_text(encoding="utf-8")
 
 
 BAD = """# Page
@@ -167,4 +133,4 @@ def test_every_failing_sentence_is_told_and_stops_the_build(tmp_path):
     assert "in: The second says ⟦sst3.difference⟧ and goes on." in told
     assert "'sst2.difference > 1' does not hold: sst2.difference is +0.1 (−0.3 to +0.6)." in told
     assert "Unknown value 'm'" in told and "in: Heading ⟦sst2.m⟧" in told
-    assert not (tmp_path / "book/_build/html/index.html").exists()
+    assert not (tmp_path / "_build/html/index.html").exists()

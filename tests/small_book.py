@@ -1,0 +1,27 @@
+"""Small books that tests build by the extensions of this one."""
+
+from pathlib import Path
+
+import pytest
+from sphinx.testing.util import SphinxTestApp
+
+from rtx_core.paths import REPOSITORY
+
+
+def build_book(source: Path, *extensions: str, builder: str = "html", **settings) -> Path:
+    """The folder of what was built, without a warning."""
+    usual = {
+        "extensions": ["myst_nb", *extensions],
+        "myst_enable_extensions": ["colon_fence"],
+        "numfig": True,
+    }
+    usual |= {"nb_execution_mode": "off", "suppress_warnings": ["mystnb.nbcell"]}
+    (source / "conf.py").write_text("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPOSITORY / "book" / "_ext")
+        app = SphinxTestApp(builder, srcdir=source, confoverrides=usual | settings)
+        app.build()
+        app.cleanup()
+    warnings = app.warning.getvalue().splitlines()
+    assert [line for line in warnings if "already registered" not in line] == []  # by other tests
+    return app.outdir
