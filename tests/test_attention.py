@@ -14,8 +14,6 @@ from rtx_core.models.layers import rotary_table, rotate
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
-# -- rotary positions --------------------------------------------------------------------------------------------------
-
 
 def test_rotation_turns_each_pair_half_a_head_apart_and_keeps_norms():
     x = torch.randn(40, 2, 12, dtype=torch.float64, generator=generator(1))
@@ -25,22 +23,6 @@ def test_rotation_turns_each_pair_half_a_head_apart_and_keeps_norms():
     torch.testing.assert_close(rotated, torch.cat((turned.real, turned.imag), -1), rtol=0, atol=1e-6)
     torch.testing.assert_close(rotated.norm(dim=-1), x.norm(dim=-1), rtol=1e-6, atol=0)
     assert torch.equal(rotated[0], x[0]) and (rotated[1] - x[1]).abs().max() > 0.1
-
-
-def test_scores_depend_on_offsets_only():
-    q, k = torch.randn(2, 1, 1, 32, dtype=torch.float64, generator=generator(2))
-
-    def score(m: int, n: int) -> float:
-        placed = ((q, torch.tensor([m])), (k, torch.tensor([n])))
-        a, b = (rotate(x, rotary_table(position, 32, 10_000.0)) for x, position in placed)
-        return float((a * b).sum())
-
-    for m, n, shift in ((0, 0, 9), (3, 7, 100), (20, 1, 487)):
-        assert score(m, n) == pytest.approx(score(m + shift, n + shift), abs=1e-5)
-    assert abs(score(3, 7) - score(7, 3)) > 1e-2 and abs(score(3, 7) - score(3, 8)) > 1e-2
-
-
-# -- kernels -----------------------------------------------------------------------------------------------------------
 
 
 def softmax_attention(q, k, v, lengths, starts_only):

@@ -13,8 +13,6 @@ from rtx_core.errors import RtxError
 from rtx_core.models import build_model, count_parameters, load_model, registry, save_model
 from rtx_core.models.configs import EncoderConfig
 
-# -- initialization ----------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("std", [0.02, 0.05])
 def test_initialization_is_bert_s(std):
@@ -43,9 +41,6 @@ def test_seed_fixes_the_weights_and_leaves_the_generator_alone():
     with torch.random.fork_rng(devices=[]):
         one, two = (build_model("baseline", **TINY).word.weight for _ in range(2))
     assert not torch.equal(one, two)
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
 
 
 @torch.inference_mode()
@@ -93,8 +88,6 @@ def test_an_unreadable_model_file_is_one_sentence_and_moves_no_generator(kind, t
         load_model(path)
     assert torch.equal(torch.get_rng_state(), before)
 
-
-# -- what is refused ---------------------------------------------------------------------------------------------------
 
 REFUSED = [
     ("recurent", {}, "Unknown model 'recurent': did you mean 'recurrent'?"),

@@ -38,8 +38,6 @@ def test_only_code_changes_the_bare_source(old, new):
     assert (code.bare(changed) == code.bare(SOURCE)) == ((old, new) in SAME)
 
 
-# -- of the package's models -------------------------------------------------------------------------------------------
-
 ENCODERS = {"baseline", "recurrent", "recurrent-wide"}
 LOOPED = {"control", "frailt", "three-part", "relaxed", "looped"}
 ALL = ENCODERS | LOOPED | {"gpt", "kausik"}
@@ -92,8 +90,6 @@ def test_a_changed_line_changes_the_hash_of_exactly_the_models_that_import_it(pa
         assert {name for name, value in hashes().items() if value != before[name]} == models, module
         file.write_text(source)
 
-
-# -- of a class defined elsewhere --------------------------------------------------------------------------------------
 
 MINE = '''"""Mine."""
 from torch import nn
@@ -148,9 +144,6 @@ def test_a_class_from_elsewhere_counts_with_all_that_it_uses(old, new, tmp_path,
         registry.register("mine", importlib.import_module(file.stem).Mine, registry.config_of("gpt"))
         found.append(code.model_hash("mine"))
     assert (found[0] == found[1]) == ((old, new) in COUNTS_NOT)
-
-
-# -- what is current ---------------------------------------------------------------------------------------------------
 
 
 def test_hashes_that_give_the_same_numbers_are_current(monkeypatch):

@@ -102,10 +102,9 @@ def test_states_are_the_products_of_what_was_read(group, size, commutes):
     assert made.vocab_size == 2 * size and made.parts == list(range(1, 17))
     drawn = [made.step(1, i)[0] for i in range(12)]
     for inputs, targets in drawn + made.validation + made.test_batches():
-        begins = torch.where(
-            torch.arange(inputs.shape[1]) == 0, size, 0
-        )  # elements of their own begin a text
-        words = (inputs - begins).tolist()
+        words = inputs.clone()
+        words[:, 0] -= size  # elements of their own begin a text
+        words = words.tolist()
         expected = [[composed(group, row[: i + 1]) for i in range(len(row))] for row in words]
         assert targets.tolist() == expected and {x for word in words for x in word} <= set(range(size))
         assert made.part_of(inputs).tolist() == [list(range(inputs.shape[1]))]

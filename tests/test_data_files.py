@@ -102,9 +102,6 @@ def test_labels_may_be_words_truths_or_whole_floats(tmp_path):
         assert described(save(frame, tmp_path / "reviews.parquet")).classes == expected
 
 
-# What is wrong
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 @pytest.mark.parametrize("value", ["", " \n", None])
 @pytest.mark.parametrize("column", ["review", "stars"])

@@ -46,9 +46,6 @@ def flat(batches) -> tuple[list[int], list[int]]:
     return torch.cat(inputs).tolist(), torch.cat([y.flatten() for _, y in batches]).tolist()
 
 
-# What both have in common
-
-
 @pytest.mark.parametrize("config", [PLAY, TALES, TALES.but(across_stories=True)])
 def test_a_step_is_the_same_in_any_number_of_pieces(config):
     whole, pieces = task(config, 4), task(config, 4, micro_batches=4)
@@ -115,9 +112,6 @@ def test_the_error_of_a_mean_is_that_of_its_batches():
     assert mean == 1 and math.isnan(error)
 
 
-# Characters
-
-
 def test_targets_are_the_next_characters_and_the_test_reads_each_once():
     data = task(PLAY, 4)
     text = characters.load("embedded")
@@ -144,9 +138,6 @@ def test_another_text_in_the_mirror_is_refused(home, monkeypatch):
     monkeypatch.setenv("RTX_DATA", str(home))
     with refused("SHA-256", "86c4e6aa9db7"):
         task(LanguageData(corpus="shakespeare"), 4)
-
-
-# Stories
 
 
 def test_the_tokenizer_is_the_same_every_time_and_loses_nothing():
@@ -206,9 +197,6 @@ def test_a_step_larger_than_a_part_and_a_changed_mirror_are_one_sentence(home, m
         pd.DataFrame({column: ["Once."]}).to_parquet(home / "tinystories" / "train.parquet")
         with refused("tinystories/train.parquet", "story" if column == "story" else "SHA-256"):
             task(LanguageData(corpus="tinystories"), 4)
-
-
-# The real mirror, where there is one
 
 
 def test_the_real_play_is_the_usual_one(real_mirror):

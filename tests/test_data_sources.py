@@ -17,8 +17,6 @@ from rtx_core.errors import RtxError
 DAMAGES = [lambda f: f[:-1], lambda f: f[::-1], lambda f: f[:0]]
 DAMAGES += [lambda f: f.assign(label=1 - f["label"]), lambda f: f.assign(sentence=[*f["sentence"][:-1], "x"])]
 
-# The mirror
-
 
 def test_the_mirror_gives_the_hub_s_rows_as_text_and_label(mirror):
     loaded = load("sst2", "mirror")
@@ -89,9 +87,6 @@ def test_a_label_out_of_range_is_named_with_its_row(mirror, label):
         load("sst2", "mirror")
 
 
-# Which source, and the hub
-
-
 def test_real_means_the_mirror_if_there_is_one_else_the_hub(monkeypatch):
     assert resolve("real") == "hub"
     monkeypatch.setenv("RTX_DATA", "")
@@ -133,9 +128,6 @@ def test_content_hash_is_of_the_content_and_not_of_the_file(tmp_path):
     assert {content_sha256(f) for f in same} == {expected}
     other = [frame[::-1], frame[:2], frame.assign(label=[1, 0, 0]), frame.assign(text=["a", "b", "c"])]
     assert len({content_sha256(f) for f in [frame, *other]}) == 5
-
-
-# Settings
 
 
 @pytest.mark.parametrize(

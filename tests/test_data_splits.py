@@ -125,9 +125,6 @@ def test_a_mixture_holds_equally_many_distinct_texts_of_each_member(name, monkey
         assert all(set(frame["text"][frame["label"] == label]) <= pool for frame in found.values())
 
 
-# Subsets
-
-
 @pytest.mark.parametrize("fraction, size", [(0.1, 5_458), (0.5, 27_288), (0.001, 55), (1.0, 54_576)])
 def test_a_stratified_subset_has_the_size_and_the_proportions(fraction, size):
     small = stratified(numbered(LABELS), fraction)
@@ -147,9 +144,8 @@ def test_the_stratified_sample_never_changes():
 def test_smaller_shares_are_inside_larger_ones(labels, a, b):
     small, large = (stratified(numbered(labels), share) for share in sorted((a, b)))
     assert set(small["text"]) <= set(large["text"]) and len(small) == round(min(a, b) * len(labels))
-    for label in set(
-        labels
-    ):  # half a row of each label, and its part of what the other labels' halves and round() move
+    for label in set(labels):
+        # Half a row of each label, and its part of what the other labels' halves and round() move.
         size = labels.count(label)
         moved = 0.5 + size * (len(set(labels)) + 1) / (2 * len(labels))
         assert abs((small["label"] == label).sum() - min(a, b) * size) <= moved + 1e-9
@@ -159,9 +155,6 @@ def test_the_shortest_and_the_longest_texts_are_those():
     frame = pd.DataFrame({"text": ["a b c", "a", "a  b", "a b c d", "b\ta", "b"], "label": 0})
     assert by_length(frame, "short", 0.5)["text"].tolist() == ["a", "a  b", "b"]
     assert by_length(frame, "long", 0.5)["text"].tolist() == ["a b c", "a  b", "a b c d"]
-
-
-# Containment
 
 
 def is_part(text: str, row: str) -> bool:
@@ -188,9 +181,6 @@ def test_sentences_are_the_texts_that_no_longer_one_contains(texts):
     number = {text: within[text][0] for text in whole}
     for text in texts:
         assert sorted(within[text]) == sorted(number[other] for other in whole if is_part(text, other))
-
-
-# The real mirror, where there is one
 
 
 def test_the_real_splits_hold_the_recorded_rows(real_mirror):

@@ -80,9 +80,6 @@ def test_a_trained_vocabulary_is_the_same_in_every_process_and_knows_its_texts()
     assert unknown in tokenizer.encode("xyz").ids
 
 
-# The cache
-
-
 def made(seed: int):
     return lambda: {"a": np.arange(seed), "b": np.zeros(2)}
 
@@ -113,9 +110,6 @@ def test_a_disk_that_cannot_be_written_stops_nothing(mirror, monkeypatch, number
 
     monkeypatch.setattr(tokens, "write_atomically", refuse)
     assert task(CONFIG, 4).facts["n_train"] == 32
-
-
-# A whole task
 
 
 def test_facts_say_what_the_data_is(mirror):

@@ -51,9 +51,8 @@ def assert_like(model, batch: Packed, made) -> None:
 
 def test_control_is_llama():
     model = small_decoder("control")
-    assert_like(
-        model, stories_of(7, 1, 12), oracle(model, [(layer, layer.matrices) for layer in model.layers])
-    )
+    layers = [(layer, layer.matrices) for layer in model.layers]
+    assert_like(model, stories_of(7, 1, 12), oracle(model, layers))
 
 
 def test_interleaved_rotation_is_the_same_model_with_the_rows_in_another_order():
@@ -61,10 +60,8 @@ def test_interleaved_rotation_is_the_same_model_with_the_rows_in_another_order()
     D, positions = 8, torch.arange(5)
     x = torch.randn(5, 1, D, dtype=torch.float64, generator=generator(0))
     angle = positions[:, None].double() * 10_000.0 ** (-torch.arange(0, D, 2).double() / D)
-    pairs = (
-        torch.view_as_complex(x.view(5, 1, D // 2, 2)) * torch.polar(torch.ones_like(angle), angle)[:, None]
-    )
-    interleaved = torch.view_as_real(pairs).flatten(2)
+    turn = torch.polar(torch.ones_like(angle), angle)[:, None]
+    interleaved = torch.view_as_real(torch.view_as_complex(x.view(5, 1, D // 2, 2)) * turn).flatten(2)
     order = torch.arange(D).view(D // 2, 2).t().flatten()  # 0 2 4 6 1 3 5 7
     cos, sin = llama_module.rotary_table(positions, D, 10_000.0)
     rotated = llama_module.rotate(x[..., order], (cos.double(), sin.double()))

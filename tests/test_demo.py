@@ -222,9 +222,10 @@ def test_the_nearest_runs_come_first():
 
 @pytest.mark.parametrize("path", sorted((DEMO / "models").glob("*.check.json")), ids=lambda path: path.name)
 def test_the_committed_model_answers_as_it_did_in_torch(path):
-    """200 generated sentences, whose logits by the trained model in fp32 were written down when it was exported."""
+    """Generated sentences, whose logits by the trained model in fp32 were written down when it was exported."""
     name = path.name.removesuffix(".check.json")
-    texts, expected = zip(*json.loads(path.read_text(encoding="utf-8")))
+    checked = json.loads(path.read_text(encoding="utf-8"))
+    texts, expected = zip(*checked[::4])
     ready = (
         "var cut = rtxDemo.wordPiece(rtxDemo.files.vocabulary.pieces), E = rtxDemo.encoder();"
         f"var file = rtxDemo.files['{name}'], model = E.open(file);"
@@ -234,8 +235,7 @@ def test_the_committed_model_answers_as_it_did_in_torch(path):
     files = [DEMO / "wordpiece.js", DEMO / "encoder.js", path.with_name("vocabulary.js")]
     found = np.array(ask(v8(*files, path.with_name(f"{name}.js"), ready), "logits", texts))
     expected = np.array(expected)
-    assert len(texts) == 200
-    assert (found.argmax(1) == expected.argmax(1)).mean() >= 0.99
+    assert len(checked) == 200 and (found.argmax(1) == expected.argmax(1)).mean() >= 0.99
     assert np.abs(found - expected).mean() < 0.1
 
 

@@ -36,15 +36,8 @@ def made(kind: str, folder, processes: int, monkeypatch):
     folder.mkdir()
     words = ["rtx", "run", *COMMANDS[kind].split(), "seed=0", "device=cpu", "dropout=0.0"]
     logs = DefaultLogsSpecs(log_dir=str(folder / "logs"), redirects=Std.OUT)
-    torchrun = LaunchConfig(
-        1,
-        1,
-        processes,
-        rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0",
-        start_method="forkserver",
-        logs_specs=logs,
-    )
+    ways = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "start_method": "forkserver"}
+    torchrun = LaunchConfig(1, 1, processes, logs_specs=logs, **ways)
     elastic_launch(torchrun, command)(str(folder), words)
     monkeypatch.setenv("RTX_HOME", str(folder))
     (record,) = records.records(source="embedded")
@@ -62,9 +55,7 @@ def test_processes_that_share_batches_give_the_losses_of_one(kind, processes, tm
         for name in ("train_loss", "validation_loss"):
             assert a[name] == pytest.approx(b[name], abs=2e-5), (a, b)
     losses = [row["train_loss"] for row in alone["history"]]
-    assert (
-        min(losses) < losses[0] - 1e-3
-    )  # something was learned, so agreement is not that of weights at rest
+    assert min(losses) < losses[0] - 1e-3  # it did learn, so agreement is not that of weights at rest
     assert alone["test"]["loss"] == pytest.approx(shared["test"]["loss"], abs=2e-5)
 
 

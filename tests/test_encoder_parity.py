@@ -15,20 +15,11 @@ SENTENCES = [[5, 9, 2, 7], [3], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], [8, 8]]
 def eurobert_holding(model) -> EuroBertModel:
     """EuroBERT with one layer for each layer application of ours."""
     c = model.config
-    sizes = {
-        "hidden_size": c.hidden_size,
-        "intermediate_size": c.intermediate_size,
-        "vocab_size": c.vocab_size,
-    }
+    sizes = {name: getattr(c, name) for name in ("hidden_size", "intermediate_size", "vocab_size")}
     heads = {"num_attention_heads": c.num_heads, "num_key_value_heads": c.num_heads, "attention_bias": True}
-    others = {
-        "rms_norm_eps": c.norm_eps,
-        "rope_theta": c.rope_base,
-        "attn_implementation": "eager",
-        "mlp_bias": True,
-    }
-    ids = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-    config = EuroBertConfig(num_hidden_layers=c.num_layers * c.num_passes, **sizes, **heads, **others, **ids)
+    others = {"rms_norm_eps": c.norm_eps, "rope_theta": c.rope_base, "mlp_bias": True}
+    others |= {"attn_implementation": "eager", "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    config = EuroBertConfig(num_hidden_layers=c.num_layers * c.num_passes, **sizes, **heads, **others)
     other = EuroBertModel(config).eval()
     for i, theirs in enumerate(other.layers):
         ours = model.layers[i % c.num_layers]

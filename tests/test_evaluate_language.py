@@ -31,9 +31,6 @@ def task(monkeypatch):
     return task_of(LanguageData(corpus="tinystories", source="embedded", block_size=64, eval_batches=2), 2)
 
 
-# -- sampling ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["gpt", "kausik"])
 def test_a_sample_is_what_its_seed_says(name):
     model = build_model(name, seed=0, **GPT)
@@ -66,9 +63,6 @@ def test_a_character_model_is_measured_with_a_sample(monkeypatch):
     found = evaluate.beside_the_test(model, task, None, CPU)
     assert found.keys() == {"samples", "latency"} and len(found["samples"][0]["text"]) == 20
     assert [row["length"] for row in found["latency"]["measured"]] == [1, 4, 8, 16]
-
-
-# -- stories -------------------------------------------------------------------------------------------------
 
 
 def test_prompts_are_beginnings_of_validation_stories(task):
@@ -122,9 +116,6 @@ def test_a_record_of_a_story_model_is_whole(name, task, monkeypatch):
     assert len(extra["change"]) == passes
     assert sum(extra["components"].values()) == sum(p.numel() for p in model.parameters())
     assert bool(extra["exits"]) == (name == "frailt")
-
-
-# -- passes and exits ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["frailt", "three-part", "relaxed", "control"])

@@ -20,13 +20,10 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("RTX_HOME", str(tmp_path))
-    tiny = registry.config_of("recurrent", hidden_size=32, num_heads=2, intermediate_size=64)
-    monkeypatch.setitem(
-        registry.MODELS, "tiny", registry.Model("rtx_core.models.encoder:Encoder", tiny, "", "", "")
-    )
-    return tmp_path
+def tiny(monkeypatch):
+    config = registry.config_of("recurrent", hidden_size=32, num_heads=2, intermediate_size=64)
+    model = registry.Model("rtx_core.models.encoder:Encoder", config, "", "", "")
+    monkeypatch.setitem(registry.MODELS, "tiny", model)
 
 
 @pytest.fixture

@@ -22,9 +22,6 @@ def tiny(name="recurrent", **overrides):
     return build_model(name, seed=0, **TINY | overrides).eval()
 
 
-# -- bag of words --------------------------------------------------------------------------------------------
-
-
 def test_counts_are_of_tokens_and_leave_the_tokens_alone():
     given = Tokens(np.array([5, 2, 5, 3, 1], dtype=np.int32), np.array([0, 3, 5]), np.array([0, 1]))
     assert bag_of_words.counts(given, 6).toarray().tolist() == [[0, 0, 1, 0, 0, 2], [0, 1, 0, 1, 0, 0]]
@@ -43,9 +40,6 @@ def test_bag_of_words_learns_words_and_no_order():
     np.testing.assert_allclose(bag_of_words.fit(*turned)[1], logits, atol=1e-3)
 
 
-# -- attention -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["baseline", "recurrent"])
 def test_attention_weights_give_what_the_layers_compute(name):
     model, ids = tiny(name), [2, 9, 30, 41, 3]
@@ -61,12 +55,8 @@ def test_attention_weights_give_what_the_layers_compute(name):
     (x, *_), out = seen[0]
     a = model.layers[0].attention
     values = a.qkv(x).view(len(x), 3, a.num_heads, a.head_size)[:, 2]
-    torch.testing.assert_close(
-        a.out(torch.einsum("ht,thd->hd", weights[0], values).flatten()), out[0], atol=1e-5, rtol=1e-4
-    )
-
-
-# -- number formats ------------------------------------------------------------------------------------------
+    mixed = torch.einsum("ht,thd->hd", weights[0], values).flatten()
+    torch.testing.assert_close(a.out(mixed), out[0], atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +78,6 @@ def test_the_model_itself_is_left_as_it_was():
     number_formats.converted(model, "bf16")
     assert next(model.parameters()).dtype == torch.float32 and "forward" not in vars(model)
     assert not number_formats.emulated("fp32") and not number_formats.emulated("int8")
-
-
-# -- rounded weights -----------------------------------------------------------------------------------------
 
 
 def test_rounding_is_symmetric_a_row_and_within_half_a_step():
@@ -140,9 +127,6 @@ def test_shared_draws_repeat_and_unshared_ones_do_not():
 def test_random_pairs_have_the_baselines_width_and_depth():
     wide, base = MODELS[rounding.LOOPED].config, MODELS["baseline"].config
     assert (wide.hidden_size, wide.num_layers * wide.num_passes) == (base.hidden_size, base.num_layers)
-
-
-# -- latency -------------------------------------------------------------------------------------------------
 
 
 def test_latency_is_of_every_batch_size_after_warming_up(monkeypatch):

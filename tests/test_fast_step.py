@@ -18,19 +18,9 @@ from rtx_core.train.trainer import train
 
 CPU = torch.device("cpu")
 SMALL = {"vocab_size": 97, "hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 48}
-CONFIG = TrainConfig(
-    epochs=2,
-    learning_rate=3e-3,
-    weight_decay=0.1,
-    batch_size=8,
-    warmup_steps=5,
-    clip_norm=0.5,
-    eval_every=10_000,
-)
+CONFIG = TrainConfig(epochs=2, learning_rate=3e-3, batch_size=8, warmup_steps=5)
+CONFIG = CONFIG.but(weight_decay=0.1, clip_norm=0.5, eval_every=10_000)
 SHAPES = [{}, {"num_passes": 2}, {"num_passes": 2, "residual": "paper"}, {"num_layers": 1}, {"dropout": 0.0}]
-
-
-# -- one block ---------------------------------------------------------------------------------------------------------
 
 
 def fused_and_plain(model, batch):
@@ -58,9 +48,6 @@ def test_the_fused_block_in_float32():  # oneDNN's kernels run here, F.linear ab
     for name, expected in plain.items():
         scale = 1e-4 * expected.abs().max().item()
         torch.testing.assert_close(fused[name], expected, rtol=1e-4, atol=scale, msg=name)
-
-
-# -- a whole training --------------------------------------------------------------------------------------------------
 
 
 class Noted:
@@ -149,9 +136,6 @@ def test_fast_paths_are_for_the_very_classes_they_were_written_for():
     assert accelerate(mine, object(), CPU) is None and set(vars(mine)) == before
 
 
-# -- masks -------------------------------------------------------------------------------------------------------------
-
-
 def test_masks_depend_on_seed_and_step_alone():
     def draw(seed, step):
         return DropoutMasks(seed, step).draw(0.3, (40, 50))
@@ -170,9 +154,6 @@ def test_masks_drop_the_right_share_and_keep_the_mean(p):
     assert chisquare([kept, 10**6 - kept], [10**6 * (1 - cut), 10**6 * cut]).pvalue > 1e-4
     neighbours = (mask[:, 1:] > 0) & (mask[:, :-1] > 0)  # independent of one another
     assert neighbours.float().mean().item() == pytest.approx((1 - cut) ** 2, abs=3e-3)
-
-
-# -- serving ------------------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()

@@ -1,23 +1,17 @@
-"""The GPT of the Shakespeare study: transformers' GPT-2 with the same weights, counts, causality, one token at a time."""
+"""The GPT of the Shakespeare study: transformers' GPT-2 with the same weights, counts, one token at a time."""
 
 import pytest
 import torch
 import torch.nn.functional as F
+from conftest import refused
 from reference import generator
 from reference import loud as reference_loud
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from rtx_core.errors import RtxError
 from rtx_core.models import build_model, count_parameters
 
-SMALL = {
-    "vocab_size": 31,
-    "hidden_size": 48,
-    "num_heads": 3,
-    "intermediate_size": 80,
-    "block_size": 16,
-    "dropout": 0.0,
-}
+SMALL = {"vocab_size": 31, "hidden_size": 48, "num_heads": 3, "intermediate_size": 80}
+SMALL |= {"block_size": 16, "dropout": 0.0}
 
 
 def loud(name: str, **overrides):
@@ -30,15 +24,10 @@ def text(batch: int, length: int) -> torch.Tensor:
 
 def gpt2_holding(model) -> GPT2LMHeadModel:
     c = model.config
-    sizes = {
-        "n_embd": c.hidden_size,
-        "n_layer": c.num_layers,
-        "n_head": c.num_heads,
-        "n_inner": c.intermediate_size,
-    }
+    sizes = {"n_embd": c.hidden_size, "n_inner": c.intermediate_size, "n_layer": c.num_layers}
     text = {"vocab_size": c.vocab_size, "n_positions": c.block_size, "bos_token_id": 0, "eos_token_id": 0}
     ways = {"activation_function": "gelu", "layer_norm_epsilon": c.norm_eps, "attn_implementation": "eager"}
-    other = GPT2LMHeadModel(GPT2Config(**sizes, **text, **ways)).eval()
+    other = GPT2LMHeadModel(GPT2Config(n_head=c.num_heads, **sizes, **text, **ways)).eval()
     for name, parameter in other.named_parameters():
         if name.endswith("bias"):
             parameter.data.zero_()
@@ -95,25 +84,10 @@ def test_initialization_is_nanogpt_s():
             assert parameter.std().item() == pytest.approx(std, rel=0.03), name
 
 
-CAUSAL = [("gpt", {"num_layers": 2}), ("kausik", {}), ("kausik", {"window": 4, "num_layers": 2})]
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize(("name", "overrides"), CAUSAL)
-def test_a_later_character_changes_no_earlier_output(name, overrides):
-    model, ids = loud(name, **overrides), text(2, 12)
-    before = model(ids)
-    for place in (0, 5, 11):
-        changed = ids.clone()
-        changed[:, place] = (changed[:, place] + 1) % 31
-        after = model(changed)
-        assert torch.equal(after[:, :place], before[:, :place])
-        assert (after[:, place] - before[:, place]).abs().amax(-1).min() > 1e-3
-
-
 STEPWISE = [
     ("gpt", {"num_layers": 2}, 16),
     ("gpt", {"num_layers": 1, "positions": False}, 80),  # the cache grows
+    ("kausik", {}, 16),
     ("kausik", {"positions": True}, 16),
     ("kausik", {"window": 5, "num_layers": 2}, 16),
 ]
@@ -122,19 +96,14 @@ STEPWISE = [
 @torch.inference_mode()
 @pytest.mark.parametrize(("name", "overrides", "length"), STEPWISE)
 def test_one_token_at_a_time_gives_the_logits_of_the_whole(name, overrides, length):
-    model, ids = (
-        loud(name, **overrides).double(),
-        text(3, length),
-    )  # a loud recurrence magnifies rounding errors
-    state = model.start(3)
+    model = loud(name, **overrides).double()  # a loud recurrence magnifies rounding errors
+    ids, state = text(3, length), model.start(3)
     steps = torch.stack([model.advance(ids[:, i], state) for i in range(length)], dim=1)
     assert (steps - model(ids)).abs().max() < 1e-6
 
 
 def test_a_text_longer_than_the_positions_is_refused():
     model = loud("gpt", num_layers=1)
-    with pytest.raises(
-        RtxError, match=r"^The text has 17 tokens; this model has positions for 16: build it with"
-    ):
+    with refused("The text has 17 tokens; this model has positions for 16: build it with"):
         model(text(1, 17))
     assert loud("kausik")(text(1, 40)).shape == (1, 40, 31)

@@ -15,20 +15,15 @@ TAKEN += ["tinystories-report-reduced/frailt-seed0", "tinystories-report-reduced
 TAKEN += ["shakespeare-report-reduced/gpt-2-seed0", "yardstick/sst2-10pct/bag-of-words-seed0"]
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("RTX_HOME", str(tmp_path / "here"))
-    return tmp_path / "here"
-
-
 @pytest.fixture
-def there(tmp_path):
+def there(tmp_path_factory):
+    made = tmp_path_factory.mktemp("there")
     for name in TAKEN:
         for file in (REPOSITORY / "results").glob(f"{name}.*"):
-            place = tmp_path / "there" / "results" / file.relative_to(REPOSITORY / "results")
+            place = made / file.relative_to(REPOSITORY)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, place)
-    return tmp_path / "there"
+    return made
 
 
 def altered(there, name, *keys, value):

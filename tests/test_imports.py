@@ -59,9 +59,8 @@ def test_rooms_import_downwards_only():
 
 
 def test_no_imports_go_in_circles():
-    TopologicalSorter(
-        {name.removeprefix("rtx_core."): imported(tree, False) for name, tree in MODULES.items()}
-    ).prepare()
+    graph = {name.removeprefix("rtx_core."): imported(tree, False) for name, tree in MODULES.items()}
+    TopologicalSorter(graph).prepare()
 
 
 def test_a_page_of_records_imports_no_torch():

@@ -41,19 +41,16 @@ class Handler(BaseHTTPRequestHandler):
 def answered(content):
     message = {"role": "assistant", "content": content if isinstance(content, str) else json.dumps(content)}
     choice = {"index": 0, "finish_reason": "stop", "message": message}
-    return json.dumps(
-        {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
-    ).encode()
+    about = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
+    return json.dumps(about | {"choices": [choice]}).encode()
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("RTX_HOME", str(tmp_path))
+def settings(monkeypatch):
     monkeypatch.setenv("RTX_JUDGE_KEY", KEY)
     monkeypatch.setenv("RTX_JUDGE_MODEL", "vendor/m 1.5")
     monkeypatch.setattr(module, "PAUSE", 0.01)
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.02)
-    return tmp_path
 
 
 @pytest.fixture

@@ -41,9 +41,6 @@ def loss_and_gradients(model, ids) -> dict[str, torch.Tensor]:
     return {"loss": loss.detach()} | {name: p.grad.clone() for name, p in model.named_parameters()}
 
 
-# -- the equations -----------------------------------------------------------------------------------------------------
-
-
 def test_plain_is_the_paper_s_picture_for_a_window_of_two():
     """h_1 = T(x_1), (y_i, h_{i+1}) = T(h_i, x_{i+1}), y_N = T(h_N), written out for three tokens."""
     layer = plain().layers[0]
@@ -67,8 +64,6 @@ def test_gradient_flows_from_the_last_output_to_the_first_token(way):
     model.trunk(x)[:, -1].sum().backward()
     assert (x.grad.abs().sum(-1) > 0).all()
 
-
-# -- the same, sooner --------------------------------------------------------------------------------------------------
 
 CASES = [{}, {"positions": True}, {"num_layers": 2}, {"window": 3}, {"window": 5, "num_layers": 2}]
 
@@ -127,9 +122,7 @@ def test_checkpointed_is_not_checkpointed(window, dropout, checkpoint, monkeypat
     results = []
     for recomputed in (True, False):
         if not recomputed and dropout:
-            monkeypatch.setattr(
-                recurrence, "checkpoint", lambda function, *given, use_reentrant: function(*given)
-            )
+            monkeypatch.setattr(recurrence, "checkpoint", lambda function, *given, **way: function(*given))
         kept = checkpoint if recomputed or dropout else 0
         model = fast(window=window, dropout=dropout, checkpoint=kept, num_layers=2).train()
         torch.manual_seed(5)

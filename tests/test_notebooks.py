@@ -23,14 +23,8 @@ NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 CLASSIFY = {"source": "embedded", "epochs": 1, "train_rows": 48, "seeds": [0]}
-DECODE = {
-    "source": "embedded",
-    "seeds": [0],
-    "steps": 2,
-    "batch_size": 2,
-    "block_size": 32,
-    "precision": "fp32",
-}
+DECODE = {"source": "embedded", "seeds": [0], "steps": 2, "batch_size": 2, "block_size": 32}
+DECODE |= {"precision": "fp32"}
 TRAINING = {  # notebook: parameters of a run of seconds
     "quickstart": {"train_rows": 48},
     "own-data": {"epochs": 1, "hidden_size": 16},
@@ -69,25 +63,17 @@ def run(name: str, home: Path, parameters: dict, small: bool = True) -> list[dic
     return outputs
 
 
-# -- the files ---------------------------------------------------------------------------------------------------------
-
-
 @EACH
 def test_a_notebook_is_a_clean_file_with_inputs_alone(path):
     text = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
-    assert (
-        set(notebook.metadata) <= {"kernelspec", "language_info"}
-        and notebook.metadata.kernelspec.name == "python3"
-    )
+    assert set(notebook.metadata) <= {"kernelspec", "language_info"}
+    assert notebook.metadata.kernelspec.name == "python3"
     for cell in json.loads(text)["cells"]:
-        assert (
-            set(cell["metadata"]) <= {"tags"}
-            and isinstance(cell["source"], list)
-            and "".join(cell["source"]).strip()
-        )
+        assert set(cell["metadata"]) <= {"tags"}
+        assert isinstance(cell["source"], list) and "".join(cell["source"]).strip()
         if cell["cell_type"] == "code":
             assert cell["outputs"] == [] and cell["execution_count"] is None
     tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
@@ -97,9 +83,6 @@ def test_a_notebook_is_a_clean_file_with_inputs_alone(path):
 
 def test_every_notebook_is_run_here_or_drawn_below():
     assert set(TRAINING) <= {path.stem for path in NOTEBOOKS}
-
-
-# -- the pages ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", TRAINING)
@@ -124,15 +107,10 @@ def test_a_page_that_draws_runs_on_the_records(name, home, monkeypatch):
     assert any("text/markdown" in output.get("data", {}) for output in outputs)
 
 
-# -- a refusal ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_bad_parameter_ends_in_one_sentence_alone(home, kernel):
-    path, given = REPOSITORY / "notebooks" / "sst2.ipynb", {"epochs": "many"}
+    path, ways = REPOSITORY / "notebooks" / "sst2.ipynb", {"kernel_name": "python3", "progress_bar": False}
     with pytest.raises(papermill.PapermillExecutionError) as error:
-        papermill.execute_notebook(
-            path, home / "sst2.ipynb", given, kernel_name="python3", cwd=path.parent, progress_bar=False
-        )
+        papermill.execute_notebook(path, home / "sst2.ipynb", {"epochs": "many"}, cwd=path.parent, **ways)
     said = "Parameter epochs is 'many' of type str; expected int."
     assert error.value.ename == "RtxError" and error.value.evalue.startswith(said)
     assert len("".join(error.value.traceback).splitlines()) == 1

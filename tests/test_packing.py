@@ -46,15 +46,6 @@ def test_packed_equals_one_by_one(overrides, seed):
     torch.testing.assert_close(packed, alone, rtol=0, atol=1e-12)
 
 
-@torch.inference_mode()
-def test_order_matters_of_tokens_and_not_of_sentences():
-    model, sentences, order = small(num_passes=2), sentences_of([4, 1, 9, 2, 7]), [3, 0, 4, 2, 1]
-    shuffled = model(Packed.from_sequences([sentences[i] for i in order]))
-    torch.testing.assert_close(shuffled, model(Packed.from_sequences(sentences))[order], rtol=0, atol=1e-12)
-    logits = model(Packed.from_sequences([[5, 6, 7, 8], [5, 7, 6, 8]]))
-    assert (logits[0] - logits[1]).abs().max() > 1e-4
-
-
 @pytest.mark.parametrize("overrides", STACKS, ids=str)
 @pytest.mark.parametrize("lengths", [[5, 1, 8], [1, 1, 1], [1], [6]], ids=str)
 def test_computing_only_the_rows_that_are_read_changes_nothing(overrides, lengths):
@@ -64,21 +55,3 @@ def test_computing_only_the_rows_that_are_read_changes_nothing(overrides, length
         gradients = torch.autograd.grad(logits.square().sum(), [p for p in model.parameters()])
         results.append([logits, *gradients])
     torch.testing.assert_close(*results, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("replacement", [[9, 9, 9], [11], list(range(1, 26))], ids=len)
-@torch.inference_mode()
-def test_a_sentence_does_not_see_its_neighbours(replacement):
-    model, sentences = small(num_passes=2), sentences_of([6, 3, 10])
-    first = model(Packed.from_sequences(sentences))
-    second = model(Packed.from_sequences([sentences[0], replacement, sentences[2]]))
-    torch.testing.assert_close(first[[0, 2]], second[[0, 2]], rtol=0, atol=1e-12)
-    assert (first[1] - second[1]).abs().max() > 1e-3
-
-
-def test_no_gradient_crosses_sentence_borders():
-    model, batch, seen = small(num_passes=2), batch_of([4, 3, 5]), {}
-    model.norm.register_forward_hook(lambda _, args, out: seen.setdefault("h", out.retain_grad() or out))
-    model(batch)[1].square().sum().backward()
-    by_token = seen["h"].grad.abs().amax(1)
-    assert (by_token[:4] == 0).all() and (by_token[7:] == 0).all() and (by_token[4:7] > 0).all()

@@ -12,10 +12,8 @@ from rtx_core.report.values import Model, Names, Task, Value, look_up
 
 def task(first: list, second: list, **changes) -> Task:
     """A task on which the models are wrong on so many texts, a number a seed."""
-    found = [record("baseline", seed, range(wrong), **changes) for seed, wrong in enumerate(first)]
-    return Task(
-        found + [record("recurrent", seed, range(wrong), **changes) for seed, wrong in enumerate(second)]
-    )
+    of = {"baseline": first, "recurrent": second}
+    return Task([record(m, seed, range(n), **changes) for m in of for seed, n in enumerate(of[m])])
 
 
 def slow(ms: float, device: str = "A") -> Model:
@@ -59,10 +57,7 @@ def judge(**test) -> claims.Outcome:
         ({"direction": "even.minus('recurrent', 'baseline', 'f1')"}, "undecided"),
         ({"value": "steady.baseline", "published": 0.902, "n": 200}, "reproduced"),
         ({"value": "steady.baseline", "published": 0.8, "n": 2000}, "contradicted"),
-        (
-            {"value": "even.baseline", "published": 0.9, "n": 200},
-            "undecided",
-        ),  # chance, but further than a point
+        ({"value": "even.baseline", "published": 0.9, "n": 200}, "undecided"),  # chance, but beyond a point
         ({"value": "small.baseline", "published": 0.945, "n": 200}, "undecided"),
         ({"value": "behind.baseline", "published": 0.85, "n": 200}, "undecided"),  # one seed
         ({"bound": "narrow", "at_least": 0.95}, "reproduced"),
@@ -90,9 +85,8 @@ def test_an_outcome_has_a_line_and_the_weakest_badge():
     contradicted = judge(direction=["ahead.difference", "behind.difference"])
     assert str(contradicted.badge) == "● full"  # of the one that contradicts
     assert judge(count="count", equals=1).line == "25,912,706"
-    assert judge(value="steady.baseline", published=0.902, n=200).line.startswith(
-        "90.0\u202f% against 90.2\u202f%"
-    )
+    line = judge(value="steady.baseline", published=0.902, n=200).line
+    assert line.startswith("90.0\u202f% against 90.2\u202f%")
 
 
 def test_a_bad_name_is_no_missing_measurement():

@@ -22,14 +22,8 @@ from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import difference
 
 MYST = {
-    "myst_enable_extensions": [
-        "amsmath",
-        "attrs_block",
-        "attrs_inline",
-        "colon_fence",
-        "dollarmath",
-        "smartquotes",
-    ],
+    "myst_enable_extensions": ["amsmath", "attrs_block", "attrs_inline"]
+    + ["colon_fence", "dollarmath", "smartquotes"],
     "report_level": 1,
     "halt_level": 2,  # a warning is an error
     "file_insertion_enabled": False,
@@ -109,18 +103,13 @@ def test_table_has_name_class_caption_and_note():
 
 
 def test_numbers_stand_right_and_have_separators():
-    data = {
-        "name": ["a", "b"],
-        "n": [25912706, 3],
-        "x": [0.123456, None],
-        "ci": ["−1.2 (−2 to 0)", "+0.1"],
-        "ok": [True, False],
-    }
+    data = {"name": ["a", "b"], "n": [25912706, 3], "x": [0.123456, None], "ok": [True, False]}
+    data["ci"] = ["−1.2 (−2 to 0)", "+0.1"]
     table = next(rendered(display.table(pd.DataFrame(data), caption="C", label="tab-a")).findall(nodes.table))
     rows = [[entry.astext() for entry in row] for row in table.findall(nodes.row)]
-    assert rows[1:] == [["a", "25,912,706", "0.1235", "−1.2 (−2 to 0)", "yes"], ["b", "3", "–", "+0.1", "no"]]
+    assert rows[1:] == [["a", "25,912,706", "0.1235", "yes", "−1.2 (−2 to 0)"], ["b", "3", "–", "no", "+0.1"]]
     right = ["text-right" in entry["classes"] for entry in list(table.findall(nodes.row))[1]]
-    assert right == [False, True, True, True, False]
+    assert right == [False, True, True, False, True]
 
 
 def test_bad_labels_alt_texts_and_empty_frames_are_refused():
@@ -160,10 +149,8 @@ def test_numbers_as_they_are_written():
     assert style.percent(0.9, 0.893, 0.907) == "90.0\u202f% (89.3 to 90.7)"
     assert style.percent(0.9, float("nan"), float("nan")) == "90.0\u202f%"
     assert [style.points(x) for x in (0.001, -0.031, -0.0001)] == ["+0.1", "−3.1", "0.0"]
-    assert (
-        style.interval(difference([record(wrong=[0])], [record("recurrent", wrong=[0])]))
-        == "0.0 (0.0 to 0.0)"
-    )
+    none = difference([record(wrong=[0])], [record("recurrent", wrong=[0])])
+    assert style.interval(none) == "0.0 (0.0 to 0.0)"
     assert [style.p_value(p) for p in (None, 0.0001, 0.0123)] == ["", "< 0.001", "0.012"]
 
 
@@ -171,10 +158,8 @@ def test_every_name_has_one_look(monkeypatch):
     for name, model in MODELS.items():
         assert style.COLOURS[name] == model.colour and style.MARKERS[name] == model.marker
         assert style.title(name) == model.title or name in style.VARIANTS
-    assert (
-        style.palette(["recurrent", "mine, 3 passes"])["mine, 3 passes"]
-        == style.palette(["mine, 3 passes"])["mine, 3 passes"]
-    )
+    mine = "mine, 3 passes"
+    assert style.palette(["recurrent", mine])[mine] == style.palette([mine])[mine]
     assert style.ordered(["mine", "recurrent", "baseline", "mine"]) == ["baseline", "recurrent", "mine"]
     assert style.title("recurrent-3-passes") == "Recurrent 3 passes"
 
@@ -196,9 +181,8 @@ def test_benchmark_subtracts_only_what_is_of_one_kind():
 
 
 def test_accuracies_pair_what_can_be_paired():
-    three = [
-        record(model, seed, range(20 + seed)) for model in ("baseline", "recurrent") for seed in range(3)
-    ]
+    names = ("baseline", "recurrent")
+    three = [record(name, seed, range(20 + seed)) for name in names for seed in range(3)]
     lone = [record(wrong=range(20), budget="reduced")]
     shown = figures.accuracies({"10 %": three, "50 %": lone}, heading="Data", label="tab-a", caption="C")
     found = cells(shown)

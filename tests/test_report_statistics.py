@@ -182,9 +182,8 @@ def test_ranking_and_threshold():
 
 
 def language(model: str, seed: int, losses: list[float]) -> Record:
-    return Record(
-        model=model, seed=seed, test={"batch_losses": losses, "batch_sizes": [8] * (len(losses) - 1) + [3]}
-    )
+    sizes = [8] * (len(losses) - 1) + [3]
+    return Record(model=model, seed=seed, test={"batch_losses": losses, "batch_sizes": sizes})
 
 
 def test_language_losses_are_paired_by_batch_over_seeds():

@@ -91,11 +91,6 @@ def test_the_model_is_as_before_but_for_its_weights(tiny_task, tmp_path):
     assert model.word is word and "block" not in vars(model) and model.step_dropout is None
 
 
-def test_evaluations_come_at_their_steps_and_at_the_ends_of_epochs(tiny_task, tmp_path):
-    _, progress = trained(tiny_task, tmp_path, QUICK.but(eval_every=10))
-    assert [row["step"] for row in progress.history] == [10, 19, 20, 30, 38, 40, 50, 57]
-
-
 def test_half_precision_products_train_on_a_cpu_too(tiny_task, tmp_path):
     _, progress = trained(tiny_task, tmp_path, QUICK.but(epochs=6, precision="bf16"))
     assert progress.history[-1]["validation_accuracy"] > 0.8
@@ -104,9 +99,6 @@ def test_half_precision_products_train_on_a_cpu_too(tiny_task, tmp_path):
 def test_divergence_is_one_sentence(tiny_task, tmp_path):
     with pytest.raises(RtxError, match="lower learning_rate"):
         trained(tiny_task, tmp_path, QUICK.but(learning_rate=1e30, clip_norm=1e30))
-
-
-# -- learning rate and stopping ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("warmup", [0, 1, 2, 7, 100])
@@ -185,9 +177,6 @@ def test_cosine_goes_from_the_rate_to_the_least_one_and_constant_stays():
 def test_bad_settings_are_one_sentence(wrong):
     with refused(next(iter(wrong))):
         TrainConfig(**wrong)
-
-
-# -- torch.compile, opt-in ---------------------------------------------------------------------------------------------
 
 
 def _losses(task, path, say, **options):
