@@ -269,8 +269,8 @@ class Pair:
     task: str
     looped: float
     standard: float
-    change: float  # of the error or loss, looped − standard, in % of the standard model's
-    low: float  # 95 % interval over seeds; nan of one seed
+    ratio: float  # of the looped model's error or loss to the standard one's, geometric mean over seeds
+    low: float  # 95 % interval; nan of one seed
     high: float
     parameters: float  # the looped model's as a share of the standard one's
     badge: Badge
@@ -285,10 +285,10 @@ def matrix() -> list[Pair]:
         if not pairs:
             continue
         first, second = ([ERROR[task](r["test"]) for r in column] for column in zip(*pairs))
-        change = mean_interval([100 * (a - b) / np.mean(second) for a, b in zip(first, second)])
+        ratio = np.exp(mean_interval([float(np.log(a / b)) for a, b in zip(first, second)]))
         size = [r["parameters"]["non_embedding"] for r in pairs[0]]
         means = [float(np.mean(column)) for column in (first, second)]
-        found.append(Pair(recurrence, task, *means, *change, size[0] / size[1], badge(pairs)))
+        found.append(Pair(recurrence, task, *means, *map(float, ratio), size[0] / size[1], badge(pairs)))
     return found
 
 
