@@ -173,9 +173,6 @@ def test_int8_rows_come_back_within_half_a_step():
     assert ((rows * scale[:, None] - weight).abs() <= scale[:, None] / 2 + 1e-7).all()
 
 
-# -- the bag of words --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_pages_bag_of_words_is_scikit_learns(tokenizer, classes):
     frame = pd.DataFrame({"text": TEXTS, "label": np.arange(len(TEXTS)) % classes})
@@ -190,9 +187,6 @@ def test_the_pages_bag_of_words_is_scikit_learns(tokenizer, classes):
     found = ask(context, "(ids) => bag.classify(ids)", sequences)
     np.testing.assert_allclose([one["probabilities"] for one in found], np.exp(logits), atol=1e-5)
     assert not all(np.isin(ids, met).all() for ids in sequences)  # training never met some
-
-
-# -- the loop drawn ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("width", "layers", "passes"), [(64, 2, 3), (128, 1, 1), (192, 3, 2)])

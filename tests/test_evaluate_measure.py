@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
-def tiny(monkeypatch):
+def tiny(small_models, monkeypatch):
     config = registry.config_of("recurrent", hidden_size=32, num_heads=2, intermediate_size=64)
     model = registry.Model("rtx_core.models.encoder:Encoder", config, "", "", "")
     monkeypatch.setitem(registry.MODELS, "tiny", model)
@@ -73,8 +73,9 @@ def test_rounding_and_attention_are_recorded(run, monkeypatch):
     monkeypatch.setattr(rounding, "BITS", (3, 8))
     monkeypatch.setattr(rounding, "SEEDS", range(2))
     monkeypatch.setattr(rounding, "LOOPED", "tiny")
+    monkeypatch.setattr(rounding, "TEXTS", 40)
     (made,) = measure("rounding", "quickstart", **GIVEN)
-    assert made["runs"] == {"tiny": run["key"]} and made["texts"] == 128
+    assert made["runs"] == {"tiny": run["key"]} and made["texts"] == 40
     assert [c["comparison"] for c in made["curves"]] == ["random"] * 8 + ["trained"] * 2 + ["draws"] * 8
     (made,) = measure("attention", "quickstart", **GIVEN)
     assert made["tokens"][0] == "[CLS]" and np.shape(made["weights"]) == (6, 2, len(made["tokens"]))

@@ -51,7 +51,6 @@ def test_proven_records_are_taken_once(there, home, capsys):
 INT8, STORY = "precision/sst2-10pct/baseline-seed0-int8", "tinystories-report-reduced/frailt-seed0"
 WORDS = "yardstick/sst2-10pct/bag-of-words-seed0"
 LIES = [  # (record, keys …, value, what is said of it)
-    (RUN, "test", "confusion", [[1996, 1006], [557, 3264]], "confusion"),
     (RUN, "test", "f1", 0.9, "f1"),
     (RUN, "test", "f1", "high", "f1|made as records are"),
     (RUN, "test", "loss", 0.1, "loss"),
@@ -63,7 +62,6 @@ LIES = [  # (record, keys …, value, what is said of it)
     (RUN, "config", "data", "fraction", 0.5, "settings are of sst2-50pct"),
     (RUN, "data", "sha256", "0" * 64, "key does not follow"),
     (STORY, "test", "error", 0.1, "test error"),
-    (STORY, "test", "loss", 1.0, "test loss"),
     (INT8, "test", "recall", 0.5, "recall"),
     (INT8, "made_by", "rtx_core.nothing", "not made as records are"),
     (INT8, "run", "0" * 24, "of the run 0000"),

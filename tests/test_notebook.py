@@ -8,14 +8,8 @@ from rtx_core import notebook
 from rtx_core.errors import RtxError
 
 OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate: float = 3e-5\nrecipe = None\n"
-FINE = [
-    "models = ['recurrent']",
-    "epochs = 1",
-    "learning_rate = 1",
-    "learning_rate = '1e-4'",
-    "recipe = 'report'",
-    "",
-]
+FINE = ["models = ['recurrent']", "epochs = 1", "learning_rate = 1", "learning_rate = '1e-4'"]
+FINE += ["recipe = 'report'", ""]
 WRONG = [
     ("epoch = 1", "Unknown parameter 'epoch': did you mean 'epochs'?"),
     ("epochs = 1.5", "Parameter epochs is 1.5 of type float; expected int."),

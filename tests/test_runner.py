@@ -48,9 +48,6 @@ def real(record, **changes):
     return records.save(content, record.predictions)
 
 
-# -- the same record every time ----------------------------------------------------------------------------------------
-
-
 def test_two_runs_give_the_same_record_and_predictions(home, monkeypatch):
     first = make().record
     monkeypatch.setenv("RTX_HOME", str(home / "again"))
@@ -219,9 +216,6 @@ def test_a_width_changed_in_the_registry_never_shows_the_old_record_nor_replaces
     assert record.path.read_bytes() == before
 
 
-# -- data of one's own -------------------------------------------------------------------------------------------------
-
-
 def test_files_of_ones_own_train_in_the_same_way(home, monkeypatch):
     rows = [
         f"{'a lovely' if i % 2 else 'a dreadful'} film number {i},{'good' if i % 2 else 'bad'}"
@@ -236,9 +230,6 @@ def test_files_of_ones_own_train_in_the_same_way(home, monkeypatch):
     forbid(monkeypatch)
     assert rtx.runs(files, **given).records[0].content == record.content
     assert set(rtx.load("own-my-reviews-epochs1-batchsize8/recurrent-seed0").classes) == {"good", "bad"}
-
-
-# -- refused before it starts ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -267,9 +258,6 @@ def test_a_wrong_setting_is_one_sentence_before_any_training(wrong, said, home, 
         rtx.runs("sst2", **{"models": ["recurrent"]} | GIVEN | wrong)
     assert said in str(error.value) and "\n" not in str(error.value)
     assert not (home / "_build/results").exists() and not (home / "_build/runs").exists()
-
-
-# -- asking a trained model --------------------------------------------------------------------------------------------
 
 
 def test_a_trained_model_answers_as_its_record_says():
