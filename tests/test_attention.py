@@ -16,10 +16,10 @@ CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA de
 
 
 def test_rotation_turns_each_pair_half_a_head_apart_and_keeps_norms():
-    x = torch.randn(40, 2, 12, dtype=torch.float64, generator=generator(1))
-    angles = torch.arange(40)[:, None, None] * 100.0 ** (-torch.arange(6).double() / 6)
+    x = torch.randn(512, 2, 12, dtype=torch.float64, generator=generator(1))
+    angles = torch.arange(512).double()[:, None, None] * 100.0 ** (-torch.arange(6).double() / 6)
     turned = torch.complex(x[..., :6], x[..., 6:]) * torch.polar(torch.ones_like(angles), angles)
-    rotated = rotate(x, rotary_table(torch.arange(40), 12, 100.0))
+    rotated = rotate(x, rotary_table(torch.arange(512), 12, 100.0))
     torch.testing.assert_close(rotated, torch.cat((turned.real, turned.imag), -1), rtol=0, atol=1e-6)
     torch.testing.assert_close(rotated.norm(dim=-1), x.norm(dim=-1), rtol=1e-6, atol=0)
     assert torch.equal(rotated[0], x[0]) and (rotated[1] - x[1]).abs().max() > 0.1
