@@ -41,12 +41,11 @@ def front() -> Space:
 
 
 def beside_words(name: str) -> dict[str, Gap]:
-    """Model − bag of words on the same texts; of three seeds or more by the t-test over seeds."""
+    """Model − bag of words on the same texts."""
     (words,) = records.measurements("yardstick", of=name)
     found = {}
     for model in MODELS:
         runs = of(name, model)
-        runs = runs if len(runs) >= statistics.ENOUGH_SEEDS else runs[:1]
         beside = [records.Measurement(words.content | {"seed": run["seed"]}, words.path) for run in runs]
         found[model] = Gap(statistics.difference(runs, beside), badge(runs))
     return found

@@ -34,7 +34,7 @@ def time_ratio(name: str) -> Space:
 
 def course(name: str) -> Space:
     """Validation loss by model, means over the seeds of both: at the selected epoch, at the last, the rise
-    between."""
+    between; and by seed what was tested."""
     found = {}
     for model, runs in zip(PAIR, zip(*paired(name))):
         best = [record["selected"]["validation_loss"] for record in runs]
@@ -46,8 +46,17 @@ def course(name: str) -> Space:
             "rise": mean(last) - mean(best),
             "rises": [b - a for a, b in zip(best, last)],
             "epochs": chosen,
+            "tested": [record["test"]["accuracy"] for record in runs],
+            "missed": [missed(record) for record in runs],
         }
     return Space(found)
+
+
+def missed(record) -> float:
+    """Points of validation accuracy between the selected epoch, that of lowest loss, and the best one."""
+    rows = record["history"]
+    (chosen,) = (row for row in rows if row["step"] == record["selected"]["step"])
+    return 100 * (max(row["validation_accuracy"] for row in rows) - chosen["validation_accuracy"])
 
 
 def quoted() -> Space:

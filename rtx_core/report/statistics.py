@@ -34,14 +34,13 @@ def mean_interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def accuracy(records: list) -> tuple[float, float, float]:
-    """(mean accuracy, low, high): of three seeds and more Student's interval over them, of fewer Wilson's of the first,
-    moved to the mean: two seeds tell too little of their spread."""
+    """(mean accuracy, low, high): of three seeds and more Student's interval over them, of fewer from the lowest to
+    the highest bound of Wilson's intervals."""
     values = [record["test"]["accuracy"] for record in records]
     if len(values) >= ENOUGH_SEEDS:
         return mean_interval(values)
-    low, high = (bound - values[0] for bound in accuracy_interval(records[0]))
-    mean = float(np.mean(values))
-    return mean, mean + low, mean + high
+    lows, highs = zip(*map(accuracy_interval, records))
+    return float(np.mean(values)), min(lows), max(highs)
 
 
 def auc(record) -> float | None:
@@ -191,15 +190,15 @@ def estimate(
     """(value, low, high, seeds) of `statistic(labels, *guesses, weights)` of the models whose records of each
     seed are given.
 
-    With three or more seeds their mean with Student's interval, else of the first seed with a bootstrap
-    interval over texts.
+    With three or more seeds their mean with Student's interval, else their mean from the lowest to the highest
+    bound of their bootstrap intervals over texts.
     """
-    seeds = seeds if len(seeds) >= ENOUGH_SEEDS else seeds[:1]
     columns = [same_texts(*records, same_training=same_training) for records in seeds]
-    if len(columns) > 1:
+    if len(columns) >= ENOUGH_SEEDS:
         each = np.ones(len(columns[0][0]))
         return *mean_interval([float(statistic(*column, each)) for column in columns]), len(columns)
-    return *bootstrap(statistic, *columns[0]), 1
+    values, lows, highs = zip(*(bootstrap(statistic, *column) for column in columns))
+    return float(np.mean(values)), min(lows), max(highs), len(columns)
 
 
 # -- two models
@@ -207,8 +206,8 @@ def estimate(
 
 @dataclass(frozen=True)
 class Difference:
-    """A paired difference first − second with its 95 % interval; `p` is None of two seeds, where interval and
-    seeds decide."""
+    """A paired difference first − second with its 95 % interval; `p` is None of two seeds, where the interval
+    decides."""
 
     value: float
     low: float
@@ -227,8 +226,7 @@ class Difference:
     def sign(self) -> int:
         """+1 or −1 where it is significant at 5 %, else 0; by the adjusted p where there is one."""
         p = self.p if self.adjusted is None else self.adjusted
-        one_way = len({np.sign(d) for d in self.by_seed}) == 1
-        clear = p < ALPHA if p is not None else (self.low > 0 or self.high < 0) and one_way
+        clear = p < ALPHA if p is not None else self.low > 0 or self.high < 0
         return int(np.sign(self.value)) if clear else 0
 
 
@@ -237,8 +235,9 @@ def difference(
 ) -> Difference:
     """The paired difference of two models in a measure, over the seeds that both have.
 
-    Three or more seeds: the paired t-test.  Two: their mean, a bootstrap interval over texts with both seeds'
-    guesses of a text together, and no p.  One: the same interval, and for accuracy McNemar's exact test.
+    Three or more seeds: the paired t-test.  One: a bootstrap interval over texts, and for accuracy McNemar's exact
+    test.  Two: their mean, from the lowest to the highest bound of their intervals, and no p, so that it excludes 0
+    only where each seed's does.
     Raises RtxError where no seed is common.
     """
     pairs = common(first, second)
@@ -254,13 +253,11 @@ def difference(
     if len(pairs) >= ENOUGH_SEEDS:
         return Difference(*over_seeds(*zip(*scores)), n, by_seed, "paired t-test over seeds")
 
-    def gap(labels: np.ndarray, *given: np.ndarray) -> np.ndarray:
-        *guesses, weights = given
-        both = zip(guesses[::2], guesses[1::2])
-        return sum(score(labels, a, weights) - score(labels, b, weights) for a, b in both) / len(pairs)
+    def gap(labels: np.ndarray, a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return score(labels, a, weights) - score(labels, b, weights)
 
-    every = same_texts(*(record for pair in pairs for record in pair), same_training=same_training)
-    found = bootstrap(gap, *every)
+    _, lows, highs = zip(*(bootstrap(gap, *column) for column in columns))
+    found = float(np.mean(by_seed)), min(lows), max(highs)
     if len(pairs) > 1 or measure != "accuracy":
         return Difference(*found, None, n, by_seed, "bootstrap over texts")
     return Difference(*found, compare(*pairs[0], same_training)["p"], n, by_seed, "McNemar's exact test")
