@@ -2,11 +2,14 @@
 
 import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import nbclient
 import nbformat
 import pytest
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
 
 from rtx_core.paths import REPOSITORY
 
@@ -71,7 +74,14 @@ def test_a_changed_record_or_lost_figures_start_another_cache(execution, home, m
     first = chosen("1")
     (home / "caches" / first / "kept").mkdir(parents=True)
     assert chosen("1") == first and (home / "caches" / first / "kept").exists()
-    assert chosen("2") != first and not (home / "caches" / first).exists()
+    with_pages = get_cache(first)
+    for name in ("quickstart", "sst2"):
+        bundle = CacheBundleIn(write(home / f"{name}.ipynb", [f"'{name}'"]), str(home / f"{name}.ipynb"))
+        with_pages.cache_notebook_bundle(bundle, check_validity=False)
+    second = chosen("2")
+    assert second != first and not (home / "caches" / first).exists()
+    # a page that reads no record stays
+    assert [Path(page.uri).stem for page in get_cache(second).list_cache_records()] == ["quickstart"]
     (home / "caches" / first / "kept").mkdir(parents=True)
     (home / "figures").rmdir()
     assert chosen("1") == first and not (home / "caches" / first).exists()

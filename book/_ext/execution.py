@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 
 import nbformat
@@ -27,6 +28,8 @@ from rtx_core import paths
 
 CACHES = paths.REPOSITORY / "_build" / ".jupyter_cache"
 FIGURES = paths.REPOSITORY / "book" / "figures"
+WITHOUT_RECORDS = ("quickstart", "own-data")  # these pages train on texts that they generate
+
 # A process of one thread imports once what all pages need, and each page runs in a copy of it.
 SERVER = get_context("forkserver")
 SHARED = [
@@ -35,26 +38,34 @@ SHARED = [
     "scipy.stats",
     "sklearn.metrics",
     "rtx_core.report.figures",
-    "sphinx.application",
+    "jupyter_book.cli.main",
 ]
 
 
-def digest() -> str:
-    """The hash of what a page may depend on but its own text: records, package, values, library versions."""
-    root = paths.REPOSITORY
-    found = [*root.glob("rtx_core/**/*"), *root.glob("book/values*.py"), root / "requirements.lock"]
+def digest(*found: Path) -> str:
+    """The hash of these files, and of their names."""
     hashed = hashlib.sha256()
-    for file in sorted([*found, *paths.home().glob("results/**/*"), Path(__file__)]):
+    for file in sorted(found):
         if file.is_file() and file.suffix != ".pyc" and not file.name.startswith("."):
             hashed.update(f"{file}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
     return hashed.hexdigest()[:16]
 
 
 def choose_cache(app: Sphinx, config: Config) -> None:
-    """The cache of today's inputs; others go, and so does this one where the figures that it drew are gone."""
-    cache = CACHES / digest()
+    """The cache of today's inputs: package, values and library versions, and records.  Others go, and so does this one
+    where the figures that it drew are gone; pages that read no record stay when only records changed."""
+    root = paths.REPOSITORY
+    code = [*root.glob("rtx_core/**/*"), *root.glob("book/values*.py"), root / "requirements.lock"]
+    code = digest(*code, Path(__file__))
+    cache = CACHES / f"{code}-{digest(*paths.home().glob('results/**/*'))}"
     for other in CACHES.glob("*"):
-        if other != cache or not FIGURES.is_dir():
+        if other != cache and other.name.startswith(code) and FIGURES.is_dir() and not cache.exists():
+            other.rename(cache)
+            kept = get_cache(str(cache))
+            for page in kept.list_cache_records():
+                if Path(page.uri).stem not in WITHOUT_RECORDS:
+                    kept.remove_cache(page.pk)
+        elif other != cache or not FIGURES.is_dir():
             shutil.rmtree(other, ignore_errors=True)
     config.nb_execution_cache_path = str(cache)
 
@@ -66,7 +77,6 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
     waiting = [page for page in pages if page.suffix == ".ipynb" and not is_cached(cache, page)]
     if not waiting:
         return
-    SERVER.set_forkserver_preload(SHARED)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for page, (notebook, error) in zip(waiting, pool.map(lambda page: apart(execute, page), waiting)):
             getLogger(__name__).info("executed %s %s", page.stem, error)
@@ -125,6 +135,8 @@ def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
 
 
 def setup(app: Sphinx) -> dict:
+    SERVER.set_forkserver_preload(SHARED)
+    ensure_running()  # it imports while Sphinx reads its settings
     app.connect("config-inited", choose_cache)
     app.connect("env-before-read-docs", run_notebooks)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
