@@ -32,10 +32,8 @@ EPOCH = {"epochs": 1}
 LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has the words of ten SST-2 phrases
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
 TENTH = {"fraction": 0.1}
-SMALL = {
-    "shakespeare-small": {"learning_rate": 3e-3},
-    "tinystories-small": {},
-}  # the rate of two that was better
+RATES = [{"steps": 600, "learning_rate": rate} for rate in (1e-3, 3e-3)]  # of which the second was better
+SMALL = {"shakespeare-small": {"learning_rate": 3e-3}, "tinystories-small": {}}
 LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they are told from the experiment's own
     {"num_passes": 1},  # 3x1
     {},  # 3x2
@@ -47,6 +45,7 @@ LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they a
 PLAN = (
     Study("sst2", also=(EPOCH, THREE_DOMAINS)),
     Study("sst2", seeds=(1,), also=(EPOCH,)),
+    *(Study("shakespeare-small", rate) for rate in RATES),
     *(
         Study(name, settings, (seed,), tuple(EXPERIMENTS[name].models))
         for seed in range(5)
