@@ -8,7 +8,6 @@ _MODULES = ("claims", "phi", "published", "statistics", "style", "values")
 _FROM = {
     "display": "table figure samples markdown for_script escape provenance papermill_line",
     "style": "COLOURS MARKERS ORDER theme title palette markers ordered number percent points interval p_value",
-    "cost": "applied mflops",
     "evidence": "badge as_records by_model device_of milliseconds",
     "figures": "benchmark accuracies bubble canvas confusion forest learning_curves",
 }

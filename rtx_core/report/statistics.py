@@ -256,8 +256,7 @@ def difference(
     def gap(labels: np.ndarray, a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return score(labels, a, weights) - score(labels, b, weights)
 
-    _, lows, highs = zip(*(bootstrap(gap, *column) for column in columns))
-    found = float(np.mean(by_seed)), min(lows), max(highs)
+    *found, _ = estimate(gap, pairs, same_training)
     if len(pairs) > 1 or measure != "accuracy":
         return Difference(*found, None, n, by_seed, "bootstrap over texts")
     return Difference(*found, compare(*pairs[0], same_training)["p"], n, by_seed, "McNemar's exact test")
