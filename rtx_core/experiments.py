@@ -85,7 +85,7 @@ def configure(name: str | FilesData, model: str | Mapping, seed: int = 0, **sett
     parts = [folder, recipe, budget if small else ""]
     parts += _data_parts(usual[0], data) + _changed_parts(overrides)
     parts += _changed_parts(dict(train), dict(usual[1]))
-    reduced = train != full[1] or _smaller(full[0], data)
+    reduced = _shorter(full[1], train) or _smaller(full[0], data)
     if entry.longer != 1:
         train = train.but(steps=round(train.steps * entry.longer))
     return RunConfig(
@@ -148,6 +148,13 @@ def _apply(
     if train.get("steps"):
         train.setdefault("epochs", 0)
     return fixed.data.but(**data), fixed.train.but(**train), model
+
+
+def _shorter(full: TrainConfig, train: TrainConfig) -> bool:
+    """Whether a run reads fewer texts in training than the experiment's own."""
+    if full.epochs:
+        return train.epochs < full.epochs
+    return train.steps * train.batch_size < full.steps * full.batch_size
 
 
 def _smaller(full: Settings, data: Settings) -> bool:
