@@ -10,41 +10,14 @@ import numpy as np
 import yaml
 
 from rtx_core import records
-from rtx_core.errors import RtxError
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import Badge, badge
 from rtx_core.report.phi import Looped, mean_phi
 from rtx_core.report.statistics import adjusted, common, difference, mean_interval
-from rtx_core.report.values import Space, look_up
+from rtx_core.report.values import Runs, Space, Unmeasured, look_up
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
 KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
-
-
-class Unmeasured(RtxError):
-    """Something that a name stands for has no record."""
-
-
-class Runs:
-    """The runs of one name by model."""
-
-    def __init__(self, name: str):
-        self.name = name
-        self.records = records.records(name=name)
-
-    def of(self, *models: str) -> list:
-        """All records of these models; an error where one of them has none."""
-        for model in models:
-            if model not in {record["model"] for record in self.records}:
-                raise Unmeasured(f"There is no record of {self.name}, {model}; run it first.")
-        return [record for record in self.records if record["model"] in models]
-
-    def loss(self, model: str) -> float:
-        """In the mean over seeds, in nats."""
-        return float(np.mean([record["test"]["loss"] for record in self.of(model)]))
-
-    def badge(self, *models: str) -> Badge:
-        return badge(self.of(*models))
 
 
 # -- k-hop induction
@@ -52,6 +25,9 @@ class Runs:
 
 class Hops(Runs):
     """Of one k-hop experiment: its models are written layers x passes, `1x4`."""
+
+    def __init__(self, name: str):
+        super().__init__(records.records(name=name), name)
 
     def errors(self, model: str, hops: int, passes: int | None = None) -> list[float]:
         """The share of wrong answers of each seed; `passes` other than the trained number where they are given."""
@@ -175,12 +151,6 @@ class IsoDepth:
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
 
 
-def rate_gain(model: str) -> float:
-    """Nats that 3e-3 instead of 1e-3 takes off the loss after 600 steps of Shakespeare at width 128."""
-    name = "shakespeare-small-steps600"
-    return Runs(name).loss(model) - Runs(f"{name}-learningrate0.003").loss(model)
-
-
 # -- SST-2, a tenth of the data
 
 WIDTHS = {  # width -> layers x passes -> (what its runs are called beyond sst2-10pct, model)
@@ -199,11 +169,11 @@ class Ladder:
     """Models of one width and several layers and passes on the seeds that all have, which are five."""
 
     def __init__(self):
-        found = {
-            (width, rung): Runs(f"sst2-10pct{name}").of(model)
-            for width, rungs in WIDTHS.items()
-            for rung, (name, model) in rungs.items()
-        }
+        found = {}
+        for width, rungs in WIDTHS.items():
+            for rung, (name, model) in rungs.items():
+                name = f"sst2-10pct{name}"
+                found[width, rung] = Runs(records.records(name=name), name).of(model)
         seeds = common(*found.values())
         if len(seeds) < 5:
             raise Unmeasured(f"The models of the ladder have {len(seeds)} seeds in common; run them on five.")
@@ -341,8 +311,6 @@ VALUES = {
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "khop_rounded": Rounding,
-    "shakespeare_small": lambda: Runs("shakespeare-small-learningrate0.003"),
-    "rate_gain": lambda: rate_gain,
     "iso_depth": IsoDepth,
     "ladder": Ladder,
     "matrix": matrix,

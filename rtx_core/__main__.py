@@ -1,6 +1,7 @@
 """The command line: `python -m rtx_core COMMAND`, or `rtx COMMAND` where the package is installed."""
 
 import argparse
+import os
 import sys
 
 import yaml
@@ -209,6 +210,8 @@ def main() -> None:
         chosen.function(chosen)
     except RtxError as error:
         sys.exit(str(error))
+    except BrokenPipeError:  # `list | head`; what is still to be written goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

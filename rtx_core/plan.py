@@ -32,7 +32,10 @@ EPOCH = {"epochs": 1}
 LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has the words of ten SST-2 phrases
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
 TENTH = {"fraction": 0.1}
-RATES = [{"steps": 600, "learning_rate": rate} for rate in (1e-3, 3e-3)]  # of which the second was better
+RATES = {  # tried for a few steps each; models train at the best of them
+    "shakespeare-small": ((1e-3, 3e-3), ("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions")),
+    "tinystories-small": ((1e-3, 2e-3, 4e-3), ("control", "frailt", "three-part", "relaxed", "control-8")),
+}
 SMALL = {"shakespeare-small": {"learning_rate": 3e-3}, "tinystories-small": {}}
 LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they are told from the experiment's own
     {"num_passes": 1},  # 3x1
@@ -45,7 +48,11 @@ LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they a
 PLAN = (
     Study("sst2", also=(EPOCH, THREE_DOMAINS)),
     Study("sst2", seeds=(1,), also=(EPOCH,)),
-    *(Study("shakespeare-small", rate) for rate in RATES),
+    *(
+        Study(name, {"steps": 600, "learning_rate": rate}, models=models)
+        for name, (rates, models) in RATES.items()
+        for rate in rates
+    ),
     *(
         Study(name, settings, (seed,), tuple(EXPERIMENTS[name].models))
         for seed in range(5)

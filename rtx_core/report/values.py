@@ -26,6 +26,10 @@ from rtx_core.report.style import number, percent
 # -- values
 
 
+class Unmeasured(RtxError):
+    """What a name stands for has no record."""
+
+
 class Value(float):
     """A share with its 95 % interval."""
 
@@ -85,7 +89,7 @@ class Model:
 
     def __init__(self, records: list, what: str):
         if not records:
-            raise RtxError(f"There is no record of {what}; run it, or take out the sentence that quotes it.")
+            raise Unmeasured(f"There is no record of {what}; run it, or take out the sentence that quotes it.")
         self.records = records
         self.badge = badge(records)
         self.seeds = len(records)
@@ -182,6 +186,28 @@ class Task:
     @property
     def n_train(self) -> int:
         return self._records[0]["data"]["n_train"] if self._records else 0
+
+
+class Runs:
+    """The runs of one task, whose models have names that are no attributes, such as 2x2."""
+
+    def __init__(self, found: object, called: str):
+        self.records = as_records(found)
+        self.called = called
+
+    def of(self, *models: str) -> list:
+        """All records of these models; an error where one of them has none."""
+        for model in models:
+            if model not in {record["model"] for record in self.records}:
+                raise Unmeasured(f"There is no record of {self.called}, {model}; run it first.")
+        return [record for record in self.records if record["model"] in models]
+
+    def loss(self, model: str) -> float:
+        """In the mean over seeds, in nats."""
+        return float(np.mean([record["test"]["loss"] for record in self.of(model)]))
+
+    def badge(self, *models: str) -> Badge:
+        return badge(self.of(*models))
 
 
 # -- names: what {val} and {holds} of the book (`book/_ext/values_roles.py`) and the claims ask
