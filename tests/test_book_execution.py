@@ -36,6 +36,13 @@ def write(path, cells):
     return notebook
 
 
+def execute_at(home, page):
+    os.environ["RTX_HOME"] = str(home)
+    import execution
+
+    return execution.execute(page)
+
+
 def shown(notebook) -> list[list]:
     return [[output.get("data") or output.text for output in cell.outputs] for cell in notebook.cells]
 
@@ -58,30 +65,47 @@ def test_a_process_that_dies_is_an_error_and_no_wait(execution):
     assert execution.apart(os._exit, 7) == (None, "its process ended with exit code 7")
 
 
-def test_a_changed_record_or_lost_figures_start_another_cache(execution, home, monkeypatch):
+def test_a_changed_record_starts_another_cache_with_the_pages_that_did_not_read_it(
+    execution, home, monkeypatch
+):
     monkeypatch.setattr(execution, "CACHES", home / "caches")
     monkeypatch.setattr(execution, "FIGURES", home / "figures")
     (home / "figures").mkdir()
-    record = home / "results" / "sst2" / "a.json"
-    record.parent.mkdir(parents=True)
+    records = [home / "results" / "sst2" / f"{name}.json" for name in "ab"]
+    records[0].parent.mkdir(parents=True)
 
-    def chosen(text):
-        record.write_text(text)
+    def chosen(*texts):
+        for record, text in zip(records, texts):
+            record.write_text(text)
         config = SimpleNamespace()
         execution.choose_cache(None, config)
         return config.nb_execution_cache_path
 
-    first = chosen("1")
-    (home / "caches" / first / "kept").mkdir(parents=True)
-    assert chosen("1") == first and (home / "caches" / first / "kept").exists()
-    with_pages = get_cache(first)
-    for name in ("quickstart", "sst2"):
-        bundle = CacheBundleIn(write(home / f"{name}.ipynb", [f"'{name}'"]), str(home / f"{name}.ipynb"))
-        with_pages.cache_notebook_bundle(bundle, check_validity=False)
-    second = chosen("2")
-    assert second != first and not (home / "caches" / first).exists()
-    # a page that reads no record stays
-    assert [Path(page.uri).stem for page in get_cache(second).list_cache_records()] == ["quickstart"]
-    (home / "caches" / first / "kept").mkdir(parents=True)
-    (home / "figures").rmdir()
-    assert chosen("1") == first and not (home / "caches" / first).exists()
+    def kept(cache):
+        return sorted(Path(page.uri).stem for page in get_cache(cache).list_cache_records())
+
+    first = chosen("1", "1")
+    for name, record in zip("ab", records):
+        page = home / f"{name}.ipynb"
+        write(page, [f"from pathlib import Path; Path({str(record)!r}).read_text()"])
+        found, error = execution.apart(execute_at, home, page)
+        assert error == "" and list(found.metadata["read"]) == [str(record)]
+        get_cache(first).cache_notebook_bundle(CacheBundleIn(found, str(page)), check_validity=False)
+    assert chosen("1", "1") == first and kept(first) == ["a", "b"]
+    second = chosen("1", "2")
+    assert second != first and not Path(first).exists() and kept(second) == ["a"]
+    records.append(
+        records[0].with_name("c.json")
+    )  # whether a page looks for one that was not there is not known
+    assert kept(chosen("1", "2", "1")) == []
+
+
+def test_lost_figures_empty_the_cache(execution, home, monkeypatch):
+    monkeypatch.setattr(execution, "CACHES", home / "caches")
+    monkeypatch.setattr(execution, "FIGURES", home / "figures")
+    config = SimpleNamespace()
+    execution.choose_cache(None, config)
+    kept = Path(config.nb_execution_cache_path, "kept")
+    kept.mkdir(parents=True)
+    execution.choose_cache(None, config)
+    assert not kept.exists()

@@ -1,14 +1,15 @@
 """Notebooks run in processes that have imported what they import, and go into Jupyter's cache.
 
 Jupyter's cache knows code cells alone, so there is one for each state of what else a page depends on: its
-folder is named after their digest.  MyST-NB finds every notebook there; the folder is one of its settings,
-so Sphinx reads all pages anew where an input changed.  A notebook that fails is left to MyST-NB, which runs it
-in a kernel and tells where it fails.
+folder is named after their digest, and a page in it knows the records that it read.  MyST-NB finds every
+notebook there; the folder is one of its settings, so Sphinx reads all pages anew where an input changed.  A
+notebook that fails is left to MyST-NB, which runs it in a kernel and tells where it fails.
 """
 
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
@@ -28,7 +29,6 @@ from rtx_core import paths
 
 CACHES = paths.REPOSITORY / "_build" / ".jupyter_cache"
 FIGURES = paths.REPOSITORY / "book" / "figures"
-WITHOUT_RECORDS = ("quickstart", "own-data")  # these pages train on texts that they generate
 
 # A process of one thread imports once what all pages need, and each page runs in a copy of it.
 SERVER = get_context("forkserver")
@@ -42,28 +42,34 @@ SHARED = [
 ]
 
 
-def digest(*found: Path) -> str:
-    """The hash of these files, and of their names."""
-    hashed = hashlib.sha256()
-    for file in sorted(found):
-        if file.is_file() and file.suffix != ".pyc" and not file.name.startswith("."):
-            hashed.update(f"{file}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
-    return hashed.hexdigest()[:16]
+def hashes(*found: Path) -> dict[str, str]:
+    """File -> hash of what it holds."""
+    files = [
+        file for file in sorted(found) if file.is_file() and file.suffix != ".pyc" and file.name[0] != "."
+    ]
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def digest(of: object) -> str:
+    return hashlib.sha256(repr(of).encode()).hexdigest()[:16]
 
 
 def choose_cache(app: Sphinx, config: Config) -> None:
     """The cache of today's inputs: package, values and library versions, and records.  Others go, and so does this one
-    where the figures that it drew are gone; pages that read no record stay when only records changed."""
+    where the figures that it drew are gone; where only records changed, pages stay that read none of these."""
     root = paths.REPOSITORY
-    code = [*root.glob("rtx_core/**/*"), *root.glob("book/values*.py"), root / "requirements.lock"]
-    code = digest(*code, Path(__file__))
-    cache = CACHES / f"{code}-{digest(*paths.home().glob('results/**/*'))}"
+    code = [*root.glob("rtx_core/**/*"), *root.glob("book/*.py"), *root.glob("book/*.yaml")]
+    code = hashes(*code, root / "requirements.lock", Path(__file__))
+    results = hashes(*paths.home().glob("results/**/*"))
+    alike = f"{digest(code)}-{digest(list(results))}"
+    cache = CACHES / f"{alike}-{digest(results)}"
     for other in CACHES.glob("*"):
-        if other != cache and other.name.startswith(code) and FIGURES.is_dir() and not cache.exists():
+        if other != cache and other.name.startswith(alike) and FIGURES.is_dir() and not cache.exists():
             other.rename(cache)
             kept = get_cache(str(cache))
             for page in kept.list_cache_records():
-                if Path(page.uri).stem not in WITHOUT_RECORDS:
+                read = kept.get_cache_bundle(page.pk).nb.metadata["read"]
+                if any(results[file] != held for file, held in read.items()):
                     kept.remove_cache(page.pk)
         elif other != cache or not FIGURES.is_dir():
             shutil.rmtree(other, ignore_errors=True)
@@ -115,6 +121,8 @@ def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
+    opened, results = set(), str(paths.home() / "results")
+    sys.addaudithook(lambda event, given: event == "open" and opened.add(str(given[0])))
     os.chdir(page.parent)
     os.environ |= {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}  # there is a process for every core
     HistoryManager.enabled = False
@@ -131,6 +139,7 @@ def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
         cell.execution_count = done.execution_count
         if not done.success:
             return notebook, captured.stdout or repr(done.error_before_exec)
+    notebook.metadata["read"] = hashes(*(Path(file) for file in opened if file.startswith(results)))
     return notebook, ""
 
 

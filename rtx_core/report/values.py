@@ -89,7 +89,9 @@ class Model:
 
     def __init__(self, records: list, what: str):
         if not records:
-            raise Unmeasured(f"There is no record of {what}; run it, or take out the sentence that quotes it.")
+            raise Unmeasured(
+                f"There is no record of {what}; run it, or take out the sentence that quotes it."
+            )
         self.records = records
         self.badge = badge(records)
         self.seeds = len(records)
