@@ -32,6 +32,16 @@ class Small(Runs):
         """Nats that the best rate takes off the loss after few steps at this one."""
         return self.rates[model][rate] - min(self.rates[model].values())
 
+    @property
+    def tokens(self) -> int:
+        """That all but the models of equal time or computation read."""
+        return min(record["history"][-1]["tokens"] for record in self.records)
+
+    def at(self, step: int, *models: str) -> list[float]:
+        """Validation loss of each model after so many steps, in the mean over seeds."""
+        rows = [[next(h for h in r["history"] if h["step"] == step) for r in self.of(m)] for m in models]
+        return [float(np.mean([row["validation_loss"] for row in of])) for of in rows]
+
     def lead(self, first: str, second: str) -> float:
         """Nats by which the first model's loss is the lower, in the mean over seeds that both have."""
         by_seed = [{record["seed"]: record["test"]["loss"] for record in self.of(m)} for m in (first, second)]

@@ -67,8 +67,8 @@ def _shakespeare_small() -> dict[str, Entry]:
         "kausik": Entry("kausik", width),
         "kausik-positions": Entry("kausik", width | {"positions": True}),
     }
-    # a step takes 50, 103, 228 and 325 ms on one quiet thread, and one of `kausik` 182
-    steps = {"gpt-1": 3.6, "gpt-2": 1.75, "gpt-4": 0.8, "gpt-6": 0.56}
+    # a step takes 41, 78, 152 and 226 ms on one quiet thread, and one of `kausik` 84: python -m benchmarks.small
+    steps = {"gpt-1": 2.06, "gpt-2": 1.08, "gpt-4": 0.55, "gpt-6": 0.37}
     return models | {f"{name}-time": Entry("gpt", models[name].settings, n) for name, n in steps.items()}
 
 

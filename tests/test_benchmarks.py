@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from benchmarks import decoder, latency, recurrence, startup, timing, training_step
+from benchmarks import small as small_studies
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
 
@@ -52,6 +53,7 @@ def test_training_step(home):
 def test_latency_and_decoder(home):
     as_recorded("latency", latency.measure(QUICK), home)
     as_recorded("decoder", decoder.measure(QUICK), home)
+    as_recorded("small", small_studies.measure(QUICK), home)
 
 
 def test_recurrence(home):

@@ -36,6 +36,7 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "yelp": CLASSIFY | {"max_length": [16, 32]},
     "multi-domain": CLASSIFY,
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
+    "shakespeare-small": {"models": ["gpt-1", "kausik"], "source": "embedded", "steps": 2},
     "tinystories": DECODE | {"models": ["control", "frailt"]},
 }
 
