@@ -6,6 +6,7 @@ from rtx_core import records
 from rtx_core.report.values import Runs
 
 TRIED = 600  # steps of the runs that choose the learning rate
+EVERY = 250  # steps between two evaluations
 
 
 class Small(Runs):
@@ -32,21 +33,14 @@ class Small(Runs):
         """Nats that the best rate takes off the loss after few steps at this one."""
         return self.rates[model][rate] - min(self.rates[model].values())
 
-    @property
-    def tokens(self) -> int:
-        """That all but the models of equal time or computation read."""
-        return min(record["history"][-1]["tokens"] for record in self.records)
+    def tokens(self, model: str) -> int:
+        """That a run of it reads."""
+        return self.of(model)[0]["history"][-1]["tokens"]
 
     def at(self, step: int, *models: str) -> list[float]:
         """Validation loss of each model after so many steps, in the mean over seeds."""
-        rows = [[next(h for h in r["history"] if h["step"] == step) for r in self.of(m)] for m in models]
+        rows = [[r["history"][step // EVERY - 1] for r in self.of(model)] for model in models]
         return [float(np.mean([row["validation_loss"] for row in of])) for of in rows]
-
-    def lead(self, first: str, second: str) -> float:
-        """Nats by which the first model's loss is the lower, in the mean over seeds that both have."""
-        by_seed = [{record["seed"]: record["test"]["loss"] for record in self.of(m)} for m in (first, second)]
-        seeds = set.intersection(*map(set, by_seed))
-        return float(np.mean([by_seed[1][seed] - by_seed[0][seed] for seed in seeds]))
 
 
 VALUES = {

@@ -48,6 +48,7 @@ def course(name: str) -> Space:
             "epochs": chosen,
             "tested": [record["test"]["accuracy"] for record in runs],
             "missed": [missed(record) for record in runs],
+            "peak": mean(max(row["validation_accuracy"] for row in record["history"]) for record in runs),
         }
     return Space(found)
 
