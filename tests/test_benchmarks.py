@@ -5,8 +5,9 @@ import json
 import pytest
 import torch
 
-from benchmarks import decoder, latency, recurrence, startup, timing, training_step
+from benchmarks import decoder, latency, recurrence, sitting, startup, timing, training_step
 from benchmarks import small as small_studies
+from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
 
@@ -54,6 +55,15 @@ def test_latency_and_decoder(home):
     as_recorded("latency", latency.measure(QUICK), home)
     as_recorded("decoder", decoder.measure(QUICK), home)
     as_recorded("small", small_studies.measure(QUICK), home)
+
+
+def test_a_sitting_times_what_records_hold():
+    record = records.read(REPOSITORY / "results" / "sst2-10pct" / "recurrent-seed0.json")
+    ((key, measured),) = sitting.measure(QUICK, [record]).items()
+    assert key == ("sst2-10pct", "recurrent")
+    was = record["latency"]["measured"]
+    assert [row.keys() for row in measured] == [row.keys() for row in was]
+    assert [row["batch"] for row in measured] == [row["batch"] for row in was]
 
 
 def test_recurrence(home):
