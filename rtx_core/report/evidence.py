@@ -48,13 +48,6 @@ def device_of(record, of: str = "") -> str:
     return f"{environment['device']} ({threads} thread{'s' if threads > 1 else ''})"
 
 
-def timed_alike(pairs: list[tuple]) -> list[tuple]:
-    """The pairs of records that were timed as the first such pair was: both on its device, with as many threads."""
-    places = [{device_of(record, "latency") for record in pair} for pair in pairs]
-    first = next(place for place in places if len(place) == 1)
-    return [pair for pair, place in zip(pairs, places) if place == first]
-
-
 # -- the evidence badge
 
 MOST = 5  # circles; further seeds are a "+"
