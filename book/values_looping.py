@@ -144,10 +144,13 @@ class IsoDepth:
 
     @cached_property
     def phi(self) -> Space:
-        """φ of each shape at the widths that are measured, and the mean of all."""
-        found = {shape: self.of(shape) for shape in ("3x2", "2x3", "1x6")}
-        found["all"] = [model for models in found.values() for model in models]
-        found = {f"of_{shape}": self.worth(*models) for shape, models in found.items()}
+        """φ of each shape at the widths that are measured and of each width, the mean of all, and the least."""
+        shapes = {f"of_{shape}": self.of(shape) for shape in ("3x2", "2x3", "1x6")}
+        every = [model for models in shapes.values() for model in models]
+        widths = {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in self.widths}
+        least = min(every, key=lambda model: self.worth(model)[0])
+        found = shapes | widths | {"of_all": every, "least": [least]}
+        found = {name: self.worth(*models) for name, models in found.items()}
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
 
 
