@@ -10,7 +10,7 @@ EVERY = 250  # steps between two evaluations
 
 
 class Small(Runs):
-    """The runs of an experiment at the rate that was best for their model after few steps."""
+    """The runs of an experiment at the rate that was best for their model after few steps, of the seeds that all have."""
 
     def __init__(self, experiment: str):
         self.rates = {}  # model -> learning rate -> loss after few steps
@@ -22,7 +22,11 @@ class Small(Runs):
             else:
                 whole.append(record)
         chosen = [r for r in whole if r["config"]["train"]["learning_rate"] == self.rate(r["model"])]
-        super().__init__(chosen, experiment)
+        seeds = {}
+        for record in chosen:
+            seeds.setdefault(record["model"], set()).add(record["seed"])
+        of_all = set.intersection(*seeds.values()) if seeds else set()
+        super().__init__([record for record in chosen if record["seed"] in of_all], experiment)
 
     def rate(self, model: str) -> float | None:
         """The best that was tried; a model that trains longer (`gpt-2-time`) has that of the same model."""

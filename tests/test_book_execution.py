@@ -65,47 +65,33 @@ def test_a_process_that_dies_is_an_error_and_no_wait(execution):
     assert execution.apart(os._exit, 7) == (None, "its process ended with exit code 7")
 
 
-def test_a_changed_record_starts_another_cache_with_the_pages_that_did_not_read_it(
+def test_a_changed_record_leaves_pages_that_did_not_read_it_and_lost_figures_none(
     execution, home, monkeypatch
 ):
     monkeypatch.setattr(execution, "CACHES", home / "caches")
     monkeypatch.setattr(execution, "FIGURES", home / "figures")
     (home / "figures").mkdir()
-    records = [home / "results" / "sst2" / f"{name}.json" for name in "ab"]
-    records[0].parent.mkdir(parents=True)
+    (home / "results").mkdir()
 
-    def chosen(*texts):
-        for record, text in zip(records, texts):
-            record.write_text(text)
+    def chosen(**texts):
+        for name, text in texts.items():
+            (home / "results" / name).write_text(text)
         config = SimpleNamespace()
         execution.choose_cache(None, config)
-        return config.nb_execution_cache_path
+        cache = config.nb_execution_cache_path
+        return cache, sorted(Path(page.uri).stem for page in get_cache(cache).list_cache_records())
 
-    def kept(cache):
-        return sorted(Path(page.uri).stem for page in get_cache(cache).list_cache_records())
-
-    first = chosen("1", "1")
-    for name, record in zip("ab", records):
-        page = home / f"{name}.ipynb"
+    first, _ = chosen(a="1", b="1")
+    for name in "ab":
+        page, record = home / f"{name}.ipynb", home / "results" / name
         write(page, [f"from pathlib import Path; Path({str(record)!r}).read_text()"])
         found, error = execution.apart(execute_at, home, page)
         assert error == "" and list(found.metadata["read"]) == [str(record)]
         get_cache(first).cache_notebook_bundle(CacheBundleIn(found, str(page)), check_validity=False)
-    assert chosen("1", "1") == first and kept(first) == ["a", "b"]
-    second = chosen("1", "2")
-    assert second != first and not Path(first).exists() and kept(second) == ["a"]
-    records.append(
-        records[0].with_name("c.json")
-    )  # whether a page looks for one that was not there is not known
-    assert kept(chosen("1", "2", "1")) == []
-
-
-def test_lost_figures_empty_the_cache(execution, home, monkeypatch):
-    monkeypatch.setattr(execution, "CACHES", home / "caches")
-    monkeypatch.setattr(execution, "FIGURES", home / "figures")
-    config = SimpleNamespace()
-    execution.choose_cache(None, config)
-    kept = Path(config.nb_execution_cache_path, "kept")
-    kept.mkdir(parents=True)
-    execution.choose_cache(None, config)
-    assert not kept.exists()
+    assert chosen() == (first, ["a", "b"])
+    second, kept = chosen(b="2")
+    assert second != first and not Path(first).exists() and kept == ["a"]
+    (home / "figures").rmdir()
+    assert chosen() == (second, [])
+    (home / "figures").mkdir()
+    assert chosen(c="1")[1] == []  # no page tells that it looked for a record in vain
