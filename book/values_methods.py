@@ -9,9 +9,9 @@ GROUPS = {
     "sst2": ["sst2"],
     "yelp": ["yelp"],
     "domains": ["multi-domain", "multi-domain-imdb"],
-    "shakespeare": ["shakespeare"],
-    "tinystories": ["tinystories"],
-    "looping": ["khop", "state-tracking"],
+    "shakespeare": ["shakespeare", "shakespeare-small"],
+    "tinystories": ["tinystories", "tinystories-small"],
+    "looping": ["khop", "khop-hard", "khop-published", "state-tracking", "iso-depth"],
 }
 
 
