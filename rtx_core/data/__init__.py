@@ -1,5 +1,6 @@
 """Data: every corpus, and files of one's own, as a task for the trainer.  Heavy imports wait for use."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 DataConfig = ClassificationData | LanguageData | FilesData | HopData | GroupData
 __all__ = ["ClassificationData", "DataConfig", "FilesData", "GroupData", "HopData", "LanguageData"]
 __all__ += ["config_of", "from_files", "profile", "sample", "task"]
+_FROM = {"from_files": "files", "profile": "texts"}
 
 
 def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
@@ -36,32 +38,10 @@ def config_of(fields: dict) -> DataConfig:
     return kind(**{name: value for name, value in fields.items() if name in kind.names()})
 
 
-def profile(config: ClassificationData | FilesData) -> dict:
-    """Label counts and length histograms of every part (see `texts.profile`)."""
-    from rtx_core.data.texts import profile
-
-    return profile(config)
-
-
-def from_files(
-    train: str,
-    text="text",
-    label="label",
-    validation=None,
-    test=None,
-    max_length=128,
-    seed=0,
-    generated=False,
-) -> FilesData:
-    """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name.
-
-    The classes are the distinct labels, sorted.  A part for which no file is given is a tenth of `train`,
-    drawn by `seed`.  Runs on `generated` texts are recorded in `_build/results/`, apart from those on real ones.
-    """
-    from rtx_core.data.files import described
-
-    given = {"train": train, "text": text, "label": label, "validation": validation, "test": test}
-    return described(**given, max_length=max_length, seed=seed, generated=generated)
+def __getattr__(name: str):
+    if name in _FROM:
+        return getattr(import_module(f"{__name__}.{_FROM[name]}"), name)
+    raise AttributeError(f"rtx_core.data has no {name!r}; it has {', '.join(__all__)}.")
 
 
 def sample(path: str, rows: int = 1000) -> str:

@@ -5,7 +5,6 @@ validation and test texts of nothing but the settings.  That a test text was tra
 letters there are 2·10¹⁵ equally likely ones.
 """
 
-import hashlib
 from functools import cached_property
 from itertools import permutations
 
@@ -15,13 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.data.config import GroupData, HopData
-from rtx_core.data.tasks import Language, evaluating, mean_and_error
+from rtx_core.data.sources import sha256_of
+from rtx_core.data.tasks import EVALUATION_SEED, Language, evaluating, test_entry
 from rtx_core.models.packed import Packed
 
 TEXTS_AT_ONCE = 256  # of an evaluation
 SHORTEST = 4  # elements of a word to train on
 NOTHING = -100  # which torch's cross-entropy leaves out
-EVALUATION_SEED = 5  # of the texts that every evaluation of every run reads
 
 
 class Generated(Language):
@@ -37,10 +36,10 @@ class Generated(Language):
     def __init__(self, config, length: int, batch_size: int, micro_batches: int):
         super().__init__(batch_size, micro_batches, length, eval_batches=0)
         self.config = config
-        arrays = [array.numpy().tobytes() for batch in self.test_batches() for array in batch]
-        sha256 = hashlib.sha256(b"".join(arrays)).hexdigest()
+        test = self.test_batches()
+        sha256 = sha256_of(array.numpy() for batch in test for array in batch)
         self.facts = {"name": self.name, "source": config.source, "sha256": sha256, "unit": "tokens"}
-        n_test = sum(int((targets >= 0).sum()) for _, targets in self.test_batches())
+        n_test = sum(int((targets >= 0).sum()) for _, targets in test)
         self.facts |= {"vocabulary": self.vocab_size, "drawn_afresh": True, "n_train": 0, "n_test": n_test}
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
@@ -77,10 +76,7 @@ class Generated(Language):
         trained = getattr(model.config, "num_passes", 1)
         passes = 2 * trained if trained > 1 else 1
         losses, answers, wrong = self.answered(model, self.test_batches(), device, autocast, passes)
-        loss, error = mean_and_error(losses, answers.sum(1))
-        of_part, wrong = answers.sum(0), wrong if trained > 1 else wrong[-1:]
-        result = {"n": int(answers.sum()), "loss": loss, "error": error}
-        result |= {"batch_losses": losses.tolist(), "batch_sizes": answers.sum(1).long().tolist()}
+        of_part, result = answers.sum(0), test_entry(losses, answers.sum(1))
         result["accuracy"] = 1 - float(wrong[trained - 1].sum() / answers.sum())
         errors = (wrong / of_part.clamp(min=1)).T.tolist()
         result["by"], result["parts"] = self.by, []

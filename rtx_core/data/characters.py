@@ -4,17 +4,15 @@ There is no third part: as in the published comparisons, the last 10 % select th
 reported.
 """
 
-import hashlib
-
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
 from rtx_core.data.config import LanguageData
-from rtx_core.data.sources import hub_table, mirror_file, resolve, verify
+from rtx_core.data.sources import hub_table, mirror_file, resolve, sha256_of, verify
 from rtx_core.data.synthetic import play
-from rtx_core.data.tasks import Language
+from rtx_core.data.tasks import EVALUATION_SEED, Language
 from rtx_core.errors import RtxError
 
 HUB = "karpathy/tiny_shakespeare"
@@ -23,7 +21,6 @@ TRAINING_SHARE = 0.9
 EMBEDDED_CHARACTERS = 200_000
 PARTS = ("train", "validation", "test")  # of the hub's table
 TEST_WINDOWS = 15  # a batch of the test; 435 windows of 256 are 29 batches
-EVALUATION_SEED = 5  # of the windows that every evaluation of every run reads
 
 
 def load(source: str) -> str:
@@ -36,7 +33,7 @@ def load(source: str) -> str:
         content = "".join(pd.concat(tables)["text"]).encode()
     else:
         content = mirror_file("tinyshakespeare/input.txt").read_bytes()
-    verify(f"Tiny Shakespeare from the {source}", hashlib.sha256(content).hexdigest(), SHA256)
+    verify(f"Tiny Shakespeare from the {source}", sha256_of([content]), SHA256)
     return content.decode("utf-8")
 
 
@@ -55,10 +52,14 @@ class Characters(Language):
         if validation <= self.block_size:
             most = f"below the {validation:,} characters of the validation part"
             raise RtxError(f"block_size is {self.block_size:,}: it must be {most}.")
-        sha256 = hashlib.sha256(text.encode()).hexdigest()
         name, source = "synthetic play", resolve(config.source)
-        self.facts = {"name": name if source == "embedded" else HUB, "source": source, "sha256": sha256}
-        self.facts |= {"unit": "characters", "vocabulary": self.vocab_size, "test_is_validation": True}
+        self.facts = {"name": name if source == "embedded" else HUB, "source": source}
+        self.facts |= {
+            "sha256": sha256_of([text]),
+            "unit": "characters",
+            "vocabulary": self.vocab_size,
+            "test_is_validation": True,
+        }
         self.facts |= {"n_train": train, "n_validation": validation, "n_test": validation}
 
     def encode(self, text: str) -> Tensor:

@@ -1,6 +1,5 @@
 """Labelled texts from files of one's own, or from any data set on the hub."""
 
-import json
 import warnings
 from pathlib import Path
 
@@ -8,17 +7,21 @@ import numpy as np
 import pandas as pd
 
 from rtx_core.data.config import FilesData
-from rtx_core.data.sources import hub_table, mirror_file
+from rtx_core.data.sources import SUFFIXES, hub_table, mirror_file, read_table
 from rtx_core.data.tokens import VOCABULARY
 from rtx_core.errors import RtxError
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 MOST_CLASSES = 1000
 
 
-def described(**given: object) -> FilesData:
-    """Settings for these files after a look at them: the classes found, and which vocabulary is at hand."""
-    config = FilesData(**given, classes=(), vocabulary="bert" if bert_source() else "trained")
+def from_files(train: str, text: str = "text", label: str = "label", **settings: object) -> FilesData:
+    """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name.
+
+    The classes are the distinct labels, sorted.  A part for which no file is given (`validation`, `test`) is a tenth of
+    `train`, drawn by `seed`.  Runs on `generated` texts are recorded in `_build/results/`, apart from those on real ones.
+    """
+    vocabulary = "bert" if bert_source() else "trained"
+    config = FilesData(train=train, text=text, label=label, **settings, classes=(), vocabulary=vocabulary)
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:
         found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
@@ -91,7 +94,7 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
     """A table of `text` and `label`, both strings; errors name file, row (from 1) and column."""
     file = Path(path).expanduser()
     if file.exists() or file.suffix in SUFFIXES or file.is_absolute():
-        table = _table(file, path)
+        table = read_table(file, path)
     else:
         name, _, split = path.partition(":")
         table = hub_table(name, split or "train")
@@ -119,29 +122,3 @@ def _label(value: object) -> str:
     if isinstance(value, list | dict | np.ndarray) or pd.isna(value):
         return ""
     return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
-
-
-def _table(file: Path, path: str) -> pd.DataFrame:
-    try:
-        match file.suffix.lower():
-            case ".csv" | ".tsv" as suffix:
-                options = {"sep": "," if suffix == ".csv" else "\t", "encoding": "utf-8-sig"}
-                return pd.read_csv(file, dtype="str", keep_default_na=False, **options)
-            case ".jsonl":
-                return pd.DataFrame(_json_lines(file), dtype=object)
-            case ".parquet":
-                return pd.read_parquet(file).reset_index(drop=True)
-    except (OSError, ValueError) as error:  # pandas names the line
-        reason = str(error).partition("\n")[0].removeprefix("Error tokenizing data. C error: ").rstrip(".")
-        raise RtxError(f"{path} cannot be read ({reason}): repair it, or save it anew as UTF-8.") from error
-    raise RtxError(f"{path} ends in none of {', '.join(SUFFIXES)}: give such a file, or a data set's name.")
-
-
-def _json_lines(file: Path) -> list[dict]:
-    rows = []
-    for number, line in enumerate(file.read_text("utf-8-sig").split("\n"), start=1):
-        try:
-            rows += [dict(json.loads(line))] if line.strip() else []
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"line {number} is no JSON object: {error}") from error
-    return rows

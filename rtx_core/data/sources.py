@@ -5,16 +5,20 @@ Which one is used is always said by the caller and recorded; real text is never 
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from rtx_core.data.corpora import CORPORA, Corpus, Mixture
 from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def resolve(source: str) -> str:
@@ -34,28 +38,14 @@ def load(name: str, source: str) -> dict[str, pd.DataFrame]:
         return _generated(corpus)
     splits = {}
     for split, expected in corpus.contents.items():
-        file = f"{corpus.folder}/{split}.parquet"
-        table = hub_table(corpus.hub, split) if source == "hub" else mirror_table(file)
-        labels = corpus.labels if source == "hub" else None
-        splits[split] = _tidy(table, corpus, labels, f"{source} {corpus.hub} {split}")
+        table = real_table(source, corpus.hub, corpus.folder, split, corpus.text, "label")
+        table = table.set_axis(["text", "label"], axis=1)
         if source == "mirror":
-            verify(file, content_sha256(splits[split]), expected)
+            verify(f"{corpus.folder}/{split}.parquet", content_sha256(table), expected)
+        elif corpus.labels:
+            table = table.assign(label=table["label"].map(corpus.labels)).dropna(subset="label")
+        splits[split] = table.astype({"label": "int64"}).reset_index(drop=True)
     return splits
-
-
-def _tidy(
-    table: pd.DataFrame, corpus: Corpus, labels: dict[int, int | None] | None, where: str
-) -> pd.DataFrame:
-    if missing := {corpus.text, "label"} - set(table.columns):
-        raise RtxError(f"{where} lacks the columns {sorted(missing)}: it must keep the hub's schema.")
-    table = table.rename(columns={corpus.text: "text"})[["text", "label"]]
-    labels = labels or {i: i for i in range(len(corpus.classes))}
-    wrong = table[~table["label"].isin(labels)]
-    if len(wrong):
-        label, row = wrong["label"].iloc[0], wrong.index[0]
-        raise RtxError(f"{where} has label {label} in row {row}: labels are 0 to {len(labels) - 1}.")
-    table = table.assign(label=table["label"].map(labels)).dropna(subset="label")
-    return table.astype({"label": "int64"}).reset_index(drop=True)
 
 
 def _generated(corpus: Corpus) -> dict[str, pd.DataFrame]:
@@ -71,10 +61,10 @@ def content_sha256(frame: pd.DataFrame) -> str:
     return sha256_of(f"{label}\t{text}\n" for text, label in zip(frame["text"], frame["label"]))
 
 
-def sha256_of(pieces: Iterable[str]) -> str:
+def sha256_of(pieces: Iterable[str | bytes | np.ndarray]) -> str:
     digest = hashlib.sha256()
     for piece in pieces:
-        digest.update(piece.encode())
+        digest.update(piece.encode() if isinstance(piece, str) else piece)
     return digest.hexdigest()
 
 
@@ -89,20 +79,51 @@ def mirror_file(relative: str) -> Path:
     named = os.environ.get("RTX_DATA")
     if not named:
         raise RtxError("The source 'mirror' needs RTX_DATA, which is not set: set it to the mirror's folder.")
-    root = Path(named).expanduser()
-    if not (root / relative).is_file():
-        kind = f"has no {relative}" if root.is_dir() else "is a file" if root.exists() else "is missing"
-        raise RtxError(f"RTX_DATA names {named}, which {kind}: name the mirror's folder, or unset it.")
-    return root / relative
+    path = Path(named).expanduser() / relative
+    if not path.is_file():
+        raise RtxError(
+            f"RTX_DATA names {named}, which has no {relative}: name the mirror's folder, or unset it."
+        )
+    return path
 
 
-def mirror_table(relative: str) -> pd.DataFrame:
-    path = mirror_file(relative)
+def real_table(source: str, hub: str, folder: str, split: str, *columns: str) -> pd.DataFrame:
+    """These columns of a split, from the hub or from `folder` in the mirror."""
+    if source == "hub":
+        table = hub_table(hub, split)
+    else:
+        file = f"{folder}/{split}.parquet"
+        table = read_table(mirror_file(file), file)
+    if missing := set(columns) - set(table.columns):
+        raise RtxError(f"{hub}, {split}, lacks {sorted(missing)} in the {source}: keep the hub's schema.")
+    return table[list(columns)]
+
+
+def read_table(file: Path, called: str) -> pd.DataFrame:
+    """A file as a table, by its suffix."""
     try:
-        return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise RtxError(f"{relative} of the mirror cannot be read ({reason}): replace it.") from error
+        match file.suffix.lower():
+            case ".csv" | ".tsv" as suffix:
+                options = {"sep": "," if suffix == ".csv" else "\t", "encoding": "utf-8-sig"}
+                return pd.read_csv(file, dtype="str", keep_default_na=False, **options)
+            case ".jsonl":
+                return pd.DataFrame(_json_lines(file), dtype=object)
+            case ".parquet":
+                return pd.read_parquet(file).reset_index(drop=True)
+    except (OSError, ValueError) as error:  # pandas names the line
+        reason = str(error).partition("\n")[0].removeprefix("Error tokenizing data. C error: ").rstrip(".")
+        raise RtxError(f"{called} cannot be read ({reason}): repair it, or save it anew as UTF-8.") from error
+    raise RtxError(f"{called} ends in none of {', '.join(SUFFIXES)}: give such a file, or a data set's name.")
+
+
+def _json_lines(file: Path) -> list[dict]:
+    rows = []
+    for number, line in enumerate(file.read_text("utf-8-sig").split("\n"), start=1):
+        try:
+            rows += [dict(json.loads(line))] if line.strip() else []
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"line {number} is no JSON object: {error}") from error
+    return rows
 
 
 @contextmanager

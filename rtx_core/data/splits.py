@@ -13,7 +13,6 @@ Then subsets: the shortest or longest texts of every part, and a stratified shar
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable
 
 import numpy as np
@@ -22,7 +21,7 @@ import pandas as pd
 from rtx_core.data.config import ClassificationData
 from rtx_core.data.corpora import CORPORA, Mixture
 from rtx_core.data.preprocess import clean_all
-from rtx_core.data.sources import load, mirror_table, resolve, sha256_of, verify
+from rtx_core.data.sources import load, mirror_file, read_table, resolve, sha256_of, verify
 from rtx_core.errors import RtxError
 
 PARTS = ("train", "validation", "test")
@@ -54,7 +53,7 @@ def split(tables: dict[str, pd.DataFrame], how: str, source: str, rows: int = 0)
         case "grouped":
             return _taken(pool, grouped(pool))
         case "published":
-            return _taken(pool, published(pool, source))
+            return _taken(pool, published(source))
         case "official":
             n = len(tables["train"])
             return _taken(pool, [*np.split(_permutation(n), [int(0.95 * n)]), np.arange(n, len(pool))])
@@ -101,17 +100,13 @@ def grouped(pool: pd.DataFrame) -> list[np.ndarray]:
     return [np.flatnonzero(rows) for rows in chosen]
 
 
-def published(pool: pd.DataFrame, source: str) -> list[np.ndarray]:
+def published(source: str) -> list[np.ndarray]:
     if source != "mirror":
         raise RtxError(
             f"The split 'published' is in the mirror's {PUBLISHED_FILE} only, and the source is {source!r}: "
             f"set RTX_DATA and source='mirror', or use split='seeded'."
         )
-    table = mirror_table(PUBLISHED_FILE)
-    if "split_a" not in table or len(table) != len(pool):
-        expected = f"{len(pool):,} rows with a column split_a were expected"
-        raise RtxError(f"{PUBLISHED_FILE} has {len(table):,} rows, and {expected}: replace it.")
-    assignment = table["split_a"].to_numpy()
+    assignment = read_table(mirror_file(PUBLISHED_FILE), PUBLISHED_FILE).get("split_a", pd.Series())
     verify(PUBLISHED_FILE, sha256_of("\n".join(map(str, assignment))), PUBLISHED_SHA256)
     return [np.flatnonzero(assignment == part) for part in PARTS]
 
@@ -176,14 +171,7 @@ def sentences(texts: Iterable[str]) -> dict[str, list[int]]:
 
 
 def contained(texts: Iterable[str], rows: Iterable[str]) -> list[bool]:
-    """Of each text, whether it is a row or a part of one; only rows with its rarest word are searched."""
-    holding = defaultdict(list)
-    for row in rows:
-        for word in set(row.split()):
-            holding[word].append(f" {' '.join(row.split())} ")
-    found = []
-    for text in texts:
-        words = text.split()
-        rarest = min((holding.get(word, ()) for word in words), key=len)
-        found.append(any(f" {' '.join(words)} " in row for row in rarest))
-    return found
+    """Of each text, whether it is a row or a part of one."""
+    spaced = [[f" {' '.join(text.split())} " for text in given] for given in (texts, rows)]
+    everything = "\n".join(spaced[1])
+    return [text in everything for text in spaced[0]]

@@ -6,8 +6,6 @@ and attends across stories.  There is no third part: as in the published compari
 select the weights and are what is reported.
 """
 
-import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,9 +14,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
 from rtx_core.data.config import LanguageData
-from rtx_core.data.sources import hub_table, mirror_table, resolve, sha256_of, verify
+from rtx_core.data.sources import real_table, resolve, sha256_of, verify
 from rtx_core.data.synthetic import tales
-from rtx_core.data.tasks import Language
+from rtx_core.data.tasks import EVALUATION_SEED, Language
 from rtx_core.data.tokens import cached
 from rtx_core.errors import RtxError
 from rtx_core.models.packed import Packed
@@ -32,7 +30,6 @@ VOCABULARY = 4096
 TOKENIZER_STORIES = 100_000  # the first training stories; llama2.c takes the first 10 of 50 files
 STORY = 0  # the token before each story; predicting it is predicting that a story ends
 EMBEDDED = {"train": 2000, "validation": 200}  # generated tales
-EVALUATION_SEED = 5  # of the stories that every evaluation of every run reads
 
 
 def load(source: str) -> dict[str, list[str]]:
@@ -43,13 +40,10 @@ def load(source: str) -> dict[str, list[str]]:
         return {"train": made[: EMBEDDED["train"]], "validation": made[EMBEDDED["train"] :]}
     parts = {}
     for part, expected in MIRROR_SHA256.items():
-        file = f"tinystories/{part}.parquet"
-        table = hub_table(HUB, part) if source == "hub" else mirror_table(file)
-        if "text" not in table:
-            raise RtxError(f"{file} has no column text but {list(table.columns)}: keep the hub's schema.")
+        table = real_table(source, HUB, "tinystories", part, "text")
         parts[part] = [text for story in table["text"] if (text := story.strip())]
         if source == "mirror":
-            verify(file, stories_sha256(parts[part]), expected)
+            verify(f"tinystories/{part}.parquet", stories_sha256(parts[part]), expected)
     return parts
 
 
@@ -74,56 +68,35 @@ def train_tokenizer(stories: list[str]) -> Tokenizer:
     return tokenizer
 
 
-@dataclass(frozen=True, eq=False)  # the same by identity alone, so that it can be a key
-class Part:
-    """Stories end to end: story i is ids[starts[i]:starts[i + 1]], its first token STORY."""
-
-    ids: np.ndarray  # (all tokens,) uint16
-    starts: np.ndarray  # (stories + 1,) int64
-    bytes: int | np.ndarray  # of the texts in UTF-8, for bits per byte
-
-    @classmethod
-    def of(cls, stories: list[str], tokenizer: Tokenizer) -> "Part":
-        rows = []
-        for i in range(0, len(stories), 10_000):
-            encoded = tokenizer.encode_batch(stories[i : i + 10_000])
-            rows += [np.array([STORY, *story.ids], np.uint16) for story in encoded]
-        size = sum(len(story.encode()) for story in stories)
-        return cls(np.concatenate(rows), np.cumsum([0, *map(len, rows)]), size)
+def apart(ids: np.ndarray) -> list[np.ndarray]:
+    """The stories of a part, each with its STORY."""
+    return np.split(ids, np.flatnonzero(ids == STORY)[1:])
 
 
-@lru_cache(maxsize=4)  # drawn once an epoch
-def _shuffled(part: Part, seed: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """(the stories in the order that two numbers seed, where each ends in the stream of them)"""
-    rows = np.random.RandomState(seed).permutation(len(part.starts) - 1)
-    return rows, np.cumsum(np.diff(part.starts)[rows])
+@lru_cache(maxsize=1)  # made once an epoch
+def shuffled(task: "Stories", part: str, seed: tuple[int, int]) -> np.ndarray:
+    """The tokens of a part, its stories in the order that two numbers seed."""
+    stories = apart(task.parts[part])
+    return np.concatenate([stories[i] for i in np.random.RandomState(seed).permutation(len(stories))])
 
 
-def window(part: Part, seed: tuple[int, int], begin: int, end: int) -> np.ndarray:
-    """Tokens begin … end − 1 of the shuffled stories."""
-    rows, ends = _shuffled(part, seed)
-    first, last = np.searchsorted(ends, [begin, end - 1], side="right")
-    ids = np.concatenate([part.ids[part.starts[r] : part.starts[r + 1]] for r in rows[first : last + 1]])
-    skipped = begin - (ends[first - 1] if first else 0)
-    return ids[skipped : skipped + end - begin]
-
-
-def tokenised(source: str) -> tuple[dict[str, Part], Tokenizer]:
-    """Both parts and the tokenizer trained on the first, from the cache where it has them."""
-    stories = load(source)
+def tokenised(stories: dict[str, list[str]]) -> tuple[dict[str, np.ndarray], Tokenizer]:
+    """The tokens of both parts end to end, uint16, and the tokenizer trained on the first, from the cache where it has them."""
 
     def make() -> dict[str, np.ndarray]:
         tokenizer = train_tokenizer(stories["train"])
         tokenizer.encode_special_tokens = True
-        parts = {name: vars(Part.of(texts, tokenizer)) for name, texts in stories.items()}
-        arrays = {f"{name}.{k}": np.array(value) for name, of in parts.items() for k, value in of.items()}
-        return arrays | {"tokenizer": np.frombuffer(tokenizer.to_str().encode(), dtype=np.uint8)}
+        arrays = {"tokenizer": np.frombuffer(tokenizer.to_str().encode(), dtype=np.uint8)}
+        for part, texts in stories.items():
+            batches = (tokenizer.encode_batch(texts[i : i + 10_000]) for i in range(0, len(texts), 10_000))
+            rows = [np.array([STORY, *story.ids], np.uint16) for batch in batches for story in batch]
+            arrays[part] = np.concatenate(rows)
+        return arrays
 
     arrays = cached("stories", " ".join(map(stories_sha256, stories.values())), (__file__,), make)
-    tokenizer = Tokenizer.from_str(arrays["tokenizer"].tobytes().decode())
+    tokenizer = Tokenizer.from_str(arrays.pop("tokenizer").tobytes().decode())
     tokenizer.encode_special_tokens = True  # "<story>" in a text is letters; the saved form forgets it
-    names = ("ids", "starts", "bytes")
-    return {name: Part(*(arrays[f"{name}.{k}"] for k in names)) for name in stories}, tokenizer
+    return arrays, tokenizer
 
 
 class Stories(Language):
@@ -131,22 +104,23 @@ class Stories(Language):
 
     def __init__(self, config: LanguageData, batch_size: int, micro_batches: int = 1):
         super().__init__(batch_size, micro_batches, config.block_size, config.eval_batches)
-        self.parts, self.tokenizer = tokenised(config.source)
+        stories = load(config.source)
+        self.parts, self.tokenizer = tokenised(stories)
         self.across_stories = config.across_stories
         self.vocab_size = self.tokenizer.get_vocab_size()
         train, validation = self.parts["train"], self.parts["validation"]
-        least = min(len(train.ids), len(validation.ids))
+        least = min(len(train), len(validation))
         if least <= self.examples(0):
             step = f"batch_size · block_size, {self.examples(0):,} tokens"
             raise RtxError(f"A step reads {step}, and a part has {least:,}: choose a smaller batch_size.")
-        sha256 = hashlib.sha256(train.ids.tobytes() + validation.ids.tobytes()).hexdigest()
         name, source = "synthetic tales", resolve(config.source)
-        self.facts = {"name": name if source == "embedded" else HUB, "source": source, "sha256": sha256}
-        self.facts |= {"unit": "tokens", "vocabulary": self.vocab_size, "test_is_validation": True}
-        self.facts |= {"n_train": len(train.ids), "train_stories": len(train.starts) - 1}
-        self.facts |= {"n_validation": len(validation.ids), "n_test": len(validation.ids) - 1}
-        self.facts |= {"validation_stories": len(validation.starts) - 1}
-        self.facts |= {"validation_bytes": int(validation.bytes), "across_stories": self.across_stories}
+        self.facts = {"name": name if source == "embedded" else HUB, "source": source}
+        self.facts |= {"sha256": sha256_of([train, validation]), "unit": "tokens"}
+        self.facts |= {"vocabulary": self.vocab_size, "test_is_validation": True}
+        self.facts |= {"n_train": len(train), "n_validation": len(validation), "n_test": len(validation) - 1}
+        self.facts |= {f"{part}_stories": len(texts) for part, texts in stories.items()}
+        self.facts |= {"validation_bytes": sum(len(story.encode()) for story in stories["validation"])}
+        self.facts |= {"across_stories": self.across_stories}
 
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text).ids
@@ -166,20 +140,20 @@ class Stories(Language):
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Packed, Tensor]:
         """A part of a step's batch_size · block_size tokens; each epoch has its own order of stories."""
-        size, train = self.examples(i), self.parts["train"]
-        epoch, k = divmod(i, (len(train.ids) - 1) // size)
+        size = self.examples(i)
+        epoch, k = divmod(i, (len(self.parts["train"]) - 1) // size)
         share = size // self.micro_batches
         begin = k * size + piece * share
-        return self.batch(window(train, (seed, epoch), begin, begin + share + 1))
+        return self.batch(shuffled(self, "train", (seed, epoch))[begin : begin + share + 1])
 
     def evaluation_batches(self, part: str) -> list[tuple[Packed, Tensor]]:
         """Random stories, as many of both parts."""
         size = self.examples(0)
-        n = min(self.eval_batches, *((len(each.ids) - 1) // size for each in self.parts.values()))
-        starts = range(0, n * size, size)
-        return [self.batch(window(self.parts[part], (EVALUATION_SEED, 0), i, i + size + 1)) for i in starts]
+        n = min(self.eval_batches, *((len(ids) - 1) // size for ids in self.parts.values()))
+        ids = shuffled(self, part, (EVALUATION_SEED, 0))
+        return [self.batch(ids[i : i + size + 1]) for i in range(0, n * size, size)]
 
     def test_batches(self) -> list[tuple[Packed, Tensor]]:
         """All validation stories in their order: each token but the first is predicted once."""
-        ids, size = self.parts["validation"].ids, self.examples(0)
+        ids, size = self.parts["validation"], self.examples(0)
         return [self.batch(ids[i : i + size + 1]) for i in range(0, len(ids) - 1, size)]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,38 +24,41 @@ from rtx_core.models.packed import Packed, filled
 Batch = tuple[Any, Tensor]  # (inputs, targets)
 Loss = tuple[Tensor, Tensor]  # (what to backpropagate, float64 sums for `summary`)
 EVALUATION_TOKENS = 8192  # per batch: large enough to fill the machine, small enough for its cache
+EVALUATION_SEED = 5  # of the running text that every evaluation of every run reads
 FILL = 8  # oneDNN keeps a kernel for every number of tokens: 1.8 GiB after 400 steps; with this 1.1
 
 
-class Task(Protocol):
-    """Data as the trainer sees it."""
+class Task:
+    """Data as the trainer sees it: `model_settings` are the model's settings that the data decides, and
+
+    step(seed, i, rank, size)               the micro-batches of optimizer step `i` for process `rank` of `size`
+    examples(i)                             texts or tokens of the whole step `i`, over all processes
+    loss(model, inputs, targets, of, size)  where all `size` processes share `of` examples
+    evaluate(model, device, autocast)       a history row's validation entries
+    test(model, device, autocast)           (the record's test entry, predictions by name)
+    """
 
     unit: str  # what `examples` counts: "texts" or "tokens"
-    classes: tuple[str, ...] | None  # in label order
     facts: dict  # what the record says of the data: name, source, sha256, sizes
-    model_settings: dict  # the model's settings that the data decides
-    steps_per_epoch: int | None  # None: steps are counted by the training settings alone
+    classes: tuple[str, ...] | None = None  # in label order
+    steps_per_epoch: int | None = None  # None: steps are counted by the training settings alone
 
-    # the micro-batches of optimizer step `i` that process `rank` of `size` works on
-    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[Batch]: ...
-    # texts or tokens of the whole step `i`, over all processes
-    def examples(self, i: int) -> int: ...
-    # all `size` processes share `of` examples
-    def loss(self, model: nn.Module, inputs, targets: Tensor, of: int, size: int = 1) -> Loss: ...
-    # a history row's training entries, from the sums over `examples`
-    def summary(self, sums: Sequence[float], examples: int) -> dict: ...
-    # a history row's validation entries
-    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict: ...
-    # (the record's test entry, predictions by name)
-    def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple: ...
-    # every vocabulary id that occurs in any part, ascending; None where all may
-    def used_ids(self) -> np.ndarray | None: ...
+    def __init__(self, batch_size: int, micro_batches: int):
+        self.batch_size, self.micro_batches = batch_size, micro_batches
+
+    def summary(self, sums: Sequence[float], examples: int) -> dict:
+        """A history row's training entries, from the sums over `examples`."""
+        return {name: total / examples for name, total in zip(("train_loss", "train_accuracy"), sums)}
+
+    def used_ids(self) -> np.ndarray | None:
+        """Every vocabulary id that occurs in any part, ascending; None where all may."""
+        return None
 
 
 # Texts to classify
 
 
-class Classification:
+class Classification(Task):
     """Tokenised texts with labels; every optimizer step reads `batch_size` of them."""
 
     unit = "texts"
@@ -69,9 +72,9 @@ class Classification:
         micro_batches: int = 1,
         tokenizer: Callable[[], Any] | None = None,
     ):
+        super().__init__(batch_size, micro_batches)
         self.train, self.validation, self.test_part = parts["train"], parts["validation"], parts["test"]
         self.parts, self.classes, self.facts, self.tokenizer = parts, classes, facts, tokenizer
-        self.batch_size, self.micro_batches = batch_size, micro_batches
         self.steps_per_epoch = -(-len(self.train) // batch_size)
         self.model_settings = {"num_labels": len(classes)}
 
@@ -98,9 +101,6 @@ class Classification:
         loss = F.cross_entropy(logits, targets, reduction="sum")
         right = (logits.argmax(1) == targets).sum()
         return loss * size / of, torch.stack((loss.detach().double(), right.double()))
-
-    def summary(self, sums: Sequence[float], examples: int) -> dict:
-        return {"train_loss": sums[0] / examples, "train_accuracy": sums[1] / examples}
 
     def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
         logits = logits_of(model, self.validation, device, autocast)
@@ -161,7 +161,7 @@ def loss_and_accuracy(logits: np.ndarray, labels: np.ndarray) -> tuple[float, fl
 # Running text to predict
 
 
-class Language:
+class Language(Task):
     """Running text; a step reads `batch_size · block_size` tokens, in `micro_batches` parts.
 
     What a corpus gives: `facts`, `vocab_size` and
@@ -172,13 +172,11 @@ class Language:
     """
 
     unit = "tokens"
-    classes = None
-    steps_per_epoch = None
 
     def __init__(self, batch_size: int, micro_batches: int, block_size: int, eval_batches: int):
         if batch_size % micro_batches:
             raise RtxError(f"micro_batches is {micro_batches}: it must divide batch_size, {batch_size}.")
-        self.batch_size, self.micro_batches = batch_size, micro_batches
+        super().__init__(batch_size, micro_batches)
         self.block_size, self.eval_batches = block_size, eval_batches
 
     @property
@@ -186,10 +184,6 @@ class Language:
         return {"vocab_size": self.vocab_size, "block_size": self.block_size}
 
     def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[Batch]:
-        if self.micro_batches % size:
-            raise RtxError(
-                f"micro_batches is {self.micro_batches}: {size} processes need multiples of {size}."
-            )
         return [self.micro_batch(seed, i, piece) for piece in range(rank, self.micro_batches, size)]
 
     def examples(self, i: int) -> int:
@@ -200,9 +194,6 @@ class Language:
         mean = model(inputs, targets)
         objective = mean if targets.numel() == of else mean * (size * targets.numel() / of)
         return objective, (mean.detach() * targets.numel()).double().reshape(1)
-
-    def summary(self, sums: Sequence[float], examples: int) -> dict:
-        return {"train_loss": sums[0] / examples}
 
     @cached_property
     def evaluation(self) -> Mapping[str, Sequence[Batch]]:
@@ -218,13 +209,7 @@ class Language:
         return row
 
     def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, None]:
-        losses, sizes = losses_of(model, self.test_batches(), device, autocast)
-        loss, error = mean_and_error(losses, sizes)
-        result = {"n": int(sizes.sum()), "loss": loss, "error": error}
-        return result | {"batch_losses": losses.tolist(), "batch_sizes": sizes.long().tolist()}, None
-
-    def used_ids(self) -> None:
-        return None
+        return test_entry(*losses_of(model, self.test_batches(), device, autocast)), None
 
 
 def losses_of(
@@ -238,6 +223,13 @@ def losses_of(
                 losses.append(model(inputs.to(device), targets.to(device)).double())
             sizes.append(targets.numel())
         return torch.stack(losses).cpu(), torch.tensor(sizes, dtype=torch.float64)
+
+
+def test_entry(losses: Tensor, sizes: Tensor) -> dict:
+    """A record's: the mean loss of a target and its standard error, and the batches that both come from."""
+    loss, error = mean_and_error(losses, sizes)
+    result = {"n": int(sizes.sum()), "loss": loss, "error": error}
+    return result | {"batch_losses": losses.tolist(), "batch_sizes": sizes.long().tolist()}
 
 
 def mean_and_error(losses: Tensor, sizes: Tensor) -> tuple[float, float]:

@@ -1,6 +1,5 @@
 """Texts become token ids once: WordPiece, laid end to end in one array per split, cached by content."""
 
-import hashlib
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -19,7 +18,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import BertProcessing
 
 from rtx_core.data.preprocess import clean_all
-from rtx_core.data.sources import asking_the_hub, mirror_file, verify
+from rtx_core.data.sources import asking_the_hub, mirror_file, sha256_of, verify
 from rtx_core.errors import RtxError
 from rtx_core.paths import build, write_atomically
 
@@ -55,10 +54,7 @@ class Tokens:
         return Tokens(ids, np.cumsum([0, *lengths]), labels)
 
     def sha256(self) -> str:
-        digest = hashlib.sha256()
-        for array in (self.ids, self.offsets, self.labels):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
+        return sha256_of([self.ids, self.offsets, self.labels])
 
 
 def bert_vocabulary(source: str) -> Tokenizer:
@@ -70,7 +66,7 @@ def bert_vocabulary(source: str) -> Tokenizer:
             from huggingface_hub import hf_hub_download
 
             path = Path(hf_hub_download(VOCABULARY, "vocab.txt"))
-    verify(f"vocab.txt from the {source}", hashlib.sha256(path.read_bytes()).hexdigest(), VOCABULARY_SHA256)
+    verify(f"vocab.txt from the {source}", sha256_of([path.read_bytes()]), VOCABULARY_SHA256)
     return _finished(WordPiece.read_file(str(path)))
 
 
@@ -132,10 +128,8 @@ def cached(kind: str, key: str, files: Iterable[str], make: Callable[[], dict]) 
 
     A cache that cannot be read is made anew, and one that cannot be written is done without.
     """
-    digest = hashlib.sha256(key.encode())
-    for file in files:
-        digest.update(Path(file).read_bytes())
-    path = build() / "cache" / f"{kind}-{digest.hexdigest()[:24]}.npz"
+    digest = sha256_of([key, *(Path(file).read_bytes() for file in files)])
+    path = build() / "cache" / f"{kind}-{digest[:24]}.npz"
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             return dict(arrays)

@@ -7,7 +7,7 @@ import torch
 from sklearn.feature_extraction.text import CountVectorizer
 from torch import Tensor, nn
 
-from rtx_core.data.stories import STORY
+from rtx_core.data.stories import STORY, apart
 from rtx_core.evaluate.early_exit import frontier, readings
 from rtx_core.evaluate.generation import latency
 from rtx_core.train.device import environment
@@ -28,10 +28,9 @@ COMMON = frozenset(_COMMON.split())
 
 def prompts(task, n: int) -> list[str]:
     """The first words of stories from all over the validation part, which no model has read."""
-    part = task.parts["validation"]
-    rows = np.linspace(0, len(part.starts) - 2, n).astype(int)
-    stories = (task.decode(part.ids[part.starts[r] + 1 : part.starts[r + 1]]) for r in rows)
-    return [" ".join(story.split(" ")[:PROMPT_WORDS]) for story in stories]
+    stories = apart(task.parts["validation"])
+    chosen = (task.decode(stories[i][1:]) for i in np.linspace(0, len(stories) - 1, n).astype(int))
+    return [" ".join(story.split(" ")[:PROMPT_WORDS]) for story in chosen]
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
