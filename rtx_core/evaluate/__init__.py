@@ -3,14 +3,17 @@
 
 def beside_the_test(model, task, train, device) -> dict:
     """A record's `latency`; of language models also its `samples` or `extra`."""
-    if task.unit == "texts":
-        from rtx_core.evaluate.latency import of_classifier
-
-        return {"latency": of_classifier(model, task, train, device)}
     from rtx_core.data.algorithmic import Generated
     from rtx_core.data.stories import Stories
-    from rtx_core.evaluate import generation, stories
+    from rtx_core.evaluate import generation, latency, stories
+    from rtx_core.train.device import environment
 
-    if isinstance(task, Generated):
-        return generation.of_generated(model, task, device)
-    return (stories if isinstance(task, Stories) else generation).measured(model, task, device)
+    if task.unit == "texts":
+        found = {"latency": latency.of_classifier(model, task, train, device)}
+    elif isinstance(task, Generated):
+        found = generation.of_generated(model, task, device)
+    elif isinstance(task, Stories):
+        found = stories.measured(model, task, device)
+    else:
+        found = generation.of_characters(model, task, device)
+    return found | {"latency": {"measured": found["latency"], "environment": environment(device)}}

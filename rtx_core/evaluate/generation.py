@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from rtx_core.evaluate.latency import spread
-from rtx_core.train.device import environment
 
 PROMPT, SAMPLED = "\n", 400  # what every sample starts with, and its length in characters
 REPEATS, AROUND = 5, 8  # of the measurement: texts written, and tokens timed before each length
@@ -56,22 +55,24 @@ def latency(
     return [row | {"threads": torch.get_num_threads()} for row in rows]
 
 
-def measured(model: nn.Module, task, device: torch.device) -> dict:
-    """Of a character model: a sample, and the latency of a character up to the block size."""
+def computation(model: nn.Module, passes: int) -> dict:
+    """Of a looped decoder: its parameters by component, and forward flops of a token after 1 … `passes` passes."""
+    flops = [2 * model.multiplications(r) for r in range(1, passes + 1)]
+    trained = model.config.num_passes
+    return {"components": model.components(), "flops_per_token": flops, "trained_passes": trained}
+
+
+def of_characters(model: nn.Module, task, device: torch.device) -> dict:
+    """A sample, and the latency of a character up to the block size."""
     ids = torch.tensor(list(stream(model, task.encode(PROMPT).to(device), SAMPLED)))
     lengths = sorted({max(1, task.block_size // k) for k in (16, 4, 2, 1)})
-    return {
-        "samples": [{"prompt": PROMPT, "text": task.decode(ids), "temperature": 1.0, "seed": 0}],
-        "latency": {"measured": latency(model, lengths, device), "environment": environment(device)},
-    }
+    samples = [{"prompt": PROMPT, "text": task.decode(ids), "temperature": 1.0, "seed": 0}]
+    return {"samples": samples, "latency": latency(model, lengths, device)}
 
 
 def of_generated(model: nn.Module, task, device: torch.device) -> dict:
     """Of a task whose rule is known: the latency of a token, and what a looped decoder computes for one."""
-    latencies = {"measured": latency(model, [task.block_size], device), "environment": environment(device)}
-    if not hasattr(model, "multiplications"):
-        return {"latency": latencies}
-    trained = model.config.num_passes
-    flops = [2 * model.multiplications(r) for r in range(1, 2 * trained + 1)]  # forward, by passes
-    extra = {"components": model.components(), "flops_per_token": flops, "trained_passes": trained}
-    return {"latency": latencies, "extra": extra}
+    found = {"latency": latency(model, [task.block_size], device)}
+    if hasattr(model, "multiplications"):
+        found["extra"] = computation(model, 2 * model.config.num_passes)
+    return found

@@ -2,15 +2,14 @@
 
 `RTX_JUDGE_KEY`, `RTX_JUDGE_URL` and `RTX_JUDGE_MODEL` name it; the key is shown nowhere.  An answer that is
 not four whole numbers from 1 to 10 is asked for again, and in the end the story counts as rejected.  Errors
-of the server or the network are waited out for `WAIT` seconds a story; an endpoint without a usable reply
-ends the command and leaves the records as they were.  Valid answers are kept, so a second run asks nothing.
+of the server or the network are waited out by the client; an endpoint without a usable reply ends the
+command and leaves the records as they were.  Valid answers are kept, so a second run asks nothing.
 """
 
 import hashlib
 import json
 import os
 import re
-import time
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -22,9 +21,11 @@ CRITERIA = ("grammar", "creativity", "consistency", "plot")
 GRADES = TypeAdapter(dict[Literal[CRITERIA], Annotated[int, Field(strict=True, ge=1, le=10)]])
 URL = "https://generativelanguage.googleapis.com/v1beta/openai/"
 MODEL = "gemini-2.5-flash"  # the study's was its preview
-ATTEMPTS = 3  # answers that are not valid until a story is rejected; unreadable replies until the endpoint is
-WAIT, REQUEST = 120.0, 60.0  # seconds: for one story, every pause and request counted; for one request
-PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds between requests that fail: the first pause, which doubles
+ATTEMPTS = 3  # answers that are not valid until a story is rejected
+SECONDS, RETRIES = (
+    60.0,
+    18,
+)  # of a request; the client's pauses double from half a second to eight: two minutes
 SETTINGS = {"temperature": 0, "response_format": {"type": "json_object"}}  # left out where refused
 FENCE = re.compile(r"\s*```(?:json)?(.*)```\s*", re.DOTALL | re.IGNORECASE)
 TEXTS = json.loads((PACKAGE / "evaluate" / "judge.json").read_text(encoding="utf-8"))
@@ -57,7 +58,8 @@ class Judge:
         except ImportError as error:
             raise RtxError("Grading needs the package openai: pip install openai.") from error
         self.url, self.model = os.environ.get("RTX_JUDGE_URL") or URL, judge_model()
-        self.client, self.settings = OpenAI(api_key=key, base_url=self.url, max_retries=0), SETTINGS
+        self.client = OpenAI(api_key=key, base_url=self.url, timeout=SECONDS, max_retries=RETRIES)
+        self.settings = SETTINGS
 
     def grade(self, stories: list[str]) -> list[dict[str, int] | None]:
         """Scores of each story, None where it was rejected; that none has scores is an error."""
@@ -75,40 +77,29 @@ class Judge:
 
     def _grade(self, story: str) -> dict[str, int] | None:
         question = text = PROMPT.replace("{story}", story)
-        deadline = time.monotonic() + WAIT
         for _ in range(ATTEMPTS):
-            if (found := scores(self._answer(text, deadline))) is not None:
+            if (found := scores(self._answer(text))) is not None:
                 return found
             text = question + AGAIN
 
-    def _answer(self, text: str, deadline: float) -> str:
-        """The model's words, waited for until the deadline."""
+    def _answer(self, text: str) -> str:
+        """The model's words."""
         import openai
 
-        pause, unreadable = PAUSE, 0
         create, messages = self.client.chat.completions.create, [{"role": "user", "content": text}]
-        while True:
-            seconds = min(REQUEST, max(0.1, deadline - time.monotonic()))
-            try:
-                reply = create(model=self.model, messages=messages, timeout=seconds, **self.settings)
-                return (reply.choices[0].message.content or "") if len(reply.choices) else ""
-            except openai.APIStatusError as error:  # the server's own words stay out: some repeat the key
-                problem = f"status {error.status_code}"
-                if error.status_code in (400, 422) and self.settings:
-                    self.settings = {}
-                    continue
-                if error.status_code < 500 and error.status_code not in (408, 409, 429):
-                    raise RtxError(f"The judge's endpoint refuses with {problem}; {CHECK}.") from None
-            except openai.APIConnectionError as error:
-                problem = type(error).__name__
-            except (openai.OpenAIError, ValueError, TypeError, AttributeError):
-                problem, unreadable = "a reply that is none of OpenAI's protocol", unreadable + 1
-            left = deadline - time.monotonic()
-            if unreadable == ATTEMPTS or pause > left:
-                raise RtxError(f"The judge's endpoint gives no usable reply ({problem}); {CHECK}.")
-            print(f"The judge: {problem}; asking again in {pause:.1f} s, for {left:.0f} s more", flush=True)
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+        try:
+            reply = create(model=self.model, messages=messages, **self.settings)
+            return (reply.choices[0].message.content or "") if len(reply.choices) else ""
+        except openai.APIStatusError as error:  # the server's own words stay out: some repeat the key
+            problem = f"status {error.status_code}"
+        except openai.APIConnectionError as error:
+            problem = type(error).__name__
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError):
+            problem = "a reply that is none of OpenAI's protocol"
+        if problem in ("status 400", "status 422") and self.settings:
+            self.settings = {}
+            return self._answer(text)
+        raise RtxError(f"The judge's endpoint gives no usable reply ({problem}); {CHECK}.")
 
 
 def judge_model() -> str:

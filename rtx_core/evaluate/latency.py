@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from rtx_core.data.tokens import Tokens
 from rtx_core.fast.serving import serving
 from rtx_core.models.packed import Packed
-from rtx_core.train.device import environment
+from rtx_core.train.trainer import autocast_of
 
 WARM_UP = 10  # batches before the clock starts
 TIMED = 200  # batches under the clock
@@ -42,8 +42,7 @@ def latency(
     return rows
 
 
-def of_classifier(model: nn.Module, task, train, device: torch.device) -> dict:
-    """The record's `latency`: of one text and of a training batch, as fast as the model can be served."""
-    autocast = torch.autocast(device.type, torch.bfloat16, enabled=train.precision == "bf16")
-    measured = latency(serving(model.eval()), task.parts["test"], (1, train.batch_size), device, autocast)
-    return {"measured": measured, "environment": environment(device)}
+def of_classifier(model: nn.Module, task, train, device: torch.device) -> list[dict]:
+    """Of one text and of a training batch, as fast as the model can be served."""
+    autocast = autocast_of(train.precision, device)
+    return latency(serving(model.eval()), task.parts["test"], (1, train.batch_size), device, autocast)

@@ -8,9 +8,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from torch import Tensor, nn
 
 from rtx_core.data.stories import STORY, apart
+from rtx_core.evaluate import generation
 from rtx_core.evaluate.early_exit import frontier, readings
-from rtx_core.evaluate.generation import latency
-from rtx_core.train.device import environment
 
 PROMPTS, PROMPT_WORDS = 20, 25  # validation stories whose first words every model goes on with
 LONGEST = 160  # tokens written at most
@@ -74,10 +73,7 @@ def measured(model: nn.Module, task, device: torch.device) -> dict:
     passes = 2 * trained if trained > 1 else 1
     parts = {name: readings(model, batches, passes, device) for name, batches in task.evaluation.items()}
     training, validation = parts["training_sample"], parts["validation"]
-    extra = {
-        "components": model.components(),
-        "flops_per_token": [2 * model.multiplications(r) for r in range(1, passes + 1)],  # forward
-        "trained_passes": trained,
+    extra = generation.computation(model, passes) | {
         "passes": {name: part.losses.double().mean(1).tolist() for name, part in parts.items()},
         "passes_tokens": validation.losses.shape[1],
         "change": [None, *validation.change[1:].tolist()],
@@ -85,8 +81,7 @@ def measured(model: nn.Module, task, device: torch.device) -> dict:
         "stories": metrics(samples),
         "sampling": {"temperature": TEMPERATURE, "longest": LONGEST},
     }
-    latencies = {"measured": latency(model, LENGTHS, device), "environment": environment(device)}
-    return {"samples": samples, "latency": latencies, "extra": extra}
+    return {"samples": samples, "latency": generation.latency(model, LENGTHS, device), "extra": extra}
 
 
 # What can be said of a written story without a judge
