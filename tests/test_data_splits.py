@@ -15,7 +15,7 @@ from rtx_core.data import ClassificationData
 from rtx_core.data.corpora import CORPORA
 from rtx_core.data.preprocess import clean_all
 from rtx_core.data.sources import content_sha256, load
-from rtx_core.data.splits import PARTS, by_length, contained, parts, seeded, sentences, split, stratified
+from rtx_core.data.splits import PARTS, by_length, contained, parts, sentences, split, stratified
 
 GLUE = {"train": 67_349, "validation": 872}
 LABELS = (np.random.RandomState(7).random_sample(54_576) < 0.556).astype(int)
@@ -107,10 +107,10 @@ def test_no_test_text_is_in_a_training_text_as_the_models_see_them():
 
 def test_a_sample_is_the_beginning_of_the_permutation_and_cannot_exceed_the_pool():
     pool = numbered([0] * 1000)
-    whole, some = rows(seeded(pool)), rows(seeded(pool, 100))
+    whole, some = (rows(split({"train": pool}, "seeded", rows=n)) for n in (0, 100))
     assert [n for p in PARTS for n in some[p]] == [n for p in PARTS for n in whole[p]][:100]
     with refused("1,000", "1,001"):
-        seeded(pool, 1001)
+        split({"train": pool}, "seeded", rows=1001)
 
 
 @pytest.mark.parametrize("name", ["multi-domain", "multi-domain-imdb"])

@@ -43,9 +43,8 @@ class Generated(Language):
         self.facts |= {"vocabulary": self.vocab_size, "drawn_afresh": True, "n_train": 0, "n_test": n_test}
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
-        inputs, targets = self.draw(np.random.RandomState([seed, i]), self.batch_size)
-        inputs, targets = (torch.from_numpy(x).chunk(self.micro_batches)[piece] for x in (inputs, targets))
-        return inputs, targets
+        drawn = self.draw(np.random.RandomState([seed, i]), self.batch_size)
+        return tuple(torch.from_numpy(x).chunk(self.micro_batches)[piece] for x in drawn)
 
     def same_for_all(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
         """Batches that every run reads: streams are told apart by three numbers, those of training by two."""
@@ -100,21 +99,19 @@ class Generated(Language):
                 asked = targets >= 0
                 part = self.part_of(inputs).expand_as(targets)[asked].numpy()
                 expected, asked = targets[asked].to(device), asked.to(device)
+                inputs = inputs.to(device)
                 with autocast:
-                    every = by_pass(model, inputs.to(device), asked, passes)
+                    if passes == 1:
+                        every = [model(inputs)[asked]]
+                    else:
+                        batch, rows = Packed.from_rows(inputs), asked.flatten()
+                        states = model.states(batch, passes)
+                        every = [F.linear(model.read(state, batch)[rows], model.head) for state in states]
                 missed = [(logits.argmax(-1) != expected).cpu().numpy() for logits in every]
                 wrong = wrong + np.stack([np.bincount(part, m, kinds) for m in missed])
                 answers.append(np.bincount(part, minlength=kinds))
                 losses.append(F.cross_entropy(every[trained].float(), expected).double().cpu())
         return torch.stack(losses), torch.tensor(np.stack(answers)).double(), torch.from_numpy(wrong)
-
-
-def by_pass(model: nn.Module, inputs: Tensor, asked: Tensor, passes: int) -> list[Tensor]:
-    """Logits (n, V) at the positions that are `asked` (B, N) for; after each of several `passes`, or after all."""
-    if passes == 1:
-        return [model(inputs)[asked]]
-    batch, rows = Packed.from_rows(inputs), asked.flatten()
-    return [F.linear(model.read(s, batch)[rows], model.head) for s in model.states(batch, passes)]
 
 
 class KHop(Generated):
@@ -200,10 +197,9 @@ class GroupWords(Generated):
     @cached_property
     def validation(self) -> list[tuple[Tensor, Tensor]]:
         """Of the lengths that are trained on: of the longest alone, what is learned of the shorter ones hardly shows."""
-        randoms = [
-            np.random.RandomState([EVALUATION_SEED, 0, b]) for b in range(self.config.eval_texts // 16)
-        ]
-        return [tuple(torch.from_numpy(x) for x in self.draw(random, 16)) for random in randoms]
+        seeds = [[EVALUATION_SEED, 0, b] for b in range(self.config.eval_texts // 16)]
+        drawn = [self.draw(np.random.RandomState(seed), 16) for seed in seeds]
+        return [(torch.from_numpy(inputs), torch.from_numpy(targets)) for inputs, targets in drawn]
 
     def texts(self, random: np.random.RandomState, n: int, letters: int) -> tuple[np.ndarray, np.ndarray]:
         inputs = random.randint(len(self.table), size=(n, letters))

@@ -44,48 +44,41 @@ def parts(data: ClassificationData) -> Parts:
     return subset(whole, data)
 
 
-def split(tables: dict[str, pd.DataFrame], how: str, source: str, rows: int = 0) -> Parts:
+def split(tables: dict[str, pd.DataFrame], how: str, source: str = "", rows: int = 0) -> Parts:
     """The parts of a corpus's own tables; `seeded` may take a sample of `rows` rows."""
     pool = pd.concat(tables.values(), ignore_index=True)
     match how:
         case "seeded":
-            return seeded(pool, rows)
+            chosen = seeded(len(pool), rows)
         case "grouped":
-            return _taken(pool, grouped(pool))
+            chosen = grouped(pool)
         case "published":
-            return _taken(pool, published(source))
+            chosen = published(source)
         case "official":
             n = len(tables["train"])
-            return _taken(pool, [*np.split(_permutation(n), [int(0.95 * n)]), np.arange(n, len(pool))])
-
-
-def _taken(pool: pd.DataFrame, rows: Iterable[np.ndarray]) -> Parts:
-    """These rows of the pool as parts, numbered anew."""
-    return {part: pool.iloc[of].reset_index(drop=True) for part, of in zip(PARTS, rows, strict=True)}
+            chosen = [*np.split(_permutation(n), [int(0.95 * n)]), np.arange(n, len(pool))]
+    return {part: pool.iloc[of].reset_index(drop=True) for part, of in zip(PARTS, chosen, strict=True)}
 
 
 def _permutation(n: int) -> np.ndarray:
     return np.random.RandomState(SPLIT_SEED).permutation(n)
 
 
-def _cut(n: int, rows: int = 0) -> list[np.ndarray]:
+def seeded(n: int, rows: int = 0) -> list[np.ndarray]:
     """The first `rows` (0: all) of a permutation of n, 80/10/10: 54,576 / 6,822 / 6,823 of 68,221."""
+    if rows > n:
+        raise RtxError(f"The corpus has {n:,} usable rows of {rows:,} needed: use another source.")
     order = _permutation(n)[: rows or n]
     a = int(0.8 * len(order))
     return np.split(order, [a, a + int(0.1 * len(order))])
-
-
-def seeded(pool: pd.DataFrame, rows: int = 0) -> Parts:
-    if rows > len(pool):
-        raise RtxError(f"The corpus has {len(pool):,} usable rows of {rows:,} needed: use another source.")
-    return _taken(pool, _cut(len(pool), rows))
 
 
 def mixture(pools: dict[str, pd.DataFrame], rows: int) -> Parts:
     """Equally many distinct rows of each pool (0: what the smallest has), labelled by the pool's number."""
     distinct = [pool.drop_duplicates("text", ignore_index=True) for pool in pools.values()]
     rows = rows or min(map(len, distinct))
-    members = [seeded(pool.assign(label=label), rows) for label, pool in enumerate(distinct)]
+    labelled = [{"train": pool.assign(label=label)} for label, pool in enumerate(distinct)]
+    members = [split(tables, "seeded", rows=rows) for tables in labelled]
     return {part: pd.concat([member[part] for member in members], ignore_index=True) for part in PARTS}
 
 
@@ -93,7 +86,7 @@ def grouped(pool: pd.DataFrame) -> list[np.ndarray]:
     texts = clean_all(pool["text"])  # as the models see them
     within = sentences(texts)
     part_of = np.empty(1 + max(number for numbers in within.values() for number in numbers), dtype=int)
-    for part, numbers in enumerate(_cut(len(part_of))):
+    for part, numbers in enumerate(seeded(len(part_of))):
         part_of[numbers] = part
     found = [set(part_of[within[text]]) for text in texts]
     chosen = [[0 in of for of in found], [of == {1} for of in found], [of == {2} for of in found]]

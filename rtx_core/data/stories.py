@@ -7,6 +7,7 @@ select the weights and are what is reported.
 """
 
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -130,13 +131,11 @@ class Stories(Language):
 
     def batch(self, ids: np.ndarray) -> tuple[Packed, Tensor]:
         """n + 1 tokens of the stream -> (n packed tokens, the n tokens that follow them)."""
-        begins = np.flatnonzero(ids[:-1] == STORY)
-        begins = np.union1d(begins[:0] if self.across_stories else begins, 0)
-        lengths = np.diff(np.append(begins, len(ids) - 1))
-        pieces = -(-lengths // self.block_size)  # a story longer than a block is read in pieces of it
-        cut = np.full(pieces.sum(), self.block_size)
-        cut[np.cumsum(pieces) - 1] = lengths - (pieces - 1) * self.block_size
-        return Packed.from_flat(ids[:-1], cut), torch.from_numpy(ids[1:].astype(np.int64))
+        n = len(ids) - 1
+        begins = [0] if self.across_stories else np.union1d(np.flatnonzero(ids[:n] == STORY), 0)
+        # a story longer than a block is read in pieces of it
+        cuts = [cut for begin, end in pairwise([*begins, n]) for cut in range(begin, end, self.block_size)]
+        return Packed.from_flat(ids[:n], np.diff([*cuts, n])), torch.from_numpy(ids[1:].astype(np.int64))
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Packed, Tensor]:
         """A part of a step's batch_size · block_size tokens; each epoch has its own order of stories."""
