@@ -54,12 +54,8 @@ class Characters(Language):
             raise RtxError(f"block_size is {self.block_size:,}: it must be {most}.")
         name, source = "synthetic play", resolve(config.source)
         self.facts = {"name": name if source == "embedded" else HUB, "source": source}
-        self.facts |= {
-            "sha256": sha256_of([text]),
-            "unit": "characters",
-            "vocabulary": self.vocab_size,
-            "test_is_validation": True,
-        }
+        self.facts |= {"sha256": sha256_of([text]), "unit": "characters"}
+        self.facts |= {"vocabulary": self.vocab_size, "test_is_validation": True}
         self.facts |= {"n_train": train, "n_validation": validation, "n_test": validation}
 
     def encode(self, text: str) -> Tensor:

@@ -112,7 +112,7 @@ def read_table(file: Path, called: str) -> pd.DataFrame:
                 return pd.read_parquet(file).reset_index(drop=True)
     except (OSError, ValueError) as error:  # pandas names the line
         reason = str(error).partition("\n")[0].removeprefix("Error tokenizing data. C error: ").rstrip(".")
-        raise RtxError(f"{called} cannot be read ({reason}): repair it, or save it anew as UTF-8.") from error
+        raise RtxError(f"{called} cannot be read ({reason}): repair or replace it, text as UTF-8.") from error
     raise RtxError(f"{called} ends in none of {', '.join(SUFFIXES)}: give such a file, or a data set's name.")
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
-from tokenizers import Tokenizer
+from tokenizers import BertWordPieceTokenizer
 
 from rtx_core.data import files, splits
 from rtx_core.data.config import ClassificationData, FilesData
@@ -36,7 +36,7 @@ def classification(config: Config, batch_size: int, micro_batches: int = 1) -> C
     own = isinstance(config, FilesData)
     trained = config.vocabulary == "trained" if own else config.source == "embedded"
 
-    def tokenizer() -> Tokenizer:  # made when it is asked for: the tokens may come from the cache
+    def tokenizer() -> BertWordPieceTokenizer:  # made when asked for: the tokens may come from the cache
         if trained:
             return trained_vocabulary(parts["train"]["text"])
         return bert_vocabulary(files.bert_source() if own else resolve(config.source))

@@ -11,11 +11,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
-from tokenizers import Tokenizer
+from tokenizers import BertWordPieceTokenizer, Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
-from tokenizers.processors import BertProcessing
 
 from rtx_core.data.preprocess import clean_all
 from rtx_core.data.sources import asking_the_hub, mirror_file, sha256_of, verify
@@ -57,7 +56,7 @@ class Tokens:
         return sha256_of([self.ids, self.offsets, self.labels])
 
 
-def bert_vocabulary(source: str) -> Tokenizer:
+def bert_vocabulary(source: str) -> BertWordPieceTokenizer:
     """BERT's released uncased WordPiece, from the mirror or the hub."""
     if source == "mirror":
         path = mirror_file("bert-base-uncased/vocab.txt")
@@ -67,10 +66,10 @@ def bert_vocabulary(source: str) -> Tokenizer:
 
             path = Path(hf_hub_download(VOCABULARY, "vocab.txt"))
     verify(f"vocab.txt from the {source}", sha256_of([path.read_bytes()]), VOCABULARY_SHA256)
-    return _finished(WordPiece.read_file(str(path)))
+    return BertWordPieceTokenizer(WordPiece.read_file(str(path)))
 
 
-def trained_vocabulary(texts: Iterable[str]) -> Tokenizer:
+def trained_vocabulary(texts: Iterable[str]) -> BertWordPieceTokenizer:
     """WordPieces for these texts: every character, alone and inside a word, and the most frequent words.
 
     The library's own trainer breaks ties by hash order, so it gives another vocabulary in every process.
@@ -82,15 +81,7 @@ def trained_vocabulary(texts: Iterable[str]) -> Tokenizer:
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     words = [word for word, n in ranked if n > 1 and len(word) > 1]
     pieces = [*SPECIAL, *characters, *(f"##{c}" for c in characters), *words][:TRAINED_SIZE]
-    return _finished({piece: i for i, piece in enumerate(pieces)})
-
-
-def _finished(vocabulary: dict[str, int]) -> Tokenizer:
-    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(lowercase=True), BertPreTokenizer()
-    cls, sep = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
-    tokenizer.post_processor = BertProcessing(("[SEP]", sep), ("[CLS]", cls))
-    return tokenizer
+    return BertWordPieceTokenizer({piece: i for i, piece in enumerate(pieces)})
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:
@@ -100,7 +91,7 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     return Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
-def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer, max_length: int) -> Tokens:
+def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer | BertWordPieceTokenizer, max_length: int) -> Tokens:
     """Clean, encode and cut every text at `max_length` tokens, [CLS] and [SEP] included."""
     tokenizer.enable_truncation(max_length)
     encoded = [e.ids for e in tokenizer.encode_batch(clean_all(frame["text"]))]
@@ -109,7 +100,7 @@ def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer, max_length: int) -> Toke
 
 
 def tokenize_parts(
-    key: str, parts: dict[str, pd.DataFrame], tokenizer: Callable[[], Tokenizer], max_length: int
+    key: str, parts: dict[str, pd.DataFrame], tokenizer: Callable[[], BertWordPieceTokenizer], max_length: int
 ) -> dict[str, Tokens]:
     """Every part tokenised by `tokenizer()`, or from the cache; `key` is what decides the ids."""
 

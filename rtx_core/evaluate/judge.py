@@ -22,10 +22,8 @@ GRADES = TypeAdapter(dict[Literal[CRITERIA], Annotated[int, Field(strict=True, g
 URL = "https://generativelanguage.googleapis.com/v1beta/openai/"
 MODEL = "gemini-2.5-flash"  # the study's was its preview
 ATTEMPTS = 3  # answers that are not valid until a story is rejected
-SECONDS, RETRIES = (
-    60.0,
-    18,
-)  # of a request; the client's pauses double from half a second to eight: two minutes
+SECONDS = 60.0  # of a request
+RETRIES = 18  # of one that fails: the client's pauses double from half a second to eight, two minutes in all
 SETTINGS = {"temperature": 0, "response_format": {"type": "json_object"}}  # left out where refused
 FENCE = re.compile(r"\s*```(?:json)?(.*)```\s*", re.DOTALL | re.IGNORECASE)
 TEXTS = json.loads((PACKAGE / "evaluate" / "judge.json").read_text(encoding="utf-8"))
