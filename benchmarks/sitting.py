@@ -66,4 +66,4 @@ if __name__ == "__main__":
             "measured": measured[record["name"], record["model"]],
             "environment": environment(asked.where),
         }
-        records.save(record.content | {"latency": latency}, replace=True)
+        records.save(record.content | {"latency": latency})

@@ -24,7 +24,7 @@ def texts() -> Space:
     """`texts.sst2_seeded_128.test.inside`; `as_printed`: whether shares are those of the report's Table 1."""
     found = {}
     for path in sorted((paths.home() / "results" / "data").glob("*.json")):
-        parts = records.read_json(path, needs=["parts"])["parts"]
+        parts = records.read_json(path)["parts"]
         found[path.stem] = {name: described(part) for name, part in parts.items()}
     printed = published.published()["labels"]["sst2"]
     ours = found["sst2-published-128"]

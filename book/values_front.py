@@ -46,7 +46,7 @@ def beside_words(name: str) -> dict[str, Gap]:
     found = {}
     for model in MODELS:
         runs = of(name, model)
-        beside = [records.Measurement(words.content | {"seed": run["seed"]}, words.path) for run in runs]
+        beside = [records.Record(words.content | {"seed": run["seed"]}, words.path) for run in runs]
         found[model] = Gap(statistics.difference(runs, beside), badge(runs))
     return found
 

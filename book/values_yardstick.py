@@ -28,9 +28,7 @@ def minus_words(name: str, model: str):
     found = [record for record in found if statistics.answers_all(record)]
     if not words or not found:
         return None
-    beside = [
-        records.Measurement(words[0].content | {"seed": record["seed"]}, words[0].path) for record in found
-    ]
+    beside = [records.Record(words[0].content | {"seed": record["seed"]}, words[0].path) for record in found]
     return statistics.difference(found, beside, same_training=False), badge(found)
 
 

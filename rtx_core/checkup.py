@@ -69,15 +69,15 @@ def data() -> Iterator[Finding]:
 
 def records() -> Iterator[Finding]:
     """Form, name, settings and test metrics, counted again from the predictions; and which code made them."""
-    from rtx_core.importing import paths, prove, read
-    from rtx_core.records import folder
+    from rtx_core.importing import prove
+    from rtx_core.records import all_paths, folder, read
 
-    root, sound, stale = folder(), 0, 0
-    for path in paths(root):
+    sound, stale = 0, 0
+    for path in all_paths(folder()):
         try:
-            stored = read(path, root)
-            prove(stored)
-            sound, stale = sound + 1, stale + bool(stored.note())
+            record = read(path, measured=True)
+            prove(record)
+            sound, stale = sound + 1, stale + bool(record.note())
         except RtxError as error:
             yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
     said = f"results/: {sound} records and measurements are sound, {stale} of them by other code than today's"

@@ -2,68 +2,59 @@
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.experiments import configure, entry_of, experiment
 from rtx_core.models.registry import config_of
-from rtx_core.paths import write_atomically
+from rtx_core.paths import home, write_atomically
+from rtx_core.records import Record
 
 
 def main(folder: str, replace: bool = False) -> None:
     taken = import_records(Path(folder), replace)
-    for stored in taken:
-        print(" · ".join(filter(None, [records.short_name(stored.path), stored.note()])))
+    for record in taken:
+        print(" · ".join(filter(None, [records.short_name(record.path), record.note()])))
     print(f"{len(taken)} records imported." if taken else "All records in that folder are here already.")
 
 
-def import_records(folder: Path, replace: bool = False) -> list[records.Stored]:
+def import_records(folder: Path, replace: bool = False) -> list[Record]:
     """The records that are new here.  If one is not proven, or does not fit the others, none is written."""
     root, here = folder / "results" if (folder / "results").is_dir() else folder, records.folder()
-    found, new = {path.relative_to(root): read(path, root) for path in paths(root)}, {}
+    found, new = {path.relative_to(root): records.read(path, True) for path in records.all_paths(root)}, {}
     if not found:
         raise RtxError(f"{folder} holds no records; name another clone of this project, or its results/.")
-    for name, stored in found.items():
-        prove(stored)
-        for file in (name, name.with_suffix(".npz")):
+    for name, record in found.items():
+        prove(record)
+        for file in (name.with_suffix(".npz"), name):  # a record is written after its predictions
             content, there = (p.read_bytes() if p.exists() else None for p in (root / file, here / file))
             if there not in (None, content) and not replace:
                 raise RtxError(f"{file} differs from the file of that name here; --replace overwrites it.")
             if content not in (None, there):
-                new[here / file] = content
-    staying = [read(path, here) for path in paths(here) if path.relative_to(here) not in found]
-    fit_together([*staying, *found.values()])
-    write(new)
-    return [s for name, s in found.items() if {here / name, here / name.with_suffix(".npz")} & new.keys()]
+                new[file] = content
+    staying = [path for path in records.all_paths(here) if path.relative_to(here) not in found]
+    fit_together([*(records.read(path, True) for path in staying), *found.values()])
+    write(new, here)
+    return [record for name, record in found.items() if {name, name.with_suffix(".npz")} & new.keys()]
 
 
-def paths(root: Path) -> list[Path]:
-    """Its records: in a folder of their run's name, or in two, the kind and what is measured."""
-    runs = [path for path in root.glob("*/[!.]*.json") if path.parent.name not in records.NO_RUNS]
-    measured = [sorted((root / kind).glob("*/[!.]*.json")) for kind in records.KINDS]
-    return sum(measured, sorted(runs))
-
-
-def read(path: Path, root: Path) -> records.Stored:
-    return records.read(path) if path.parent.parent == root else records.read_measurement(path)
-
-
-def prove(stored: records.Stored) -> None:
+def prove(record: Record) -> None:
     """An error unless it is of real text, and its name follows from its settings; reading it has proven the rest."""
-    name = records.short_name(stored.path)
+    name = records.short_name(record.path)
     try:
-        if stored.synthetic:
+        if record.synthetic:
             raise RtxError(f"{name} is of synthetic text, and results/ is of real text; leave it out.")
-        if stored.get("key"):
-            prove_settings(stored, name)
-        stored.note()  # by the code that it names
+        if record.get("key"):
+            prove_settings(record, name)
+        record.note()  # by the code that it names
     except (LookupError, TypeError, ValueError, AttributeError, OSError) as error:
         if isinstance(error, RtxError):
             raise
         raise RtxError(f"{name} is not made as records are ({type(error).__name__}: {error}).") from None
 
 
-def prove_settings(record: records.Record, name: str) -> None:
+def prove_settings(record: Record, name: str) -> None:
     """Its name, budget and settings are those that today's experiments give such a run."""
     config, fixed = record["config"], experiment(record["experiment"])
     _, entry = entry_of(fixed, record["model"])
@@ -83,30 +74,27 @@ def prove_settings(record: records.Record, name: str) -> None:
         raise RtxError(f"{name} selects a validation loss that is not the lowest of its history.")
 
 
-def fit_together(found: list[records.Stored]) -> None:
+def fit_together(found: list[Record]) -> None:
     """What shares a name shares its data, and what was measured of a run comes with that run."""
-    first, keys = {}, {stored.get("key") for stored in found}
-    for stored in found:
-        name = records.short_name(stored.path)
-        other = first.setdefault(stored["name"] if stored.get("key") else stored["of"], stored)
-        if other["data"]["sha256"] != stored["data"]["sha256"]:
+    first, keys = {}, {record.get("key") for record in found}
+    for record in found:
+        name = records.short_name(record.path)
+        other = first.setdefault(record["name"] if record.get("key") else record["of"], record)
+        if other["data"]["sha256"] != record["data"]["sha256"]:
             beside = records.short_name(other.path)
             raise RtxError(f"{name} was made on other data than {beside}; do not mix them.")
-        if missing := {stored.get("run"), *stored.get("runs", {}).values()} - {None, *keys}:
+        if missing := {record.get("run"), *record.get("runs", {}).values()} - {None, *keys}:
             raise RtxError(f"{name} is of the run {missing.pop()}, which has no record; import that too.")
 
 
-def write(new: dict[Path, bytes]) -> None:
-    """All or, where the disk refuses one, none: first beside their places, predictions before records."""
-    places = sorted(new, key=lambda place: place.suffix, reverse=True)
-    beside = {place: place.with_name(f".{place.name}.importing") for place in places}
+def write(new: dict[Path, bytes], here: Path) -> None:
+    """All or, where the disk refuses one, none: they get their names when all of them are written."""
     try:
-        for place, waiting in beside.items():
-            write_atomically(waiting, new[place])
-        for place, waiting in beside.items():
-            os.replace(waiting, place)
+        with TemporaryDirectory(dir=home()) as waiting:
+            for file, content in new.items():
+                write_atomically(Path(waiting, file), content)
+            for file in new:
+                (here / file).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(Path(waiting, file), here / file)
     except OSError as error:
         raise RtxError(f"Records cannot be written ({error}); make room or results/ writable.") from error
-    finally:
-        for waiting in beside.values():
-            waiting.unlink(missing_ok=True)

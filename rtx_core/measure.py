@@ -75,7 +75,7 @@ def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callabl
 
 def measure(
     kind: str, experiment: str = "", to: str = "", *, again: bool = False, **settings: object
-) -> list[records.Measurement]:
+) -> list[records.Record]:
     """All measurements of this kind for an experiment under these settings: found, or made now, or `again`.
 
     A recorded one is found if today's code would make it of the same run and data.

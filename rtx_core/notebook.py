@@ -1,7 +1,6 @@
 """What notebooks share beside their science: a check of injected parameters, and errors that are one sentence."""
 
-import ast
-import sys
+import IPython
 
 from rtx_core.errors import RtxError, unknown
 from rtx_core.settings import as_float
@@ -15,7 +14,7 @@ def check_parameters() -> None:
     papermill puts its cell after the one tagged `parameters`; both are read from the history of the kernel.  Outside a notebook,
     or where nothing was injected, this only makes an `RtxError` show as its sentence alone.
     """
-    shell = _shell()
+    shell = IPython.get_ipython()
     if shell is None:
         return
     shell.set_custom_exc((RtxError,), _one_sentence)
@@ -42,25 +41,10 @@ def check(own: dict[str, object], injected: dict[str, object]) -> None:
 
 
 def _assigned(source: str) -> dict[str, object]:
-    """The names that a cell of plain assignments sets, with their values."""
+    """The names that a cell sets, with their values."""
     found = {}
-    for node in ast.parse(source).body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for target in targets:
-            if isinstance(target, ast.Name) and getattr(node, "value", None) is not None:
-                try:
-                    found[target.id] = ast.literal_eval(node.value)
-                except ValueError:  # float("nan") and its like
-                    found[target.id] = None
-    return found
-
-
-def _shell():
-    if "IPython" not in sys.modules:
-        return None
-    from IPython import get_ipython
-
-    return get_ipython()
+    exec(source, found)
+    return {name: value for name, value in found.items() if not name.startswith("__")}
 
 
 def _one_sentence(shell, kind, error, traceback, tb_offset=None) -> list[str]:

@@ -39,7 +39,6 @@ KINDS = {  # what is measured beside the runs -> its module
     "demo": "evaluate.demo",  # a trained model as the page Try it runs it
     "audits": "audit",  # recorded runs that were trained again
 }
-NO_RUNS = (*KINDS, "data", "benchmarks")  # folders of `results/` that hold no runs
 NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 
@@ -48,8 +47,8 @@ DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a mode
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
-    """A file of `results/`: `stored["test"]["accuracy"]` reads the JSON."""
+class Record:
+    """A file of `results/`: `record["test"]["accuracy"]` reads the JSON."""
 
     content: dict
     path: Path
@@ -61,16 +60,28 @@ class Stored:
         return self.content.get(key, default)
 
     def note(self) -> str:
-        """Why it cannot be trusted as today's, which has the hash `today`; empty when it can."""
-        if self.today is None:
-            return f"of a model that is not registered here ({self['config']['architecture']})"
-        if code.is_current(self["code"]["hashes"], self.today):
+        """Why it cannot be trusted as today's; empty when it can, and of an audit, which is of the code that it names."""
+        if self.get("kind") == "audits":
+            return ""
+        if made_by := self.get("made_by"):  # the module of `rtx_core.evaluate` that measured it
+            today = code.module_hash(made_by)
+        elif (architecture := self["config"]["architecture"]) in registry.MODELS:
+            today = code.model_hash(architecture)
+        else:
+            return f"of a model that is not registered here ({architecture})"
+        if code.is_current(self["code"]["hashes"], today):
             return ""
         return f"made by another version of the code (commit {(self['code']['commit'] or 'unknown')[:9]})"
 
     @property
     def synthetic(self) -> bool:
         return self["data"]["source"] == "embedded"
+
+    @property
+    def score(self) -> str:
+        """As in "test accuracy 0.9012"; of language models the loss."""
+        measure = "accuracy" if "accuracy" in self["test"] else "loss"
+        return f"test {measure} {self['test'][measure]:.4f}"
 
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
@@ -85,45 +96,16 @@ class Stored:
             ) from error
 
 
-class Record(Stored):
-    """One run."""
-
-    @property
-    def today(self) -> str | None:
-        architecture = self["config"]["architecture"]
-        return code.model_hash(architecture) if architecture in registry.MODELS else None
-
-    @property
-    def score(self) -> str:
-        """As in "test accuracy 0.9012"; of language models the loss."""
-        measure = "accuracy" if "accuracy" in self["test"] else "loss"
-        return f"test {measure} {self['test'][measure]:.4f}"
-
-
-class Measurement(Stored):
-    """Something measured beside the runs; `made_by` is the module of `rtx_core.evaluate` whose code it depends on."""
-
-    @property
-    def today(self) -> str:
-        return code.module_hash(self["made_by"])
-
-    def note(self) -> str:
-        return "" if self["kind"] == "audits" else super().note()  # an audit is of the code that it names
-
-
 def short_name(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def read_json(path: Path, needs: Sequence[str] = ()) -> dict:
-    """A JSON file of `results/`; one that is missing, truncated or lacks what it needs is one clear sentence."""
+def read_json(path: Path) -> dict:
+    """A JSON file of `results/`; one that is missing or truncated is one clear sentence."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
     except (OSError, ValueError, RecursionError) as error:
         raise RtxError(f"{short_name(path)} is not readable as JSON ({error}); {RESTORE}.") from error
-    if missing := [key for key in needs if not isinstance(content, dict) or key not in content]:
-        raise RtxError(f"{short_name(path)} lacks {', '.join(missing)}; {RESTORE}.")
-    return content
 
 
 def _finite(text: str) -> float:
@@ -132,9 +114,9 @@ def _finite(text: str) -> float:
     return value
 
 
-def verify(stored: Stored) -> None:
+def verify(record: Record) -> None:
     """An error unless every test metric follows from what was predicted."""
-    if (test := stored.get("test")) is None:
+    if (test := record.get("test")) is None:
         return
     tolerance = 1e-5  # of metrics over float32 logits
     if "batch_losses" in test:
@@ -147,8 +129,8 @@ def verify(stored: Stored) -> None:
             wrong = sum(part["answers"] * part["error"] for part in test["parts"])
             counted["accuracy"] = 1 - wrong / sum(part["answers"] for part in test["parts"])
     else:
-        counted = classification_metrics(**stored.predictions)
-        counted["n"] = len(stored.predictions["labels"])
+        counted = classification_metrics(**record.predictions)
+        counted["n"] = len(record.predictions["labels"])
     for name in sorted(counted | test):
         got, value = test.get(name), counted.get(name)
         same = (
@@ -156,7 +138,7 @@ def verify(stored: Stored) -> None:
         )
         if not same:
             raise RtxError(
-                f"{short_name(stored.path)} says that its test {name} is {got}, and what was predicted gives {value}; "
+                f"{short_name(record.path)} says that its test {name} is {got}, and what was predicted gives {value}; "
                 f"restore both from git, or make the run again."
             )
 
@@ -172,14 +154,22 @@ def path_of(name: str, model: str, seed: int, source: str = "hub") -> Path:
     return folder(source) / name / f"{model}-seed{seed}.json"
 
 
-def read(path: Path) -> Record:
-    """The record in a file, checked; one that was put under another run's name is an error."""
-    found = Record(check(read_json(path), short_name(path)), path)
-    if (found["name"], f"{found['model']}-seed{found['seed']}") != (path.parent.name, path.stem):
-        raise RtxError(
-            f"{short_name(path)} holds the record of {found['name']}, {found['model']}, seed {found['seed']}; "
-            f"move it to where it belongs."
-        )
+def read(path: Path, measured: bool = False) -> Record:
+    """The record of a run in a file, checked; one that was put under another's name is an error.
+
+    With `measured` it may be of what was measured beside the runs.
+    """
+    content = read_json(path)
+    if measured and isinstance(content, dict) and "kind" in content:
+        if missing := [key for key in NEEDS if key not in content]:
+            raise RtxError(f"{short_name(path)} lacks {', '.join(missing)}; {RESTORE}.")
+        place = f"{content['kind']}/{content['of']}/{content['name']}"
+    else:
+        check(content, short_name(path))
+        place = f"{content['name']}/{content['model']}-seed{content['seed']}"
+    if not str(path.with_suffix("")).endswith(f"/{place}"):
+        raise RtxError(f"{short_name(path)} holds the record of {place}; move it to where it belongs.")
+    found = Record(content, path)
     verify(found)
     return found
 
@@ -201,7 +191,13 @@ def at(address: str, source: str = "hub") -> Record:
 
 def paths(source: str = "hub") -> list[Path]:
     """The files of all runs."""
-    return [path for path in folder(source).glob("*/*-seed*.json") if path.parent.name not in NO_RUNS]
+    return list(folder(source).glob("*/*-seed[0-9]*.json"))
+
+
+def all_paths(root: Path) -> list[Path]:
+    """The files of all runs, and of all that is measured beside them."""
+    runs = sorted(root.glob("*/*-seed[0-9]*.json"))
+    return sum((sorted((root / kind).glob("*/[!.]*.json")) for kind in KINDS), runs)
 
 
 def records(
@@ -214,14 +210,10 @@ def records(
     return [r for r in found if experiment in (None, r["experiment"])]
 
 
-def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None, replace: bool = False) -> Record:
-    """Write predictions, then the record; one that is there is replaced only when `replace` says so."""
+def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
+    """Write predictions, then the record, in the place of one that is there."""
     path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
     check(content, short_name(path))
-    if path.exists() and not replace and content["data"]["source"] != "embedded":
-        raise RtxError(
-            f"{short_name(path)} is recorded already; give replace=True to overwrite it, or another setting or name."
-        )
     if predictions is not None:
         save_predictions(path.with_suffix(".npz"), **predictions)
     write_json(path, content)
@@ -239,33 +231,21 @@ def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None
 NEEDS = ("kind", "of", "name", "model", "seed", "data", "environment", "code", "made_by", "finished")
 
 
-def read_measurement(path: Path) -> Measurement:
-    content = read_json(path, needs=NEEDS)
-    if (content["kind"], content["of"], content["name"]) != (*path.parts[-3:-1], path.stem):
-        raise RtxError(
-            f"{'/'.join(path.parts[-3:])} holds the measurement {content['kind']}/{content['of']}/{content['name']}; "
-            f"move it to where it belongs."
-        )
-    found = Measurement(content, path)
-    verify(found)
-    return found
-
-
-def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Measurement]:
+def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
     """All measurements of a kind, in the order of their names."""
-    return [read_measurement(path) for path in sorted((folder(source) / kind).glob(f"{of}/[!.]*.json"))]
+    return [read(path, measured=True) for path in sorted((folder(source) / kind).glob(f"{of}/[!.]*.json"))]
 
 
 def save_measurement(
     content: dict, logits: np.ndarray | None = None, labels: np.ndarray | None = None
-) -> Measurement:
+) -> Record:
     """Write predictions, where there are any, then the measurement, dated now."""
     content = {"schema": VERSION, **content, "finished": now()}
     path = folder(content["data"]["source"]) / content["kind"] / content["of"] / f"{content['name']}.json"
     if logits is not None:
         save_predictions(path.with_suffix(".npz"), logits, labels)
     write_json(path, content)
-    return read_measurement(path)
+    return read(path, measured=True)
 
 
 def now() -> str:

@@ -10,7 +10,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -49,11 +49,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs in the order of settings, models, seeds; in the book those that are not recorded are missing."""
+    """Runs in the order of settings, models, seeds; in the book those that are not recorded are left out."""
 
     asked: list[RunConfig]
     found: list[Run]
-    missing: list[RunConfig] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self.found)
@@ -92,23 +91,13 @@ def runs(
     asked = [
         configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds
     ]
-    found, missing, waiting = [], [], []
-    for config in asked:
-        record = None if replace else recorded(config)
-        if record is not None:
-            found.append(Run(config, record))
-        elif os.environ.get(BOOK) and resolve(config.data.source) != "embedded":
-            missing.append(config)
-        else:
-            try:
-                found.append(make(config, replace=replace, wait=False))
-            except (
-                Busy
-            ):  # processes side by side share the runs: this one takes another, and waits at the end
-                waiting.append(config)
-    found += [make(config, replace=replace) for config in waiting]
-    order = {id(config): n for n, config in enumerate(asked)}
-    return Runs(asked, sorted(found, key=lambda run: order[id(run.config)]), missing)
+    made: dict[int, Run | None] = {}
+    for wait in (False, True):  # what another process is making comes last, and is waited for
+        for n, config in enumerate(asked):
+            if n not in made:
+                with suppress(Busy):
+                    made[n] = _run(config, replace, wait, train=not os.environ.get(BOOK))
+    return Runs(asked, [found for _, found in sorted(made.items()) if found is not None])
 
 
 def run(
@@ -119,9 +108,15 @@ def run(
     **settings: object,
 ) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
-    config = configure(name, model, seed, **settings)
-    found = None if replace else recorded(config)
-    return Run(config, found) if found is not None else make(config, replace=replace)
+    return _run(configure(name, model, seed, **settings), replace)
+
+
+def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True) -> Run | None:
+    """A run, found or made now; without `train` one of real text is not made."""
+    record = None if replace else recorded(config)
+    if record is not None:
+        return Run(config, record)
+    return make(config, replace, wait) if train or resolve(config.data.source) == "embedded" else None
 
 
 def _distinct(name: str, values: object) -> list:
@@ -316,7 +311,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
             "peak_memory_mib": peak_memory_mib(where),
             "finished": records.now(),
         }
-        record = records.save(content, predictions, replace=True)  # asked for above, under the lock
+        record = records.save(content, predictions)
         checkpoint.discard(file)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return record

@@ -122,8 +122,8 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> values.Names:
     if draw % 8 == 7:
         every = [path for path in every if random(draw, path.parent.name, path.stem).random() < 0.9]
     patch.setattr(records, "paths", lambda source="hub": iter(every))
-    patch.setattr(records, "read_json", lambda path, needs=(): found(path))
-    patch.setattr(records.Stored, "predictions", property(lambda record: record["predictions"]))
+    patch.setattr(records, "read_json", found)
+    patch.setattr(records.Record, "predictions", property(lambda record: record["predictions"]))
     printed = scaled(published.published.__wrapped__(), draw, "published")
     patch.setattr(published, "published", lambda: printed)
     alike = draw % 2  # a wider or the same model for every name, whose rotary positions do not differ
@@ -157,7 +157,7 @@ def test_every_guard_fails_for_some_records(monkeypatch):
     monkeypatch.delenv("RTX_HOME")
     monkeypatch.setattr(statistics, "RESAMPLES", 100)
     monkeypatch.setattr(records, "check", lambda content, name: content)
-    monkeypatch.setattr(records, "verify", lambda stored: None)
+    monkeypatch.setattr(records, "verify", lambda record: None)
     standing = {guard: page for guard, page in guards().items() if not any(map(guard.count, LEFT_OUT))}
     assert len(standing) > 50
     for draw in range(DRAWS):

@@ -163,7 +163,7 @@ def test_a_run_is_recorded_found_and_audited(home):
     prove(found)
     altered = found.content | {"test": found["test"] | {"accuracy": 0.9}}
     with pytest.raises(records.RtxError, match="says that its test accuracy is 0.9"):
-        records.save(altered, replace=True)
+        records.save(altered)
 
 
 @pytest.mark.parametrize("name", ["gpt", "kausik"])

@@ -22,7 +22,7 @@ WRONG = [
 def inject(cell: str, monkeypatch) -> None:
     cells = ["", "import rtx_core as rtx", OWN, f"# Parameters\n{cell}\n", "rtx.check_parameters()"]
     shell = SimpleNamespace(user_ns={"In": cells}, set_custom_exc=lambda kinds, show: None)
-    monkeypatch.setattr(notebook, "_shell", lambda: shell)
+    monkeypatch.setattr(notebook.IPython, "get_ipython", lambda: shell)
     notebook.check_parameters()
 
 

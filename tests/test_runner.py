@@ -144,19 +144,11 @@ def test_a_stale_real_record_is_shown_with_a_note(monkeypatch):
     assert "commit c0ffee012" in row.stale and old.path.read_bytes() == before
 
 
-def test_a_recorded_run_is_overwritten_only_when_asked():
-    record = make().record
-    kept = real(record)
-    with pytest.raises(RtxError, match="recorded already; give replace=True"):
-        real(record)
-    assert records.save(kept.content, record.predictions, replace=True).content == kept.content
-
-
 def test_while_the_book_is_built_nothing_is_trained_on_real_text(monkeypatch):
     forbid(monkeypatch)
     monkeypatch.setenv("RTX_BOOK", "1")
     runs = rtx.runs("sst2", models=["baseline", "recurrent"], **ASKED)
-    assert len(runs) == 0 and len(runs.missing) == 2 and runs.frame.empty
+    assert len(runs) == 0 and len(runs.asked) == 2 and runs.frame.empty
 
 
 # -- a model of one's own ----------------------------------------------------------------------------------------------

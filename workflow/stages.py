@@ -11,7 +11,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from rtx_core import data, plan
+from rtx_core import data, plan, runner
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import EXPERIMENTS, RunConfig, configure
 from rtx_core.paths import write_json
@@ -50,11 +50,8 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
         words = ["workflow/stages.py", "data", config.experiment, json.dumps(config.given)]
         made["data"][texts] = {"command": shlex.join(["python", *words])}
         stale = why not in ("", "missing")
-        words = [config.experiment, config.model, f"seed={config.seed}"]
-        words += [f"{name}={json.dumps(value)}" for name, value in config.given.items()]
-        words += ["--replace"] if stale else []
         made["run"][f"{config.name}-{config.model}-seed{config.seed}"] = {
-            "command": f"python -m rtx_core run {shlex.join(words)}",
+            "command": runner.command_of(config) + " --replace" * stale,
             "data": texts,
             "why": why,
             "needed": why == "missing" or (stale and not keep_stale),

@@ -35,7 +35,7 @@ def built_from() -> str:
     """Version, commit, and how many records are stale."""
     project = tomllib.loads((paths.REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commit = code.commit()
-    made = [*records.records(), *(found for kind in records.KINDS for found in records.measurements(kind))]
+    made = [records.read(path, measured=True) for path in records.all_paths(records.folder())]
     stale = sum(bool(record.note()) for record in made)
     state = (
         f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"
