@@ -4,7 +4,7 @@ from rtx_core import records
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import claims, statistics
 from rtx_core.report.evidence import badge
-from rtx_core.report.values import Gap, Space, Task, look_up
+from rtx_core.report.values import Gap, Space, Task
 
 FULL = {"sst2": "sst2", "official": "sst2-official", "short": "sst2-short", "tenth": "sst2-10pct"}
 REDUCED = {
@@ -64,7 +64,7 @@ def learning(name: str) -> dict[str, float]:
 
 def scoreboard() -> Space:
     """How many claims have which outcome, for the page's own sentences: `scoreboard.reproduced`."""
-    frame = claims.judged(claims.read(REPOSITORY / "book" / "claims.yaml"), look_up)
+    frame = claims.judged(REPOSITORY / "book" / "claims.yaml")
     counts = {word.replace(" ", "_"): int((frame["outcome"] == word).sum()) for word in claims.OUTCOMES}
     return Space(counts | {"all": len(frame)})
 

@@ -1,6 +1,8 @@
 """Tables, figures and samples: data to the letter, the same bytes every time; numbers as they are written."""
 
+import json
 import re
+import shlex
 from html import escape as escape_html
 from pathlib import Path
 
@@ -83,7 +85,7 @@ def test_alt_text_arrives_as_it_is(text):
 @example("`" * 30)
 @example("    indented\n\n\n  ```")
 def test_samples_show_texts_to_the_letter(text):
-    shown = display.samples([(f"h{text}", f"x{text}"), ("next", "end")])
+    shown = display.samples({f"h{text}": f"x{text}", "next": "end"})
     tree = rendered(shown)
     blocks = [block.astext() for block in tree.findall(nodes.literal_block)]
     lines = re.split("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]", f"x{text}")
@@ -209,9 +211,10 @@ def test_provenance_names_records_and_the_line_that_makes_them_again():
         *("sst2: baseline 0", "1.5", "2026-11-21 02:55", "012345678"),
         *("A | machine (2 threads)", "made by `other` code"),
     ]
-    given = """-y '{"models": ["baseline"], "note": "it'\\''s"}'"""
-    line = f"papermill notebooks/sst2.ipynb _build/sst2.ipynb {given}"
-    assert f"{line} -p split seeded -p epochs 5" in shown.markdown
+    line = re.search(r"^papermill .*", shown.markdown, re.MULTILINE)[0]
+    *words, given = shlex.split(line)
+    assert words == ["papermill", "notebooks/sst2.ipynb", "_build/sst2.ipynb", "-y"]
+    assert json.loads(given) == parameters
     assert display.provenance([]) is None
 
 

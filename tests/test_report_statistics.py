@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from rtx_core.errors import RtxError
 from rtx_core.report import statistics
-from rtx_core.report.statistics import Difference, Paired, common, compare, difference, mean_interval
+from rtx_core.report.statistics import Difference, Paired, common, difference, mean_interval
 
 
 def scored(right: int, n: int) -> Record:
@@ -39,26 +39,25 @@ def test_accuracy_has_wilsons_interval_of_few_seeds_and_students_from_three_on()
     assert statistics.accuracy(seeds) == pytest.approx(mean_interval([0.9, 0.85, 0.8]))
 
 
-def test_compare_is_mcnemars_exact_test():
+def test_a_difference_of_one_seed_is_tested_by_mcnemar():
     both = range(100, 110)  # wrong in both: they do not count
     a = record(wrong=[0, *both])
     b = record("recurrent", wrong=[*range(20, 30), *both])
-    found = compare(a, b)
-    assert (found["only_a"], found["only_b"], found["n"]) == (10, 1, 200)
-    assert found["p"] == pytest.approx(0.01171875) and found["difference"] == pytest.approx(9 / 200)
-    assert compare(b, a)["difference"] == pytest.approx(-9 / 200)
-    assert compare(a, a)["p"] == 1.0
+    found = difference([a], [b])  # 10 texts that a alone answers rightly, 1 that b does
+    assert found.p == pytest.approx(0.01171875) and found.value == pytest.approx(9 / 200)
+    assert difference([b], [a]).value == pytest.approx(-9 / 200)
+    assert difference([a], [a]).p == 1.0
 
 
 def test_different_test_sets_are_not_paired():
     other_hash = record("recurrent", data=record()["data"] | {"sha256": "e" * 64})
     with pytest.raises(RtxError, match="baseline-seed0 and recurrent-seed0 were tested on different data"):
-        compare(record(), other_hash)
+        difference([record()], [other_hash])
     assert difference([record()], [other_hash], same_training=False).value == 0
     other_labels = record("recurrent", labels=1 - LABELS)
     for same_training in (True, False):
         with pytest.raises(RtxError, match="different data"):
-            compare(record(), other_labels, same_training)
+            difference([record()], [other_labels], same_training=same_training)
 
 
 def test_paired_t_test_is_students_of_1908():
@@ -130,7 +129,7 @@ def test_difference_takes_one_common_seed_or_three():
     b = [record("recurrent", seed, range(40 + 2 * seed)) for seed in range(3)]
     one = difference(a[1:2], b)
     assert (one.seeds, one.n, one.value, one.sign) == (1, 200, pytest.approx(21 / 200), 1)
-    assert one.p == compare(a[1], b[1])["p"] and one.low < one.value < one.high and "McNemar" in one.test
+    assert one.p == difference([a[1]], [b[1]]).p and one.low < one.value < one.high and "McNemar" in one.test
     three = difference(a, b)
     assert (three.seeds, three.sign) == (3, 1) and "t-test" in three.test
     interval = mean_interval([20 / 200, 21 / 200, 22 / 200])

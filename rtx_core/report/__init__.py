@@ -6,9 +6,9 @@ from importlib import import_module
 _MODULES = ("claims", "phi", "published", "statistics", "style", "values")
 # Module -> its names, imported when one is first asked for, so that prose never waits for matplotlib.
 _FROM = {
-    "display": "table figure samples markdown for_script escape provenance papermill_line",
-    "style": "COLOURS MARKERS ORDER theme title palette markers ordered number percent points interval p_value",
-    "evidence": "badge as_records by_model device_of milliseconds",
+    "display": "table figure samples markdown for_script provenance",
+    "style": "COLOURS MARKERS ORDER theme title palette markers ordered number percent points p_value",
+    "evidence": "badge by_model device_of milliseconds",
     "figures": "benchmark accuracies bubble canvas confusion forest learning_curves",
 }
 

@@ -1,13 +1,14 @@
 """Claims of the original study, judged from today's records.
 
-A claim is a row of YAML: what is claimed, where, on which page it is treated, and one test:
+A claim is a row of a section of YAML: what is claimed, where, on which page it is treated, and one test:
 
-    - says: With 10 % of the data the baseline is the more accurate one.
-      source: slides, data size table
-      page: data-size
-      test: {direction: sst2_10pct.difference}
+    SST-2:
+      - says: With 10 % of the data the baseline is the more accurate one.
+        source: slides, data size table
+        page: data-size
+        test: {direction: sst2_10pct.difference}
 
-Names are what `{val}` takes.  The five tests, and when they decide:
+Names are what `{val}` takes.  The four tests, and when they decide:
 
 direction  a difference, above 0 unless `expect: below`: where the paired test is significant at 5 %.
 value      a model, `published:` a share found on `n:` texts (`same_texts: true` if they are ours): reproduced
@@ -16,13 +17,11 @@ value      a model, `published:` a share found on `n:` texts (`same_texts: true`
 bound      a value with its interval, and `at_least:`, `at_most:` or `within:` (around 0): where the whole
            interval keeps, or breaks, the bound.
 count      a number, and `equals:`, `at_least:` or `at_most:`: always, as nothing in it is chance.
-time       a model, `less_than:` another: where the middle 80 % of the batches of the one lie below, or above,
-           those of the other, on one machine.
 
 The first key of a test may hold a list of names: contradicted by one of them, reproduced by all.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,11 +32,12 @@ from rtx_core.errors import RtxError, unknown
 from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import ALPHA, ENOUGH_SEEDS, as_one_more_run
 from rtx_core.report.style import number, p_value, percent
+from rtx_core.report.values import look_up
 
 REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
 OUTCOMES = (REPRODUCED, CONTRADICTED, UNDECIDED, MISSING)
 MARGIN = 0.01  # a published value further away than a point is not reproduced
-FIELDS = ("section", "says", "source", "page", "test")
+FIELDS = {"says", "source", "page", "test"}
 
 
 @dataclass(frozen=True)
@@ -49,56 +49,40 @@ class Outcome:
     badge: Badge | None = None
 
 
-def read(path: Path) -> list[dict]:
-    """The claims in a YAML file, checked: sections of rows, or rows."""
+def judged(path: Path) -> pd.DataFrame:
+    """A row a claim in a YAML file: section, says, source, page, outcome, line, badge."""
     import yaml
 
-    content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    if isinstance(content, dict):
-        content = [{"section": section} | row for section, rows in content.items() for row in rows]
-    for place, row in enumerate(content, 1):
-        name = f"{Path(path).name}, claim {place}"
-        for field in row:
-            if field not in FIELDS:
-                raise unknown(f"field in {name}:", field, FIELDS)
-        for field in ("says", "source", "test"):
-            if field not in row:
-                raise RtxError(f"{name} lacks {field}; every claim needs says, source and test.")
-        kind = next(iter(row["test"]))
-        if kind not in TESTS:
-            raise unknown(f"test in {name}:", kind, TESTS)
-    return content
+    claims = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    rows = []
+    for section, claim in [(section, claim) for section, each in claims.items() for claim in each]:
+        if claim.keys() != FIELDS:
+            raise RtxError(
+                f"A claim on {section} has {', '.join(claim)}; expected {', '.join(sorted(FIELDS))}."
+            )
+        outcome = judge(claim["test"])
+        row = {"section": section} | {key: claim[key] for key in ("says", "source", "page")}
+        rows.append(row | {"outcome": outcome.word, "line": outcome.line, "badge": str(outcome.badge or "")})
+    return pd.DataFrame(rows)
 
 
-def judge(claim: Mapping, look_up: Callable[[str], object]) -> Outcome:
-    """The outcome of one claim; `look_up` gives what a name stands for (`rtx_core.report.values.look_up`)."""
-    test = dict(claim["test"])
-    kind = next(iter(test))
-    names = test.pop(kind)
+def judge(test: Mapping) -> Outcome:
+    """The outcome of one claim's test; the names in it stand for the values of the book."""
+    (kind, names), *bounds = test.items()
+    if kind not in TESTS:
+        raise unknown("test of a claim", kind, TESTS)
     try:
-        if "less_than" in test:
-            test["less_than"] = look_up(test["less_than"])
         values = [look_up(name) for name in ([names] if isinstance(names, str) else names)]
-        outcomes = [TESTS[kind](value, **test) for value in values]
     except RtxError as lacking:
         if "no record" not in str(lacking):
             raise
         return Outcome(MISSING, str(lacking))
+    outcomes = [TESTS[kind](value, **dict(bounds)) for value in values]
     words = [outcome.word for outcome in outcomes]
     word = next(word for word in (CONTRADICTED, UNDECIDED, REPRODUCED) if word in words)
     bearing = [outcome for outcome in outcomes if word != CONTRADICTED or outcome.word == word]
     badges = [outcome.badge for outcome in bearing if outcome.badge]
     return Outcome(word, "; ".join(outcome.line for outcome in outcomes), weakest(badges))
-
-
-def judged(claims: list[dict], look_up: Callable[[str], object]) -> pd.DataFrame:
-    """A row a claim: section, says, source, page, outcome, line, badge."""
-    rows = []
-    for claim in claims:
-        outcome = judge(claim, look_up)
-        row = {key: claim.get(key, "") for key in ("section", "says", "source", "page")}
-        rows.append(row | {"outcome": outcome.word, "line": outcome.line, "badge": str(outcome.badge or "")})
-    return pd.DataFrame(rows)
 
 
 def weakest(badges: list[Badge]) -> Badge | None:
@@ -145,19 +129,4 @@ def count(
     return Outcome(by_bounds(kept, not kept), number(value, form), getattr(value, "badge", None))
 
 
-def time(model: object, less_than: object) -> Outcome:
-    spans = []
-    for each in (model, less_than):
-        measured = pd.DataFrame(record["latency"]["measured"][-1] for record in each.records)
-        spans.append(measured[["p10_ms", "per_sentence_ms", "p90_ms"]].median())
-    (low, ms, high), (other_low, other_ms, other_high) = spans
-    environments = [
-        record["latency"]["environment"] for each in (model, less_than) for record in each.records
-    ]
-    one_machine = len({(found["device"], found["threads"]) for found in environments}) == 1
-    word = by_bounds(one_machine and high < other_low, one_machine and low > other_high)
-    line = f"{ms:.2f} against {other_ms:.2f} ms a text"
-    return Outcome(word, line, weakest([model.badge, less_than.badge]))
-
-
-TESTS = {"direction": direction, "value": value, "bound": bound, "count": count, "time": time}
+TESTS = {"direction": direction, "value": value, "bound": bound, "count": count}

@@ -10,7 +10,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape as escape_html
 
@@ -130,24 +131,22 @@ def draw(fig: object) -> bytes:
     return buffer.getvalue()
 
 
-def samples(texts: Mapping[str, str] | Iterable[tuple[str, str]]) -> Displayed:
-    """Texts that a model wrote or that a data set holds, each under its heading, to the letter: {heading:
-    text}, or pairs.
+def samples(texts: Mapping[str, str]) -> Displayed:
+    """Texts that a model wrote or that a data set holds, each under its heading, to the letter: {heading: text}.
 
     Each stands in a fence that is longer than any in the text, so that nothing in a text can end it or be
     read as markup.
     """
-    pairs = list(texts.items() if isinstance(texts, Mapping) else texts)
-    lines = []
-    parts = []
-    for heading, text in pairs:
+    lines, parts, plain = [], [], []
+    for heading, text in texts.items():
         split = re.split("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]", str(text))
         text = "\n".join(CONTROL.sub(" ", line) for line in split)
         fence = max(["``", *re.findall("`+", text)], key=len) + "`"
         lines += [f"**{escape(heading)}**", "", f"{fence}text", text, fence, ""]
         parts.append(f"<p><b>{escape_html(one_line(heading))}</b></p><pre>{escape_html(text)}</pre>")
-    plain = "\n\n".join(f"{one_line(heading)}\n{text}" for heading, text in pairs)
-    return Displayed({"text/markdown": "\n".join(lines), "text/html": "\n".join(parts), "text/plain": plain})
+        plain.append(f"{one_line(heading)}\n{text}\n")
+    forms = {"text/markdown": lines, "text/html": parts, "text/plain": plain}
+    return Displayed({form: "\n".join(each) for form, each in forms.items()})
 
 
 def escape(text: object) -> str:
@@ -224,7 +223,9 @@ def provenance(
         lines.append(f"| {_links(group)} | {' | '.join(map(escape, cells))} |")
     lines += ["", f"Data: {'; '.join(dict.fromkeys(_data(record['data']) for record in records))}."]
     if notebook:
-        lines += ["", "```bash", papermill_line(notebook, parameters or {}), "```"]
+        words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
+        words += ["-y", json.dumps(parameters)] if parameters else []
+        lines += ["", "```bash", shlex.join(words), "```"]
     return markdown("\n".join([*lines, "````"]))
 
 
@@ -250,14 +251,3 @@ def _data(data: dict) -> str:
     source = SOURCES.get(data.get("source"), data.get("source"))
     parts = [escape(part) for part in (data["name"], source, data.get("split")) if part]
     return ", ".join(parts + [f"`{data['sha256'][:16]}…`"] * bool(data.get("sha256")))
-
-
-def papermill_line(notebook: str, parameters: dict[str, object]) -> str:
-    """The command that runs a notebook with these parameters: lists and what YAML must quote in `-y`, numbers
-    and plain words in `-p`."""
-    plain = {name: value for name, value in parameters.items() if re.fullmatch(r"[\w./+-]+", str(value))}
-    others = {name: value for name, value in parameters.items() if name not in plain}
-    line = f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb"
-    if others:
-        line += " -y '" + json.dumps(others).replace("'", "'\\''") + "'"
-    return line + "".join(f" -p {name} {value}" for name, value in plain.items())

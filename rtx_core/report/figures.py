@@ -94,21 +94,14 @@ def _percents(value: float, low: float, high: float) -> str:
     return f"{100 * value:.1f}{bounds}"
 
 
-def accuracies(
-    settings: dict[str, object],
-    *,
-    heading: str,
-    label: str,
-    caption: str,
-    models: tuple[str, str] = ("baseline", "recurrent"),
-) -> Displayed:
-    """One row a setting, {reader's name: runs, records or frame}: paired difference of the two models in
+def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str) -> Displayed:
+    """One row a setting, {reader's name: runs, records or frame}: paired difference of Baseline and Recurrent in
     points, accuracies, p, AUC, texts, badge.
 
     The intervals are Wilson's or, over seeds, Student's; the test is the one of `statistics.difference`.  A
     model that never answers some class is not paired.
     """
-    first, second = models
+    models = first, second = "baseline", "recurrent"
     gap = f"{title(first)} {MINUS} {title(second)} (points)"
     rows = []
     for name, found in settings.items():

@@ -106,16 +106,11 @@ def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
     return labels, *(record.predictions["logits"].argmax(1) for record in records)
 
 
-def compare(a, b, same_training: bool = True) -> dict:
-    """Accuracy difference a − b on the same texts, and McNemar's exact test on where the two disagree."""
-    labels, guesses_a, guesses_b = same_texts(a, b, same_training=same_training)
-    right_a = guesses_a == labels
-    right_b = guesses_b == labels
-    only_a = int((right_a & ~right_b).sum())
-    only_b = int((right_b & ~right_a).sum())
-    p = float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
-    difference = float(right_a.mean() - right_b.mean())
-    return {"n": len(right_a), "difference": difference, "only_a": only_a, "only_b": only_b, "p": p}
+def mcnemar(labels: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
+    """p of McNemar's exact test on the texts that one of two models (texts,) alone answers rightly."""
+    right_a, right_b = a == labels, b == labels
+    only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    return float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
 
 
 def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, float, float]:
@@ -259,7 +254,7 @@ def difference(
     *found, _ = estimate(gap, pairs, same_training)
     if len(pairs) > 1 or measure != "accuracy":
         return Difference(*found, None, n, by_seed, "bootstrap over texts")
-    return Difference(*found, compare(*pairs[0], same_training)["p"], n, by_seed, "McNemar's exact test")
+    return Difference(*found, mcnemar(*columns[0]), n, by_seed, "McNemar's exact test")
 
 
 def adjusted(family: list[Difference]) -> list[Difference]:
