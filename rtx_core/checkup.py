@@ -28,8 +28,8 @@ def packages() -> Iterator[Finding]:
     other = [name for name in locked if here.get(name, locked[name]) != locked[name]]
     if missing:
         yield WRONG, f"{len(missing)} packages are not installed: {', '.join(missing[:5])}", INSTALL
-    python = f"Python {platform.python_version()}, {len(locked)} packages locked"
-    said = f"{python}, {len(other)} of another version {', '.join(other[:5])}".strip()
+    python, names = f"Python {platform.python_version()}", ", ".join(other[:5])
+    said = f"{python}, {len(locked)} packages locked, {len(other)} of another version {names}".strip()
     yield WARNING if other else OK, said, INSTALL if other else ""
 
 

@@ -59,15 +59,15 @@ def _source(module: str) -> str | None:
 
 
 @cache
-def imports(module: str) -> frozenset[str]:
-    """The modules of `ROOMS` that a module's source names in its import statements, wherever they stand."""
+def imports(source: str) -> tuple[str, ...]:
+    """The modules of `ROOMS` that Python source names in its import statements, wherever they stand."""
     found = set()
-    for node in ast.walk(ast.parse(_source(module) or "")):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(name for name in found if _source(name) is not None)
+    return tuple(sorted(name for name in found if _source(name) is not None))
 
 
 @cache
@@ -78,7 +78,7 @@ def _digest(modules: tuple[str, ...]) -> str:
         module = waiting.pop()
         if module not in seen:
             seen.add(module)
-            waiting += imports(module)
+            waiting += imports(_source(module))
     digest = hashlib.sha256()
     for module in sorted(seen):
         digest.update(f"{module}\n{bare(_source(module))}\n".encode())
@@ -139,11 +139,7 @@ def module_hash(module: str) -> str:
     """SHA-256 of one module's bare source and of the source of `ROOMS` that it imports: what a measurement depends on."""
     file = PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
     source = file.read_text(encoding="utf-8")
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return hashlib.sha256(f"{bare(source)}\n{_digest(tuple(sorted(found)))}".encode()).hexdigest()
+    return hashlib.sha256(f"{bare(source)}\n{_digest(imports(source))}".encode()).hexdigest()
 
 
 @cache
@@ -160,10 +156,11 @@ def is_current(hashes: Iterable[str], today: str) -> bool:
 
 def commit() -> dict:
     """The commit, and whether the package holds exactly that commit's code."""
-    return {"commit": _git("rev-parse", "HEAD"), "clean": _git("status", "--porcelain", PACKAGE.name) == ""}
+    return {"commit": git("rev-parse", "HEAD"), "clean": git("status", "--porcelain", PACKAGE.name) == ""}
 
 
-def _git(*arguments: str) -> str | None:
+def git(*arguments: str) -> str | None:
+    """What git says; None where it fails."""
     try:
         done = subprocess.run(
             ["git", "-C", str(REPOSITORY), *arguments], capture_output=True, text=True, timeout=10

@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 from rtx_core import code, records
 from rtx_core.errors import RtxError
 from rtx_core.models import registry
@@ -40,39 +42,34 @@ def _run(name: str, fast: bool) -> dict[str, list[float]]:
     from rtx_core.train.config import TrainConfig
     from rtx_core.train.trainer import train
 
-    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    try:
-        known = registry.find(name).config.names()
-        model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in known})
-        task = _task(model.config)
-        config = TrainConfig(
-            epochs=0,
-            steps=STEPS,
-            batch_size=8,
-            learning_rate=1e-3,
-            schedule="constant",
-            warmup_steps=2,
-            eval_every=1,
-            stop_patience=0,
-            decay="all" if task.classes else "matrices",
-        )
-        objective, _ = task.loss(model.eval(), *task.step(1, 0)[0], task.examples(0))  # of the plain model
-        objective.backward()
-        gradients = [p.grad for p in model.parameters() if p.grad is not None]
-        found = {"gradient_norm": [torch.nn.utils.get_total_norm(gradients).item()]}
-        model.zero_grad(set_to_none=True)
-        with tempfile.TemporaryDirectory() as folder:
-            file, cpu = Path(folder, "c.safetensors"), torch.device("cpu")
-            progress, _ = train(model, task, config, 1, cpu, file, say=lambda line: None, fast=fast)
-        return found | {k: [row[k] for row in progress.history] for k in ("train_loss", "validation_loss")}
-    finally:
-        torch.set_num_threads(threads)
+    known = registry.find(name).config.names()
+    model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in known})
+    task = _task(model.config)
+    config = TrainConfig(
+        epochs=0,
+        steps=STEPS,
+        batch_size=8,
+        learning_rate=1e-3,
+        schedule="constant",
+        warmup_steps=2,
+        eval_every=1,
+        stop_patience=0,
+        decay="all" if task.classes else "matrices",
+    )
+    objective, _ = task.loss(model.eval(), *task.step(1, 0)[0], task.examples(0))  # of the plain model
+    objective.backward()
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    found = {"gradient_norm": [torch.nn.utils.get_total_norm(gradients).item()]}
+    model.zero_grad(set_to_none=True)
+    with tempfile.TemporaryDirectory() as folder:
+        file, cpu = Path(folder, "c.safetensors"), torch.device("cpu")
+        progress, _ = train(model, task, config, 1, cpu, file, say=lambda line: None, fast=fast)
+    return found | {k: [row[k] for row in progress.history] for k in ("train_loss", "validation_loss")}
 
 
 def _task(config):
     """Random tokens in the form that the model reads: labelled texts, packed stories, or rows of characters."""
-    import numpy as np
     import torch
 
     from rtx_core.data.tasks import Classification, Language
@@ -117,15 +114,14 @@ def _task(config):
 
 def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
     """Which numbers of golden runs differ, relatively by more than `tolerance`."""
-    said = []
+    wrong = []
     for model, paths in expected.items():
         for path, numbers in paths.items():
             for kind, values in numbers.items():
                 mine = found.get(model, {}).get(path, {}).get(kind, [])
-                close = [abs(a - b) <= tolerance * abs(b) for a, b in zip(mine, values)]
-                if len(mine) != len(values) or not all(close):
-                    said.append(f"{model}, {path}, {kind}")
-    return said
+                if len(mine) != len(values) or not np.allclose(mine, values, tolerance, 0):
+                    wrong.append(f"{model}, {path}, {kind}")
+    return wrong
 
 
 def measuring() -> list[str]:
@@ -136,12 +132,8 @@ def measuring() -> list[str]:
 def changed_since(commit: str, module: str) -> bool:
     """Whether a module's own source says something else than at a commit: then golden runs do not speak of it."""
     path = f"{module.replace('.', '/')}.py"
-    then = subprocess.run(
-        ["git", "-C", str(REPOSITORY), "show", f"{commit}:{path}"], capture_output=True, text=True
-    )
-    return then.returncode != 0 or code.bare(then.stdout) != code.bare(
-        (REPOSITORY / path).read_text(encoding="utf-8")
-    )
+    then = code.git("show", f"{commit}:{path}")
+    return then is None or code.bare(then) != code.bare((REPOSITORY / path).read_text(encoding="utf-8"))
 
 
 def unregistered() -> list[str]:
@@ -183,18 +175,16 @@ def main(accept: bool = False, new: bool = False, show: bool = False) -> None:
 
 def _register(before: dict[str, str]) -> None:
     """Today's hashes; those in `before`, by model, give the same numbers."""
-    registered = json.loads(json.dumps(code.registered()))
-    today_of = {name: code.model_hash(name) for name in built_in()}
-    today_of |= {module: code.module_hash(module) for module in measuring()}
-    for name, today in today_of.items():
-        old = before.get(name)
-        if old and old != today:
-            known = [*registered["same"].get(today, []), old, *registered["same"].get(old, [])]
-            registered["same"][today] = sorted(set(known) - {today})
-        registered["hashes"][name] = today
+    registered, today = code.registered(), {name: code.model_hash(name) for name in built_in()}
+    today |= {module: code.module_hash(module) for module in measuring()}
+    same = dict(registered["same"])
+    for name, now in today.items():
+        old = before.get(name, now)
+        if old != now:
+            same[now] = sorted({*same.get(now, ()), old, *same.get(old, ())} - {now})
     head = code.commit()
-    registered["commit"] = head["commit"] if head["clean"] else registered["commit"] or head["commit"]
-    write_json(code.SAME_NUMBERS, registered)
+    commit = head["commit"] if head["clean"] else registered["commit"] or head["commit"]
+    write_json(code.SAME_NUMBERS, {"commit": commit, "hashes": registered["hashes"] | today, "same": same})
     code.registered.cache_clear()
 
 

@@ -18,14 +18,7 @@ class Study:
     settings: dict = field(default_factory=dict)
     seeds: tuple[int, ...] = (0,)
     models: tuple[str, ...] = ()  # the experiment's own, unless given
-    small: dict | None = None  # a budget that two CPU cores can carry, where the full one is for a GPU
-    also: tuple[dict, ...] = ()  # smaller budgets that are compared with those of other studies
-
-    def budgets(self, reduced: bool) -> list[dict]:
-        """The settings of each budget: the full one, or on two cores the small one where there is one."""
-        if not reduced:
-            return [self.settings]
-        return [self.settings | small for small in ({} if self.small is None else self.small, *self.also)]
+    reduced: tuple[dict, ...] = ({},)  # the budgets on two CPU cores, where {} is the full one
 
 
 EPOCH = {"epochs": 1}
@@ -46,8 +39,8 @@ LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they a
 )
 
 PLAN = (
-    Study("sst2", also=(EPOCH, THREE_DOMAINS)),
-    Study("sst2", seeds=(1,), also=(EPOCH,)),
+    Study("sst2", reduced=({}, EPOCH, THREE_DOMAINS)),
+    Study("sst2", seeds=(1,), reduced=({}, EPOCH)),
     *(
         Study(name, {"steps": 600, "learning_rate": rate}, models=models)
         for name, (rates, models) in RATES.items()
@@ -59,13 +52,13 @@ PLAN = (
         for name, settings in SMALL.items()
         if seed in EXPERIMENTS[name].seeds
     ),
-    Study("sst2", {"split": "official"}, also=(EPOCH,)),
+    Study("sst2", {"split": "official"}, reduced=({}, EPOCH)),
     Study("sst2", TENTH, seeds=(0, 1, 2)),
-    Study("sst2", TENTH, small=EPOCH),
-    Study("sst2", {"length": "short"}, also=(EPOCH,)),
-    Study("sst2", {"fraction": 0.5}, small=EPOCH),
-    Study("sst2", {"length": "long"}, small=EPOCH),
-    Study("sst2", {"split": "grouped"}, small=EPOCH),
+    Study("sst2", TENTH, reduced=(EPOCH,)),
+    Study("sst2", {"length": "short"}, reduced=({}, EPOCH)),
+    Study("sst2", {"fraction": 0.5}, reduced=(EPOCH,)),
+    Study("sst2", {"length": "long"}, reduced=(EPOCH,)),
+    Study("sst2", {"split": "grouped"}, reduced=(EPOCH,)),
     Study("sst2", TENTH, models=("recurrent-wide",)),
     Study("sst2", TENTH | {"num_passes": 1}, (0, 1, 2), ("recurrent",)),
     Study("sst2", TENTH | {"num_passes": 3}, (0, 1, 2), ("recurrent",)),
@@ -78,12 +71,12 @@ PLAN = (
     *(Study("state-tracking", {"group": group}, (seed,)) for seed in (0, 1, 2) for group in ("S3", "Z6")),
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
-    Study("multi-domain", small=THREE_DOMAINS),
-    Study("yelp", small=LONG_TEXTS),
-    Study("multi-domain-imdb", small=THREE_DOMAINS),
-    Study("yelp", {"max_length": 512}, small=LONG_TEXTS),
+    Study("multi-domain", reduced=(THREE_DOMAINS,)),
+    Study("yelp", reduced=(LONG_TEXTS,)),
+    Study("multi-domain-imdb", reduced=(THREE_DOMAINS,)),
+    Study("yelp", {"max_length": 512}, reduced=(LONG_TEXTS,)),
     *(
-        Study(name, {"recipe": recipe, "budget": "full"}, (seed,), small={"budget": "reduced"})
+        Study(name, {"recipe": recipe, "budget": "full"}, (seed,), reduced=({"budget": "reduced"},))
         for name in ("shakespeare", "tinystories")
         for seed in EXPERIMENTS[name].seeds
         for recipe in EXPERIMENTS[name].recipes  # inside seeds, so that pairs come early
@@ -101,10 +94,11 @@ def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:
     """Every run of the plan, each once; `extra` settings are put on all of them."""
     seen = set()
     for study in PLAN:
-        for settings in study.budgets(reduced):
+        for budget in study.reduced if reduced else ({},):
             for seed in study.seeds:
                 for model in study.models or EXPERIMENTS[study.experiment].shown:
-                    config = configure(study.experiment, model, seed, **settings | extra)
+                    settings = study.settings | budget | extra
+                    config = configure(study.experiment, model, seed, **settings)
                     if (key := (config.name, config.model, config.seed)) not in seen:
                         seen.add(key)
                         yield config
