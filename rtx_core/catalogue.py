@@ -19,7 +19,6 @@ class Entry:
 
 @dataclass(frozen=True)
 class Experiment:
-    title: str
     data: Settings
     train: TrainConfig = field(default_factory=TrainConfig)
     models: Mapping[str, Entry] = field(default_factory=dict)  # beside the registered ones, by name
@@ -103,19 +102,17 @@ def _iso_depth(layers: int, passes: int, width: int) -> Entry:
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "sst2": Experiment("SST-2", ClassificationData(corpus="sst2")),
-    "yelp": Experiment("Yelp", ClassificationData(corpus="yelp")),
-    "multi-domain": Experiment("Three domains", ClassificationData(corpus="multi-domain")),
+    "sst2": Experiment(ClassificationData(corpus="sst2")),
+    "yelp": Experiment(ClassificationData(corpus="yelp")),
+    "multi-domain": Experiment(ClassificationData(corpus="multi-domain")),
     "multi-domain-imdb": Experiment(  # with film reviews as long as the others
-        "Three domains, film reviews of IMDB", ClassificationData(corpus="multi-domain-imdb")
+        ClassificationData(corpus="multi-domain-imdb")
     ),
     "quickstart": Experiment(
-        "Quick start",
         ClassificationData(corpus="sst2", source="embedded", train_rows=2400),
         TrainConfig(epochs=1, learning_rate=6e-4, warmup_steps=20, eval_every=30),
     ),
     "shakespeare": Experiment(
-        "Shakespeare",
         LanguageData(corpus="shakespeare"),
         _NANOGPT,
         models={
@@ -145,7 +142,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         },
     ),
     "shakespeare-small": Experiment(  # that two cores train to the end: every model sees 6.1 M characters
-        "Shakespeare, small",
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _SMALLER,
         models=_shakespeare_small(),
@@ -153,7 +149,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         seeds=(0, 1, 2, 3, 4),
     ),
     "tinystories": Experiment(
-        "TinyStories",
         LanguageData(corpus="tinystories", eval_batches=12),
         _STORIES,
         models={
@@ -178,7 +173,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         },
     ),
     "tinystories-small": Experiment(  # 5 M tokens; what is looped applies eight layers
-        "TinyStories, small",
         LanguageData(corpus="tinystories", block_size=128, eval_batches=20),
         _SMALL_STORIES,
         models={
@@ -195,7 +189,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         seeds=(0, 1, 2),
     ),
     "khop": Experiment(
-        "k-hop induction",
         HopData(),
         _HOPS,
         models=_LAYERS_PASSES | _STUDIED,
@@ -203,7 +196,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         seeds=(0, 1, 2, 3, 4),
     ),
     "khop-hard": Experiment(
-        "k-hop induction, up to eight hops",
         HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
         _HOPS.but(steps=4000),
         models=_LAYERS_PASSES,
@@ -211,7 +203,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         seeds=(0, 1, 2),
     ),
     "khop-published": Experiment(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
-        "k-hop induction as published",
         HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
         _PUBLISHED,
         models={
@@ -224,14 +215,12 @@ EXPERIMENTS: dict[str, Experiment] = {
         budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},
     ),
     "state-tracking": Experiment(
-        "State tracking",
         GroupData(group="S3"),
         _HOPS.but(batch_size=16),
         models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)},
         shown=("1x1", "1x2", "1x4", "1x8"),
     ),
     "iso-depth": Experiment(
-        "Six layer applications on Shakespeare",
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _NANOGPT.but(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
         models={

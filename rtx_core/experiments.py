@@ -41,7 +41,7 @@ class RunConfig:
 def experiment(name: str | FilesData) -> Experiment:
     """A named experiment, or the one that files of your own are."""
     if isinstance(name, FilesData):
-        return Experiment("Own data", name)
+        return Experiment(name)
     if name not in EXPERIMENTS:
         raise unknown("experiment", name, EXPERIMENTS)
     return EXPERIMENTS[name]

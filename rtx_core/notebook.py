@@ -1,9 +1,10 @@
 """What notebooks share beside their science: a check of injected parameters, and errors that are one sentence."""
 
+from contextlib import suppress
+
 import IPython
 
 from rtx_core.errors import RtxError, unknown
-from rtx_core.settings import as_float
 
 MARK = "# Parameters"  # papermill's first line of the cell that it injects
 
@@ -32,8 +33,10 @@ def check(own: dict[str, object], injected: dict[str, object]) -> None:
         usual, kind = own[name], type(own[name])
         if type(value) is kind or usual is None or (kind is float and type(value) is int):
             continue
-        if kind is float and isinstance(as_float(value), float):  # YAML reads 1e-4 as text
-            continue
+        if kind is float and isinstance(value, str):  # YAML reads 1e-4 as text
+            with suppress(ValueError):
+                float(value)
+                continue
         advice = f"  With papermill: -y '{name}: [a, b]'." if kind is list else ""
         raise RtxError(
             f"Parameter {name} is {value!r:.80} of type {type(value).__name__}; expected {kind.__name__}.{advice}"

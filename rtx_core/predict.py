@@ -1,17 +1,13 @@
 """Ask a trained classifier: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from rtx_core import records
 from rtx_core.errors import RtxError
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 def load(address: str, source: str = "hub") -> "Predictor":
@@ -35,7 +31,7 @@ def load(address: str, source: str = "hub") -> "Predictor":
 class Predictor:
     """A trained classifier; the tokenizer that it was trained with lies in `folder`."""
 
-    model: "nn.Module"
+    model: Callable
     folder: Path
 
     @property

@@ -145,20 +145,13 @@ def recorded(config: RunConfig) -> Record | None:
             f"{records.short_name(record.path)} was made under other settings ({', '.join(differing)}); give this run a model "
             f"name of its own, or replace=True to overwrite the record."
         )
-    discard_leftovers(record)
-    return record
-
-
-def discard_leftovers(record: Record) -> None:
-    """Remove checkpoints that are older than their run's record: it was killed before it could.
-
-    Those of a run that is being made again are newer than the record that it will replace.
-    """
+    # A checkpoint older than the record is of a run that was killed before it could remove it.
     finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
     with suppress(OSError):
         for path in weights_of(record).parent.glob("checkpoint*"):
             if path.stat().st_mtime < finished:
                 path.unlink()
+    return record
 
 
 def differences(config: RunConfig, record: Record) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtx_core.errors import RtxError, unknown
 
@@ -16,17 +16,9 @@ Share = Annotated[float, Field(gt=0, le=1)]  # of something, never none of it
 Probability = Annotated[float, Field(ge=0, lt=1)]
 
 
-def as_float(value: object) -> object:
-    """A number that YAML reads as text, such as 1e-4, is a number."""
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return value
-    return value
-
-
-Rate = Annotated[float, BeforeValidator(as_float), Field(gt=0, allow_inf_nan=False)]
+Rate = Annotated[
+    float, Field(strict=False, gt=0, allow_inf_nan=False)
+]  # also what YAML reads as text, such as 1e-4
 
 
 class Settings(BaseModel):

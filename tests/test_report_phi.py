@@ -13,9 +13,9 @@ def loss_of(size):
     return 1.2 + 8 * np.asarray(size, float) ** -0.2
 
 
-def a_looped(exponent: float, recurrent=100_000, passes=4, once=30_000, noise=(0.0,)) -> Looped:
-    loss = loss_of(once + passes**exponent * recurrent)
-    return Looped([loss + shift for shift in noise], recurrent, passes, once)
+def a_looped(exponent: float, recurrent=100_000, passes=4, noise=(0.0,)) -> Looped:
+    loss = loss_of(passes**exponent * recurrent)
+    return Looped([loss + shift for shift in noise], recurrent, passes)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.46, 1.0])
@@ -31,11 +31,6 @@ def test_a_size_between_two_is_interpolated_and_none_is_extrapolated():
     assert equal_size(1.5, [100, 1000, 10_000], losses) == pytest.approx(1000 * 10**0.5)
     assert np.isnan(equal_size(3.1, [100, 1000, 10_000], losses))
     assert np.isnan(equal_size(0.9, [100, 1000, 10_000], losses))
-
-
-def test_a_model_no_better_than_what_it_runs_once_has_no_exponent():
-    looped = Looped([2.0], recurrent=1000, passes=2, once=5000)
-    assert np.isnan(phi(2.0, looped, [100, 1000, 10_000], [3.0, 2.0, 1.0]))
 
 
 def test_the_interval_over_seeds_holds_the_exponent_and_grows_with_their_spread():

@@ -2,8 +2,8 @@
 
     φ = log[(N_eq − N_once) / N_rec] / log r      (Schwethelm et al., 2604.21106)
 
-N_rec parameters are run r times, N_once are not, and N_eq is the size of the standard model of equal loss: φ is 0
-where a pass adds nothing, and 1 where it is worth as many layers of their own.
+N_rec parameters are run r times, N_once are not (here there are none), and N_eq is the size of the standard model
+of equal loss: φ is 0 where a pass adds nothing, and 1 where it is worth as many layers of their own.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,6 @@ class Looped:
     losses: Sequence[float]
     recurrent: int
     passes: int
-    once: int = 0
 
 
 def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> float:
@@ -37,8 +36,7 @@ def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> fl
 
 def phi(loss: float, looped: Looped, sizes: Sequence[int], losses: Sequence[float]) -> float:
     """φ of one looped model; nan where its loss is not among those of the standard models."""
-    extra = equal_size(loss, sizes, losses) - looped.once
-    return float(np.log(extra / looped.recurrent) / np.log(looped.passes)) if extra > 0 else float("nan")
+    return float(np.log(equal_size(loss, sizes, losses) / looped.recurrent) / np.log(looped.passes))
 
 
 def mean_phi(

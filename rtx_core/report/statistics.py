@@ -240,21 +240,20 @@ def difference(
         names = f"{first[0].path.parent.name} and {second[0].path.parent.name}"
         raise RtxError(f"{names} have no seed in common, so they cannot be paired.")
     score = MEASURES[measure]
-    columns = [same_texts(*pair, same_training=same_training) for pair in pairs]
-    n = len(columns[0][0])
-    each = np.ones(n)
-    scores = [(float(score(labels, a, each)), float(score(labels, b, each))) for labels, a, b in columns]
-    by_seed = tuple(a - b for a, b in scores)
-    if len(pairs) >= ENOUGH_SEEDS:
-        return Difference(*over_seeds(*zip(*scores)), n, by_seed, "paired t-test over seeds")
 
     def gap(labels: np.ndarray, a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return score(labels, a, weights) - score(labels, b, weights)
 
-    *found, _ = estimate(gap, pairs, same_training)
-    if len(pairs) > 1 or measure != "accuracy":
-        return Difference(*found, None, n, by_seed, "bootstrap over texts")
-    return Difference(*found, mcnemar(*columns[0]), n, by_seed, "McNemar's exact test")
+    columns = [same_texts(*pair, same_training=same_training) for pair in pairs]
+    n = len(columns[0][0])
+    by_seed = [float(gap(*column, np.ones(n))) for column in columns]
+    p, test = None, "bootstrap over texts"
+    if len(pairs) >= ENOUGH_SEEDS:
+        p, test = over_seeds(by_seed, [0.0] * len(pairs))[3], "paired t-test over seeds"
+    elif len(pairs) == 1 and measure == "accuracy":
+        p, test = mcnemar(*columns[0]), "McNemar's exact test"
+    value, low, high, _ = estimate(gap, pairs, same_training)
+    return Difference(value, low, high, p, n, tuple(by_seed), test)
 
 
 def adjusted(family: list[Difference]) -> list[Difference]:

@@ -61,29 +61,30 @@ def theme() -> None:
     sns.set_theme(context="notebook", style="whitegrid", font_scale=0.9, rc=LOOK)
 
 
+def look(name: str) -> tuple[str, str, str]:
+    """(title, color, marker) of a model."""
+    if name in VARIANTS:
+        return VARIANTS[name]
+    if name in MODELS:
+        return MODELS[name].title, MODELS[name].colour, MODELS[name].marker
+    n = zlib.crc32(name.encode())
+    spare = SPARE_COLOURS[n % len(SPARE_COLOURS)], SPARE_MARKERS[n % len(SPARE_MARKERS)]
+    return name.replace("-", " ").capitalize(), *spare
+
+
 def title(name: str) -> str:
     """A model's name as pages write it."""
-    if name in VARIANTS:
-        return VARIANTS[name][0]
-    return MODELS[name].title if name in MODELS else name.replace("-", " ").capitalize()
+    return look(name)[0]
 
 
 def palette(names: Iterable[str]) -> dict[str, str]:
     """Name -> color, as seaborn's `palette` takes it."""
-    return {name: _look(name, 1, "colour", SPARE_COLOURS) for name in names}
+    return {name: look(name)[1] for name in names}
 
 
 def markers(names: Iterable[str]) -> dict[str, str]:
     """Name -> marker, as seaborn's `markers` takes it."""
-    return {name: _look(name, 2, "marker", SPARE_MARKERS) for name in names}
-
-
-def _look(name: str, place: int, attribute: str, spares: tuple[str, ...]) -> str:
-    if name in VARIANTS:
-        return VARIANTS[name][place]
-    if name in MODELS:
-        return getattr(MODELS[name], attribute)
-    return spares[zlib.crc32(name.encode()) % len(spares)]
+    return {name: look(name)[2] for name in names}
 
 
 def ordered(names: Iterable[str]) -> list[str]:

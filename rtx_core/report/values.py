@@ -266,10 +266,10 @@ def names() -> Names:
     return Names(defined())
 
 
-def look_up(expression: str, known: Names | None = None) -> object:
+def look_up(expression: str) -> object:
     """What an expression over the names gives, such as "sst2.difference" or "abs(sst2.difference) < 1"."""
     try:
-        return eval(expression, names() if known is None else known)  # as globals: generators see them too
+        return eval(expression, names())  # as globals: generators see them too
     except RtxError:
         raise
     except Exception as error:
