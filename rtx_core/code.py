@@ -103,24 +103,18 @@ def _own_source(cls: type) -> str:
     seen, waiting, texts = set(), [cls], []
     while waiting:
         thing = waiting.pop()
-        if id(thing) in seen:
+        if id(thing) in seen or getattr(thing, "__module__", None) != cls.__module__:
             continue
         seen.add(id(thing))
         if inspect.isclass(thing):
-            waiting += [base for base in thing.__bases__ if base.__module__ == cls.__module__]
-            values = sorted(
-                (name, value)
-                for name, value in vars(thing).items()
-                if not name.startswith("__") or callable(value)
-            )
-            texts += [
-                f"{name}={value!r}" for name, value in values if isinstance(value, (int, float, str, tuple))
-            ]
-            waiting += [getattr(value, "__func__", getattr(value, "fget", value)) for _, value in values]
-        elif inspect.isfunction(thing) and thing.__module__ == cls.__module__:
+            waiting += thing.__bases__
+            for name, value in sorted(vars(thing).items()):
+                if not name.startswith("__") and isinstance(value, (int, float, str, tuple)):
+                    texts.append(f"{name}={value!r}")
+                waiting.append(getattr(value, "__func__", getattr(value, "fget", value)))
+        elif inspect.isfunction(thing):
             texts.append(_function_source(thing))
-            named = (thing.__globals__.get(name) for name in sorted(_names(thing.__code__)))
-            waiting += [one for one in named if getattr(one, "__module__", None) == cls.__module__]
+            waiting += [thing.__globals__.get(name) for name in sorted(_names(thing.__code__))]
     return "\n".join(texts)
 
 

@@ -15,18 +15,18 @@ from torch import Tensor, nn
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.models.encoder import Encoder
-from rtx_core.models.layers import Attention, rotary_table, rotate
+from rtx_core.models.layers import rotary_table, rotate
 from rtx_core.paths import write_atomically, write_json
 from rtx_core.runner import load_weights, weights_of
 
 CARD = """---
 library_name: rtx-core
-tags: [recurrent-depth, {architecture}]
+tags: [recurrent-depth, {run[config][architecture]}]
 ---
 
-# {name}: {model}, seed {seed}
+# {run[name]}: {run[model]}, seed {run[seed]}
 
-Trained on {data} ({n_train:,} training {unit}), {result} on {n_test:,}.
+Trained on {run[data][name]} ({run[data][n_train]:,} training {unit}), {run.score} on {run[test][n]:,}.
 Every setting stands in `config.json`, which is the record of the run.
 
 ```python
@@ -60,15 +60,7 @@ def export(address: str, folder: str, source: str = "hub") -> Path:
     as_onnx = isinstance(model, Encoder) and bool(find_spec("onnx") and find_spec("onnxscript"))
     if as_onnx:
         to_onnx(model, target / "model.onnx")
-    card = CARD.format(
-        **{k: record[k] for k in ("name", "model", "seed")},
-        architecture=record["config"]["architecture"],
-        data=record["data"]["name"],
-        unit=record["data"].get("unit", "texts"),
-        n_train=record["data"]["n_train"],
-        n_test=record["test"]["n"],
-        result=record.score,
-    )
+    card = CARD.format(run=record, unit=record["data"].get("unit", "texts"))
     write_atomically(target / "README.md", (card + ONNX_CARD * as_onnx).encode())
     return target
 
@@ -93,18 +85,17 @@ class Padded(nn.Module):
         for r in range(c.num_passes):
             before = h
             for layer in encoder.layers:
-                h = h + self.attend(layer.attention, layer.attention_norm(h), rope, seen)
+                attention, x = layer.attention, layer.attention_norm(h)
+                q, k, v = (
+                    attention.qkv(x).unflatten(-1, (3, attention.num_heads, -1)).unbind(2)
+                )  # (B, L, H, D)
+                q, k, v = (part.transpose(1, 2) for part in (rotate(q, rope), rotate(k, rope), v))
+                mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+                h = h + attention.out(mixed.transpose(1, 2).flatten(2))
                 h = h + layer.ffn(layer.ffn_norm(h))
             if r > 0 or c.residual == "paper":
                 h = h + c.residual_scale * before
         return encoder.head(h[:, 0])
-
-    def attend(self, attention: Attention, x: Tensor, rope: tuple[Tensor, Tensor], seen: Tensor) -> Tensor:
-        """x (B, L, d) -> (B, L, d)."""
-        q, k, v = attention.qkv(x).unflatten(-1, (3, attention.num_heads, -1)).unbind(2)  # each (B, L, H, D)
-        q, k, v = (part.transpose(1, 2) for part in (rotate(q, rope), rotate(k, rope), v))
-        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
-        return attention.out(mixed.transpose(1, 2).flatten(2))
 
 
 def to_onnx(encoder: Encoder, path: Path) -> None:

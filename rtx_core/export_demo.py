@@ -82,14 +82,12 @@ def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
     header = about | {"model": record["model"], "record": address, "key": record["key"]}
     header |= {"config": model.config.model_dump()}
     words = about | {"idf_unmet": float(np.log(1 + len(task.parts["train"])) + 1)}
-    name = record["name"]
+    name, words_name = f"{record['name']}-{record['model']}", f"{record['name']}-words"
     written = {
-        f"{name}-{record['model']}.js": script(
-            f"{name}-{record['model']}", header, encoder_arrays(model, met)
-        ),
-        f"{name}-words.js": script(f"{name}-words", words, words_arrays(pipeline, met)),
+        f"{name}.js": script(name, header, encoder_arrays(model, met)),
+        f"{words_name}.js": script(words_name, words, words_arrays(pipeline, met)),
         "vocabulary.js": script("vocabulary", {"pieces": [piece for piece, _ in pieces]}, {}),
-        f"{name}-{record['model']}.check.json": checked(model, tokenizer, config.max_length),
+        f"{name}.check.json": checked(model, tokenizer, config.max_length),
     }
     for file, content in written.items():
         write_atomically(Path(folder, file), content)

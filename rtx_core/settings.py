@@ -1,7 +1,5 @@
 """What every set of settings shares: types, ranges and unknown names are checked, and an error is one sentence."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -27,8 +25,18 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
 
     def __init__(self, **values: Any):
-        with one_sentence(type(self)):
+        try:
             super().__init__(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(map(str, first["loc"]))
+            if first["type"] == "extra_forbidden":
+                raise unknown("setting", name, type(self).model_fields) from None
+            reason = first["msg"].removeprefix("Value error, ").rstrip(".")
+            if not name:
+                raise RtxError(f"{reason}.") from None
+            reason = f"{reason[0].lower()}{reason[1:]}".replace("input should", "it must")
+            raise RtxError(f"{name} is {first['input']!r:.80}; {reason}.") from None
 
     def but(self, **changes: Any) -> Self:
         return type(self)(**{**self.model_dump(), **changes})
@@ -36,20 +44,3 @@ class Settings(BaseModel):
     @classmethod
     def names(cls) -> list[str]:
         return list(cls.model_fields)
-
-
-@contextmanager
-def one_sentence(kind: type[BaseModel]) -> Iterator[None]:
-    """The first thing that pydantic finds wrong, as an `RtxError` of one sentence."""
-    try:
-        yield
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        if first["type"] == "extra_forbidden":
-            raise unknown("setting", name, kind.model_fields) from None
-        reason = first["msg"].removeprefix("Value error, ").rstrip(".")
-        subject = f"{name} is {first['input']!r:.80}; " if name else ""
-        if subject:
-            reason = f"{reason[0].lower()}{reason[1:]}".replace("input should", "it must")
-        raise RtxError(f"{subject}{reason}.") from None

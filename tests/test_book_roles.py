@@ -71,7 +71,7 @@ def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
     (tmp_path / "book/values_b.py").write_text("VALUES = {'b': 2}")
     assert values.defined.__wrapped__() == {"a": 1, "b": 2}
     (tmp_path / "book/values_c.py").write_text("VALUES = {'b': 3}")
-    with pytest.raises(RtxError, match="'b' is defined by values_b.py and by values_c.py"):
+    with pytest.raises(RtxError, match="values_c.py defines b as another file does"):
         values.defined.__wrapped__()
 
 

@@ -223,13 +223,11 @@ FUNCTIONS = {
 def defined() -> dict[str, object]:
     """Every name of `book/values.py` and of the `book/values_<page>.py` beside it: the `VALUES` of all."""
     found = {}
-    owner = {}
     for path in sorted((REPOSITORY / "book").glob("values*.py")):
-        for name, value in load(path).VALUES.items():
-            if name in found:
-                raise RtxError(f"{name!r} is defined by {owner[name]} and by {path.name}; names must differ.")
-            found[name] = value
-            owner[name] = path.name
+        values = load(path).VALUES
+        if twice := found.keys() & values.keys():
+            raise RtxError(f"{path.name} defines {', '.join(twice)} as another file does; names must differ.")
+        found |= values
     return found
 
 
@@ -280,12 +278,9 @@ def shown(quoted: str) -> str:
     """The text for `{val}`: "name" or "name:format"; a real minus sign, a thin no-break space before %."""
     expression, _, form = quoted.partition(":")
     value = look_up(expression.strip())
-    write = number if isinstance(value, (int, float)) else format
-    if not form:
-        if write is format or hasattr(value, "badge"):
-            return str(value)
-        form = "," if isinstance(value, int) else ".4g"
+    if not form and (not isinstance(value, (int, float)) or hasattr(value, "badge")):
+        return str(value)
     try:
-        return write(value, form.strip())
+        return number(value, form.strip() or ("," if isinstance(value, int) else ".4g"))
     except (TypeError, ValueError) as error:
         raise RtxError(f"{quoted!r} cannot be written: {error}.") from error
