@@ -7,6 +7,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
 REPOSITORY = PACKAGE.parent
+BOOK = "RTX_BOOK"  # set while the book is built: pages show what is recorded, and train nothing on real text
 
 
 def home() -> Path:

@@ -23,10 +23,9 @@ from rtx_core.data.sources import resolve
 from rtx_core.errors import Busy, RtxError
 from rtx_core.experiments import RunConfig, configure, experiment, sweep
 from rtx_core.models import registry
-from rtx_core.paths import build, home
+from rtx_core.paths import BOOK, build, home
 from rtx_core.records import DECIDED_BY_DATA, Record
 
-BOOK = "RTX_BOOK"  # set while the book is built: pages show what is recorded, and train nothing on real text
 GOES_ON = "The same command goes on from the last checkpoint."
 
 

@@ -18,10 +18,9 @@ from html import escape as escape_html
 import pandas as pd
 
 from rtx_core.errors import RtxError
-from rtx_core.paths import REPOSITORY, home, write_atomically
+from rtx_core.paths import BOOK, REPOSITORY, home, write_atomically
 from rtx_core.report.evidence import as_records, badge, device_of
 
-BOOK = "RTX_BOOK"  # set while the book is built
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # Control characters, separators of lines, and marks that turn the direction of writing or cannot be seen.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")

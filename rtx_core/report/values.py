@@ -94,7 +94,6 @@ class Model:
             )
         self.records = records
         self.badge = badge(records)
-        self.seeds = len(records)
         self.n = records[0]["test"]["n"]
 
     def __getattr__(self, name: str) -> float:
