@@ -13,7 +13,7 @@ from rtx_core import paths, records
 from rtx_core.errors import RtxError
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics as S
-from rtx_core.report.evidence import Badge, badge
+from rtx_core.report.evidence import Badge, badge, device_of
 from rtx_core.report.published import published
 from rtx_core.report.style import number
 from rtx_core.report.values import Model, Space, Task, Value
@@ -242,7 +242,8 @@ def harder(task: Judged, than: Judged, name: str) -> Finding:
 def times(task: Task, device: str = "cpu") -> Finding:
     """Recurrent's time of a text in a batch over the baseline's; bounds: the middle 80 % of batches."""
     pairs = S.common(*(getattr(task, name).records for name in MODELS))
-    if pairs[0][0]["latency"]["environment"]["device_type"] != device:
+    machines = {device_of(record, "latency") for pair in pairs for record in pair}
+    if len(machines) > 1 or pairs[0][0]["latency"]["environment"]["device_type"] != device:
         raise RtxError(
             f"There is no record of the times of both models on one {'GPU' if device == 'cuda' else 'CPU'}."
         )
