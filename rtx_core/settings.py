@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rtx_core.errors import RtxError, unknown
 
@@ -13,10 +13,8 @@ NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1)]  # of something, never none of it
 Probability = Annotated[float, Field(ge=0, lt=1)]
 
-
-Rate = Annotated[
-    float, Field(strict=False, gt=0, allow_inf_nan=False)
-]  # also what YAML reads as text, such as 1e-4
+# YAML reads 1e-4 as text
+Rate = Annotated[PositiveFloat, BeforeValidator(lambda rate: float(rate) if isinstance(rate, str) else rate)]
 
 
 class Settings(BaseModel):
