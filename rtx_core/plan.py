@@ -29,7 +29,7 @@ RATES = {  # tried for a few steps each; models train at the best of them
     "shakespeare-small": ((1e-3, 3e-3), ("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions")),
     "tinystories-small": ((1e-3, 2e-3, 4e-3), ("control", "frailt", "three-part", "relaxed", "control-8")),
 }
-SMALL = {"shakespeare-small": {"learning_rate": 3e-3}, "tinystories-small": {}}
+SMALL = {"shakespeare-small": {"learning_rate": 3e-3}, "tinystories-small": {"learning_rate": 4e-3}}
 LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they are told from the experiment's own
     {"num_passes": 1},  # 3x1
     {},  # 3x2
