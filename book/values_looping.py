@@ -276,13 +276,16 @@ class Prediction:
     id: str
     experiment: str
     says: str
+    contradicted_by: str
     written: str
     verdict: str
 
     @property
     def box(self) -> Displayed:
         title = f":::{{admonition}} Predicted on {self.written}, before the runs: {self.verdict}"
-        return markdown(f"{title}\n:class: note\n\n{self.says}\n:::")
+        return markdown(
+            f"{title}\n:class: note\n\n{self.says}\n\nContradicted by: {self.contradicted_by}\n:::"
+        )
 
 
 def predictions() -> dict[str, Prediction]:
@@ -291,7 +294,9 @@ def predictions() -> dict[str, Prediction]:
     rows = content["predictions"]
     return {
         row["id"]: Prediction(
-            *(row[field] for field in ("id", "experiment", "says")), str(content["written"]), verdict(row)
+            *(row[field] for field in ("id", "experiment", "says", "contradicted_by")),
+            str(content["written"]),
+            verdict(row),
         )
         for row in rows
     }
