@@ -6,13 +6,13 @@ from rtx_core import records
 from rtx_core.report.values import Runs
 
 TRIED = 600  # steps of the runs that choose the learning rate
-EVERY = 250  # steps between two evaluations
 
 
 class Small(Runs):
     """The runs of an experiment at the rate that was best for their model after few steps, of the seeds that all have."""
 
-    def __init__(self, experiment: str):
+    def __init__(self, experiment: str, every: int):
+        self.every = every  # steps between two evaluations
         self.rates = {}  # model -> learning rate -> loss after few steps
         whole = []
         for record in records.records(experiment=experiment):
@@ -43,11 +43,15 @@ class Small(Runs):
 
     def at(self, step: int, *models: str) -> list[float]:
         """Validation loss of each model after so many steps, in the mean over seeds."""
-        rows = [[r["history"][step // EVERY - 1] for r in self.of(model)] for model in models]
+        rows = [[r["history"][step // self.every - 1] for r in self.of(model)] for model in models]
         return [float(np.mean([row["validation_loss"] for row in of])) for of in rows]
+
+    def passes(self, model: str, n: int) -> float:
+        """Validation loss after n passes at test time, in the mean over seeds."""
+        return float(np.mean([r["extra"]["passes"]["validation"][n - 1] for r in self.of(model)]))
 
 
 VALUES = {
-    "shakespeare_small": lambda: Small("shakespeare-small"),
-    "stories_small": lambda: Small("tinystories-small"),
+    "shakespeare_small": lambda: Small("shakespeare-small", every=250),
+    "stories_small": lambda: Small("tinystories-small", every=200),
 }

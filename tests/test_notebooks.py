@@ -37,6 +37,7 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "multi-domain": CLASSIFY,
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
     "shakespeare-small": {"models": ["gpt-1", "kausik"], "source": "embedded", "steps": 2},
+    "tinystories-small": {"models": ["control", "frailt"], "source": "embedded", "steps": 2},
     "tinystories": DECODE | {"models": ["control", "frailt"]},
 }
 
