@@ -48,10 +48,6 @@ class Hops(Runs):
         most = len(self.of(model)[0]["test"]["parts"])
         return max(self.error(model, h, second) - self.error(model, h, first) for h in range(most))
 
-    def weights(self, model: str) -> int:
-        """Parameters outside of the embedding."""
-        return self.of(model)[0]["parameters"]["non_embedding"]
-
 
 class Rounding:
     """What rounding the layers after training adds to the error at four hops, in means over seeds."""

@@ -210,6 +210,10 @@ class Runs:
     def badge(self, *models: str) -> Badge:
         return badge(self.of(*models))
 
+    def weights(self, model: str) -> int:
+        """Parameters outside of the embedding."""
+        return self.of(model)[0]["parameters"]["non_embedding"]
+
 
 # -- names: what {val} and {holds} of the book (`book/_ext/values_roles.py`) and the claims ask
 
