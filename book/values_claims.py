@@ -244,9 +244,8 @@ def times(task: Task, device: str = "cpu") -> Finding:
     pairs = S.common(*(getattr(task, name).records for name in MODELS))
     machines = {device_of(record, "latency") for pair in pairs for record in pair}
     if len(machines) > 1 or pairs[0][0]["latency"]["environment"]["device_type"] != device:
-        raise RtxError(
-            f"There is no record of the times of both models on one {'GPU' if device == 'cuda' else 'CPU'}."
-        )
+        kind = "GPU" if device == "cuda" else "CPU"
+        raise RtxError(f"There is no record of the times of both models on one {kind}.")
     keys = ("per_sentence_ms", "p10_ms", "p90_ms")
     y, x = [{k: np.median([p[i]["latency"]["measured"][-1][k] for p in pairs]) for k in keys} for i in (0, 1)]
     ratio, low, high = x[keys[0]] / y[keys[0]], x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"]

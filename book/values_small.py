@@ -3,6 +3,7 @@
 import numpy as np
 
 from rtx_core import records
+from rtx_core.experiments import EXPERIMENTS
 from rtx_core.report.values import Runs
 
 TRIED = 600  # steps of the runs that choose the learning rate
@@ -11,8 +12,8 @@ TRIED = 600  # steps of the runs that choose the learning rate
 class Small(Runs):
     """The runs of an experiment at the rate that was best for their model after few steps, of the seeds that all have."""
 
-    def __init__(self, experiment: str, every: int):
-        self.every = every  # steps between two evaluations
+    def __init__(self, experiment: str):
+        self.every = EXPERIMENTS[experiment].train.eval_every  # steps between two evaluations
         self.rates = {}  # model -> learning rate -> loss after few steps
         whole = []
         for record in records.records(experiment=experiment):
@@ -52,6 +53,6 @@ class Small(Runs):
 
 
 VALUES = {
-    "shakespeare_small": lambda: Small("shakespeare-small", every=250),
-    "stories_small": lambda: Small("tinystories-small", every=200),
+    "shakespeare_small": lambda: Small("shakespeare-small"),
+    "stories_small": lambda: Small("tinystories-small"),
 }

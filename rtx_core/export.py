@@ -86,9 +86,8 @@ class Padded(nn.Module):
             before = h
             for layer in encoder.layers:
                 attention, x = layer.attention, layer.attention_norm(h)
-                q, k, v = (
-                    attention.qkv(x).unflatten(-1, (3, attention.num_heads, -1)).unbind(2)
-                )  # (B, L, H, D)
+                # each (B, L, H, D)
+                q, k, v = attention.qkv(x).unflatten(-1, (3, attention.num_heads, -1)).unbind(2)
                 q, k, v = (part.transpose(1, 2) for part in (rotate(q, rope), rotate(k, rope), v))
                 mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
                 h = h + attention.out(mixed.transpose(1, 2).flatten(2))

@@ -94,7 +94,7 @@ def runs(
     for wait in (False, True):  # what another process is making comes last, and is waited for
         for n, config in enumerate(asked):
             if n not in made:
-                with suppress(Busy):
+                with nullcontext() if wait else suppress(Busy):
                     made[n] = _run(config, replace, wait, train=not os.environ.get(BOOK))
     return Runs(asked, [found for _, found in sorted(made.items()) if found is not None])
 

@@ -112,6 +112,9 @@ def test_stars_of_the_hub_become_polarity_and_three_stars_are_dropped(monkeypatc
     found = load("yelp", "hub")["train"]
     assert found.values.tolist() == [["a", 0], ["b", 0], ["d", 1], ["e", 1]]
     assert found["label"].dtype == "int64"
+    frame["label"] += 1
+    with pytest.raises(RtxError, match="has the label 5"):
+        load("yelp", "hub")
 
 
 def test_content_hash_is_of_the_content_and_not_of_the_file(tmp_path):

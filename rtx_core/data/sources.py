@@ -42,8 +42,13 @@ def load(name: str, source: str) -> dict[str, pd.DataFrame]:
         table = table.set_axis(["text", "label"], axis=1)
         if source == "mirror":
             verify(f"{corpus.folder}/{split}.parquet", content_sha256(table), expected)
-        elif corpus.labels:
-            table = table.assign(label=table["label"].map(corpus.labels)).dropna(subset="label")
+        else:
+            labels = corpus.labels or {i: i for i in range(len(corpus.classes))}
+            if strange := set(table["label"]) - labels.keys():
+                raise RtxError(
+                    f"{corpus.hub}, {split}, has the label {strange.pop()}, not among {[*labels]}."
+                )
+            table = table.assign(label=table["label"].map(labels)).dropna(subset="label")
         splits[split] = table.astype({"label": "int64"}).reset_index(drop=True)
     return splits
 

@@ -77,6 +77,17 @@ def _mean(values: list[float]) -> tuple[float, float, float]:
     return mean_interval(values) if len(values) >= ENOUGH_SEEDS else (float(np.mean(values)), np.nan, np.nan)
 
 
+def loss(records: list) -> str | None:
+    """Mean test loss: of two seeds with both, of three and more with Student's 95 % interval; None of none."""
+    if not records:
+        return None
+    values = [record["test"]["loss"] for record in records]
+    mean, low, high = _mean(values)
+    if len(values) == 2:
+        return f"{mean:.3f} ({values[0]:.3f}, {values[1]:.3f})"
+    return f"{mean:.3f}" if np.isnan(low) else f"{mean:.3f} ({low:.3f} to {high:.3f})"
+
+
 def scores(records: list, metric: str, average: str | None = None) -> list[float]:
     """A test metric of each record: its own, or for precision, recall and F1 another average, from the
     predictions."""
