@@ -141,7 +141,7 @@ def _apply(
         else:
             known = [*fixed.data.names(), *TrainConfig.names(), *fields]
             raise unknown(f"setting of a run of {entry.base}:", key, known)
-    registry.config_of(entry.base, **model)
+    registry.config_of(entry.base, **entry.settings | model)  # values that do not go together end here
     usual = registry.config_of(entry.base, **entry.settings)
     # in one order, and what changes nothing is not said
     model = {key: model[key] for key in fields if key in model and model[key] != getattr(usual, key)}

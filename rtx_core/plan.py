@@ -30,13 +30,23 @@ RATES = {  # tried for a few steps each; models train at the best of them
     "tinystories-small": ((1e-3, 2e-3, 4e-3), ("control", "frailt", "three-part", "relaxed", "control-8")),
 }
 SMALL = {"shakespeare-small": {"learning_rate": 3e-3}, "tinystories-small": {"learning_rate": 4e-3}}
-LADDER = (  # layers x passes at width 256; with `num_passes=1` and so on they are told from the experiment's own
-    {"num_passes": 1},  # 3x1
-    {},  # 3x2
-    {"num_layers": 6, "num_passes": 1},  # 6x1
-    {"num_passes": 3},  # 3x3
-    {"num_layers": 1, "num_passes": 6},  # 1x6, as ALBERT
-)
+LARGER = {  # of twice the width, at half the rate (Yang et al. 2022, 2203.03466)
+    "shakespeare-small": {"hidden_size": 256, "intermediate_size": 1024, "learning_rate": 1.5e-3},
+    "tinystories-small": {"hidden_size": 128, "intermediate_size": 344, "learning_rate": 2e-3},
+}
+LARGER_MODELS = {
+    "shakespeare-small": ("gpt-1", "gpt-2", "gpt-4", "kausik"),
+    "tinystories-small": ("control", "frailt", "three-part", "control-8"),
+}
+LADDER = {  # layers x passes at width 256, as settings of `recurrent`
+    "3x1": {"num_passes": 1},
+    "3x2": {},
+    "6x1": {"num_layers": 6, "num_passes": 1},
+    "1x6": {"num_layers": 1, "num_passes": 6},  # as ALBERT
+    "3x3": {"num_passes": 3},
+}
+TUNED = ("3x1", "3x2", "6x1", "1x6")  # of which other rates than the study's 3e-5 are tried
+TUNING = (1e-4, 3e-4, 1e-3)
 
 PLAN = (
     Study("sst2", reduced=({}, EPOCH, THREE_DOMAINS)),
@@ -66,11 +76,18 @@ PLAN = (
     *(Study("khop", seeds=(seed,)) for seed in EXPERIMENTS["khop"].seeds),
     Study("khop", seeds=(0, 1, 2), models=("1x4-noise", "4x1-noise")),
     Study("khop", seeds=(0, 1, 2), models=("frailt", "relaxed", "1x4-gated", "three-part")),
-    *(Study("sst2", TENTH | rung, (seed,), ("recurrent",)) for seed in range(5) for rung in LADDER),
+    *(
+        Study("sst2", TENTH | LADDER[rung] | {"learning_rate": rate}, models=("recurrent",))
+        for rate in TUNING
+        for rung in TUNED
+    ),
+    *(Study("sst2", TENTH | rung, (seed,), ("recurrent",)) for seed in range(5) for rung in LADDER.values()),
     Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide")),
     *(Study("state-tracking", {"group": group}, (seed,)) for seed in (0, 1, 2) for group in ("S3", "Z6")),
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
+    *(Study(name, settings, models=LARGER_MODELS[name]) for name, settings in LARGER.items()),
+    Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
     Study("multi-domain", reduced=(THREE_DOMAINS,)),
     Study("yelp", reduced=(LONG_TEXTS,)),
     Study("multi-domain-imdb", reduced=(THREE_DOMAINS,)),
@@ -105,11 +122,11 @@ def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:
 
 
 def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
-    """About what a run takes on one thread: the time of the nearest recorded run of its model, scaled by what it reads."""
+    """About what a run takes on one quiet thread: the nearest and fastest recorded run of its model, by what it reads."""
     same = [r for r in known if r["experiment"] == config.experiment and r["model"] == config.model]
     if not same:
         return None
-    near = max(same, key=lambda r: (r["name"] == config.name, -abs(1 - _work(config, r))))
+    near = max(same, key=lambda r: (r["name"] == config.name, -abs(1 - _work(config, r)), -r["seconds"]))
     return near["seconds"] / 60 * _work(config, near)
 
 
