@@ -39,13 +39,14 @@ LARGER_MODELS = {
     "tinystories-small": ("control", "frailt", "three-part", "control-8"),
 }
 LADDER = {  # layers x passes at width 256, as settings of `recurrent`
+    "1x1": {"num_layers": 1, "num_passes": 1},
     "3x1": {"num_passes": 1},
     "3x2": {},
     "6x1": {"num_layers": 6, "num_passes": 1},
     "1x6": {"num_layers": 1, "num_passes": 6},  # as ALBERT
     "3x3": {"num_passes": 3},
 }
-TUNED = ("3x1", "3x2", "6x1", "1x6")  # of which other rates than the study's 3e-5 are tried
+TUNED = ("1x1", "3x1", "3x2", "6x1", "1x6")  # of which other rates than the study's 3e-5 are tried
 TUNING = (1e-4, 3e-4, 1e-3)
 
 PLAN = (
