@@ -3,18 +3,21 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 
 import numpy as np
 import yaml
 
 from rtx_core import records
+from rtx_core.experiments import configure
+from rtx_core.plan import LADDER, TENTH, TUNED, TUNING
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import Badge, badge
 from rtx_core.report.phi import Looped, mean_phi
-from rtx_core.report.statistics import adjusted, common, difference, mean_interval
-from rtx_core.report.values import Runs, Space, Unmeasured, look_up
+from rtx_core.report.statistics import accuracy, adjusted, common, difference, mean_interval
+from rtx_core.report.values import Gap, Runs, Space, Unmeasured, Value, look_up
+from rtx_core.train.config import TrainConfig
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
 KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
@@ -152,27 +155,21 @@ class IsoDepth:
 
 # -- SST-2, a tenth of the data
 
-WIDTHS = {  # width -> layers x passes -> (what its runs are called beyond sst2-10pct, model)
-    256: {
-        "3x1": ("-numpasses1", "recurrent"),
-        "3x2": ("", "recurrent"),
-        "6x1": ("-numlayers6-numpasses1", "recurrent"),
-        "3x3": ("-numpasses3", "recurrent"),
-        "1x6": ("-numlayers1-numpasses6", "recurrent"),
-    },
-    384: {"6x1": ("", "baseline"), "3x2": ("", "recurrent-wide")},
-}
+RUNGS = {256: {name: ("recurrent", settings) for name, settings in LADDER.items() if name != "1x1"}}
+RUNGS[384] = {"6x1": ("baseline", {}), "3x2": ("recurrent-wide", {})}  # layers x passes -> (model, settings)
+
+
+def rung(model: str, **settings: object) -> list[records.Record]:
+    """The records of a model on a tenth of SST-2."""
+    name = configure("sst2", model, **TENTH | settings).name
+    return Runs(records.records(name=name), name).of(model)
 
 
 class Ladder:
     """Models of one width and several layers and passes on the seeds that all have, which are five."""
 
     def __init__(self):
-        found = {}
-        for width, rungs in WIDTHS.items():
-            for rung, (name, model) in rungs.items():
-                name = f"sst2-10pct{name}"
-                found[width, rung] = Runs(records.records(name=name), name).of(model)
+        found = {(width, r): rung(m, **s) for width, rungs in RUNGS.items() for r, (m, s) in rungs.items()}
         seeds = common(*found.values())
         if len(seeds) < 5:
             raise Unmeasured(f"The models of the ladder have {len(seeds)} seeds in common; run them on five.")
@@ -186,26 +183,66 @@ class Ladder:
         return bool(self.differences[(width, first), (width, second)].sign)
 
     def accuracies(self, width: int, *without: str) -> list[float]:
-        some = (runs for (wide, rung), runs in self.runs.items() if wide == width and rung not in without)
+        some = (runs for (wide, r), runs in self.runs.items() if wide == width and r not in without)
         return [float(np.mean([record["test"]["accuracy"] for record in runs])) for runs in some]
 
     @property
     def tuned(self) -> list[float]:
-        """Of each model of width 256, what the rate of lowest validation loss adds to its accuracy."""
-        gains = []
-        for rung, (name, model) in WIDTHS[256].items():
-            rates = {}
-            for record in records.records(experiment="sst2", model=model):
-                if record["name"].startswith(f"sst2-10pct{name}-learningrate"):
-                    rates.setdefault(record["name"], []).append(record)
-            if not rates:
-                raise Unmeasured(f"There is no record of {rung} at another learning rate; run it first.")
-            best = min(
-                rates.values(), key=lambda some: np.mean([r["selected"]["validation_loss"] for r in some])
-            )
-            pairs = common(best, self.runs[256, rung])
-            gains.append(float(np.mean([a["test"]["accuracy"] - b["test"]["accuracy"] for a, b in pairs])))
-        return gains
+        """Of each model of width 256 that was tuned, what its own rate adds to its accuracy."""
+        return [Tuned().gain(r) for r in TUNED if r in RUNGS[256]]
+
+
+class Tuned:
+    """The models of width 256 at the rate that has the lowest validation loss with seed 0, on the seeds that all have."""
+
+    def __init__(self):
+        rates = (TrainConfig().learning_rate, *TUNING)
+        self.tried = {
+            name: {rate: rung("recurrent", **LADDER[name], learning_rate=rate) for rate in rates}
+            for name in TUNED
+        }
+        self.rates = {name: min(rates, key=lambda r: loss(rates[r][0])) for name, rates in self.tried.items()}
+        found = [self.tried[name][rate] for name, rate in self.rates.items()]
+        self.runs = dict(zip(TUNED, zip(*common(*found))))
+        self.badge = badge(list(self.runs.values()))
+        self.words = look_up("bag_of_words.sst2_10pct.accuracy")
+
+    def accuracy(self, name: str, rate: float | None = None) -> Value:
+        """Of a model at its own rate, or at one that was tried."""
+        records = self.tried[name][rate] if rate else self.runs[name]
+        return Value(*accuracy(records), badge(records))
+
+    def accuracies(self) -> list[float]:
+        return [self.accuracy(name) for name in TUNED]
+
+    def gain(self, name: str) -> float:
+        """What its own rate adds to a model's accuracy, over the seeds that have both."""
+        pairs = common(self.runs[name], self.tried[name][TrainConfig().learning_rate])
+        return float(np.mean([mine["test"]["accuracy"] - usual["test"]["accuracy"] for mine, usual in pairs]))
+
+    def gains(self) -> list[float]:
+        return [self.gain(name) for name in TUNED]
+
+    @cached_property
+    def differences(self) -> dict[tuple[str, str], Gap]:
+        """Of all pairs, first minus second, adjusted for their number, which both orders leave as it is."""
+        pairs = list(permutations(TUNED, 2))
+        family = adjusted([difference(self.runs[a], self.runs[b]) for a, b in pairs])
+        return {pair: Gap(found, self.badge) for pair, found in zip(pairs, family)}
+
+    def ahead(self, first: str, second: str) -> bool:
+        """Whether the first is significantly ahead, which five seeds decide."""
+        if self.badge.seeds < 5:
+            raise Unmeasured(f"The tuned models have {self.badge.seeds} seeds in common; run them on five.")
+        return self.differences[first, second].sign > 0
+
+    def differ(self, first: str, second: str) -> bool:
+        return self.ahead(first, second) or self.ahead(second, first)
+
+
+def loss(record: records.Record) -> float:
+    """On the validation texts, of the checkpoint that is tested."""
+    return record["selected"]["validation_loss"]
 
 
 # -- every recurrence beside the standard model of its size
@@ -290,7 +327,7 @@ def predictions() -> dict[str, Prediction]:
     return {
         row["id"]: Prediction(
             *(row[field] for field in ("id", "experiment", "says", "contradicted_by")),
-            str(content["written"]),
+            str(row.get("written", content["written"])),
             verdict(row),
         )
         for row in rows
@@ -316,6 +353,7 @@ VALUES = {
     "khop_rounded": Rounding,
     "iso_depth": IsoDepth,
     "ladder": Ladder,
+    "ladder_tuned": Tuned,
     "matrix": matrix,
     "predictions": predictions,
 }
