@@ -254,6 +254,7 @@ ERROR = {  # of a record, by task
     "SST-2, a tenth": lambda test: 1 - test["accuracy"],
 }
 STORIES, CHARACTERS = "tinystories-small-learningrate0.004", "shakespeare-small-learningrate0.003"
+ONE_LAYER = "sst2-10pct-numlayers1"
 PAIRS = (  # recurrence, task, folder/model of it and of the standard model with as many parameters
     ("1×4", "k-hop", "khop/1x4", "khop/1x1"),
     ("2×2", "k-hop", "khop/2x2", "khop/2x1"),
@@ -264,6 +265,12 @@ PAIRS = (  # recurrence, task, folder/model of it and of the standard model with
     ("Kausik", "Shakespeare", f"{CHARACTERS}/kausik", f"{CHARACTERS}/gpt-1"),
     ("FraiLT", "TinyStories", f"{STORIES}/frailt", f"{STORIES}/control"),
     ("Recurrent", "SST-2, a tenth", "sst2-10pct/recurrent", "sst2-10pct-numpasses1/recurrent"),
+    (
+        "ALBERT-like",
+        "SST-2, a tenth",
+        f"{ONE_LAYER}-numpasses6/recurrent",
+        f"{ONE_LAYER}-numpasses1/recurrent",
+    ),
 )
 
 
@@ -348,6 +355,7 @@ def verdict(row: dict) -> str:
 VALUES = {
     "khop": lambda: Hops("khop"),
     "khop_hard": lambda: Hops("khop-hard"),
+    "khop_long": lambda: Hops("khop-steps9000"),
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "khop_rounded": Rounding,
