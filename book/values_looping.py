@@ -215,6 +215,11 @@ class Tuned:
     def accuracies(self) -> list[float]:
         return [self.accuracy(name) for name in TUNED]
 
+    def peaks(self, *rates: float) -> list[float]:
+        """The highest validation accuracies with seed 0, of all models at these rates."""
+        runs = [self.tried[name][rate][0] for name in TUNED for rate in rates]
+        return [max(row["validation_accuracy"] for row in run["history"]) for run in runs]
+
     def gain(self, name: str) -> float:
         """What its own rate adds to a model's accuracy, over the seeds that have both."""
         pairs = common(self.runs[name], self.tried[name][TrainConfig().learning_rate])

@@ -32,6 +32,13 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "sst2": CLASSIFY,
     "leakage": CLASSIFY | {"split": ["seeded", "grouped"]},
     "data-size": CLASSIFY | {"fraction": [0.5, 1.0]},
+    "ladder": {
+        "rungs": ["1x1", "1x2"],
+        "rates": [1e-4, 1e-3],
+        "seeds": [0],
+        "epochs": 1,
+        "source": "embedded",
+    },
     "length": CLASSIFY | {"length": ["short"]},
     "yelp": CLASSIFY | {"max_length": [16, 32]},
     "multi-domain": CLASSIFY,
