@@ -220,6 +220,12 @@ class Tuned:
         runs = [self.tried[name][rate][0] for name in TUNED for rate in rates]
         return [max(row["validation_accuracy"] for row in run["history"]) for run in runs]
 
+    def peak(self, name: str) -> float:
+        """The highest validation accuracy of a model with seed 0 at any rate."""
+        return max(
+            row["validation_accuracy"] for found in self.tried[name].values() for row in found[0]["history"]
+        )
+
     def gain(self, name: str) -> float:
         """What its own rate adds to a model's accuracy, over the seeds that have both."""
         pairs = common(self.runs[name], self.tried[name][TrainConfig().learning_rate])
