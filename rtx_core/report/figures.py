@@ -45,7 +45,7 @@ def benchmark(
         row = {METRICS[metric]: _percents(*_mean(scores(records, metric, average))) for metric in METRICS}
         row |= {"ms": f"{milliseconds(records):.2f}" if alike else None, "MB": f"{records[0]['size_mb']:.1f}"}
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
-        rows.append({"Model": title(name)} | row | {"Result": f"ours, {badge(records)}"})
+        rows.append({"Model": f"{title(name)}, {badge(records)}"} | row)
     notes = []
     for entry in published:
         pairs = [(name, entry[name], records) for name, records in groups.items() if name in entry]
@@ -54,15 +54,14 @@ def benchmark(
             row |= {"ms": f"{value['ms']:.2f}"} if "ms" in value else {}
             row |= {"MB": f"{value['size_mb']:.1f}"} if "size_mb" in value else {}
             row |= {"Parameters": value.get("total"), "Test texts": entry["test_set"]}
-            rows.append({"Model": title(name)} | row | {"Result": entry["source"]})
+            rows.append({"Model": f"{title(name)}, {entry['source']}"} | row)
         for name, value, records in pairs:
             if reason := apart(entry, records[0]):
                 notes.append(f"No difference to “{entry['source']}”: {reason}.")
                 continue
             means = {m: np.mean(scores(records, m, entry.get("average"))) for m in METRICS if m in value}
             row = {METRICS[metric]: points(mean - value[metric]) for metric, mean in means.items()}
-            reduced = "" if badge(records).budget == "full" else " (reduced budget)"
-            rows.append({"Model": title(name)} | row | {"Result": f"ours minus {entry['source']}{reduced}"})
+            rows.append({"Model": f"{title(name)}, ours minus published"} | row)
     if average:
         notes.append(
             f"F1, precision and recall are {average} averages over the classes, as in the published rows."
