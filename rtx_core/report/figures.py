@@ -43,7 +43,10 @@ def benchmark(
     rows = []
     for name, records in groups.items():
         row = {METRICS[metric]: _percents(*_mean(scores(records, metric, average))) for metric in METRICS}
-        row |= {"ms": f"{milliseconds(records):.2f}" if alike else None, "MB": f"{records[0]['size_mb']:.1f}"}
+        row |= {
+            "ms": f"{milliseconds(records):.2f}" if alike else None,
+            "MiB": f"{records[0]['size_mb']:.1f}",
+        }
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
         rows.append({"Model": f"{title(name)}, {badge(records)}"} | row)
     notes = []
@@ -52,7 +55,7 @@ def benchmark(
         for name, value, _ in pairs:
             row = {METRICS[metric]: f"{100 * value[metric]:.1f}" for metric in METRICS if metric in value}
             row |= {"ms": f"{value['ms']:.2f}"} if "ms" in value else {}
-            row |= {"MB": f"{value['size_mb']:.1f}"} if "size_mb" in value else {}
+            row |= {"MiB": f"{value['size_mb']:.1f}"} if "size_mb" in value else {}
             row |= {"Parameters": value.get("total"), "Test texts": entry["test_set"]}
             rows.append({"Model": f"{title(name)}, {entry['source']}"} | row)
         for name, value, records in pairs:
@@ -192,7 +195,7 @@ def bubble(found: object) -> Figure:
         size = records[0]["size_mb"]
         look = {"color": colors[name], "alpha": 0.45, "edgecolor": "black", "marker": marker}
         ax.scatter(x, y, s=12 * size, zorder=3, **look)
-        words = f"{title(name)}\n{size:.1f} MB"
+        words = f"{title(name)}\n{size:.1f} MiB"
         ax.annotate(words, (x, y), xytext=(16, 14), textcoords="offset points", fontsize=9)
     ax.margins(0.35)
     ax.set_xlim(left=0)
