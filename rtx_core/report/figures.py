@@ -69,7 +69,8 @@ def benchmark(
         notes.append(
             f"F1, precision and recall are {average} averages over the classes, as in the published rows."
         )
-    text = " ".join([*dict.fromkeys(notes), note])
+    times = "ms: inference time of a text in batches of 16." if alike else ""
+    text = " ".join(filter(None, [times, *dict.fromkeys(notes), note]))
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")
     return display.table(frame, label=label, caption=caption, note=text)
 
