@@ -73,16 +73,22 @@ class Tuned:
     def accuracies(self) -> list[float]:
         return [self.accuracy(name) for name in TUNED]
 
-    def peaks(self, *rates: float) -> list[float]:
-        """The highest validation accuracies with seed 0, of all models at these rates."""
-        runs = [self.tried[name][rate][0] for name in TUNED for rate in rates]
-        return [max(row["validation_accuracy"] for row in run["history"]) for run in runs]
-
     def peak(self, name: str) -> float:
-        """The highest validation accuracy of a model with seed 0 at any rate."""
-        return max(
-            row["validation_accuracy"] for found in self.tried[name].values() for row in found[0]["history"]
-        )
+        """The highest validation accuracy of a run at the model's own rate, in the mean over seeds."""
+        return float(np.mean([highest(run) for run in self.runs[name]]))
+
+    def peak_at_any(self, name: str) -> float:
+        """The highest validation accuracy with seed 0 at any of the rates."""
+        return max(highest(found[0]) for found in self.tried[name].values())
+
+    def spread(self, name: str) -> float:
+        """Between the seeds' highest and lowest test accuracy at the model's own rate."""
+        return float(np.ptp([run["test"]["accuracy"] for run in self.runs[name]]))
+
+    def tested_first(self, *names: str) -> int:
+        """How many runs of these models are tested after their first epoch."""
+        runs = [run for name in names for run in self.runs[name]]
+        return sum(run["selected"]["step"] == run["history"][0]["step"] for run in runs)
 
     def gain(self, name: str) -> float:
         """What its own rate adds to a model's accuracy, over the seeds that have both."""
@@ -112,6 +118,11 @@ class Tuned:
 def loss(record: records.Record) -> float:
     """On the validation texts, of the checkpoint that is tested."""
     return record["selected"]["validation_loss"]
+
+
+def highest(record: records.Record) -> float:
+    """The best validation accuracy of a run."""
+    return max(row["validation_accuracy"] for row in record["history"])
 
 
 VALUES = {"ladder": Ladder, "ladder_tuned": Tuned}
