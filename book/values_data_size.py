@@ -22,7 +22,6 @@ def depth() -> Space:
         ("twice", "once"),
         ("thrice", "twice"),
         ("six", "twice"),
-        ("twice", "six"),
         ("wide", "twice"),
         ("baseline", "wide"),
     ]
