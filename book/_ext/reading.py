@@ -1,6 +1,7 @@
 """What helps a reader along: links from each figure and table to the code and the records that made it, previews of
 what a link leads to, one script for charts, and what a shared link shows.  All of it works from a disk."""
 
+import re
 import shutil
 from html import escape
 from pathlib import Path
@@ -56,7 +57,7 @@ def provenance(doctree: nodes.document, up: str) -> bool:
     for row in doctree.findall(nodes.row):
         for name in row[0].children[:1]:
             file = f"{name.astext()}.json"
-            if "/" in file and (paths.home() / "results" / file).is_file():
+            if re.fullmatch(r"[\w.-]+/[\w.-]+", file) and (paths.home() / "results" / file).is_file():
                 link = nodes.reference("", name.astext(), refuri=f"{up}records/{file}", internal=True)
                 name.children = []
                 name += link
