@@ -56,6 +56,7 @@ def learning(name: str) -> dict[str, float]:
     histories = [run["history"] for model in MODELS for run in of(name, model)]
     ratios = [rows[-1]["validation_loss"] / min(row["validation_loss"] for row in rows) for rows in histories]
     return {
+        "runs": len(histories),
         "trained": min(rows[-1]["train_accuracy"] for rows in histories),
         "least_rise": min(ratios),
         "most_rise": max(ratios),
