@@ -41,7 +41,10 @@ PROVENANCE = """````{admonition} Provenance ●
 |---|---|
 | sst2\\/baseline\\-seed0 | full |
 | sst2\\/gone\\-seed0 | full |
-````"""
+| FOLDERS | full |
+````""".replace(
+    "FOLDERS", ", ".join(f"folder/of-run-{n}" for n in range(300))
+)  # longer than a file's name may be
 
 
 def outputs(home) -> list[str]:
