@@ -1,5 +1,7 @@
 """Names of the front page, abstract, discussion and conclusions, such as `front.words.short.recurrent`."""
 
+import pandas as pd
+
 from rtx_core import records
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import claims, statistics
@@ -64,10 +66,15 @@ def learning(name: str) -> dict[str, float]:
 
 
 def scoreboard() -> Space:
-    """How many claims have which outcome, for the page's own sentences: `scoreboard.reproduced`."""
+    """How many claims have which outcome: `scoreboard.reproduced`; of those that say what is ahead of what,
+    `scoreboard.directions.reproduced`."""
     frame = claims.judged(REPOSITORY / "book" / "claims.yaml")
+    return Space(outcomes(frame) | {"directions": outcomes(frame[frame["kind"] == "direction"])})
+
+
+def outcomes(frame: pd.DataFrame) -> dict[str, int]:
     counts = {word.replace(" ", "_"): int((frame["outcome"] == word).sum()) for word in claims.OUTCOMES}
-    return Space(counts | {"all": len(frame)})
+    return counts | {"all": len(frame)}
 
 
 VALUES = {"front": front, "scoreboard": scoreboard}

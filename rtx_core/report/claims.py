@@ -50,7 +50,7 @@ class Outcome:
 
 
 def judged(path: Path) -> pd.DataFrame:
-    """A row a claim in a YAML file: section, says, source, page, outcome, line, badge."""
+    """A row a claim in a YAML file: section, says, source, page, kind (of test), outcome, line, badge."""
     import yaml
 
     claims = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
@@ -62,6 +62,7 @@ def judged(path: Path) -> pd.DataFrame:
             )
         outcome = judge(claim["test"])
         row = {"section": section} | {key: claim[key] for key in ("says", "source", "page")}
+        row["kind"] = next(iter(claim["test"]))
         rows.append(row | {"outcome": outcome.word, "line": outcome.line, "badge": str(outcome.badge or "")})
     return pd.DataFrame(rows)
 
