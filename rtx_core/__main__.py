@@ -9,6 +9,8 @@ import yaml
 
 from rtx_core.errors import RtxError
 
+SOURCE = {"default": "hub", "help": "embedded: quick runs on generated text"}
+
 
 def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
     """(plain words, {name: value}) of words such as `epochs=1` or `seeds=[0,1]`."""
@@ -66,12 +68,16 @@ def run(words: list[str], replace: bool, plan: bool, missing: bool, reduced: boo
             print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
-def results(experiment: str | None) -> None:
+def results(experiment: str | None, source: str) -> None:
     """a table of the recorded runs"""
     from rtx_core import records
+    from rtx_core.errors import unknown
+    from rtx_core.experiments import EXPERIMENTS
 
     columns = ["name", "model", "seed", "budget", "accuracy", "loss", "parameters", "minutes", "stale"]
-    table = records.results(**({"experiment": experiment} if experiment else {}))
+    if experiment and experiment not in (known := [*EXPERIMENTS, "own-data"]):
+        raise unknown("experiment", experiment, known)
+    table = records.results(source, **({"experiment": experiment} if experiment else {}))
     print(table[columns].round(4).to_string(index=False) if len(table) else "no run is recorded")
 
 
@@ -149,7 +155,7 @@ def parser() -> argparse.ArgumentParser:
     of_run.add_argument("name", help="of the run's folder, as sst2")
     of_run.add_argument("model")
     of_run.add_argument("--seed", type=int, default=0)
-    of_run.add_argument("--source", default="hub", help="embedded: a quick run on generated text")
+    of_run.add_argument("--source", **SOURCE)
 
     def add(name: str, function: Callable, **options) -> Callable:
         one = found.add_parser(name, help=function.__doc__, description=function.__doc__, **options)
@@ -168,7 +174,9 @@ def parser() -> argparse.ArgumentParser:
     flags(argument, plan="every run of the paper that is missing or stale")
     flags(argument, missing="with --plan: leave stale ones as they are")
     flags(argument, reduced="with --plan: at the budgets of two CPU cores")
-    add("results", results)("experiment", nargs="?", help="only of this experiment")
+    argument = add("results", results)
+    argument("experiment", nargs="?", help="only of this experiment")
+    argument("--source", **SOURCE)
     argument = add("classify", classify, parents=[of_run])
     argument("texts", nargs="*")
     flags(argument, passes="the answer after each pass")
@@ -205,6 +213,8 @@ def main() -> None:
         function(**given)
     except RtxError as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("\nStopped; the same command goes on from the last checkpoint.")
     except BrokenPipeError:  # `list | head`; what is still to be written goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+MANY = 20  # choices are not listed beside a near one
+
 
 class RtxError(ValueError):
     """Bad input.  The message names what was got, what was expected and what to do about it."""
@@ -12,6 +14,8 @@ def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
     """An error for a name that does not exist, with the nearest one that does."""
     known = list(known)
     near = get_close_matches(str(got), known, n=1, cutoff=0.5)
+    if near and len(known) > MANY:
+        return RtxError(f"Unknown {kind} {got!r}: did you mean {near[0]!r}?  There are {len(known)}.")
     hint = f"did you mean {near[0]!r}? " if near else ""
     return RtxError(f"Unknown {kind} {got!r}: {hint}the choices are {', '.join(known)}.")
 

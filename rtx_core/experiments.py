@@ -139,7 +139,7 @@ def _apply(
         elif key in fields:
             model[key] = value
         else:
-            known = [*fixed.data.names(), *TrainConfig.names(), *fields]
+            known = [*(key for key in fixed.data.names() if key != "corpus"), *TrainConfig.names(), *fields]
             raise unknown(f"setting of a run of {entry.base}:", key, known)
     registry.config_of(entry.base, **entry.settings | model)  # values that do not go together end here
     usual = registry.config_of(entry.base, **entry.settings)

@@ -1,6 +1,8 @@
 """What notebooks share beside their science: a check of injected parameters, and errors that are one sentence."""
 
+import json
 from contextlib import suppress
+from pathlib import Path
 
 import IPython
 
@@ -23,6 +25,17 @@ def check_parameters() -> None:
     for before, cell in zip(cells, cells[1:]):
         if cell.lstrip().startswith(MARK):
             check(_assigned(before), _assigned(cell))
+
+
+def changed_parameters(notebook: Path) -> dict[str, object]:
+    """The parameters of the running notebook that are not what its file says; outside of a notebook none."""
+    shell = IPython.get_ipython()
+    if shell is None or not notebook.exists():
+        return {}
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    (own,) = (cell["source"] for cell in cells if "parameters" in cell["metadata"].get("tags", ()))
+    here = shell.user_ns
+    return {name: here[name] for name, value in _assigned("".join(own)).items() if here.get(name) != value}
 
 
 def check(own: dict[str, object], injected: dict[str, object]) -> None:

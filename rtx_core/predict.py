@@ -51,6 +51,8 @@ class Predictor:
         from rtx_core.models.packed import Packed
 
         texts, classes = [texts] if isinstance(texts, str) else list(texts), self.classes
+        if not texts:
+            raise RtxError("There is no text to classify; give at least one.")
         tokens = tokenize(
             pd.DataFrame({"text": texts, "label": 0}),
             read_tokenizer(self.folder),

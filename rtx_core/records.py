@@ -53,6 +53,9 @@ class Record:
     content: dict
     path: Path
 
+    def __repr__(self) -> str:
+        return f"Record({short_name(self.path)})"
+
     def __getitem__(self, key: str):
         return self.content[key]
 
@@ -184,8 +187,11 @@ def at(address: str, source: str = "hub") -> Record:
     name, _, stem = address.removesuffix(".json").rpartition("/")
     path = folder(source) / name / f"{stem}.json"
     if not name or not path.exists():
-        there = f"the {len(paths(source))} there are"
-        raise RtxError(f"There is no record {address!r}; `python -m rtx_core results` lists {there}.")
+        option = " --source embedded" if source == "embedded" else ""
+        hint = "" if option else ", of generated text with source='embedded' (--source embedded)"
+        raise RtxError(
+            f"There is no record {address!r}; `python -m rtx_core results{option}` lists those that there are{hint}."
+        )
     return read(path)
 
 

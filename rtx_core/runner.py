@@ -26,6 +26,7 @@ from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home
 from rtx_core.records import DECIDED_BY_DATA, Record
 
+FILES = ("train", "validation", "test")  # of own data, whose digest says what they hold
 GOES_ON = "The same command goes on from the last checkpoint."
 
 
@@ -137,8 +138,16 @@ def recorded(config: RunConfig) -> Record | None:
     One of generated text whose code has changed is none.
     """
     record = records.find(config.name, config.model, config.seed, resolve(config.data.source))
-    if record is None or (record.synthetic and record.note()):
+    digest = getattr(config.data, "digest", None)
+    changed = digest is not None and record is not None and record["config"]["data"].get("digest") != digest
+    if record is None or (record.synthetic and (changed or record.note())):
         return None
+    if changed:
+        raise RtxError(
+            f"{records.short_name(record.path)} was made of other texts than {config.data.train} gives now; give these a "
+            f"name of their own, from_files(name=…), or replace=True to train again."
+        )
+    refuse_changed(record)
     if differing := differences(config, record):
         raise RtxError(
             f"{records.short_name(record.path)} was made under other settings ({', '.join(differing)}); give this run a model "
@@ -158,11 +167,22 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     asked = {"architecture": config.architecture} | config.data.model_dump(mode="json") | dict(config.train)
     model = registry.config_of(config.architecture, **config.overrides)
     asked |= {k: v for k, v in model if k not in DECIDED_BY_DATA}
-    asked.pop("source", None)
+    for name in ("source", *(FILES if isinstance(config.data, FilesData) else ())):
+        asked.pop(name, None)
     made = record["config"]
     later = dict(registry.config_of(config.architecture))  # a setting younger than the record had its default
     there = later | {"architecture": made["architecture"]} | made["data"] | made["train"] | made["model"]
     return [f"{k} {there.get(k)} instead of {v}" for k, v in asked.items() if k not in there or there[k] != v]
+
+
+def refuse_changed(record: Record) -> None:
+    """An error where a class that was registered here is not the one that the record was made with."""
+    kind = registry.MODELS.get(record["config"]["architecture"])
+    if kind and not isinstance(kind.kind, str) and record.note():
+        raise RtxError(
+            f"{records.short_name(record.path)} was made with another version of the class {kind.kind.__name__}; "
+            f"replace=True trains today's, or register it under another name."
+        )
 
 
 def weights_of(record: Record) -> Path:
@@ -179,10 +199,11 @@ def load_weights(record: Record):
     from rtx_core.models import load_model
 
     path = weights_of(record)
+    refuse_changed(record)
     if not path.exists():
         raise RtxError(
-            f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in _build/runs; "
-            f"train it here, or copy that folder from where it was made."
+            f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in _build/runs: "
+            f"copy that folder from where it was made, or train it anew here, with replace=True (--replace)."
         )
     return load_model(path)
 

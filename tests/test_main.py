@@ -42,6 +42,7 @@ def test_a_value_that_cannot_be_read_is_one_sentence(word):
         (["run", "sst3"], "Unknown experiment 'sst3'"),
         (["run", "sst2", "seed=99999999999999999999"], "whole number from 0"),
         (["measure", "yardstick"], "Nothing to measure"),
+        (["results", "nope"], "Unknown experiment 'nope'"),
         (["export-demo", "sst2", "recurrent", "folder", "--seed", "77"], "There is no record"),
     ],
 )

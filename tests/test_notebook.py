@@ -1,5 +1,6 @@
 """Parameters that papermill injects are checked against the notebook's own."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,15 @@ WRONG = [
     ("models = 'recurrent'", "expected list.  With papermill: -y 'models: [a, b]'."),
     ("learning_rate = 'fast'", "Parameter learning_rate is 'fast' of type str; expected float."),
 ]
+
+
+def test_what_differs_from_the_notebooks_file_is_told(tmp_path, monkeypatch):
+    cell = {"source": OWN.splitlines(keepends=True), "metadata": {"tags": ["parameters"]}}
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": [{"source": [], "metadata": {}}, cell]}))
+    here = {"models": ["mine"], "epochs": 5, "learning_rate": 1.0, "recipe": None, "other": 3}
+    monkeypatch.setattr(notebook.IPython, "get_ipython", lambda: SimpleNamespace(user_ns=here))
+    changed = notebook.changed_parameters(tmp_path / "n.ipynb")
+    assert changed == {"models": ["mine"], "learning_rate": 1.0}
 
 
 def inject(cell: str, monkeypatch) -> None:

@@ -194,6 +194,18 @@ def test_an_edited_model_marks_its_record_stale_at_once(registered, monkeypatch)
 
     monkeypatch.setattr(Mean, "forward", forward)
     assert records.read(record.path).note()
+    with pytest.raises(RtxError, match="another version of the class Mean; replace=True trains today's"):
+        runner.load_weights(record)
+    real(record)
+    forbid(monkeypatch)
+    with pytest.raises(RtxError, match="another version of the class Mean"):
+        rtx.run("sst2", "mean", 0, **ASKED)
+
+
+def test_a_model_that_gives_no_row_a_text_is_refused_before_it_learns(registered, monkeypatch):
+    monkeypatch.setattr(Mean, "forward", lambda self, batch: self.head(self.word(batch.ids)))  # a row a token
+    with pytest.raises(RtxError, match=r"texts of 2 classes; expected \(9, 2\), a row a text"):
+        make("mean")
 
 
 def test_a_width_changed_in_the_registry_never_shows_the_old_record_nor_replaces_it(monkeypatch):
@@ -213,8 +225,9 @@ def test_files_of_ones_own_train_in_the_same_way(home, monkeypatch):
         f"{'a lovely' if i % 2 else 'a dreadful'} film number {i},{'good' if i % 2 else 'bad'}"
         for i in range(60)
     ]
-    (home / "My Reviews.csv").write_text("\n".join(["review,stars", *rows]))
-    files = rtx.data.from_files(train=str(home / "My Reviews.csv"), text="review", label="stars")
+    file = home / "My Reviews.csv"
+    file.write_text("\n".join(["review,stars", *rows]))
+    files = rtx.data.from_files(train=str(file), text="review", label="stars")
     given = {"models": ["recurrent"], "seeds": [0], "epochs": 1, "batch_size": 8}
     (record,) = rtx.runs(files, **given).records
     assert (record["experiment"], record["name"]) == ("own-data", "own-my-reviews-epochs1-batchsize8")
@@ -222,6 +235,17 @@ def test_files_of_ones_own_train_in_the_same_way(home, monkeypatch):
     forbid(monkeypatch)
     assert rtx.runs(files, **given).records[0].content == record.content
     assert set(rtx.load("own-my-reviews-epochs1-batchsize8/recurrent-seed0").classes) == {"good", "bad"}
+    elsewhere = home / "elsewhere" / file.name
+    elsewhere.parent.mkdir()
+    file.rename(elsewhere)  # the same texts are the same data
+    moved = rtx.data.from_files(train=str(elsewhere), text="review", label="stars")
+    assert rtx.runs(moved, **given).records[0].content == record.content
+    elsewhere.write_text("\n".join(["review,stars", *rows[:50]]))
+    fewer = dict(train=str(elsewhere), text="review", label="stars")
+    with pytest.raises(RtxError, match=r"was made of other texts than .* gives now; give these a name"):
+        rtx.runs(rtx.data.from_files(**fewer), **given)
+    named = rtx.data.from_files(**fewer, name="Fewer reviews")
+    assert experiments.configure(named, "recurrent").name == "own-fewer-reviews"
 
 
 @pytest.mark.parametrize(

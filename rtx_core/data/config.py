@@ -87,6 +87,8 @@ class FilesData(Settings):
     classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
     vocabulary: Literal["bert", "trained"]  # BERT's released one, or one trained on the training texts
     generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones
+    name: str = ""  # of the records' folder, "own-" in front; "": the training file's
+    digest: str = ""  # of the texts and labels of all parts
 
     @property
     def source(self) -> str:
@@ -94,6 +96,7 @@ class FilesData(Settings):
 
     @property
     def slug(self) -> str:
-        """The name of the training file, for folders; the same texts in BERT's pieces are other data."""
-        stem = re.sub(r"[^a-z0-9]+", "-", PurePath(self.train).stem.lower()).strip("-") or "data"
+        """The name for folders; the same texts in BERT's pieces are other data."""
+        called = (self.name or PurePath(self.train).stem).lower()
+        stem = re.sub(r"[^a-z0-9]+", "-", called).strip("-") or "data"
         return f"{stem}-vocabularybert" if self.vocabulary == "bert" else stem

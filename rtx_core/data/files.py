@@ -1,5 +1,6 @@
 """Labelled texts from files of one's own, or from any data set on the hub."""
 
+import hashlib
 import warnings
 from pathlib import Path
 
@@ -18,8 +19,14 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name.
 
     The classes are the distinct labels, sorted.  A part for which no file is given (`validation`, `test`) is a tenth of
-    `train`, drawn by `seed`.  Runs on `generated` texts are recorded in `_build/results/`, apart from those on real ones.
+    `train`, drawn by `seed`.  Records lie in `results/own-NAME`, where `name` is that of the training file unless it is
+    given; those of runs on `generated` texts in `_build/results/`, apart from those on real ones.
     """
+    if not isinstance(train, str):
+        raise RtxError(
+            f"The training data is of type {type(train).__name__}; expected the name of a file: write a table to one, "
+            f"as table.to_parquet('reviews.parquet')."
+        )
     vocabulary = "bert" if bert_source() else "trained"
     config = FilesData(train=train, text=text, label=label, **settings, classes=(), vocabulary=vocabulary)
     classes = read(config.train, config.text, config.label)["label"].unique()
@@ -27,8 +34,8 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
         found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
         raise RtxError(f"{found}, and 2 to {MOST_CLASSES:,} classes were expected.")
     config = config.but(classes=sorted(classes, key=_by_value))
-    parts(config)
-    return config
+    held = "".join(table.to_csv(index=False) for table in parts(config).values())
+    return config.but(digest=hashlib.sha256(held.encode()).hexdigest()[:16])
 
 
 def _by_value(label: str) -> tuple[float, str]:
@@ -100,7 +107,9 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
         table = hub_table(name, split or "train")
     for column in (text, label):
         if column not in table:
-            raise RtxError(f"{path} has no column {column!r}: it has {', '.join(map(str, table.columns))}.")
+            here = ", ".join(map(str, table.columns))
+            comma = " (columns are split at commas, not at semicolons)" if ";" in here else ""
+            raise RtxError(f"{path} has no column {column!r}: it has {here}{comma}.")
     if text == label:
         raise RtxError(f"Texts and labels of {path} cannot both stand in column {text!r}: name two columns.")
     if table.empty:
@@ -113,7 +122,10 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
         if "" in values:
             place = f"{path}, row {values.index('') + 1}, column {column!r}"
             held = table[column].iloc[values.index("")]
-            raise RtxError(f"{place} holds {held!r:.60} where a {kind} was expected.")
+            many = f" ({n} rows in all)" if (n := values.count("")) > 1 else ""
+            raise RtxError(
+                f"{place} holds {held!r:.60} where a {kind} was expected{many}: take such rows out."
+            )
     return pd.DataFrame({"text": texts, "label": labels}, dtype="str")
 
 

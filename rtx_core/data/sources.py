@@ -106,6 +106,8 @@ def real_table(source: str, hub: str, folder: str, split: str, *columns: str) ->
 
 def read_table(file: Path, called: str) -> pd.DataFrame:
     """A file as a table, by its suffix."""
+    if file.suffix.lower() in SUFFIXES and not file.exists():
+        raise RtxError(f"There is no file {called}: name one that is there, seen from {Path.cwd()}.")
     try:
         match file.suffix.lower():
             case ".csv" | ".tsv" as suffix:

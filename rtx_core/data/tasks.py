@@ -97,7 +97,13 @@ class Classification(Task):
 
     def loss(self, model: nn.Module, inputs: Packed, targets: Tensor, of: int, size: int = 1) -> Loss:
         """Cross-entropy; sums are [losses, right answers]."""
-        logits = model(inputs)[: len(targets)].to(next(model.parameters()).dtype)
+        logits = model(inputs)
+        if logits.shape != (expected := (len(inputs), len(self.classes))):
+            raise RtxError(
+                f"The model gave an array of shape {tuple(logits.shape)} for {expected[0]} texts of {expected[1]} classes; "
+                f"expected {expected}, a row a text, as head(h[batch.starts]) gives."
+            )
+        logits = logits[: len(targets)].to(next(model.parameters()).dtype)
         loss = F.cross_entropy(logits, targets, reduction="sum")
         right = (logits.argmax(1) == targets).sum()
         return loss * size / of, torch.stack((loss.detach().double(), right.double()))

@@ -9,8 +9,12 @@ from safetensors.torch import save
 from torch import nn
 
 from rtx_core.errors import RtxError
-from rtx_core.models.registry import config_of, find
+from rtx_core.models.registry import MODELS, config_of, find
 from rtx_core.paths import write_atomically
+
+
+class Unregistered(RtxError):
+    """A model whose class is not known here."""
 
 
 def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.Module:
@@ -20,10 +24,14 @@ def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.M
     """
     config = config_of(name, **overrides)
     if seed is None:
-        return find(name).cls(config)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)  # the CPU's alone: that is where weights are drawn
-        return find(name).cls(config)
+        model = find(name).cls(config)
+    else:
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)  # the CPU's alone: that is where weights are drawn
+            model = find(name).cls(config)
+    if not hasattr(model, "config"):
+        raise RtxError(f"The class of {name!r} keeps no config: write self.config = config in its __init__.")
+    return model
 
 
 def count_parameters(model: nn.Module) -> dict[str, int]:
@@ -46,13 +54,20 @@ def load_model(path: Path | str, device: str = "cpu") -> nn.Module:
         with safe_open(path, framework="pt", device=device) as file:
             header = file.metadata() or {}
             weights = {key: file.get_tensor(key) for key in file.keys()}
+        if "model" in header and header["model"] not in MODELS:
+            raise Unregistered(
+                f"{path} is of the model {header['model']!r}, which is not registered here: run the cell or import the "
+                f"file that registers it, then load again."
+            )
         # with a seed, so as not to move the caller's
         model = build_model(header["model"], seed=0, **json.loads(header["config"]))
         model.load_state_dict(weights)
         model.about = json.loads(header.get("about", "{}"))
+    except Unregistered:
+        raise
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = str(error).partition("\n")[0]
         raise RtxError(
-            f"{path} holds no model that this code can read ({reason}); save it anew with save_model."
+            f"{path} holds no model that this code can read ({reason}); train or export it anew."
         ) from error
     return model.to(device).eval()

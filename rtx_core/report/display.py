@@ -39,6 +39,9 @@ class Displayed:
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         return self.forms
 
+    def __str__(self) -> str:
+        return self.forms["text/plain"]
+
     @property
     def markdown(self) -> str:
         return self.forms["text/markdown"]
@@ -202,7 +205,8 @@ def provenance(
     """A folded box of the records, a row for those of one machine: a link to each, minutes, last date, commits,
     and what is stale; then the line that makes them again.  Nothing where there is no record.
 
-    `notebook` is its name without folder and ending, `parameters` those that the line passes.
+    `notebook` is its name without folder and ending, `parameters` those that the line passes; None: all that the running
+    notebook does not have as its file.
     """
     records = as_records(found)
     if not records:
@@ -222,6 +226,10 @@ def provenance(
         lines.append(f"| {_links(group)} | {' | '.join(map(escape, cells))} |")
     lines += ["", f"Data: {'; '.join(dict.fromkeys(_data(record['data']) for record in records))}."]
     if notebook:
+        if parameters is None:
+            from rtx_core.notebook import changed_parameters  # which imports IPython
+
+            parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
         words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
         words += ["-y", json.dumps(parameters)] if parameters else []
         lines += ["", "```bash", shlex.join(words), "```"]
