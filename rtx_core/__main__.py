@@ -135,6 +135,7 @@ def export_demo(name: str, model: str, seed: int, source: str, folder: str) -> N
 def measure(words: list[str], plan: bool, reduced: bool) -> None:
     """measure trained models: transfer, precision, rounding, attention, yardstick, ngrams, initial, judge, demo"""
     from rtx_core.measure import measure
+    from rtx_core.paths import home
     from rtx_core.plan import measure as measure_all
 
     names, given = settings_of(words)
@@ -145,7 +146,7 @@ def measure(words: list[str], plan: bool, reduced: bool) -> None:
             "Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`, or --plan."
         )
     else:
-        measure(*names, **given)
+        print(*(found.path.relative_to(home()) for found in measure(*names, **given)), sep="\n")
 
 
 def parser() -> argparse.ArgumentParser:
