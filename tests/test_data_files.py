@@ -10,6 +10,8 @@ import pytest
 from conftest import refused
 from data_factory import mirror  # noqa: F401
 
+import rtx_core as rtx
+from rtx_core import experiments, runner
 from rtx_core.data import FilesData, from_files, profile, sample, task
 from rtx_core.errors import RtxError
 
@@ -183,3 +185,31 @@ def test_a_name_that_is_no_file_is_asked_of_the_hub(monkeypatch):
     assert set(asked) == {("somebody/reviews", "train"), ("somebody/reviews", "test")}
     with refused("somebody/none", "ConnectionError"):
         described("somebody/none")
+
+
+def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch):
+    rows = [
+        f"{'a lovely' if i % 2 else 'a dreadful'} film number {i},{'good' if i % 2 else 'bad'}"
+        for i in range(60)
+    ]
+    file = home / "My Reviews.csv"
+    file.write_text("\n".join(["review,stars", *rows]))
+    files = rtx.data.from_files(train=str(file), text="review", label="stars")
+    given = {"models": ["recurrent"], "seeds": [0], "epochs": 1, "batch_size": 8}
+    (record,) = rtx.runs(files, **given).records
+    assert (record["experiment"], record["name"]) == ("own-data", "own-my-reviews-epochs1-batchsize8")
+    assert record["data"]["source"] == "files" and record.path.is_relative_to(home / "results")
+    monkeypatch.setattr(runner, "make", lambda *_, **__: pytest.fail("nothing is to be made here"))
+    assert rtx.runs(files, **given).records[0].content == record.content
+    assert set(rtx.load("own-my-reviews-epochs1-batchsize8/recurrent-seed0").classes) == {"good", "bad"}
+    elsewhere = home / "elsewhere" / file.name
+    elsewhere.parent.mkdir()
+    file.rename(elsewhere)  # the same texts are the same data
+    moved = rtx.data.from_files(train=str(elsewhere), text="review", label="stars")
+    assert rtx.runs(moved, **given).records[0].content == record.content
+    elsewhere.write_text("\n".join(["review,stars", *rows[:50]]))
+    fewer = dict(train=str(elsewhere), text="review", label="stars")
+    with pytest.raises(RtxError, match=r"was made of other texts than .* gives now; give these a name"):
+        rtx.runs(rtx.data.from_files(**fewer), **given)
+    named = rtx.data.from_files(**fewer, name="Fewer reviews")
+    assert experiments.configure(named, "recurrent").name == "own-fewer-reviews"
