@@ -24,7 +24,7 @@ _PUBLIC = {
     "load": "rtx_core.predict:load",
     "data": "rtx_core.data",
     "report": "rtx_core.report",
-    "check_parameters": "rtx_core.notebook:check_parameters",
+    "check_parameters": "rtx_core.report.notebook:check_parameters",
 }
 __all__ = sorted(_PUBLIC)
 

@@ -22,7 +22,7 @@ ROOMS = [  # each imports from those before it; one of a line knows no other of 
     ["runner"],
     ["predict", "measure", "audit", "export", "importing"],
     ["plan", "export_demo"],
-    ["checkup", "notebook", "report"],
+    ["checkup", "report"],
     ["__main__"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rtx_core import notebook
 from rtx_core.errors import RtxError
+from rtx_core.report import notebook
 
 OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate: float = 3e-5\nrecipe = None\n"
 FINE = ["models = ['recurrent']", "epochs = 1", "learning_rate = 1", "learning_rate = '1e-4'"]

@@ -227,7 +227,7 @@ def provenance(
     lines += ["", f"Data: {'; '.join(dict.fromkeys(_data(record['data']) for record in records))}."]
     if notebook:
         if parameters is None:
-            from rtx_core.notebook import changed_parameters  # which imports IPython
+            from rtx_core.report.notebook import changed_parameters  # which imports IPython
 
             parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
         words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
