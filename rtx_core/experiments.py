@@ -81,11 +81,12 @@ def configure(name: str | FilesData, model: str | Mapping, seed: int = 0, **sett
     large, small = fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
     full, usual = _apply(fixed, entry, large), _apply(fixed, entry, large | small)
     data, train, overrides = _apply(fixed, entry, large | small | settings)
-    called, folder = ("own-data", f"own-{name.slug}") if isinstance(name, FilesData) else (name, name)
+    own = isinstance(name, FilesData)  # has no budget but the one that it is given
+    called, folder = ("own-data", f"own-{name.slug}") if own else (name, name)
     parts = [folder, recipe, budget if small else ""]
     parts += _data_parts(usual[0], data) + _changed_parts(overrides)
     parts += _changed_parts(dict(train), dict(usual[1]))
-    reduced = _shorter(full[1], train) or _smaller(full[0], data)
+    reduced = not own and (_shorter(full[1], train) or _smaller(full[0], data))
     if entry.longer != 1:
         train = train.but(steps=round(train.steps * entry.longer))
     return RunConfig(
