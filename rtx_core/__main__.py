@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable
 
@@ -214,8 +215,11 @@ def main() -> None:
         function(**given)
     except RtxError as error:
         sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("\nStopped; the same command goes on from the last checkpoint.")
+    except KeyboardInterrupt:  # ends as if uncaught, so that a shell's loop ends, too
+        goes_on = "; the same command goes on from the last checkpoint" * (command == "run")
+        print(f"\nStopped{goes_on}.", file=sys.stderr, flush=True)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     except BrokenPipeError:  # `list | head`; what is still to be written goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -7,6 +7,7 @@ give the same numbers stand in `same_numbers.json`.  Nothing here imports torch,
 has."""
 
 import ast
+import dis
 import hashlib
 import inspect
 import io
@@ -114,12 +115,18 @@ def _own_source(cls: type) -> str:
                 waiting.append(getattr(value, "__func__", getattr(value, "fget", value)))
         elif inspect.isfunction(thing):
             texts.append(_function_source(thing))
-            waiting += [thing.__globals__.get(name) for name in sorted(_names(thing.__code__))]
+            for name in sorted(_names(thing.__code__)):
+                value = thing.__globals__.get(name)
+                if isinstance(value, (int, float, str, tuple)):
+                    texts.append(f"{name}={value!r}")
+                waiting.append(value)
     return "\n".join(texts)
 
 
 def _names(code) -> set[str]:
-    return {*code.co_names}.union(*(_names(inner) for inner in code.co_consts if inspect.iscode(inner)))
+    """The globals that it reads, in functions inside it too."""
+    here = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return here.union(*(_names(inner) for inner in code.co_consts if inspect.iscode(inner)))
 
 
 def _function_source(function) -> str:

@@ -26,7 +26,7 @@ from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home
 from rtx_core.records import DECIDED_BY_DATA, Record
 
-FILES = ("train", "validation", "test")  # of own data, whose digest says what they hold
+FILES = ("train", "validation", "test", "name")  # of own data, whose digest says what they hold
 GOES_ON = "The same command goes on from the last checkpoint."
 
 
@@ -86,6 +86,7 @@ def runs(
 ) -> Runs:
     """Every run of these models, seeds and settings; a setting given as a list is swept.  What is not recorded is trained now."""
     fixed = experiment(name)
+    _unchanged(name)
     models = _distinct("models", fixed.shown if models is None else models)
     seeds = _distinct("seeds", fixed.seeds if seeds is None else seeds)
     asked = [
@@ -108,7 +109,16 @@ def run(
     **settings: object,
 ) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
+    _unchanged(name)
     return _run(configure(name, model, seed, **settings), replace)
+
+
+def _unchanged(name: str | FilesData) -> None:
+    """An error where files hold other texts than when they were described."""
+    if isinstance(name, FilesData):
+        from rtx_core.data.files import parts
+
+        parts(name)
 
 
 def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True) -> Run | None:
@@ -176,12 +186,12 @@ def differences(config: RunConfig, record: Record) -> list[str]:
 
 
 def refuse_changed(record: Record) -> None:
-    """An error where a class that was registered here is not the one that the record was made with."""
+    """An error where a class that was registered here, or what trains it, is not what the record was made with."""
     kind = registry.MODELS.get(record["config"]["architecture"])
     if kind and not isinstance(kind.kind, str) and record.note():
         raise RtxError(
-            f"{records.short_name(record.path)} was made with another version of the class {kind.kind.__name__}; "
-            f"replace=True trains today's, or register it under another name."
+            f"{records.short_name(record.path)} was made with another version of the class {kind.kind.__name__} or of "
+            f"what trains it; replace=True trains today's, or register it under another name."
         )
 
 

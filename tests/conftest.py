@@ -123,5 +123,5 @@ def refused(*facts: object):
     with pytest.raises(RtxError) as error:
         yield
     message = str(error.value)
-    assert "\n" not in message and message.endswith(".") and ". " not in message, message
+    assert "\n" not in message and message.endswith((".", "?")) and ". " not in message, message
     assert [fact for fact in facts if str(fact) not in message] == [], message

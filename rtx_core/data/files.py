@@ -34,8 +34,12 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
         found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
         raise RtxError(f"{found}, and 2 to {MOST_CLASSES:,} classes were expected.")
     config = config.but(classes=sorted(classes, key=_by_value))
-    held = "".join(table.to_csv(index=False) for table in parts(config).values())
-    return config.but(digest=hashlib.sha256(held.encode()).hexdigest()[:16])
+    return config.but(digest=_digest(parts(config)))
+
+
+def _digest(tables: dict[str, pd.DataFrame]) -> str:
+    held = "".join(table.to_csv(index=False) for table in tables.values())
+    return hashlib.sha256(held.encode()).hexdigest()[:16]
 
 
 def _by_value(label: str) -> tuple[float, str]:
@@ -84,7 +88,10 @@ def parts(config: FilesData) -> dict[str, pd.DataFrame]:
         if not len(rows):
             raise RtxError(f"{config.train} has {len(train)} rows, too few to draw a {part} part: give 10.")
         tables[part] = train.iloc[rows].reset_index(drop=True)
-    return {part: tables[part] for part in files}
+    found = {part: tables[part] for part in files}
+    if config.digest not in ("", _digest(found)):
+        raise RtxError(f"{config.train} holds other texts than when from_files read it: call that again.")
+    return found
 
 
 def _numbered(path: str, config: FilesData) -> pd.DataFrame:
@@ -108,7 +115,8 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
     for column in (text, label):
         if column not in table:
             here = ", ".join(map(str, table.columns))
-            comma = " (columns are split at commas, not at semicolons)" if ";" in here else ""
+            semicolons = file.suffix.lower() == ".csv" and ";" in here
+            comma = " (columns are split at commas, not at semicolons)" if semicolons else ""
             raise RtxError(f"{path} has no column {column!r}: it has {here}{comma}.")
     if text == label:
         raise RtxError(f"Texts and labels of {path} cannot both stand in column {text!r}: name two columns.")

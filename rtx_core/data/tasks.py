@@ -100,7 +100,7 @@ class Classification(Task):
         logits = model(inputs)
         if logits.shape != (expected := (len(inputs), len(self.classes))):
             raise RtxError(
-                f"The model gave an array of shape {tuple(logits.shape)} for {expected[0]} texts of {expected[1]} classes; "
+                f"The model gave an array of shape {tuple(logits.shape)} for {expected[0]} texts, one of them filler; "
                 f"expected {expected}, a row a text, as head(h[batch.starts]) gives."
             )
         logits = logits[: len(targets)].to(next(model.parameters()).dtype)

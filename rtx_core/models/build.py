@@ -13,10 +13,6 @@ from rtx_core.models.registry import MODELS, config_of, find
 from rtx_core.paths import write_atomically
 
 
-class Unregistered(RtxError):
-    """A model whose class is not known here."""
-
-
 def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.Module:
     """A freshly initialised model; overrides are fields of its config.
 
@@ -50,22 +46,21 @@ def save_model(model: nn.Module, name: str, path: Path | str, **about: object) -
 
 def load_model(path: Path | str, device: str = "cpu") -> nn.Module:
     """The model that `save_model` wrote, in evaluation mode; `model.about` holds what was said of it."""
+    header = {}
     try:
         with safe_open(path, framework="pt", device=device) as file:
             header = file.metadata() or {}
             weights = {key: file.get_tensor(key) for key in file.keys()}
-        if "model" in header and header["model"] not in MODELS:
-            raise Unregistered(
-                f"{path} is of the model {header['model']!r}, which is not registered here: run the cell or import the "
-                f"file that registers it, then load again."
-            )
         # with a seed, so as not to move the caller's
         model = build_model(header["model"], seed=0, **json.loads(header["config"]))
         model.load_state_dict(weights)
         model.about = json.loads(header.get("about", "{}"))
-    except Unregistered:
-        raise
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        if "model" in header and header["model"] not in MODELS:
+            raise RtxError(
+                f"{path} is of the model {header['model']!r}, which is not registered here: run the cell or import the "
+                f"file that registers it, then load again."
+            ) from None
         reason = str(error).partition("\n")[0]
         raise RtxError(
             f"{path} holds no model that this code can read ({reason}); train or export it anew."

@@ -231,7 +231,7 @@ def provenance(
 
             parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
         words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
-        words += ["-y", json.dumps(parameters)] if parameters else []
+        words += ["-y", re.sub(r"(?<![\w.])(\d+)e-", r"\1.0e-", json.dumps(parameters))] if parameters else []
         lines += ["", "```bash", shlex.join(words), "```"]
     return markdown("\n".join([*lines, "````"]))
 

@@ -64,7 +64,8 @@ def benchmark(
                 continue
             means = {m: np.mean(scores(records, m, entry.get("average"))) for m in METRICS if m in value}
             row = {METRICS[metric]: points(mean - value[metric]) for metric, mean in means.items()}
-            rows.append({"Model": f"{title(name)}, ours {MINUS} published"} | row)
+            reduced = "" if badge(records).budget == "full" else " (reduced)"
+            rows.append({"Model": f"{title(name)}, ours{reduced} {MINUS} {entry['source']}"} | row)
     if average:
         notes.append(
             f"F1, precision and recall are {average} averages over the classes, as in the published rows."

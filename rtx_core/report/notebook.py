@@ -33,9 +33,9 @@ def changed_parameters(notebook: Path) -> dict[str, object]:
     if shell is None or not notebook.exists():
         return {}
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    (own,) = (cell["source"] for cell in cells if "parameters" in cell["metadata"].get("tags", ()))
-    here = shell.user_ns
-    return {name: here[name] for name, value in _assigned("".join(own)).items() if here.get(name) != value}
+    tagged = (cell["source"] for cell in cells if "parameters" in cell["metadata"].get("tags", ()))
+    own, here = _assigned("".join(next(tagged, ()))), shell.user_ns
+    return {name: here[name] for name, value in own.items() if here.get(name, value) != value}
 
 
 def check(own: dict[str, object], injected: dict[str, object]) -> None:
