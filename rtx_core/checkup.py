@@ -70,7 +70,7 @@ def data() -> Iterator[Finding]:
 
 
 def of_the_paper(record) -> bool:
-    """Whether the catalogue knows the run: one of own data, of an own model or of a variant has no name to follow from."""
+    """Whether the catalogue knows the run: what one of own data, of an own model or of a variant is called, it cannot prove."""
     fixed = EXPERIMENTS.get(record.get("experiment"))
     return not record.get("key") or bool(fixed and record["model"] in {*fixed.models, *registry.MODELS})
 

@@ -17,7 +17,7 @@ from rtx_core.errors import RtxError
 from rtx_core.models.encoder import Encoder
 from rtx_core.models.layers import rotary_table, rotate
 from rtx_core.paths import write_atomically, write_json
-from rtx_core.runner import load_weights, weights_of
+from rtx_core.trained import load_weights, weights_of
 
 CARD = """---
 library_name: rtx-core

@@ -18,7 +18,7 @@ from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
 from rtx_core.evaluate import bag_of_words, demo
 from rtx_core.paths import write_atomically
-from rtx_core.runner import load_weights
+from rtx_core.trained import load_weights
 
 CHECKED = 200  # generated sentences whose logits lie beside the model, for the tests
 

@@ -20,8 +20,8 @@ from rtx_core import code, experiments, records
 from rtx_core.data import task as task_of
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
-from rtx_core.runner import load_weights
 from rtx_core.train.device import choose, environment
+from rtx_core.trained import load_weights
 
 
 class Study:

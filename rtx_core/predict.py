@@ -13,7 +13,7 @@ from rtx_core.errors import RtxError
 def load(address: str, source: str = "hub") -> "Predictor":
     """The trained model of a record, by its path under `results/` without the ending, or of an exported folder."""
     from rtx_core.models import load_model
-    from rtx_core.runner import load_weights, weights_of
+    from rtx_core.trained import load_weights, weights_of
 
     folder = Path(address).expanduser()
     if not folder.is_dir():

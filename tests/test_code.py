@@ -116,12 +116,14 @@ class Mine(Base):
     width = 4
 
     def forward(self, batch):
-        return helper(batch)
+        return SCALE * helper(batch) + self.unused
 '''
 COUNTS = [("return x + 1", "return x + 2"), ("return 3", "return 5"), ("width = 4", "width = 8")]
-COUNTS += [("helper(batch)", "helper(2)")]
+COUNTS += [("helper(batch)", "helper(2)"), ("SCALE = 2", "SCALE = 3")]
 COUNTS_NOT = [("  # one more", ""), ('    """A model."""\n', ""), ('"""Mine."""', "")]
-COUNTS_NOT += [("return x\n", "return -x\n")]  # of a function that it does not use
+COUNTS_NOT += [
+    ("return x\n", "return -x\n")
+]  # of a function that it does not use, only an attribute of that name
 
 
 @pytest.mark.parametrize(("old", "new"), COUNTS + COUNTS_NOT)

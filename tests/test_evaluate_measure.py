@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from rtx_core import RtxError, build_model, data, experiments, records, runner, schema
+from rtx_core import RtxError, build_model, data, experiments, records, schema, trained
 from rtx_core.data.preprocess import clean
 from rtx_core.evaluate import demo, initial, number_formats, rounding
 from rtx_core.export_demo import export_demo
@@ -43,7 +43,7 @@ def run():
     content |= {"latency": {"measured": [{"batch": 1}], "environment": {}}, "environment": {}, "finished": ""}
     content |= dict.fromkeys(("size_mb", "seconds", "peak_memory_mib"), 1.0)
     record = records.save(content, predictions)
-    save_model(model, "tiny", runner.weights_of(record))
+    save_model(model, "tiny", trained.weights_of(record))
     return record
 
 
@@ -144,6 +144,6 @@ def test_what_cannot_be_measured_is_one_sentence(run):
         measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)
     with pytest.raises(RtxError, match="needs the experiment to test on"):
         measure("transfer", "quickstart", **GIVEN)
-    runner.weights_of(run).unlink()
+    trained.weights_of(run).unlink()
     with pytest.raises(RtxError, match="trained weights of .* are not in _build/runs"):
         measure("attention", "quickstart", **GIVEN)

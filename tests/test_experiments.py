@@ -5,7 +5,7 @@ import shlex
 import pytest
 from conftest import refused
 
-from rtx_core import plan, records, runner
+from rtx_core import plan, records, runner, trained
 from rtx_core.__main__ import settings_of
 from rtx_core.experiments import EXPERIMENTS, configure, sweep
 from rtx_core.importing import prove
@@ -98,6 +98,6 @@ def test_recorded_runs_have_the_configuration_that_their_names_say(monkeypatch):
     assert len(found) > 70
     for record in found:
         config = by_name[record["name"], record["model"], record["seed"]]
-        assert runner.differences(config, record) == [], record.path
+        assert trained.differences(config, record) == [], record.path
         assert (config.budget, config.recipe) == (record["budget"], record["recipe"]), record.path
         prove(record)

@@ -18,7 +18,7 @@ ROOMS = [  # each imports from those before it; one of a line knows no other of 
     ["train"],
     ["code", "catalogue"],
     ["records", "experiments"],
-    ["evaluate", "golden"],
+    ["evaluate", "golden", "trained"],
     ["runner"],
     ["predict", "measure", "audit", "export", "importing"],
     ["plan", "export_demo"],

@@ -1,6 +1,5 @@
 """Tables, figures and samples: data to the letter, the same bytes every time; numbers as they are written."""
 
-import json
 import re
 import shlex
 from html import escape as escape_html
@@ -9,6 +8,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from docutils import nodes
 from docutils.core import publish_doctree
@@ -19,7 +19,7 @@ from report_records import record
 
 from rtx_core.errors import RtxError
 from rtx_core.models.registry import MODELS
-from rtx_core.report import display, figures, published, style
+from rtx_core.report import display, figures, notebook, published, style
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import difference
 
@@ -203,9 +203,10 @@ def test_shared_figures_draw():
         assert b"</svg>" in display.draw(fig)
 
 
-def test_provenance_names_records_and_the_line_that_makes_them_again():
-    parameters = {"models": ["baseline"], "split": "seeded", "epochs": 5, "note": "it's"}
-    shown = display.provenance([record(stale="made by `other` code")], notebook="sst2", parameters=parameters)
+def test_provenance_names_records_and_the_line_that_makes_them_again(monkeypatch):
+    parameters = {"models": ["baseline"], "split": "seeded", "rates": [3e-5, 1.5e-7, 0.1], "note": "it's"}
+    monkeypatch.setattr(notebook, "changed_parameters", lambda path: parameters)
+    shown = display.provenance([record(stale="made by `other` code")], notebook="sst2")
     found = cells(shown)
     assert found[6:] == [
         *("sst2: baseline 0", "1.5", "2026-11-21 02:55", "012345678"),
@@ -214,7 +215,7 @@ def test_provenance_names_records_and_the_line_that_makes_them_again():
     line = re.search(r"^papermill .*", shown.markdown, re.MULTILINE)[0]
     *words, given = shlex.split(line)
     assert words == ["papermill", "notebooks/sst2.ipynb", "_build/sst2.ipynb", "-y"]
-    assert json.loads(given) == parameters
+    assert yaml.safe_load(given) == parameters
     assert display.provenance([]) is None
 
 

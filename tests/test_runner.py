@@ -9,7 +9,7 @@ import torch
 from data_factory import CPU, NO_AUTOCAST
 
 import rtx_core as rtx
-from rtx_core import audit, code, data, experiments, records, runner
+from rtx_core import audit, code, data, experiments, records, runner, trained
 from rtx_core.errors import Busy, RtxError
 from rtx_core.models import registry
 from rtx_core.settings import Settings
@@ -62,7 +62,7 @@ def test_two_runs_give_the_same_record_and_predictions(home, monkeypatch):
 
 def test_a_run_leaves_weights_that_reproduce_the_recorded_test(home):
     run = make()
-    record, folder = run.record, runner.weights_of(run.record).parent
+    record, folder = run.record, trained.weights_of(run.record).parent
     assert record.path == home / "_build/results" / NAME / "recurrent-seed0.json"
     assert not (home / "results").exists()
     assert {path.name for path in folder.iterdir()} >= {"model.safetensors", "tokenizer.json"}
@@ -197,7 +197,7 @@ def test_an_edited_model_marks_its_record_stale_at_once(registered, monkeypatch)
     with pytest.raises(
         RtxError, match="another version of the class Mean or of what trains it; replace=True"
     ):
-        runner.load_weights(record)
+        trained.load_weights(record)
     real(record)
     forbid(monkeypatch)
     with pytest.raises(RtxError, match="another version of the class Mean"):

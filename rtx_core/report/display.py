@@ -199,14 +199,12 @@ def check(label: str, kind: str) -> None:
 # -- the foot of a page
 
 
-def provenance(
-    found: object, *, notebook: str = "", parameters: dict[str, object] | None = None
-) -> Displayed | None:
+def provenance(found: object, *, notebook: str = "") -> Displayed | None:
     """A folded box of the records, a row for those of one machine: a link to each, minutes, last date, commits,
     and what is stale; then the line that makes them again.  Nothing where there is no record.
 
-    `notebook` is its name without folder and ending, `parameters` those that the line passes; None: all that the running
-    notebook does not have as its file.
+    `notebook` is its name without folder and ending; the line passes the parameters that it runs with otherwise than its file
+    says.
     """
     records = as_records(found)
     if not records:
@@ -226,10 +224,9 @@ def provenance(
         lines.append(f"| {_links(group)} | {' | '.join(map(escape, cells))} |")
     lines += ["", f"Data: {'; '.join(dict.fromkeys(_data(record['data']) for record in records))}."]
     if notebook:
-        if parameters is None:
-            from rtx_core.report.notebook import changed_parameters  # which imports IPython
+        from rtx_core.report.notebook import changed_parameters  # which imports IPython
 
-            parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
+        parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
         words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
         words += ["-y", re.sub(r"(?<![\w.])(\d+)e-", r"\1.0e-", json.dumps(parameters))] if parameters else []
         lines += ["", "```bash", shlex.join(words), "```"]

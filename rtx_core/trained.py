@@ -1,0 +1,92 @@
+"""What a run left: its record, where it is of the very configuration that is asked for, and its trained weights."""
+
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from rtx_core import records
+from rtx_core.data.config import FilesData
+from rtx_core.data.sources import resolve
+from rtx_core.errors import RtxError
+from rtx_core.experiments import RunConfig
+from rtx_core.models import registry
+from rtx_core.paths import build
+from rtx_core.records import DECIDED_BY_DATA, Record
+
+FILES = ("train", "validation", "test", "name")  # of own data, whose digest says what they hold
+
+
+def recorded(config: RunConfig) -> Record | None:
+    """The record of this very configuration; one of that name made under another configuration is an error.
+
+    One of generated text whose code has changed is none.
+    """
+    record = records.find(config.name, config.model, config.seed, resolve(config.data.source))
+    digest = getattr(config.data, "digest", None)
+    changed = digest is not None and record is not None and record["config"]["data"].get("digest") != digest
+    if record is None or (record.synthetic and (changed or record.note())):
+        return None
+    if changed:
+        raise RtxError(
+            f"{records.short_name(record.path)} was made of other texts than {config.data.train} gives now; give these a "
+            f"name of their own, from_files(name=…), or replace=True to train again."
+        )
+    refuse_changed(record)
+    if differing := differences(config, record):
+        raise RtxError(
+            f"{records.short_name(record.path)} was made under other settings ({', '.join(differing)}); give this run a model "
+            f"name of its own, or replace=True to overwrite the record."
+        )
+    # A checkpoint older than the record is of a run that was killed before it could remove it.
+    finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
+    with suppress(OSError):
+        for path in weights_of(record).parent.glob("checkpoint*"):
+            if path.stat().st_mtime < finished:
+                path.unlink()
+    return record
+
+
+def differences(config: RunConfig, record: Record) -> list[str]:
+    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left out."""
+    asked = {"architecture": config.architecture} | config.data.model_dump(mode="json") | dict(config.train)
+    model = registry.config_of(config.architecture, **config.overrides)
+    asked |= {k: v for k, v in model if k not in DECIDED_BY_DATA}
+    for name in ("source", *(FILES if isinstance(config.data, FilesData) else ())):
+        asked.pop(name, None)
+    made = record["config"]
+    later = dict(registry.config_of(config.architecture))  # a setting younger than the record had its default
+    there = later | {"architecture": made["architecture"]} | made["data"] | made["train"] | made["model"]
+    return [f"{k} {there.get(k)} instead of {v}" for k, v in asked.items() if k not in there or there[k] != v]
+
+
+def refuse_changed(record: Record) -> None:
+    """An error where a class that was registered here, or what trains it, is not what the record was made with."""
+    kind = registry.MODELS.get(record["config"]["architecture"])
+    if kind and not isinstance(kind.kind, str) and record.note():
+        raise RtxError(
+            f"{records.short_name(record.path)} was made with another version of the class {kind.kind.__name__} or of "
+            f"what trains it; replace=True trains today's, or register it under another name."
+        )
+
+
+def weights_of(record: Record) -> Path:
+    return work(record["name"], record["model"], record["seed"], record["key"]) / "model.safetensors"
+
+
+def work(name: str, model: str, seed: int, key: str) -> Path:
+    """The folder of a run's checkpoint and weights."""
+    return build() / "runs" / name / f"{model}-seed{seed}-{key[:8]}"
+
+
+def load_weights(record: Record):
+    """The trained model of a record, which is where the run was made."""
+    from rtx_core.models import load_model
+
+    path = weights_of(record)
+    refuse_changed(record)
+    if not path.exists():
+        raise RtxError(
+            f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in _build/runs: "
+            f"copy that folder from where it was made, or train it anew here, with replace=True (--replace)."
+        )
+    return load_model(path)
