@@ -42,6 +42,11 @@ class Hops(Runs):
         failed = (hops for hops in range(1, most + 1) if self.error(model, hops, passes) >= SOLVED)
         return next(failed, most + 1) - 1
 
+    def behind(self, model: str, other: str) -> float:
+        """By how much a model's error exceeds another's at the number of hops where it does so most."""
+        most = len(self.of(model)[0]["test"]["parts"])
+        return max(self.error(model, h) - self.error(other, h) for h in range(most))
+
     def rise(self, model: str, first: int, second: int) -> float:
         """The largest rise of an error from one number of passes to another."""
         most = len(self.of(model)[0]["test"]["parts"])
@@ -259,6 +264,7 @@ def verdict(row: dict) -> str:
 VALUES = {
     "khop": lambda: Hops("khop"),
     "khop_hard": lambda: Hops("khop-hard"),
+    "khop_published": lambda: Hops("khop-published-reduced"),
     "khop_long": lambda: Hops("khop-steps9000"),
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "z6": lambda: Hops("state-tracking-groupZ6"),
