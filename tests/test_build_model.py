@@ -13,6 +13,31 @@ from rtx_core.errors import RtxError
 from rtx_core.models import build_model, count_parameters, load_model, registry, save_model
 from rtx_core.models.configs import EncoderConfig
 
+COUNTS = [  # the published ones: of all, and of the table of the vocabulary
+    ("baseline", {}, 25_912_706, 30_522 * 384),
+    ("baseline", {"num_labels": 3}, 25_913_091, 30_522 * 384),
+    ("recurrent", {}, 10_972_162, 30_522 * 256),
+    ("recurrent", {"num_labels": 3}, 10_972_419, 30_522 * 256),
+    ("recurrent-wide", {}, 18_817_538, 30_522 * 384),
+    ("gpt", {"num_layers": 1}, 1_893_888, 65 * 384),
+    ("gpt", {"num_layers": 2}, 3_664_128, 65 * 384),
+    ("gpt", {}, 10_745_088, 65 * 384),
+    ("kausik", {"positions": True}, 1_893_888, 65 * 384),
+    ("control", {}, 4_212_992, 4096 * 256),
+    ("frailt", {}, 4_214_016, 4096 * 256),
+    ("three-part", {}, 4_344_320, 4096 * 256),
+    ("relaxed", {}, 5_462_272, 4096 * 256),
+    ("control", {"num_layers": 16}, 13_705_472, 4096 * 256),
+]
+
+
+@pytest.mark.parametrize(("name", "overrides", "total", "table"), COUNTS)
+def test_parameter_counts_are_the_published_ones(name, overrides, total, table):
+    with torch.device("meta"):
+        model = build_model(name, **overrides)
+    assert count_parameters(model) == {"total": total, "non_embedding": total - table}
+    assert not hasattr(model, "components") or sum(model.components().values()) == total
+
 
 @pytest.mark.parametrize("std", [0.02, 0.05])
 def test_initialization_is_bert_s(std):

@@ -2,11 +2,13 @@
 
 import importlib
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from rtx_core import code
 from rtx_core.models import registry
+from rtx_core.models.encoder import Encoder
 from rtx_core.paths import PACKAGE
 
 SOURCE = '''"""A module."""
@@ -95,6 +97,7 @@ MINE = '''"""Mine."""
 from torch import nn
 
 SCALE = 2
+INNER = 3
 
 
 def helper(x):
@@ -116,10 +119,10 @@ class Mine(Base):
     width = 4
 
     def forward(self, batch):
-        return SCALE * helper(batch) + self.unused
+        return SCALE * helper(batch) + sum(map(lambda x: x * INNER, [self.unused]))
 '''
 COUNTS = [("return x + 1", "return x + 2"), ("return 3", "return 5"), ("width = 4", "width = 8")]
-COUNTS += [("helper(batch)", "helper(2)"), ("SCALE = 2", "SCALE = 3")]
+COUNTS += [("helper(batch)", "helper(2)"), ("SCALE = 2", "SCALE = 3"), ("INNER = 3", "INNER = 4")]
 COUNTS_NOT = [("  # one more", ""), ('    """A model."""\n', ""), ('"""Mine."""', "")]
 COUNTS_NOT += [
     ("return x\n", "return -x\n")
@@ -144,3 +147,19 @@ def test_hashes_that_give_the_same_numbers_are_current(monkeypatch):
     monkeypatch.setattr(code, "registered", lambda: {"same": {"today": ["old"], "old": ["older"]}})
     assert code.is_current(["today"], "today") and code.is_current(["old", "today"], "today")
     assert not code.is_current(["older"], "today") and not code.is_current(["old", "other"], "today")
+
+
+def test_what_a_class_inherits_and_a_measurement_imports_counts(package, monkeypatch):
+    mine = replace(registry.MODELS["baseline"], kind=type("Mine", (Encoder,), {}))
+    monkeypatch.setitem(registry.MODELS, "mine", mine)
+
+    def found():
+        forget()
+        return code.model_hash("mine"), code.module_hash("rtx_core.evaluate.attention")
+
+    before = found()
+    for module, differ in (("layers", [True, True]), ("encoder", [True, False]), ("kausik", [False, False])):
+        with (package / "models" / f"{module}.py").open("a") as file:
+            file.write("\nREMARK = 1\n")
+        assert [now != then for now, then in zip(found(), before)] == differ, module
+        before = found()

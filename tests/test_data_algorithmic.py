@@ -1,17 +1,23 @@
 """k-hop induction and words over groups against their definitions; and what must hold of anything drawn afresh."""
 
+from copy import deepcopy
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from conftest import SMALL
 
 from rtx_core import audit, records, runner
 from rtx_core.data import GroupData, HopData, config_of, task
 from rtx_core.data.algorithmic import hop, products
+from rtx_core.evaluate import quantized
 from rtx_core.importing import prove
 from rtx_core.models import build_model
+from rtx_core.train.config import TrainConfig
+from rtx_core.train.trainer import train
 
 TEXTS = HopData(letters=14, hops=3, eval_texts=12, test_texts=24)
 
@@ -43,14 +49,6 @@ def test_a_text_is_a_number_of_hops_and_letters_without_equal_neighbours():
     assert set(hops.tolist()) == {0, 1, 2, 3} and set(letters.unique().tolist()) == {0, 1, 2, 3}
     assert (letters[:, 1:] != letters[:, :-1]).all() and (targets[:, 0] == -100).all()
     assert targets[:, 1:].tolist() == hop(letters.numpy(), hops.numpy()).tolist()
-
-
-def test_no_target_depends_on_what_follows():
-    random = np.random.RandomState(1)
-    letters, hops = random.randint(0, 4, size=(30, 16)), np.full(30, 3)
-    changed = np.concatenate((letters[:, :9], (letters[:, 9:] + 1) % 4), 1)
-    before, after = hop(letters, hops), hop(changed, hops)
-    assert (before[:, :9] == after[:, :9]).all() and (before[:, 9:] != after[:, 9:]).any()
 
 
 def test_texts_follow_from_seed_and_step_alone_and_none_is_drawn_twice():
@@ -129,7 +127,7 @@ class Oracle(torch.nn.Module):
         for r in range(passes):
             known = torch.isin(hops, torch.tensor(self.right[: r + 1]))[:, None]
             answers = torch.where(known, letters, (letters + 1) % 4).clamp(min=0)
-            yield torch.nn.functional.one_hot(torch.nn.functional.pad(answers, (1, 0)), 9).flatten(0, 1)
+            yield F.one_hot(F.pad(answers, (1, 0)), 9).flatten(0, 1)
 
     def read(self, state, batch):
         return 20.0 * state
@@ -166,6 +164,21 @@ def test_a_run_is_recorded_found_and_audited(home):
         records.save(altered)
 
 
+def test_a_looped_model_is_tested_with_its_layers_rounded():
+    made, cpu = task(TEXTS, 8), torch.device("cpu")
+    size = SMALL | {"vocab_size": made.vocab_size, "num_layers": 1, "num_passes": 2}
+    model = build_model("looped", seed=0, **size).eval()
+    before = deepcopy(model.state_dict())
+    measured = quantized.of_run({}, SimpleNamespace(task=made, trained=lambda record: model))
+    assert [content["suffix"] for content, _ in measured] == [[f"int{bits}"] for bits in quantized.BITS]
+    exact, _ = made.test(model, cpu, torch.autocast("cpu", enabled=False))
+    off = [abs(content["test"]["loss"] - exact["loss"]) for content, _ in measured]
+    assert 0 < off[0] < off[-1]  # 8 bits are nearer to the exact weights than 3
+    for content, _ in measured:
+        records.verify(SimpleNamespace(get=content.get, path=None))
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("name", ["gpt", "kausik"])
 def test_other_decoders_read_it_too(name):
     made = task(TEXTS, 8)
@@ -174,3 +187,29 @@ def test_other_decoders_read_it_too(name):
     inputs, targets = made.step(0, 0)[0]
     loss, _ = made.loss(model.eval(), inputs, targets, made.examples(0))
     assert loss.item() > 1
+
+
+def test_every_step_of_training_draws_its_passes(tmp_path):
+    made, ran = task(TEXTS, 4), []
+    size = SMALL | {"vocab_size": made.vocab_size, "num_layers": 1, "num_passes": 4}
+    model = build_model("looped", seed=0, random_passes=True, **size)
+    model.register_forward_pre_hook(
+        lambda model, _: ran.append(model.drawn_passes) if model.training else None
+    )
+    config = TrainConfig(epochs=0, steps=12, batch_size=4, eval_every=12)
+    train(model, made, config, 3, torch.device("cpu"), tmp_path / "c", say=lambda line: None)
+    assert ran == [np.random.RandomState([20_003, i]).randint(4) + 1 for i in range(12)]
+
+
+def test_validation_counts_every_answer_alike():
+    made, cpu, plain = task(TEXTS, 8), torch.device("cpu"), torch.autocast("cpu", enabled=False)
+    model = build_model("looped", seed=0, vocab_size=made.vocab_size, **SMALL).eval()
+    inputs, targets = (torch.cat(x) for x in zip(*made.validation))
+    with torch.inference_mode():
+        logits, asked = model(inputs), targets >= 0
+    row, wrong = made.evaluate(model, cpu, plain), (logits.argmax(-1) != targets) & asked
+    assert len({int((y >= 0).sum()) for _, y in made.validation}) == 2  # batches of unequal numbers
+    assert row["validation_loss"] == pytest.approx(F.cross_entropy(logits[asked], targets[asked]).item())
+    assert row["validation_accuracy"] == pytest.approx(1 - (wrong.sum() / asked.sum()).item())
+    of_two = inputs[:, 0] == 7
+    assert row["error_hops_2"] == pytest.approx((wrong[of_two].sum() / asked[of_two].sum()).item())

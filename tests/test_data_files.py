@@ -198,7 +198,11 @@ def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch
     given = {"models": ["recurrent"], "seeds": [0], "epochs": 1, "batch_size": 8}
     (record,) = rtx.runs(files, **given).records
     assert (record["experiment"], record["name"]) == ("own-data", "own-my-reviews-epochs1-batchsize8")
-    assert record["data"]["source"] == "files" and record.path.is_relative_to(home / "results")
+    assert (
+        record["data"]["source"] == "files"
+        and record["budget"] == "full"
+        and record.path.is_relative_to(home / "results")
+    )
     monkeypatch.setattr(runner, "make", lambda *_, **__: pytest.fail("nothing is to be made here"))
     assert rtx.runs(files, **given).records[0].content == record.content
     assert set(rtx.load("own-my-reviews-epochs1-batchsize8/recurrent-seed0").classes) == {"good", "bad"}
@@ -208,6 +212,8 @@ def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch
     moved = rtx.data.from_files(train=str(elsewhere), text="review", label="stars")
     assert rtx.runs(moved, **given).records[0].content == record.content
     elsewhere.write_text("\n".join(["review,stars", *rows[:50]]))
+    with pytest.raises(RtxError, match="call that again"):
+        rtx.runs(moved, **given)
     fewer = dict(train=str(elsewhere), text="review", label="stars")
     with pytest.raises(RtxError, match=r"was made of other texts than .* gives now; give these a name"):
         rtx.runs(rtx.data.from_files(**fewer), **given)

@@ -1,8 +1,7 @@
 """Where text comes from: the mirror and its damages, the hub out of reach, settings that cannot be."""
 # ruff: noqa: F811  (fixtures)
 
-import subprocess
-import sys
+import json
 from types import SimpleNamespace
 
 import pandas as pd
@@ -10,7 +9,16 @@ import pytest
 from conftest import refused
 from data_factory import mirror, tiny_frame  # noqa: F401
 
-from rtx_core.data import ClassificationData, LanguageData, sources, task
+from rtx_core.data import (
+    ClassificationData,
+    FilesData,
+    GroupData,
+    HopData,
+    LanguageData,
+    config_of,
+    sources,
+    task,
+)
 from rtx_core.data.sources import content_sha256, load, resolve
 from rtx_core.errors import RtxError
 
@@ -155,7 +163,12 @@ def test_language_settings_that_cannot_be_are_refused():
             LanguageData(**{"corpus": "shakespeare"} | given)
 
 
-def test_settings_import_neither_torch_nor_pandas():
-    code = "import sys, rtx_core.data as d; print(sorted({'torch', 'pandas', 'tokenizers'} & {*sys.modules}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+OWN = FilesData(train="a.csv", classes=("no", "yes"), vocabulary="trained", digest="0")
+DATA = [ClassificationData(corpus="sst2", fraction=0.1), OWN, HopData(hops=3), GroupData(group="Z6")]
+DATA += [LanguageData(corpus="shakespeare", block_size=64), LanguageData(corpus="tinystories")]
+
+
+@pytest.mark.parametrize("config", DATA, ids=lambda config: type(config).__name__)
+def test_a_record_s_data_settings_come_back(config):
+    recorded = json.loads(json.dumps(config.model_dump(mode="json") | {"source": config.source}))
+    assert config_of(recorded) == config

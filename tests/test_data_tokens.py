@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from rtx_core.data import ClassificationData, profile, task, tokens
 from rtx_core.data.preprocess import clean, clean_all
+from rtx_core.data.splits import contained, parts
 from rtx_core.data.tokens import bert_vocabulary, cached, tokenize, trained_vocabulary
 from rtx_core.errors import RtxError
 
@@ -141,3 +142,6 @@ def test_a_profile_counts_every_part(mirror):
         assert sum(part["words"].values()) == sum(part["tokens"].values()) == n
         assert part["truncated"] == part["tokens"].get("5", 0)
         assert (part["within_training"] is None) == (name == "train")
+    frames = {part: frame["text"] for part, frame in parts(CONFIG).items()}
+    inside = [contained(frames[part], frames["train"]).count(True) for part in ("validation", "test")]
+    assert [found["parts"][part]["within_training"] for part in ("validation", "test")] == inside != [4, 4]

@@ -3,10 +3,9 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from reference import generator, small_decoder, stories_of
+from reference import small_decoder, stories_of
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from rtx_core.models import llama as llama_module
 from rtx_core.models.packed import Packed
 
 
@@ -53,19 +52,6 @@ def test_control_is_llama():
     model = small_decoder("control")
     layers = [(layer, layer.matrices) for layer in model.layers]
     assert_like(model, stories_of(7, 1, 12), oracle(model, layers))
-
-
-def test_interleaved_rotation_is_the_same_model_with_the_rows_in_another_order():
-    """llama2.c's layout: complex multiplication of neighbouring pairs."""
-    D, positions = 8, torch.arange(5)
-    x = torch.randn(5, 1, D, dtype=torch.float64, generator=generator(0))
-    angle = positions[:, None].double() * 10_000.0 ** (-torch.arange(0, D, 2).double() / D)
-    turn = torch.polar(torch.ones_like(angle), angle)[:, None]
-    interleaved = torch.view_as_real(torch.view_as_complex(x.view(5, 1, D // 2, 2)) * turn).flatten(2)
-    order = torch.arange(D).view(D // 2, 2).t().flatten()  # 0 2 4 6 1 3 5 7
-    cos, sin = llama_module.rotary_table(positions, D, 10_000.0)
-    rotated = llama_module.rotate(x[..., order], (cos.double(), sin.double()))
-    torch.testing.assert_close(rotated, interleaved[..., order], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("encoding", ["pass", "layer"])

@@ -13,6 +13,7 @@ from rtx_core.data import stories as data_of_stories
 from rtx_core.data import task as task_of
 from rtx_core.data.config import LanguageData
 from rtx_core.evaluate import early_exit, generation, stories
+from rtx_core.models.packed import Packed
 
 CPU = torch.device("cpu")
 GPT = {"hidden_size": 32, "num_heads": 2, "block_size": 16, "vocab_size": 65}
@@ -85,6 +86,17 @@ def test_writing_does_not_depend_on_the_other_stories(task):
     assert stories.write(model, task, beginnings[:1], CPU, 12) == both[:1] and both[0] != both[1]
 
 
+def test_a_cold_story_is_the_most_probable_one(task, monkeypatch):
+    monkeypatch.setattr(stories, "TEMPERATURE", 1e-6)
+    model = build_model("control", seed=0, vocab_size=task.vocab_size, **LLAMA).eval()
+    beginnings = ["the cat sat on", "a dog"]
+    for text, found in zip(beginnings, stories.write(model, task, beginnings, CPU, 6)):
+        ids = [data_of_stories.STORY, *task.encode(text)]
+        for _ in range(6):
+            ids.append(model(Packed.from_sequences([ids]))[-1].argmax().item())
+        assert found == task.decode(ids[-6:]).strip()
+
+
 def test_writing_stops_where_the_story_ends(task):
     logits = torch.zeros(2, task.vocab_size)
     logits[:, data_of_stories.STORY] = 100.0
@@ -133,7 +145,10 @@ def test_readings_are_the_losses_of_as_many_passes(name, task, monkeypatch):
             torch.testing.assert_close(found.losses[passes - 1], loss, atol=1e-5, rtol=1e-5)
         kl = F.kl_div(log_p[2], log_p[1], log_target=True, reduction="none").sum(-1)
     torch.testing.assert_close(found.divergence[2], kl, atol=1e-6, rtol=1e-3)
-    assert found.divergence[0].isinf().all() and math.isnan(found.change[0]) and found.change[1] >= 0
+    assert found.divergence[0].isinf().all() and math.isnan(found.change[0])
+    before, after = model.states(inputs, 2)
+    moved = ((after - before).norm(dim=1) / after.norm(dim=1)).mean().item()
+    assert found.change[1].item() == pytest.approx(moved, rel=1e-4)
 
 
 def readings(losses, divergence):

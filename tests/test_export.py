@@ -86,9 +86,6 @@ def test_what_cannot_classify_says_so(home):
     (home / "empty").mkdir()
     with pytest.raises(RtxError, match=r"empty holds no model\.safetensors"):
         rtx.load(str(home / "empty"))
-    (home / "empty" / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(RtxError, match="no model that this code can read"):
-        rtx.load(str(home / "empty"))
     given = {"source": "embedded", "steps": 2, "batch_size": 2, "block_size": 16, "eval_every": 1}
     run = rtx.run("shakespeare", "gpt-1", **given)
     folder = exported(home, "gpt-1", run.config.name)

@@ -134,6 +134,8 @@ def test_fast_paths_are_for_the_very_classes_they_were_written_for():
     mine = Mine(registry.config_of("baseline", **SMALL))
     before = set(vars(mine))
     assert accelerate(mine, object(), CPU) is None and set(vars(mine)) == before
+    mine.forward = lambda batch: torch.zeros(len(batch), 2)
+    assert (serving(mine)(batch_of([3, 4])) == 0).all()
 
 
 def test_masks_depend_on_seed_and_step_alone():

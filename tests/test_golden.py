@@ -45,12 +45,17 @@ def test_only_equal_numbers_are_accepted_and_what_was_accepted_stays(tmp_path, m
     monkeypatch.setattr(golden, "FILE", tmp_path / "golden.json")
     monkeypatch.setattr(golden, "golden_runs", lambda: EXPECTED)
     monkeypatch.setattr(golden, "_runs_at", lambda commit: EXPECTED)
+    monkeypatch.setattr(golden, "measuring", lambda: ["rtx_core.evaluate.ngrams"])
     code.registered.cache_clear()
     for today in ("first", "second", "third"):
         monkeypatch.setattr(code, "model_hash", lambda name, today=today: today)
+        monkeypatch.setattr(code, "module_hash", lambda name, today=today: f"{today} way to measure")
+        monkeypatch.setattr(golden, "changed_since", lambda *_, today=today: today == "third")
         golden.main(new=today == "first", accept=True)
         assert golden.unregistered() == []
     assert code.is_current(["first", "second"], "third") and not code.is_current(["third"], "first")
+    assert code.is_current(["first way to measure"], "second way to measure")
+    assert not code.is_current(["second way to measure"], "third way to measure")
     monkeypatch.setattr(golden, "golden_runs", dict)
     with pytest.raises(RtxError, match="give other numbers than recorded: baseline, fast, gradient_norm"):
         golden.main(accept=True)

@@ -65,8 +65,8 @@ def test_no_imports_go_in_circles():
 
 def test_a_page_of_records_imports_no_torch():
     source = """
-import sys, rtx_core as rtx
-light = [name for name in ("torch", "pandas", "numpy", "matplotlib", "datasets") if name in sys.modules]
+import sys, rtx_core as rtx, rtx_core.data
+light = [name for name in ("torch", "pandas", "numpy", "matplotlib", "datasets", "tokenizers") if name in sys.modules]
 assert len(rtx.results()) > 70 and len(rtx.runs("sst2", models=["baseline", "recurrent"], seeds=[0])) == 2
 assert rtx.report and rtx.records.measurements("transfer")
 print(light, [name for name in ("torch", "datasets", "sklearn", "tokenizers", "transformers") if name in sys.modules])

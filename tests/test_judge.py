@@ -1,7 +1,7 @@
 """The judge, against a local server that speaks the protocol and misbehaves."""
 
-import builtins
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -168,14 +168,7 @@ def test_a_key_that_is_none_is_one_sentence(monkeypatch, key, said):
 
 
 def test_without_the_client_it_is_one_sentence(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name == "openai":
-            raise ImportError
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(RtxError, match="pip install openai"):
         Judge()
 

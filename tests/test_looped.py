@@ -73,3 +73,13 @@ def test_noise_on_weights_is_that_of_a_coarse_grid_and_the_same_in_every_pass_of
     torch.testing.assert_close(plain.loss(plain.read(state, batch), batch.ids.roll(-1)), loss)
     loss.backward()
     assert layer.qkv.grad.abs().sum() > 0
+
+
+def test_gate_and_added_text_are_their_formulas():
+    model = small_decoder("looped", num_layers=1, num_passes=3, injection="add", gate=True)
+    batch = stories_of(5, 8)
+    s = e = model.word(batch.ids)
+    for _ in range(3):
+        share = 1 / (1 + torch.exp(-s @ model.gate.t()))
+        s = (1 - share) * s + share * model.layers[0](s + e, model.grid(batch))
+    torch.testing.assert_close(model(batch), F.linear(model.norm(s), model.word.weight))

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 
+import numpy as np
 import pytest
 
 from rtx_core import paths, records
@@ -66,6 +67,11 @@ LIES = [
     ({"selected__step": 1}, "selects step 1, which is not in its history"),
     ({"test__accuracy": 0.99}, "says that its test accuracy is 0.99"),
     ({"test__f1": None}, "says that its test f1 is None"),
+    ({"test__f1": "high"}, "says that its test f1 is high"),
+    ({"test__loss": 0.1}, "says that its test loss is 0.1"),
+    ({"test__n": 6822}, "says that its test n is 6822"),
+    ({"test__auc": 0.9}, "says that its test auc is 0.9"),
+    ({"schema": 1}, "at schema"),
     ({"test__confusion": [[1, 2], [3, 4]]}, "says that its test"),
     ({"model": "baseline"}, "holds the record of sst2-10pct/baseline-seed0; move it to where it belongs"),
 ]
@@ -88,7 +94,11 @@ def test_other_predictions_are_refused(put):
     flipped[0] = 1 - flipped[0]
     records.save_predictions(file, found["logits"], flipped)
     assert "restore both from git" in refused(path)
+    records.save_predictions(file, found["logits"] * np.nan, found["labels"])
+    assert "restore both from git" in refused(path)
     file.write_bytes(file.read_bytes()[:100])
+    assert "cannot be read" in refused(path)
+    file.unlink()
     assert "cannot be read" in refused(path)
 
 

@@ -48,6 +48,8 @@ def given(monkeypatch):
         ({"direction": "even.minus('recurrent', 'baseline', 'f1')"}, "undecided"),
         ({"value": "steady.baseline", "published": 0.902, "n": 200}, "reproduced"),
         ({"value": "steady.baseline", "published": 0.8, "n": 2000}, "contradicted"),
+        ({"value": "steady.baseline", "published": 0.87, "n": 200}, "undecided"),
+        ({"value": "steady.baseline", "published": 0.87, "n": 200, "same_texts": True}, "contradicted"),
         ({"value": "even.baseline", "published": 0.9, "n": 200}, "undecided"),  # chance, but beyond a point
         ({"value": "small.baseline", "published": 0.945, "n": 200}, "undecided"),
         ({"value": "behind.baseline", "published": 0.85, "n": 200}, "undecided"),  # one seed

@@ -20,7 +20,7 @@ from report_records import record
 from rtx_core.errors import RtxError
 from rtx_core.models.registry import MODELS
 from rtx_core.report import display, figures, notebook, published, style
-from rtx_core.report.evidence import badge
+from rtx_core.report.evidence import Badge, milliseconds
 from rtx_core.report.statistics import difference
 
 MYST = {
@@ -182,6 +182,15 @@ def test_benchmark_subtracts_only_what_is_of_one_kind():
     assert published.apart(entries[1], found[0]) == "the published values are of theirs, ours of mine"
 
 
+def test_published_values_are_set_apart_from_those_of_other_texts():
+    entry, found = {"split": ["seeded"], "max_length": 128, "length_fraction": 0.5}, record()
+    assert published.apart(entry, found) == ""
+    for change in ({"split": "official"}, {"max_length": 64}, {"length": "short"}):
+        assert published.apart(entry, record(config={"data": found["config"]["data"] | change}))
+    found.synthetic = True
+    assert published.apart(entry, found)
+
+
 def test_accuracies_pair_what_can_be_paired():
     names = ("baseline", "recurrent")
     three = [record(name, seed, range(20 + seed)) for name in names for seed in range(3)]
@@ -194,13 +203,24 @@ def test_accuracies_pair_what_can_be_paired():
     assert second[1] == "–" and second[3] == "not measured" and second[-1] == "○ reduced"
 
 
-def test_shared_figures_draw():
-    found = [record(model, seed, range(20)) for model in ("baseline", "recurrent") for seed in range(2)]
-    pair = difference(found[:2], found[2:])
-    drawn = [figures.bubble(found), figures.learning_curves(found), figures.confusion(found, ["no", "yes"])]
-    drawn.append(figures.forest([("a task", pair, badge(found))]))
-    for fig in drawn:
-        assert b"</svg>" in display.draw(fig)
+def test_a_forest_has_the_color_of_who_is_ahead_and_is_filled_at_the_full_budget():
+    few, many = record(wrong=range(5)), record("recurrent", wrong=range(40))
+    pairs = [difference([few], [many]), difference([many], [few]), difference([few], [few])]
+    rows = zip("abc", pairs, (Badge(1, 0), Badge(0, 1), Badge(1, 0)))
+    dots = [line for line in figures.forest(rows).axes[0].lines if line.get_marker() == "o"]
+    colors = [style.COLOURS["baseline"], style.COLOURS["recurrent"], figures.GREY]
+    assert [dot.get_color() for dot in dots] == colors
+    assert [dot.get_markerfacecolor() for dot in dots] == [colors[0], "white", colors[2]]
+
+
+def test_losses_and_times_are_those_of_all_seeds_on_one_machine():
+    found = [record(seed=seed, test={"loss": loss}) for seed, loss in enumerate((2.0, 2.2, 2.4))]
+    assert [figures.loss(found[:n]) for n in range(3)] == [None, "2.000", "2.100 (2.000, 2.200)"]
+    assert figures.loss(found) == "2.200 (1.703 to 2.697)"
+    elsewhere = {"environment": found[0]["environment"] | {"threads": 7}}
+    for one in found[1:]:
+        one["latency"] = elsewhere | {"measured": [{"per_sentence_ms": 99.0}] * 2}
+    assert milliseconds(found) == 10 / 16
 
 
 def test_provenance_names_records_and_the_line_that_makes_them_again(monkeypatch):

@@ -193,5 +193,10 @@ def test_language_losses_are_paired_by_batch_over_seeds():
     gain = [1.0, 1.1, 0.95]  # the mean over seeds of each whole batch
     assert (found.value, found.low, found.high) == pytest.approx(mean_interval(gain))
     assert found.by_seed == pytest.approx((1.0, 1.0 + 0.1 / 3)) and found.p is None and found.sign == 1
-    assert statistics.paired(first, [language("b", 5, [1.0, 2.0])]) is None
+    assert statistics.paired(first, [language("b", 5, [1.0, 2.0, 3.0, 4.0])]) is None
+    assert statistics.paired(first, [language("b", 0, [1.0, 2.0])]) is None  # other batches
+    three = [[language(m, s, [2.0, 2.1 + n * s / 10, 9.0]) for s in range(3)] for n, m in enumerate("ab", 1)]
+    means = [[np.mean(one["test"]["batch_losses"][:2]) for one in model] for model in three]
+    assert statistics.paired(*three).p == pytest.approx(scipy.stats.ttest_rel(*means).pvalue)
+    assert Paired(0.2, 0.1, 0.3, (0.2, 0.2, 0.2), 0.2).sign == 0
     assert Paired(0.2, 0.1, 0.3, (0.2,), None).sign == 0  # one seed decides nothing

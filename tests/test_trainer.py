@@ -23,9 +23,9 @@ class Killed(Exception):
     pass
 
 
-def trained(task, path, config=QUICK, seed=0, say=lambda line: None, name="baseline", fast=True):
+def trained(task, path, config=QUICK, seed=0, say=lambda line: None, name="baseline", fast=True, code="h"):
     model = build_model(name, seed=seed, **SMALL)
-    progress, best = train(model, task, config, seed, CPU, path / "checkpoint.safetensors", "h", say, fast)
+    progress, best = train(model, task, config, seed, CPU, path / "checkpoint.safetensors", code, say, fast)
     if best:
         model.load_state_dict(best)
     return model.state_dict(), progress
@@ -48,10 +48,13 @@ def test_killed_three_times_and_resumed_equals_uninterrupted(tiny_task, tmp_path
         if len(lines) in (2, 23, 40):
             raise Killed
 
-    for _ in range(3):
+    given = {"name": name, "fast": fast}
+    for code in "abb":
         with pytest.raises(Killed):
-            trained(tiny_task, tmp_path / "parts", say=kill, name=name, fast=fast)
-    parts, parts_progress = trained(tiny_task, tmp_path / "parts", say=lines.append, name=name, fast=fast)
+            trained(tiny_task, tmp_path / "parts", say=kill, code=code, **given)
+    parts, parts_progress = trained(tiny_task, tmp_path / "parts", say=lines.append, **given)
+    assert parts_progress.codes == ["a", "b", "h"]  # of each code that worked on it
+    parts_progress.codes = whole_progress.codes
     assert sum("resumed at step" in line for line in lines) == 3
     assert numbers(parts_progress) == numbers(whole_progress)
     for key in whole:
@@ -211,3 +214,26 @@ def test_where_the_compiler_fails_the_plain_step_goes_on(tiny_task, tmp_path, mo
     plain, lines = _losses(tiny_task, tmp_path / "a", print), []
     assert _losses(tiny_task, tmp_path / "b", lines.append, compile="reduce-overhead") == plain
     assert sum("torch.compile failed (RuntimeError: no compiler here)" in line for line in lines) == 1
+
+
+def test_the_optimizer_is_the_configured_adamw():
+    model = build_model("gpt", seed=0, **SMALL)
+    config = QUICK.but(beta1=0.8, beta2=0.95, weight_decay=0.3, decay="matrices")
+    tables, gains = trainer.optimizer_of(model, config).param_groups
+    assert tables["betas"] == gains["betas"] == (0.8, 0.95)
+    assert (tables["weight_decay"], gains["weight_decay"]) == (0.3, 0.0)
+    assert {p.dim() for p in tables["params"]} == {2} and {p.dim() for p in gains["params"]} == {1}
+    (whole,) = trainer.optimizer_of(model, config.but(decay="all")).param_groups
+    assert len(whole["params"]) == len(list(model.parameters())) and whole["weight_decay"] == 0.3
+
+
+def test_a_run_stops_early_and_its_rates_are_the_schedule_s(tiny_task, tmp_path):
+    hopeless = QUICK.but(epochs=9, stop_patience=2, stop_min_delta=100.0)
+    assert trained(tiny_task, tmp_path / "a", hopeless)[1].step == 3 * tiny_task.steps_per_epoch
+    cosine = QUICK.but(epochs=0, steps=20, schedule="cosine", eval_every=4)
+    plateau = QUICK.but(epochs=5, plateau_patience=0, learning_rate=0.3, stop_patience=0)
+    for config in (cosine, plateau):
+        rows = trained(tiny_task, tmp_path / config.schedule, config)[1].history
+        total = config.total_steps(tiny_task.steps_per_epoch)
+        rates = [learning_rate(config, row["step"] - 1, rows[:i], total) for i, row in enumerate(rows)]
+        assert [row["learning_rate"] for row in rows] == rates and rates[-1] < config.learning_rate

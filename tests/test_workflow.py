@@ -9,12 +9,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 from test_environment import pins
 
-from rtx_core import code, plan
+from rtx_core import code, plan, records
 from rtx_core.__main__ import settings_of
-from rtx_core.errors import RtxError
+from rtx_core.errors import Busy, RtxError
 from rtx_core.experiments import configure
 from rtx_core.paths import REPOSITORY
 
@@ -109,12 +108,6 @@ def test_the_lock_of_the_workflow_is_exact():
     assert {"snakemake", "snakemake-executor-plugin-slurm"} <= names.keys()
 
 
-def test_every_profile_is_a_choice_of_known_options():
-    for profile in ("default", "local", "slurm"):
-        content = yaml.safe_load((WORKFLOW / "profiles" / profile / "config.yaml").read_text())
-        assert content and all(value is not None for value in content.values())
-
-
 def test_runs_at_once_have_gpu_slots_of_their_own(tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     line, done = [WORKFLOW / "on_gpu.sh", "3", "2"], tmp_path / "done"
@@ -177,3 +170,28 @@ def test_the_workflow_from_text_to_record(profile, home, tmp_path, request):
     said = make_paper(*options, "DRY=1")
     assert said.count("made by another version of the code (commit 0ddc0de12)") == 1
     assert "-seed0: missing" not in said
+
+
+@pytest.mark.parametrize(
+    ("only_missing", "made"), [(False, ["busy", "gone", "old"]), (True, ["busy", "gone"])]
+)
+def test_the_plan_makes_what_is_missing_and_what_is_stale(only_missing, made, monkeypatch):
+    why, asked = {"busy": "missing", "fine": "", "gone": "missing", "old": "by other code"}, []
+
+    def make(run, replace, wait):
+        asked.append(run)
+        if run == "busy":
+            raise Busy("now")
+
+    monkeypatch.setattr(plan, "planned", lambda reduced: why)
+    monkeypatch.setattr(plan, "why", why.get)
+    monkeypatch.setattr(plan.runner, "make", make)
+    plan.make(only_missing=only_missing)
+    assert asked == made
+
+
+def test_a_run_costs_what_its_steps_do():
+    known = [records.read(REPOSITORY / f"results/khop/{model}-seed0.json") for model in ("2x2", "1x4")]
+    steps = known[0]["config"]["train"]["steps"]
+    minutes = plan.minutes(configure("khop", "2x2", steps=2 * steps), known)
+    assert minutes == pytest.approx(known[0]["seconds"] / 30)
