@@ -12,7 +12,8 @@ from rtx_core import records
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import Badge, badge
 from rtx_core.report.phi import Looped, mean_phi
-from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.published import published
+from rtx_core.report.statistics import ALPHA, common, mean_interval, over_seeds
 from rtx_core.report.values import Runs, Space, Unmeasured, look_up
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -41,6 +42,12 @@ class Hops(Runs):
         most = len(self.of(model)[0]["test"]["parts"]) - 1
         failed = (hops for hops in range(1, most + 1) if self.error(model, hops, passes) >= SOLVED)
         return next(failed, most + 1) - 1
+
+    def differ(self, first: str, second: str, hops: int) -> bool:
+        """Whether the errors of two models differ significantly, paired over the seeds that both have."""
+        pairs = common(self.of(first), self.of(second))
+        columns = ([run["test"]["parts"][hops]["error"] for run in runs] for runs in zip(*pairs))
+        return over_seeds(*columns)[3] < ALPHA
 
     def behind(self, model: str, other: str) -> float:
         """By how much a model's error exceeds another's at the number of hops where it does so most."""
@@ -265,6 +272,7 @@ VALUES = {
     "khop": lambda: Hops("khop"),
     "khop_hard": lambda: Hops("khop-hard"),
     "khop_published": lambda: Hops("khop-published-reduced"),
+    "khop_printed": lambda: published()["khop"]["errors"],  # by layers, by hops
     "khop_long": lambda: Hops("khop-steps9000"),
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "z6": lambda: Hops("state-tracking-groupZ6"),
