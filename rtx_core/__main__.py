@@ -53,16 +53,22 @@ def run(words: list[str], replace: bool, plan: bool, missing: bool, reduced: boo
     from rtx_core.train.distributed import distributed
 
     with distributed() as ranks:
+        names, given = settings_of(words)
+        if plan and words:
+            raise RtxError(
+                f"--plan makes all runs of the paper; leave out {' '.join(words)!r:.60}, or --plan."
+            )
         if plan:
             make(reduced, missing)
             return
-        names, given = settings_of(words)
         if not names:
             raise RtxError(
                 "Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`, or --plan."
             )
         if "seed" in given:
             given["seeds"] = [given.pop("seed")]
+        if "replace" in given:
+            raise RtxError("Recorded runs are made again by --replace, not by a setting.")
         models = given.pop("models", names[1:] or None)
         done = runner.runs(names[0], models=models, replace=replace, **given)
         for made in done if ranks.first else ():
@@ -140,6 +146,10 @@ def measure(words: list[str], plan: bool, reduced: bool) -> None:
     from rtx_core.plan import measure as measure_all
 
     names, given = settings_of(words)
+    if "seed" in given:
+        given["seeds"] = [given.pop("seed")]
+    if plan and words:
+        raise RtxError(f"--plan makes all measurements; leave out {' '.join(words)!r:.60}, or --plan.")
     if plan:
         measure_all(reduced)
     elif len(names) != 2:
@@ -159,10 +169,10 @@ def parser() -> argparse.ArgumentParser:
     of_run.add_argument("--seed", type=int, default=0)
     of_run.add_argument("--source", **SOURCE)
 
-    def add(name: str, function: Callable, **options) -> Callable:
+    def add(name: str, function: Callable, exclusive: bool = False, **options) -> Callable:
         one = found.add_parser(name, help=function.__doc__, description=function.__doc__, **options)
         one.set_defaults(function=function)
-        return one.add_argument
+        return (one.add_mutually_exclusive_group() if exclusive else one).add_argument
 
     def flags(argument: Callable, **helps: str) -> None:
         for name, text in helps.items():
@@ -187,7 +197,7 @@ def parser() -> argparse.ArgumentParser:
     argument("record", help="results/sst2-10pct/recurrent-seed0.json")
     argument("--steps", type=int, default=0, help="only so many optimizer steps")
     flags(argument, keep="write the outcome to results/audits/")
-    argument = add("golden", golden)
+    argument = add("golden", golden, exclusive=True)
     flags(argument, accept="register today's code if it gives the same numbers")
     flags(argument, new="register today's code as new: older records are stale")
     flags(argument, show="print the numbers as JSON")
@@ -222,6 +232,8 @@ def main() -> None:
         os.kill(os.getpid(), signal.SIGINT)
     except BrokenPipeError:  # `list | head`; what is still to be written goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        sys.exit(f"A file cannot be read or written ({error}); make room, or name another place.")
 
 
 if __name__ == "__main__":

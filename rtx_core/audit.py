@@ -72,9 +72,9 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
         except _Enough:
             progress = None
     rows = record["history"][: len(found)]
-    pairs = [(row[name], mine[name]) for row, mine in zip(rows, found) for name in mine]
-    worst = max(abs(a - b) / max(abs(a), 1e-12) for a, b in pairs)
-    exact, equal = worst == 0, None
+    pairs = [(name, row[name], mine[name]) for row, mine in zip(rows, found) for name in mine]
+    worst = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))
+    exact, equal = all(a == b for _, a, b in pairs), None
     if progress is not None:
         if best:
             model.load_state_dict(best)

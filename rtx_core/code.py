@@ -15,12 +15,13 @@ import json
 import subprocess
 import tokenize
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
 
-ROOMS = ("models", "fast", "train")
+ROOMS = ("models", "fast", "train", "evaluate")  # no run imports the last, but what is measured does
+WRAPPED = {property: "fget", cached_property: "func", classmethod: "__func__", staticmethod: "__func__"}
 TASKS = "rtx_core.data.tasks"  # the losses that are trained on
 NOT_NUMBERS = ("rtx_core.models.registry",)  # names and colors; the configuration itself is in the record
 TRAINER = "rtx_core.train.trainer"
@@ -101,25 +102,30 @@ def model_hash(architecture: str) -> str:
 
 def _own_source(cls: type) -> str:
     """The source of a class from elsewhere, and of the classes and functions of its own module that it uses."""
-    seen, waiting, texts = set(), [cls], []
+    seen, waiting, texts = set(), [("", cls)], []
     while waiting:
-        thing = waiting.pop()
-        if id(thing) in seen or getattr(thing, "__module__", None) != cls.__module__:
+        name, thing = waiting.pop()
+        if inner := WRAPPED.get(type(thing)):
+            thing = getattr(thing, inner)
+        if isinstance(thing, (int, float, str, bytes)):
+            texts.append(f"{name}={thing!r}")
+        elif id(thing) in seen:
             continue
         seen.add(id(thing))
-        if inspect.isclass(thing):
-            waiting += thing.__bases__
-            for name, value in sorted(vars(thing).items()):
-                if not name.startswith("__") and isinstance(value, (int, float, str, tuple)):
-                    texts.append(f"{name}={value!r}")
-                waiting.append(getattr(value, "__func__", getattr(value, "fget", value)))
+        if isinstance(thing, dict):
+            waiting += [(f"{name}[{key!r}]", value) for key, value in thing.items()]
+        elif isinstance(thing, (tuple, list)):
+            waiting += [(f"{name}[{i}]", value) for i, value in enumerate(thing)]
+        elif getattr(thing, "__module__", None) != cls.__module__:
+            continue
+        elif inspect.isclass(thing):
+            own = sorted(vars(thing).items())
+            own = [(k, v) for k, v in own if inspect.isfunction(v) or not k.startswith("__")]
+            waiting += [("", base) for base in thing.__bases__] + own
         elif inspect.isfunction(thing):
             texts.append(_function_source(thing))
-            for name in sorted(_names(thing.__code__)):
-                value = thing.__globals__.get(name)
-                if isinstance(value, (int, float, str, tuple)):
-                    texts.append(f"{name}={value!r}")
-                waiting.append(value)
+            used = sorted(_names(thing.__code__) & thing.__globals__.keys())
+            waiting += [(name, thing.__globals__[name]) for name in used]
     return "\n".join(texts)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from rtx_core.catalogue import EXPERIMENTS, Entry, Experiment
-from rtx_core.data.config import FilesData, GroupData, HopData
+from rtx_core.data.config import ClassificationData, FilesData, GroupData, HopData
 from rtx_core.errors import RtxError, unknown
 from rtx_core.models import registry
 from rtx_core.settings import Settings
@@ -58,6 +58,7 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
         raise RtxError(
             f"Model {model!r:.80} is no name and has no base and name; write {{base: recurrent, name: mine}}."
         )
+    registry.check_name(model["name"])
     changed = {key: value for key, value in model.items() if key not in ("base", "name")}
     _, base = entry_of(fixed, model["base"])
     if model["name"] in fixed.models or model["name"] in registry.MODELS:
@@ -66,12 +67,19 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
     return model["name"], Entry(base.base, base.settings | changed, base.longer)
 
 
-def configure(name: str | FilesData, model: str | Mapping, seed: int = 0, **settings: object) -> RunConfig:
+def configure(name: str | FilesData, model: str | Mapping, seed: int = 0, /, **settings: object) -> RunConfig:
     """The whole configuration of one run; every setting is one of the data, of the training, or of the model."""
     fixed = experiment(name)
     label, entry = entry_of(fixed, model)
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise RtxError(f"The seed is {seed!r:.40}; expected a whole number from 0 to {2**31 - 1}.")
+    labelled = isinstance(fixed.data, ClassificationData | FilesData)
+    built_in = isinstance(registry.find(entry.base).kind, str)
+    if built_in and ("num_labels" in registry.config_of(entry.base).names()) != labelled:
+        asks = "labels of texts" if labelled else "what comes next"
+        raise RtxError(
+            f"{name if isinstance(name, str) else 'own data'} asks for {asks}, which {label} cannot give."
+        )
     given = dict(settings)
     device, compile = settings.pop("device", "auto"), settings.pop("compile", "")
     if compile not in COMPILE:

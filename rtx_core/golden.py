@@ -130,10 +130,11 @@ def measuring() -> list[str]:
 
 
 def changed_since(commit: str, module: str) -> bool:
-    """Whether a module's own source says something else than at a commit: then golden runs do not speak of it."""
+    """Whether a module of `evaluate`, or one there that it imports, is not as at a commit: golden runs do not speak of it."""
     path = f"{module.replace('.', '/')}.py"
-    then = code.git("show", f"{commit}:{path}")
-    return then is None or code.bare(then) != code.bare((REPOSITORY / path).read_text(encoding="utf-8"))
+    then, now = code.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
+    others = [name for name in code.imports(now) if name.startswith("rtx_core.evaluate.")]
+    return then is None or code.bare(then) != code.bare(now) or any(changed_since(commit, o) for o in others)
 
 
 def unregistered() -> list[str]:

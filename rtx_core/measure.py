@@ -16,7 +16,7 @@ from types import ModuleType
 import torch
 from torch import nn
 
-from rtx_core import code, experiments, records
+from rtx_core import code, experiments, records, runner
 from rtx_core.data import task as task_of
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
@@ -30,7 +30,8 @@ class Study:
     def __init__(self, experiment: str, models: Sequence = (), seeds: Sequence = (), to="", **settings):
         fixed = experiments.experiment(experiment)
         self.experiment, self.settings = experiment, settings
-        self.models, self.seeds = list(models or fixed.shown), list(seeds or fixed.seeds)
+        self.models = runner.distinct("models", models or fixed.shown)
+        self.seeds = runner.distinct("seeds", seeds or fixed.seeds)
         self.config = experiments.configure(experiment, self.models[0], self.seeds[0], **settings)
         self.name, self.source = self.config.name, resolve(self.config.data.source)
         shared = {name: settings[name] for name in ("source", "max_length") if name in settings}
@@ -74,7 +75,7 @@ def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callabl
 
 
 def measure(
-    kind: str, experiment: str = "", to: str = "", *, again: bool = False, **settings: object
+    kind: str, experiment: str = "", /, to: str = "", *, again: bool = False, **settings: object
 ) -> list[records.Record]:
     """All measurements of this kind for an experiment under these settings: found, or made now, or `again`.
 
@@ -83,6 +84,8 @@ def measure(
     known = {name: f"rtx_core.{module}" for name, module in records.KINDS.items() if name != "audits"}
     if kind not in known:
         raise unknown("kind of measurement", kind, known)
+    if to and kind != "transfer":
+        raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
     made_by = known[kind]
     made_with = code.commit() | {"hashes": [code.module_hash(made_by)]}  # now, as the files may change
     study, measured = Study(experiment, to=to, **settings), []

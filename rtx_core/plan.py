@@ -131,6 +131,7 @@ def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:
 def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
     """About what a run takes on one quiet thread: the nearest and fastest recorded run of its model, by what it reads."""
     same = [r for r in known if r["experiment"] == config.experiment and r["model"] == config.model]
+    same = [r for r in same if bool(r["config"]["train"]["steps"]) == bool(config.train.steps)]
     if not same:
         return None
     near = max(same, key=lambda r: (r["name"] == config.name, -abs(1 - _work(config, r)), -r["seconds"]))
@@ -155,7 +156,7 @@ def make(reduced: bool = False, only_missing: bool = False) -> None:
         reason = why(config)
         if reason == "missing" or (reason and not only_missing):
             with suppress(Busy):
-                runner.make(config, replace=True, wait=False)
+                runner.make(config, replace=reason != "missing", wait=False)
 
 
 # -- what is measured beside the runs ----------------------------------------------------------------------------------

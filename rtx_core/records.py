@@ -173,7 +173,14 @@ def read(path: Path, measured: bool = False) -> Record:
     if not str(path.with_suffix("")).endswith(f"/{place}"):
         raise RtxError(f"{short_name(path)} holds the record of {place}; move it to where it belongs.")
     found = Record(content, path)
-    verify(found)
+    try:
+        verify(found)
+        found["data"]["sha256"]
+    except RtxError:
+        raise
+    except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise RtxError(f"{short_name(path)} is not made as records are ({reason}); {RESTORE}.") from None
     return found
 
 
@@ -228,7 +235,8 @@ def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> 
 
 def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None:
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, logits=logits.astype(np.float32), labels=labels.astype(np.int8))
+    small = np.int8 if labels.max(initial=0) < 128 else np.int16
+    np.savez_compressed(buffer, logits=logits.astype(np.float32), labels=labels.astype(small))
     write_atomically(path, buffer.getvalue())
 
 

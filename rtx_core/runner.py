@@ -78,6 +78,7 @@ class Runs:
 
 def runs(
     name: str | FilesData,
+    /,
     models: Sequence[str | Mapping] | None = None,
     seeds: Sequence[int] | None = None,
     replace: bool = False,
@@ -85,9 +86,11 @@ def runs(
 ) -> Runs:
     """Every run of these models, seeds and settings; a setting given as a list is swept.  What is not recorded is trained now."""
     fixed = experiment(name)
+    if odd := settings.keys() & {"seed", "model"}:
+        raise RtxError(f"Unknown setting {min(odd)!r}: several runs take lists, {min(odd)}s=[…].")
     _unchanged(name)
-    models = _distinct("models", fixed.shown if models is None else models)
-    seeds = _distinct("seeds", fixed.seeds if seeds is None else seeds)
+    models = distinct("models", fixed.shown if models is None else models)
+    seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
     asked = [
         configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds
     ]
@@ -128,7 +131,7 @@ def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True
     return make(config, replace, wait) if train or resolve(config.data.source) == "embedded" else None
 
 
-def _distinct(name: str, values: object) -> list:
+def distinct(name: str, values: object) -> list:
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
         raise RtxError(
             f"Parameter {name} is {values!r:.80}; expected a list.  With papermill: -y '{name}: [a, b]'."
@@ -259,7 +262,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return record
 
-    about = f"{folder.relative_to(build())}\n{command_of(config)}\n"
+    about = f"{folder.relative_to(build())}\n{command_of(config, replace)}\n"
     # Processes that train together must not wait, since they would lose their connection.
     with alone(path, about, wait and world.size == 1, say) if world.first else nullcontext():
         found = world.broadcast(lambda: None if replace else recorded(config))  # by somebody else meanwhile
@@ -272,10 +275,11 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         return Run(config, world.broadcast(record_it))
 
 
-def command_of(config: RunConfig) -> str:
+def command_of(config: RunConfig, replace: bool = False) -> str:
     """The line that makes this run, or goes on with it."""
     if isinstance(config.data, FilesData):
         return f"the cell that began it, with rtx.data.from_files(train={config.data.train!r}, …)"
     asked = config.asked if isinstance(config.asked, str) else f"models=[{json.dumps(config.asked)}]"
     words = [asked, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.given.items())]
+    words += ["--replace"] * replace
     return shlex.join(["python", "-m", "rtx_core", "run", config.experiment, *words])

@@ -1,5 +1,6 @@
 """What every set of settings shares: types, ranges and unknown names are checked, and an error is one sentence."""
 
+import re
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -8,13 +9,19 @@ from rtx_core.errors import RtxError, unknown
 
 PositiveInt = Annotated[int, Field(gt=0)]
 NaturalInt = Annotated[int, Field(ge=0)]
-PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(gt=0, le=1)]  # of something, never none of it
-Probability = Annotated[float, Field(ge=0, lt=1)]
 
-# YAML reads 1e-4 as text
-Rate = Annotated[PositiveFloat, BeforeValidator(lambda rate: float(rate) if isinstance(rate, str) else rate)]
+
+def _number(value: object) -> object:
+    """YAML reads 1e-4 as text."""
+    return float(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+e[+-]?\d+", value) else value
+
+
+_READ = BeforeValidator(_number)
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False), _READ]
+NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False), _READ]
+Share = Annotated[float, Field(gt=0, le=1), _READ]  # of something, never none of it
+Probability = Annotated[float, Field(ge=0, lt=1), _READ]
+Rate = PositiveFloat
 
 
 class Settings(BaseModel):

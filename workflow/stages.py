@@ -51,7 +51,7 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
         made["data"][texts] = {"command": shlex.join(["python", *words])}
         stale = why not in ("", "missing")
         made["run"][f"{config.name}-{config.model}-seed{config.seed}"] = {
-            "command": runner.command_of(config) + " --replace" * stale,
+            "command": runner.command_of(config, stale),
             "data": texts,
             "why": why,
             "needed": why == "missing" or (stale and not keep_stale),

@@ -65,12 +65,12 @@ def choose_cache(app: Sphinx, config: Config) -> None:
     cache = CACHES / f"{alike}-{digest(results)}"
     for other in CACHES.glob("*"):
         if other != cache and other.name.startswith(alike) and FIGURES.is_dir() and not cache.exists():
-            other.rename(cache)
-            kept = get_cache(str(cache))
+            kept = get_cache(str(other))
             for page in kept.list_cache_records():
                 read = kept.get_cache_bundle(page.pk).nb.metadata["read"]
                 if any(results[file] != held for file, held in read.items()):
                     kept.remove_cache(page.pk)
+            other.rename(cache)  # when nothing in it is out of date, should this process be killed
         elif other != cache or not FIGURES.is_dir():
             shutil.rmtree(other, ignore_errors=True)
     config.nb_execution_cache_path = str(cache)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
+from rtx_core.paths import write_atomically
+
 TARGETS = "figure[id], table[id], div.citation[id], dl.glossary dt[id]"
 ROWS = 6  # of a table
 
@@ -18,7 +20,7 @@ def write_previews(root: Path, file: Path) -> None:
         text = file.read_text(encoding="utf-8")
         known, since = json.loads(text.removeprefix(before).removesuffix(after)), file.stat().st_mtime
     found = json.dumps(previews(root, known, since), ensure_ascii=False, indent=0)
-    file.write_text(before + found + after, encoding="utf-8")
+    write_atomically(file, (before + found + after).encode())
 
 
 def previews(root: Path, known: dict[str, str], since: float) -> dict[str, str]:

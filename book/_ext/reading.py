@@ -99,7 +99,7 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
     static = root / "_static"
     charts, version = static / "vega.js", f"// vl-convert {vl_convert.__version__}\n"
     if not charts.exists() or not charts.read_text(encoding="utf-8").startswith(version):  # it takes seconds
-        charts.write_text(f"{version}(() => {{{vl_convert.javascript_bundle()}}})();", encoding="utf-8")
+        paths.write_atomically(charts, f"{version}(() => {{{vl_convert.javascript_bundle()}}})();".encode())
     drawn = Path(app.srcdir, "figures", f"{SHARED}.svg").read_text(encoding="utf-8")
     head, _, rest = drawn.partition("<defs>")
     white = f'{head}<rect width="100%" height="100%" fill="white"/><defs>{rest}'

@@ -107,7 +107,7 @@ def _numbered(path: str, config: FilesData) -> pd.DataFrame:
 def read(path: str, text: str, label: str) -> pd.DataFrame:
     """A table of `text` and `label`, both strings; errors name file, row (from 1) and column."""
     file = Path(path).expanduser()
-    if file.exists() or file.suffix in SUFFIXES or file.is_absolute():
+    if file.exists() or file.suffix.lower() in SUFFIXES or file.is_absolute():
         table = read_table(file, path)
     else:
         name, _, split = path.partition(":")

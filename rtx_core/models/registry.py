@@ -5,6 +5,7 @@ A new architecture in this package is one file beside this one and one line in `
 for instance, is registered by `register`.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -69,6 +70,12 @@ def find(name: str) -> Model:
     return MODELS[name]
 
 
+def check_name(name: str) -> None:
+    """An error for a name that cannot be part of a record's file name."""
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+        raise RtxError(f"A model cannot be called {name!r:.60}; use letters, digits, '-', '_' and '.'.")
+
+
 def config_of(name: str, **overrides: object) -> Settings:
     """The named configuration with some fields replaced."""
     config = find(name).config
@@ -97,6 +104,7 @@ def register(
         cls, config = None, cls
     if cls is None:
         return lambda decorated: register(name, decorated, config, title=title, colour=colour, marker=marker)
+    check_name(name)
     if name in MODELS and isinstance(MODELS[name].kind, str):
         raise RtxError(f"{name!r} is a model of this package; register yours under another name.")
     if not isinstance(config, Settings):
