@@ -67,7 +67,7 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
     return model["name"], Entry(base.base, base.settings | changed, base.longer)
 
 
-def configure(name: str | FilesData, model: str | Mapping, seed: int = 0, /, **settings: object) -> RunConfig:
+def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
     """The whole configuration of one run; every setting is one of the data, of the training, or of the model."""
     fixed = experiment(name)
     label, entry = entry_of(fixed, model)

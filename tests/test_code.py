@@ -94,6 +94,7 @@ def test_a_changed_line_changes_the_hash_of_exactly_the_models_that_import_it(pa
 
 
 MINE = '''"""Mine."""
+from functools import cached_property
 from torch import nn
 
 SCALE = 2
@@ -117,12 +118,18 @@ class Mine(Base):
     """A model."""
 
     width = 4
+    steps = [1, {"a": 2}]
+
+    @cached_property
+    def twice(self):
+        return 2 * self.width
 
     def forward(self, batch):
         return SCALE * helper(batch) + sum(map(lambda x: x * INNER, [self.unused]))
 '''
 COUNTS = [("return x + 1", "return x + 2"), ("return 3", "return 5"), ("width = 4", "width = 8")]
 COUNTS += [("helper(batch)", "helper(2)"), ("SCALE = 2", "SCALE = 3"), ("INNER = 3", "INNER = 4")]
+COUNTS += [('{"a": 2}', '{"a": 3}'), ("2 * self.width", "3 * self.width")]
 COUNTS_NOT = [("  # one more", ""), ('    """A model."""\n', ""), ('"""Mine."""', "")]
 COUNTS_NOT += [
     ("return x\n", "return -x\n")

@@ -78,13 +78,17 @@ REFUSED = [
     ({"budget": "half"}, "Unknown budget 'half'"),
     ({"seed": 1.0}, "The seed is 1.0"),
     ({"corpus": "yelp"}, "Unknown setting of a run of recurrent: 'corpus'"),
+    ({"model": "gpt"}, "sst2 asks for labels"),
+    ({"name": "khop"}, "khop asks for what comes next"),
+    ({"model": {"base": "recurrent", "name": "../mine"}}, "cannot be called '../mine'"),
 ]
 
 
 @pytest.mark.parametrize(("wrong", "said"), REFUSED)
 def test_what_is_wrong_is_one_sentence(wrong, said):
+    asked = {"name": "sst2", "model": "recurrent"} | wrong
     with refused(said):
-        configure(**{"name": "sst2", "model": "recurrent"} | wrong)
+        configure(asked.pop("name"), asked.pop("model"), **asked)
 
 
 def test_recorded_runs_have_the_configuration_that_their_names_say(monkeypatch):

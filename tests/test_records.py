@@ -122,6 +122,13 @@ def test_what_is_no_number_is_refused_wherever_it_stands(number, put):
     assert f"is not readable as JSON ({number}" in refused(path)
 
 
+def test_as_many_classes_as_a_task_has_are_kept(tmp_path):
+    for classes in (2, 200):
+        labels = np.arange(classes)
+        records.save_predictions(tmp_path / "p.npz", np.eye(classes), labels)
+        assert np.array_equal(np.load(tmp_path / "p.npz")["labels"], labels)
+
+
 def test_a_file_has_the_old_content_or_the_new(tmp_path, monkeypatch):
     path = tmp_path / "deep" / "a.json"
     paths.write_json(path, {"a": 1})
