@@ -237,7 +237,7 @@ class Prediction:
 
     @property
     def box(self) -> Displayed:
-        title = f":::{{admonition}} Predicted on {self.written}, before the runs: {self.verdict}"
+        title = f":::{{admonition}} Predicted on {self.written}, before any result: {self.verdict}"
         return markdown(
             f"{title}\n:class: note\n\n{self.says}\n\nContradicted by: {self.contradicted_by}\n:::"
         )
