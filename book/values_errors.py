@@ -3,15 +3,11 @@
 from itertools import combinations
 from statistics import mean
 
-import numpy as np
-
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.report import statistics
 from rtx_core.report.evidence import badge
 from rtx_core.report.values import Space
-
-SURE = 0.9  # a score above it, or below 1 − it
 
 
 def errors() -> Space:
@@ -23,8 +19,6 @@ def errors() -> Space:
     (counts,) = records.measurements("yardstick", "sst2-official")
     words = counts.predictions["logits"].argmax(1) != labels
     apart = guesses[0] != guesses[1]
-    gaps = [np.diff(record.predictions["logits"])[:, 0] for record in pair]
-    sure = [np.abs(gap) > np.log(SURE / (1 - SURE)) for gap in gaps]
     n = len(labels)
     return Space(
         {
@@ -37,7 +31,6 @@ def errors() -> Space:
             "apart": int(apart.sum()),
             "baseline_right": int((apart & ~wrong[0]).sum()),
             "recurrent_right": int((apart & ~wrong[1]).sum()),
-            "both_sure": int((apart & sure[0] & sure[1]).sum()),  # and yet of two minds
             "badge": badge(pair),
         }
     )
