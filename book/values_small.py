@@ -4,6 +4,7 @@ import numpy as np
 
 from rtx_core import records
 from rtx_core.experiments import EXPERIMENTS
+from rtx_core.plan import LARGER
 from rtx_core.report.values import Runs
 
 TRIED = 600  # steps of the runs that choose the learning rate
@@ -52,7 +53,16 @@ class Small(Runs):
         return float(np.mean([r["extra"]["passes"]["validation"][n - 1] for r in self.of(model)]))
 
 
+def wide(experiment: str) -> Runs:
+    """The runs at twice the width, whose rate is half the best one at the width itself."""
+    found = records.records(experiment=experiment)
+    wider = [r for r in found if r["config"]["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]]
+    return Runs(wider, f"{experiment} at twice the width")
+
+
 VALUES = {
+    "shakespeare_wide": lambda: wide("shakespeare-small"),
+    "stories_wide": lambda: wide("tinystories-small"),
     "shakespeare_small": lambda: Small("shakespeare-small"),
     "stories_small": lambda: Small("tinystories-small"),
 }
