@@ -134,7 +134,7 @@ def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True
 def distinct(name: str, values: object) -> list:
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
         raise RtxError(
-            f"Parameter {name} is {values!r:.80}; expected a list.  With papermill: -y '{name}: [a, b]'."
+            f"Parameter {name} is {values!r:.80}; expected a list of one or more.  With papermill: -y '{name}: [a, b]'."
         )
     if any(values.count(value) > 1 for value in values):
         raise RtxError(f"Parameter {name} is {values!r:.80}; every value may stand there once.")

@@ -23,8 +23,8 @@ NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 CLASSIFY = {"source": "embedded", "epochs": 1, "train_rows": 48, "seeds": [0]}
-DECODE = {"source": "embedded", "seeds": [0], "steps": 2, "batch_size": 2, "block_size": 32}
-DECODE |= {"precision": "fp32"}
+STEPS = {"source": "embedded", "steps": 2}
+DECODE = STEPS | {"seeds": [0], "batch_size": 2, "block_size": 32, "precision": "fp32"}
 TRAINING = {  # notebook: parameters of a run of seconds
     "quickstart": {"train_rows": 48},
     "own-data": {"epochs": 1, "hidden_size": 16},
@@ -43,8 +43,8 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "yelp": CLASSIFY | {"max_length": [16, 32]},
     "multi-domain": CLASSIFY,
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
-    "shakespeare-small": {"models": ["gpt-1", "kausik"], "source": "embedded", "steps": 2},
-    "tinystories-small": {"models": ["control", "frailt"], "source": "embedded", "steps": 2},
+    "shakespeare-small": STEPS | {"models": ["gpt-1", "kausik"], "wide": ["gpt-1"], "seeds": [0, 1]},
+    "tinystories-small": STEPS | {"models": ["control", "frailt"], "wide": ["control"], "seeds": [0]},
     "tinystories": DECODE | {"models": ["control", "frailt"]},
 }
 

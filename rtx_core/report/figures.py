@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_core.report import display
@@ -19,6 +20,7 @@ from rtx_core.report.statistics import (
     answers_all,
     common,
     difference,
+    matched_accuracy,
     mean_auc,
     mean_interval,
 )
@@ -175,6 +177,59 @@ def forest(
     look = {"transform": ax.transAxes, "fontweight": "bold", "va": "bottom"}
     ax.text(0, 1.01, f"← {title(second)} ahead", color=colors[second], ha="left", **look)
     ax.text(1, 1.01, f"{title(first)} ahead →", color=colors[first], ha="right", **look)
+    return fig
+
+
+def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str] = (), **look) -> None:
+    """A line for each model of the column `model`, in the order of `names`: the mean over its rows and their range.
+
+    `look` goes to `seaborn.lineplot`.
+    """
+    there = dict.fromkeys(frame["model"])
+    names = [name for name in names or there if name in there]
+    own = {"hue": "model", "hue_order": names, "palette": palette(names)}
+    own |= {"style": "model", "style_order": names, "markers": markers(names), "dashes": False}
+    sns.lineplot(frame, x=x, y=y, ax=ax, **own | {"errorbar": ("pi", 100)} | look)
+    legend(ax)
+
+
+def legend(*axes: Axes, **look) -> None:
+    """The models' titles in place of what seaborn writes: in the panel, or of several panels once, below them.
+
+    `look` goes to matplotlib's `legend`.
+    """
+    handles, names = axes[0].get_legend_handles_labels()
+    for ax in axes:
+        if ax.get_legend():
+            ax.get_legend().remove()
+    below = {"loc": "outside lower center", "ncols": 3} if len(axes) > 1 else {}
+    write = axes[0].figure.legend if below else axes[0].legend
+    if handles:
+        write(handles, [title(name) for name in names], **{"fontsize": 9} | below | look)
+
+
+def thresholds(settings: dict[str, object]) -> Figure:
+    """A row a run: its accuracy as trained (hollow at the reduced budget) and, where the arrow ends, with as many texts
+    called positive as there are."""
+    rows = [(name, record) for name, found in settings.items() for record in as_records(found)]
+    names = {record["model"] for _, record in rows}
+    colors, marks = palette(names), markers(names)
+    fig, (ax,) = canvas(height=1.1 + 0.36 * len(rows))
+    for y, (_, record) in enumerate(rows):
+        color, marker = colors[record["model"]], marks[record["model"]]
+        ends = 100 * record["test"]["accuracy"], 100 * matched_accuracy(record)
+        ax.annotate(
+            "", (ends[1], y), (ends[0], y), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 2}
+        )
+        filled = color if record["budget"] == "full" else "white"
+        ax.plot(ends[0], y, marker=marker, color=color, markerfacecolor=filled, markersize=9)
+        ax.plot(ends[1], y, marker="|", color=color, markersize=12, markeredgewidth=2)
+        for value, away, side in ((min(ends), -9, "right"), (max(ends), 9, "left")):
+            place = {"xytext": (away, 0), "textcoords": "offset points", "va": "center", "ha": side}
+            ax.annotate(f"{value:.1f}", (value, y), color=color, fontsize=9, **place)
+    ax.set_yticks(range(len(rows)), [f"{name}: {title(record['model'])}" for name, record in rows])
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="test accuracy (%)")
+    ax.margins(x=0.12)
     return fig
 
 
