@@ -25,6 +25,8 @@ MODELS = ("baseline", "recurrent")
 class Finding(Value):
     """A number as the tests of claims take it: `low` and `high` decide, with sign, p and badge; `text` is written."""
 
+    form = "+.1f"
+
     def __new__(cls, value: float, text: str, bounds=None, sign=0, p=None, evidence=None):
         self = super().__new__(cls, value, *(bounds or (value, value)), evidence)
         self.text = text
@@ -49,18 +51,16 @@ def spelled(value: float, low: float, high: float, form: str = "+.1f") -> str:
 def found(statistic, seeds: list[tuple], form: str = "+.1f", same_training: bool = True) -> Finding:
     """100 × `statistic(labels, *guesses, weights)` of models whose records of each seed are given."""
     evidence = badge(list(seeds))
-    value, *bounds = (100 * bound for bound in S.estimate(statistic, seeds, same_training)[:3])
+    value, *bounds = (100 * bound for bound in S.estimate(statistic, seeds, same_training))
     text = spelled(value, *bounds, form)
     if weak(evidence):
         bounds = strict(statistic, seeds, same_training)
     return Finding(value, text, bounds, evidence=evidence)
 
 
-def strict(statistic, seeds: list[tuple], same_training: bool = True) -> tuple[float, float]:
-    """100 × the 99 % interval over texts, of the first seed."""
-    columns = S.same_texts(*seeds[0], same_training=same_training)
-    _, low, high = S.bootstrap(statistic, *columns, level=1 - STRICT)
-    return 100 * low, 100 * high
+def strict(statistic, seeds: list[tuple], same_training: bool = True) -> list[float]:
+    """100 × the bounds of the 99 % interval."""
+    return [100 * bound for bound in S.estimate(statistic, seeds, same_training, 1 - STRICT)[1:]]
 
 
 def difference(a: list, b: list, measure: str = "accuracy", same_training: bool = True) -> Finding:
@@ -243,30 +243,13 @@ def times(task: Task, device: str = "cpu") -> Finding:
     """Recurrent's time of a text in a batch over the baseline's; bounds: the middle 80 % of batches."""
     pairs = S.common(*(getattr(task, name).records for name in MODELS))
     machines = {device_of(record, "latency") for pair in pairs for record in pair}
-    if len(machines) > 1 or pairs[0][0]["latency"]["environment"]["device_type"] != device:
+    if len(machines) != 1 or pairs[0][0]["latency"]["environment"]["device_type"] != device:
         kind = "GPU" if device == "cuda" else "CPU"
         raise RtxError(f"There is no record of the times of both models on one {kind}.")
     keys = ("per_sentence_ms", "p10_ms", "p90_ms")
     y, x = [{k: np.median([p[i]["latency"]["measured"][-1][k] for p in pairs]) for k in keys} for i in (0, 1)]
     ratio, low, high = x[keys[0]] / y[keys[0]], x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"]
     return Finding(ratio, spelled(ratio, low, high, ".2f"), (low, high), evidence=badge(pairs))
-
-
-def speed() -> Space:
-    names = {
-        "sst2": "sst2",
-        "official": "sst2-official",
-        "half": "sst2-50pct-epochs1",
-        "short": "sst2-short",
-        "long": "sst2-long-epochs1",
-        "yelp": "yelp-trainrows10000-epochs1",
-        "three": "multi-domain-trainrows5000-epochs1",
-    }
-    found = {}
-    for name, folder in names.items():
-        models = (records.records(name=folder, model=each) for each in MODELS)
-        found[name] = Task(S.common(*models), called=folder)
-    return Space(found)
 
 
 def profile(name: str) -> dict:
@@ -342,7 +325,6 @@ VALUES = {
     "half_minus_all": half_minus_all,
     "closer": closer,
     "harder_task": lambda: harder,
-    "speed": speed,
     "times_of": lambda: times,
     "labels": labels,
     "lengths": lengths,

@@ -1,4 +1,4 @@
-"""Names of the front page, abstract, discussion and conclusions, such as `front.words.short.recurrent`."""
+"""Names of the front page, abstract, discussion and conclusions, such as `front.tasks.short`."""
 
 import pandas as pd
 
@@ -24,7 +24,7 @@ def of(name: str, model: str) -> list:
 
 
 def front() -> Space:
-    """Baseline − Recurrent of all tasks, p adjusted; models against word counts."""
+    """Baseline − Recurrent of all tasks, p adjusted."""
     pairs = {task: [of(name, model) for model in MODELS] for task, name in (FULL | REDUCED).items()}
     family = statistics.adjusted([statistics.difference(*pair) for pair in pairs.values()])
     tasks = {task: Gap(found, badge(pair)) for (task, pair), found in zip(pairs.items(), family)}
@@ -35,22 +35,10 @@ def front() -> Space:
             "full": tuple(tasks[task] for task in FULL),
             "largest": max(abs(tasks[task]) for task in FULL),
             "reduced": tuple(tasks[task] for task in REDUCED),
-            "words": {task: beside_words(name) for task, name in FULL.items()},
             "tenth": learning("sst2-10pct"),
             "chosen": [records.frame(sum(pairs[task], []))["selected_epoch"].max() for task in FULL],
         }
     )
-
-
-def beside_words(name: str) -> dict[str, Gap]:
-    """Model − bag of words on the same texts."""
-    (words,) = records.measurements("yardstick", of=name)
-    found = {}
-    for model in MODELS:
-        runs = of(name, model)
-        beside = [records.Record(words.content | {"seed": run["seed"]}, words.path) for run in runs]
-        found[model] = Gap(statistics.difference(runs, beside), badge(runs))
-    return found
 
 
 def learning(name: str) -> dict[str, float]:

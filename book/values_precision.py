@@ -5,7 +5,6 @@ import numpy as np
 from rtx_core import records
 from rtx_core.report import statistics
 from rtx_core.report.evidence import Badge
-from rtx_core.report.style import number
 from rtx_core.report.values import Space, Value
 
 ROOT = 2**0.5  # equal errors of two passes that add up, over independent ones
@@ -14,12 +13,7 @@ ROOT = 2**0.5  # equal errors of two passes that add up, over independent ones
 class Ratio(Value):
     """A factor with its 95 % interval."""
 
-    @property
-    def interval(self) -> str:
-        return f"{number(self.low, '.2f')} to {number(self.high, '.2f')}"
-
-    def __str__(self) -> str:
-        return f"{number(self, '.2f')} ({self.interval})"
+    form = ".2f"
 
 
 def ratios() -> dict[tuple[str, int], Ratio]:
@@ -90,7 +84,7 @@ def beside(groups: dict) -> list[Value]:
         if kind != "fp32" and model != "baseline":
             places = ((model, kind), (model, "fp32"), ("baseline", kind), ("baseline", "fp32"))
             seeds = statistics.common(*(groups[(of, *place)] for place in places))
-            value, low, high, _ = statistics.estimate(change, seeds, same_training=False)
+            value, low, high = statistics.estimate(change, seeds, same_training=False)
             found.append(Value(100 * value, 100 * low, 100 * high))
     return found
 

@@ -4,16 +4,13 @@ import numpy as np
 
 from rtx_core import records
 from rtx_core.report import statistics
-from rtx_core.report.style import number
 from rtx_core.report.values import Space, Value
 
 
 class Change(Value):
     """A difference of test losses in nats, with its 95 % interval."""
 
-    @property
-    def interval(self) -> str:
-        return f"{number(self.low, '+.3f')} to {number(self.high, '+.3f')}"
+    form = "+.3f"
 
 
 def passes() -> Space:

@@ -58,9 +58,13 @@ def run(words: list[str], replace: bool, plan: bool, missing: bool, reduced: boo
             raise RtxError(
                 f"--plan makes all runs of the paper; leave out {' '.join(words)!r:.60}, or --plan."
             )
+        if plan and replace:
+            raise RtxError("--plan makes stale runs again by itself; leave out --replace.")
         if plan:
             make(reduced, missing)
             return
+        if missing or reduced:
+            raise RtxError("--missing and --reduced go with --plan; one run has settings, as in epochs=1.")
         if not names:
             raise RtxError(
                 "Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`, or --plan."
@@ -69,6 +73,8 @@ def run(words: list[str], replace: bool, plan: bool, missing: bool, reduced: boo
             given["seeds"] = [given.pop("seed")]
         if "replace" in given:
             raise RtxError("Recorded runs are made again by --replace, not by a setting.")
+        if "models" in given and names[1:]:
+            raise RtxError(f"Give the models once: {' '.join(names[1:])!r:.60}, or models=[…].")
         models = given.pop("models", names[1:] or None)
         done = runner.runs(names[0], models=models, replace=replace, **given)
         for made in done if ranks.first else ():
@@ -152,6 +158,8 @@ def measure(words: list[str], plan: bool, reduced: bool) -> None:
         raise RtxError(f"--plan makes all measurements; leave out {' '.join(words)!r:.60}, or --plan.")
     if plan:
         measure_all(reduced)
+    elif reduced:
+        raise RtxError("--reduced goes with --plan; what is measured has settings, as in epochs=1.")
     elif len(names) != 2:
         raise RtxError(
             "Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`, or --plan."

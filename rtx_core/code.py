@@ -126,6 +126,7 @@ def _own_source(cls: type) -> str:
             texts.append(_function_source(thing))
             used = sorted(_names(thing.__code__) & thing.__globals__.keys())
             waiting += [(name, thing.__globals__[name]) for name in used]
+            waiting += [("default", value) for value in (thing.__defaults__, thing.__kwdefaults__) if value]
     return "\n".join(texts)
 
 

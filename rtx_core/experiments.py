@@ -139,7 +139,11 @@ def _apply(
     data, train, model = {}, {}, {}
     fields = registry.config_of(entry.base).names()
     for key, value in settings.items():
-        if key == "source" and isinstance(fixed.data, HopData | GroupData) and value != "embedded":
+        if (
+            key == "source"
+            and isinstance(fixed.data, HopData | GroupData)
+            and value in ("real", "hub", "mirror")
+        ):
             continue  # it is drawn anew, whatever texts the other runs read
         if key in fixed.data.names() and key != "corpus":
             data[key] = value

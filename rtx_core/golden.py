@@ -8,6 +8,7 @@ stale, and say so."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -106,9 +107,6 @@ def _task(config):
         def evaluation_batches(self, part: str):
             return [self._batch(row) for row in (48, 49)]
 
-        def test_batches(self):
-            return [self._batch(row) for row in (50, 51)]
-
     return Rows(batch_size=4, micro_batches=1, block_size=16, eval_batches=2)
 
 
@@ -190,21 +188,15 @@ def _register(before: dict[str, str]) -> None:
 
 
 def _runs_at(commit: str) -> dict:
-    """The golden runs of another commit, in a worktree of its own."""
+    """The golden runs of another commit, by a copy of its package."""
     with tempfile.TemporaryDirectory() as folder:
-        tree = str(Path(folder, "tree"))
-        git = ["git", "-C", str(REPOSITORY), "worktree"]
-        made = subprocess.run([*git, "add", "--detach", tree, commit], capture_output=True, text=True)
-        if made.returncode:
-            raise RtxError(
-                f"Commit {commit[:9]} cannot be checked out ({made.stderr.strip()}); fetch the whole history."
-            )
-        try:
-            environment = os.environ | {"PYTHONPATH": tree}
-            command = [sys.executable, "-m", "rtx_core", "golden", "--show"]
-            done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
-        finally:
-            subprocess.run([*git, "remove", "--force", tree], capture_output=True)
+        packed = str(Path(folder, "then.zip"))
+        if code.git("archive", f"--output={packed}", commit, PACKAGE.name) is None:
+            raise RtxError(f"Commit {commit[:9]} cannot be read; fetch the whole history.")
+        shutil.unpack_archive(packed, folder)
+        environment = os.environ | {"PYTHONPATH": folder}
+        command = [sys.executable, "-m", "rtx_core", "golden", "--show"]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise RtxError(f"The golden runs of commit {commit[:9]} failed ({done.stderr.strip()[-200:]}).")
     return json.loads(done.stdout.splitlines()[-1])

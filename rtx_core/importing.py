@@ -62,9 +62,11 @@ def prove_settings(record: Record, name: str) -> None:
     given = {key: value for key, value in config["data"].items() if key != "corpus"} | config["train"]
     changed = {key: value for key, value in config["model"].items() if value != usual.get(key)}
     given |= {key: value for key, value in changed.items() if key not in records.DECIDED_BY_DATA}
-    given |= {"steps": round(given["steps"] / entry.longer), "recipe": record["recipe"] or None}
+    given["recipe"] = record["recipe"] or None
+    near = round(given["steps"] / entry.longer)  # of a model that trains for part of the steps several fit
+    steps = [n for n in range(max(0, near - 2), near + 3) if round(n * entry.longer) == given["steps"]]
     run = (record["experiment"], record["model"], record["seed"])
-    asked = [configure(*run, budget=budget, **given) for budget in fixed.budgets]
+    asked = [configure(*run, budget=each, **given | {"steps": n}) for each in fixed.budgets for n in steps]
     mine = (record["name"], record["budget"], config["architecture"], config["data"].get("corpus", ""))
     if mine not in (
         expected := [(c.name, c.budget, c.architecture, getattr(c.data, "corpus", "")) for c in asked]

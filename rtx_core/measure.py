@@ -18,10 +18,19 @@ from torch import nn
 
 from rtx_core import code, experiments, records, runner
 from rtx_core.data import task as task_of
+from rtx_core.data.config import ClassificationData, GroupData, HopData, LanguageData
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
+from rtx_core.experiments import EXPERIMENTS
 from rtx_core.train.device import choose, environment
 from rtx_core.trained import load_weights
+
+DATA = {  # what a kind is measured on; the others on texts with labels
+    "ngrams": LanguageData,
+    "initial": LanguageData,
+    "judge": LanguageData,
+    "quantized": HopData | GroupData,
+}
 
 
 class Study:
@@ -89,6 +98,13 @@ def measure(
     made_by = known[kind]
     made_with = code.commit() | {"hashes": [code.module_hash(made_by)]}  # now, as the files may change
     study, measured = Study(experiment, to=to, **settings), []
+    if not isinstance(study.config.data, DATA.get(kind, ClassificationData)):
+        fit = [
+            name
+            for name, one in EXPERIMENTS.items()
+            if isinstance(one.data, DATA.get(kind, ClassificationData))
+        ]
+        raise RtxError(f"{kind} is not measured of {experiment}; it is of {', '.join(fit)}.")
     for identity, facts, make in wanted(import_module(made_by), study):
         agree = identity | {"made_by": made_by}
         there = records.measurements(kind, identity["of"], study.source)

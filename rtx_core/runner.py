@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,18 +46,12 @@ class Run:
         return load_weights(self.record)
 
 
-@dataclass(frozen=True)
-class Runs:
+class Runs(list[Run]):
     """Runs in the order of settings, models, seeds; in the book those that are not recorded are left out."""
 
-    asked: list[RunConfig]
-    found: list[Run]
-
-    def __iter__(self) -> Iterator[Run]:
-        return iter(self.found)
-
-    def __len__(self) -> int:
-        return len(self.found)
+    def __init__(self, asked: list[RunConfig], found: list[Run]):
+        super().__init__(found)
+        self.asked = asked
 
     def of(self, model: str) -> list[Record]:
         return [run.record for run in self if run.record["model"] == model]
@@ -264,7 +258,8 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
 
     about = f"{folder.relative_to(build())}\n{command_of(config, replace)}\n"
     # Processes that train together must not wait, since they would lose their connection.
-    with alone(path, about, wait and world.size == 1, say) if world.first else nullcontext():
+    with ExitStack() as held:
+        world.broadcast(lambda: held.enter_context(alone(path, about, wait and world.size == 1, say)))
         found = world.broadcast(lambda: None if replace else recorded(config))  # by somebody else meanwhile
         if found is not None:
             return Run(config, found)

@@ -13,7 +13,7 @@ NaturalInt = Annotated[int, Field(ge=0)]
 
 def _number(value: object) -> object:
     """YAML reads 1e-4 as text."""
-    return float(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+e[+-]?\d+", value) else value
+    return float(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+[eE][+-]?\d+", value) else value
 
 
 _READ = BeforeValidator(_number)

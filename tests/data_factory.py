@@ -19,6 +19,18 @@ LETTERS = string.ascii_lowercase
 WORDPIECES = [*tokens.SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS), ".", "good", "bad", "film"]
 
 
+def gradient(task, model, step: int, size: int) -> tuple[list, torch.Tensor]:
+    """(gradients, sums) of a step that so many processes share."""
+    model.zero_grad()
+    sums = 0.0
+    for rank in range(size):
+        for inputs, targets in task.step(0, step, rank, size):
+            objective, seen = task.loss(model, inputs, targets, task.examples(step), size)
+            (objective / size).backward()  # processes average
+            sums = sums + seen
+    return [p.grad.clone() for p in model.parameters()], sums
+
+
 def tiny_frame(n: int, seed: int) -> pd.DataFrame:
     random = np.random.RandomState(seed)
     words = ["good", "Bad", "film", "ab"]

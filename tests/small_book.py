@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-import pytest
 from sphinx.testing.util import SphinxTestApp
-
-from rtx_core.paths import REPOSITORY
 
 
 def build_book(source: Path, *extensions: str, builder: str = "html", **settings) -> Path:
@@ -17,11 +14,9 @@ def build_book(source: Path, *extensions: str, builder: str = "html", **settings
     }
     usual |= {"nb_execution_mode": "off", "suppress_warnings": ["mystnb.nbcell"]}
     (source / "conf.py").write_text("")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPOSITORY / "book" / "_ext")
-        app = SphinxTestApp(builder, srcdir=source, confoverrides=usual | settings)
-        app.build()
-        app.cleanup()
+    app = SphinxTestApp(builder, srcdir=source, confoverrides=usual | settings)
+    app.build()
+    app.cleanup()
     warnings = app.warning.getvalue().splitlines()
     assert [line for line in warnings if "already registered" not in line] == []  # by other tests
     return app.outdir

@@ -5,14 +5,13 @@ import json
 import pytest
 import torch
 
-from benchmarks import decoder, latency, recurrence, sitting, startup, timing, training_step
+from benchmarks import decoder, latency, recurrence, sitting, timing, training_step
 from benchmarks import small as small_studies
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
 
 QUICK = timing.Options(quick=True)
-NOT_QUICK = {"compiled", "book"}  # needs a compiler for a minute, or builds the book; None where it is quick
 CPU = torch.device("cpu")
 
 
@@ -39,9 +38,8 @@ def as_recorded(name: str, content: dict, home) -> None:
     kept = json.loads((REPOSITORY / f"results/benchmarks/{name}-cpu.json").read_text())
     for each in (made, kept):
         each.pop("environment")
-        assert (name in ("training-step", "startup")) == bool(NOT_QUICK & each.keys())
-        for part in NOT_QUICK:
-            each.pop(part, None)
+        assert (name == "training-step") == ("compiled" in each)
+        each.pop("compiled", None)  # needs a compiler for a minute; None where it is quick
     assert shape(made) == shape(kept)
 
 
@@ -69,11 +67,6 @@ def test_recurrence(home):
     as_recorded("recurrence", content, home)
     assert 0 <= content["difference"] < 1e-4
     assert [row["segment"] for row in content["memory"]] == [None, 0, 8]
-
-
-def test_startup(home, monkeypatch):
-    monkeypatch.setattr(startup, "IMPORTS", dict.fromkeys(startup.IMPORTS, "pass"))
-    as_recorded("startup", startup.measure(QUICK), home)
 
 
 def test_ways_that_differ_are_refused(monkeypatch):

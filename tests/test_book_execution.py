@@ -1,17 +1,14 @@
 """Notebooks in copied processes give what a kernel gives; an input that changed is another cache."""
 
 import os
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import execution
 import nbclient
 import nbformat
-import pytest
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
-
-from rtx_core.paths import REPOSITORY
 
 CELLS = [
     "import sys\nfrom rtx_core.report import markdown\nprint('said')",
@@ -19,15 +16,6 @@ CELLS = [
     "print('told', file=sys.stderr)\nfor n in range(2):\n    display(n)",
     "len(In)",
 ]
-
-
-@pytest.fixture(scope="module")
-def execution():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPOSITORY / "book" / "_ext")
-        import execution
-
-        yield execution
 
 
 def write(path, cells):
@@ -38,8 +26,6 @@ def write(path, cells):
 
 def execute_at(home, page):
     os.environ["RTX_HOME"] = str(home)
-    import execution
-
     return execution.execute(page)
 
 
@@ -47,27 +33,25 @@ def shown(notebook) -> list[list]:
     return [[output.get("data") or output.text for output in cell.outputs] for cell in notebook.cells]
 
 
-def test_a_copied_process_gives_what_a_kernel_gives(execution, tmp_path):
+def test_a_copied_process_gives_what_a_kernel_gives(tmp_path):
     notebook = write(tmp_path / "a.ipynb", CELLS)
     found, error = execution.apart(execution.execute, tmp_path / "a.ipynb")
     nbclient.execute(notebook, cwd=tmp_path, kernel_name="python3")
     assert error == "" and shown(found) == shown(notebook)
-    assert "execution" in sys.modules and "In" not in globals()  # nothing ran here
+    assert "In" not in globals()  # nothing ran here
 
 
-def test_a_cell_that_fails_ends_it_and_is_told(execution, tmp_path):
+def test_a_cell_that_fails_ends_it_and_is_told(tmp_path):
     write(tmp_path / "a.ipynb", ["1 / 0", "2"])
     found, error = execution.apart(execution.execute, tmp_path / "a.ipynb")
     assert "ZeroDivisionError" in error and found.cells[1].outputs == []
 
 
-def test_a_process_that_dies_is_an_error_and_no_wait(execution):
+def test_a_process_that_dies_is_an_error_and_no_wait():
     assert execution.apart(os._exit, 7) == (None, "its process ended with exit code 7")
 
 
-def test_a_changed_record_leaves_pages_that_did_not_read_it_and_lost_figures_none(
-    execution, home, monkeypatch
-):
+def test_a_changed_record_leaves_pages_that_did_not_read_it_and_lost_figures_none(home, monkeypatch):
     monkeypatch.setattr(execution, "CACHES", home / "caches")
     monkeypatch.setattr(execution, "FIGURES", home / "figures")
     (home / "figures").mkdir()

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from nbformat import v4
+from previews import write_previews
 from small_book import build_book
 
 from rtx_core.report import display
@@ -118,8 +119,6 @@ def test_previews_stand_on_their_own(book):
 
 
 def test_previews_of_unchanged_pages_are_kept(book, tmp_path):
-    from previews import write_previews  # of the extension, which the book has loaded
-
     file = tmp_path / "previews.js"
     kept = {"index.html#term-AUC": "as it was", "gone.html#fig": "gone"}
     file.write_text(f"window.PREVIEWS = {json.dumps(kept)};\n")

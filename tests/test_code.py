@@ -99,6 +99,7 @@ from torch import nn
 
 SCALE = 2
 INNER = 3
+USUAL = 4
 
 
 def helper(x):
@@ -124,12 +125,12 @@ class Mine(Base):
     def twice(self):
         return 2 * self.width
 
-    def forward(self, batch):
+    def forward(self, batch, more=USUAL):
         return SCALE * helper(batch) + sum(map(lambda x: x * INNER, [self.unused]))
 '''
 COUNTS = [("return x + 1", "return x + 2"), ("return 3", "return 5"), ("width = 4", "width = 8")]
 COUNTS += [("helper(batch)", "helper(2)"), ("SCALE = 2", "SCALE = 3"), ("INNER = 3", "INNER = 4")]
-COUNTS += [('{"a": 2}', '{"a": 3}'), ("2 * self.width", "3 * self.width")]
+COUNTS += [("USUAL = 4", "USUAL = 5"), ('{"a": 2}', '{"a": 3}'), ("2 * self.width", "3 * self.width")]
 COUNTS_NOT = [("  # one more", ""), ('    """A model."""\n', ""), ('"""Mine."""', "")]
 COUNTS_NOT += [
     ("return x\n", "return -x\n")

@@ -99,6 +99,7 @@ def test_labels_may_be_words_truths_or_whole_floats(tmp_path):
         ([True, False], ("False", "True")),
         ([1.0, 0.0], ("0", "1")),
         (["2", "x"], ("2", "x")),
+        (["nan", "a"], ("a", "nan")),
     ):
         frame = reviews().assign(stars=[labels[i % 2] for i in range(40)])
         assert described(save(frame, tmp_path / "reviews.parquet")).classes == expected

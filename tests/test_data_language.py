@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import refused
-from data_factory import CPU, NO_AUTOCAST
+from data_factory import CPU, NO_AUTOCAST, gradient
 from torch import nn
 
 from rtx_core.data import LanguageData, characters, stories, task
@@ -69,20 +69,9 @@ def test_pieces_that_do_not_divide_are_one_sentence(config):
 @pytest.mark.parametrize("config", [PLAY, TALES])
 def test_micro_batches_and_processes_give_the_gradient_of_the_step(config):
     model = Bigram(task(config, 4).vocab_size)
-
-    def gradient(data, size):
-        model.zero_grad()
-        total = torch.zeros(1, dtype=torch.float64)
-        for rank in range(size):
-            for inputs, targets in data.step(0, 2, rank, size):
-                objective, sums = data.loss(model, inputs, targets, data.examples(2), size)
-                (objective / size).backward()
-                total += sums
-        return model.table.weight.grad.clone(), total
-
-    expected, total = gradient(task(config, 4), 1)
+    expected, total = gradient(task(config, 4), model, 2, 1)
     for size in (1, 2, 4):
-        found, same = gradient(task(config, 4, micro_batches=4), size)
+        found, same = gradient(task(config, 4, micro_batches=4), model, 2, size)
         torch.testing.assert_close(found, expected)
         torch.testing.assert_close(same, total)
     assert task(config, 4).summary(total.tolist(), 128) == {"train_loss": total.item() / 128}

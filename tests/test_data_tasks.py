@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import random_tokens, small_task
-from data_factory import CPU, NO_AUTOCAST
+from data_factory import CPU, NO_AUTOCAST, gradient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
@@ -74,20 +74,9 @@ def test_shares_of_a_step_make_the_step(size, micro_batches):
 
 def test_micro_batches_and_processes_give_the_gradient_of_the_step():
     model = MeanOfWords()
-
-    def gradient(task, size):
-        model.zero_grad()
-        sums = torch.zeros(2, dtype=torch.float64)
-        for rank in range(size):
-            for inputs, targets in task.step(0, 3, rank, size):
-                objective, seen = task.loss(model, inputs, targets, task.examples(3), size)
-                (objective / size).backward()  # processes average
-                sums += seen
-        return torch.cat([p.grad.flatten().clone() for p in model.parameters()]), sums
-
-    expected, sums = gradient(small_task(), 1)
+    expected, sums = gradient(small_task(), model, 3, 1)
     for task, size in ((small_task(micro_batches=2), 1), (small_task(), 2), (small_task(), 5)):
-        found, same = gradient(task, size)
+        found, same = gradient(task, model, 3, size)
         torch.testing.assert_close(found, expected)
         torch.testing.assert_close(same, sums)
     assert sums.dtype == torch.float64 and not sums.requires_grad

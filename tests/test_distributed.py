@@ -1,6 +1,7 @@
 """Several processes that share each batch take the steps that one takes alone."""
 
 import os
+import pickle
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from rtx_core import records
 from rtx_core.__main__ import main
+from rtx_core.errors import Busy
 from rtx_core.train.distributed import Ranks, ranks
 
 # 61 rows in batches of 8: the last batch has 5, so the shares of two and of three processes are not equal.
@@ -57,6 +59,22 @@ def test_processes_that_share_batches_give_the_losses_of_one(kind, processes, tm
     losses = [row["train_loss"] for row in alone["history"]]
     assert min(losses) < losses[0] - 1e-3  # it did learn, so agreement is not that of weights at rest
     assert alone["test"]["loss"] == pytest.approx(shared["test"]["loss"], abs=2e-5)
+
+
+def test_an_error_of_the_first_process_is_the_error_of_all(monkeypatch):
+    wire = []
+
+    def share(objects: list) -> None:
+        wire.append(pickle.dumps(objects))  # of the first process, whose call comes first
+        objects[:] = pickle.loads(wire[0])
+
+    def busy() -> None:
+        raise Busy("now")
+
+    monkeypatch.setattr(torch.distributed, "broadcast_object_list", share)
+    for rank in (0, 1):
+        with pytest.raises(Busy, match="now"):
+            Ranks(rank, 2).broadcast(busy)
 
 
 def test_alone_nothing_is_shared():

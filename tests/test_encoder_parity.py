@@ -13,16 +13,16 @@ SENTENCES = [[5, 9, 2, 7], [3], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], [8, 8]]
 
 
 def eurobert_holding(model) -> EuroBertModel:
-    """EuroBERT with one layer for each layer application of ours."""
+    """EuroBERT with our layers; ours has no norm at the end."""
     c = model.config
     sizes = {name: getattr(c, name) for name in ("hidden_size", "intermediate_size", "vocab_size")}
     heads = {"num_attention_heads": c.num_heads, "num_key_value_heads": c.num_heads, "attention_bias": True}
     others = {"rms_norm_eps": c.norm_eps, "rope_theta": c.rope_base, "mlp_bias": True}
     others |= {"attn_implementation": "eager", "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-    config = EuroBertConfig(num_hidden_layers=c.num_layers * c.num_passes, **sizes, **heads, **others)
+    config = EuroBertConfig(num_hidden_layers=c.num_layers, **sizes, **heads, **others)
     other = EuroBertModel(config).eval()
-    for i, theirs in enumerate(other.layers):
-        ours = model.layers[i % c.num_layers]
+    other.norm = torch.nn.Identity()
+    for theirs, ours in zip(other.layers, model.layers):
         attention, qkv, gate_up = theirs.self_attn, ours.attention.qkv, ours.ffn.gate_up
         for part, linear in enumerate((attention.q_proj, attention.k_proj, attention.v_proj)):
             copy(linear, qkv.weight.chunk(3)[part], qkv.bias.chunk(3)[part])
@@ -42,30 +42,16 @@ def copy(linear, weight, bias):
 
 def eurobert_logits(model, other, sentences) -> torch.Tensor:
     """The public code's forward pass: padded batch, mask, our embedding recipe and residual, EuroBERT's layers."""
-    c, stack, seen = model.config, model.config.num_layers, {}
+    c = model.config
     longest = max(map(len, sentences))
     ids = torch.tensor([s + [0] * (longest - len(s)) for s in sentences])
     mask = torch.tensor([[1] * len(s) + [0] * (longest - len(s)) for s in sentences])
     x = model.word.weight[ids] + model.token_type.weight[0]
     x = x / (x.square().mean(-1, keepdim=True) + c.norm_eps).sqrt() * model.norm.weight
-
-    def add_scaled_input(pass_number):
-        def hook(_, args, out):
-            if pass_number > 0 or c.residual == "paper":
-                out = out + c.residual_scale * seen[pass_number]
-            seen["last"] = out
-            return out
-
-        return hook
-
-    def remember(pass_number):
-        return lambda _, args: seen.__setitem__(pass_number, args[0])
-
     for r in range(c.num_passes):
-        other.layers[r * stack].register_forward_pre_hook(remember(r))
-        other.layers[(r + 1) * stack - 1].register_forward_hook(add_scaled_input(r))
-    other(inputs_embeds=x, attention_mask=mask)
-    return F.linear(seen["last"][:, 0], model.head.weight, model.head.bias)
+        out = other(inputs_embeds=x, attention_mask=mask).last_hidden_state
+        x = out + c.residual_scale * x if r > 0 or c.residual == "paper" else out
+    return F.linear(x[:, 0], model.head.weight, model.head.bias)
 
 
 SHAPES = [

@@ -81,6 +81,8 @@ REFUSED = [
     ({"model": "gpt"}, "sst2 asks for labels"),
     ({"name": "khop"}, "khop asks for what comes next"),
     ({"model": {"base": "recurrent", "name": "../mine"}}, "cannot be called '../mine'"),
+    ({"name": "khop", "model": "1x1", "source": "embeded"}, "source"),
+    ({"name": "khop", "model": "1x1", "letters": 8, "hops": 16}, "room for 6"),
 ]
 
 

@@ -1,10 +1,12 @@
 """Speed changes no result: the fast training step against a plain loop that does everything the simple way."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from reference import batch_of, small
+from reference import TINY, batch_of, small
 from scipy.stats import chisquare
 
 from rtx_core.fast import FAST_PATHS, accelerate
@@ -13,13 +15,14 @@ from rtx_core.fast.encoder import block as fused_block
 from rtx_core.fast.serving import serving
 from rtx_core.models import build_model, registry
 from rtx_core.models.encoder import Encoder
+from rtx_core.models.packed import Packed
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
 
 CPU = torch.device("cpu")
 SMALL = {"vocab_size": 97, "hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 48}
 CONFIG = TrainConfig(epochs=2, learning_rate=3e-3, batch_size=8, warmup_steps=5)
-CONFIG = CONFIG.but(weight_decay=0.1, clip_norm=0.5, eval_every=10_000)
+CONFIG = CONFIG.but(weight_decay=0.1, clip_norm=0.5, eval_every=1)
 SHAPES = [{}, {"num_passes": 2}, {"num_passes": 2, "residual": "paper"}, {"num_layers": 1}, {"dropout": 0.0}]
 
 
@@ -50,27 +53,12 @@ def test_the_fused_block_in_float32():  # oneDNN's kernels run here, F.linear ab
         torch.testing.assert_close(fused[name], expected, rtol=1e-4, atol=scale, msg=name)
 
 
-class Noted:
-    """A task that keeps the training loss of every step."""
-
-    def __init__(self, task):
-        self.task, self.losses = task, []
-
-    def __getattr__(self, name):
-        return getattr(self.task, name)
-
-    def loss(self, model, inputs, targets, of, size=1):
-        objective, sums = self.task.loss(model, inputs, targets, of, size)
-        self.losses.append(sums[0].item() / of)
-        return objective, sums
-
-
 def trained(name, task, path, config=CONFIG, device=CPU, fast=True, **overrides):
     """(model, losses, progress) of the package's trainer."""
-    model, noted = build_model(name, seed=0, **SMALL | overrides), Noted(task)
-    progress, best = train(model, noted, config, 0, device, path / "c", "", lambda line: None, fast)
+    model = build_model(name, seed=0, **SMALL | overrides)
+    progress, best = train(model, task, config, 0, device, path / "c", "", lambda line: None, fast)
     assert not best or progress.best_step < progress.step
-    return model, noted.losses, progress
+    return model, [row["train_loss"] for row in progress.history], progress
 
 
 def plainly_trained(name, task, config=CONFIG, **overrides):
@@ -156,6 +144,27 @@ def test_masks_drop_the_right_share_and_keep_the_mean(p):
     assert chisquare([kept, 10**6 - kept], [10**6 * (1 - cut), 10**6 * cut]).pvalue > 1e-4
     neighbours = (mask[:, 1:] > 0) & (mask[:, :-1] > 0)  # independent of one another
     assert neighbours.float().mean().item() == pytest.approx((1 - cut) ** 2, abs=3e-3)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_every_dropout_has_the_configured_probability(fused):
+    drawn = []
+
+    class Noted(DropoutMasks):
+        def draw(self, p, shape):
+            drawn.append((round(p, 4), math.prod(shape)))
+            return super().draw(p, shape)
+
+    model = build_model("baseline", seed=0, **TINY, dropout=0.25).train()
+    model.step_dropout = Noted(0, 0)
+    if fused:
+        model.block = fused_block.__get__(model)
+    model(Packed.from_sequences([[1, 2, 3], [4]]))
+    embedding, head = (0.25, 4 * 16), (0.25, 2 * 16)
+    # Of each layer: attention, mixed, inner, out; in the last one [CLS] alone asks.
+    first = [(0.25, 2 * 2 * 3 * 3), (0.4375, 4 * 16), (0.25, 4 * 32), (0.25, 4 * 16)]
+    last = [(0.25, 2 * 2 * 3), (0.4375, 2 * 16), (0.25, 2 * 32), (0.25, 2 * 16)]
+    assert drawn == [embedding, *first, *last, head]
 
 
 @torch.no_grad()

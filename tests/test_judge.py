@@ -123,26 +123,18 @@ def test_bad_answers_are_asked_again_then_rejected_and_not_kept(serve):
     assert Judge().grade(["a", "b"]) == [GOOD, GOOD] and len(server.asked) == 6
 
 
-def test_errors_of_the_server_are_waited_for_and_not_for_ever(serve):
+def test_errors_of_the_server_are_waited_for(serve):
     server = serve((429, None), (500, None), (503, None), GOOD)
     assert Judge().grade(["a"]) == [GOOD] and len(server.asked) == 4
-    server = serve((429, None))
-    with pytest.raises(RtxError, match="gives no usable reply \\(status 429\\); check RTX_JUDGE_KEY"):
-        Judge().grade(["b", "c"])
-    assert len(server.asked) == 4
 
 
 def test_an_endpoint_that_refuses_settings_is_asked_without_them(serve):
     server = serve((400, None), GOOD, GOOD)
     assert Judge().grade(["a"]) == [GOOD]
     assert "temperature" in server.asked[0][1] and "temperature" not in server.asked[1][1]
-    refusing = serve((422, None))
-    with pytest.raises(RtxError, match="status 422"):
-        Judge().grade(["b"])
-    assert len(refusing.asked) == 2
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("status", [401, 403, 404, 422, 429])
 def test_a_refused_key_is_one_sentence_without_the_key(serve, status, capsys):
     serve((status, None))
     with pytest.raises(RtxError, match=f"status {status}.; check RTX_JUDGE_KEY") as error:
@@ -205,26 +197,17 @@ def test_scores_are_recorded_under_the_name_of_their_judge(serve, run, monkeypat
 
 BODIES = [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe"]
 BODIES += [b'{"choices": null}', b'{"choices": [7]}', b'{"choices": []}']
-UNUSABLE = [HTML, "?", *((200, body) for body in BODIES)]
+UNUSABLE = [[HTML], ["?"], [GOOD, HTML], *([(200, body)] for body in BODIES)]
 
 
-@pytest.mark.parametrize("reply", UNUSABLE, ids=range(len(UNUSABLE)))
-def test_without_a_usable_reply_nothing_is_replaced(serve, run, home, reply):
+@pytest.mark.parametrize("replies", UNUSABLE, ids=range(len(UNUSABLE)))
+def test_without_a_usable_reply_nothing_is_replaced(serve, run, home, replies):
     serve(GOOD)
     (made,) = run()
     before = made.path.read_bytes()
     for kept in (home / "_build" / "cache" / "judge").iterdir():
         kept.unlink()
-    serve(reply)
+    serve(*replies)
     with pytest.raises(RtxError, match="gives no usable reply|gave no valid answer for any of 2 stories"):
         run(again=True)
     assert made.path.read_bytes() == before
-
-
-def test_an_endpoint_that_breaks_down_midway_replaces_nothing(serve, run):
-    serve(GOOD, HTML)
-    with pytest.raises(RtxError, match="gives no usable reply"):
-        run()
-    assert records.measurements("judge", source="embedded") == []
-    serve(GOOD | {"plot": 9})
-    assert len(run()[0]["scores"]) == 2

@@ -2,17 +2,14 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
+import execution
 import nbformat
 import papermill
 import pytest
 import torch
 from conftest import shrink
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
-import execution
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 

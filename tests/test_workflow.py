@@ -1,6 +1,5 @@
 """Every run of the paper: the plan, the graph over it, and what starts the graph on this machine or a cluster."""
 
-import importlib.util
 import json
 import os
 import shlex
@@ -9,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import stages
 from test_environment import pins
 
 from rtx_core import code, plan, records
@@ -21,14 +21,6 @@ WORKFLOW = REPOSITORY / "workflow"
 SNAKEMAKE = REPOSITORY / ".venv-workflow" / "bin" / "snakemake"
 needs_snakemake = pytest.mark.skipif(not SNAKEMAKE.exists(), reason="make paper DRY=1 installs snakemake")
 OTHER_CODE = "0" * 64
-
-
-@pytest.fixture(scope="module")
-def stages():
-    spec = importlib.util.spec_from_file_location("stages", WORKFLOW / "stages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def copied(home: Path, model: str, hashes: list[str]) -> Path:
@@ -48,14 +40,14 @@ def change_code(path: Path, hashes: list[str]) -> None:
     path.write_text(json.dumps(content))
 
 
-def planned(stages, **asked) -> dict:
+def planned(**asked) -> dict:
     usual = {"source": "real", "reduced": True, "keep_stale": False, "only": []}
     return stages.make_plan(**usual | asked)
 
 
 @pytest.mark.parametrize("source", ["real", "embedded", "mirror"])
-def test_every_run_of_the_plan_is_a_command_that_makes_just_that_run(stages, source):
-    made = planned(stages, source=source)
+def test_every_run_of_the_plan_is_a_command_that_makes_just_that_run(source):
+    made = planned(source=source)
     runs = {}
     for name, run in made["run"].items():
         words, settings = settings_of(shlex.split(run["command"])[4:])
@@ -70,32 +62,32 @@ def test_every_run_of_the_plan_is_a_command_that_makes_just_that_run(stages, sou
     assert {run["data"] for run in made["run"].values()} == made["data"].keys()
 
 
-def test_runs_are_needed_that_are_missing_or_made_by_other_code(stages, home):
+def test_runs_are_needed_that_are_missing_or_made_by_other_code(home):
     current = copied(home, "baseline", [code.model_hash("baseline")])
     copied(home, "recurrent", [OTHER_CODE])
-    runs = planned(stages, only=["sst2"])["run"]
+    runs = planned(only=["sst2"])["run"]
     baseline, recurrent = runs["sst2-baseline-seed0"], runs["sst2-recurrent-seed0"]
     assert (baseline["needed"], baseline["why"]) == (False, "")
     assert recurrent["needed"] and recurrent["command"].endswith(" --replace")
     assert recurrent["why"] == "made by another version of the code (commit 0ddc0de12)"
     assert sum(run["needed"] for run in runs.values()) == len(runs) - 1
     assert all(name.startswith("sst2") for name in runs)
-    kept = planned(stages, only=["sst2"], keep_stale=True)["run"]
+    kept = planned(only=["sst2"], keep_stale=True)["run"]
     assert not kept["sst2-recurrent-seed0"]["needed"] and kept["sst2-recurrent-seed1"]["needed"]
     current.write_text("{")  # cannot be read, which is a reason and not the end of the plan
-    broken = planned(stages, only=["sst2"])["run"]["sst2-baseline-seed0"]
+    broken = planned(only=["sst2"])["run"]["sst2-baseline-seed0"]
     assert broken["needed"] and "baseline-seed0.json" in broken["why"]
 
 
-def test_unknown_experiments_are_refused_and_the_environment_travels(stages, monkeypatch):
+def test_unknown_experiments_are_refused_and_the_environment_travels(monkeypatch):
     monkeypatch.setenv("RTX_DATA", "/somewhere")
     with pytest.raises(RtxError, match="Unknown experiment 'sst3': did you mean 'sst2'"):
-        planned(stages, only=["sst3"])
-    assert planned(stages, only=["yelp"])["environment"].keys() == {"PATH", "RTX_DATA", "RTX_HOME"}
+        planned(only=["sst3"])
+    assert planned(only=["yelp"])["environment"].keys() == {"PATH", "RTX_DATA", "RTX_HOME"}
 
 
-def test_texts_are_tokenized_once_for_all_runs(stages, home):
-    made = planned(stages, source="embedded", only=["sst2"])
+def test_texts_are_tokenized_once_for_all_runs(home):
+    made = planned(source="embedded", only=["sst2"])
     assert len(made["data"]) < len(made["run"])
     for _ in range(2):
         stages.prepare("sst2", '{"source": "embedded", "length": "short"}')

@@ -47,7 +47,9 @@ def tell(app: Sphinx, doctree: nodes.document) -> None:
     """Name the sentence of each failure on a page, and drop paragraphs that held guards alone."""
     for failed in [node for node in doctree.findall(nodes.inline) if "failed" in node]:
         parts = re.split(r"(?<=[.!?:;])\s+(?=[A-Z(\[])", failed.parent.astext())
-        sentence = " ".join(next(part for part in parts if failed.astext() in part).split())
+        sentence = " ".join(
+            next((part for part in parts if failed.astext() in part), failed.parent.astext()).split()
+        )
         page = app.env.doc2path(app.env.docname)
         app.failed_sentences.append(f"{page}, {place(failed)}: {failed['failed']}\n    in: {sentence}")
     for paragraph in list(doctree.findall(nodes.paragraph)):

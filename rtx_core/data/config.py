@@ -63,6 +63,14 @@ class HopData(Settings):
     eval_texts: AtLeastTwo = 640
     test_texts: AtLeastTwo = 10_240  # 2,048 of each number of hops
 
+    @model_validator(mode="after")
+    def _answerable(self) -> "HopData":
+        if self.hops > self.letters - 2:  # each leads back by a letter or more
+            raise ValueError(
+                f"hops is {self.hops}, and a text of {self.letters} letters has room for {self.letters - 2}"
+            )
+        return self
+
 
 class GroupData(Settings):
     """State tracking (`algorithmic.GroupWords`), drawn afresh for every step."""

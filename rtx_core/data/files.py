@@ -1,6 +1,7 @@
 """Labelled texts from files of one's own, or from any data set on the hub."""
 
 import hashlib
+import math
 import warnings
 from pathlib import Path
 
@@ -45,9 +46,10 @@ def _digest(tables: dict[str, pd.DataFrame]) -> str:
 def _by_value(label: str) -> tuple[float, str]:
     """Numbers by their value, so 2 before 10; then words by the alphabet."""
     try:
-        return float(label), label
+        number = float(label)
     except ValueError:
-        return float("inf"), label
+        number = math.nan
+    return (math.inf if math.isnan(number) else number), label  # "nan" is a word
 
 
 def bert_source() -> str | None:

@@ -8,6 +8,7 @@ written by the author; cells and samples are data, so they show as they are, wha
 import base64
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from html import escape as escape_html
 
 import pandas as pd
+import yaml
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import BOOK, REPOSITORY, home, write_atomically
@@ -228,7 +230,11 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
 
         parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
         words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
-        words += ["-y", re.sub(r"(?<![\w.])(\d+)e-", r"\1.0e-", json.dumps(parameters))] if parameters else []
+        if parameters:
+            words += [
+                "-y",
+                yaml.safe_dump(parameters, default_flow_style=True, sort_keys=False, width=math.inf).strip(),
+            ]
         lines += ["", "```bash", shlex.join(words), "```"]
     return markdown("\n".join([*lines, "````"]))
 

@@ -23,12 +23,12 @@ def accuracy_interval(record) -> tuple[float, float]:
     return tuple(map(float, test.proportion_ci(1 - ALPHA, method="wilson")))
 
 
-def mean_interval(values: list[float]) -> tuple[float, float, float]:
+def mean_interval(values: list[float], level: float = 1 - ALPHA) -> tuple[float, float, float]:
     """(mean, low, high) by Student's t over seeds; one value has no interval: (value, nan, nan)."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, float("nan"), float("nan")
-    quantile = scipy.stats.t.ppf(1 - ALPHA / 2, len(values) - 1)
+    quantile = scipy.stats.t.ppf((1 + level) / 2, len(values) - 1)
     half = float(quantile * scipy.stats.sem(values))
     return mean, mean - half, mean + half
 
@@ -180,9 +180,9 @@ def bootstrap(
 
 
 def estimate(
-    statistic: Callable, seeds: list[tuple], same_training: bool = True
-) -> tuple[float, float, float, int]:
-    """(value, low, high, seeds) of `statistic(labels, *guesses, weights)` of the models whose records of each
+    statistic: Callable, seeds: list[tuple], same_training: bool = True, level: float = 1 - ALPHA
+) -> tuple[float, float, float]:
+    """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each
     seed are given.
 
     With three or more seeds their mean with Student's interval, else their mean from the lowest to the highest
@@ -191,9 +191,9 @@ def estimate(
     columns = [same_texts(*records, same_training=same_training) for records in seeds]
     if len(columns) >= ENOUGH_SEEDS:
         each = np.ones(len(columns[0][0]))
-        return *mean_interval([float(statistic(*column, each)) for column in columns]), len(columns)
-    values, lows, highs = zip(*(bootstrap(statistic, *column) for column in columns))
-    return float(np.mean(values)), min(lows), max(highs), len(columns)
+        return mean_interval([float(statistic(*column, each)) for column in columns], level)
+    values, lows, highs = zip(*(bootstrap(statistic, *column, level=level) for column in columns))
+    return float(np.mean(values)), min(lows), max(highs)
 
 
 # -- two models
@@ -237,8 +237,8 @@ def difference(
     """
     pairs = common(first, second)
     if not pairs:
-        names = f"{first[0].path.parent.name} and {second[0].path.parent.name}"
-        raise RtxError(f"{names} have no seed in common, so they cannot be paired.")
+        names = " and ".join(f"{found[0].path.parent.name}/{found[0]['model']}" for found in (first, second))
+        raise RtxError(f"There is no record of a seed that {names} have in common, so they cannot be paired.")
     score = MEASURES[measure]
 
     def gap(labels: np.ndarray, a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -252,7 +252,7 @@ def difference(
         p, test = over_seeds(by_seed, [0.0] * len(pairs))[3], "paired t-test over seeds"
     elif len(pairs) == 1 and measure == "accuracy":
         p, test = mcnemar(*columns[0]), "McNemar's exact test"
-    value, low, high, _ = estimate(gap, pairs, same_training)
+    value, low, high = estimate(gap, pairs, same_training)
     return Difference(value, low, high, p, n, tuple(by_seed), test)
 
 

@@ -21,7 +21,7 @@ from rtx_core.errors import RtxError, unknown
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import statistics
 from rtx_core.report.evidence import Badge, as_records, badge, milliseconds
-from rtx_core.report.style import number, percent
+from rtx_core.report.style import number
 
 # -- values
 
@@ -31,7 +31,9 @@ class Unmeasured(RtxError):
 
 
 class Value(float):
-    """A share with its 95 % interval."""
+    """A share with its 95 % interval; other kinds of number say how they are written."""
+
+    form = ".1%"
 
     def __new__(
         cls, value: float, low: float = math.nan, high: float = math.nan, evidence: Badge | None = None
@@ -44,14 +46,18 @@ class Value(float):
 
     @property
     def interval(self) -> str:
-        return f"{number(100 * self.low)} to {number(100 * self.high)}"
+        form, scale = (".1f", 100) if self.form == ".1%" else (self.form, 1)
+        return f"{number(scale * self.low, form)} to {number(scale * self.high, form)}"
 
     def __str__(self) -> str:
-        return percent(self, self.low, self.high)
+        bounds = "" if math.isnan(self.low) else f" ({self.interval})"
+        return number(self, self.form) + bounds
 
 
 class Gap(Value):
     """A paired difference in percentage points, with what `statistics.difference` says of it."""
+
+    form = "+.1f"
 
     def __new__(cls, found: statistics.Difference, evidence: Badge):
         self = super().__new__(cls, 100 * found.value, 100 * found.low, 100 * found.high, evidence)
@@ -60,13 +66,6 @@ class Gap(Value):
         self.seeds = found.seeds
         self.by_seed = tuple(100 * difference for difference in found.by_seed)
         return self
-
-    @property
-    def interval(self) -> str:
-        return f"{number(self.low, '+.1f')} to {number(self.high, '+.1f')}"
-
-    def __str__(self) -> str:
-        return f"{number(self, '+.1f')} ({self.interval})"
 
 
 class Space:

@@ -52,17 +52,18 @@ class Ranks:
         """
         if self.size == 1:
             return find()
-        found, why = None, None
+        found, error = None, None
         if self.first:
             try:
                 found = find()
-            except RtxError as error:
-                why = str(error)
-        shared = [found, why]
+            except RtxError as why:
+                error = why
+        shared = [found, error]
         dist.broadcast_object_list(shared)
-        if shared[1] is not None:
-            raise RtxError(shared[1])
-        return shared[0]
+        found, error = shared
+        if error is not None:
+            raise error
+        return found
 
 
 def ranks() -> Ranks:
