@@ -25,8 +25,6 @@ MODELS = ("baseline", "recurrent")
 class Finding(Value):
     """A number as the tests of claims take it: `low` and `high` decide, with sign, p and badge; `text` is written."""
 
-    form = "+.1f"
-
     def __new__(cls, value: float, text: str, bounds=None, sign=0, p=None, evidence=None):
         self = super().__new__(cls, value, *(bounds or (value, value)), evidence)
         self.text = text

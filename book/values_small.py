@@ -18,6 +18,8 @@ class Small(Runs):
         self.rates = {}  # model -> learning rate -> loss after few steps
         whole = []
         for record in records.records(experiment=experiment):
+            if record["config"]["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]:
+                continue
             train = record["config"]["train"]
             if train["steps"] == TRIED:
                 self.rates.setdefault(record["model"], {})[train["learning_rate"]] = record["test"]["loss"]
@@ -55,8 +57,12 @@ class Small(Runs):
 
 def wide(experiment: str) -> Runs:
     """The runs at twice the width, whose rate is half the best one at the width itself."""
-    found = records.records(experiment=experiment)
-    wider = [r for r in found if r["config"]["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]]
+    found = [r for r in records.records(experiment=experiment) if r["config"]["train"]["steps"] != TRIED]
+    wider = [
+        r
+        for r in found
+        if LARGER[experiment].items() <= (r["config"]["model"] | r["config"]["train"]).items()
+    ]
     return Runs(wider, f"{experiment} at twice the width")
 
 

@@ -64,7 +64,8 @@ def prove_settings(record: Record, name: str) -> None:
     given |= {key: value for key, value in changed.items() if key not in records.DECIDED_BY_DATA}
     given["recipe"] = record["recipe"] or None
     near = round(given["steps"] / entry.longer)  # of a model that trains for part of the steps several fit
-    steps = [n for n in range(max(0, near - 2), near + 3) if round(n * entry.longer) == given["steps"]]
+    fit = [n for n in range(max(0, near - 2), near + 3) if round(n * entry.longer) == given["steps"]]
+    steps = sorted(fit, key=lambda n: abs(n - near)) or [near]
     run = (record["experiment"], record["model"], record["seed"])
     asked = [configure(*run, budget=each, **given | {"steps": n}) for each in fixed.budgets for n in steps]
     mine = (record["name"], record["budget"], config["architecture"], config["data"].get("corpus", ""))

@@ -18,18 +18,17 @@ from torch import nn
 
 from rtx_core import code, experiments, records, runner
 from rtx_core.data import task as task_of
-from rtx_core.data.config import ClassificationData, GroupData, HopData, LanguageData
+from rtx_core.data.config import ClassificationData, FilesData, LanguageData
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
-from rtx_core.experiments import EXPERIMENTS
+from rtx_core.settings import Settings
 from rtx_core.train.device import choose, environment
 from rtx_core.trained import load_weights
 
-DATA = {  # what a kind is measured on; the others on texts with labels
-    "ngrams": LanguageData,
-    "initial": LanguageData,
-    "judge": LanguageData,
-    "quantized": HopData | GroupData,
+CORPORA = {  # of the kinds that are measured of language models
+    "ngrams": ("shakespeare",),
+    "judge": ("tinystories",),
+    "initial": ("shakespeare", "tinystories"),
 }
 
 
@@ -83,6 +82,17 @@ def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callabl
         yield identity, facts, partial(kind.of_run, record, study)
 
 
+def read_by(kind: str) -> str:
+    return " or ".join(CORPORA[kind]) if kind in CORPORA else "texts with labels"
+
+
+def measurable(kind: str, data: Settings) -> bool:
+    """Whether such data are what this kind is measured on."""
+    if kind in CORPORA:
+        return isinstance(data, LanguageData) and data.corpus in CORPORA[kind]
+    return kind == "quantized" or isinstance(data, ClassificationData | FilesData)
+
+
 def measure(
     kind: str, experiment: str = "", /, to: str = "", *, again: bool = False, **settings: object
 ) -> list[records.Record]:
@@ -98,13 +108,9 @@ def measure(
     made_by = known[kind]
     made_with = code.commit() | {"hashes": [code.module_hash(made_by)]}  # now, as the files may change
     study, measured = Study(experiment, to=to, **settings), []
-    if not isinstance(study.config.data, DATA.get(kind, ClassificationData)):
-        fit = [
-            name
-            for name, one in EXPERIMENTS.items()
-            if isinstance(one.data, DATA.get(kind, ClassificationData))
-        ]
-        raise RtxError(f"{kind} is not measured of {experiment}; it is of {', '.join(fit)}.")
+    for one in dict.fromkeys((study, study.target)):
+        if not measurable(kind, one.config.data):
+            raise RtxError(f"{kind} cannot be measured of {one.experiment}: it is of {read_by(kind)}.")
     for identity, facts, make in wanted(import_module(made_by), study):
         agree = identity | {"made_by": made_by}
         there = records.measurements(kind, identity["of"], study.source)

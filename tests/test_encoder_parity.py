@@ -63,9 +63,16 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("overrides", SHAPES, ids=str)
-@torch.inference_mode()
-def test_logits_equal_eurobert(overrides):
+def test_logits_and_gradients_equal_eurobert(overrides):
     model = disturbed(build_model("baseline", seed=1, **SMALL | overrides).eval())
-    theirs = eurobert_logits(model, eurobert_holding(model), SENTENCES)
+    other = eurobert_holding(model)
+    ours, theirs = model(Packed.from_sequences(SENTENCES)), eurobert_logits(model, other, SENTENCES)
     assert theirs.std() > 0.01
-    torch.testing.assert_close(model(Packed.from_sequences(SENTENCES)), theirs, rtol=1e-4, atol=2e-6)
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=2e-6)
+    down = [layer.ffn.down.weight for layer in model.layers]  # whose gradient is the sum over passes
+    gradients = torch.autograd.grad(ours.square().sum(), down)
+    expected = torch.autograd.grad(
+        theirs.square().sum(), [layer.mlp.down_proj.weight for layer in other.layers]
+    )
+    assert all(gradient.std() > 1e-4 for gradient in gradients)
+    torch.testing.assert_close(gradients, expected, rtol=1e-3, atol=1e-6)

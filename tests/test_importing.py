@@ -11,6 +11,7 @@ from rtx_core.paths import REPOSITORY
 RUN = "sst2-10pct/baseline-seed0"
 TAKEN = [RUN, "sst2-10pct/recurrent-seed0", "precision/sst2-10pct/baseline-seed0-int8"]
 TAKEN += ["tinystories-report-reduced/frailt-seed0", "tinystories-report-reduced/control-long-seed0"]
+TAKEN += ["shakespeare-small-learningrate0.003/gpt-6-time-seed0"]
 TAKEN += ["shakespeare-report-reduced/gpt-2-seed0", "yardstick/sst2-10pct/bag-of-words-seed0"]
 
 
@@ -42,18 +43,20 @@ def files(folder):
 def test_proven_records_are_taken_once(there, home, capsys):
     importing.main(str(there))
     assert files(home / "results") == files(there / "results")
-    assert "7 records imported." in capsys.readouterr().out
+    assert "8 records imported." in capsys.readouterr().out
     importing.main(str(there / "results"))
     assert "are here already" in capsys.readouterr().out
 
 
 INT8 = "precision/sst2-10pct/baseline-seed0-int8"
 WORDS = "yardstick/sst2-10pct/bag-of-words-seed0"
+FITTED = "shakespeare-small-learningrate0.003/gpt-6-time-seed0"
 LIES = [  # (record, keys …, value, what is said of it)
     (RUN, "test", "f1", 0.9, "f1"),
     (RUN, "selected", "validation_loss", 0.01, "not the lowest"),
     (RUN, "budget", "reduced", "its settings are of sst2-10pct, full"),
     (RUN, "config", "data", "fraction", 0.5, "settings are of sst2-50pct"),
+    (FITTED, "budget", "reduced", "its settings are of shakespeare-small-learningrate0.003, full"),
     (INT8, "test", "recall", 0.5, "recall"),
     (INT8, "made_by", "rtx_core.nothing", "not made as records are"),
     (INT8, "run", "0" * 24, "of the run 0000"),

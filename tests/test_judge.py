@@ -128,8 +128,9 @@ def test_errors_of_the_server_are_waited_for(serve):
     assert Judge().grade(["a"]) == [GOOD] and len(server.asked) == 4
 
 
-def test_an_endpoint_that_refuses_settings_is_asked_without_them(serve):
-    server = serve((400, None), GOOD, GOOD)
+@pytest.mark.parametrize("status", [400, 422])
+def test_an_endpoint_that_refuses_settings_is_asked_without_them(serve, status):
+    server = serve((status, None), GOOD, GOOD)
     assert Judge().grade(["a"]) == [GOOD]
     assert "temperature" in server.asked[0][1] and "temperature" not in server.asked[1][1]
 

@@ -49,7 +49,7 @@ def test_a_value_that_cannot_be_read_is_one_sentence(word):
         (["run", "sst2", "recurrent", "models=[baseline]"], "Give the models once"),
         (["measure", "yardstick"], "Nothing to measure"),
         (["measure", "judge", "sst2", "--reduced"], "goes with --plan"),
-        (["measure", "judge", "sst2"], "judge is not measured of sst2"),
+        (["measure", "judge", "sst2"], "judge cannot be measured of sst2"),
         (["measure", "precision", "sst2", "to=yelp"], "leave out to=yelp"),
         (["measure", "precision", "sst2", "models=recurrent"], "expected a list"),
         (["results", "nope"], "Unknown experiment 'nope'"),

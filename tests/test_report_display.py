@@ -224,7 +224,12 @@ def test_losses_and_times_are_those_of_all_seeds_on_one_machine():
 
 
 def test_provenance_names_records_and_the_line_that_makes_them_again(monkeypatch):
-    parameters = {"models": ["baseline"], "split": "seeded", "rates": [3e-5, 1.5e-7, 0.1], "data": "2e-3.csv"}
+    parameters = {
+        "models": ["baseline"],
+        "split": "seeded",
+        "rates": [3e-5, 1.5e-7, 0.1],
+        "data": "it's 2e-3.csv",
+    }
     monkeypatch.setattr(notebook, "changed_parameters", lambda path: parameters)
     shown = display.provenance([record(stale="made by `other` code")], notebook="sst2")
     found = cells(shown)

@@ -233,7 +233,7 @@ def difference(
     Three or more seeds: the paired t-test.  One: a bootstrap interval over texts, and for accuracy McNemar's exact
     test.  Two: their mean, from the lowest to the highest bound of their intervals, and no p, so that it excludes 0
     only where each seed's does.
-    Raises RtxError where no seed is common.
+    Raises RtxError where no seed is common; a claim that asks so is not measured.
     """
     pairs = common(first, second)
     if not pairs:
