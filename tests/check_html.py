@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -28,7 +27,7 @@ def problems(root: Path) -> list[str]:
     anchors = {path: {tag["id"] for tag in page.find_all(id=True)} for path, page in pages.items()}
     found = [] if (root / "index.html").is_file() else ["there is no index.html"]
     for path, page in pages.items():
-        complaints = [*loads(page), *labels(page), *images(page), *links(path, page, anchors), *shown(page)]
+        complaints = [*loads(page), *images(page), *links(path, page, anchors), *shown(page)]
         found += [f"{path.relative_to(root)}: {complaint}" for complaint in complaints]
     for style in root.rglob("*.css"):
         if match := REMOTE_STYLE.search(style.read_text(encoding="utf-8")):
@@ -47,12 +46,6 @@ def loads(page):
     for script in page.find_all("script", src=False):
         if match := REMOTE_CODE.search(script.get_text()):
             yield f"a script loads from another host: {match[0]}"
-
-
-def labels(page):
-    """Two tables or figures of one name."""
-    counts = Counter(tag["id"] for tag in page.find_all(id=re.compile(r"(tab|fig)-")))
-    yield from (f"{count} elements with the id {name}" for name, count in counts.items() if count > 1)
 
 
 def images(page):
