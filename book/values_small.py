@@ -5,6 +5,7 @@ import numpy as np
 from rtx_core import records
 from rtx_core.experiments import EXPERIMENTS
 from rtx_core.plan import LARGER
+from rtx_core.report.statistics import common
 from rtx_core.report.values import Runs
 
 TRIED = 600  # steps of the runs that choose the learning rate
@@ -40,6 +41,10 @@ class Small(Runs):
     def gain(self, model: str, rate: float) -> float:
         """Nats that the best rate takes off the loss after few steps at this one."""
         return self.rates[model][rate] - min(self.rates[model].values())
+
+    def gaps(self, first: str, second: str) -> list[float]:
+        """The loss of the first minus that of the second, by seed."""
+        return [a["test"]["loss"] - b["test"]["loss"] for a, b in common(self.of(first), self.of(second))]
 
     def tokens(self, model: str) -> int:
         """That a run of it reads."""
