@@ -49,14 +49,20 @@ TASKS = {k for k, e in EXPERIMENTS.items() if isinstance(e.data, (Classification
 TASKS = tuple(TASKS - {"iso-depth"})  # whose models have names of their own, in values_looping.py
 RUNS = {path.parent.name for path in records.paths() if path.parent.name.startswith(TASKS)}
 VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
+COMPARED = {  # the tasks of the forest plots: in prose -> (title, folder of its records), the full budget first
+    "sst2": ("SST-2", "sst2"),
+    "official": ("SST-2, GLUE's split", "sst2-official"),
+    "short": ("SST-2, short texts", "sst2-short"),
+    "tenth": ("SST-2, 10 % of the data", "sst2-10pct"),
+    "grouped": ("SST-2, leak-free cut", "sst2-grouped-epochs1"),
+    "half": ("SST-2, 50 % of the data", "sst2-50pct-epochs1"),
+    "long": ("SST-2, long texts", "sst2-long-epochs1"),
+    "yelp": ("Yelp, 128 tokens", "yelp-trainrows10000-epochs1"),
+    "yelp_512": ("Yelp, 512 tokens", "yelp-maxlength512-trainrows10000-epochs1"),
+}
+VALUES |= {key: lambda name=name: task(name) for key, (_, name) in COMPARED.items()}
 VALUES |= {
-    "official": lambda: task("sst2-official"),
-    "short": lambda: task("sst2-short"),
-    "long": lambda: task("sst2-long-epochs1"),
-    "grouped": lambda: task("sst2-grouped-epochs1"),
-    "half": lambda: task("sst2-50pct-epochs1"),
-    "yelp": lambda: task("yelp-trainrows10000-epochs1"),
-    "yelp_512": lambda: task("yelp-maxlength512-trainrows10000-epochs1"),
+    "compared": COMPARED,
     "domains": lambda: task("multi-domain-trainrows5000-epochs1"),
     "domains_imdb": lambda: task("multi-domain-imdb-trainrows5000-epochs1"),
     "leakage": leakage,

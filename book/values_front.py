@@ -6,16 +6,8 @@ from rtx_core import records
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import claims, statistics
 from rtx_core.report.evidence import badge
-from rtx_core.report.values import Gap, Space, Task
+from rtx_core.report.values import Gap, Space, Task, look_up
 
-FULL = {"sst2": "sst2", "official": "sst2-official", "short": "sst2-short", "tenth": "sst2-10pct"}
-REDUCED = {
-    "grouped": "sst2-grouped-epochs1",
-    "half": "sst2-50pct-epochs1",
-    "long": "sst2-long-epochs1",
-    "yelp": "yelp-trainrows10000-epochs1",
-    "yelp_512": "yelp-maxlength512-trainrows10000-epochs1",
-}
 MODELS = ("baseline", "recurrent")
 
 
@@ -25,18 +17,20 @@ def of(name: str, model: str) -> list:
 
 def front() -> Space:
     """Baseline − Recurrent of all tasks, p adjusted."""
-    pairs = {task: [of(name, model) for model in MODELS] for task, name in (FULL | REDUCED).items()}
+    compared = look_up("compared").items()
+    pairs = {task: [of(name, model) for model in MODELS] for task, (_, name) in compared}
     family = statistics.adjusted([statistics.difference(*pair) for pair in pairs.values()])
     tasks = {task: Gap(found, badge(pair)) for (task, pair), found in zip(pairs.items(), family)}
+    full = [task for task, gap in tasks.items() if gap.badge.budget == "full"]
     return Space(
         {
             "tasks": tasks,
             "sst2": Task(statistics.common(*pairs["sst2"]), called="sst2"),  # of the seeds that both have
-            "full": tuple(tasks[task] for task in FULL),
-            "largest": max(abs(tasks[task]) for task in FULL),
-            "reduced": tuple(tasks[task] for task in REDUCED),
+            "full": tuple(tasks[task] for task in full),
+            "largest": max(abs(tasks[task]) for task in full),
+            "reduced": tuple(gap for task, gap in tasks.items() if task not in full),
             "tenth": learning("sst2-10pct"),
-            "chosen": [records.frame(sum(pairs[task], []))["selected_epoch"].max() for task in FULL],
+            "chosen": [records.frame(sum(pairs[task], []))["selected_epoch"].max() for task in full],
         }
     )
 
