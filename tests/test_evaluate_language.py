@@ -40,6 +40,8 @@ def test_a_sample_is_what_its_seed_says(name):
     assert drawn == list(generation.stream(model, ids, 40)) and len(drawn) == 40  # beyond the block size too
     assert drawn != list(generation.stream(model, ids, 40, seed=1))
     assert all(0 <= token < 65 for token in drawn)
+    short = build_model(name, seed=0, **GPT | {"block_size": 1})
+    assert len(list(generation.stream(short, ids[:1], 5))) == 5
 
 
 def test_a_cold_sample_is_the_most_probable_text():

@@ -30,7 +30,7 @@ def stream(model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, seed
         yield seen[-1]
         waiting = seen[-1:]
         if model.longest and state.length == model.longest:
-            state, waiting = model.start(1), seen[-(model.longest // 2) :]
+            state, waiting = model.start(1), seen[-max(1, model.longest // 2) :]
         for token in waiting:
             logits = model.advance(ids.new_tensor([token]), state)
 
