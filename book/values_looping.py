@@ -13,8 +13,8 @@ from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import Badge, badge
 from rtx_core.report.phi import Looped, mean_phi
 from rtx_core.report.published import published
-from rtx_core.report.statistics import ALPHA, common, mean_interval, over_seeds
-from rtx_core.report.values import Runs, Space, Unmeasured, look_up
+from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
+from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
 KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
@@ -43,11 +43,13 @@ class Hops(Runs):
         failed = (hops for hops in range(1, most + 1) if self.error(model, hops, passes) >= SOLVED)
         return next(failed, most + 1) - 1
 
-    def differ(self, first: str, second: str, hops: int) -> bool:
-        """Whether the errors of two models differ significantly, paired over the seeds that both have."""
+    def difference(self, first: str, second: str, hops: int) -> Gap:
+        """Of the errors of two models, first − second in points, paired over the seeds that both have."""
         pairs = common(self.of(first), self.of(second))
-        columns = ([run["test"]["parts"][hops]["error"] for run in runs] for runs in zip(*pairs))
-        return over_seeds(*columns)[3] < ALPHA
+        a, b = ([run["test"]["parts"][hops]["error"] for run in column] for column in zip(*pairs))
+        by_seed = tuple(x - y for x, y in zip(a, b))
+        found = Difference(*over_seeds(a, b), pairs[0][0]["test"]["n"], by_seed, "paired t-test over seeds")
+        return Gap(found, badge(pairs))
 
     def behind(self, model: str, other: str) -> float:
         """By how much a model's error exceeds another's at the number of hops where it does so most."""
@@ -232,15 +234,15 @@ class Prediction:
     experiment: str
     says: str
     contradicted_by: str
+    known: str
     written: str
     verdict: str
 
     @property
     def box(self) -> Displayed:
-        title = f":::{{admonition}} Predicted on {self.written}, before any result: {self.verdict}"
-        return markdown(
-            f"{title}\n:class: note\n\n{self.says}\n\nContradicted by: {self.contradicted_by}\n:::"
-        )
+        title = f":::{{admonition}} Predicted on {self.written}: {self.verdict}"
+        parts = (self.says, f"Contradicted by: {self.contradicted_by}", f"Known then: {self.known}")
+        return markdown("\n\n".join((f"{title}\n:class: note", *parts, ":::")))
 
 
 def predictions() -> dict[str, Prediction]:
@@ -249,7 +251,7 @@ def predictions() -> dict[str, Prediction]:
     rows = content["predictions"]
     return {
         row["id"]: Prediction(
-            *(row[field] for field in ("id", "experiment", "says", "contradicted_by")),
+            *(row[field] for field in ("id", "experiment", "says", "contradicted_by", "from")),
             str(row.get("written", content["written"])),
             verdict(row),
         )

@@ -32,9 +32,6 @@ def course(name: str) -> Space:
             "tested": [record["test"]["accuracy"] for record in runs],
             "confusion": runs[0]["test"]["confusion"],  # rows: truth, columns: answers
             "missed": [missed(record) for record in runs],
-            "after": lambda epochs, runs=runs: mean(
-                r["history"][epochs - 1]["validation_accuracy"] for r in runs
-            ),
             "peak": mean(max(row["validation_accuracy"] for row in record["history"]) for record in runs),
         }
     return Space(found)
