@@ -12,6 +12,7 @@ from rtx_core.experiments import RunConfig
 from rtx_core.models import registry
 from rtx_core.paths import build
 from rtx_core.records import DECIDED_BY_DATA, Record
+from rtx_core.train.config import TrainConfig
 
 FILES = ("train", "validation", "test", "name")  # of own data, whose digest says what they hold
 
@@ -54,7 +55,8 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     for name in ("source", *(FILES if isinstance(config.data, FilesData) else ())):
         asked.pop(name, None)
     made = record["config"]
-    later = dict(registry.config_of(config.architecture))  # a setting younger than the record had its default
+    # A setting younger than the record had its default.
+    later = dict(registry.config_of(config.architecture)) | dict(TrainConfig())
     there = later | {"architecture": made["architecture"]} | made["data"] | made["train"] | made["model"]
     return [f"{k} {there.get(k)} instead of {v}" for k, v in asked.items() if k not in there or there[k] != v]
 

@@ -106,5 +106,9 @@ def test_recorded_runs_have_the_configuration_that_their_names_say(monkeypatch):
     for record in found:
         config = by_name[record["name"], record["model"], record["seed"]]
         assert trained.differences(config, record) == [], record.path
+        old = record["config"] | {
+            "train": {k: v for k, v in record["config"]["train"].items() if k != "clip_norm"}
+        }
+        assert trained.differences(config, record.content | {"config": old}) == [], record.path
         assert (config.budget, config.recipe) == (record["budget"], record["recipe"]), record.path
         prove(record)
