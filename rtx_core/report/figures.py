@@ -174,7 +174,7 @@ def forest(
     ax.set_yticklabels([f"{name}  {evidence.circles}" for name, _, evidence in rows])
     ax.set_xlabel(f"accuracy, {title(first)} {MINUS} {title(second)} (points, 95 % interval)")
     ax.grid(axis="y", visible=False)
-    look = {"transform": ax.transAxes, "fontweight": "bold", "va": "bottom"}
+    look = {"transform": ax.transAxes, "fontweight": "bold", "fontsize": "small", "va": "bottom"}
     ax.text(0, 1.01, f"← {title(second)} ahead", color=colors[second], ha="left", **look)
     ax.text(1, 1.01, f"{title(first)} ahead →", color=colors[first], ha="right", **look)
     return fig
