@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from rtx_core import code
-from rtx_core.errors import RtxError
+from rtx_core.errors import RtxError, unknown
 from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
 from rtx_core.paths import build, home, write_atomically, write_json
@@ -39,6 +39,7 @@ KINDS = {  # what is measured beside the runs -> its module
     "demo": "evaluate.demo",  # a trained model as the page Try it runs it
     "audits": "audit",  # recorded runs that were trained again
 }
+SOURCES = ("real", "hub", "mirror", "generated", "files", "embedded")
 NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 
@@ -150,6 +151,9 @@ def verify(record: Record) -> None:
 
 
 def folder(source: str = "hub") -> Path:
+    """Where the records of runs on such texts lie."""
+    if source not in SOURCES:
+        raise unknown("source", source, SOURCES)
     return build() / "results" if source == "embedded" else home() / "results"
 
 

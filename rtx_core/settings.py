@@ -1,9 +1,17 @@
 """What every set of settings shares: types, ranges and unknown names are checked, and an error is one sentence."""
 
 import re
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from rtx_core.errors import RtxError, unknown
 
@@ -37,11 +45,25 @@ class Settings(BaseModel):
             name = ".".join(map(str, first["loc"]))
             if first["type"] == "extra_forbidden":
                 raise unknown("setting", name, type(self).model_fields) from None
+            if first["type"] == "missing":
+                raise RtxError(
+                    f"{type(self).__name__} has no {name}; give it one, or a default in the class."
+                ) from None
             reason = first["msg"].removeprefix("Value error, ").rstrip(".")
             if not name:
                 raise RtxError(f"{reason}.") from None
             reason = f"{reason[0].lower()}{reason[1:]}".replace("input should", "it must")
             raise RtxError(f"{name} is {first['input']!r:.80}; {reason}.") from None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _from_json(cls, value: Any, about: ValidationInfo) -> Any:
+        """A tuple, and settings within settings, as a record or a file of weights holds them."""
+        kind = cls.model_fields[about.field_name].annotation
+        if isinstance(value, list) and tuple in (kind, get_origin(kind)):
+            return tuple(value)
+        settings = isinstance(kind, type) and issubclass(kind, Settings)
+        return kind(**value) if settings and isinstance(value, dict) else value
 
     def but(self, **changes: Any) -> Self:
         return type(self)(**{**self.model_dump(), **changes})

@@ -12,6 +12,7 @@ from rtx_core.experiments import RunConfig
 from rtx_core.models import registry
 from rtx_core.paths import build
 from rtx_core.records import DECIDED_BY_DATA, Record
+from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
 
 FILES = ("train", "validation", "test", "name")  # of own data, whose digest says what they hold
@@ -48,17 +49,26 @@ def recorded(config: RunConfig) -> Record | None:
 
 
 def differences(config: RunConfig, record: Record) -> list[str]:
-    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left out."""
-    asked = {"architecture": config.architecture} | config.data.model_dump(mode="json") | dict(config.train)
-    model = registry.config_of(config.architecture, **config.overrides)
-    asked |= {k: v for k, v in model if k not in DECIDED_BY_DATA}
-    for name in ("source", *(FILES if isinstance(config.data, FilesData) else ())):
-        asked.pop(name, None)
-    made = record["config"]
-    # A setting younger than the record had its default.
-    later = dict(registry.config_of(config.architecture)) | dict(TrainConfig())
-    there = later | {"architecture": made["architecture"]} | made["data"] | made["train"] | made["model"]
-    return [f"{k} {there.get(k)} instead of {v}" for k, v in asked.items() if k not in there or there[k] != v]
+    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left out.
+
+    A setting of the training or of the model that is younger than the record had its default.
+    """
+    made, usual = record["config"], registry.config_of(config.architecture)
+    apart = ("source", *FILES) if isinstance(config.data, FilesData) else ("source",)
+    found = [("architecture", config.architecture, made["architecture"])]
+    for part, settings, younger, left_out in (
+        ("data", config.data, {}, apart),
+        ("train", config.train, _plain(TrainConfig()), ()),
+        ("model", usual.but(**config.overrides), _plain(usual), DECIDED_BY_DATA),
+    ):
+        there = younger | made[part]
+        found += [(k, value, there.get(k)) for k, value in _plain(settings).items() if k not in left_out]
+    return [f"{name} {had} instead of {asked}" for name, asked, had in found if asked != had]
+
+
+def _plain(settings: Settings) -> dict:
+    """As a record holds them."""
+    return settings.model_dump(mode="json")
 
 
 def refuse_changed(record: Record) -> None:
