@@ -12,10 +12,14 @@ import hashlib
 import inspect
 import io
 import json
+import re
 import subprocess
+import sys
+import sysconfig
 import tokenize
 from collections.abc import Iterable
 from functools import cache, cached_property
+from types import CodeType
 
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
@@ -94,43 +98,56 @@ def model_hash(architecture: str) -> str:
     kind = registry.find(architecture).kind
     if isinstance(kind, str):
         return _digest((kind.partition(":")[0], *FAST_PATHS.get(kind, ()), TRAINER, TASKS, BUILD))
-    own = _own_source(kind)
+    own = _own_source(kind, type(registry.find(architecture).config))
     bases = [base.__module__ for base in kind.__mro__ if base.__module__.startswith(f"{PACKAGE.name}.")]
     rest = _digest((*sorted({*bases}), TRAINER, TASKS, BUILD))
     return hashlib.sha256(f"{own}\n{rest}".encode()).hexdigest()
 
 
-def _own_source(cls: type) -> str:
-    """The source of a class from elsewhere, and of the classes and functions of its own module that it uses."""
-    seen, waiting, texts = set(), [("", cls)], []
+def _own_source(*things: object) -> str:
+    """The source of classes from elsewhere and of all that they use, up to what libraries hold."""
+    seen, waiting, texts = {}, [("", thing) for thing in things], []
     while waiting:
         name, thing = waiting.pop()
         if inner := WRAPPED.get(type(thing)):
             thing = getattr(thing, inner)
-        if isinstance(thing, (int, float, str, bytes)):
-            texts.append(f"{name}={thing!r}")
-        elif id(thing) in seen:
+        own, parts = not _in_library(thing), isinstance(thing, (dict, list, tuple, set, frozenset))
+        if not own and not parts:
+            what = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", None) or repr(thing)
+            texts.append(f"{name}={re.sub(' at 0x[0-9a-f]+', '', what)}")
+        if id(thing) in seen or not (own or parts):
             continue
-        seen.add(id(thing))
+        seen[id(thing)] = thing  # which also keeps its id
         if isinstance(thing, dict):
             waiting += [(f"{name}[{key!r}]", value) for key, value in thing.items()]
-        elif isinstance(thing, (tuple, list)):
-            waiting += [(f"{name}[{i}]", value) for i, value in enumerate(thing)]
-        elif getattr(thing, "__module__", None) != cls.__module__:
-            continue
-        elif inspect.isclass(thing):
-            own = sorted(vars(thing).items())
-            own = [(k, v) for k, v in own if inspect.isfunction(v) or not k.startswith("__")]
-            waiting += [("", base) for base in thing.__bases__] + own
+        elif parts:
+            values = thing if isinstance(thing, (list, tuple)) else sorted(thing, key=repr)
+            waiting += [(f"{name}[{i}]", value) for i, value in enumerate(values)]
+        elif inspect.isclass(thing) or inspect.ismodule(thing):
+            held = [(k, v) for k, v in sorted(vars(thing).items()) if inspect.isfunction(v) or k[:2] != "__"]
+            waiting += [("", base) for base in getattr(thing, "__bases__", ())] + held
         elif inspect.isfunction(thing):
             texts.append(_function_source(thing))
             used = sorted(_names(thing.__code__) & thing.__globals__.keys())
             waiting += [(name, thing.__globals__[name]) for name in used]
+            waiting += sorted(inspect.getclosurevars(thing).nonlocals.items())
             waiting += [("default", value) for value in (thing.__defaults__, thing.__kwdefaults__) if value]
+        else:
+            texts.append(f"{name}={re.sub(' at 0x[0-9a-f]+', '', repr(thing))}")
+            waiting += [("", type(thing)), ("", getattr(thing, "__wrapped__", None))]
     return "\n".join(texts)
 
 
-def _names(code) -> set[str]:
+def _in_library(thing: object) -> bool:
+    """Of Python, of an installed package or of this one, whose versions stand in the record."""
+    module = thing if inspect.ismodule(thing) else sys.modules.get(getattr(thing, "__module__", None) or "")
+    name, file = getattr(module, "__name__", "builtins"), getattr(module, "__file__", None)
+    if name == "__main__" or name.partition(".")[0] == PACKAGE.name:
+        return name != "__main__"
+    return file is None or file.startswith(sysconfig.get_path("stdlib")) or "-packages/" in file
+
+
+def _names(code: CodeType) -> set[str]:
     """The globals that it reads, in functions inside it too."""
     here = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return here.union(*(_names(inner) for inner in code.co_consts if inspect.iscode(inner)))
@@ -140,7 +157,13 @@ def _function_source(function) -> str:
     try:
         return bare(inspect.cleandoc("\n" + inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):  # typed into a shell without a history, or made by a library
-        return repr((function.__code__.co_code, function.__code__.co_names, function.__code__.co_varnames))
+        return repr(_compiled(function.__code__))
+
+
+def _compiled(code: CodeType) -> tuple:
+    """What it does, without where it stands."""
+    constants = [_compiled(value) if inspect.iscode(value) else value for value in code.co_consts]
+    return code.co_code, code.co_names, code.co_varnames, constants
 
 
 def module_hash(module: str) -> str:

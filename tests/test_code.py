@@ -96,7 +96,10 @@ def test_a_changed_line_changes_the_hash_of_exactly_the_models_that_import_it(pa
 MINE = '''"""Mine."""
 from functools import cached_property
 from torch import nn
+from rtx_core import Settings
+from . import layers
 
+ACT = nn.GELU()
 SCALE = 2
 INNER = 3
 USUAL = 4
@@ -126,11 +129,21 @@ class Mine(Base):
         return 2 * self.width
 
     def forward(self, batch, more=USUAL):
-        return SCALE * helper(batch) + sum(map(lambda x: x * INNER, [self.unused]))
+        return ACT(SCALE * helper(batch)) + sum(map(lambda x: x * INNER, [self.unused])) + layers.more(batch)
+
+
+class MineConfig(Settings):
+    @property
+    def depth(self):
+        return 7
+# layers.py
+def more(x):
+    return x + 9
 '''
 COUNTS = [("return x + 1", "return x + 2"), ("return 3", "return 5"), ("width = 4", "width = 8")]
 COUNTS += [("helper(batch)", "helper(2)"), ("SCALE = 2", "SCALE = 3"), ("INNER = 3", "INNER = 4")]
 COUNTS += [("USUAL = 4", "USUAL = 5"), ('{"a": 2}', '{"a": 3}'), ("2 * self.width", "3 * self.width")]
+COUNTS += [("nn.GELU()", "nn.Tanh()"), ("return 7", "return 6"), ("x + 9", "x + 8")]
 COUNTS_NOT = [("  # one more", ""), ('    """A model."""\n', ""), ('"""Mine."""', "")]
 COUNTS_NOT += [
     ("return x\n", "return -x\n")
@@ -144,9 +157,12 @@ def test_a_class_from_elsewhere_counts_with_all_that_it_uses(old, new, tmp_path,
     found = []
     for source in (MINE, MINE.replace(old, new)):
         assert found == [] or source != MINE
-        file = tmp_path / f"mine_{len(found)}_{abs(hash((old, new)))}.py"
-        file.write_text(source)
-        registry.register("mine", importlib.import_module(file.stem).Mine, registry.config_of("gpt"))
+        folder = tmp_path / f"mine_{len(found)}_{abs(hash((old, new)))}"
+        folder.mkdir()
+        for name, part in zip(("__init__.py", "layers.py"), source.split("# layers.py")):
+            (folder / name).write_text(part)
+        module = importlib.import_module(folder.name)
+        registry.register("mine", module.Mine, module.MineConfig())
         found.append(code.model_hash("mine"))
     assert (found[0] == found[1]) == ((old, new) in COUNTS_NOT)
 
