@@ -23,7 +23,7 @@ def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
             continue
         try:
             given[name] = yaml.safe_load(value)
-        except (yaml.YAMLError, RecursionError):
+        except (yaml.YAMLError, ValueError, RecursionError):
             raise RtxError(f"{word:.80} cannot be read; write name=value, seeds=[0,1] for a list.") from None
     return plain, given
 
@@ -69,6 +69,8 @@ def run(words: list[str], replace: bool, plan: bool, missing: bool, reduced: boo
             raise RtxError(
                 "Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`, or --plan."
             )
+        if isinstance(given.get("seed"), list):
+            raise RtxError(f"The seed is {given['seed']}; several are seeds={given['seed']}.")
         if "seed" in given:
             given["seeds"] = [given.pop("seed")]
         if "replace" in given:
@@ -98,6 +100,7 @@ def classify(name: str, model: str, seed: int, source: str, texts: list[str], pa
     """label texts with a trained model: NAME MODEL "a text" …, or texts from standard input, one a line"""
     from rtx_core.predict import load
 
+    sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")  # what is no UTF-8 is refused as a text
     texts = texts or [line.strip() for line in sys.stdin if line.strip()]
     found = load(f"{name}/{model}-seed{seed}", source).classify(texts, passes)
     print(found.round(4).to_string(index=False))

@@ -11,9 +11,7 @@ from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 
-from rtx_core.catalogue import EXPERIMENTS
 from rtx_core.errors import RtxError
-from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY, build, home
 
 Finding = tuple[str, str, str]  # (its level, what was found, what to type)
@@ -69,15 +67,9 @@ def data() -> Iterator[Finding]:
             yield WRONG, str(error), ""
 
 
-def of_the_paper(record) -> bool:
-    """Whether the catalogue knows the run: what one of own data, of an own model or of a variant is called, it cannot prove."""
-    fixed = EXPERIMENTS.get(record.get("experiment"))
-    return not record.get("key") or bool(fixed and record["model"] in {*fixed.models, *registry.MODELS})
-
-
 def records() -> Iterator[Finding]:
     """Form, name, settings and test metrics, counted again from the predictions; and which code made them."""
-    from rtx_core.importing import prove
+    from rtx_core.importing import of_the_paper, prove
     from rtx_core.records import all_paths, folder, read
 
     sound, stale = 0, 0

@@ -20,5 +20,14 @@ def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
     return RtxError(f"Unknown {kind} {got!r}: {hint}the choices are {', '.join(known)}.")
 
 
+def is_unicode(text: str) -> bool:
+    """Whether it can be written as UTF-8, which half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class Busy(RtxError):
     """Another process does this very work now."""

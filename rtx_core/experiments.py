@@ -42,7 +42,7 @@ def experiment(name: str | FilesData) -> Experiment:
     """A named experiment, or the one that files of your own are."""
     if isinstance(name, FilesData):
         return Experiment(name)
-    if name not in EXPERIMENTS:
+    if not isinstance(name, str) or name not in EXPERIMENTS:
         raise unknown("experiment", name, EXPERIMENTS)
     return EXPERIMENTS[name]
 
@@ -127,7 +127,7 @@ def sweep(settings: Mapping[str, object]) -> list[dict]:
 def _choice(kind: str, chosen: object, known: Mapping[str, dict]) -> str:
     if chosen is None:
         return next(iter(known), "")
-    if chosen not in known:
+    if not isinstance(chosen, str) or chosen not in known:
         raise unknown(kind, chosen, known or ["none"])
     return chosen
 
@@ -145,6 +145,8 @@ def _apply(
             and value in ("real", "hub", "mirror")
         ):
             continue  # it is drawn anew, whatever texts the other runs read
+        if isinstance(fixed.data, FilesData) and key != "max_length" and key in fixed.data.names():
+            raise RtxError(f"{key} is a setting of the data: give it to from_files.")
         if key in fixed.data.names() and key != "corpus":
             data[key] = value
         elif key in TrainConfig.names():

@@ -65,6 +65,8 @@ def words_arrays(pipeline, met: np.ndarray) -> dict[str, np.ndarray]:
 def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
     """Write NAME-MODEL.js, NAME-words.js, vocabulary.js and what tests compare, for a record such as "sst2/recurrent-seed0"."""
     record = records.at(address, source)
+    if "corpus" not in record["config"]["data"]:
+        raise RtxError(f"{address} is of no texts of this study; the page runs its classifiers.")
     config = ClassificationData(**record["config"]["data"])
     task = data.task(config, record["config"]["train"]["batch_size"])
     if task.facts["sha256"] != record["data"]["sha256"]:

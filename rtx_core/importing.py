@@ -6,7 +6,8 @@ from tempfile import TemporaryDirectory
 
 from rtx_core import records
 from rtx_core.errors import RtxError
-from rtx_core.experiments import configure, entry_of, experiment
+from rtx_core.experiments import EXPERIMENTS, configure, entry_of, experiment
+from rtx_core.models import registry
 from rtx_core.models.registry import config_of
 from rtx_core.paths import home, write_atomically
 from rtx_core.records import Record
@@ -22,8 +23,11 @@ def main(folder: str, replace: bool = False) -> None:
 def import_records(folder: Path, replace: bool = False) -> list[Record]:
     """The records that are new here.  If one is not proven, or does not fit the others, none is written."""
     root, here = folder / "results" if (folder / "results").is_dir() else folder, records.folder()
-    found, new = {path.relative_to(root): records.read(path, True) for path in records.all_paths(root)}, {}
-    if not found:
+    every, new = {path.relative_to(root): records.read(path, True) for path in records.all_paths(root)}, {}
+    found = {name: record for name, record in every.items() if of_the_paper(record)}
+    for name in every.keys() - found.keys():
+        print(f"left out: {name}, of data or of a model of one's own; copy it by hand")
+    if not every:
         raise RtxError(f"{folder} holds no records; name another clone of this project, or its results/.")
     for name, record in found.items():
         prove(record)
@@ -37,6 +41,12 @@ def import_records(folder: Path, replace: bool = False) -> list[Record]:
     fit_together([*(records.read(path, True) for path in staying), *found.values()])
     write(new, here)
     return [record for name, record in found.items() if {name, name.with_suffix(".npz")} & new.keys()]
+
+
+def of_the_paper(record: Record) -> bool:
+    """Whether the catalogue knows the run: what one of own data, of an own model or of a variant is called, it cannot prove."""
+    fixed = EXPERIMENTS.get(record.get("experiment"))
+    return not record.get("key") or bool(fixed and record["model"] in {*fixed.models, *registry.MODELS})
 
 
 def prove(record: Record) -> None:

@@ -6,10 +6,12 @@ rtx.runs("sst2", models=["baseline", "recurrent"], seeds=[0, 1])    several, as 
 
 import fcntl
 import json
+import math
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -182,6 +184,32 @@ def alone(record: Path, about: str, wait: bool, say: Callable[[str], None]) -> I
         yield
 
 
+def try_out(model, task, called: str) -> None:
+    """An error where a class from elsewhere cannot be trained on a task: before that, a copy of it reads a step."""
+    import torch
+
+    used, size = task.used_ids(), getattr(model.config, "vocab_size", math.inf)
+    if used is not None and used[-1] >= size:
+        raise RtxError(f"The vocab_size of {called} is {size}, and the texts need {used[-1] + 1}; give that.")
+    copied, (inputs, targets) = deepcopy(model), task.step(0, 0)[0]
+    try:
+        with torch.random.fork_rng(devices=[]):
+            for mode in (copied.train(), copied.eval()):
+                objective, _ = task.loss(mode, inputs, targets, max(1, targets.numel()))
+            objective.backward()
+            if hasattr(task, "answered"):
+                task.answered(copied, [(inputs, targets)], torch.device("cpu"), nullcontext())
+    except RtxError:
+        raise
+    except Exception as error:  # whatever it raises
+        texts = "a Packed batch to logits (B, C)"
+        tokens = f"({type(inputs).__name__}, targets) to their mean loss, and on k-hop and groups inputs to logits (B, N, V)"
+        raise RtxError(
+            f"{called} cannot be trained on this ({type(error).__name__}: {str(error).partition(chr(10))[0]}); expected a "
+            f"module with weights that maps {texts if task.unit == 'texts' else tokens}."
+        ) from error
+
+
 @plainly()
 def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited for.
@@ -203,6 +231,8 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     fields = registry.find(config.architecture).config.names()
     decided = {key: value for key, value in task.model_settings.items() if key in fields}
     model = build_model(config.architecture, seed=config.seed, **{**decided, **config.overrides})
+    if not isinstance(registry.find(config.architecture).kind, str) or "vocab_size" in config.overrides:
+        try_out(model, task, config.model)
     described = {
         "architecture": config.architecture,
         "model": model.config.model_dump(),

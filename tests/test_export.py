@@ -48,7 +48,13 @@ def test_an_exported_folder_answers_as_the_run_does(home):
     card = (folder / "README.md").read_text()
     assert card.startswith("---\n") and ("model.onnx" in card) == ("model.onnx" in files)
     here = rtx.load(f"{name}/recurrent-seed0", source="embedded").classify(TEXTS, passes=True)
-    assert rtx.load(str(folder)).classify(TEXTS, passes=True).equals(here)
+    there = rtx.load(folder)
+    assert there.classify((text for text in TEXTS), passes=True).equals(here)
+    for wrong in (None, 5, [3], b"a", here, ["\ud83d"], []):
+        with pytest.raises(RtxError, match="expected|at least one"):
+            there.classify(wrong)
+    there.model.about["classes"] = ["text", "label"]
+    assert list(there.classify("a"))[2:] == ["probability of text", "probability of label"]
     with pytest.raises(RtxError, match="not empty"):
         exported(home, name=name)
     if "model.onnx" in files:

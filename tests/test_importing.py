@@ -48,6 +48,14 @@ def test_proven_records_are_taken_once(there, home, capsys):
     assert "are here already" in capsys.readouterr().out
 
 
+def test_runs_on_data_of_one_s_own_are_left_out_and_named(there, home, capsys):
+    altered(there, TAKEN[1], "experiment", value="own-data")
+    importing.main(str(there))
+    said = capsys.readouterr().out
+    assert f"left out: {TAKEN[1]}" in said and "7 records imported." in said
+    assert not (home / "results" / f"{TAKEN[1]}.json").exists()
+
+
 INT8 = "precision/sst2-10pct/baseline-seed0-int8"
 WORDS = "yardstick/sst2-10pct/bag-of-words-seed0"
 FITTED = "shakespeare-small-learningrate0.003/gpt-6-time-seed0"

@@ -204,10 +204,58 @@ def test_an_edited_model_marks_its_record_stale_at_once(registered, monkeypatch)
         rtx.run("sst2", "mean", 0, **ASKED)
 
 
-def test_a_model_that_gives_no_row_a_text_is_refused_before_it_learns(registered, monkeypatch):
-    monkeypatch.setattr(Mean, "forward", lambda self, batch: self.head(self.word(batch.ids)))  # a row a token
-    with pytest.raises(RtxError, match=r"one of them filler; expected \(9, 2\), a row a text"):
+WRONG = {
+    r"one of them filler; expected \(9, 2\), a row a text": lambda mean, batch: mean.head(
+        mean.word(batch.ids)
+    ),
+    "logits .B, C.": lambda mean, batch: (mean.head(mean.word(batch.ids[batch.starts])), batch),
+    "does not require grad": lambda mean, batch: mean.head(mean.word(batch.ids[batch.starts])).detach(),
+    "expected .9, 2.": lambda mean, batch: mean.head(mean.word(batch.ids[batch.starts]))[:, mean.training :],
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_a_model_that_gives_something_else_is_refused_before_it_learns(said, registered, monkeypatch):
+    monkeypatch.setattr(Mean, "forward", WRONG[said])
+    with pytest.raises(RtxError, match=said):
         make("mean")
+    with pytest.raises(RtxError, match="vocab_size of mean is 9, and the texts need"):
+        make("mean", vocab_size=9)
+
+
+class BigramConfig(Settings):
+    vocab_size: int = 65
+    widths: tuple[int, ...] = (8, 8)
+
+
+class Bigram(torch.nn.Module):
+    """The next character from this one alone, by one table for both, which writes no texts."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.read = torch.nn.Embedding(config.vocab_size, config.widths[0])
+        self.write = torch.nn.Linear(config.widths[0], config.vocab_size, bias=False)
+        self.write.weight = self.read.weight
+
+    def forward(self, inputs, targets=None):
+        logits = self.write(self.read(inputs))
+        return (
+            logits
+            if targets is None
+            else torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        )
+
+
+def test_a_decoder_of_tied_weights_that_writes_no_texts_is_recorded_and_found(registered, monkeypatch):
+    rtx.register("bigram", Bigram, BigramConfig())
+    asked = dict(source="embedded", steps=2, batch_size=4, eval_every=1)
+    for name, more in {"shakespeare": {"block_size": 16}, "khop": {"letters": 8, "test_texts": 20}}.items():
+        made = rtx.run(name, "bigram", **asked, **more)
+        assert made.model.read.weight is made.model.write.weight and made.record["latency"]["measured"]
+        assert rtx.run(name, "bigram", **asked, **more).record["finished"] == made.record["finished"]
+    with pytest.raises(RtxError, match="must be Tensor, not Packed"):
+        rtx.run("tinystories", "bigram", block_size=16, **asked)
 
 
 def test_a_width_changed_in_the_registry_never_shows_the_old_record_nor_replaces_it(monkeypatch):

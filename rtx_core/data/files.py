@@ -11,7 +11,7 @@ import pandas as pd
 from rtx_core.data.config import FilesData
 from rtx_core.data.sources import SUFFIXES, hub_table, mirror_file, read_table
 from rtx_core.data.tokens import VOCABULARY
-from rtx_core.errors import RtxError
+from rtx_core.errors import RtxError, is_unicode
 
 MOST_CLASSES = 1000
 
@@ -23,6 +23,8 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     `train`, drawn by `seed`.  Records lie in `results/own-NAME`, where `name` is that of the training file unless it is
     given; those of runs on `generated` texts in `_build/results/`, apart from those on real ones.
     """
+    if odd := settings.keys() & {"classes", "vocabulary", "digest"}:
+        raise RtxError(f"{min(odd)} is not a setting: from_files reads it from the data; leave it out.")
     if not isinstance(train, str):
         raise RtxError(
             f"The training data is of type {type(train).__name__}; expected the name of a file: write a table to one, "
@@ -113,7 +115,15 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
         table = read_table(file, path)
     else:
         name, _, split = path.partition(":")
-        table = hub_table(name, split or "train")
+        try:
+            table = hub_table(name, split or "train")
+        except RtxError as error:
+            what = f"There is no file {path}, seen from {Path.cwd()}, and no such data set on the hub"
+            raise RtxError(
+                f"{what} ({type(error.__cause__).__name__}); name one, with its ending."
+            ) from error
+    if table.empty:
+        raise RtxError(f"{path} holds no row: give at least 10.")
     for column in (text, label):
         if column not in table:
             here = ", ".join(map(str, table.columns))
@@ -122,11 +132,12 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
             raise RtxError(f"{path} has no column {column!r}: it has {here}{comma}.")
     if text == label:
         raise RtxError(f"Texts and labels of {path} cannot both stand in column {text!r}: name two columns.")
-    if table.empty:
-        raise RtxError(f"{path} has a first line of names and no row below it: give at least 10.")
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what the first line names not for row names
         raise RtxError(f"{path} has rows of more columns than its first line, which must name each of them.")
-    texts = [value.strip() and value if isinstance(value, str) else "" for value in table[text]]
+    texts = [
+        value.strip() and value if isinstance(value, str) and is_unicode(value) else ""
+        for value in table[text]
+    ]
     labels = [_label(value) for value in table[label]]
     for kind, column, values in (("text", text, texts), ("label", label, labels)):
         if "" in values:
@@ -143,4 +154,8 @@ def _label(value: object) -> str:
     """A label as text, "" for none; 1.0 is 1, which pandas makes of it where another label is missing."""
     if isinstance(value, list | dict | np.ndarray) or pd.isna(value):
         return ""
-    return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+    return (
+        ""
+        if isinstance(value, str) and not is_unicode(value)
+        else str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+    )

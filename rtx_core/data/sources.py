@@ -127,9 +127,12 @@ def _json_lines(file: Path) -> list[dict]:
     rows = []
     for number, line in enumerate(file.read_text("utf-8-sig").split("\n"), start=1):
         try:
-            rows += [dict(json.loads(line))] if line.strip() else []
-        except (TypeError, ValueError) as error:
+            row = json.loads(line) if line.strip() else {}
+        except ValueError as error:
             raise ValueError(f"line {number} is no JSON object: {error}") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"line {number} is no JSON object, {{…}}, but of type {type(row).__name__}")
+        rows += [row] if row else []
     return rows
 
 

@@ -10,6 +10,8 @@ def beside_the_test(model, task, train, device) -> dict:
 
     if task.unit == "texts":
         found = {"latency": latency.of_classifier(model, task, train, device)}
+    elif not hasattr(model, "start"):  # a class from elsewhere, which writes no texts
+        found = {"latency": latency.of_decoder(model, task, device)}
     elif isinstance(task, Generated):
         found = generation.of_generated(model, task, device)
     elif isinstance(task, Stories):

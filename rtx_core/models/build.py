@@ -1,16 +1,18 @@
 """Models by name: build, count, save and load them."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import nn
+from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
 from rtx_core.models.registry import MODELS, config_of, find
 from rtx_core.paths import write_atomically
+from rtx_core.settings import Settings
 
 
 def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.Module:
@@ -19,13 +21,15 @@ def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.M
     `seed` fixes the initialisation and leaves torch's global generator as it was.
     """
     config = config_of(name, **overrides)
+    if seed is not None and type(seed) is not int:
+        raise RtxError(f"The seed is {seed!r:.40}; expected a whole number, or None.")
     if seed is None:
         model = find(name).cls(config)
     else:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)  # the CPU's alone: that is where weights are drawn
             model = find(name).cls(config)
-    if not hasattr(model, "config"):
+    if not isinstance(getattr(model, "config", None), Settings):
         raise RtxError(f"The class of {name!r} keeps no config: write self.config = config in its __init__.")
     return model
 
@@ -33,15 +37,24 @@ def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.M
 def count_parameters(model: nn.Module) -> dict[str, int]:
     """Trainable parameters: all of them, and those outside the vocabulary's embedding table."""
     total = sum(p.numel() for p in model.parameters())
-    word = getattr(model, "word", None)
-    return {"total": total, "non_embedding": total - (word.weight.numel() if word is not None else 0)}
+    word = getattr(getattr(model, "word", None), "weight", None)
+    return {"total": total, "non_embedding": total - (word.numel() if word is not None else 0)}
 
 
 def save_model(model: nn.Module, name: str, path: Path | str, **about: object) -> None:
     """Weights as one safetensors file, with the model's name, config and what else is said of it as JSON in its header."""
     header = {"model": name, "config": model.config.model_dump_json(), "about": json.dumps(about)}
-    weights = {key: value.contiguous() for key, value in model.state_dict().items()}
-    write_atomically(Path(path), save(weights, metadata=header))
+    write_atomically(Path(path), save(apart(model.state_dict()), metadata=header))
+
+
+def apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors as a file takes them: of tied weights, which share memory, each is there, the later ones as copies."""
+    found, seen = {}, set()
+    for name, value in tensors.items():
+        place = value.untyped_storage().data_ptr()
+        found[name] = value.clone() if place in seen else value.contiguous()
+        seen.add(place)
+    return found
 
 
 def load_model(path: Path | str, device: str = "cpu") -> nn.Module:

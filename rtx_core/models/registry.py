@@ -65,7 +65,7 @@ _registered = count()
 
 
 def find(name: str) -> Model:
-    if name not in MODELS:
+    if not isinstance(name, str) or name not in MODELS:
         raise unknown("model", name, MODELS)
     return MODELS[name]
 
@@ -96,15 +96,26 @@ def register(
 ) -> Callable[[type], type] | type:
     """Add a model under a name: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` on its class.
 
-    A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C), a decoder (inputs, targets) to its mean
-    loss.  Colour and marker are assigned where they are not given.  A name of the package itself cannot be taken; one
-    registered before is replaced, as a notebook's cell is run again.
+    A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs, targets),
+    (B, N) each or on TinyStories `Packed`, to its mean loss and, on k-hop and groups, inputs alone to logits (B, N, V); one
+    with `start` and `advance`, as `GPT`, also writes texts.  Colour and marker are assigned where they are not given.  A
+    name of the package itself cannot be taken; one registered before is replaced, as a notebook's cell is run again.
     """
+    if not isinstance(name, str):
+        raise RtxError(
+            f'The name of a model is {name!r:.60}; write @register("mine", MineConfig()) above its class.'
+        )
+    if isinstance(cls, type) and issubclass(cls, Settings):
+        raise RtxError(f"{cls.__name__} is a class; register {name!r} with an instance, {cls.__name__}().")
     if isinstance(cls, Settings):
         cls, config = None, cls
     if cls is None:
         return lambda decorated: register(name, decorated, config, title=title, colour=colour, marker=marker)
     check_name(name)
+    if not isinstance(cls, type):
+        raise RtxError(
+            f"What is registered as {name!r} is of type {type(cls).__name__}; expected a class, built as cls(config)."
+        )
     if name in MODELS and isinstance(MODELS[name].kind, str):
         raise RtxError(f"{name!r} is a model of this package; register yours under another name.")
     if not isinstance(config, Settings):

@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
+from rtx_core.models.build import apart
 from rtx_core.train.distributed import ranks
 
 VERSION = 1  # of the layout below; a file of another one is not read
@@ -52,7 +53,7 @@ def save(
     tensors["random/cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random/cuda"] = torch.cuda.get_rng_state()
-    tensors, text = {k: v.contiguous() for k, v in tensors.items()}, json.dumps(state)
+    tensors, text = apart(tensors), json.dumps(state)
     about = {"version": str(VERSION), "state": text, "sha256": checksum(tensors, text)}
     temporary = path.with_name(f".{path.name}.partial")  # all that a kill leaves; the next save overwrites it
     try:
