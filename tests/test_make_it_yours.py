@@ -45,7 +45,7 @@ def typed(line: str, monkeypatch) -> None:
     before, _, command = line.rpartition(" | ")
     if command.startswith("python -m rtx_core "):
         said = subprocess.run(["bash", "-ec", before], capture_output=True, text=True, check=True).stdout
-        monkeypatch.setattr("sys.stdin", io.StringIO(said))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         monkeypatch.setattr("sys.argv", ["rtx", *shlex.split(command)[3:]])
         main()
     else:

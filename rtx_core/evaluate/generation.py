@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from rtx_core.evaluate.latency import spread
+from rtx_core.evaluate.latency import TIMED, WARM_UP, spread
 
 PROMPT, SAMPLED = "\n", 400  # what every sample starts with, and its length in characters
 REPEATS, AROUND = 5, 8  # of the measurement: texts written, and tokens timed before each length
@@ -53,6 +53,25 @@ def latency(
                     times[length].append(1e3 * (time.perf_counter() - begin))
     rows = [{"length": n, **spread(of_n), "tokens": len(of_n)} for n, of_n in times.items()]
     return [row | {"threads": torch.get_num_threads()} for row in rows]
+
+
+@torch.inference_mode()
+def of_a_pass(model: nn.Module, task, device: torch.device) -> list[dict]:
+    """Of a token, where a whole text is read at once."""
+    times, ((inputs, targets), *_) = [], task.step(0, 0)
+    inputs, targets = inputs[:1].to(device), targets[:1].to(device)
+    for _ in range(WARM_UP + TIMED):
+        begin = time.perf_counter()
+        model.eval()(inputs, targets).cpu()
+        times.append(1e3 * (time.perf_counter() - begin) / inputs.numel())
+    return [
+        {
+            "length": inputs.numel(),
+            "tokens": TIMED,
+            "threads": torch.get_num_threads(),
+            **spread(times[WARM_UP:]),
+        }
+    ]
 
 
 def computation(model: nn.Module, passes: int) -> dict:

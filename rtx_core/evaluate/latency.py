@@ -42,25 +42,6 @@ def latency(
     return rows
 
 
-@torch.inference_mode()
-def of_decoder(model: nn.Module, task, device: torch.device) -> list[dict]:
-    """Of a token, where a whole text is read at once."""
-    times, ((inputs, targets), *_) = [], task.step(0, 0)
-    inputs, targets = inputs[:1].to(device), targets[:1].to(device)
-    for _ in range(WARM_UP + TIMED):
-        begin = time.perf_counter()
-        model.eval()(inputs, targets).cpu()
-        times.append(1e3 * (time.perf_counter() - begin) / inputs.numel())
-    return [
-        {
-            "length": inputs.numel(),
-            "tokens": TIMED,
-            "threads": torch.get_num_threads(),
-            **spread(times[WARM_UP:]),
-        }
-    ]
-
-
 def of_classifier(model: nn.Module, task, train, device: torch.device) -> list[dict]:
     """Of one text and of a training batch, as fast as the model can be served."""
     autocast = autocast_of(train.precision, device)
