@@ -228,10 +228,11 @@ def main() -> None:
     chosen, more = parser().parse_known_args()
     given = vars(chosen)
     function, command = given.pop("function"), given.pop("command")
-    if more and (command != "classify" or any(word.startswith("-") for word in more)):
+    plain = more[:1] == ["--"]  # all that follows is text
+    if more and (command != "classify" or not plain and any(word.startswith("-") for word in more)):
         parser().error(f"unknown words: {' '.join(more)}")
     if more:  # texts after an option
-        given["texts"] += more
+        given["texts"] += more[plain:]
     try:
         function(**given)
     except RtxError as error:
