@@ -78,7 +78,8 @@ def records() -> Iterator[Finding]:
             record = read(path, measured=True)
             if of_the_paper(record):
                 prove(record)
-            sound, stale = sound + 1, stale + bool(record.note())
+                stale += bool(record.note())
+            sound += 1
         except RtxError as error:
             yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
     said = f"results/: {sound} records and measurements are sound, {stale} of them by other code than today's"
