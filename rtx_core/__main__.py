@@ -100,8 +100,11 @@ def classify(name: str, model: str, seed: int, source: str, texts: list[str], pa
     """label texts with a trained model: NAME MODEL "a text" …, or texts from standard input, one a line"""
     from rtx_core.predict import load
 
-    sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")  # what is no UTF-8 is refused as a text
-    texts = texts or [line.strip() for line in sys.stdin if line.strip()]
+    if not texts and sys.stdin:
+        sys.stdin.reconfigure(
+            encoding="utf-8", errors="surrogateescape"
+        )  # what is no UTF-8 is refused as a text
+        texts = [line.strip() for line in sys.stdin if line.strip()]
     found = load(f"{name}/{model}-seed{seed}", source).classify(texts, passes)
     print(found.round(4).to_string(index=False))
 
@@ -225,14 +228,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    chosen, more = parser().parse_known_args()
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)  # what follows is text
+    chosen, more = parser().parse_known_args(words[:end])
     given = vars(chosen)
     function, command = given.pop("function"), given.pop("command")
-    plain = more[:1] == ["--"]  # all that follows is text
-    if more and (command != "classify" or not plain and any(word.startswith("-") for word in more)):
-        parser().error(f"unknown words: {' '.join(more)}")
-    if more:  # texts after an option
-        given["texts"] += more[plain:]
+    texts = command == "classify"  # they may stand after an option, too
+    if odd := [word for word in more if not texts or word.startswith("-")] or words[end:] * (not texts):
+        parser().error(f"unknown words: {' '.join(odd)}")
+    if texts:
+        given["texts"] += more + words[end + 1 :]
     try:
         function(**given)
     except RtxError as error:

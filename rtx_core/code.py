@@ -18,8 +18,9 @@ import sys
 import sysconfig
 import tokenize
 from collections.abc import Iterable
-from functools import cache, cached_property
-from types import CodeType
+from contextlib import suppress
+from functools import cache, cached_property, partial
+from types import CodeType, FunctionType
 
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
@@ -105,52 +106,105 @@ def model_hash(architecture: str) -> str:
 
 
 def _own_source(*things: object) -> str:
-    """The source of classes from elsewhere and of all that they use, up to what libraries hold."""
+    """The source of classes from elsewhere and of all that they use, up to what libraries hold.
+
+    Constants, functions, classes and modules of layers count.  Arrays and other objects of libraries do not, which may be
+    caches or of chance.
+    """
     seen, waiting, texts = {}, [("", thing) for thing in things], []
     while waiting:
         name, thing = waiting.pop()
         if inner := WRAPPED.get(type(thing)):
             thing = getattr(thing, inner)
-        own, parts = not _in_library(thing), isinstance(thing, (dict, list, tuple, set, frozenset))
-        if not own and not parts:
-            what = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", None) or repr(thing)
-            texts.append(f"{name}={re.sub(' at 0x[0-9a-f]+', '', what)}")
-        if id(thing) in seen or not (own or parts):
+        own, called = not _in_library(thing), getattr(thing, "__name__", None)
+        if thing is None or isinstance(thing, (int, float, complex, str, bytes)):
+            texts.append(f"{name}={thing!r}")
+        elif not own and isinstance(called, str):
+            texts.append(f"{name}={called}")
+        if id(thing) in seen:
             continue
         seen[id(thing)] = thing  # which also keeps its id
         if isinstance(thing, dict):
-            waiting += [(f"{name}[{key!r}]", value) for key, value in thing.items()]
-        elif parts:
-            values = thing if isinstance(thing, (list, tuple)) else sorted(thing, key=repr)
-            waiting += [(f"{name}[{i}]", value) for i, value in enumerate(values)]
-        elif inspect.isclass(thing) or inspect.ismodule(thing):
+            parts = [part for item in thing.items() if _counts(item[1]) for part in item]
+            waiting += [(f"{name}[{i}]", part) for i, part in enumerate(parts)]
+        elif isinstance(thing, (list, tuple)):
+            waiting += [(f"{name}[{i}]", value) for i, value in enumerate(thing)]
+        elif isinstance(thing, (set, frozenset)):
+            texts.append(f"{name}={sorted(map(_repr, thing))}")
+        elif isinstance(thing, partial):
+            waiting += [(name, thing.func), (name, thing.args), (name, thing.keywords)]
+        elif _is_layers(thing):
+            texts.append(f"{name}={_repr(thing)}")
+            waiting += [("", type(part)) for part in thing.modules()]
+        elif not own:
+            continue
+        elif inspect.ismethod(thing):
+            waiting += [(name, thing.__func__), (name, thing.__self__)]
+        elif inspect.isclass(thing):
             held = [(k, v) for k, v in sorted(vars(thing).items()) if inspect.isfunction(v) or k[:2] != "__"]
-            waiting += [("", base) for base in getattr(thing, "__bases__", ())] + held
+            waiting += [("", base) for base in thing.__bases__] + held
         elif inspect.isfunction(thing):
             texts.append(_function_source(thing))
-            used = sorted(_names(thing.__code__) & thing.__globals__.keys())
-            waiting += [(name, thing.__globals__[name]) for name in used]
-            waiting += sorted(inspect.getclosurevars(thing).nonlocals.items())
+            waiting += _used(thing)
             waiting += [("default", value) for value in (thing.__defaults__, thing.__kwdefaults__) if value]
-        else:
-            texts.append(f"{name}={re.sub(' at 0x[0-9a-f]+', '', repr(thing))}")
-            waiting += [("", type(thing)), ("", getattr(thing, "__wrapped__", None))]
+        elif not inspect.ismodule(thing):  # an object of an own class, or a function in a wrapper
+            held = sorted(getattr(thing, "__dict__", {}).items())
+            waiting += [("", type(thing)), *((k, v) for k, v in held if k[:2] != "__" or k == "__wrapped__")]
     return "\n".join(texts)
+
+
+def _counts(thing: object) -> bool:
+    """Whether it is told: what is of a library and neither plain, nor named, nor layers, is not."""
+    kinds = (int, float, complex, str, bytes, dict, list, tuple, set, frozenset, partial)
+    plain = thing is None or isinstance(thing, kinds) or isinstance(getattr(thing, "__name__", None), str)
+    return plain or _is_layers(thing) or not _in_library(thing)
+
+
+def _repr(thing: object) -> str:
+    """Without the address, which is another in every process."""
+    return re.sub(" at 0x[0-9a-fA-F]+", "", repr(thing))
+
+
+def _is_layers(thing: object) -> bool:
+    """Whether it is an object of torch's modules; torch need not be imported to tell."""
+    return any(
+        (base.__module__, base.__name__) == ("torch.nn.modules.module", "Module")
+        for base in type(thing).__mro__
+    )
+
+
+def _used(function: FunctionType) -> list[tuple[str, object]]:
+    """What a function names: globals, what it takes from modules among them, and variables around it."""
+    names, attributes = _names(function.__code__)
+    found = [(name, function.__globals__[name]) for name in sorted(names & function.__globals__.keys())]
+    for _, module in found:  # those that are added, too
+        if inspect.ismodule(module) and not _in_library(module):
+            more = [(name, vars(module)[name]) for name in sorted(attributes & vars(module).keys())]
+            found += [pair for pair in more if not any(pair[1] is value for _, value in found)]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        with suppress(ValueError):  # it is empty as yet
+            found.append((name, cell.cell_contents))
+    return found
 
 
 def _in_library(thing: object) -> bool:
     """Of Python, of an installed package or of this one, whose versions stand in the record."""
     module = thing if inspect.ismodule(thing) else sys.modules.get(getattr(thing, "__module__", None) or "")
-    name, file = getattr(module, "__name__", "builtins"), getattr(module, "__file__", None)
+    name = getattr(module, "__name__", "builtins")
     if name == "__main__" or name.partition(".")[0] == PACKAGE.name:
         return name != "__main__"
+    file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
     return file is None or file.startswith(sysconfig.get_path("stdlib")) or "-packages/" in file
 
 
-def _names(code: CodeType) -> set[str]:
-    """The globals that it reads, in functions inside it too."""
-    here = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return here.union(*(_names(inner) for inner in code.co_consts if inspect.iscode(inner)))
+def _names(code: CodeType) -> tuple[set[str], set[str]]:
+    """The globals and the attributes that it reads, in functions inside it too."""
+    steps = list(dis.get_instructions(code))
+    names = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    attributes = set(code.co_names)
+    for inner in filter(inspect.iscode, code.co_consts):
+        names, attributes = (a | b for a, b in zip((names, attributes), _names(inner)))
+    return names, attributes
 
 
 def _function_source(function) -> str:
@@ -162,7 +216,8 @@ def _function_source(function) -> str:
 
 def _compiled(code: CodeType) -> tuple:
     """What it does, without where it stands."""
-    constants = [_compiled(value) if inspect.iscode(value) else value for value in code.co_consts]
+    constants = [_compiled(c) if inspect.iscode(c) else c for c in code.co_consts]
+    constants = [sorted(map(repr, c)) if isinstance(c, frozenset) else c for c in constants]
     return code.co_code, code.co_names, code.co_varnames, constants
 
 

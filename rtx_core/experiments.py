@@ -156,7 +156,8 @@ def _apply(
         else:
             known = [*(key for key in fixed.data.names() if key != "corpus"), *TrainConfig.names(), *fields]
             raise unknown(f"setting of a run of {entry.base}:", key, known)
-    registry.config_of(entry.base, **entry.settings | model)  # values that do not go together end here
+    made = registry.config_of(entry.base, **entry.settings | model)  # values that do not go together end here
+    model = {key: getattr(made, key) if isinstance(value, list) else value for key, value in model.items()}
     usual = registry.config_of(entry.base, **entry.settings)
     # in one order, and what changes nothing is not said
     model = {key: model[key] for key in fields if key in model and model[key] != getattr(usual, key)}

@@ -17,14 +17,19 @@ def main(folder: str, replace: bool = False) -> None:
     taken = import_records(Path(folder), replace)
     for record in taken:
         print(" · ".join(filter(None, [records.short_name(record.path), record.note()])))
-    print(f"{len(taken)} records imported." if taken else "All records in that folder are here already.")
+    print(
+        f"{len(taken)} records imported."
+        if taken
+        else "Nothing new: the paper's records in that folder are here already."
+    )
 
 
 def import_records(folder: Path, replace: bool = False) -> list[Record]:
     """The records that are new here.  If one is not proven, or does not fit the others, none is written."""
     root, here = folder / "results" if (folder / "results").is_dir() else folder, records.folder()
     every, new = {path.relative_to(root): records.read(path, True) for path in records.all_paths(root)}, {}
-    found = {name: record for name, record in every.items() if of_the_paper(record)}
+    own = {record["key"] for record in every.values() if not of_the_paper(record)}
+    found = {name: record for name, record in every.items() if own.isdisjoint(_keys(record))}
     for name in every.keys() - found.keys():
         print(f"left out: {name}, of data or of a model of one's own; copy it by hand")
     if not every:
@@ -41,6 +46,11 @@ def import_records(folder: Path, replace: bool = False) -> list[Record]:
     fit_together([*(records.read(path, True) for path in staying), *found.values()])
     write(new, here)
     return [record for name, record in found.items() if {name, name.with_suffix(".npz")} & new.keys()]
+
+
+def _keys(record: Record) -> set:
+    """Of the runs that a record is of."""
+    return {record.get("key"), record.get("run"), *record.get("runs", {}).values()} - {None}
 
 
 def of_the_paper(record: Record) -> bool:
@@ -96,7 +106,7 @@ def fit_together(found: list[Record]) -> None:
         if other["data"]["sha256"] != record["data"]["sha256"]:
             beside = records.short_name(other.path)
             raise RtxError(f"{name} was made on other data than {beside}; do not mix them.")
-        if missing := {record.get("run"), *record.get("runs", {}).values()} - {None, *keys}:
+        if missing := _keys(record) - keys:
             raise RtxError(f"{name} is of the run {missing.pop()}, which has no record; import that too.")
 
 

@@ -11,9 +11,8 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import pandas as pd
@@ -184,30 +183,36 @@ def alone(record: Path, about: str, wait: bool, say: Callable[[str], None]) -> I
         yield
 
 
-def try_out(model, task, called: str) -> None:
-    """An error where a class from elsewhere cannot be trained on a task: before that, a copy of it reads a step."""
+def try_out(model, task, config: RunConfig, where) -> None:
+    """An error where a class from elsewhere cannot be trained on a task: before that, one of its own reads a step."""
     import torch
 
-    used, size = task.used_ids(), getattr(model.config, "vocab_size", math.inf)
-    if used is not None and used[-1] >= size:
-        raise RtxError(f"The vocab_size of {called} is {size}, and the texts need {used[-1] + 1}; give that.")
-    copied, (inputs, targets) = deepcopy(model), task.step(0, 0)[0]
+    from rtx_core.train.trainer import autocast_of
+
+    inputs, targets = (part.to(where) for part in task.step(0, 0)[0])
     try:
-        with torch.random.fork_rng(devices=[]):
-            for mode in (copied.train(), copied.eval()):
-                objective, _ = task.loss(mode, inputs, targets, max(1, targets.numel()))
-            objective.backward()
+        with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
+            for training in (True, False):
+                model.to(where).train(training)
+                with autocast_of(config.train.precision, where):
+                    objective, _ = task.loss(model, inputs, targets, max(1, targets.numel()))
+                if training:
+                    objective.backward()
             if hasattr(task, "answered"):
-                task.answered(copied, [(inputs, targets)], torch.device("cpu"), nullcontext())
+                task.answered(model, [(inputs.cpu(), targets.cpu())], where, nullcontext())
     except RtxError:
         raise
     except Exception as error:  # whatever it raises
-        texts = "a Packed batch to logits (B, C)"
-        tokens = f"({type(inputs).__name__}, targets) to their mean loss, and on k-hop and groups inputs to logits (B, N, V)"
-        raise RtxError(
-            f"{called} cannot be trained on this ({type(error).__name__}: {str(error).partition(chr(10))[0]}); expected a "
-            f"module with weights that maps {texts if task.unit == 'texts' else tokens}."
-        ) from error
+        used, size = task.used_ids(), getattr(model.config, "vocab_size", math.inf)
+        if used is not None and used[-1] >= size:
+            what = f"its vocab_size is {size}, and the texts need {used[-1] + 1}"
+        else:
+            expected = "a Packed batch to logits (B, C)"
+            if task.unit == "tokens":
+                expected = f"({type(inputs).__name__}, targets) to their mean loss, on k-hop and groups inputs to logits"
+            said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            what = f"{said}; expected a module with weights that maps {expected}"
+        raise RtxError(f"{config.model} cannot be trained on this ({what}).") from error
 
 
 @plainly()
@@ -230,9 +235,10 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     task = data.task(config.data, config.train.batch_size, config.train.micro_batches)
     fields = registry.find(config.architecture).config.names()
     decided = {key: value for key, value in task.model_settings.items() if key in fields}
-    model = build_model(config.architecture, seed=config.seed, **{**decided, **config.overrides})
+    new = partial(build_model, config.architecture, seed=config.seed, **{**decided, **config.overrides})
     if not isinstance(registry.find(config.architecture).kind, str) or "vocab_size" in config.overrides:
-        try_out(model, task, config.model)
+        try_out(new(), task, config, where)
+    model = new()
     described = {
         "architecture": config.architecture,
         "model": model.config.model_dump(),

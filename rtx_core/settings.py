@@ -1,13 +1,16 @@
 """What every set of settings shares: types, ranges and unknown names are checked, and an error is one sentence."""
 
+import json
 import re
-from typing import Annotated, Any, Self, get_origin
+from contextlib import suppress
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -58,12 +61,12 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _from_json(cls, value: Any, about: ValidationInfo) -> Any:
-        """A tuple, and settings within settings, as a record or a file of weights holds them."""
-        kind = cls.model_fields[about.field_name].annotation
-        if isinstance(value, list) and tuple in (kind, get_origin(kind)):
-            return tuple(value)
-        settings = isinstance(kind, type) and issubclass(kind, Settings)
-        return kind(**value) if settings and isinstance(value, dict) else value
+        """Tuples, and settings within settings, as a record or a file of weights holds them."""
+        if isinstance(value, (list, dict)):
+            with suppress(TypeError, ValueError):  # what does not fit is told as any other value is
+                kind = TypeAdapter(cls.model_fields[about.field_name].annotation)
+                return kind.validate_json(json.dumps(value), strict=True)
+        return value
 
     def but(self, **changes: Any) -> Self:
         return type(self)(**{**self.model_dump(), **changes})

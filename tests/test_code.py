@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+import torch
 
 from rtx_core import code
 from rtx_core.models import registry
@@ -100,6 +101,7 @@ from rtx_core import Settings
 from . import layers
 
 ACT = nn.GELU()
+CACHE = {}
 SCALE = 2
 INNER = 3
 USUAL = 4
@@ -129,6 +131,7 @@ class Mine(Base):
         return 2 * self.width
 
     def forward(self, batch, more=USUAL):
+        CACHE[len(batch)] = batch
         return ACT(SCALE * helper(batch)) + sum(map(lambda x: x * INNER, [self.unused])) + layers.more(batch)
 
 
@@ -164,6 +167,8 @@ def test_a_class_from_elsewhere_counts_with_all_that_it_uses(old, new, tmp_path,
         module = importlib.import_module(folder.name)
         registry.register("mine", module.Mine, module.MineConfig())
         found.append(code.model_hash("mine"))
+        module.CACHE[3] = torch.ones(3)  # what a run leaves there
+        assert code.model_hash("mine") == found[-1]
     assert (found[0] == found[1]) == ((old, new) in COUNTS_NOT)
 
 

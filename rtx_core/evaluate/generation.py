@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from rtx_core.evaluate.latency import TIMED, WARM_UP, spread
+from rtx_core.evaluate.latency import spread
 
 PROMPT, SAMPLED = "\n", 400  # what every sample starts with, and its length in characters
+WARM_UP, TIMED = 2, 20  # passes, where a model writes no texts
 REPEATS, AROUND = 5, 8  # of the measurement: texts written, and tokens timed before each length
 
 
@@ -57,21 +58,15 @@ def latency(
 
 @torch.inference_mode()
 def of_a_pass(model: nn.Module, task, device: torch.device) -> list[dict]:
-    """Of a token, where a whole text is read at once."""
+    """Milliseconds for a token of a training batch that is read at once, by a model that cannot write one after another."""
     times, ((inputs, targets), *_) = [], task.step(0, 0)
-    inputs, targets = inputs[:1].to(device), targets[:1].to(device)
+    inputs, targets = inputs.to(device), targets.to(device)
     for _ in range(WARM_UP + TIMED):
         begin = time.perf_counter()
         model.eval()(inputs, targets).cpu()
-        times.append(1e3 * (time.perf_counter() - begin) / inputs.numel())
-    return [
-        {
-            "length": inputs.numel(),
-            "tokens": TIMED,
-            "threads": torch.get_num_threads(),
-            **spread(times[WARM_UP:]),
-        }
-    ]
+        times.append(1e3 * (time.perf_counter() - begin) / targets.numel())
+    row = {"length": task.block_size, **spread(times[WARM_UP:]), "tokens": TIMED}
+    return [row | {"threads": torch.get_num_threads()}]
 
 
 def computation(model: nn.Module, passes: int) -> dict:

@@ -52,7 +52,9 @@ def apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     found, seen = {}, set()
     for name, value in tensors.items():
         place = value.untyped_storage().data_ptr()
-        found[name] = value.clone() if place in seen else value.contiguous()
+        found[name] = (
+            value.clone(memory_format=torch.contiguous_format) if place in seen else value.contiguous()
+        )
         seen.add(place)
     return found
 
