@@ -27,7 +27,7 @@ def stories() -> Space:
     quoted = published.published()["tinystories"]
     return Space(
         {
-            "badge": badge([groups["control"], *(groups[model] for model in LOOPS)]),
+            "badge": badge(list(groups.values())),
             "tokens": groups["control"][0]["history"][-1]["tokens"],
             "share": groups["control"][0]["history"][-1]["tokens"] / FULL,
             "data": groups["control"][0]["data"],
