@@ -134,7 +134,13 @@ def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
     same = [r for r in same if bool(r["config"]["train"]["steps"]) == bool(config.train.steps)]
     if not same:
         return None
-    near = max(same, key=lambda r: (r["name"] == config.name, -abs(1 - _work(config, r)), -r["seconds"]))
+
+    def likeness(record: records.Record) -> tuple:
+        theirs, mine = record["config"]["data"], dict(config.data)
+        texts = [theirs.get(name) == mine.get(name) for name in ("length", "max_length")]
+        return record["name"] == config.name, sum(texts), -abs(1 - _work(config, record)), -record["seconds"]
+
+    near = max(same, key=likeness)
     return near["seconds"] / 60 * _work(config, near)
 
 
