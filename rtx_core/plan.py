@@ -95,6 +95,7 @@ PLAN = (
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
     *(Study(name, settings, models=LARGER_MODELS[name]) for name, settings in LARGER.items()),
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
+    Study("sst2", {"length": "short"}, (1, 2)),
     Study("multi-domain", reduced=(THREE_DOMAINS,)),
     Study("yelp", reduced=(LONG_TEXTS,)),
     Study("multi-domain-imdb", reduced=(THREE_DOMAINS,)),
