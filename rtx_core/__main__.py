@@ -101,9 +101,8 @@ def classify(name: str, model: str, seed: int, source: str, texts: list[str], pa
     from rtx_core.predict import load
 
     if not texts and sys.stdin:
-        sys.stdin.reconfigure(
-            encoding="utf-8", errors="surrogateescape"
-        )  # what is no UTF-8 is refused as a text
+        # What is no UTF-8 comes in, too, and is refused as a text.
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         texts = [line.strip() for line in sys.stdin if line.strip()]
     found = load(f"{name}/{model}-seed{seed}", source).classify(texts, passes)
     print(found.round(4).to_string(index=False))

@@ -30,7 +30,7 @@ def import_records(folder: Path, replace: bool = False) -> list[Record]:
     every, new = {path.relative_to(root): records.read(path, True) for path in records.all_paths(root)}, {}
     own = {record["key"] for record in every.values() if not of_the_paper(record)}
     found = {name: record for name, record in every.items() if own.isdisjoint(_keys(record))}
-    for name in every.keys() - found.keys():
+    for name in sorted(every.keys() - found.keys()):
         print(f"left out: {name}, of data or of a model of one's own; copy it by hand")
     if not every:
         raise RtxError(f"{folder} holds no records; name another clone of this project, or its results/.")

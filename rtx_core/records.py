@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import get_args
 from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
 from rtx_core import code
+from rtx_core.data.config import Source
 from rtx_core.errors import RtxError, unknown
 from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
@@ -39,7 +41,7 @@ KINDS = {  # what is measured beside the runs -> its module
     "demo": "evaluate.demo",  # a trained model as the page Try it runs it
     "audits": "audit",  # recorded runs that were trained again
 }
-SOURCES = ("real", "hub", "mirror", "generated", "files", "embedded")
+SOURCES = (*get_args(Source), "generated", "files")
 NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 

@@ -184,7 +184,7 @@ def alone(record: Path, about: str, wait: bool, say: Callable[[str], None]) -> I
 
 
 def try_out(model, task, config: RunConfig, where) -> None:
-    """An error where a class from elsewhere cannot be trained on a task: before that, one of its own reads a step."""
+    """An error where a class from elsewhere cannot be trained on a task: before that, one that is thrown away reads a step."""
     import torch
 
     from rtx_core.train.trainer import autocast_of

@@ -144,11 +144,21 @@ def test_a_bad_table_is_one_sentence(tmp_path, content, facts):
         described(str(path))
 
 
-@pytest.mark.parametrize("line", ["{", "[1]", '"a"', "{'review': 1}"])
+@pytest.mark.parametrize("line", ["{", "[1]", '"a"', "{'review': 1}", '[{"review": "b", "stars": 2}]'])
 def test_a_bad_line_of_json_is_named(tmp_path, line):
     path = tmp_path / "reviews.jsonl"
     path.write_text('{"review": "a", "stars": 1}\n' + line + "\n")
     with refused(path, "line 2"):
+        described(str(path))
+
+
+@pytest.mark.parametrize(
+    "line", ["{}", '{"review": "b \\ud83d", "stars": 2}', '{"review": "b", "stars": "\\ud83d"}']
+)
+def test_a_row_without_a_text_or_a_label_is_named(tmp_path, line):
+    path = tmp_path / "reviews.jsonl"
+    path.write_text('{"review": "a", "stars": 1}\n' + line + "\n")
+    with refused(path, "row 2", "expected"):
         described(str(path))
 
 

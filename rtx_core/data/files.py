@@ -134,10 +134,7 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
         raise RtxError(f"Texts and labels of {path} cannot both stand in column {text!r}: name two columns.")
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what the first line names not for row names
         raise RtxError(f"{path} has rows of more columns than its first line, which must name each of them.")
-    texts = [
-        value.strip() and value if isinstance(value, str) and is_unicode(value) else ""
-        for value in table[text]
-    ]
+    texts = [_text(value) for value in table[text]]
     labels = [_label(value) for value in table[label]]
     for kind, column, values in (("text", text, texts), ("label", label, labels)):
         if "" in values:
@@ -150,12 +147,14 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
     return pd.DataFrame({"text": texts, "label": labels}, dtype="str")
 
 
+def _text(value: object) -> str:
+    """A text as it is, "" for none."""
+    return value if isinstance(value, str) and value.strip() and is_unicode(value) else ""
+
+
 def _label(value: object) -> str:
     """A label as text, "" for none; 1.0 is 1, which pandas makes of it where another label is missing."""
     if isinstance(value, list | dict | np.ndarray) or pd.isna(value):
         return ""
-    return (
-        ""
-        if isinstance(value, str) and not is_unicode(value)
-        else str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
-    )
+    called = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+    return called if is_unicode(called) else ""

@@ -126,13 +126,14 @@ def read_table(file: Path, called: str) -> pd.DataFrame:
 def _json_lines(file: Path) -> list[dict]:
     rows = []
     for number, line in enumerate(file.read_text("utf-8-sig").split("\n"), start=1):
+        if not line.strip():
+            continue
         try:
-            row = json.loads(line) if line.strip() else {}
+            rows.append(json.loads(line))
         except ValueError as error:
             raise ValueError(f"line {number} is no JSON object: {error}") from error
-        if not isinstance(row, dict):
-            raise ValueError(f"line {number} is no JSON object, {{…}}, but of type {type(row).__name__}")
-        rows += [row] if row else []
+        if not isinstance(rows[-1], dict):
+            raise ValueError(f"line {number} is no JSON object, {{…}}, but of type {type(rows[-1]).__name__}")
     return rows
 
 
