@@ -227,7 +227,9 @@ def thresholds(settings: dict[str, object]) -> Figure:
         for value, away, side in ((min(ends), -9, "right"), (max(ends), 9, "left")):
             place = {"xytext": (away, 0), "textcoords": "offset points", "va": "center", "ha": side}
             ax.annotate(f"{value:.1f}", (value, y), color=color, fontsize=9, **place)
-    ax.set_yticks(range(len(rows)), [f"{name}: {title(record['model'])}" for name, record in rows])
+    called = [f"{name}: {title(record['model'])}" for name, record in rows]
+    seeds = [f", seed {record['seed']}" * (called.count(one) > 1) for one, (_, record) in zip(called, rows)]
+    ax.set_yticks(range(len(rows)), [one + seed for one, seed in zip(called, seeds)])
     ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="test accuracy (%)")
     ax.margins(x=0.12)
     return fig
