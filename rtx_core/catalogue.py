@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rtx_core.data.config import ClassificationData, GroupData, HopData, LanguageData
+from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
 
@@ -87,6 +87,12 @@ _LAYERS_PASSES = {
 _LAYERS_PASSES["1x6-random"] = _looped(1, 6, longer=4 / 3, random_passes=True)
 _LAYERS_PASSES["4x1-noise"] = _looped(4, 1, weight_noise=4)  # as rounding to four bits would move them
 _LAYERS_PASSES["1x4-noise"] = _looped(1, 4, weight_noise=4)
+# As deep and as heavy as a loop, and therefore narrow: 1x4 and 2x2, and on the hard task 2x3.  The MLP is sized for that.
+_NARROW = {
+    "4x1-w32": _looped(4, 1, hidden_size=32, num_heads=2, intermediate_size=88),
+    "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),
+    "6x1-w36": _looped(6, 1, hidden_size=36, num_heads=2, intermediate_size=104),
+}
 _STUDIED = {  # the recurrences of this book as they loop one layer four times, or three layers of which one is looped
     "frailt": _looped(1, 4, encoding="pass"),
     "relaxed": _looped(1, 4, lora_rank=1),
@@ -191,14 +197,14 @@ EXPERIMENTS: dict[str, Experiment] = {
     "khop": Experiment(
         HopData(),
         _HOPS,
-        models=_LAYERS_PASSES | _STUDIED,
+        models=_LAYERS_PASSES | _NARROW | _STUDIED,
         shown=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
         seeds=(0, 1, 2, 3, 4),
     ),
     "khop-hard": Experiment(
         HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
         _HOPS.but(steps=4000),
-        models=_LAYERS_PASSES,
+        models=_LAYERS_PASSES | _NARROW,
         shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
         seeds=(0, 1, 2),
     ),
@@ -213,6 +219,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         },
         shown=("4x1", "1x4"),
         budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},
+    ),
+    "facts": Experiment(  # to be learned by heart: 60 exposures of each
+        FactData(),
+        _HOPS.but(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0),
+        models=_LAYERS_PASSES | _NARROW,
+        shown=("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"),
+        seeds=(0, 1, 2),
     ),
     "state-tracking": Experiment(
         GroupData(group="S3"),

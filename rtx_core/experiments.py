@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from rtx_core.catalogue import EXPERIMENTS, Entry, Experiment
-from rtx_core.data.config import ClassificationData, FilesData, GroupData, HopData
+from rtx_core.data.config import ClassificationData, FactData, FilesData, GroupData, HopData
 from rtx_core.errors import RtxError, unknown
 from rtx_core.models import registry
 from rtx_core.settings import Settings
@@ -141,7 +141,7 @@ def _apply(
     for key, value in settings.items():
         if (
             key == "source"
-            and isinstance(fixed.data, HopData | GroupData)
+            and isinstance(fixed.data, HopData | GroupData | FactData)
             and value in ("real", "hub", "mirror")
         ):
             continue  # it is drawn anew, whatever texts the other runs read

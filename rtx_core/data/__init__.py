@@ -4,13 +4,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtx_core.data.config import ClassificationData, FilesData, GroupData, HopData, LanguageData
+from rtx_core.data.config import ClassificationData, FactData, FilesData, GroupData, HopData, LanguageData
 
 if TYPE_CHECKING:
     from rtx_core.data.tasks import Task
 
-DataConfig = ClassificationData | LanguageData | FilesData | HopData | GroupData
-__all__ = ["ClassificationData", "DataConfig", "FilesData", "GroupData", "HopData", "LanguageData"]
+DataConfig = ClassificationData | LanguageData | FilesData | HopData | GroupData | FactData
+__all__ = [
+    "ClassificationData",
+    "DataConfig",
+    "FactData",
+    "FilesData",
+    "GroupData",
+    "HopData",
+    "LanguageData",
+]
 __all__ += ["config_of", "from_files", "profile", "sample", "task"]
 _FROM = {"from_files": "files", "profile": "texts"}
 
@@ -21,6 +29,8 @@ def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
         from rtx_core.data.algorithmic import KHop as made
     elif isinstance(config, GroupData):
         from rtx_core.data.algorithmic import GroupWords as made
+    elif isinstance(config, FactData):
+        from rtx_core.data.algorithmic import Facts as made
     elif not isinstance(config, LanguageData):
         from rtx_core.data.texts import classification as made
     elif config.corpus == "shakespeare":
@@ -32,7 +42,13 @@ def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
 
 def config_of(fields: dict) -> DataConfig:
     """The settings that a record holds as `config.data`."""
-    kinds = {"classes": FilesData, "hops": HopData, "group": GroupData, "block_size": LanguageData}
+    kinds = {
+        "classes": FilesData,
+        "hops": HopData,
+        "group": GroupData,
+        "facts": FactData,
+        "block_size": LanguageData,
+    }
     kinds["corpus"] = ClassificationData
     kind = next(kind for name, kind in kinds.items() if name in fields)
     return kind(**{name: value for name, value in fields.items() if name in kind.names()})

@@ -1,4 +1,4 @@
-"""Tasks of which the rule is known, drawn afresh for every step: k-hop induction, and words over a group.
+"""Tasks of which the rule is known: k-hop induction and words over a group, drawn afresh for every step, and random facts.
 
 A text is a row of tokens; a target of `NOTHING` is not asked for.  Training texts are a pure function of (seed, step), the
 validation and test texts of nothing but the settings.  That a test text was trained on is no matter: of 32
@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.data.config import GroupData, HopData
+from rtx_core.data.config import FactData, GroupData, HopData
 from rtx_core.data.sources import sha256_of
 from rtx_core.data.tasks import EVALUATION_SEED, Language, evaluating, test_entry
 from rtx_core.models.packed import Packed
@@ -211,6 +211,53 @@ class GroupWords(Generated):
 
     def part_of(self, inputs: Tensor) -> Tensor:
         return torch.arange(inputs.shape[1])[None]
+
+
+class Facts(Generated):
+    """Facts to be learned by heart: a text is (a, b), and what is asked for at b is v, drawn at random once for each pair.
+
+    Nothing can be computed here, so a model of loss L nats holds facts · (log2 values − L / ln 2) bits of them
+    (Allen-Zhu & Li 2024, 2404.05405).  An epoch reads every fact once; test and training are the same facts.
+    Tokens are the a 0 … keys − 1, the b, and the values, in this order.
+    """
+
+    name, by = "random facts", "facts"
+
+    def __init__(self, config: FactData, batch_size: int, micro_batches: int = 1):
+        random = np.random.RandomState(EVALUATION_SEED)
+        pairs = random.permutation(config.keys**2)[: config.facts]
+        values = random.randint(config.values, size=config.facts) + 2 * config.keys
+        self.inputs = np.stack((pairs // config.keys, config.keys + pairs % config.keys), 1)
+        self.targets = np.stack((np.full(config.facts, NOTHING), values), 1)
+        self.parts = self.watched = [config.facts]
+        self.vocab_size = 2 * config.keys + config.values
+        self.steps_per_epoch = -(-config.facts // batch_size)
+        super().__init__(config, 2, batch_size, micro_batches)
+        self.facts |= {"drawn_afresh": False, "n_train": config.facts}
+
+    def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
+        epoch, k = divmod(i, self.steps_per_epoch)
+        order = np.random.RandomState([seed, epoch]).permutation(len(self.inputs))
+        rows = order[k * self.batch_size : (k + 1) * self.batch_size]
+        return tuple(
+            torch.from_numpy(x[rows]).chunk(self.micro_batches)[piece] for x in (self.inputs, self.targets)
+        )
+
+    def examples(self, i: int) -> int:
+        left = len(self.inputs) - i % self.steps_per_epoch * self.batch_size
+        return self.block_size * min(self.batch_size, left)
+
+    def same_for_all(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
+        n = min(texts, len(self.inputs))
+        size = min(4 * TEXTS_AT_ONCE, -(-n // 2))
+        rows = [slice(first, min(first + size, n)) for first in range(0, n, size)]
+        return [(torch.from_numpy(self.inputs[r]), torch.from_numpy(self.targets[r])) for r in rows]
+
+    def test_batches(self) -> list[tuple[Tensor, Tensor]]:
+        return self.same_for_all(len(self.inputs), 1)
+
+    def part_of(self, inputs: Tensor) -> Tensor:
+        return torch.zeros(1, 1, dtype=torch.long)
 
 
 def products(group: str) -> np.ndarray:

@@ -82,6 +82,22 @@ class GroupData(Settings):
     test_texts: AtLeastTwo = 1024
 
 
+class FactData(Settings):
+    """Random facts (a, b) → v to be learned by heart (`algorithmic.Facts`); the same facts for every run."""
+
+    source: Literal["generated", "embedded"] = "generated"
+    facts: AtLeastTwo = 16_384  # of the keys² pairs
+    keys: AtLeastTwo = 256  # that a is one of, and b
+    values: AtLeastTwo = 256  # that v is one of, all equally likely: log2(values) bits a fact
+    eval_texts: AtLeastTwo = 4096  # facts that every evaluation reads; the test reads all
+
+    @model_validator(mode="after")
+    def _enough_keys(self) -> "FactData":
+        if self.facts > self.keys**2:
+            raise ValueError(f"facts is {self.facts}, and {self.keys} keys make {self.keys**2} pairs")
+        return self
+
+
 class FilesData(Settings):
     """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
 
