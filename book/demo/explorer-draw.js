@@ -65,7 +65,7 @@ rtxDemo.explorerDraw = function () {
       }
       if (from > place.first) {
         const label = svg("text", { x: round((a + b) / 2), y: round(base - high - 4), class: "rtx-hop" });
-        label.textContent = a - b > 44 ? `hop ${i + 1}` : `${i + 1}`;
+        label.textContent = a - b > 38 ? `hop ${i + 1}` : `${i + 1}`;
         group.append(label);
       }
     });
@@ -104,26 +104,29 @@ rtxDemo.explorerDraw = function () {
     return made;
   }
 
-  // Arcs of every head from the asked item; heads: [{weights (by token), kind, off, number}].  Below them the items again.
+  // Arcs of every head from the asked item; heads: [{weights (by token), kind, off, number}].  Below them the items again,
+  // as `glyph` writes them, or, of a list, a dot for each item, filled where the answer is right.
   function strip(heads, items, asked, before, place, height, glyph, marked) {
     const base = height - 18;
     const group = svg("svg", { width: place.width, height, "aria-hidden": "true", focusable: "false" });
     const from = place.x(asked);
     const arcs = heads.flatMap((head) => head.weights.map((weight, token) => ({ head, weight, token })));
-    for (const { head, weight, token } of arcs.filter((one) => one.weight >= 0.04).sort((a, b) => a.weight - b.weight)) {
+    const pale = (one) => one.head.kind === "rest" || one.head.off;
+    const order = (a, b) => pale(b) - pale(a) || a.weight - b.weight; // what matters lies on top
+    for (const { head, weight, token } of arcs.filter((one) => one.weight >= 0.04).sort(order)) {
       const item = token - before;
       const shift = (head.number - (heads.length + 1) / 2) * Math.min(2.2, place.cell / 9);
       const to = (item < 0 ? place.question : place.x(item)) + shift;
-      const strong = 1 + 5 * weight;
+      const strong = 1 + (head.kind === "rest" ? 1.5 : 5) * weight;
       const looks = svg("g", { class: `rtx-look rtx-does-${head.kind}`, "data-head": head.number });
       looks.classList.toggle("rtx-off", head.off);
-      looks.style.setProperty("--strong", (0.22 + 0.7 * weight).toFixed(2));
+      looks.style.setProperty("--strong", (head.kind === "rest" ? 0.25 + 0.3 * weight : 0.22 + 0.7 * weight).toFixed(2));
       if (item === asked) {
         looks.append(svg("circle", { cx: round(from + shift), cy: base - 9, r: round(2.5 + 2 * weight), fill: "none", "stroke-width": round(0.8 + 2 * weight), class: "rtx-arc" }));
       } else {
         const high = arcHeight(from - to, base - 8) * (0.86 + 0.07 * head.number);
         looks.append(svg("path", { d: arc(from + shift, to, base - 3, Math.min(high, base - 8)), "stroke-width": round(strong), class: "rtx-arc" }));
-        looks.append(arrowHead(to, base + 1, round(2.2 + 2 * weight), "rtx-arrow"));
+        looks.append(arrowHead(to, base + 1, round(2.2 + (head.kind === "rest" ? 0.6 : 2) * weight), "rtx-arrow"));
       }
       group.append(looks);
     }
@@ -140,7 +143,11 @@ rtxDemo.explorerDraw = function () {
     }
     for (let t = place.first; t <= place.last; t++) {
       const kind = `rtx-item ${t > asked ? "rtx-later" : ""} ${t === asked ? "rtx-asked" : ""} ${marked.has(t) ? "rtx-marked" : ""}`;
-      letter(place.x(t), glyph(items[t]), kind);
+      if (Array.isArray(glyph)) {
+        group.append(svg("circle", { cx: round(place.x(t)), cy: height - 8, r: 3.4, class: `${kind} ${glyph[t] ? "rtx-reached" : "rtx-missed"}` }));
+      } else {
+        letter(place.x(t), glyph(items[t]), kind);
+      }
     }
     return group;
   }

@@ -2,7 +2,7 @@
 var rtxDemo = rtxDemo || {};
 
 // The explorer's elements and how they are filled.  `build` makes them once, `render` fills them from what is shown:
-// {entry, file, state, toy, names, chain, truth, strips: [{step, rows, kinds, shares, length, off}], all}.  Text is text alone.
+// {entry, file, state, toy, names, answers, chain, truth, strips: [{step, rows, does, shares, length, off, reached}], playing}.  Text is text alone.
 rtxDemo.explorerView = function () {
   const draw = rtxDemo.explorerDraw();
   const words = rtxDemo.explorerWords();
@@ -51,6 +51,7 @@ rtxDemo.explorerView = function () {
       passes: element("output", { for: id }),
       label: element("label", { for: id }),
       far: button("", { class: "rtx-far", "data-key": "far" }),
+      from: span(""),
       strips: element("ol", { class: "rtx-strips" }),
       status: element("p", { class: "rtx-status", role: "status" }),
       link: button("Copy a link to this", { class: "rtx-link", "data-key": "link" }),
@@ -73,6 +74,7 @@ rtxDemo.explorerView = function () {
       element("div", { class: "rtx-row" }, walk, parts.main, parts.truth),
       element("div", { class: "rtx-run" }, parts.play, parts.label, parts.slider, parts.passes, parts.far, parts.whole),
       parts.status,
+      element("div", { class: "rtx-headings", "aria-hidden": "true" }, span("", "click a head to switch it off"), parts.from, element("span", { class: "rtx-side" }, span("", "answer so far"), span("rtx-length", "length"))),
       parts.strips,
       element("p", { class: "rtx-foot" }, parts.link, " ", parts.source),
     );
@@ -133,13 +135,13 @@ rtxDemo.explorerView = function () {
     }
     parts.items.style.setProperty("--question", `${2 * place.question}px`);
     parts.items.replaceChildren(...cells);
-    const answer = truth < 0 ? span("rtx-none", "none") : entry.toy === "cups" ? draw.stack(toy.moves[truth]) : span("rtx-letter", names[truth]);
+    const answer = truth < 0 ? span("rtx-none", "none") : entry.toy === "cups" ? draw.stack(toy.moves[truth]) : span("rtx-letter", shown.answers[truth]);
     parts.truth.replaceChildren(span("rtx-caption", "true answer"), answer);
   }
 
   // The answer's columns, whether it is right, and the state's length.
   function answer(shown, strip, most) {
-    const { entry, toy, names, truth } = shown;
+    const { entry, toy, answers, truth } = shown;
     const best = strip.shares.indexOf(Math.max(...strip.shares));
     const right = truth < 0 ? "none" : best === truth ? "yes" : "no";
     const columns = element("div", { class: "rtx-columns", "aria-hidden": "true" });
@@ -147,7 +149,7 @@ rtxDemo.explorerView = function () {
       const column = span(`rtx-column-of ${i === best ? `rtx-best rtx-right-${right}` : ""}`);
       const bar = span("rtx-stick");
       bar.style.setProperty("--share", share.toFixed(4));
-      column.append(bar, entry.toy === "cups" ? draw.stack(toy.moves[i]) : span("rtx-of", names[i]));
+      column.append(bar, entry.toy === "cups" ? draw.stack(toy.moves[i]) : span("rtx-of", answers[i]));
       columns.append(column);
     });
     const mark = { yes: "✓", no: "✗", none: "" }[right];
@@ -162,7 +164,7 @@ rtxDemo.explorerView = function () {
   }
 
   function strip(shown, one, place, most, act) {
-    const { file, state, entry, names, toy, chain } = shown;
+    const { file, state, entry, names, answers, toy, chain } = shown;
     const { title, part } = words.strip(file.config, one.step);
     const found = answer(shown, one, most);
     const nameOf = (item) => names[state.items[item]];
@@ -180,15 +182,15 @@ rtxDemo.explorerView = function () {
     });
     const told = heads.map((head, h) => (head.off ? `head ${head.number} is off` : `head ${head.number} ${one.does[h][2]}, ${words.looks(head.weights, state.asked, nameOf, toy.before)}`));
     const said = { yes: "right", no: "wrong", none: "and nothing is right here" }[found.right];
-    const sentence = `${title}${part ? `, ${part}` : ""}: ${told.join("; ")}. Answer: ${names[found.best]}, ${words.percent(one.shares[found.best])}, ${said}. Length of the state: ${words.size(one.length)}.`;
+    const sentence = `${title}${part ? `, ${part}` : ""}: ${told.join("; ")}. Answer: ${answers[found.best]}, ${words.percent(one.shares[found.best])}, ${said}. Length of the state: ${words.size(one.length)}.`;
     const marked = new Set(chain.map(({ to }) => to));
     const height = place.width < NARROW ? 76 : 88;
     const node = element(
       "li",
-      { class: "rtx-strip", "data-step": one.step, "data-answer": names[found.best], "data-right": found.right },
+      { class: "rtx-strip", "data-step": one.step, "data-answer": answers[found.best], "data-right": found.right },
       element("p", { class: "rtx-hidden" }, sentence),
       element("div", { class: "rtx-heads" }, element("p", { class: "rtx-title" }, title, part ? span("rtx-part", ` ${part}`) : ""), element("div", { class: "rtx-switches", role: "group", "aria-label": `Heads of ${title}` }, ...switches)),
-      element("div", { class: "rtx-arcs" }, draw.strip(heads, state.items, state.asked, toy.before, place, height, entry.toy === "cups" ? () => "·" : (item) => names[item], marked)),
+      element("div", { class: "rtx-arcs" }, draw.strip(heads, state.items, state.asked, toy.before, place, height, one.reached || ((item) => names[item]), marked)),
       found.node,
     );
     const light = (number) => () => number ? (node.dataset.lit = number) : delete node.dataset.lit;
@@ -219,6 +221,7 @@ rtxDemo.explorerView = function () {
     }
     parts.strips.replaceChildren(...nodes);
     const { best, right } = drawn.at(-1);
+    parts.from.textContent = entry.toy === "cups" ? "where each head looks from the chosen move" : `where each head looks from the asked ${names[state.items[state.asked]]}`;
     const looped = rules.looped(file.config);
     const unit = looped ? "pass" : "layer";
     const usual = rules.trained(file.config);
@@ -239,7 +242,7 @@ rtxDemo.explorerView = function () {
         again.focus({ preventScroll: true });
       }
     }
-    return { answer: names[best], right, unit: words.count(state.passes, unit, looped ? "passes" : "layers") };
+    return { answer: shown.answers[best], right, unit: words.count(state.passes, unit, looped ? "passes" : "layers") };
   }
 
   return { build, render, element };

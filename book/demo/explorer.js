@@ -9,7 +9,7 @@ var rtxDemo = rtxDemo || {};
   const HERE = new URL(".", document.currentScript.src);
   const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "models/explorer.js"];
   const BEAT = 1200; // milliseconds between passes that are played
-  const EXAMPLES = { hops: "cacbcdcabdbdcbabdabdcadacbcbadab", cups: "lrnlorfblrolrbfnlorlfrobrlnorlfb" };
+  const EXAMPLES = { hops: "cbdbcbcdabcabdabdbcdacbcdacbdcdb", cups: "uloudlrulounlduolrulodnu" };
   const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
 
   const loading = new Map();
@@ -63,7 +63,7 @@ var rtxDemo = rtxDemo || {};
     const catalogue = rtxDemo.explorer;
     const usualModel = catalogue.find((one) => one.model === root.dataset.model) || catalogue[0];
     const kept = {}; // of each toy: items and asked
-    let entry, open, state, said = [], run = {}, timer = 0, asking = 0;
+    let entry, open, state, said = [], runs = [], timer = 0, asking = 0;
 
     const toyOf = () => toys[entry.toy];
     const playing = () => timer !== 0;
@@ -93,16 +93,18 @@ var rtxDemo = rtxDemo || {};
       }
     }
 
-    // The steps of the model on this text; what is known of it is kept.
-    function computed(steps) {
+    // The steps of the model on this text without the heads in `out`; the last two runs are kept.
+    function computed(steps, out) {
       const ids = toyOf().ids(state.items, open.file.task, state.hops);
-      const key = [entry.name, ids, [...state.off].sort()].join(" ");
-      if (run.key !== key) {
+      const key = [entry.name, ids, [...out].sort()].join(" ");
+      let run = runs.find((one) => one.key === key);
+      if (!run) {
         run = { key, state: looped.start(open, ids), shown: [] };
+        runs = [run, ...runs].slice(0, 2);
       }
       while (run.shown.length < steps) {
         const next = `${run.shown.length + 1}.`;
-        const off = new Set([...state.off].filter((one) => one.startsWith(next)).map((one) => Number(one.split(".")[1]) - 1));
+        const off = new Set([...out].filter((one) => one.startsWith(next)).map((one) => Number(one.split(".")[1]) - 1));
         run.shown.push({ ...looped.step(open, run.state, off), off });
       }
       return run.shown.slice(0, steps);
@@ -114,29 +116,35 @@ var rtxDemo = rtxDemo || {};
       const steps = rules.steps(config, state.passes);
       const at = state.asked + toy.before;
       const options = toy.options(file.task);
-      const strips = computed(steps).map((one) => {
+      const strips = computed(steps, state.off).map((one) => {
         const tokens = one.lengths.length;
         const row = (h) => Array.from(one.weights.subarray((h * tokens + at) * tokens, (h * tokens + at) * tokens + at + 1));
         const named = file.heads[Math.min(one.step, file.heads.length) - 1];
         const rows = Array.from({ length: config.num_heads }, (_, h) => row(h));
-        return { step: one.step, off: one.off, rows, does: named.map(words.head), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
+        const best = (t) => {
+          const found = looped.shares(open, one, t + toy.before, options);
+          return found.indexOf(Math.max(...found));
+        };
+        const reached = entry.toy === "cups" ? state.items.map((_, t) => best(t) === toy.truth(state.items, file.task, t)) : null;
+        return { step: one.step, reached, off: one.off, rows, does: named.map(words.head), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
       });
-      const names = entry.toy === "cups" ? toy.said : Array.from(toy.symbols(file.task));
+      const names = toy.names(file.task);
+      const answers = toy.answers(file.task);
       const chain = entry.toy === "hops" ? toy.chain(state.items, state.asked, state.hops) : [];
       const truth = toy.truth(state.items, file.task, state.asked, state.hops);
-      const shown = { entry, file, state, toy, names, chain, truth, strips, playing: playing() };
+      const shown = { entry, file, state, toy, names, answers, chain, truth, strips, playing: playing() };
       const found = view.render(parts, shown, catalogue, act);
       kept[entry.toy] = { items: state.items, asked: state.asked };
-      const verdict = { yes: "which is right", no: "which is wrong", none: "but no letter is right here: the chain ends before" }[found.right];
-      const first = said.length ? `${said.map((one) => one[0].toUpperCase() + one.slice(1)).join(". ")}. ` : "";
-      parts.status.textContent = `${first}After ${found.unit} the answer is ${found.answer}, ${verdict}.`;
-      parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; type over it to change it." : "Three cups, swapped again and again: where are they after the chosen move?";
+      const whole = state.off.size ? looped.shares(open, computed(steps, new Set()).at(-1), at, options) : null;
+      const others = (file.right[entry.toy === "hops" ? state.hops : state.asked] || [])[steps - 1];
+      const first = said.map((one) => `${one[0].toUpperCase()}${one.slice(1)}. `).join("");
+      parts.status.textContent = first + words.status({ ...found, off: state.off, others, whole: whole && answers[whole.indexOf(Math.max(...whole))] });
+      parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; click it again, or type, to change it." : "Three cups, swapped again and again: where are they after the chosen move?";
       parts.link.dataset.link = rules.write(state, entry, toys.write(toy, file.task, state.items));
-      parts.source.textContent = `Model: ${file.record}, ${words.count(strips.length && file.config.num_layers, "layer")} of ${file.config.hidden_size} numbers, as trained.`;
+      parts.source.textContent = `Model: ${file.record}, ${words.count(config.num_layers, "layer")} of width ${config.hidden_size}, run in this page.`;
       root.dataset.answer = found.answer;
       root.dataset.right = found.right;
       root.dataset.state = playing() ? "playing" : "done";
-      said = [];
     }
 
     function stop() {
@@ -144,7 +152,8 @@ var rtxDemo = rtxDemo || {};
       timer = 0;
     }
 
-    function change(next) {
+    function change(next, words_ = []) {
+      said = words_;
       state = { ...state, ...next };
       show();
     }
@@ -230,8 +239,7 @@ var rtxDemo = rtxDemo || {};
           if (toys.fits(toy, state.items, state.asked, item)) {
             set(state.asked, item);
           } else {
-            said = ["two neighbours are never the same letter"];
-            show();
+            change({}, ["two neighbours are never the same letter"]);
           }
         } else if (/^\d$/.test(event.key) && task.hops >= Number(event.key)) {
           act.hops(Number(event.key));
@@ -242,7 +250,7 @@ var rtxDemo = rtxDemo || {};
       },
       paste(event) {
         event.preventDefault();
-        turnTo(entry, { letters: event.clipboardData.getData("text").slice(0, 1000), hops: String(state.hops), passes: String(state.passes) });
+        turnTo(entry, { letters: event.clipboardData.getData("text").slice(0, 1000), passes: String(state.passes), off: [...state.off].join() });
       },
     };
 
@@ -264,7 +272,7 @@ var rtxDemo = rtxDemo || {};
         width = parts.main.clientWidth;
         show();
       }
-    }).observe(root);
+    }).observe(parts.main);
     fromLink(true);
   }
 

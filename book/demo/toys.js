@@ -4,13 +4,16 @@ var rtxDemo = rtxDemo || {};
 // The two tasks that the explorer shows, as rtx_core/data/algorithmic.py makes them.  A text is a list of whole numbers,
 // `items`; a toy says how they are written, which token ids a model reads, and what is true at a position.
 //   before      tokens that stand before the first item
-//   options     token ids among which the model answers, in the order of `truth`
+//   names       of items, said; symbols are how a link writes them
+//   options     token ids among which the model answers, in the order of `truth`; answers: how they are said
 //   neighbour   whether an item may stand beside another
 rtxDemo.toys = function () {
   // k-hop induction: one hop leads from a letter to the one that followed its last earlier occurrence.
   const hops = {
     before: 1,
     symbols: (task) => "abcdefghijklmnop".slice(0, task.alphabet),
+    names: (task) => Array.from(hops.symbols(task)),
+    answers: (task) => hops.names(task),
     ids: (items, task, k) => [task.alphabet + 1 + k, ...items],
     options: (task) => Array.from({ length: task.alphabet }, (_, i) => i),
     neighbour: (a, b) => a !== b,
@@ -37,8 +40,10 @@ rtxDemo.toys = function () {
   const cups = {
     before: 0,
     moves: MOVES,
-    symbols: () => "nrlfbo",
-    said: ["nothing", "the right two swap", "the left two swap", "all move right", "all move left", "the outer two swap"],
+    symbols: () => "nludro",
+    names: () => ["nothing moves", "the lower two swap", "the upper two swap", "all move down", "all rise", "the outer two swap"],
+    // The cups from top to bottom, as each element leaves them.
+    answers: () => MOVES.map((move) => [0, 1, 2].map((place) => ["red", "blue", "gold"][move.indexOf(place)]).join(" ")),
     ids: (items) => items.map((item, t) => (t ? item : item + 6)),
     options: () => [0, 1, 2, 3, 4, 5],
     neighbour: () => true,
