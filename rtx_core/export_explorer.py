@@ -28,7 +28,7 @@ from rtx_core.trained import load_weights
 PASSES = 12  # of a looped model that are counted; the page's slider ends there
 TEXTS = 500  # of each part, for the names of heads and the shares that are right
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
-NAMED = 0.25  # the share of a head's attention that gives it a name
+NAMED = 0.2  # the share of a head's attention that gives it a name
 WHOLE = ("none", "none", 0, None, False, False, True)  # what `explorer.js` can run
 SWITCHES = ("injection", "encoding", "lora_rank", "state_std", "gate", "state_norm", "tie_embeddings")
 
@@ -93,9 +93,7 @@ def masses(weights: Tensor, places: dict[str, np.ndarray], asked: np.ndarray) ->
     found = []
     for at in stacked:
         b, t = np.nonzero(apart & (at >= 0))
-        found.append(
-            weights[b, :, t, at[b, t]].mean(0).numpy() if len(b) else np.zeros(weights.shape[1])
-        )
+        found.append(weights[b, :, t, at[b, t]].mean(0).numpy() if len(b) else np.zeros(weights.shape[1]))
     return np.stack(found)
 
 
@@ -144,7 +142,12 @@ def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
     small = {"eval_texts": 16, "test_texts": 16}  # none of which is read
     if "hops" in data:
         task = KHop(HopData(**data | small), 2)
-        facts = {"kind": "hops", "letters": data["letters"], "alphabet": data["alphabet"], "hops": data["hops"]}
+        facts = {
+            "kind": "hops",
+            "letters": data["letters"],
+            "alphabet": data["alphabet"],
+            "hops": data["hops"],
+        }
     elif data.get("group") == "S3":
         task = GroupWords(GroupData(**data | small), 2)
         facts = {"kind": "cups", "letters": data["letters"]}

@@ -54,6 +54,8 @@ rtxDemo.explorerDraw = function () {
   function chain(hops, place, height) {
     const base = height - 1;
     const group = svg("svg", { width: place.width, height, "aria-hidden": "true", focusable: "false" });
+    const middles = hops.filter((hop) => hop.from > place.first).map(({ from, back }) => (place.x(from) + place.x(back)) / 2);
+    const wide = middles.every((x, i) => i === 0 || middles[i - 1] - x > 40); // room for "hop 1" over each
     hops.forEach(({ from, back, to }, i) => {
       const [a, b, c] = [from, back, to].map(place.x);
       const high = arcHeight(a - b, height - 17);
@@ -65,7 +67,7 @@ rtxDemo.explorerDraw = function () {
       }
       if (from > place.first) {
         const label = svg("text", { x: round((a + b) / 2), y: round(base - high - 4), class: "rtx-hop" });
-        label.textContent = a - b > 38 ? `hop ${i + 1}` : `${i + 1}`;
+        label.textContent = wide || i === 0 ? `hop ${i + 1}` : `${i + 1}`;
         group.append(label);
       }
     });

@@ -56,14 +56,17 @@ rtxDemo.explorerWords = function () {
   }
 
   // What came out, said: with heads off beside what the whole model answers, else beside how it fares with others of the kind.
-  function status({ unit, answer, right, off, others, whole }) {
+  function status(config, { unit, answer, right, off, others, whole }) {
     const after = `after ${unit} the answer is ${answer}`;
     if (right === "none") {
       return `A${after.slice(1)}, but nothing is right here: the chain ends before.`;
     }
     const verdict = right === "yes" ? "right" : "wrong";
     if (off.size) {
-      const first = `With ${count(off.size, "head")} off, ${after}: ${verdict}. `;
+      const [step, head] = [...off][0].split(".");
+      const { title, part } = strip(config, Number(step));
+      const without = off.size === 1 ? `head ${head} in ${title}${part ? `, ${part}` : ""},` : `${word(off.size)} heads`;
+      const first = `Without ${without} ${after}: ${verdict}. `;
       return first + (whole === answer ? "With all heads on it is the same." : `With all heads on it is ${whole}.`);
     }
     const share = others === undefined ? "" : `, as for ${Math.round(100 * (right === "yes" ? others : 1 - others))} of 100 such questions`;

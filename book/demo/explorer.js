@@ -9,7 +9,7 @@ var rtxDemo = rtxDemo || {};
   const HERE = new URL(".", document.currentScript.src);
   const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "models/explorer.js"];
   const BEAT = 1200; // milliseconds between passes that are played
-  const EXAMPLES = { hops: "cbdbcbcdabcabdabdbcdacbcdacbdcdb", cups: "uloudlrulounlduolrulodnu" };
+  const EXAMPLES = { hops: "acdacbcdcacdabababcdbdbcadbadcda", cups: "uloudlrulounlduolrulodnu" };
   const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
 
   const loading = new Map();
@@ -138,7 +138,7 @@ var rtxDemo = rtxDemo || {};
       const whole = state.off.size ? looped.shares(open, computed(steps, new Set()).at(-1), at, options) : null;
       const others = (file.right[entry.toy === "hops" ? state.hops : state.asked] || [])[steps - 1];
       const first = said.map((one) => `${one[0].toUpperCase()}${one.slice(1)}. `).join("");
-      parts.status.textContent = first + words.status({ ...found, off: state.off, others, whole: whole && answers[whole.indexOf(Math.max(...whole))] });
+      parts.status.textContent = first + words.status(config, { ...found, off: state.off, others, whole: whole && answers[whole.indexOf(Math.max(...whole))] });
       parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; click it again, or type, to change it." : "Three cups, swapped again and again: where are they after the chosen move?";
       parts.link.dataset.link = rules.write(state, entry, toys.write(toy, file.task, state.items));
       parts.source.textContent = `Model: ${file.record}, ${words.count(config.num_layers, "layer")} of width ${config.hidden_size}, run in this page.`;

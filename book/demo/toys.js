@@ -103,7 +103,7 @@ rtxDemo.toys = function () {
     const before = items.join();
     items.forEach((item, t) => {
       if (t && !toy.neighbour(items[t - 1], item)) {
-        items[t] = nextThere(toy, task, items.slice(0, t + 1), t);
+        items[t] = nextThere(toy, task, items, t);
       }
     });
     if (items.join() !== before) {
