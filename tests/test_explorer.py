@@ -1,6 +1,5 @@
 """*Watch the loop*: its JavaScript, run by V8 alone, gives what torch gives, and its toys are the study's tasks."""
 
-import base64
 import json
 
 import numpy as np
@@ -15,6 +14,7 @@ from rtx_core import build_model
 from rtx_core.data.algorithmic import GroupWords, KHop, hop, products
 from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
+from rtx_core.explorer_picture import stored_model, write_picture
 from rtx_core.export_explorer import (
     NAMED,
     explorer_file,
@@ -70,20 +70,6 @@ def about(name: str) -> dict:
 def page(name: str, content: str) -> object:
     opened = f"var model = E.open(rtxDemo.files[{name!r}]);"
     return v8(DEMO / "looped.js", DEMO / "toys.js", DEMO / "explorer-state.js", content, READY, opened)
-
-
-def stored(header: dict) -> torch.nn.Module:
-    """The model of a script, in torch."""
-    config = {key: value for key, value in header["config"].items() if key != "weight_noise"}
-    model, data = build_model("looped", seed=0, **config), base64.b64decode(header["data"])
-    arrays = {
-        name: torch.from_numpy(
-            np.frombuffer(data, np.float32, int(np.prod(place["shape"])), place["at"]).copy()
-        ).view(place["shape"])
-        for name, place in header["arrays"].items()
-    }
-    model.load_state_dict(arrays)
-    return model.eval()
 
 
 def texts(header: dict, n: int) -> np.ndarray:
@@ -151,7 +137,7 @@ def test_words_over_a_group_are_written_too():
 @pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_an_exported_model_answers_as_in_torch(path):
     header, content = read_header(path), path.read_text(encoding="utf-8")
-    model, context, inputs = stored(header), page(path.stem, content), texts(header, 500)
+    (model, _), context, inputs = stored_model(path), page(path.stem, content), texts(header, 500)
     config = model.config
     steps = config.num_layers * config.num_passes
     agrees(context, model, inputs[:3], steps + 3 * config.num_layers * (config.num_passes > 1))
@@ -171,8 +157,7 @@ def test_an_exported_model_answers_as_in_torch(path):
 
 @pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_an_exported_file_says_what_it_is(path):
-    header = read_header(path)
-    model = stored(header)
+    model, header = stored_model(path)
     assert header["record"].split("/")[1].rpartition("-seed")[0] == header["model"]
     assert len(header["heads"]) == steps_of(model) == len(header["right"][0])
     assert all(len(row) == model.config.num_heads for row in header["heads"])
@@ -190,6 +175,15 @@ def test_what_the_page_cannot_run_is_refused():
     changed = content.replace('"gate":false', '"gate":true').replace('"gate": false', '"gate": true')
     with pytest.raises(Exception, match="cannot run a model with gate"):
         page("tiny", changed)
+
+
+def test_the_recorded_example_is_drawn_from_the_model(tmp_path):
+    path = DEMO / "models" / "khop-1x6-random.js"
+    first, again = (write_picture(path, tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
+    text = first.decode()
+    assert first == again and all(
+        word in text for word in ("pass 4", "hop 4", "follows the pointer", "right")
+    )
 
 
 # -- names of heads ----------------------------------------------------------------------------------------------------

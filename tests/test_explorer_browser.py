@@ -8,7 +8,18 @@ import torch
 import torch.nn.functional as F
 from chromium import OPT_IN, all_of, driver, one, wait  # noqa: F401
 from selenium.webdriver.common.keys import Keys
-from test_explorer import DEMO, hop, np, read_header, stored, watched
+from test_explorer import (
+    DEMO,
+    WORDS,
+    about,
+    explorer_file,
+    hop,
+    np,
+    small,
+    stored_model,
+    watched,
+    write_catalogue,
+)
 
 pytestmark = OPT_IN
 PAGE = """<!doctype html><html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -72,7 +83,7 @@ def status(driver) -> str:
 
 def expected(model: str, letters: str, hops: int, steps: int, asked: int = 0, off=()) -> tuple[str, str]:
     """What torch answers, and whether it is right."""
-    net = stored(read_header(DEMO / "models" / f"khop-{model}.js"))
+    net, _ = stored_model(DEMO / "models" / f"khop-{model}.js")
     items = ["abcd".index(letter) for letter in letters]
     at = asked or len(items)
     out = frozenset((step - 1, head - 1) for step, head in off)
@@ -237,6 +248,26 @@ def test_nothing_spills_or_overlaps(driver, address, screen, dark):
         assert all_of(driver, ".rtx-cell[aria-checked='true']")
         if screen == "narrow":
             assert one(driver, ".rtx-cell").rect["width"] >= 19
+    quiet(driver)
+
+
+@pytest.mark.parametrize("screen", SIZES)
+def test_cups_are_a_second_toy(driver, address, tmp_path, screen):
+    shutil.copytree(DEMO, tmp_path / "demo", ignore=shutil.ignore_patterns("sst2*", "vocabulary*", "state-*"))
+    (tmp_path / "page.html").write_text(PAGE)
+    content = explorer_file(small(1, 3, vocabulary=12), "state-tracking-1x3", about("1x3"), WORDS)
+    (tmp_path / "demo" / "models" / "state-tracking-1x3.js").write_bytes(content)
+    write_catalogue(tmp_path / "demo" / "models")
+    visit(driver, (tmp_path / "page.html").as_uri(), "#toy=cups&letters=uldr&passes=2", screen)
+    assert root(driver).get_attribute("data-toy") == "cups" and len(all_of(driver, ".rtx-strip")) == 2
+    assert link(driver) == "#letters=uldr&toy=cups&passes=2&model=1x3"
+    assert sorted(answer(driver).split()) == ["blue", "gold", "red"]
+    driver.execute_script("document.querySelector('.rtx-cell[tabindex=\"0\"]').focus()")
+    press(driver, "o", Keys.ARROW_LEFT)
+    assert link(driver) == "#letters=uldo&asked=3&toy=cups&passes=2&model=1x3"
+    assert driver.execute_script(SPILLS) == []
+    driver.execute_script("document.querySelector(\"[data-key='toy=hops']\").click()")
+    wait(driver, lambda d: "hops=" in link(d))
     quiet(driver)
 
 

@@ -107,7 +107,7 @@ rtxDemo.explorerView = function () {
     parts.items.setAttribute("aria-label", entry.toy === "cups" ? "Moves; the chosen one is asked" : "Letters; the chosen one is asked");
     const cells = [];
     if (toy.before) {
-      cells.push(span("rtx-question", `${state.hops}×`));
+      cells.push(element("span", { class: "rtx-question", title: `The model reads this first: ${words.count(state.hops, "hop")} are asked for` }, `${state.hops}×`));
     }
     if (place.hidden) {
       cells.push(span("rtx-gap", "…"));
@@ -190,7 +190,7 @@ rtxDemo.explorerView = function () {
       { class: "rtx-strip", "data-step": one.step, "data-answer": answers[found.best], "data-right": found.right },
       element("p", { class: "rtx-hidden" }, sentence),
       element("div", { class: "rtx-heads" }, element("p", { class: "rtx-title" }, title, part ? span("rtx-part", ` ${part}`) : ""), element("div", { class: "rtx-switches", role: "group", "aria-label": `Heads of ${title}` }, ...switches)),
-      element("div", { class: "rtx-arcs" }, draw.strip(heads, state.items, state.asked, toy.before, place, height, one.reached || ((item) => names[item]), marked)),
+      element("div", { class: "rtx-arcs" }, draw.strip(heads, state, toy.before, place, height, one.reached || ((item) => names[item]), marked)),
       found.node,
     );
     const light = (number) => () => number ? (node.dataset.lit = number) : delete node.dataset.lit;

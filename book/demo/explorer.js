@@ -126,7 +126,7 @@ var rtxDemo = rtxDemo || {};
           return found.indexOf(Math.max(...found));
         };
         const reached = entry.toy === "cups" ? state.items.map((_, t) => best(t) === toy.truth(state.items, file.task, t)) : null;
-        return { step: one.step, reached, off: one.off, rows, does: named.map(words.head), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
+        return { step: one.step, reached, off: one.off, rows, does: named.map((one) => words.head(one, state.hops)), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
       });
       const names = toy.names(file.task);
       const answers = toy.answers(file.task);
@@ -257,7 +257,7 @@ var rtxDemo = rtxDemo || {};
     const parts = view.build(root, act);
     function fromLink(first) {
       const given = rules.fields(location.hash);
-      const meant = NAMED.some((name) => name in given);
+      const meant = NAMED.some((name) => name in given) || ("passes" in given && !("text" in given)); // text is the other box's
       if (first || meant) {
         const words_ = [];
         const next = rules.modelOf(catalogue, meant ? given : {}, meant || !entry ? usualModel : entry, words_);
