@@ -126,6 +126,12 @@ def test_a_link_switches_a_head_off_and_another_link_is_followed(driver, address
     assert link(driver) == first
     assert status(driver).startswith("Without head 3 in pass 3") and status(driver).endswith("it is d.")
     assert one(driver, "[data-key='off=3.3']").get_attribute("aria-checked") == "false"
+    one(driver, ".rtx-count").click()
+    wait(driver, lambda d: root(d).get_attribute("data-counted"))
+    without, whole = map(float, root(driver).get_attribute("data-counted").split(","))
+    _, header = stored_model(DEMO / "models" / "khop-1x6-random.js")
+    assert abs(whole - header["right"][4][2]) < 0.06 and without < whole - 0.05
+    assert f"{round(100 * without)} % of the answers are right without it" in one(driver, ".rtx-counted").text
     driver.execute_script("location.hash = '#hops=2&passes=2&letters=abcabdabca&model=1x4'")
     wait(driver, lambda d: "model=1x4" in link(d))
     assert link(driver) == "#letters=abcabdabca&hops=2&passes=2&model=1x4"

@@ -65,7 +65,7 @@ rtxDemo.explorerWords = function () {
     if (off.size) {
       const [step, head] = [...off][0].split(".");
       const { title, part } = strip(config, Number(step));
-      const without = off.size === 1 ? `head ${head} in ${title}${part ? `, ${part}` : ""},` : `${word(off.size)} heads`;
+      const without = off.size === 1 ? `head ${head} in ${title}${part ? `, ${part}` : ""},` : `${word(off.size)} heads,`;
       const first = `Without ${without} ${after}: ${verdict}. `;
       return first + (whole === answer ? "With all heads on it is the same." : `With all heads on it is ${whole}.`);
     }
@@ -73,5 +73,16 @@ rtxDemo.explorerWords = function () {
     return `A${after.slice(1)}: ${verdict}${share}.`;
   }
 
-  return { status, model, head, strip, looks, count, percent, size, word };
+  function counted({ done, without, whole }, off) {
+    const them = off === 1 ? "it" : "them";
+    return `On ${done} fresh texts ${percent(without)} of the answers are right without ${them}, ${percent(whole)} with all heads.`;
+  }
+
+  // The chain, for those who do not see it.
+  function chain(hops, items, names, asked) {
+    const steps = hops.map(({ to }, i) => `hop ${i + 1} leads to the ${names[items[to]]} at ${to + 1}`);
+    return `From the ${names[items[asked]]} at ${asked + 1}${steps.length ? `, ${steps.join(", ")}` : ""}.`;
+  }
+
+  return { status, counted, chain, model, head, strip, looks, count, percent, size, word };
 };

@@ -7,8 +7,9 @@ var rtxDemo = rtxDemo || {};
 // no, none) are of the last strip.  A link carries all: see explorer-state.js.
 (function () {
   const HERE = new URL(".", document.currentScript.src);
-  const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "models/explorer.js"];
+  const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "explorer-count.js", "models/explorer.js"];
   const BEAT = 1200; // milliseconds between passes that are played
+  const COUNTED = 200; // texts on which heads that are off are missed or not
   const EXAMPLES = { hops: "acdacbcdcacdabababcdbdbcadbadcda", cups: "uloudlrulounlduolrulodnu" };
   const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
 
@@ -63,7 +64,7 @@ var rtxDemo = rtxDemo || {};
     const catalogue = rtxDemo.explorer;
     const usualModel = catalogue.find((one) => one.model === root.dataset.model) || catalogue[0];
     const kept = {}; // of each toy: items and asked
-    let entry, open, state, said = [], runs = [], timer = 0, asking = 0;
+    let entry, open, state, said = [], runs = [], timer = 0, asking = 0, halt = () => {};
 
     const toyOf = () => toys[entry.toy];
     const playing = () => timer !== 0;
@@ -111,6 +112,9 @@ var rtxDemo = rtxDemo || {};
     }
 
     function show() {
+      halt();
+      delete root.dataset.counted;
+      parts.counted.textContent = "";
       const { file, config } = open;
       const toy = toyOf();
       const steps = rules.steps(config, state.passes);
@@ -198,6 +202,17 @@ var rtxDemo = rtxDemo || {};
         history.replaceState(null, "", parts.link.dataset.link);
         const said = () => (parts.status.textContent = "The link stands in the address bar, and is copied where the browser allows it.");
         navigator.clipboard ? navigator.clipboard.writeText(location.href).then(said, said) : said();
+      },
+      count() {
+        halt();
+        const steps = rules.steps(open.config, state.passes);
+        const { off } = state;
+        halt = rtxDemo.countTexts(looped, toys, open, toyOf(), state, steps, COUNTED, (found) => {
+          parts.counted.textContent = words.counted(found, off.size);
+          if (found.finished) {
+            root.dataset.counted = [found.without, found.whole].map((share) => share.toFixed(3)).join();
+          }
+        });
       },
       whole: () => change({ off: new Set() }),
       far() {
