@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rtx_core import code, records
+from rtx_core import records
 from rtx_core.data.tasks import Language
 from rtx_core.fast import accelerate
 from rtx_core.fast.fused_block import linear
 from rtx_core.paths import REPOSITORY, build, write_json
+from rtx_core.records import fingerprint
 from rtx_core.train.device import choose, environment
 from rtx_core.train.trainer import Loop, PlainPath
 
@@ -125,6 +126,11 @@ def save(name: str, content: dict, asked: Options) -> None:
     """`results/benchmarks/<name>-<device>.json`, with the machine and the code; a quick one under `_build/`."""
     machine = environment(asked.where)
     machine["packages"]["transformers"] = version("transformers")  # a contestant
-    about = {"benchmark": name, "environment": machine, "code": code.commit(), "finished": records.now()}
+    about = {
+        "benchmark": name,
+        "environment": machine,
+        "code": fingerprint.commit(),
+        "finished": records.now(),
+    }
     folder = build() if asked.quick else REPOSITORY / "results"
     write_json(folder / "benchmarks" / f"{name}-{asked.device}.json", content | about)

@@ -7,16 +7,19 @@ epochs, budgets, threads and settings exchanged, seeds left out.
 import json
 import re
 from functools import cache
+from importlib import reload
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rtx_core import paths, records
+from rtx_core import paths, records, study
 from rtx_core.errors import RtxError
 from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
-from rtx_core.report import published, statistics, values
+from rtx_core.records import store
+from rtx_core.report import statistics, values
+from study import published
 
 DRAWS = 40  # at most; it ends as soon as every guard has failed
 SCALES = (0.03, 0.3, 2.0)  # standard deviations of the factors' logarithms, a draw each in turn
@@ -121,13 +124,16 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
     every = list(PATHS())
     if draw % 8 == 7:
         every = [path for path in every if random(draw, path.parent.name, path.stem).random() < 0.9]
-    patch.setattr(records, "paths", lambda source="hub": iter(every))
-    patch.setattr(records, "read_json", found)
+    for module in (records, store):
+        patch.setattr(module, "paths", lambda source="hub": iter(every))
+        patch.setattr(module, "read_json", found)
     patch.setattr(records.Record, "predictions", property(lambda record: record["predictions"]))
     printed = scaled(published.published.__wrapped__(), draw, "published")
     patch.setattr(published, "published", lambda: printed)
     alike = draw % 2  # a wider or the same model for every name, whose rotary positions do not differ
     patch.setattr(registry, "config_of", lambda name, **given: other(name, alike, **given))
+    for module in study.values():  # which take names from what was changed
+        reload(module)
     known = values.Names(values.defined.__wrapped__())
     patch.setattr(values, "names", lambda: known)
 
@@ -155,8 +161,8 @@ def stands(guard: str) -> bool:
 def test_every_guard_fails_for_some_records(monkeypatch):
     monkeypatch.delenv("RTX_HOME")
     monkeypatch.setattr(statistics, "RESAMPLES", 100)
-    monkeypatch.setattr(records, "check", lambda content, name: content)
-    monkeypatch.setattr(records, "verify", lambda record: None)
+    monkeypatch.setattr(store, "check", lambda content, name: content)
+    monkeypatch.setattr(store, "verify", lambda record: None)
     standing = {guard: page for guard, page in guards().items() if not any(map(guard.count, LEFT_OUT))}
     assert len(standing) > 50
     for draw in range(DRAWS):

@@ -5,6 +5,7 @@ import pytest
 from nbformat import v4
 from small_book import build_book
 
+from rtx_core import study
 from rtx_core.errors import RtxError
 from rtx_core.report import values
 from rtx_core.report.evidence import Badge
@@ -65,14 +66,18 @@ def test_what_cannot_be_written_is_an_error(quoted, complaint):
 
 
 def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(values, "REPOSITORY", tmp_path)
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book/values.py").write_text("VALUES = {'a': 1}")
-    (tmp_path / "book/values_b.py").write_text("VALUES = {'b': 2}")
+    package = tmp_path / "other_paper" / "values"
+    package.mkdir(parents=True)
+    for name, found in (("../__init__", {}), ("__init__", {}), ("one", {"a": 1}), ("two", {"b": 2})):
+        (package / f"{name}.py").write_text(f"VALUES = {found}")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("RTX_STUDY", "other_paper")
+    study.study.cache_clear()
     assert values.defined.__wrapped__() == {"a": 1, "b": 2}
-    (tmp_path / "book/values_c.py").write_text("VALUES = {'b': 3}")
-    with pytest.raises(RtxError, match="values_c.py defines b as another file does"):
+    (package / "three.py").write_text("VALUES = {'b': 3}")
+    with pytest.raises(RtxError, match="other_paper.values.two defines b as another module does"):
         values.defined.__wrapped__()
+    study.study.cache_clear()
 
 
 def build(folder, page: str, builder: str = "html"):

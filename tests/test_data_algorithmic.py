@@ -10,14 +10,17 @@ import torch
 import torch.nn.functional as F
 from conftest import SMALL
 
-from rtx_core import audit, records, runner
+from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
 from rtx_core.data.algorithmic import hop, products
-from rtx_core.evaluate import quantized
-from rtx_core.importing import prove
+from rtx_core.errors import RtxError
+from rtx_core.experiments import audit
+from rtx_core.experiments import run as runner
+from rtx_core.experiments.importing import prove
 from rtx_core.models import build_model
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
+from study.measurements import quantized
 
 TEXTS = HopData(letters=14, hops=3, eval_texts=12, test_texts=24)
 
@@ -160,7 +163,7 @@ def test_a_run_is_recorded_found_and_audited(home):
     assert audit.audit(str(found.path)).exact
     prove(found)
     altered = found.content | {"test": found["test"] | {"accuracy": 0.9}}
-    with pytest.raises(records.RtxError, match="says that its test accuracy is 0.9"):
+    with pytest.raises(RtxError, match="says that its test accuracy is 0.9"):
         records.save(altered)
 
 

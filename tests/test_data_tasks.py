@@ -15,7 +15,7 @@ from torch import nn
 
 from rtx_core import data
 from rtx_core.data.tasks import evaluation_batches, filled, logits_of
-from rtx_core.experiments import configure
+from rtx_core.experiments.configure import configure
 from rtx_core.metrics import classification_metrics
 from rtx_core.models.packed import Packed
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import rtx_core as rtx
-from rtx_core import export
 from rtx_core.errors import RtxError
+from rtx_core.experiments import export
 from rtx_core.models.packed import Packed
 
 GIVEN = {"source": "embedded", "train_rows": 64, "epochs": 1, "learning_rate": 1e-3}

@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from rtx_core import RtxError, importing
+from rtx_core import RtxError
+from rtx_core.experiments import importing
 from rtx_core.paths import REPOSITORY
 
 RUN = "sst2-10pct/baseline-seed0"
@@ -66,7 +67,6 @@ LIES = [  # (record, keys …, value, what is said of it)
     (RUN, "config", "data", "fraction", 0.5, "settings are of sst2-50pct"),
     (FITTED, "budget", "reduced", "its settings are of shakespeare-small-learningrate0.003, full"),
     (INT8, "test", "recall", 0.5, "recall"),
-    (INT8, "made_by", "rtx_core.nothing", "not made as records are"),
     (INT8, "run", "0" * 24, "of the run 0000"),
     (INT8, "data", "source", "embedded", "synthetic"),
     (WORDS, "data", "sha256", "0" * 64, "do not mix them"),

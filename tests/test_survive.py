@@ -21,6 +21,7 @@ from safetensors.torch import load_file, save_file
 import rtx_core as rtx
 from rtx_core.errors import RtxError
 from rtx_core.models import build
+from rtx_core.records import store
 from rtx_core.train import checkpoint, trainer
 
 KILLED, LONG = -signal.SIGKILL, os.environ.get("RTX_LONG")  # all moments, for minutes, or three
@@ -178,7 +179,7 @@ def read_only(patch) -> None:
     def write(path, content):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
-    patch.setattr(rtx.records, "write_atomically", write)
+    patch.setattr(store, "write_atomically", write)
 
 
 def at_step_7(patch, act) -> None:
@@ -203,7 +204,7 @@ def not_a_number(optimizer) -> None:
 REFUSALS = {
     "the last one is whole": partial(full_disk, owner=checkpoint, function="save_file", call=5),
     "make room, or": partial(full_disk, owner=build, function="write_atomically"),
-    "make its folder": partial(full_disk, owner=rtx.records, function="write_json"),
+    "make its folder": partial(full_disk, owner=store, function="write_json"),
     "Read-only file system": read_only,
     "The GPU has too little memory for this run (CUDA out of memory)": partial(at_step_7, act=no_memory),
     "Training diverged: the weights are no longer finite": partial(at_step_7, act=not_a_number),

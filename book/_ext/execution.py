@@ -58,7 +58,7 @@ def choose_cache(app: Sphinx, config: Config) -> None:
     """The cache of today's inputs: package, values and library versions, and records.  Others go, and so does this one
     where the figures that it drew are gone; where only records changed, pages stay that read none of these."""
     root = paths.REPOSITORY
-    code = [*root.glob("rtx_core/**/*"), *root.glob("book/*.py"), *root.glob("book/*.yaml")]
+    code = [*root.glob("rtx_core/**/*"), *root.glob("study/**/*")]
     code = hashes(*code, root / "requirements.lock", Path(__file__))
     results = hashes(*paths.home().glob("results/**/*"))
     alike = f"{digest(code)}-{digest(list(results))}"

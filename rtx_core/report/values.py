@@ -7,18 +7,15 @@
 Differences and their bounds are in percentage points, accuracies are shares.
 """
 
-import importlib.util
 import math
 import re
 from difflib import get_close_matches
 from functools import cache, cached_property
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
+from rtx_core import study
 from rtx_core.errors import RtxError, unknown
-from rtx_core.paths import REPOSITORY
 from rtx_core.report import statistics
 from rtx_core.report.evidence import Badge, as_records, badge, milliseconds
 from rtx_core.report.style import number
@@ -223,22 +220,15 @@ FUNCTIONS = {
 
 @cache
 def defined() -> dict[str, object]:
-    """Every name of `book/values.py` and of the `book/values_<page>.py` beside it: the `VALUES` of all."""
+    """Every name that the study's pages quote: the `VALUES` of all modules of its package `values`."""
     found = {}
-    for path in sorted((REPOSITORY / "book").glob("values*.py")):
-        values = load(path).VALUES
-        if twice := found.keys() & values.keys():
-            raise RtxError(f"{path.name} defines {', '.join(twice)} as another file does; names must differ.")
-        found |= values
+    for module in study.values():
+        if twice := found.keys() & module.VALUES.keys():
+            raise RtxError(
+                f"{module.__name__} defines {', '.join(twice)} as another module does; names must differ."
+            )
+        found |= module.VALUES
     return found
-
-
-def load(path: Path) -> ModuleType:
-    """The module in a file."""
-    spec = importlib.util.spec_from_file_location(f"book_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Names(dict):
@@ -252,7 +242,7 @@ class Names(dict):
         if name not in self.given:
             near = get_close_matches(name, self.given, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
-            raise RtxError(f"Unknown value {name!r}: {hint}the names are those of book/values*.py.")
+            raise RtxError(f"Unknown value {name!r}: {hint}the names are those of study/values.")
         value = self.given[name]
         try:
             self[name] = value() if callable(value) else value

@@ -1,0 +1,122 @@
+"""`rtx doctor`: is everything here that a run needs, and is what is here sound?  A line a finding."""
+
+import fcntl
+import os
+import platform
+import shlex
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from importlib.metadata import distributions
+from pathlib import Path
+
+from rtx_core.errors import RtxError
+from rtx_core.paths import REPOSITORY, build, home
+
+Finding = tuple[str, str, str]  # (its level, what was found, what to type)
+OK, WARNING, WRONG = "ok", "warning", "wrong"  # the last fails the command
+INSTALL = "python -m pip install -r requirements.lock"
+SET_DATA = "export RTX_DATA=/path/to/data"
+
+
+def packages() -> Iterator[Finding]:
+    lines = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").lower().splitlines()
+    locked = dict(line.replace("_", "-").split("==") for line in lines if "==" in line)
+    here = {d.name.lower().replace("_", "-"): d.version.partition("+")[0] for d in distributions()}
+    missing = [name for name in locked if name not in here]
+    other = [name for name in locked if here.get(name, locked[name]) != locked[name]]
+    if missing:
+        yield WRONG, f"{len(missing)} packages are not installed: {', '.join(missing[:5])}", INSTALL
+    python, names = f"Python {platform.python_version()}", ", ".join(other[:5])
+    said = f"{python}, {len(locked)} packages locked, {len(other)} of another version {names}".strip()
+    yield WARNING if other else OK, said, INSTALL if other else ""
+
+
+def machine() -> Iterator[Finding]:
+    import torch
+
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
+    yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
+    free = shutil.disk_usage(home()).free / 2**30  # two checkpoints, and a third while it is written
+    advice = "" if free > 1.5 else f"du -sh {shlex.quote(str(build()))}/*"
+    yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1.5", advice
+
+
+def data() -> Iterator[Finding]:
+    if not (named := os.environ.get("RTX_DATA")):
+        yield WARNING, "RTX_DATA is not set, so real texts are fetched from the hub", SET_DATA
+        return
+    from rtx_core.data import characters, sources, stories, tokens
+    from rtx_core.data.corpora import CORPORA, Corpus
+
+    readers = {c.folder: partial(sources.load, name) for name, c in CORPORA.items() if isinstance(c, Corpus)}
+    readers |= {"bert-base-uncased": tokens.bert_vocabulary, "tinyshakespeare": characters.load}
+    readers |= {"tinystories": stories.load}
+    here = [folder for folder in readers if (Path(named).expanduser() / folder).is_dir()]
+    if not here:
+        yield WRONG, f"RTX_DATA names {named}, where none of the data lies", f"{SET_DATA}, or unset RTX_DATA"
+        return
+    for folder in [folder for folder in readers if folder not in here]:
+        yield WARNING, f"RTX_DATA has no {folder}, so what needs it cannot run here", ""
+    for folder in here:
+        try:
+            readers[folder]("mirror")
+            yield OK, f"RTX_DATA: {folder} is as expected, by its hash", ""
+        except RtxError as error:
+            yield WRONG, str(error), ""
+
+
+def records() -> Iterator[Finding]:
+    """Form, name, settings and test metrics, counted again from the predictions; and which code made them."""
+    from rtx_core.experiments.importing import of_the_paper, prove
+    from rtx_core.records import all_paths, folder, read
+
+    sound, stale = 0, 0
+    for path in all_paths(folder()):
+        try:
+            record = read(path, measured=True)
+            if of_the_paper(record):
+                prove(record)
+                stale += bool(record.note())
+            sound += 1
+        except RtxError as error:
+            yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
+    said = f"results/: {sound} records and measurements are sound, {stale} of them by other code than today's"
+    yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
+
+
+def unfinished() -> Iterator[Finding]:
+    """Checkpoints of runs that do not go on now, and files that a killed process left half written."""
+    commands, running = {}, set()
+    for lock in sorted((build() / "locks").glob("*")):
+        with open(lock, encoding="utf-8") as file:
+            run, command, *_ = [*file.read().splitlines(), "", ""]  # as the runner left them
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                commands[run] = command
+            except BlockingIOError:
+                running.add(run)
+                yield OK, f"{run} is being trained now", ""
+    checkpoints = (build() / "runs").glob("*/*/checkpoint*")
+    for run in sorted({str(path.parent.relative_to(build())) for path in checkpoints}):
+        if run not in running:
+            yield WARNING, f"{run} is not finished", commands.get(run) or "the command that began it"
+    for root in (home() / "results", build() / "results"):
+        for path in root.glob("**/.*"):
+            yield WARNING, f"A process was killed while it wrote {path.name}", shlex.join(["rm", str(path)])
+
+
+def main() -> int:
+    """Print every finding; what a check dies of is one too.  The exit code is 1 where something is wrong."""
+    levels: Counter = Counter()
+    for check in (packages, machine, data, records, unfinished):
+        try:
+            findings = list(check())
+        except (ImportError, RtxError, OSError, ValueError) as error:
+            findings = [(WRONG, f"The check of {check.__name__} ended early: {error}", "")]
+        for level, found, advice in findings:
+            levels[level] += 1
+            print(f"{level:<8} {found}" + (f"  →  {advice}" if advice else ""), flush=True)
+    print(", ".join(f"{levels[level]} {level}" for level in (OK, WARNING, WRONG)))
+    return 1 if levels[WRONG] else 0
