@@ -38,9 +38,9 @@ def machine() -> Iterator[Finding]:
 
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
     yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
-    free = shutil.disk_usage(home()).free / 2**30  # two checkpoints, and a third while it is written
-    advice = "" if free > 1.5 else f"du -sh {shlex.quote(str(build()))}/*"
-    yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1.5", advice
+    free = shutil.disk_usage(home()).free / 2**30  # a checkpoint, and the next while it is written
+    advice = "" if free > 1 else f"du -sh {shlex.quote(str(build()))}/*"
+    yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1", advice
 
 
 def data() -> Iterator[Finding]:

@@ -106,7 +106,7 @@ class Looped(nn.Module):
         return self.word.weight if self.config.tie_embeddings else self.output
 
     def begin_step(self, seed: int, step: int) -> None:
-        """Draw the passes of a training step: they follow from (seed, step), so all processes and a resumed run agree."""
+        """Draw the passes of a training step: they follow from (seed, step), so that a resumed run agrees."""
         if self.config.random_passes:
             self.drawn_passes = int(np.random.RandomState([seed, step]).randint(self.config.num_passes)) + 1
 
