@@ -76,8 +76,9 @@ def classify(name: str, model: str, seed: int, source: str, texts: list[str], pa
 
 def doctor() -> None:
     """whether environment, data, records and unfinished runs are in order, and what to type where not"""
+    from rtx_core.experiments.doctor import main
 
-    sys.exit(doctor.main())
+    sys.exit(main())
 
 
 def audit(record: str, steps: int, keep: bool) -> None:
@@ -95,10 +96,10 @@ def golden(**asked: bool) -> None:
 
 
 def import_records(folder: str, replace: bool) -> None:
-    """bring records made elsewhere into results/, verified, all or none"""
-    from rtx_core.experiments.importing import main
+    """bring records made elsewhere into results/, if all of them are sound"""
+    from rtx_core.experiments.importing import import_records
 
-    main(folder, replace)
+    print(f"{len(import_records(folder, replace))} new records imported")
 
 
 def export(name: str, model: str, seed: int, source: str, folder: str) -> None:

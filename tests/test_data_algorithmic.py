@@ -16,7 +16,7 @@ from rtx_core.data.algorithmic import hop, products
 from rtx_core.errors import RtxError
 from rtx_core.experiments import audit
 from rtx_core.experiments import run as runner
-from rtx_core.experiments.importing import prove
+from rtx_core.experiments.doctor import check_settings
 from rtx_core.models import build_model
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
@@ -159,7 +159,7 @@ def test_a_run_is_recorded_found_and_audited(home):
     assert config_of(found["config"]["data"]) == HopData(eval_texts=5, test_texts=20)
     assert records.results(experiment="khop")["accuracy"].tolist() == [found["test"]["accuracy"]]
     assert audit.audit(str(found.path)).exact
-    prove(found)
+    check_settings(found)
     altered = found.content | {"test": found["test"] | {"accuracy": 0.9}}
     with pytest.raises(RtxError, match="says that its test accuracy is 0.9"):
         records.save(altered)
