@@ -91,6 +91,7 @@ def train(
     say: Callable[[str], None] = print,
     fast: bool = True,
     compile: str = "",
+    max_steps: int | None = None,
 ) -> tuple[Progress, dict[str, Tensor]]:
     """Train `model`, which ends with its last weights; returns the progress and the weights of lowest validation loss.
 
@@ -98,7 +99,8 @@ def train(
     number of threads a resumed run and an uninterrupted one give the same numbers, bit for bit.
 
     `fast=False` leaves the fast path of the model's class aside.  `compile` is a mode of torch.compile, opt-in: on a GPU
-    "reduce-overhead" records CUDA graphs of its own; where it fails, the plain step goes on.
+    "reduce-overhead" records CUDA graphs of its own; where it fails, the plain step goes on.  `max_steps` ends the run early,
+    without changing the schedule of the rate.
     """
     keep_heap()
     model.to(device).train()
@@ -106,7 +108,7 @@ def train(
     try:
         loop = Loop(model, task, config, seed, path, say, compile)
         loop.resume(checkpoint_path, code_hash)
-        progress, best = loop.run()
+        progress, best = loop.run(max_steps)
         last = path.whole(model.state_dict(), progress.decay)
         best = {} if progress.best_step == progress.step else path.whole(best, progress.best_decay)
     finally:
@@ -143,9 +145,9 @@ class Loop:
         if code_hash and code_hash not in self.progress.codes:
             self.progress.codes.append(code_hash)
 
-    def run(self) -> tuple[Progress, dict[str, Tensor]]:
-        p, config = self.progress, self.config
-        while p.step < self.total and not stops_early(config, p.history):
+    def run(self, max_steps: int | None = None) -> tuple[Progress, dict[str, Tensor]]:
+        p, config, end = self.progress, self.config, min(self.total, max_steps or self.total)
+        while p.step < end and not stops_early(config, p.history):
             rate = learning_rate(config, p.step, p.history, self.total)
             self.step(rate)
             self.clock.tick()
