@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_core.fast import onednn
 from rtx_core.fast.fused_block import norm, rotated
-from rtx_core.fast.onednn import ONEDNN
 from rtx_core.models.attention import packed_attention
 from rtx_core.models.encoder import Encoder
 from rtx_core.models.layers import EncoderBlock
@@ -26,19 +26,19 @@ class _Linear:
     """x Wᵀ + b with W packed; `plus`, `times` and `silu` fuse what follows."""
 
     def __init__(self, weight: Tensor, bias: Tensor):
-        self.weight, self.bias = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), TOKENS), bias
+        self.weight, self.bias = onednn.packed(weight, TOKENS), bias
 
     def __call__(self, x: Tensor, then: str = "none") -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise.default(x, self.weight, self.bias, then, [], "")
+        return onednn.linear(x, self.weight, self.bias, then)
 
     def silu(self, x: Tensor) -> Tensor:
         return self(x, "swish")
 
     def plus(self, x: Tensor, other: Tensor) -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, self.bias, "add")
+        return onednn.linear_with(x, other, self.weight, self.bias, "add")
 
     def times(self, x: Tensor, other: Tensor) -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, self.bias, "mul")
+        return onednn.linear_with(x, other, self.weight, self.bias, "mul")
 
 
 class _ServingBlock:
@@ -80,7 +80,7 @@ def serving(model: nn.Module) -> Callable[[Packed], Tensor]:
     Any other model than `Encoder` itself serves as it is.
     """
     weight = next(model.parameters())
-    packable = ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32
+    packable = onednn.ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32
     if type(model) is not Encoder or not packable:
         return torch.inference_mode()(model)
     with torch.inference_mode():
