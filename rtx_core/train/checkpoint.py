@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
-from rtx_core.models.build import apart
+from rtx_core.models.build import untied
 
 VERSION = 1  # of the layout below; a file of another one is not read
 
@@ -40,7 +40,7 @@ def save(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         about = {"version": str(VERSION), "state": json.dumps(state)}
-        save_file(apart(tensors), temporary, metadata=about)
+        save_file(untied(tensors), temporary, metadata=about)
         os.replace(temporary, path)
     except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
