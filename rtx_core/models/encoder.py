@@ -46,18 +46,21 @@ class Encoder(nn.Module):
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx])
 
-    def states(self, batch: Packed, passes: int | None = None, rows_only: bool = False) -> Iterator[Tensor]:
-        """The state (T, d) after each pass, one after another; `passes` is free at test time.
+    def states(
+        self, batch: Packed, num_passes: int | None = None, rows_only: bool = False
+    ) -> Iterator[Tensor]:
+        """The state (T, d) after each pass, one after another; `num_passes` is free at test time.
 
         With `rows_only` the last state is (B, d), its [CLS] rows alone, which the classifier reads.
         """
-        c, passes, dropout = self.config, passes or self.config.num_passes, self._dropout()
+        c, dropout = self.config, self._dropout()
+        num_passes = num_passes or c.num_passes
         rope = rotary_rows(batch, c.hidden_size // c.num_heads, c.rope_base)
         h = drop(self.norm(self.word(batch.ids) + self.token_type.weight[0]), c.dropout, dropout)
-        for r in range(passes):
+        for r in range(num_passes):
             before = h
             for i, layer in enumerate(self.layers):
-                last = r == passes - 1 and i == c.num_layers - 1
+                last = r == num_passes - 1 and i == c.num_layers - 1
                 h = self.block(layer, h, batch, rope, batch.starts if last and rows_only else None, dropout)
             if r > 0 or c.residual == "paper":
                 h = h + c.residual_scale * (before if len(h) == len(before) else before[batch.starts])
