@@ -7,7 +7,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -80,7 +79,7 @@ class Prepared(Language):
     def __init__(self, batches: list):
         self.batches = batches
 
-    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list:
+    def step(self, seed: int, i: int) -> list:
         return [self.batches[i % len(self.batches)]]
 
     def examples(self, i: int) -> int:
@@ -91,7 +90,7 @@ def stepping(model, task, config, where: torch.device, path=None, compile: str =
     """The trainer's own optimizer step, by the fast path of the model unless another is given."""
     model.to(where).train()
     path = path or accelerate(model, task, where) or PlainPath()
-    loop = Loop(model, task, config, 0, where, Path("no checkpoint"), path, "", print, compile)
+    loop = Loop(model, task, config, 0, path, compile=compile)
     return lambda i: loop.step(config.learning_rate)
 
 

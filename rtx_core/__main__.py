@@ -32,24 +32,21 @@ def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
 def run(words: list[str], replace: bool) -> None:
     """train runs: an experiment, its models, and settings as name=value"""
     from rtx_core.experiments.run import runs
-    from rtx_core.train.distributed import distributed
 
-    with distributed() as ranks:
-        names, given = settings_of(words)
-        if not names:
-            raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
-        if isinstance(given.get("seed"), list):
-            raise RtxError(f"The seed is {given['seed']}; several are seeds={given['seed']}.")
-        if "seed" in given:
-            given["seeds"] = [given.pop("seed")]
-        if "replace" in given:
-            raise RtxError("Recorded runs are made again by --replace, not by a setting.")
-        if "models" in given and names[1:]:
-            raise RtxError(f"Give the models once: {' '.join(names[1:])!r:.60}, or models=[…].")
-        models = given.pop("models", names[1:] or None)
-        done = runs(names[0], models=models, replace=replace, **given)
-        for made in done if ranks.first else ():
-            print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
+    names, given = settings_of(words)
+    if not names:
+        raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
+    if isinstance(given.get("seed"), list):
+        raise RtxError(f"The seed is {given['seed']}; several are seeds={given['seed']}.")
+    if "seed" in given:
+        given["seeds"] = [given.pop("seed")]
+    if "replace" in given:
+        raise RtxError("Recorded runs are made again by --replace, not by a setting.")
+    if "models" in given and names[1:]:
+        raise RtxError(f"Give the models once: {' '.join(names[1:])!r:.60}, or models=[…].")
+    models = given.pop("models", names[1:] or None)
+    for made in runs(names[0], models=models, replace=replace, **given):
+        print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
 def results(experiment: str | None, source: str) -> None:
@@ -79,8 +76,9 @@ def classify(name: str, model: str, seed: int, source: str, texts: list[str], pa
 
 def doctor() -> None:
     """whether environment, data, records and unfinished runs are in order, and what to type where not"""
+    from rtx_core.experiments.doctor import main
 
-    sys.exit(doctor.main())
+    sys.exit(main())
 
 
 def audit(record: str, steps: int, keep: bool) -> None:
@@ -98,10 +96,10 @@ def golden(**asked: bool) -> None:
 
 
 def import_records(folder: str, replace: bool) -> None:
-    """bring records made elsewhere into results/, verified, all or none"""
-    from rtx_core.experiments.importing import main
+    """bring records made elsewhere into results/, if all of them are sound"""
+    from rtx_core.experiments.importing import import_records
 
-    main(folder, replace)
+    print(f"{len(import_records(folder, replace))} new records imported")
 
 
 def export(name: str, model: str, seed: int, source: str, folder: str) -> None:

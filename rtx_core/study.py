@@ -1,8 +1,8 @@
 """The one place where the library meets a study: a package beside it, that `RTX_STUDY` names, else `study`.
 
-A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind -> name of
-the module that measures it, and `commands`, which adds to the command line, and have a package `values`, whose names its pages
-quote.  Without a study the library runs on files of one's own.
+A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
+name of the module that measures it, `LOOKS`, name -> (title, color, marker), and `commands`, which adds to the command
+line, and have a package `values`, whose names its pages quote.  Without a study the library runs on files of one's own.
 """
 
 import os
@@ -28,6 +28,11 @@ def study() -> ModuleType:
 def experiments() -> Mapping[str, object]:
     """The experiments that the study declares, by name."""
     return getattr(study(), "EXPERIMENTS", {})
+
+
+def looks() -> Mapping[str, tuple[str, str, str]]:
+    """Title, color and marker of what the study calls a registered model with other settings."""
+    return getattr(study(), "LOOKS", {})
 
 
 def measurements() -> Mapping[str, str]:

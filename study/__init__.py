@@ -1,11 +1,12 @@
 """This paper: its experiments, what is measured of them, the values its pages quote, and its claims.
 
-The library finds `EXPERIMENTS`, `MEASUREMENTS` and `commands` here (`rtx_core.study`).  Nothing heavy is imported before it
-is asked for.
+The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS` and `commands` here (`rtx_core.study`).  Nothing heavy is
+imported before it is asked for.
 """
 
 from study.commands import commands
 from study.experiments import EXPERIMENTS
+from study.looks import LOOKS
 
 MEASUREMENTS = {  # beside the runs: kind, which is also the folder under results/ -> module
     "transfer": "study.measurements.transfer",  # trained on one corpus, tested on another
@@ -19,4 +20,4 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "judge": "study.measurements.judge",  # stories graded by a language model
     "demo": "study.demo.measure",  # a trained model as the page Try it runs it
 }
-__all__ = ["EXPERIMENTS", "MEASUREMENTS", "commands"]
+__all__ = ["EXPERIMENTS", "LOOKS", "MEASUREMENTS", "commands"]

@@ -10,7 +10,7 @@ from rtx_core.__main__ import settings_of
 from rtx_core.experiments import run as runner
 from rtx_core.experiments import weights
 from rtx_core.experiments.configure import configure, sweep
-from rtx_core.experiments.importing import prove
+from rtx_core.experiments.doctor import check_settings
 from rtx_core.paths import REPOSITORY
 from study import plan
 from study.experiments import EXPERIMENTS
@@ -115,4 +115,4 @@ def test_recorded_runs_have_the_configuration_that_their_names_say(monkeypatch):
         }
         assert weights.differences(config, record.content | {"config": old}) == [], record.path
         assert (config.budget, config.recipe) == (record["budget"], record["recipe"]), record.path
-        prove(record)
+        check_settings(record)

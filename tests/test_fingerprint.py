@@ -5,7 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-import torch
+from IPython.core.interactiveshell import InteractiveShell
 
 from rtx_core.models import registry
 from rtx_core.models.encoder import Encoder
@@ -95,24 +95,14 @@ def test_a_changed_line_changes_the_hash_of_exactly_the_models_that_import_it(pa
 
 
 MINE = '''"""Mine."""
-from functools import cached_property
 from torch import nn
 from rtx_core import Settings
-from . import layers
 
-ACT = nn.GELU()
-CACHE = {}
 SCALE = 2
-INNER = 3
-USUAL = 4
 
 
 def helper(x):
-    return x + 1  # one more
-
-
-def unused(x):
-    return x
+    return SCALE * x  # twice
 
 
 class Base(nn.Module):
@@ -123,53 +113,57 @@ class Base(nn.Module):
 class Mine(Base):
     """A model."""
 
-    width = 4
-    steps = [1, {"a": 2}]
-
-    @cached_property
-    def twice(self):
-        return 2 * self.width
-
-    def forward(self, batch, more=USUAL):
-        CACHE[len(batch)] = batch
-        return ACT(SCALE * helper(batch)) + sum(map(lambda x: x * INNER, [self.unused])) + layers.more(batch)
+    def forward(self, batch):
+        return helper(batch)
 
 
 class MineConfig(Settings):
-    @property
-    def depth(self):
-        return 7
-# layers.py
-def more(x):
-    return x + 9
+    width: int = 4
 '''
-COUNTS = [("return x + 1", "return x + 2"), ("return 3", "return 5"), ("width = 4", "width = 8")]
-COUNTS += [("helper(batch)", "helper(2)"), ("SCALE = 2", "SCALE = 3"), ("INNER = 3", "INNER = 4")]
-COUNTS += [("USUAL = 4", "USUAL = 5"), ('{"a": 2}', '{"a": 3}'), ("2 * self.width", "3 * self.width")]
-COUNTS += [("nn.GELU()", "nn.Tanh()"), ("return 7", "return 6"), ("x + 9", "x + 8")]
-COUNTS_NOT = [("  # one more", ""), ('    """A model."""\n', ""), ('"""Mine."""', "")]
-COUNTS_NOT += [
-    ("return x\n", "return -x\n")
-]  # of a function that it does not use, only an attribute of that name
+COUNTS = [("SCALE = 2", "SCALE = 3"), ("return 3", "return 5"), ("SCALE * x", "x"), ("int = 4", "int = 5")]
+COUNTS_NOT = [("  # twice", ""), ('    """A model."""\n', ""), ('"""Mine."""', "")]
+HASHED = """
+from rtx_core.models import registry
+from rtx_core.records import fingerprint
+registry.MODELS.pop("mine", None)
+registry.register("mine", Mine, MineConfig())
+found = fingerprint.model_hash("mine")
+"""
+
+
+def in_cells(source: str) -> str:
+    """The hash of the classes of a notebook's cell, registered in the next one."""
+    shell = InteractiveShell()
+    for cell in (source, HASHED):
+        shell.run_cell(cell).raise_error()
+    return shell.user_ns["found"]
 
 
 @pytest.mark.parametrize(("old", "new"), COUNTS + COUNTS_NOT)
-def test_a_class_from_elsewhere_counts_with_all_that_it_uses(old, new, tmp_path, monkeypatch):
+def test_a_class_from_elsewhere_counts_with_its_file_or_cell(old, new, tmp_path, monkeypatch, kernel):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
-    found = []
-    for source in (MINE, MINE.replace(old, new)):
-        assert found == [] or source != MINE
-        folder = tmp_path / f"mine_{len(found)}_{abs(hash((old, new)))}"
-        folder.mkdir()
-        for name, part in zip(("__init__.py", "layers.py"), source.split("# layers.py")):
-            (folder / name).write_text(part)
-        module = importlib.import_module(folder.name)
+    files, cells = [], []
+    for source in (MINE, MINE.replace(old, new), MINE):
+        name = f"mine_{len(files)}_{abs(hash((old, new)))}"
+        (tmp_path / f"{name}.py").write_text(source)
+        module = importlib.import_module(name)
+        registry.MODELS.pop("mine", None)
         registry.register("mine", module.Mine, module.MineConfig())
-        found.append(fingerprint.model_hash("mine"))
-        module.CACHE[3] = torch.ones(3)  # what a run leaves there
-        assert fingerprint.model_hash("mine") == found[-1]
-    assert (found[0] == found[1]) == ((old, new) in COUNTS_NOT)
+        files.append(fingerprint.model_hash("mine"))
+        cells.append(in_cells(source))
+    for first, changed, again in (files, cells):
+        assert first == again and (first == changed) == ((old, new) in COUNTS_NOT)
+
+
+def test_a_class_without_source_counts_by_what_it_does(monkeypatch):
+    monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
+    found = []
+    for source in (MINE, MINE.replace("return 3", "return 5"), MINE):
+        space = {"__name__": "__main__"}
+        exec(source + HASHED, space)
+        found.append(space["found"])
+    assert found[0] == found[2] != found[1]
 
 
 def test_hashes_that_give_the_same_numbers_are_current(monkeypatch):

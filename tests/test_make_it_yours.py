@@ -59,10 +59,6 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
         if language == "bash":
             for line in source.splitlines():
                 typed(line, monkeypatch)
-        elif "onnxruntime" in source:
-            pytest.importorskip("onnxruntime")
-            pytest.importorskip("onnxscript")
-            exec(source, known)
         else:
             exec(source, known)
     table = known["runs"].frame
@@ -73,7 +69,9 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     assert len(set(looks)) == 3 and style.title("gated") == "Gated"
     own = {record["name"] for record in records.records()}
     assert len(own) == 2 and all(name.startswith("own-reviews-") for name in own)
-    assert (here / "_build" / "own-data.ipynb").exists() and (here / "my-model" / "model.onnx").exists()
+    assert (here / "_build" / "own-data.ipynb").exists() and (
+        here / "my-model" / "model.safetensors"
+    ).exists()
 
 
 class Config(dict):

@@ -160,7 +160,8 @@ def test_numbers_as_they_are_written():
 def test_every_name_has_one_look(monkeypatch):
     for name, model in MODELS.items():
         assert style.COLOURS[name] == model.colour and style.MARKERS[name] == model.marker
-        assert style.title(name) == model.title or name in style.VARIANTS
+        assert style.title(name) == model.title
+    assert style.look("1x6-random") == ("1×6, random passes", "#d6457f", "*")
     mine = "mine, 3 passes"
     assert style.palette(["recurrent", mine])[mine] == style.palette([mine])[mine]
     assert style.ordered(["mine", "recurrent", "baseline", "mine"]) == ["baseline", "recurrent", "mine"]

@@ -1,6 +1,7 @@
 """A whole run: the same record every time; found rather than made again; refused before it starts."""
 
 import json
+import linecache
 import os
 from dataclasses import replace
 
@@ -192,11 +193,10 @@ def registered(monkeypatch):
 def test_an_edited_model_marks_its_record_stale_at_once(registered, monkeypatch):
     record = make("mean").record
     assert record.note() == ""
-
-    def forward(self, batch):
-        return -self.head(self.word(batch.ids[batch.starts]))
-
-    monkeypatch.setattr(Mean, "forward", forward)
+    cell = "def forward(self, batch):\n    return -self.head(self.word(batch.ids[batch.starts]))\n"
+    monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(True), "<cell>"))
+    exec(compile(cell, "<cell>", "exec"), here := {})
+    monkeypatch.setattr(Mean, "forward", here["forward"])
     assert records.read(record.path).note()
     with pytest.raises(RtxError, match="another version of the class Mean or of what trains it; replace"):
         weights.load_weights(record)

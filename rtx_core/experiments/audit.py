@@ -38,10 +38,6 @@ class Audit:
         return text
 
 
-class _Enough(Exception):
-    """So many steps were asked for."""
-
-
 def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
     """Repeat the run of a record, or its first `steps` steps; numbers further off than `TOLERANCE` are an error.
 
@@ -55,28 +51,20 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
     if task.facts["sha256"] != record["data"]["sha256"]:
         raise RtxError(f"{path} was made on other data than today's; an audit needs the same data.")
     model = build_model(record["config"]["architecture"], seed=record["seed"], **record["config"]["model"])
-    device, found, best = choose("auto"), [], {}
-
-    def evaluated(model, device, autocast, evaluate=task.evaluate):
-        found.append(evaluate(model, device, autocast))
-        if steps and len(found) >= len([row for row in record["history"] if row["step"] <= steps]):
-            raise _Enough
-        return found[-1]
-
-    first = record["history"][0]["step"]
-    if 0 < steps < first:
+    device, compared = choose("auto"), [row for row in record["history"] if not steps or row["step"] <= steps]
+    if not compared:
+        first = record["history"][0]["step"]
         raise RtxError(f"The first evaluation of this record is at step {first:,}; audit at least that many.")
-    task.evaluate = evaluated
+    whole = len(compared) == len(record["history"])
+    end = None if whole else compared[-1]["step"]
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            progress, best = train(model, task, config, record["seed"], device, Path(folder, "c.safetensors"))
-        except _Enough:
-            progress = None
-    rows = record["history"][: len(found)]
-    pairs = [(name, row[name], mine[name]) for row, mine in zip(rows, found) for name in mine]
+        file = Path(folder, "checkpoint.safetensors")
+        progress, best = train(model, task, config, record["seed"], device, file, max_steps=end)
+    rows = list(zip(compared, progress.history))
+    pairs = [(name, row[name], mine[name]) for row, mine in rows for name in mine if name != "seconds"]
     worst = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))
     exact, equal = all(a == b for _, a, b in pairs), None
-    if progress is not None:
+    if whole:
         if best:
             model.load_state_dict(best)
         test, predictions = task.test(model, device, autocast_of(config.precision, device))
@@ -84,7 +72,7 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
         exact = exact and test["loss"] == record["test"]["loss"]
         if predictions is not None:
             equal = bool(np.array_equal(predictions["logits"], record.predictions["logits"]))
-    result = Audit(records.short_name(record.path), rows[-1]["step"], len(rows), exact, worst, equal)
+    result = Audit(records.short_name(record.path), rows[-1][0]["step"], len(rows), exact, worst, equal)
     if worst > TOLERANCE:
         raise RtxError(
             f"{result}; at most {TOLERANCE:g} was expected: the record does not come from this code on this data."

@@ -6,7 +6,7 @@ import platform
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
@@ -38,9 +38,9 @@ def machine() -> Iterator[Finding]:
 
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
     yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
-    free = shutil.disk_usage(home()).free / 2**30  # two checkpoints, and a third while it is written
-    advice = "" if free > 1.5 else f"du -sh {shlex.quote(str(build()))}/*"
-    yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1.5", advice
+    free = shutil.disk_usage(home()).free / 2**30  # a checkpoint, and the next while it is written
+    advice = "" if free > 1 else f"du -sh {shlex.quote(str(build()))}/*"
+    yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1", advice
 
 
 def data() -> Iterator[Finding]:
@@ -68,22 +68,90 @@ def data() -> Iterator[Finding]:
 
 
 def records() -> Iterator[Finding]:
-    """Form, name, settings and test metrics, counted again from the predictions; and which code made them."""
-    from rtx_core.experiments.importing import of_the_paper, prove
-    from rtx_core.records import all_paths, folder, read
+    """Whether every record is sound, and which code made it."""
+    from rtx_core.records import all_paths, folder
 
-    sound, stale = 0, 0
-    for path in all_paths(folder()):
+    sound, problems = check_records(all_paths(folder()))
+    for path, problem in problems:
+        yield WRONG, problem, f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
+    stale = sum(bool(record.note()) for record in sound)
+    said = f"results/: {len(sound)} records and measurements are sound, {stale} of them by other code than today's"
+    yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
+
+
+def check_records(paths: Iterable[Path]) -> tuple[list, list[tuple[Path, str]]]:
+    """(sound records, (file, problem) of the others).
+
+    A record is sound if its form, name and settings agree, its metrics follow from its predictions, its data are those of
+    the other runs of that name, and the run that it measures is there.
+    """
+    from rtx_core.records import read, short_name
+
+    sound, problems, first = [], [], {}
+    for path in paths:
         try:
             record = read(path, measured=True)
-            if of_the_paper(record):
-                prove(record)
-                stale += bool(record.note())
-            sound += 1
+            if record.synthetic:
+                raise RtxError(
+                    f"{short_name(path)} is of synthetic text, and results/ is of real text; leave it out."
+                )
+            check_settings(record)
+            other = first.setdefault(record["name"] if record.get("key") else record["of"], record)
+            if other["data"]["sha256"] != record["data"]["sha256"]:
+                raise RtxError(
+                    f"{short_name(path)} was made on other data than {short_name(other.path)}; do not mix them."
+                )
+            sound.append(record)
         except RtxError as error:
-            yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
-    said = f"results/: {sound} records and measurements are sound, {stale} of them by other code than today's"
-    yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
+            problems.append((path, str(error)))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            problems.append((path, f"{short_name(path)} is not made as records are ({reason})."))
+    there = {record.get("key") for record in sound}
+    for record in sound:
+        if missing := {record.get("run"), *record.get("runs", {}).values()} - {None} - there:
+            problem = (
+                f"{short_name(record.path)} is of the run {missing.pop()}, which has no record; add that too."
+            )
+            problems.append((record.path, problem))
+    return sound, problems
+
+
+def check_settings(record) -> None:
+    """An error unless a run's name, budget and selected step follow from its settings and history.
+
+    What a run on own data or with a model of one's own is called says nothing of its settings.
+    """
+    from rtx_core import study
+    from rtx_core.experiments.configure import configure, entry_of
+    from rtx_core.models import registry
+    from rtx_core.records import DECIDED_BY_DATA, short_name
+
+    name, fixed = short_name(record.path), study.experiments().get(record.get("experiment"))
+    if fixed is None or record["model"] not in {*fixed.models, *registry.MODELS}:
+        return
+    if record["selected"]["validation_loss"] != min(row["validation_loss"] for row in record["history"]):
+        raise RtxError(f"{name} selects a validation loss that is not the lowest of its history.")
+    config, (_, entry) = record["config"], entry_of(fixed, record["model"])
+    usual = dict(registry.config_of(entry.base, **entry.settings))
+    given = {key: value for key, value in config["data"].items() if key != "corpus"} | config["train"]
+    changed = {key: value for key, value in config["model"].items() if value != usual.get(key)}
+    given |= {key: value for key, value in changed.items() if key not in DECIDED_BY_DATA}
+    given["recipe"] = record["recipe"] or None
+    near = round(
+        given["steps"] / entry.steps_factor
+    )  # what was asked for; rounding makes several numbers fit
+    steps = [n for n in range(max(0, near - 2), near + 3) if round(n * entry.steps_factor) == given["steps"]]
+    run = (record["experiment"], record["model"], record["seed"])
+    asked = [
+        configure(*run, budget=budget, **given | {"steps": n})
+        for budget in fixed.budgets
+        for n in steps or [near]
+    ]
+    expected = [(c.name, c.budget, c.architecture, getattr(c.data, "corpus", "")) for c in asked]
+    mine = (record["name"], record["budget"], config["architecture"], config["data"].get("corpus", ""))
+    if mine not in expected:
+        raise RtxError(f"{name} is {', '.join(mine)}, and its settings are of {', '.join(expected[0])}.")
 
 
 def unfinished() -> Iterator[Finding]:
@@ -108,7 +176,7 @@ def unfinished() -> Iterator[Finding]:
 
 
 def main() -> int:
-    """Print every finding; what a check dies of is one too.  The exit code is 1 where something is wrong."""
+    """Print every finding; a check that raises an error is a finding, too.  The exit code is 1 where something is wrong."""
     levels: Counter = Counter()
     for check in (packages, machine, data, records, unfinished):
         try:

@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -223,15 +223,12 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     """
     from rtx_core import data, evaluate
     from rtx_core.models import build_model, count_parameters, save_model
-    from rtx_core.train import checkpoint
     from rtx_core.train.device import choose, environment, peak_memory_mib, reset_peak_memory
-    from rtx_core.train.distributed import ranks
     from rtx_core.train.trainer import autocast_of, train
 
     made_by = fingerprint.commit()  # now: the files may change while a long run goes on
     where = choose(config.device)
     reset_peak_memory(where)
-    world = ranks()
     task = data.task(config.data, config.train.batch_size, config.train.micro_batches)
     fields = registry.find(config.architecture).config.names()
     decided = {key: value for key, value in task.model_settings.items() if key in fields}
@@ -251,8 +248,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     path = records.path_of(config.name, config.model, config.seed, task.facts["source"])
 
     def say(line: str) -> None:
-        if world.first:
-            print(f"{config.name} · {config.model} · seed {config.seed} · {line}", flush=True)
+        print(f"{config.name} · {config.model} · seed {config.seed} · {line}", flush=True)
 
     def record_it() -> Record:
         autocast = autocast_of(config.train.precision, where)
@@ -288,22 +284,20 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
             "finished": records.now(),
         }
         record = records.save(content, predictions)
-        checkpoint.discard(file)
+        file.unlink(missing_ok=True)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return record
 
     about = f"{folder.relative_to(build())}\n{command_of(config, replace)}\n"
-    # Processes that train together must not wait, since they would lose their connection.
-    with ExitStack() as held:
-        world.broadcast(lambda: held.enter_context(alone(path, about, wait and world.size == 1, say)))
-        found = world.broadcast(lambda: None if replace else recorded(config))  # by somebody else meanwhile
+    with alone(path, about, wait, say):
+        found = None if replace else recorded(config)  # by somebody else meanwhile
         if found is not None:
             return Run(config, found)
         code_hash = fingerprint.model_hash(config.architecture)
         progress, best = train(
             model, task, config.train, config.seed, where, file, code_hash, say, compile=config.compile
         )
-        return Run(config, world.broadcast(record_it))
+        return Run(config, record_it())
 
 
 def command_of(config: RunConfig, replace: bool = False) -> str:

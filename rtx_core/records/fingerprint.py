@@ -2,34 +2,30 @@
 
 The hash covers every file of `models/`, `fast/` and `train/` that the model's class, its fast path and the trainer
 import, found by walking their imports, with comments, docstrings and blank lines left out; for a class defined
-elsewhere (a notebook's cell, a user's file) its own source as well.  Hashes that `rtx golden --accept` has proven to
-give the same numbers stand in `same_numbers.json`.  Nothing here imports torch, unless a class from elsewhere already
-has."""
+elsewhere the user's file or the notebook's cell in which it stands as well.  Hashes that `rtx golden --accept` has
+proven to give the same numbers stand in `same_numbers.json`.  Nothing here imports torch."""
 
 import ast
-import dis
 import hashlib
 import inspect
 import io
 import json
-import re
+import linecache
 import subprocess
 import sys
 import sysconfig
 import tokenize
 from collections.abc import Iterable
-from contextlib import suppress
-from functools import cache, cached_property, partial
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType
 
 from rtx_core import study
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
 
 ROOMS = ("models", "fast", "train", "evaluate")  # no run imports the last, but what is measured does
-WRAPPED = {property: "fget", cached_property: "func", classmethod: "__func__", staticmethod: "__func__"}
 TASKS = "rtx_core.data.tasks"  # the losses that are trained on
 NOT_NUMBERS = ("rtx_core.models.registry",)  # names and colors; the configuration itself is in the record
 TRAINER = "rtx_core.train.trainer"
@@ -118,120 +114,33 @@ def model_hash(architecture: str) -> str:
     return hashlib.sha256(f"{own}\n{rest}".encode()).hexdigest()
 
 
-def _own_source(*things: object) -> str:
-    """The source of classes from elsewhere and of all that they use, up to what libraries hold.
+def _own_source(*classes: type) -> str:
+    """The bare source of the files and notebook cells in which these classes, and their bases from elsewhere, stand.
 
-    Constants, functions, classes and modules of layers count.  Arrays and other objects of libraries do not, which may be
-    caches or of chance.
+    What these import from further files does not count.  Where a class has no source, as in a plain Python shell, its
+    compiled methods count.
     """
-    seen, waiting, texts = {}, [("", thing) for thing in things], []
-    while waiting:
-        name, thing = waiting.pop()
-        if inner := WRAPPED.get(type(thing)):
-            thing = getattr(thing, inner)
-        own, called = not _in_library(thing), getattr(thing, "__name__", None)
-        if thing is None or isinstance(thing, (int, float, complex, str, bytes)):
-            texts.append(f"{name}={thing!r}")
-        elif not own and isinstance(called, str):
-            texts.append(f"{name}={called}")
-        if id(thing) in seen:
-            continue
-        seen[id(thing)] = thing  # which also keeps its id
-        if isinstance(thing, dict):
-            parts = [part for item in thing.items() if _counts(item[1]) for part in item]
-            waiting += [(f"{name}[{i}]", part) for i, part in enumerate(parts)]
-        elif isinstance(thing, (list, tuple)):
-            waiting += [(f"{name}[{i}]", value) for i, value in enumerate(thing)]
-        elif isinstance(thing, (set, frozenset)):
-            texts.append(f"{name}={sorted(map(_repr, thing))}")
-        elif isinstance(thing, partial):
-            waiting += [(name, thing.func), (name, thing.args), (name, thing.keywords)]
-        elif _is_layers(thing):
-            texts.append(f"{name}={_repr(thing)}")
-            waiting += [("", type(part)) for part in thing.modules()]
-        elif not own:
-            continue
-        elif inspect.ismethod(thing):
-            waiting += [(name, thing.__func__), (name, thing.__self__)]
-        elif inspect.isclass(thing):
-            held = [(k, v) for k, v in sorted(vars(thing).items()) if inspect.isfunction(v) or k[:2] != "__"]
-            waiting += [("", base) for base in thing.__bases__] + held
-        elif inspect.isfunction(thing):
-            texts.append(_function_source(thing))
-            waiting += _used(thing)
-            waiting += [("default", value) for value in (thing.__defaults__, thing.__kwdefaults__) if value]
-        elif not inspect.ismodule(thing):  # an object of an own class, or a function in a wrapper
-            held = sorted(getattr(thing, "__dict__", {}).items())
-            waiting += [("", type(thing)), *((k, v) for k, v in held if k[:2] != "__" or k == "__wrapped__")]
-    return "\n".join(texts)
+    texts = set()
+    for cls in {base for one in classes for base in one.__mro__ if not _in_library(base)}:
+        codes = [held.__code__ for _, held in sorted(vars(cls).items()) if inspect.isfunction(held)]
+        file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        files = {*(code.co_filename for code in codes), *([file] if file else [])}
+        found = {bare("".join(linecache.getlines(name))) for name in files} - {""}
+        texts |= found or {str([(code.co_code, code.co_names, _constants(code)) for code in codes])}
+    return "\n".join(sorted(texts))
 
 
-def _counts(thing: object) -> bool:
-    """Whether it is told: what is of a library and neither plain, nor named, nor layers, is not."""
-    kinds = (int, float, complex, str, bytes, dict, list, tuple, set, frozenset, partial)
-    plain = thing is None or isinstance(thing, kinds) or isinstance(getattr(thing, "__name__", None), str)
-    return plain or _is_layers(thing) or not _in_library(thing)
+def _constants(code: CodeType) -> list:
+    return [constant for constant in code.co_consts if not inspect.iscode(constant)]
 
 
-def _repr(thing: object) -> str:
-    """Without the address, which is another in every process."""
-    return re.sub(" at 0x[0-9a-fA-F]+", "", repr(thing))
-
-
-def _is_layers(thing: object) -> bool:
-    """Whether it is an object of torch's modules; torch need not be imported to tell."""
-    return any(
-        (base.__module__, base.__name__) == ("torch.nn.modules.module", "Module")
-        for base in type(thing).__mro__
-    )
-
-
-def _used(function: FunctionType) -> list[tuple[str, object]]:
-    """What a function names: globals, what it takes from modules among them, and variables around it."""
-    names, attributes = _names(function.__code__)
-    found = [(name, function.__globals__[name]) for name in sorted(names & function.__globals__.keys())]
-    for _, module in found:  # those that are added, too
-        if inspect.ismodule(module) and not _in_library(module):
-            more = [(name, vars(module)[name]) for name in sorted(attributes & vars(module).keys())]
-            found += [pair for pair in more if not any(pair[1] is value for _, value in found)]
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        with suppress(ValueError):  # it is empty as yet
-            found.append((name, cell.cell_contents))
-    return found
-
-
-def _in_library(thing: object) -> bool:
-    """Of Python, of an installed package or of this one, whose versions stand in the record."""
-    module = thing if inspect.ismodule(thing) else sys.modules.get(getattr(thing, "__module__", None) or "")
-    name = getattr(module, "__name__", "builtins")
+def _in_library(cls: type) -> bool:
+    """Whether a class is of Python, of an installed package or of this one, whose versions stand in the record."""
+    name = cls.__module__
     if name == "__main__" or name.partition(".")[0] == PACKAGE.name:
         return name != "__main__"
-    file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
+    file = getattr(sys.modules.get(name), "__file__", None)
     return file is None or file.startswith(sysconfig.get_path("stdlib")) or "-packages/" in file
-
-
-def _names(code: CodeType) -> tuple[set[str], set[str]]:
-    """The globals and the attributes that it reads, in functions inside it too."""
-    steps = list(dis.get_instructions(code))
-    names = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    attributes = set(code.co_names)
-    for inner in filter(inspect.iscode, code.co_consts):
-        names, attributes = (a | b for a, b in zip((names, attributes), _names(inner)))
-    return names, attributes
-
-
-def _function_source(function) -> str:
-    try:
-        return bare(inspect.cleandoc("\n" + inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):  # typed into a shell without a history, or made by a library
-        return repr(_compiled(function.__code__))
-
-
-def _compiled(code: CodeType) -> tuple:
-    """What it does, without where it stands."""
-    constants = [_compiled(c) if inspect.iscode(c) else c for c in code.co_consts]
-    constants = [sorted(map(repr, c)) if isinstance(c, frozenset) else c for c in constants]
-    return code.co_code, code.co_names, code.co_varnames, constants
 
 
 def module_hash(module: str) -> str:

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from rtx_core.data.preprocess import clean
 from rtx_core.data.tasks import logits_of, loss_and_accuracy
 from rtx_core.metrics import classification_metrics
-from rtx_core.models.layers import rotary_rows
 from rtx_core.models.packed import Packed
 from study.measurements.attention import cls_attention
 
@@ -60,18 +59,8 @@ class Unrolled(nn.Module):
         self.encoder, self.passes = encoder, passes
 
     def forward(self, batch: Packed) -> Tensor:
-        model, c = self.encoder, self.encoder.config
-        rope = rotary_rows(batch, c.hidden_size // c.num_heads, c.rope_base)
-        h = model.norm(model.word(batch.ids) + model.token_type.weight[0])  # (T, d)
-        logits = []
-        for r in range(self.passes):
-            before = h
-            for layer in model.layers:
-                h = layer(h, batch, rope)
-            if r > 0 or c.residual == "paper":
-                h = h + c.residual_scale * before
-            logits.append(model.head(h[batch.starts]))
-        return torch.cat(logits, 1)
+        states = self.encoder.states(batch, self.passes)
+        return torch.cat([self.encoder.head(h[batch.starts]) for h in states], 1)
 
 
 def of_run(record, study) -> list[tuple]:
