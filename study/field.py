@@ -21,7 +21,7 @@ BUILT = {
     "halting": "Halting",
     "code": "Code",
 }
-COMPARED = {"seeds": "Seeds", "interval": "Interval", "claim": "Headline, in our words", "read": "We read"}
+COMPARED = {"seeds": "Seeds", "interval": "Interval", "claim": "Headline", "read": "We read"}
 NEEDED, FIELDS = {"name", "key", "source", "read", "claim", "where"}, {*BUILT, *COMPARED, "controls", "equal"}
 
 
