@@ -1,4 +1,4 @@
-"""The field's table of the page Related work, from `field.yaml`: what was built, and what it was compared with."""
+"""The field's table (page Related work) from `field.yaml`: what was built, and what it was compared with."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ NEEDED, FIELDS = {"name", "key", "source", "read", "claim", "where"}, {*BUILT, *
 
 
 def rows(path: Path = FILE) -> list[dict]:
-    """The systems of a YAML file; refused where a field is missing or unknown, or a control is not of the five."""
+    """The systems of a YAML file; refused where a field is missing or unknown, or a control none of the five."""
     found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     for row in found:
         wrong = sorted(NEEDED - row.keys()) + sorted(row.keys() - NEEDED - FIELDS)

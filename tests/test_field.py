@@ -58,7 +58,8 @@ def test_marks_are_those_of_the_file():
 
 def test_the_directive_is_a_numbered_table_with_citations(tmp_path):
     (tmp_path / "references.bib").write_text(BIB.read_text(encoding="utf-8"))
-    page = "# A page\n\n:::{field-table} compared\nWhat each\nwas compared with.\n:::\n\n{numref}`tab-field-compared`\n"
+    table = ":::{field-table} compared\nWhat each\nwas compared with.\n:::\n"
+    page = f"# A page\n\n{table}\n{{numref}}`tab-field-compared`\n"
     (tmp_path / "index.md").write_text(page + "\n```{bibliography}\n```\n")
     settings = {"bibtex_bibfiles": ["references.bib"], "bibtex_reference_style": "author_year"}
     html = build_book(tmp_path, "sphinxcontrib.bibtex", "field_table", **settings) / "index.html"
