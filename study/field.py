@@ -26,7 +26,7 @@ NEEDED, FIELDS = {"name", "key", "source", "read", "claim", "where"}, {*BUILT, *
 
 
 def rows(path: Path = FILE) -> list[dict]:
-    """The systems of a YAML file; refused where a field is missing or unknown, or a control none of the five."""
+    """The systems of a YAML file; no field missing or unknown, each control of the five."""
     found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     for row in found:
         wrong = sorted(NEEDED - row.keys()) + sorted(row.keys() - NEEDED - FIELDS)
@@ -37,7 +37,7 @@ def rows(path: Path = FILE) -> list[dict]:
 
 
 def frame(part: str) -> pd.DataFrame:
-    """How each was `built`, or what it was `compared` with: ● run, ○ equal parameters, their shape not told."""
+    """How each was `built`, or what it was `compared` with: ● run, ○ equal parameters of untold shape."""
     found = []
     for row in rows():
         cells = {head: row.get(name) for name, head in (BUILT if part == "built" else COMPARED).items()}
