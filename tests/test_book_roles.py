@@ -82,7 +82,7 @@ def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
 
 def build(folder, page: str, builder: str = "html"):
     """The folder of a built book of one page and one notebook."""
-    cell = v4.new_markdown_cell("# Notebook\n\nOf {val}`sst2.n` texts. {holds}`sst2.n > 1`")
+    cell = v4.new_markdown_cell("# Notebook\n\nOf {val}`sst2.n` texts.\n\n```{holds}\nsst2.n > 1\n```")
     nbformat.write(v4.new_notebook(cells=[cell]), folder / "two.ipynb")
     (folder / "index.md").write_text(page + "\n\n```{toctree}\ntwo\n```\n")
     return build_book(folder, "values_roles", builder=builder, latex_engine="xelatex")
@@ -93,9 +93,18 @@ PAGE = """# Page
 ## A share of {val}`sst2.accuracy:.0%`
 
 Ahead by {val}`sst2.difference:+.1f` points ({val}`sst2.difference.interval`).
-{holds}`abs(sst2.difference) < 1`
 
-{holds}`sst2.n == 6823`
+```{holds}
+abs(sst2.difference) < 1
+sum(abs(n) for n in (sst2.n, sst2.loss)) ==
+    6823.25
+```
+
+- An item.
+  ```{holds}
+  sst2.n == 6823
+  ```
+- Another.
 
 :::{table} Of {val}`sst2.n` texts.
 :name: tab-a
@@ -123,7 +132,12 @@ def test_values_stand_in_headings_prose_captions_cells_and_notebooks(tmp_path, b
 BAD = """# Page
 
 One is fine. The second says {val}`sst3.difference` and
-goes on. {holds}`sst2.difference > 1` Last.
+goes on.
+
+```{holds}
+sst2.n == 6823
+sst2.difference > 1
+```
 
 # Heading {val}`sst2.m`
 """

@@ -1,7 +1,7 @@
-"""{val}`sst2.difference:+.1f` writes a value, {holds}`abs(sst2.difference) < 1` writes nothing.
+"""{val}`sst2.difference:+.1f` writes a value; a {holds} block under a paragraph, what must be so for it to stand.
 
-The names are those of `book/values*.py` (see `rtx_core/report/values.py`).  An unknown name, a value without
-a record and a guard that is false stop the build, all told at once, each with file, line and sentence.
+The names are those of `study/values` (see `rtx_core/report/values.py`).  An unknown name, a value without a record and a
+guard that is false stop the build, all told at once, each with file, line and sentence.
 """
 
 import re
@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
-from sphinx.util.docutils import SphinxRole
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from rtx_core.errors import RtxError
 from rtx_core.report import values
@@ -20,21 +20,37 @@ class SentenceFails(SphinxError):
     category = "Sentences that the records do not bear out"
 
 
-class Role(SphinxRole):
-    """Both roles; where one fails, its sentence is known when the page has been read."""
+class Val(SphinxRole):
+    """A value in the text; where there is none, its sentence is known when the page has been read."""
 
     def run(self) -> tuple[list[nodes.Node], list]:
         try:
-            if self.name == "val":
-                return [nodes.Text(values.shown(self.text))], []
-            if values.look_up(self.text):
-                return [], []
-            why = f"{self.text!r} does not hold{measured(self.text)}."
+            return [nodes.Text(values.shown(self.text))], []
         except RtxError as error:
-            why = str(error)
-        failed = nodes.inline("", f"⟦{self.text}⟧", failed=why)
-        self.set_source_info(failed)
-        return [failed], []
+            failed = nodes.inline("", f"⟦{self.text}⟧", failed=str(error))
+            self.set_source_info(failed)
+            return [failed], []
+
+
+class Holds(SphinxDirective):
+    """What the text above claims, a condition a line, a long one continued by indented lines; it shows nothing."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        failed = [(guard, why) for guard in values.conditions(self.content) if (why := fails(guard))]
+        made = [nodes.comment("", guard, failed=why) for guard, why in failed]
+        for node in made:
+            self.set_source_info(node)
+        return made
+
+
+def fails(guard: str) -> str:
+    """Why a condition does not hold; empty where it does."""
+    try:
+        return "" if values.look_up(guard) else f"{guard!r} does not hold{measured(guard)}."
+    except RtxError as error:
+        return str(error)
 
 
 def measured(guard: str) -> str:
@@ -44,17 +60,23 @@ def measured(guard: str) -> str:
 
 
 def tell(app: Sphinx, doctree: nodes.document) -> None:
-    """Name the sentence of each failure on a page, and drop paragraphs that held guards alone."""
-    for failed in [node for node in doctree.findall(nodes.inline) if "failed" in node]:
-        parts = re.split(r"(?<=[.!?:;])\s+(?=[A-Z(\[])", failed.parent.astext())
-        sentence = " ".join(
-            next((part for part in parts if failed.astext() in part), failed.parent.astext()).split()
-        )
-        page = app.env.doc2path(app.env.docname)
+    """Name what fails on a page: a value with its sentence, a guard with the text above it."""
+    page = app.env.doc2path(app.env.docname)
+    for failed in [
+        node for node in doctree.findall() if isinstance(node, nodes.Element) and "failed" in node
+    ]:
+        guard = isinstance(failed, nodes.comment)
+        text = above(failed) if guard else failed.parent.astext()
+        parts = [] if guard else re.split(r"(?<=[.!?:;])\s+(?=[A-Z(\[])", text)
+        sentence = " ".join(next((part for part in parts if failed.astext() in part), text).split())
         app.failed_sentences.append(f"{page}, {place(failed)}: {failed['failed']}\n    in: {sentence}")
-    for paragraph in list(doctree.findall(nodes.paragraph)):
-        if all(isinstance(child, nodes.Text) and not child.strip() for child in paragraph):
-            paragraph.parent.remove(paragraph)
+
+
+def above(node: nodes.Node) -> str:
+    """The text of what stands before a guard."""
+    while isinstance(node, nodes.comment) and node.parent.index(node):
+        node = node.parent[node.parent.index(node) - 1]
+    return "" if isinstance(node, nodes.comment) else node.astext()
 
 
 def place(node: nodes.Node) -> str:
@@ -73,8 +95,8 @@ def stop(app: Sphinx, env: BuildEnvironment) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.failed_sentences = []
-    app.add_role("val", Role())
-    app.add_role("holds", Role())
+    app.add_role("val", Val())
+    app.add_directive("holds", Holds)
     app.connect("doctree-read", tell)
     app.connect("env-updated", stop)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

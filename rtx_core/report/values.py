@@ -9,6 +9,7 @@ Differences and their bounds are in percentage points, accuracies are shares.
 
 import math
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache, cached_property
 
@@ -264,6 +265,17 @@ def look_up(expression: str) -> object:
         raise
     except Exception as error:
         raise RtxError(f"{expression!r} cannot be computed: {type(error).__name__}: {error}.") from error
+
+
+def conditions(lines: Iterable[str]) -> list[str]:
+    """The guards of a block {holds}: one a line, continued by lines that are indented."""
+    found = []
+    for line in lines:
+        if found and line.startswith(" "):
+            found[-1] += f" {line.strip()}"
+        elif line.strip():
+            found.append(line.strip())
+    return found
 
 
 def shown(quoted: str) -> str:
