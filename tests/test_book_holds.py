@@ -20,7 +20,7 @@ from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
 from rtx_core.records import store
 from rtx_core.report import statistics, values
-from study import published
+from study import paper, published
 
 DRAWS = 40  # at most; it ends as soon as every guard has failed
 SCALES = (0.03, 0.3, 2.0)  # standard deviations of the factors' logarithms, a draw each in turn
@@ -103,7 +103,7 @@ def changed(path: Path, draw: int) -> dict:
     content = dict(read(path))
     predictions = content.pop("predictions", None)
     name = f"{path.parent.name}/{re.sub('seed[0-9]+', '', path.stem)}"
-    if draw % 8 == 5 and (first := path.with_stem(re.sub("seed[0-9]+", "seed0", path.stem))) in PATHS():
+    if draw % 8 == 5 and (first := path.with_stem(re.sub("seed[0-9]+", "seed0", path.stem))).exists():
         content = dict(read(first)) | {"seed": content["seed"]}  # so that differences are significant
         predictions = content.pop("predictions", None)
     chance = random(draw, path.parent.name)
@@ -129,11 +129,10 @@ def changed(path: Path, draw: int) -> dict:
 def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
     """The names of the book over changed records; in every eighth draw some seeds are missing."""
     found = cache(lambda path: changed(path, draw))
-    every = list(PATHS())
     if draw % 8 == 7:
-        every = [path for path in every if random(draw, path.parent.name, path.stem).random() < 0.9]
+        some = tuple(run for run in PLANNED if random(draw, *run).random() < 0.9)
+        patch.setattr(paper, "planned", lambda: some)
     for module in (records, store):
-        patch.setattr(module, "paths", lambda source="hub": iter(every))
         patch.setattr(module, "read_json", found)
     patch.setattr(records.Record, "predictions", property(lambda record: record["predictions"]))
     printed = scaled(published.published.__wrapped__(), draw, "published")
@@ -145,7 +144,7 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
     patch.setattr(values, "names", lambda: known)
 
 
-PATHS, CONFIG_OF = records.paths, registry.config_of
+PLANNED, CONFIG_OF = paper.planned(), registry.config_of
 
 
 def other(name: str, draw: int, **given: object):

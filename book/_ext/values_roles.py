@@ -1,33 +1,40 @@
 """{val}`sst2.difference:+.1f` writes a value; a {holds} block under a paragraph, what must be so for it to stand.
 
-The names are those of `study/values` (see `rtx_core/report/values.py`).  An unknown name, a value without a record and a
-guard that is false stop the build, all told at once, each with file, line and sentence.
+The names are those of `study/values` (see `rtx_core/report/values.py`).  Where a value cannot be computed, a condition does
+not hold or a cell could not be run (`undrawn`), the place is marked, a line at the top of its page counts the marks, and
+`sentences.txt` beside the built book lists them: file, line, sentence, and what the records say.
 """
 
-import re
+import os
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.errors import SphinxError
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from rtx_core.errors import RtxError
+from rtx_core.paths import write_atomically
 from rtx_core.report import values
 
-
-class SentenceFails(SphinxError):
-    category = "Sentences that the records do not bear out"
+TITLE = "The records at hand do not bear this out"
+AROUND = (
+    nodes.document,
+    nodes.section,
+    nodes.list_item,
+    nodes.definition,
+    nodes.block_quote,
+    nodes.admonition,
+    nodes.container,
+)
 
 
 class Val(SphinxRole):
-    """A value in the text; where there is none, its sentence is known when the page has been read."""
-
     def run(self) -> tuple[list[nodes.Node], list]:
         try:
             return [nodes.Text(values.shown(self.text))], []
         except RtxError as error:
-            failed = nodes.inline("", f"⟦{self.text}⟧", failed=str(error))
+            failed = nodes.inline("", "no value", classes=["no-value"], failed=told(self.text, error))
             self.set_source_info(failed)
             return [failed], []
 
@@ -38,45 +45,84 @@ class Holds(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        failed = [(guard, why) for guard in values.conditions(self.content) if (why := fails(guard))]
-        made = [nodes.comment("", guard, failed=why) for guard, why in failed]
+        failed = [why for guard in values.conditions(self.content) if (why := fails(guard))]
+        made = [nodes.comment("", why, failed=why) for why in failed]
         for node in made:
             self.set_source_info(node)
         return made
 
 
+class Undrawn(SphinxDirective):
+    """In the place of a cell's outputs, why there are none; the arguments are labels, so that references find them."""
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        why = " ".join(self.content)
+        made = [nodes.comment("", why, failed=why, alone=True)]
+        self.set_source_info(made[0])
+        for label in self.arguments[0].split() if self.arguments else ():
+            empty = nodes.figure("", nodes.paragraph(), nodes.caption("", "Not drawn."))
+            if label.startswith("tab-"):
+                row = nodes.row("", nodes.entry("", nodes.paragraph()))
+                group = nodes.tgroup("", nodes.colspec(colwidth=1), nodes.tbody("", row), cols=1)
+                empty = nodes.table("", nodes.title("", "Not made."), group)
+            empty["names"].append(label)
+            self.state.document.note_explicit_target(empty, empty)
+            made.append(empty)
+        return made
+
+
 def fails(guard: str) -> str:
-    """Why a condition does not hold; empty where it does."""
+    """A condition that does not hold, and why; empty where it does."""
     try:
-        return "" if values.look_up(guard) else f"{guard!r} does not hold{measured(guard)}."
+        return "" if values.look_up(guard) else told(guard, values.parts(guard) or "it does not hold")
     except RtxError as error:
-        return str(error)
+        return told(guard, error)
 
 
-def measured(guard: str) -> str:
-    """The values of the names in a guard that does not hold: ": sst2.difference is +1.4 (…)"."""
-    found = dict.fromkeys(re.findall(r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)+", guard))
-    return ": " * bool(found) + ", ".join(f"{name} is {values.shown(name)}" for name in found)
+def told(asked: str, why: object) -> str:
+    return f"{asked}: {str(why).removeprefix(f'{asked!r} ')}"
 
 
-def tell(app: Sphinx, doctree: nodes.document) -> None:
-    """Name what fails on a page: a value with its sentence, a guard with the text above it."""
-    page = app.env.doc2path(app.env.docname)
-    for failed in [
-        node for node in doctree.findall() if isinstance(node, nodes.Element) and "failed" in node
-    ]:
-        guard = isinstance(failed, nodes.comment)
-        text = above(failed) if guard else failed.parent.astext()
-        parts = [] if guard else re.split(r"(?<=[.!?:;])\s+(?=[A-Z(\[])", text)
-        sentence = " ".join(next((part for part in parts if failed.astext() in part), text).split())
-        app.failed_sentences.append(f"{page}, {place(failed)}: {failed['failed']}\n    in: {sentence}")
+def guarded(failed: nodes.Node) -> nodes.Node:
+    """The block that a failure is about: around a value, before a guard."""
+    while not isinstance(failed.parent, AROUND):
+        failed = failed.parent
+    while isinstance(failed, nodes.comment) and not failed.get("alone") and failed.parent.index(failed):
+        failed = failed.parent[failed.parent.index(failed) - 1]
+    return failed
 
 
-def above(node: nodes.Node) -> str:
-    """The text of what stands before a guard."""
-    while isinstance(node, nodes.comment) and node.parent.index(node):
-        node = node.parent[node.parent.index(node) - 1]
-    return "" if isinstance(node, nodes.comment) else node.astext()
+def mark(app: Sphinx, doctree: nodes.document) -> None:
+    """Mark what fails on a page, count it at the top, and keep it for the list."""
+    blocks: dict[int, tuple[nodes.Node, list]] = {}
+    for failed in list(doctree.findall(lambda node: isinstance(node, nodes.Element) and "failed" in node)):
+        block = guarded(failed)
+        blocks.setdefault(id(block), (block, []))[1].append(failed)
+    docname = app.env.docname
+    page = app.env.doc2path(docname, base=False)
+    listed = []
+    for block, failures in blocks.values():
+        whys = list(dict.fromkeys(failed["failed"] for failed in failures))
+        sentence = " ".join(block.astext().split()) if not isinstance(block, nodes.comment) else ""
+        listed.append((f"{page}, {place(failures[0])}", sentence, whys))
+        items = [nodes.list_item("", nodes.paragraph("", why)) for why in whys]
+        box = nodes.admonition("", nodes.title("", TITLE), nodes.bullet_list("", *items), classes=["unborne"])
+        block["classes"].append("unborne-text")
+        block.parent.insert(block.parent.index(block) + 1, box)
+    for failed in list(doctree.findall(nodes.comment)):
+        if "failed" in failed:
+            failed.parent.remove(failed)
+    app.env.unborne[docname] = listed
+    if listed:
+        n = f"{len(listed)} places on this page are" if len(listed) > 1 else "One place on this page is"
+        count = nodes.paragraph(
+            "", f"{n} not borne out by the records at hand, and marked.", classes=["unborne"]
+        )
+        (doctree.next_node(nodes.section) or doctree).insert(1, count)
 
 
 def place(node: nodes.Node) -> str:
@@ -87,16 +133,37 @@ def place(node: nodes.Node) -> str:
     return f"cell {line // 10000}, line {line % 10000}" if line >= 10000 else f"line {line}"
 
 
-def stop(app: Sphinx, env: BuildEnvironment) -> None:
-    """Before anything is kept or written."""
-    if app.failed_sentences:
-        raise SentenceFails("\n" + "\n".join(app.failed_sentences))
+def start(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    if not hasattr(env, "unborne"):
+        env.unborne = {}
+
+
+def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    getattr(env, "unborne", {}).pop(docname, None)
+
+
+def tell(app: Sphinx, error: Exception | None) -> None:
+    """Write the list beside the book; none where everything holds."""
+    file = Path(app.outdir).parent / "sentences.txt"
+    listed = [] if error else [one for page in sorted(app.env.unborne) for one in app.env.unborne[page]]
+    text = ""
+    for where, sentence, whys in listed:
+        shown = sentence if len(sentence) < 300 else f"{sentence[:300]}…"
+        text += "\n    ".join([where, *([shown] if shown else []), *(f"- {why}" for why in whys)]) + "\n"
+    if listed:
+        write_atomically(
+            file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode()
+        )
+    elif file.exists():
+        os.remove(file)
 
 
 def setup(app: Sphinx) -> dict:
-    app.failed_sentences = []
     app.add_role("val", Val())
     app.add_directive("holds", Holds)
-    app.connect("doctree-read", tell)
-    app.connect("env-updated", stop)
-    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
+    app.add_directive("undrawn", Undrawn)
+    app.connect("env-before-read-docs", start)
+    app.connect("env-purge-doc", forget)
+    app.connect("doctree-read", mark)
+    app.connect("build-finished", tell)
+    return {"version": "2", "env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}
