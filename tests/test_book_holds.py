@@ -91,7 +91,7 @@ def flipped(logits: np.ndarray, labels: np.ndarray, draw: int, name: str) -> np.
 @cache
 def read(path: Path) -> dict:
     """A file of `results/` as it is, with its predictions where it has any."""
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = READ_JSON(path)
     if path.with_suffix(".npz").exists():
         with np.load(path.with_suffix(".npz")) as arrays:
             content["predictions"] = {name: arrays[name] for name in ("logits", "labels")}
@@ -144,7 +144,7 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
     patch.setattr(values, "names", lambda: known)
 
 
-PLANNED, CONFIG_OF = paper.planned(), registry.config_of
+PLANNED, CONFIG_OF, READ_JSON = paper.planned(), registry.config_of, store.read_json
 
 
 def other(name: str, draw: int, **given: object):

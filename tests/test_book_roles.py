@@ -130,6 +130,7 @@ def test_values_stand_in_headings_prose_captions_cells_and_notebooks(tmp_path, b
     assert "abs(" not in text and "<p></p>" not in text
     if builder == "html":
         assert "Of 6,823 texts." in (made / "two.html").read_text(encoding="utf-8")
+        assert "Of 6,823 texts." in (made / "_sources" / "two.ipynb.txt").read_text(encoding="utf-8")
 
 
 BAD = """# Page

@@ -5,7 +5,9 @@ not hold or a cell could not be run (`undrawn`), the place is marked, a line at 
 `sentences.txt` beside the built book lists them: file, line, sentence, and what the records say.
 """
 
+import json
 import os
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -158,6 +160,24 @@ def tell(app: Sphinx, error: Exception | None) -> None:
         os.remove(file)
 
 
+def fill(app: Sphinx, error: Exception | None) -> None:
+    """The notebook that a page's button gives has the numbers in its text."""
+    for page in Path(app.outdir, "_sources").rglob("*.ipynb*"):
+        before = page.read_text(encoding="utf-8")
+        notebook = json.loads(before)
+        for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
+            cell["source"] = re.sub(r"\{val\}`([^`]+)`", value, "".join(cell["source"]))
+        if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
+            write_atomically(page, text.encode())
+
+
+def value(quoted: re.Match) -> str:
+    try:
+        return values.shown(quoted[1])
+    except RtxError:
+        return "no value"
+
+
 def setup(app: Sphinx) -> dict:
     app.add_role("val", Val())
     app.add_directive("holds", Holds)
@@ -166,4 +186,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-purge-doc", forget)
     app.connect("doctree-read", mark)
     app.connect("build-finished", tell)
+    app.connect("build-finished", fill)
     return {"version": "2", "env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}

@@ -25,7 +25,9 @@ def paper_cost() -> Space:
     found = {
         group: sums([run for run in runs if run["experiment"] in names]) for group, names in GROUPS.items()
     }
-    return Space(found | {"whole": sums(runs), "machines": sorted({device_of(run) for run in runs})})
+    return Space(
+        found | {"whole": sums(runs), "machines": " and ".join(sorted({device_of(run) for run in runs}))}
+    )
 
 
 def sums(runs: list) -> dict[str, float]:
