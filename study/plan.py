@@ -111,7 +111,10 @@ PLAN = (
 
 def why(config: RunConfig) -> str:
     """Why a run is to be made: missing, or what is wrong with its record today; empty when nothing is."""
-    found = records.find(config.name, config.model, config.seed, resolve(config.data.source))
+    try:
+        found = records.find(config.name, config.model, config.seed, resolve(config.data.source))
+    except RtxError as error:
+        return str(error)
     return "missing" if found is None else found.note()
 
 

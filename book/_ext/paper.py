@@ -36,7 +36,8 @@ def built_from() -> str:
     """Version, commit, and how many records are stale."""
     project = tomllib.loads((paths.REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commit = fingerprint.commit()
-    made = [records.read(path, measured=True) for path in records.all_paths(records.folder())]
+    every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
+    made = [record for record in every if record]
     stale = sum(bool(record.note()) for record in made)
     state = (
         f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"

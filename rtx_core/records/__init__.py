@@ -12,6 +12,7 @@ from rtx_core.records.store import (
     frame,
     measurements,
     now,
+    odd,
     path_of,
     paths,
     read,
@@ -22,11 +23,12 @@ from rtx_core.records.store import (
     save_measurement,
     save_predictions,
     short_name,
+    sound,
     verify,
 )
 
 __all__ = [
     "DECIDED_BY_DATA", "NAMES", "SOURCES", "Record", "all_paths", "at", "find", "folder", "frame", "measurements",
-    "now", "path_of", "paths", "read", "read_json", "records", "results", "save", "save_measurement",
-    "save_predictions", "short_name", "verify",
+    "now", "odd", "path_of", "paths", "read", "read_json", "records", "results", "save", "save_measurement",
+    "save_predictions", "short_name", "sound", "verify",
 ]  # fmt: skip

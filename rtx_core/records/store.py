@@ -8,6 +8,7 @@ beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way
 import io
 import json
 import math
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from rtx_core.data.config import Source
 from rtx_core.errors import RtxError, unknown
 from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
-from rtx_core.paths import build, home, write_atomically, write_json
+from rtx_core.paths import BOOK, build, home, write_atomically, write_json
 from rtx_core.records import fingerprint
 from rtx_core.records.schema import RESTORE, VERSION, check
 
@@ -114,9 +115,9 @@ def verify(record: Record) -> None:
     """An error unless every test metric follows from what was predicted."""
     if (test := record.get("test")) is None:
         return
-    tolerance = 1e-5  # of metrics over float32 logits
+    near = {"rel_tol": 1e-5, "abs_tol": 1e-6}  # of metrics over float32 logits, whose loss may be 0
     if "batch_losses" in test:
-        tolerance = 1e-9
+        near = {"rel_tol": 1e-9, "abs_tol": 1e-12}
         losses, sizes = np.array(list(zip(test["batch_losses"], test["batch_sizes"]))).T
         share = sizes / sizes.sum()
         variance = ((share * (losses - share @ losses)) ** 2).sum() * len(losses) / (len(losses) - 1)
@@ -129,9 +130,7 @@ def verify(record: Record) -> None:
         counted["n"] = len(record.predictions["labels"])
     for name in sorted(counted | test):
         got, value = test.get(name), counted.get(name)
-        same = (
-            math.isclose(got, value, rel_tol=tolerance) if type(got) is type(value) is float else got == value
-        )
+        same = math.isclose(got, value, **near) if type(got) is type(value) is float else got == value
         if not same:
             raise RtxError(
                 f"{short_name(record.path)} says that its test {name} is {got}, and what was predicted gives {value}; "
@@ -180,8 +179,30 @@ def read(path: Path, measured: bool = False) -> Record:
     return found
 
 
+def sound(path: Path, measured: bool = False) -> Record | None:
+    """The record in a file; None where there is none, and where it is odd: what `read` refuses."""
+    try:
+        return read(path, measured)
+    except RtxError:
+        return None
+
+
+def odd(source: str = "hub") -> dict[str, str]:
+    """The files that `records` and `measurements` leave out, each with why `read` refuses it."""
+    found = {}
+    for path in all_paths(folder(source)):
+        try:
+            read(path, measured=True)
+        except RtxError as error:
+            found[short_name(path)] = str(error)
+    return found
+
+
 def find(name: str, model: str, seed: int, source: str = "hub") -> Record | None:
+    """The record of a run, if there is one; an odd one is an error, and none while the book is built."""
     path = path_of(name, model, seed, source)
+    if os.environ.get(BOOK):
+        return sound(path)
     return read(path) if path.exists() else None
 
 
@@ -212,9 +233,10 @@ def all_paths(root: Path) -> list[Path]:
 def records(
     name: str | None = None, experiment: str | None = None, model: str | None = None, source: str = "hub"
 ) -> list[Record]:
-    """The recorded runs in order, as far as they are of this folder, experiment and model."""
+    """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
     of = [path for path in paths(source) if name in (None, path.parent.name)]
-    found = [read(path) for path in of if model in (None, path.stem.rpartition("-seed")[0])]
+    of = [path for path in of if model in (None, path.stem.rpartition("-seed")[0])]
+    found = [record for path in of if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
     return [r for r in found if experiment in (None, r["experiment"])]
 
@@ -242,8 +264,9 @@ NEEDS = ("kind", "of", "name", "model", "seed", "data", "environment", "code", "
 
 
 def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
-    """All measurements of a kind, in the order of their names."""
-    return [read(path, measured=True) for path in sorted((folder(source) / kind).glob(f"{of}/[!.]*.json"))]
+    """All measurements of a kind, in the order of their names; odd ones are left out."""
+    every = sorted((folder(source) / kind).glob(f"{of}/[!.]*.json"))
+    return [found for path in every if (found := sound(path, measured=True))]
 
 
 def save_measurement(

@@ -1,10 +1,9 @@
 """Parameters of every model in closed form, from its configuration; and whether the records agree."""
 
-from rtx_core import records
 from rtx_core.models import configs
 from rtx_core.models.registry import MODELS, config_of
 from rtx_core.report.values import Space
-from study import published
+from study import paper, published
 
 
 def encoder(c: configs.EncoderConfig) -> dict[str, int]:
@@ -75,7 +74,7 @@ def described(name: str, **settings: object) -> dict:
 def counted() -> Space:
     """`counted.baseline.total`; and whether every recorded run has as many as its formula gives."""
     found = {name: described(name) for name, model in MODELS.items() if isinstance(model.kind, str)}
-    every = [record for record in records.records() if record["config"]["architecture"] in found]
+    every = [record for record in paper.records() if record["config"]["architecture"] in found]
     same = []
     for record in every:
         config = config_of(record["config"]["architecture"], **record["config"]["model"])

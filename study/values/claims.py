@@ -16,6 +16,7 @@ from rtx_core.report import statistics as S
 from rtx_core.report.evidence import Badge, badge, device_of
 from rtx_core.report.style import number
 from rtx_core.report.values import Model, Space, Task, Value
+from study import paper
 from study.published import published
 
 STRICT = 0.01  # the level of a test that rests on one seed or on a reduced budget
@@ -158,7 +159,7 @@ def rise(record) -> float:
 def best(called: str, *names: str) -> Judged:
     """The first of these folders in which the models have a seed in common; largest budget first."""
     for name in names:
-        task = Judged(records.records(name=name), called=called)
+        task = Judged(paper.records(name=name), called=called)
         if S.common(*([r for r in task._records if r["model"] == model] for model in MODELS)):
             return task
     return task
@@ -188,7 +189,7 @@ def tasks() -> Space:
 def moved() -> Space:
     """Trained on one corpus, tested on another."""
     ways = {"to_yelp": "sst2-10pct-to-yelp", "to_sst2": "yelp-trainrows10000-epochs1-to-sst2"}
-    return Space({name: Judged(records.measurements("transfer", of), called=of) for name, of in ways.items()})
+    return Space({name: Judged(paper.measurements("transfer", of), called=of) for name, of in ways.items()})
 
 
 # One task against another

@@ -5,15 +5,15 @@ Every run of a corpus in `results/` has a name, its folder's with `_` for `-`: `
 `sst2_50pct_epochs1`.  A function is called once, when its name is first used.
 """
 
-from rtx_core import records
 from rtx_core.data.config import ClassificationData, LanguageData
 from rtx_core.report.statistics import common, same_share
 from rtx_core.report.values import Model, Space, Task
+from study import paper
 from study.experiments import EXPERIMENTS
 
 
 def task(name: str) -> Task:
-    return Task(records.records(name=name), called=name)
+    return Task(paper.records(name=name), called=name)
 
 
 def leakage() -> Space:
@@ -40,14 +40,14 @@ def chance(pooled: Task, grouped: Task, model: str) -> float:
 def bag_of_words() -> Space:
     """What word counts alone can do, by data set: `bag_of_words.sst2_10pct.accuracy`."""
     found = {}
-    for measured in records.measurements("yardstick"):
+    for measured in paper.measurements("yardstick"):
         found.setdefault(measured["of"], []).append(measured)
     return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
 
 
 TASKS = {k for k, e in EXPERIMENTS.items() if isinstance(e.data, (ClassificationData, LanguageData))}
 TASKS = tuple(TASKS - {"iso-depth"})  # whose models have names of their own, in values_looping.py
-RUNS = {path.parent.name for path in records.paths() if path.parent.name.startswith(TASKS)}
+RUNS = {name for _, name, *_ in paper.planned() if name.startswith(TASKS)}
 VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
 COMPARED = {  # the tasks of the forest plots: in prose -> (title, folder of its records), the full budget first
     "sst2": ("SST-2", "sst2"),

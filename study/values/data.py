@@ -4,6 +4,7 @@ import numpy as np
 
 from rtx_core import paths, records
 from rtx_core.report.values import Space
+from study import paper
 
 
 def described(part: dict) -> dict:
@@ -30,7 +31,7 @@ def texts() -> Space:
 
 def language() -> Space:
     """The facts of the running texts: `language.shakespeare.n_train` characters."""
-    facts = {name: records.records(experiment=name) for name in ("shakespeare", "tinystories")}
+    facts = {name: paper.records(experiment=name) for name in ("shakespeare", "tinystories")}
     return Space({name: found[0]["data"] for name, found in facts.items()})
 
 

@@ -1,9 +1,9 @@
 """Values of the page on data size: depth and width at a tenth of it, what the selected epoch decides."""
 
-from rtx_core import records
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import difference
 from rtx_core.report.values import Gap, Model, Space
+from study import paper
 
 DEPTHS = {
     "once": ("sst2-10pct-numpasses1", "recurrent"),
@@ -17,7 +17,7 @@ DEPTHS = {
 
 def depth() -> Space:
     """Each variant's Model, and paired differences of them, first minus second, in points."""
-    found = {key: records.records(name=name, model=model) for key, (name, model) in DEPTHS.items()}
+    found = {key: paper.records(name=name, model=model) for key, (name, model) in DEPTHS.items()}
     pairs = [
         ("twice", "once"),
         ("thrice", "twice"),
@@ -33,7 +33,7 @@ def selection() -> Space:
     """All runs at a tenth of the data: test accuracies by selected epoch, gain of the next (points)."""
     by_epoch, gains = {}, []
     for name, model in DEPTHS.values():
-        for record in records.records(name=name, model=model):
+        for record in paper.records(name=name, model=model):
             place = [row["step"] for row in record["history"]].index(record["selected"]["step"])
             here, *later = record["history"][place:]
             by_epoch.setdefault(round(here["epoch"]), []).append(100 * record["test"]["accuracy"])

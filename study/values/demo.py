@@ -1,12 +1,12 @@
 """The model that the page *Try it* runs, as measured: `demo.accuracy`, `demo.after.three`."""
 
-from rtx_core import records
 from rtx_core.report.evidence import WORDS
 from rtx_core.report.values import Model, Space
+from study import paper
 
 
 def demo() -> Space:
-    found = records.measurements("demo", of="sst2")
+    found = paper.measurements("demo", of="sst2")
     model = Model(found, "the model of the page Try it; make it: python -m rtx_core measure demo sst2")
     (measured,) = found
     after = dict(enumerate(measured["accuracy_after"], start=1))

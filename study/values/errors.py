@@ -8,6 +8,7 @@ from rtx_core.errors import RtxError
 from rtx_core.report import statistics
 from rtx_core.report.evidence import badge
 from rtx_core.report.values import Space
+from study import paper
 
 
 def errors() -> Space:
@@ -16,7 +17,7 @@ def errors() -> Space:
         raise RtxError("There is no record of both models on GLUE's split, seed 0; run them.")
     labels, *guesses = statistics.same_texts(*pair)
     wrong = [guess != labels for guess in guesses]
-    (counts,) = records.measurements("yardstick", "sst2-official")
+    (counts,) = paper.measurements("yardstick", "sst2-official")
     words = counts.predictions["logits"].argmax(1) != labels
     apart = guesses[0] != guesses[1]
     n = len(labels)
@@ -38,7 +39,7 @@ def errors() -> Space:
 
 def unlike(name: str) -> Space:
     """On what share of its texts two runs of one model answer differently, and two of different models, in the mean."""
-    runs = [run for model in ("baseline", "recurrent") for run in records.records(name=name, model=model)]
+    runs = [run for model in ("baseline", "recurrent") for run in paper.records(name=name, model=model)]
     shares = {True: [], False: []}
     for a, b in combinations(runs, 2):
         _, one, other = statistics.same_texts(a, b)

@@ -6,13 +6,13 @@ from rtx_core import records
 from rtx_core.report import statistics
 from rtx_core.report.evidence import badge
 from rtx_core.report.values import Gap, Space, Task, look_up
-from study import claims
+from study import claims, paper
 
 MODELS = ("baseline", "recurrent")
 
 
 def of(name: str, model: str) -> list:
-    return records.records(name=name, model=model)
+    return paper.records(name=name, model=model)
 
 
 def front() -> Space:

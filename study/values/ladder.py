@@ -11,6 +11,7 @@ from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import accuracy, adjusted, common, difference
 from rtx_core.report.values import Gap, Runs, Unmeasured, Value, look_up
 from rtx_core.train.config import TrainConfig
+from study import paper
 from study.plan import LADDER, TENTH, TUNED, TUNING
 
 RUNGS = {256: {name: ("recurrent", settings) for name, settings in LADDER.items() if name != "1x1"}}
@@ -20,7 +21,7 @@ RUNGS[384] = {"6x1": ("baseline", {}), "3x2": ("recurrent-wide", {})}  # layers 
 def rung(model: str, **settings: object) -> list[records.Record]:
     """The records of a model on a tenth of SST-2."""
     name = configure("sst2", model, **TENTH | settings).name
-    return Runs(records.records(name=name), name).of(model)
+    return Runs(paper.records(name=name), name).of(model)
 
 
 class Ladder:

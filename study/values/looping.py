@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from rtx_core import records
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import Badge, badge
 from rtx_core.report.phi import Looped, mean_phi
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
 from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
+from study import paper
 from study.published import published
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -27,7 +27,7 @@ class Hops(Runs):
     """Of one k-hop experiment: its models are written layers x passes, `1x4`."""
 
     def __init__(self, name: str):
-        super().__init__(records.records(name=name), name)
+        super().__init__(paper.records(name=name), name)
 
     def errors(self, model: str, hops: int, passes: int | None = None) -> list[float]:
         """The share of wrong answers of each seed; `passes` other than the trained number where they are given."""
@@ -66,7 +66,7 @@ class Rounding:
     """What rounding the layers after training adds to the error at four hops, in means over seeds."""
 
     def __init__(self):
-        self.measured = records.measurements("quantized", "khop")
+        self.measured = paper.measurements("quantized", "khop")
         self.exact = Hops("khop")
 
     def cost(self, model: str, bits: int, hops: int = 4, passes: int | None = None) -> float:
@@ -102,7 +102,7 @@ class IsoDepth:
 
     def __init__(self):
         found = {}
-        for record in records.records(name="iso-depth"):
+        for record in paper.records(name="iso-depth"):
             found.setdefault(record["model"], {})[record["seed"]] = record
         if not any(model.startswith("6x1") for model in found):
             raise Unmeasured("There is no record of iso-depth, 6x1; run it first.")
@@ -212,7 +212,7 @@ def matrix() -> list[Pair]:
     found = []
     for recurrence, task, *addresses in PAIRS:
         names = (address.split("/") for address in addresses)
-        pairs = common(*(records.records(name=name, model=model) for name, model in names))
+        pairs = common(*(paper.records(name=name, model=model) for name, model in names))
         if not pairs:
             continue
         first, second = ([ERROR[task](r["test"]) for r in column] for column in zip(*pairs))

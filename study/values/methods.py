@@ -1,8 +1,8 @@
 """Names of the methods page: the protocol and what the runs cost, such as `paper_cost.shakespeare.hours`."""
 
-from rtx_core import records
 from rtx_core.report.evidence import device_of
 from rtx_core.report.values import Space
+from study import paper
 from study.experiments import EXPERIMENTS
 
 GROUPS = {
@@ -21,11 +21,13 @@ def protocol() -> Space:
 
 def paper_cost() -> Space:
     """Runs, hours of training and validation, and most memory of each group and of all; the machines."""
-    runs = records.records()
+    runs = paper.records()
     found = {
         group: sums([run for run in runs if run["experiment"] in names]) for group, names in GROUPS.items()
     }
-    return Space(found | {"whole": sums(runs), "machines": sorted({device_of(run) for run in runs})})
+    return Space(
+        found | {"whole": sums(runs), "machines": " and ".join(sorted({device_of(run) for run in runs}))}
+    )
 
 
 def sums(runs: list) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from rtx_core import paths, records
 from rtx_core.report.values import Space
+from study import paper
 
 WAYS = {
     "ours": "this project",
@@ -70,7 +71,7 @@ VALUES = {
     "fast_decoders": decoders,
     "peak_memory": lambda: Space(
         {
-            model: max(r["peak_memory_mib"] for r in records.records(name="sst2", model=model)) / 1024
+            model: max(r["peak_memory_mib"] for r in paper.records(name="sst2", model=model)) / 1024
             for model in ("baseline", "recurrent")
         }
     ),

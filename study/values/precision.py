@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from rtx_core import records
 from rtx_core.report import statistics
 from rtx_core.report.evidence import Badge
 from rtx_core.report.values import Space, Value
+from study import paper
 
 ROOT = 2**0.5  # equal errors of two passes that add up, over independent ones
 
@@ -19,7 +19,7 @@ class Ratio(Value):
 def ratios() -> dict[tuple[str, int], Ratio]:
     """(what is rounded, bits) -> error at the end, shared over unshared: geometric mean over seeds."""
     ends, found = {}, {}
-    for measured in records.measurements("rounding"):
+    for measured in paper.measurements("rounding"):
         for curve in measured["curves"]:
             if curve["comparison"] != "trained":
                 place = (curve.get("model") or "fresh", curve["bits"])
@@ -47,14 +47,14 @@ def rounding() -> Space:
 
 def nearest() -> dict[tuple[str, int], float]:
     """(trained model, bits) -> error after the last layer with its own weights rounded to nearest."""
-    curves = [curve for measured in records.measurements("rounding") for curve in measured["curves"]]
+    curves = [curve for measured in paper.measurements("rounding") for curve in measured["curves"]]
     return {(c["arm"], c["bits"]): c["errors"][-1] for c in curves if c["comparison"] == "trained"}
 
 
 def formats() -> Space:
     """Accuracy in each smaller format minus FP32's, `formats.recurrent_int8`, p adjusted."""
     groups = {}
-    for measured in records.measurements("precision"):
+    for measured in paper.measurements("precision"):
         groups.setdefault((measured["of"], measured["model"], measured["format"]), []).append(measured)
     changes = {
         place: statistics.difference(found, groups[(*place[:2], "fp32")], same_training=False)

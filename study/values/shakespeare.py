@@ -6,7 +6,7 @@ from rtx_core import paths, records
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Space
-from study import published
+from study import paper, published
 
 RECIPES = {"report": 10_000 * 128 * 256, "nanogpt": 5000 * 64 * 256}  # characters that each reads in full
 STANDARD = ("gpt-1", "gpt-2", "gpt-6")
@@ -17,7 +17,7 @@ def shakespeare() -> Space:
     found = {}
     leads = []
     for recipe, full in RECIPES.items():
-        every = records.records(name=f"shakespeare-{recipe}-reduced")
+        every = paper.records(name=f"shakespeare-{recipe}-reduced")
         groups = {model: [r for r in every if r["model"] == model] for model in (*STANDARD, *RECURRENT)}
         losses = {model: [r["test"]["loss"] for r in some] for model, some in groups.items()}
         part = {model: {"loss": np.mean(some)} for model, some in losses.items()}
@@ -32,14 +32,14 @@ def shakespeare() -> Space:
         pairs = common(groups["kausik-positions"], groups["kausik"])
         part["positions"] = [a["test"]["loss"] - b["test"]["loss"] for a, b in pairs]
         found[recipe] = part
-    (counted,) = (m["losses"] for m in records.measurements("ngrams"))
+    (counted,) = (m["losses"] for m in paper.measurements("ngrams"))
     return Space(
         found
         | {
             "leads": leads,
             "tokens": every[0]["history"][-1]["tokens"],
             "parameters": groups["kausik"][0]["parameters"]["total"],
-            "badge": badge(records.records(experiment="shakespeare")),
+            "badge": badge(paper.records(experiment="shakespeare")),
             "pairs": counted["2"],
             "triples": counted["3"],
             "published": published.published()["shakespeare"]["losses"],
@@ -51,7 +51,7 @@ def shakespeare() -> Space:
 
 def writing(model: str) -> list[float]:
     """Milliseconds for one more character at each length, the fastest of the model's runs."""
-    runs = records.records(experiment="shakespeare", model=model)
+    runs = paper.records(experiment="shakespeare", model=model)
     return np.min([[row["median_ms"] for row in r["latency"]["measured"]] for r in runs], axis=0).tolist()
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rtx_core import records
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Runs
+from study import paper
 from study.experiments import EXPERIMENTS
 from study.plan import LARGER
 
@@ -18,7 +18,7 @@ class Small(Runs):
         self.every = EXPERIMENTS[experiment].train.eval_every  # steps between two evaluations
         self.rates = {}  # model -> learning rate -> loss after few steps
         whole = []
-        for record in records.records(experiment=experiment):
+        for record in paper.records(experiment=experiment):
             if record["config"]["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]:
                 continue
             train = record["config"]["train"]
@@ -62,7 +62,7 @@ class Small(Runs):
 
 def wide(experiment: str) -> Runs:
     """The runs at twice the width, whose rate is half the best one at the width itself."""
-    found = [r for r in records.records(experiment=experiment) if r["config"]["train"]["steps"] != TRIED]
+    found = [r for r in paper.records(experiment=experiment) if r["config"]["train"]["steps"] != TRIED]
     wider = [
         r
         for r in found

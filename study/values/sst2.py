@@ -5,14 +5,14 @@ from statistics import mean
 from rtx_core import records
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Space
-from study import published
+from study import paper, published
 
 PAIR = ("baseline", "recurrent")
 
 
 def paired(name: str) -> list[tuple]:
     """(Baseline, Recurrent) of each seed that both have."""
-    return common(*(records.records(name=name, model=model) for model in PAIR))
+    return common(*(paper.records(name=name, model=model) for model in PAIR))
 
 
 def course(name: str) -> Space:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rtx_core import records
 from rtx_core.report import statistics
 from rtx_core.report.values import Space, Value
+from study import paper
 
 
 class Change(Value):
@@ -16,7 +16,7 @@ class Change(Value):
 def passes() -> Space:
     """Test loss with a second pass minus that without, and validation accuracy after the last epoch."""
     names = {"once": "sst2-10pct-numpasses1", "twice": "sst2-10pct", "thrice": "sst2-10pct-numpasses3"}
-    found = {name: records.records(name=run, model="recurrent") for name, run in names.items()}
+    found = {name: paper.records(name=run, model="recurrent") for name, run in names.items()}
     pairs = statistics.common(found["twice"], found["once"])
     losses = [[record["test"]["loss"] for record in side] for side in zip(*pairs)]
     *loss, p = statistics.over_seeds(*losses)
@@ -27,7 +27,7 @@ def passes() -> Space:
 def attention() -> Space:
     """By model: the probability of "negative", and the token that [CLS] weighs most in each application."""
     found = {}
-    for measured in records.measurements("attention", "sst2"):
+    for measured in paper.measurements("attention", "sst2"):
         weights = np.mean(measured["weights"], axis=1)  # (applications, tokens)
         found.setdefault(
             measured["model"],

@@ -9,7 +9,7 @@ from rtx_core import paths, records
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import mean_interval, paired
 from rtx_core.report.values import Space
-from study import published
+from study import paper, published
 
 NAME = "tinystories-report-reduced"
 LOOPS = ("frailt", "three-part", "relaxed")
@@ -20,7 +20,7 @@ FULL = 204_800_000  # tokens of a published run
 
 def stories() -> Space:
     groups = {
-        model: [r for r in records.records(name=NAME) if r["model"] == model] for model in (*LOOPS, *CONTROLS)
+        model: [r for r in paper.records(name=NAME) if r["model"] == model] for model in (*LOOPS, *CONTROLS)
     }
     losses = {model: [r["test"]["loss"] for r in some] for model, some in groups.items()}
     gaps = {a: {b: paired(groups[a], groups[b]) for b in groups if a != b} for a in LOOPS}
@@ -56,7 +56,7 @@ def published_gaps(losses: dict) -> dict:
 
 def initial(quoted: dict, losses: dict) -> dict:
     """Initial losses of many seeds, and whether final losses follow them."""
-    (measured,) = records.measurements("initial", "tinystories")
+    (measured,) = paper.measurements("initial", "tinystories")
     by_seed = np.array([measured["losses"][model] for model in STUDY])  # (models, seeds)
     printed = np.array([quoted[model]["initial"] for model in STUDY])
     order = np.argsort(-printed)[:, None]

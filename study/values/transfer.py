@@ -1,14 +1,14 @@
 """Models trained on one corpus and tested on another."""
 
-from rtx_core import records
 from rtx_core.report import statistics
 from rtx_core.report.evidence import Badge
 from rtx_core.report.values import Gap, Space
+from study import paper
 
 
 def direction(of: str) -> Space:
     """Baseline minus Recurrent on the seeds of both, and what accuracy alone does not tell."""
-    measured = records.measurements("transfer", of)
+    measured = paper.measurements("transfer", of)
     both = {name: [m for m in measured if m["model"] == name] for name in ("baseline", "recurrent")}
     pairs = statistics.common(*both.values())
     full = sum(all(m["budget"] == "full" for m in pair) for pair in pairs)

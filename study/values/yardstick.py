@@ -3,6 +3,7 @@
 from rtx_core import records
 from rtx_core.report import badge, statistics
 from rtx_core.report.values import Gap, Space
+from study import paper
 
 MODELS = ("baseline", "recurrent")
 RUNS = {  # bag of words of -> the runs of the models that stand beside it
@@ -22,8 +23,8 @@ RUNS = {  # bag of words of -> the runs of the models that stand beside it
 def minus_words(name: str, model: str):
     """(model − bag of words, badge) on the seeds that both models have, or None where one is missing or the
     model never answers some class."""
-    words = records.measurements("yardstick", name)
-    seeds = statistics.common(*(records.records(name=RUNS[name], model=each) for each in MODELS))
+    words = paper.measurements("yardstick", name)
+    seeds = statistics.common(*(paper.records(name=RUNS[name], model=each) for each in MODELS))
     found = [record for pair in seeds for record in pair if record["model"] == model]
     found = [record for record in found if statistics.answers_all(record)]
     if not words or not found:
