@@ -75,8 +75,11 @@ PLAN = (
     Study("sst2", TENTH | {"num_passes": 3}, (0, 1, 2), ("recurrent",)),
     Study("sst2", TENTH | {"num_layers": 6, "num_passes": 1}, (0, 1, 2), ("recurrent",)),
     *(Study("khop", seeds=(seed,)) for seed in EXPERIMENTS["khop"].seeds),
+    Study("khop", seeds=(5, 6, 7), models=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4")),
+    Study("khop", seeds=range(5), models=("4x1-w32", "4x1-w44")),  # as heavy as 1x4 and 2x2, and as deep
+    *(Study("facts", settings, (seed,)) for seed in (0, 1, 2) for settings in ({}, {"facts": 49_152})),
     Study("khop", seeds=(0, 1, 2), models=("1x4-noise", "4x1-noise")),
-    Study("khop", {"steps": 9000}, (0, 1, 2), ("1x6-random",)),  # which takes a third more; it learns late
+    Study("khop", {"steps": 9000}, range(5), ("1x6-random",)),  # which takes a third more; it learns late
     Study("khop", seeds=(0, 1, 2), models=("frailt", "relaxed", "1x4-gated", "three-part")),
     *(
         Study("sst2", TENTH | LADDER[rung] | {"learning_rate": rate}, models=("recurrent",))
@@ -94,6 +97,12 @@ PLAN = (
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
     *(Study(name, settings, models=LARGER_MODELS[name]) for name, settings in LARGER.items()),
+    Study("khop-hard", seeds=(0, 1, 2), models=("6x1-w36",)),
+    *(
+        Study("khop", {"learning_rate": rate}, (0, 1, 2), (model,))
+        for model in ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1")
+        for rate in (1e-3, 4e-3)
+    ),
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
     Study("sst2", {"length": "short"}, (1, 2)),
     Study("multi-domain", reduced=(THREE_DOMAINS,)),
