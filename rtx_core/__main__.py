@@ -52,13 +52,9 @@ def run(words: list[str], replace: bool) -> None:
 def results(experiment: str | None, source: str) -> None:
     """a table of the recorded runs"""
     from rtx_core import records
-    from rtx_core.errors import unknown
-    from rtx_core.study import experiments
 
     columns = ["name", "model", "seed", "budget", "accuracy", "loss", "parameters", "minutes", "stale"]
-    if experiment and experiment not in (known := [*experiments(), "own-data"]):
-        raise unknown("experiment", experiment, known)
-    table = records.results(source, **({"experiment": experiment} if experiment else {}))
+    table = records.results(experiment, source=source)
     print(table[columns].round(4).to_string(index=False) if len(table) else "no run is recorded")
 
 

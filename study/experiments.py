@@ -128,6 +128,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         models=_shakespeare_small(),
         shown=("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions"),
         seeds=(0, 1, 2, 3, 4),
+        keep_weights=True,
     ),
     "tinystories": Experiment(
         LanguageData(corpus="tinystories", eval_batches=12),
@@ -170,6 +171,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         },
         shown=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
         seeds=(0, 1, 2),
+        keep_weights=True,
     ),
     "khop": Experiment(
         HopData(),
@@ -177,6 +179,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         models=_LAYERS_PASSES | _NARROW | _STUDIED,
         shown=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
         seeds=(0, 1, 2, 3, 4),
+        keep_weights=True,
     ),
     "khop-hard": Experiment(
         HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
@@ -184,6 +187,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         models=_LAYERS_PASSES | _NARROW,
         shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
         seeds=(0, 1, 2),
+        keep_weights=True,
     ),
     "khop-published": Experiment(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
         HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
@@ -203,12 +207,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         models=_LAYERS_PASSES | _NARROW,
         shown=("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"),
         seeds=(0, 1, 2),
+        keep_weights=True,
     ),
     "state-tracking": Experiment(
         GroupData(group="S3"),
         _HOPS.but(batch_size=16),
         models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)},
         shown=("1x1", "1x2", "1x4", "1x8"),
+        keep_weights=True,
     ),
     "iso-depth": Experiment(
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),

@@ -1,7 +1,9 @@
 """k-hop induction and words over groups against their definitions; and what must hold of anything drawn afresh."""
 
+from contextlib import nullcontext
 from copy import deepcopy
 from itertools import permutations
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,14 +12,16 @@ import torch
 import torch.nn.functional as F
 from conftest import SMALL
 
+import rtx_core as rtx
 from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
 from rtx_core.data.algorithmic import hop, products
 from rtx_core.errors import RtxError
-from rtx_core.experiments import audit
+from rtx_core.experiments import audit, weights
 from rtx_core.experiments import run as runner
 from rtx_core.experiments.doctor import check_settings
 from rtx_core.models import build_model
+from rtx_core.paths import REPOSITORY
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
 from study.measurements import quantized
@@ -208,3 +212,17 @@ def test_validation_counts_every_answer_alike(name):
     assert row["validation_accuracy"] == pytest.approx(1 - (wrong.sum() / asked.sum()).item())
     of_two = inputs[:, 0] == 7
     assert row["error_hops_2"] == pytest.approx((wrong[of_two].sum() / asked[of_two].sum()).item())
+
+
+@pytest.mark.parametrize("address", ["khop/1x4-seed5", "khop-steps9000/1x6-random-seed3"])
+def test_weights_that_come_with_a_clone_give_the_losses_of_their_record(address, monkeypatch):
+    monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
+    monkeypatch.setattr(weights, "made_at", lambda record: Path("nowhere"))
+    record = records.at(address)
+    model, read = rtx.load(record).model, task(config_of(record["config"]["data"]), 32)
+    device, exact = torch.device("cpu"), nullcontext()
+    found, _, _ = read.answered(model, read.test_batches()[:2], device, exact, 2 * model.config.num_passes)
+    assert found.tolist() == pytest.approx(record["test"]["batch_losses"][:2], rel=1e-3)
+    record.content["key"] = "0" * 24
+    with pytest.raises(RtxError, match="holds weights of another run than its record's"):
+        rtx.load(record)

@@ -25,6 +25,7 @@ class Experiment:
     models: Mapping[str, Entry] = field(default_factory=dict)  # beside the registered ones, by name
     shown: tuple[str, ...] = ("baseline", "recurrent")  # models of a run that names none
     seeds: tuple[int, ...] = (0,)
+    keep_weights: bool = False  # beside the records: only of small models
     recipes: Mapping[str, dict] = field(default_factory=dict)  # named settings; the first is the default
     # smaller ones by name; the first is the default
     budgets: Mapping[str, dict] = field(default_factory=lambda: {"full": {}})

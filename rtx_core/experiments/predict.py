@@ -4,28 +4,35 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from rtx_core import records
 from rtx_core.errors import RtxError, is_unicode
 
+if TYPE_CHECKING:
+    from rtx_core.experiments.run import Run
+    from rtx_core.records import Record
+
 HEAD = ("text", "passes", "label")  # columns of every table of answers
 
 
-def load(address: str | Path, source: str = "hub") -> "Predictor":
-    """The trained model of a record, by its path under `results/` without the ending, or of an exported folder."""
+def load(address: "str | Path | Run | Record", source: str = "hub") -> "Predictor":
+    """The trained model of a run or its record, of a path under `results/` without the ending, or of an exported folder."""
     from rtx_core.experiments.weights import load_weights, weights_of
     from rtx_core.models import load_model
 
+    record = getattr(address, "record", address)  # of a run
+    if isinstance(record, records.Record):
+        return Predictor(load_weights(record), weights_of(record).parent)
     if not isinstance(address, str | Path):
         raise RtxError(
-            f'The address is {address!r:.60}; expected one such as "sst2/recurrent-seed0", or a folder.'
+            f'The address is {address!r:.60}; expected one such as "sst2/recurrent-seed0", a run, or a folder.'
         )
     folder = Path(address).expanduser()
     if not folder.is_dir():
-        record = records.at(str(address), source)
-        return Predictor(load_weights(record), weights_of(record).parent)
+        return load(records.at(str(address), source))
     weights = folder / "model.safetensors"
     if not weights.exists():
         raise RtxError(

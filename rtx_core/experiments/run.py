@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from rtx_core import records
+from rtx_core import records, study
 from rtx_core.data.config import FilesData
 from rtx_core.data.sources import resolve
 from rtx_core.errors import Busy, RtxError
 from rtx_core.experiments.configure import RunConfig, configure, experiment, sweep
-from rtx_core.experiments.weights import load_weights, recorded, work
+from rtx_core.experiments.weights import keep, load_weights, recorded, work
 from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home
 from rtx_core.records import Record, fingerprint, schema
@@ -284,6 +284,9 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
             "finished": records.now(),
         }
         record = records.save(content, predictions)
+        fixed = study.experiments().get(config.experiment)
+        if fixed is not None and fixed.keep_weights and not record.synthetic:
+            keep(record)
         file.unlink(missing_ok=True)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return record

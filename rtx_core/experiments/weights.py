@@ -10,7 +10,7 @@ from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
-from rtx_core.paths import build
+from rtx_core.paths import build, home, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
@@ -42,7 +42,7 @@ def recorded(config: RunConfig) -> Record | None:
     # A checkpoint older than the record is of a run that was killed before it could remove it.
     finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
     with suppress(OSError):
-        for path in weights_of(record).parent.glob("checkpoint*"):
+        for path in made_at(record).parent.glob("checkpoint*"):
             if path.stat().st_mtime < finished:
                 path.unlink()
     return record
@@ -82,6 +82,29 @@ def refuse_changed(record: Record) -> None:
 
 
 def weights_of(record: Record) -> Path:
+    """The file of its weights: where the run was made, else where those of small models are kept with their records."""
+    made = made_at(record)
+    return made if made.exists() or not kept_at(record).exists() else kept_at(record)
+
+
+def kept_at(record: Record) -> Path:
+    return (
+        home()
+        / "results"
+        / "weights"
+        / record["name"]
+        / f"{record['model']}-seed{record['seed']}.safetensors"
+    )
+
+
+def keep(record: Record) -> Path:
+    """Put the weights of a run that was made here beside the records, so that they come with a clone."""
+    target = kept_at(record)
+    write_atomically(target, made_at(record).read_bytes())
+    return target
+
+
+def made_at(record: Record) -> Path:
     return work(record["name"], record["model"], record["seed"], record["key"]) / "model.safetensors"
 
 
@@ -101,4 +124,10 @@ def load_weights(record: Record):
             f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in _build/runs: "
             f"copy that folder from where it was made, or train it anew here, with replace=True (--replace)."
         )
-    return load_model(path)
+    model = load_model(path)
+    if model.about.get("run") != record["key"]:
+        raise RtxError(
+            f"{path.name} holds weights of another run than its record's ({model.about.get('run')} instead of {record['key']}); "
+            f"restore both from git, or train it anew with replace=True."
+        )
+    return model

@@ -288,9 +288,18 @@ def now() -> str:
 # -- one table ---------------------------------------------------------------------------------------------------------
 
 
-def results(source: str = "hub", **only: object) -> pd.DataFrame:
-    """Every recorded run, one row each; `results(experiment="sst2", model=["baseline", "recurrent"])` keeps some."""
-    return frame(records(source=source), **only)
+def results(experiment: str | None = None, /, *, source: str = "hub", **only: object) -> pd.DataFrame:
+    """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
+
+    Those of generated texts are found by `source="embedded"`; an experiment that is neither recorded nor known is an error.
+    """
+    found = records(source=source)
+    if experiment is not None:
+        known = {*study.experiments(), *(record["experiment"] for record in found)}
+        if experiment not in known:
+            raise unknown("experiment", experiment, sorted(known))
+        only["experiment"] = experiment
+    return frame(found, **only)
 
 
 def frame(found: Sequence[Record], **only: object) -> pd.DataFrame:
