@@ -1,0 +1,77 @@
+"use strict";
+var rtxDemo = rtxDemo || {};
+
+// What the explorer says: names of models and heads, and a sentence for each strip.
+rtxDemo.explorerWords = function () {
+  const count = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  const size = (length) => (length < 9.95 ? length.toFixed(1) : String(Math.round(length)));
+  const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"];
+  const word = (n) => NUMBERS[n] || String(n);
+
+  function model({ layers, passes, random }) {
+    const stack = `${word(layers)} ${layers === 1 ? "layer" : "layers"}`;
+    if (passes === 1) {
+      return layers === 1 ? "one layer, once" : stack;
+    }
+    const times = { 2: "twice", 3: "three times", 4: "four times" }[passes] || `${passes} times`;
+    return random ? `${stack}, 1 to ${passes} times` : `${stack}, ${times}`;
+  }
+
+  // What a head does: [kind for its color, a few letters beside its switch, words for a sentence].
+  function head({ does }) {
+    const [, what, n] = /^(hop|back)(\d+)$/.exec(does) || [];
+    if (what === "hop") {
+      return n === "1" ? ["follow", "follows", "follows the pointer"] : ["jump", `jumps to ${n}`, `jumps to hop ${n}`];
+    }
+    if (what === "back") {
+      return ["back", `${n} back`, n === "1" ? "looks one back" : `looks ${word(Number(n))} back`];
+    }
+    const known = {
+      earlier: ["earlier", "same letter", "looks for the same letter, earlier"],
+      question: ["rest", "question", "looks at the question"],
+      first: ["rest", "first move", "looks at the first move"],
+      self: ["rest", "itself", "looks at where it stands"],
+      spread: ["rest", "spread", "looks at many places"],
+    };
+    return known[does] || known.spread;
+  }
+
+  // The name of a strip: pass 3, layer 2, or pass 2 with layer 1.
+  function strip(config, step) {
+    if (config.num_passes === 1) {
+      return { title: `layer ${step}`, part: "" };
+    }
+    const pass = Math.ceil(step / config.num_layers);
+    return { title: `pass ${pass}`, part: config.num_layers > 1 ? `layer ${step - (pass - 1) * config.num_layers}` : "" };
+  }
+
+  // Where a head looks from position `asked`, said: "94 % on the a 5 back".
+  function looks(row, asked, nameOf, before) {
+    let best = 0;
+    row.forEach((weight, at) => (best = weight > row[best] ? at : best));
+    const back = asked + before - best;
+    const where = best < before ? "the question" : back === 0 ? "itself" : `the ${nameOf(best - before)} ${count(back, "place")} back`;
+    return `${percent(row[best])} on ${where}`;
+  }
+
+  // What came out, said: with heads off beside what the whole model answers, else beside how it fares with others of the kind.
+  function status(config, { unit, answer, right, off, others, whole }) {
+    const after = `after ${unit} the answer is ${answer}`;
+    if (right === "none") {
+      return `A${after.slice(1)}, but nothing is right here: the chain ends before.`;
+    }
+    const verdict = right === "yes" ? "right" : "wrong";
+    if (off.size) {
+      const [step, head] = [...off][0].split(".");
+      const { title, part } = strip(config, Number(step));
+      const without = off.size === 1 ? `head ${head} in ${title}${part ? `, ${part}` : ""},` : `${word(off.size)} heads`;
+      const first = `Without ${without} ${after}: ${verdict}. `;
+      return first + (whole === answer ? "With all heads on it is the same." : `With all heads on it is ${whole}.`);
+    }
+    const share = others === undefined ? "" : `, as for ${Math.round(100 * (right === "yes" ? others : 1 - others))} of 100 such questions`;
+    return `A${after.slice(1)}: ${verdict}${share}.`;
+  }
+
+  return { status, model, head, strip, looks, count, percent, size, word };
+};

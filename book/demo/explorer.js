@@ -1,0 +1,289 @@
+"use strict";
+var rtxDemo = rtxDemo || {};
+
+// <div class="rtx-explorer" data-model="1x4" data-hops="4" data-passes="4" data-letters="cacb…"> becomes the explorer: a row
+// of letters, the chain of hops over it, and a strip for each pass of a small model that runs in the page.  All attributes
+// may be left out.  `data-state` of the element is loading, playing, done or failed; `data-answer` and `data-right` (yes,
+// no, none) are of the last strip.  A link carries all: see explorer-state.js.
+(function () {
+  const HERE = new URL(".", document.currentScript.src);
+  const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "models/explorer.js"];
+  const BEAT = 1200; // milliseconds between passes that are played
+  const EXAMPLES = { hops: "acdacbcdcacdabababcdbdbcadbadcda", cups: "uloudlrulounlduolrulodnu" };
+  const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
+
+  const loading = new Map();
+  function load(path) {
+    if (!loading.has(path)) {
+      const script = document.createElement("script");
+      script.src = new URL(path, HERE);
+      const loaded = new Promise((resolve, reject) => {
+        script.onload = resolve;
+        script.onerror = () => reject(new Error(`${path} is not in this copy of the book`));
+      });
+      loading.set(path, loaded);
+      document.head.append(script);
+    }
+    return loading.get(path);
+  }
+
+  const opened = new Map();
+  async function model(looped, name) {
+    await load(`models/${name}.js`);
+    if (!opened.has(name)) {
+      opened.set(name, looped.open(rtxDemo.files[name]));
+    }
+    return opened.get(name);
+  }
+
+  async function start(root) {
+    root.dataset.state = "loading";
+    try {
+      await Promise.all(FILES.map(load));
+      explorer(root);
+    } catch (error) {
+      failed(root, error);
+    }
+  }
+
+  function failed(root, error) {
+    root.dataset.state = "failed";
+    const said = document.createElement("p");
+    said.setAttribute("role", "alert");
+    said.textContent = `This cannot be shown: ${error.message}.`;
+    root.prepend(said);
+  }
+
+  function explorer(root) {
+    const rules = rtxDemo.explorerState();
+    const toys = rtxDemo.toys();
+    const looped = rtxDemo.looped();
+    const words = rtxDemo.explorerWords();
+    const view = rtxDemo.explorerView();
+    const catalogue = rtxDemo.explorer;
+    const usualModel = catalogue.find((one) => one.model === root.dataset.model) || catalogue[0];
+    const kept = {}; // of each toy: items and asked
+    let entry, open, state, said = [], runs = [], timer = 0, asking = 0;
+
+    const toyOf = () => toys[entry.toy];
+    const playing = () => timer !== 0;
+
+    // Show a model and what a link or the element's attributes say; the rest stays as it was.
+    async function turnTo(next, given, words_ = []) {
+      const mine = ++asking;
+      stop();
+      try {
+        const found = await model(looped, next.name);
+        if (mine !== asking) {
+          return;
+        }
+        const { file } = found;
+        const toy = toys[next.toy];
+        const example = kept[next.toy] || { items: toys.read(toy, file.task, EXAMPLES[next.toy]).items };
+        const items = example.items.slice(0, file.task.letters);
+        const asked = Math.min(example.asked ?? items.length - 1, items.length - 1);
+        const same = state && rules.looped(file.config) && rules.looped(open.config);
+        const usual = { items, asked, hops: state ? state.hops : file.task.hops, passes: same ? state.passes : 0 };
+        [entry, open] = [next, found];
+        ({ said, ...state } = rules.complete(file, toy, toys, given, usual));
+        said = [...words_, ...said];
+        show();
+      } catch (error) {
+        failed(root, error);
+      }
+    }
+
+    // The steps of the model on this text without the heads in `out`; the last two runs are kept.
+    function computed(steps, out) {
+      const ids = toyOf().ids(state.items, open.file.task, state.hops);
+      const key = [entry.name, ids, [...out].sort()].join(" ");
+      let run = runs.find((one) => one.key === key);
+      if (!run) {
+        run = { key, state: looped.start(open, ids), shown: [] };
+        runs = [run, ...runs].slice(0, 2);
+      }
+      while (run.shown.length < steps) {
+        const next = `${run.shown.length + 1}.`;
+        const off = new Set([...out].filter((one) => one.startsWith(next)).map((one) => Number(one.split(".")[1]) - 1));
+        run.shown.push({ ...looped.step(open, run.state, off), off });
+      }
+      return run.shown.slice(0, steps);
+    }
+
+    function show() {
+      const { file, config } = open;
+      const toy = toyOf();
+      const steps = rules.steps(config, state.passes);
+      const at = state.asked + toy.before;
+      const options = toy.options(file.task);
+      const strips = computed(steps, state.off).map((one) => {
+        const tokens = one.lengths.length;
+        const row = (h) => Array.from(one.weights.subarray((h * tokens + at) * tokens, (h * tokens + at) * tokens + at + 1));
+        const named = file.heads[Math.min(one.step, file.heads.length) - 1];
+        const rows = Array.from({ length: config.num_heads }, (_, h) => row(h));
+        const best = (t) => {
+          const found = looped.shares(open, one, t + toy.before, options);
+          return found.indexOf(Math.max(...found));
+        };
+        const reached = entry.toy === "cups" ? state.items.map((_, t) => best(t) === toy.truth(state.items, file.task, t)) : null;
+        return { step: one.step, reached, off: one.off, rows, does: named.map(words.head), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
+      });
+      const names = toy.names(file.task);
+      const answers = toy.answers(file.task);
+      const chain = entry.toy === "hops" ? toy.chain(state.items, state.asked, state.hops) : [];
+      const truth = toy.truth(state.items, file.task, state.asked, state.hops);
+      const shown = { entry, file, state, toy, names, answers, chain, truth, strips, playing: playing() };
+      const found = view.render(parts, shown, catalogue, act);
+      kept[entry.toy] = { items: state.items, asked: state.asked };
+      const whole = state.off.size ? looped.shares(open, computed(steps, new Set()).at(-1), at, options) : null;
+      const others = (file.right[entry.toy === "hops" ? state.hops : state.asked] || [])[steps - 1];
+      const first = said.map((one) => `${one[0].toUpperCase()}${one.slice(1)}. `).join("");
+      parts.status.textContent = first + words.status(config, { ...found, off: state.off, others, whole: whole && answers[whole.indexOf(Math.max(...whole))] });
+      parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; click it again, or type, to change it." : "Three cups, swapped again and again: where are they after the chosen move?";
+      parts.link.dataset.link = rules.write(state, entry, toys.write(toy, file.task, state.items));
+      parts.source.textContent = `Model: ${file.record}, ${words.count(config.num_layers, "layer")} of width ${config.hidden_size}, run in this page.`;
+      root.dataset.answer = found.answer;
+      root.dataset.right = found.right;
+      root.dataset.state = playing() ? "playing" : "done";
+    }
+
+    function stop() {
+      clearInterval(timer);
+      timer = 0;
+    }
+
+    function change(next, words_ = []) {
+      said = words_;
+      state = { ...state, ...next };
+      show();
+    }
+
+    function set(t, item) {
+      const items = state.items.slice();
+      items[t] = item;
+      change({ items });
+    }
+
+    const act = {
+      ask(t) {
+        if (t === state.asked) {
+          set(t, toys.nextThere(toyOf(), open.file.task, state.items, t));
+        } else {
+          change({ asked: t });
+          parts.items.querySelector("[tabindex='0']").focus({ preventScroll: true });
+        }
+      },
+      walk: (by) => change({ asked: Math.max(0, Math.min(state.items.length - 1, state.asked + by)) }),
+      shuffle() {
+        let items;
+        do {
+          items = toys.draw(toyOf(), open.file.task, Math.random);
+        } while (toyOf().truth(items, open.file.task, items.length - 1, state.hops) < 0);
+        change({ items, asked: items.length - 1 });
+      },
+      passes(passes) {
+        stop();
+        change({ passes });
+      },
+      hops: (hops) => change({ hops }),
+      model: (name) => turnTo(catalogue.find((one) => one.name === name), {}),
+      toy: (toy) => turnTo(catalogue.find((one) => one.toy === toy), {}),
+      off(key) {
+        const off = new Set(state.off);
+        off.delete(key) || off.add(key);
+        change({ off });
+      },
+      // Not an <a>: the theme takes every href with a # for a heading of the page.
+      link() {
+        history.replaceState(null, "", parts.link.dataset.link);
+        const said = () => (parts.status.textContent = "The link stands in the address bar, and is copied where the browser allows it.");
+        navigator.clipboard ? navigator.clipboard.writeText(location.href).then(said, said) : said();
+      },
+      whole: () => change({ off: new Set() }),
+      far() {
+        stop();
+        change({ passes: state.passes === rules.FAR ? rules.trained(open.config) : rules.FAR });
+      },
+      play() {
+        if (playing()) {
+          stop();
+          return show();
+        }
+        const end = Math.min(rules.mostPasses(open.config), Math.max(state.passes, rules.trained(open.config)));
+        timer = setInterval(() => {
+          if (state.passes + 1 >= end) {
+            stop();
+          }
+          change({ passes: Math.min(end, state.passes + 1) });
+        }, BEAT);
+        if (end === 1) {
+          stop();
+        }
+        return change({ passes: 1 });
+      },
+      key(event) {
+        if (event.ctrlKey || event.metaKey || event.altKey) {
+          return;
+        }
+        const toy = toyOf();
+        const task = open.file.task;
+        const last = state.items.length - 1;
+        const to = { ArrowLeft: state.asked - 1, ArrowRight: state.asked + 1, Home: 0, End: last }[event.key];
+        const item = event.key.length === 1 ? toy.symbols(task).indexOf(event.key.toLowerCase()) : -1;
+        const turn = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+        if (to !== undefined) {
+          change({ asked: Math.max(0, Math.min(last, to)) });
+        } else if (turn) {
+          set(state.asked, toys.nextThere(toy, task, state.items, state.asked, turn));
+        } else if (item >= 0) {
+          if (toys.fits(toy, state.items, state.asked, item)) {
+            set(state.asked, item);
+          } else {
+            change({}, ["two neighbours are never the same letter"]);
+          }
+        } else if (/^\d$/.test(event.key) && task.hops >= Number(event.key)) {
+          act.hops(Number(event.key));
+        } else {
+          return;
+        }
+        event.preventDefault();
+      },
+      paste(event) {
+        event.preventDefault();
+        turnTo(entry, { letters: event.clipboardData.getData("text").slice(0, 1000), passes: String(state.passes), off: [...state.off].join() });
+      },
+    };
+
+    const parts = view.build(root, act);
+    function fromLink(first) {
+      const given = rules.fields(location.hash);
+      const meant = NAMED.some((name) => name in given);
+      if (first || meant) {
+        const words_ = [];
+        const next = rules.modelOf(catalogue, meant ? given : {}, meant || !entry ? usualModel : entry, words_);
+        const { letters, hops, passes } = root.dataset;
+        turnTo(next, { letters, hops, passes, ...(meant ? given : {}) }, words_);
+      }
+    }
+    addEventListener("hashchange", () => fromLink(false));
+    let width = 0;
+    new ResizeObserver(() => {
+      if (state && Math.abs(parts.main.clientWidth - width) > 1) {
+        width = parts.main.clientWidth;
+        show();
+      }
+    }).observe(parts.main);
+    fromLink(true);
+  }
+
+  const style = document.createElement("link");
+  style.rel = "stylesheet";
+  style.href = new URL("explorer.css", HERE);
+  document.head.append(style);
+  const all = () => document.querySelectorAll(".rtx-explorer").forEach(start);
+  if (document.readyState === "loading") {
+    addEventListener("DOMContentLoaded", all);
+  } else {
+    all();
+  }
+})();

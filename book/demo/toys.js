@@ -1,0 +1,118 @@
+"use strict";
+var rtxDemo = rtxDemo || {};
+
+// The two tasks that the explorer shows, as rtx_core/data/algorithmic.py makes them.  A text is a list of whole numbers,
+// `items`; a toy says how they are written, which token ids a model reads, and what is true at a position.
+//   before      tokens that stand before the first item
+//   names       of items, said; symbols are how a link writes them
+//   options     token ids among which the model answers, in the order of `truth`; answers: how they are said
+//   neighbour   whether an item may stand beside another
+rtxDemo.toys = function () {
+  // k-hop induction: one hop leads from a letter to the one that followed its last earlier occurrence.
+  const hops = {
+    before: 1,
+    symbols: (task) => "abcdefghijklmnop".slice(0, task.alphabet),
+    names: (task) => Array.from(hops.symbols(task)),
+    answers: (task) => hops.names(task),
+    ids: (items, task, k) => [task.alphabet + 1 + k, ...items],
+    options: (task) => Array.from({ length: task.alphabet }, (_, i) => i),
+    neighbour: (a, b) => a !== b,
+    // [{from, back, to}, …]: back to the same letter, then one to the right; shorter than k where there is none.
+    chain(items, asked, k) {
+      const found = [];
+      for (let from = asked; found.length < k; from = found.at(-1).to) {
+        const back = items.lastIndexOf(items[from], from - 1);
+        if (from === 0 || back < 0) {
+          break;
+        }
+        found.push({ from, back, to: back + 1 });
+      }
+      return found;
+    },
+    truth(items, task, asked, k) {
+      const chain = hops.chain(items, asked, k);
+      return chain.length < k ? -1 : items[k ? chain.at(-1).to : asked];
+    },
+  };
+
+  // Words over S3: three cups, of which a move swaps two, turns all, or leaves them; element n in lexical order.
+  const MOVES = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]]; // what stood at place i goes to place e[i]
+  const cups = {
+    before: 0,
+    moves: MOVES,
+    symbols: () => "nludro",
+    names: () => ["nothing moves", "the lower two swap", "the upper two swap", "all move down", "all rise", "the outer two swap"],
+    // The cups from top to bottom, as each element leaves them.
+    answers: () => MOVES.map((move) => [0, 1, 2].map((place) => ["red", "blue", "gold"][move.indexOf(place)]).join(" ")),
+    ids: (items) => items.map((item, t) => (t ? item : item + 6)),
+    options: () => [0, 1, 2, 3, 4, 5],
+    neighbour: () => true,
+    // Places of the three cups after each of the first `asked` + 1 moves.
+    places(items, asked) {
+      let now = MOVES[0];
+      return items.slice(0, asked + 1).map((item) => (now = now.map((place) => MOVES[item][place])));
+    },
+    truth(items, task, asked) {
+      const now = cups.places(items, asked).at(-1);
+      return MOVES.findIndex((move) => move.every((place, i) => place === now[i]));
+    },
+  };
+
+  // A text of so many items drawn by `random`, which gives numbers from 0 to 1.
+  function draw(toy, task, random) {
+    const kinds = toy.symbols(task).length;
+    const items = [];
+    while (items.length < task.letters) {
+      const next = Math.floor(random() * kinds);
+      if (!items.length || toy.neighbour(items.at(-1), next)) {
+        items.push(next);
+      }
+    }
+    return items;
+  }
+
+  // The item that follows `item` in the alphabet and may stand at position t.
+  function nextThere(toy, task, items, t, step = 1) {
+    const kinds = toy.symbols(task).length;
+    for (let n = 1; n <= kinds; n++) {
+      const next = (items[t] + kinds + step * n) % kinds;
+      if (fits(toy, items, t, next)) {
+        return next;
+      }
+    }
+    return items[t];
+  }
+
+  function fits(toy, items, t, item) {
+    return (t === 0 || toy.neighbour(items[t - 1], item)) && (t + 1 >= items.length || toy.neighbour(item, items[t + 1]));
+  }
+
+  // Written letters as a text: {items, said}, the nearest good one and a word on what was changed.
+  function read(toy, task, written) {
+    const symbols = toy.symbols(task);
+    const said = [];
+    const known = Array.from(String(written).toLowerCase()).filter((letter) => /\S/.test(letter));
+    let items = known.map((letter) => symbols.indexOf(letter)).filter((item) => item >= 0);
+    if (items.length < known.length) {
+      said.push(`only the letters ${Array.from(symbols).join(", ")} are known`);
+    }
+    if (items.length > task.letters) {
+      items = items.slice(0, task.letters);
+      said.push(`a text has at most ${task.letters} letters`);
+    }
+    const before = items.join();
+    items.forEach((item, t) => {
+      if (t && !toy.neighbour(items[t - 1], item)) {
+        items[t] = nextThere(toy, task, items, t);
+      }
+    });
+    if (items.join() !== before) {
+      said.push("two neighbours are never the same letter");
+    }
+    return items.length < 2 ? { items: null, said: [...said, "a text has at least 2 letters"] } : { items, said };
+  }
+
+  const write = (toy, task, items) => items.map((item) => toy.symbols(task)[item]).join("");
+
+  return { hops, cups, draw, read, write, fits, nextThere };
+};

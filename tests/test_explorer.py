@@ -1,0 +1,366 @@
+"""*Watch the loop*: its JavaScript, run by V8 alone, gives what torch gives, and its toys are the study's tasks."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_demo import DEMO, ask, v8
+
+from rtx_core import build_model
+from rtx_core.data.algorithmic import GroupWords, KHop, hop, products
+from rtx_core.data.config import GroupData, HopData
+from rtx_core.errors import RtxError
+from rtx_core.export_explorer import (
+    NAMED,
+    explorer_file,
+    hop_places,
+    masses,
+    named,
+    read_header,
+    steps_of,
+    watched,
+    word_places,
+    write_catalogue,
+)
+from rtx_core.models.packed import Packed
+
+EXPORTED = [path for path in sorted((DEMO / "models").glob("*.js")) if (read_header(path) or {}).get("task")]
+SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 24, "rope_base": 100.0}
+HOPS = {"letters": 12, "alphabet": 4, "hops": 3, "eval_texts": 16, "test_texts": 16}
+WORDS = {"group": "S3", "letters": 16, "eval_texts": 16, "test_texts": 16}
+READY = """
+var E = rtxDemo.looped();
+function seen(model, ids, steps, off) {
+  var s = E.start(model, ids), found = [];
+  for (var i = 1; i <= steps; i++) {
+    var out = new Set(off.filter((one) => one[0] === i).map((one) => one[1]));
+    found.push(E.step(model, s, out));
+  }
+  return found;
+}
+function plain(one) {
+  return { weights: Array.from(one.weights), logits: Array.from(one.logits), lengths: Array.from(one.lengths) };
+}
+"""
+
+
+def spread(model: torch.nn.Module) -> torch.nn.Module:
+    """Weights large enough that texts differ."""
+    generator = torch.Generator().manual_seed(0)
+    for weight in model.parameters():
+        weight.data += 0.3 * torch.randn(weight.shape, generator=generator)
+    return model.eval()
+
+
+def small(layers: int, passes: int, vocabulary: int = 9) -> torch.nn.Module:
+    return spread(
+        build_model("looped", seed=0, vocab_size=vocabulary, num_layers=layers, num_passes=passes, **SMALL)
+    )
+
+
+def about(name: str) -> dict:
+    return {"model": name, "record": f"tiny/{name}-seed0", "key": "0" * 24}
+
+
+def page(name: str, content: str) -> object:
+    opened = f"var model = E.open(rtxDemo.files[{name!r}]);"
+    return v8(DEMO / "looped.js", DEMO / "toys.js", DEMO / "explorer-state.js", content, READY, opened)
+
+
+def stored(header: dict) -> torch.nn.Module:
+    """The model of a script, in torch."""
+    config = {key: value for key, value in header["config"].items() if key != "weight_noise"}
+    model, data = build_model("looped", seed=0, **config), base64.b64decode(header["data"])
+    arrays = {
+        name: torch.from_numpy(
+            np.frombuffer(data, np.float32, int(np.prod(place["shape"])), place["at"]).copy()
+        ).view(place["shape"])
+        for name, place in header["arrays"].items()
+    }
+    model.load_state_dict(arrays)
+    return model.eval()
+
+
+def texts(header: dict, n: int) -> np.ndarray:
+    task, random = header["task"], np.random.RandomState([5, 5])
+    some = {"eval_texts": 16, "test_texts": 16}
+    if task["kind"] == "hops":
+        data = HopData(letters=task["letters"], alphabet=task["alphabet"], hops=task["hops"], **some)
+        return KHop(data, 2).fixed(random, n, 0)[0]
+    return GroupWords(GroupData(group="S3", letters=task["letters"], **some), 2).fixed(random, n, 0)[0]
+
+
+def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
+    """Attention, logits and the lengths of states of a few texts."""
+    found = ask(
+        context, f"(ids) => seen(model, ids, {steps}, {json.dumps(list(off))}).map(plain)", inputs.tolist()
+    )
+    out = frozenset((step - 1, head) for step, head in off)
+    for i, (weights, state) in enumerate(watched(model, torch.from_numpy(inputs), steps, out)):
+        ours = {key: np.array([text[i][key] for text in found]) for key in found[0][i]}
+        np.testing.assert_allclose(ours["weights"].reshape(weights.shape), weights, atol=1e-4)
+        logits = F.linear(model.norm(state), model.head).detach()
+        np.testing.assert_allclose(ours["logits"].reshape(logits.shape), logits, atol=2e-3, rtol=1e-4)
+        np.testing.assert_allclose(ours["lengths"], state.norm(dim=-1).detach(), rtol=1e-4)
+
+
+# -- the forward pass --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("layers", "passes"), [(1, 4), (2, 2), (3, 1)])
+def test_what_is_watched_is_what_the_model_computes(layers, passes):
+    model, inputs = small(layers, passes), torch.from_numpy(texts(header_of(layers, passes), 6))
+    seen = [state for _, state in watched(model, inputs, layers * passes)]
+    batch = Packed.from_rows(inputs)
+    with torch.inference_mode():
+        for r, state in enumerate(model.states(batch)):
+            torch.testing.assert_close(seen[layers * (r + 1) - 1].flatten(0, 1), state, atol=1e-5, rtol=1e-5)
+
+
+def header_of(layers: int, passes: int) -> dict:
+    return read_text(explorer_file(small(layers, passes), "tiny", about("tiny"), HOPS))
+
+
+def read_text(content: bytes) -> dict:
+    return json.loads(content.decode().partition("] = ")[2].rstrip().removesuffix(";"))
+
+
+@pytest.mark.parametrize(("layers", "passes"), [(1, 4), (2, 2), (3, 1)])
+def test_the_page_computes_what_torch_does_and_heads_can_be_off(layers, passes):
+    model = small(layers, passes)
+    content = explorer_file(model, "tiny", about("tiny"), HOPS).decode()
+    context, inputs = page("tiny", content), texts(read_text(content.encode()), 7)
+    agrees(context, model, inputs, layers * passes + 2)
+    agrees(context, model, inputs[:, :6], layers * passes)  # a shorter text
+    agrees(context, model, inputs, layers * passes, off=[(1, 1), (2, 0), (2, 1)])
+
+
+def test_words_over_a_group_are_written_too():
+    model = small(1, 3, vocabulary=12)
+    content = explorer_file(model, "cups", about("cups"), WORDS).decode()
+    header = read_text(content.encode())
+    assert header["task"] == {"kind": "cups", "letters": 16} and len(header["right"]) == 16
+    agrees(page("cups", content), model, texts(header, 5), 4)
+
+
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
+def test_an_exported_model_answers_as_in_torch(path):
+    header, content = read_header(path), path.read_text(encoding="utf-8")
+    model, context, inputs = stored(header), page(path.stem, content), texts(header, 500)
+    config = model.config
+    steps = config.num_layers * config.num_passes
+    agrees(context, model, inputs[:3], steps + 3 * config.num_layers * (config.num_passes > 1))
+    script = f"""(ids) => {{
+      var last = seen(model, ids, {steps}, []).at(-1), options = rtxDemo.toys().{header["task"]["kind"]}.options(model.file.task);
+      return ids.map((_, t) => {{ var p = E.shares(model, last, t, options); return p.indexOf(Math.max(...p)); }});
+    }}"""
+    answers = np.array(ask(context, script, inputs.tolist()))
+    *_, (_, state) = watched(model, torch.from_numpy(inputs), steps)
+    options = 6 if header["task"]["kind"] == "cups" else header["task"]["alphabet"]
+    with torch.inference_mode():
+        logits = F.linear(model.norm(state), model.head)[..., :options]
+    first, second = logits.topk(2).values.unbind(-1)
+    clear = (first - second > 1e-4).numpy()  # a tie may fall either way
+    assert clear.mean() > 0.999 and (answers == logits.argmax(-1).numpy())[clear].all()
+
+
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
+def test_an_exported_file_says_what_it_is(path):
+    header = read_header(path)
+    model = stored(header)
+    assert header["record"].split("/")[1].rpartition("-seed")[0] == header["model"]
+    assert len(header["heads"]) == steps_of(model) == len(header["right"][0])
+    assert all(len(row) == model.config.num_heads for row in header["heads"])
+    assert path.stat().st_size < 1_100_000
+
+
+def test_what_the_page_cannot_run_is_refused():
+    model = small(1, 2)
+    gated = build_model("looped", seed=0, vocab_size=9, num_layers=1, num_passes=2, gate=True, **SMALL)
+    with pytest.raises(RtxError, match="no plain looped decoder"):
+        explorer_file(gated, "gated", about("gated"), HOPS)
+    with pytest.raises(RtxError, match="another task"):
+        explorer_file(model, "z6", about("z6"), WORDS | {"group": "Z6"})
+    content = explorer_file(model, "tiny", about("tiny"), HOPS).decode()
+    changed = content.replace('"gate":false', '"gate":true').replace('"gate": false', '"gate": true')
+    with pytest.raises(Exception, match="cannot run a model with gate"):
+        page("tiny", changed)
+
+
+# -- names of heads ----------------------------------------------------------------------------------------------------
+
+
+def test_places_of_a_text_are_those_of_its_hops():
+    header = header_of(1, 2)
+    inputs = texts(header, 40)
+    places = hop_places(inputs, 4, 3)
+    for k in (1, 2, 3):
+        at = places[f"hop{k}"][:, 1:]
+        expected = hop(inputs[:, 1:], np.full(len(inputs), k), -1)
+        letters = np.where(at > 0, np.take_along_axis(inputs, np.maximum(at, 0), 1), -1)
+        np.testing.assert_array_equal(letters, expected)
+    back = places["earlier"][:, 1:]
+    found = back > 0
+    assert (np.take_along_axis(inputs, np.maximum(back, 0), 1) == inputs[:, 1:])[found].all()
+    assert (places["hop1"][:, 1:][found] == back[found] + 1).all()
+
+
+def test_a_head_is_named_by_where_it_looks():
+    inputs = texts(header_of(1, 2), 60)
+    places = hop_places(inputs, 4, 3)
+    B, N = inputs.shape
+    weights = torch.zeros(B, 4, N, N)
+    for head, kind in enumerate(("hop1", "earlier", "question")):
+        b, t = np.nonzero(places[kind] >= 0)
+        weights[b, head, t, places[kind][b, t]] = 0.9
+    weights[:, 3] = torch.ones(N, N).tril() / torch.arange(1, N + 1)[:, None]
+    asked = places["hop3"] >= 0
+    found = named(masses(weights, places, asked), list(places))
+    assert [one["does"] for one in found[:3]] == ["hop1", "earlier", "question"]
+    assert all(abs(one["share"] - 0.9) < 1e-3 for one in found[:3])
+    assert found[3]["does"] == "spread" and found[3]["share"] < NAMED
+
+
+def test_places_of_words():
+    places = word_places(np.zeros((2, 5), dtype=int))
+    assert places["back2"].tolist() == [[-1, -1, 0, 1, 2]] * 2 and (places["first"] == 0).all()
+
+
+def test_the_catalogue_lists_the_models(tmp_path):
+    for name, layers, passes in (("khop-3x1", 3, 1), ("khop-1x4", 1, 4)):
+        content = explorer_file(small(layers, passes), name, about(name[5:]), HOPS)
+        (tmp_path / f"{name}.js").write_bytes(content)
+    (tmp_path / "else.js").write_text("var rtxDemo = {};")
+    listed = write_catalogue(tmp_path).read_text(encoding="utf-8")
+    (found,) = ask(v8(listed), "() => rtxDemo.explorer", [0])
+    assert [one["name"] for one in found] == ["khop-1x4", "khop-3x1"]
+    assert found[0] == {
+        "name": "khop-1x4",
+        "model": "1x4",
+        "toy": "hops",
+        "layers": 1,
+        "passes": 4,
+        "random": False,
+    }
+
+
+def test_the_catalogue_of_the_book_is_of_its_models():
+    listed = v8(DEMO / "models" / "explorer.js")
+    (found,) = ask(listed, "() => rtxDemo.explorer.map((one) => one.name)", [0])
+    assert sorted(found) == [path.stem for path in EXPORTED] and found
+
+
+# -- toys --------------------------------------------------------------------------------------------------------------
+
+TOYS = "var T = rtxDemo.toys(), S = rtxDemo.explorerState();"
+TASK = {"kind": "hops", "letters": 32, "alphabet": 4, "hops": 4}
+FILE = {"task": TASK, "config": {"num_layers": 1, "num_passes": 4, "num_heads": 4}}
+
+
+@pytest.fixture(scope="module")
+def toys():
+    return v8(DEMO / "toys.js", DEMO / "explorer-state.js", TOYS)
+
+
+def test_what_is_true_is_what_the_task_asks_for(toys):
+    header = {"task": TASK}
+    inputs = texts(header, 50)
+    for k in range(5):
+        expected = hop(inputs[:, 1:], np.full(50, k), -1)
+        function = f"(items) => items.map((_, t) => T.hops.truth(items, {json.dumps(TASK)}, t, {k}))"
+        np.testing.assert_array_equal(ask(toys, function, inputs[:, 1:].tolist()), expected)
+    (ids,) = ask(toys, f"(items) => T.hops.ids(items, {json.dumps(TASK)}, 4)", inputs[4:5, 1:].tolist())
+    assert ids == inputs[4].tolist()
+
+
+def test_cups_stand_where_the_group_says(toys):
+    words = np.random.RandomState(0).randint(6, size=(20, 30))
+    table, expected = products("S3"), words.copy()
+    for i in range(1, 30):
+        expected[:, i] = table[expected[:, i - 1], words[:, i]]
+    found = ask(toys, "(items) => items.map((_, t) => T.cups.truth(items, {}, t))", words.tolist())
+    np.testing.assert_array_equal(found, expected)
+    (ids,) = ask(toys, "(items) => T.cups.ids(items)", words[:1].tolist())
+    assert ids == [words[0, 0] + 6, *words[0, 1:]]
+
+
+def test_drawn_texts_are_of_the_task(toys):
+    script = f"() => T.draw(T.hops, {json.dumps(TASK)}, Math.random)"
+    for items in ask(toys, script, [0] * 20):
+        assert len(items) == 32 and set(items) <= {0, 1, 2, 3} and (np.diff(items) != 0).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(written=st.text(max_size=60) | st.text("abcdABCD e\n", max_size=60))
+def test_any_letters_become_a_text_or_none(toys, written):
+    (found,) = ask(toys, f"(text) => T.read(T.hops, {json.dumps(TASK)}, text)", [written])
+    if found["items"] is None:
+        assert found["said"]
+    else:
+        items = found["items"]
+        assert 2 <= len(items) <= 32 and set(items) <= {0, 1, 2, 3} and (np.diff(items) != 0).all()
+        (again,) = ask(toys, f"(items) => T.write(T.hops, {json.dumps(TASK)}, items)", [items])
+        if not found["said"]:
+            assert again == "".join(written.lower().split())
+
+
+def read_link(toys, link: str) -> dict:
+    script = f"""(link) => {{
+      var usual = {{ items: [0, 1, 2, 0], asked: 3, hops: 2, passes: 0 }};
+      var found = S.complete({json.dumps(FILE)}, T.hops, T, S.fields(link), usual);
+      var letters = T.write(T.hops, {json.dumps(TASK)}, found.items);
+      var written = S.write(found, {{ toy: "hops", model: "1x4" }}, letters);
+      return {{ ...found, off: [...found.off], written }};
+    }}"""
+    return ask(toys, script, [link])[0]
+
+
+def test_a_link_carries_all(toys):
+    link = "#letters=abcabd&asked=4&hops=1&passes=3&model=1x4&off=2.1,3.4"
+    found = read_link(toys, link)
+    assert found["items"] == [0, 1, 2, 0, 1, 3] and (found["asked"], found["hops"], found["passes"]) == (
+        3,
+        1,
+        3,
+    )
+    assert found["off"] == ["2.1", "3.4"] and found["said"] == [] and found["written"] == link
+    usual = read_link(toys, "")
+    assert usual["written"] == "#letters=abca&hops=2&passes=4&model=1x4"
+
+
+@pytest.mark.parametrize(
+    ("link", "changed", "said"),
+    [
+        ("#hops=9", {"hops": 4}, "hops goes from 0 to 4"),
+        ("#hops=-1.2", {"hops": 0}, "hops goes from 0 to 4"),
+        ("#hops=many", {"hops": 2}, "hops is a number"),
+        ("#passes=1e9", {"passes": 64}, "passes goes from 1 to 64"),
+        ("#passes=0", {"passes": 1}, "passes goes from 1 to 64"),
+        ("#asked=99", {"asked": 3}, "asked goes from 1 to 4"),
+        ("#letters=aab", {"items": [0, 2, 1]}, "never the same letter"),
+        ("#letters=a<b>x", {"items": [0, 1]}, "only the letters a, b, c, d"),
+        ("#letters=%E0%Z1", {"items": [0, 1, 2, 0]}, "at least 2 letters"),
+        ("#letters=" + "ab" * 40, {"items": [0, 1] * 16}, "at most 32 letters"),
+        ("#off=2.9", {"off": []}, "pass.head"),
+        ("#off=2.1,<b>", {"off": ["2.1"]}, "pass.head"),
+    ],
+)
+def test_of_a_bad_value_the_nearest_is_taken_with_a_word(toys, link, changed, said):
+    found = read_link(toys, link)
+    assert {key: found[key] for key in changed} == changed
+    assert any(said in one for one in found["said"]), found["said"]
+
+
+def test_an_unknown_model_is_the_usual_one_with_a_word(toys):
+    script = """(given) => {
+      var said = [];
+      var all = [{ name: "khop-1x4", model: "1x4", toy: "hops" }, { name: "s-1x4", model: "1x4", toy: "cups" }];
+      return [S.modelOf(all, given, all[0], said).name, said.length]; }"""
+    given = [{"model": "9x9"}, {"model": "1x4", "toy": "cups"}, {"toy": "cups"}, {"toy": "dice"}, {}]
+    found = ask(toys, script, given)
+    assert found == [["khop-1x4", 1], ["s-1x4", 0], ["s-1x4", 0], ["khop-1x4", 1], ["khop-1x4", 0]]
