@@ -99,6 +99,7 @@ def test_heads_made_by_hand_are_seen_and_named():
     rows = inside.roles(alpha, letters, most=2)
     assert [(r["step"], r["layer"], r["head"]) for r in rows] == [(s, 0, h) for s in (1, 2) for h in range(4)]
     assert [row["role"] for row in rows] == 2 * ["previous", "follow", "jump", "other"]
+    assert rows[0]["p_2"] < 0.001  # also where p_2 is the previous occurrence
     assert rows[2]["place"] == "p_2" and rows[1]["p_1"] > 0.999 and rows[1]["previous"] < 0.001
     with refused("None of 13 tokens"):
         inside.mass(alpha, torch.full_like(letters, -1))
