@@ -47,6 +47,7 @@ def test_in_the_place_of_a_cell_that_fails_stands_why(tmp_path):
     found, error = execution.apart(execution.execute, tmp_path / "a.ipynb")
     first, second, third = (cell.outputs[0]["data"] for cell in found.cells)
     assert error == "" and third == {"text/plain": "2"}
+    assert not any(cell.metadata for cell in found.cells)  # by which, with the code, the cache knows a page
     assert "{undrawn} fig-a" in first["text/markdown"] and "ZeroDivisionError" in first["text/markdown"]
     assert "ZeroDivisionError" in second["text/markdown"]  # what it lacks, and not that it lacks a name
 

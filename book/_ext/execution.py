@@ -153,7 +153,6 @@ def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
             labels = " ".join(re.findall(r'label="([\w-]+)"', cell.source))
             box = f"````````{{undrawn}} {labels}\n{why}\n````````"
             cell.outputs = [new("display_data", data={"text/markdown": box})]
-            cell.metadata["tags"] = [tag for tag in cell.metadata.get("tags", ()) if tag != "remove-output"]
     notebook.metadata["read"] = {place: state(place) for place in opened if place.startswith(results)}
     return notebook, ""
 
