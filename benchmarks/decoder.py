@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from benchmarks import timing
 from benchmarks.plain import padded, plain_step
 from rtx_core.data import LanguageData, task
-from rtx_core.experiments import configure, experiment
+from rtx_core.experiments.configure import configure, experiment
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
 from rtx_core.models.registry import config_of

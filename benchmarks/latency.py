@@ -11,7 +11,7 @@ from benchmarks import timing
 from benchmarks.plain import padded, tokenized
 from rtx_core.data import ClassificationData, task
 from rtx_core.data.splits import parts
-from rtx_core.fast.onednn import ONEDNN
+from rtx_core.fast import onednn
 from rtx_core.fast.serving import serving
 from rtx_core.models import build_model, count_parameters
 from rtx_core.models.packed import Packed
@@ -23,12 +23,11 @@ def thin_products(model, where: torch.device, length: int = 13) -> float | None:
     """The packed matrix products of one sentence alone: what is left when everything else costs nothing."""
     c = model.config
     d, f = c.hidden_size, c.intermediate_size
-    if where.type != "cpu" or not ONEDNN:
+    if where.type != "cpu" or not onednn.ONEDNN:
         return None
     shapes = [(d, 3 * d), (d, d), (d, f), (d, f), (f, d)] * c.num_layers
-    pack, multiply = torch.ops.mkldnn._reorder_linear_weight, torch.ops.mkldnn._linear_pointwise.default
-    pairs = [(torch.randn(length, k), pack(torch.randn(n, k), 16)) for k, n in shapes] * c.num_passes
-    work = {"": lambda i: [multiply(x, matrix, None, "none", [], "") for x, matrix in pairs]}
+    pairs = [(torch.randn(length, k), onednn.packed(torch.randn(n, k), 16)) for k, n in shapes] * c.num_passes
+    work = {"": lambda i: [onednn.linear(x, matrix) for x, matrix in pairs]}
     return timing.interleaved(work, 50)[""]["median_ms"]
 
 

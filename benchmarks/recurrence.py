@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from benchmarks import timing
 from rtx_core.errors import RtxError
 from rtx_core.evaluate.generation import latency
-from rtx_core.experiments import configure
+from rtx_core.experiments.configure import configure
 from rtx_core.fast import accelerate
 from rtx_core.fast.recurrence import product
 from rtx_core.models import build_model, count_parameters

@@ -8,10 +8,11 @@ import torch
 
 from benchmarks import timing
 from rtx_core import data
-from rtx_core.experiments import EXPERIMENTS, configure
+from rtx_core.experiments.configure import configure
 from rtx_core.models import build_model
 from rtx_core.models.registry import config_of
 from rtx_core.train.device import keep_heap
+from study.experiments import EXPERIMENTS
 
 STUDIES = ("shakespeare-small", "tinystories-small")
 ROUNDS = 15

@@ -7,16 +7,16 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import torch
 
-from rtx_core import code, records
+from rtx_core import records
 from rtx_core.data.tasks import Language
 from rtx_core.fast import accelerate
 from rtx_core.fast.fused_block import linear
 from rtx_core.paths import REPOSITORY, build, write_json
+from rtx_core.records import fingerprint
 from rtx_core.train.device import choose, environment
 from rtx_core.train.trainer import Loop, PlainPath
 
@@ -79,7 +79,7 @@ class Prepared(Language):
     def __init__(self, batches: list):
         self.batches = batches
 
-    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list:
+    def step(self, seed: int, i: int) -> list:
         return [self.batches[i % len(self.batches)]]
 
     def examples(self, i: int) -> int:
@@ -90,7 +90,7 @@ def stepping(model, task, config, where: torch.device, path=None, compile: str =
     """The trainer's own optimizer step, by the fast path of the model unless another is given."""
     model.to(where).train()
     path = path or accelerate(model, task, where) or PlainPath()
-    loop = Loop(model, task, config, 0, where, Path("no checkpoint"), path, "", print, compile)
+    loop = Loop(model, task, config, 0, path, compile=compile)
     return lambda i: loop.step(config.learning_rate)
 
 
@@ -125,6 +125,11 @@ def save(name: str, content: dict, asked: Options) -> None:
     """`results/benchmarks/<name>-<device>.json`, with the machine and the code; a quick one under `_build/`."""
     machine = environment(asked.where)
     machine["packages"]["transformers"] = version("transformers")  # a contestant
-    about = {"benchmark": name, "environment": machine, "code": code.commit(), "finished": records.now()}
+    about = {
+        "benchmark": name,
+        "environment": machine,
+        "code": fingerprint.commit(),
+        "finished": records.now(),
+    }
     folder = build() if asked.quick else REPOSITORY / "results"
     write_json(folder / "benchmarks" / f"{name}-{asked.device}.json", content | about)

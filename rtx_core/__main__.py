@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import yaml
 
+from rtx_core import study
 from rtx_core.errors import RtxError
 
 SOURCE = {"default": "hub", "help": "embedded: quick runs on generated text"}
@@ -28,77 +29,38 @@ def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
     return plain, given
 
 
-def list_runs(missing: bool, reduced: bool) -> None:
-    """the runs of the paper: recorded, stale or missing, and about what each costs"""
-    from rtx_core import plan, records
+def run(words: list[str], replace: bool) -> None:
+    """train runs: an experiment, its models, and settings as name=value"""
+    from rtx_core.experiments.run import runs
 
-    known, total = records.records(), 0.0
-    for config in plan.planned(reduced):
-        why = plan.why(config)
-        if missing and not why:
-            continue
-        cost = plan.minutes(config, known) if why else None
-        total += cost or 0.0
-        said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
-        about = f"  about {cost:,.0f} min" if cost else ""
-        print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}{about}")
-    if total:
-        print(f"in all about {total / 60:,.1f} hours of one thread")
-
-
-def run(words: list[str], replace: bool, plan: bool, missing: bool, reduced: bool) -> None:
-    """train runs: an experiment, its models, and settings as name=value; or --plan, all of the paper"""
-    from rtx_core import runner
-    from rtx_core.plan import make
-    from rtx_core.train.distributed import distributed
-
-    with distributed() as ranks:
-        names, given = settings_of(words)
-        if plan and words:
-            raise RtxError(
-                f"--plan makes all runs of the paper; leave out {' '.join(words)!r:.60}, or --plan."
-            )
-        if plan and replace:
-            raise RtxError("--plan makes stale runs again by itself; leave out --replace.")
-        if plan:
-            make(reduced, missing)
-            return
-        if missing or reduced:
-            raise RtxError("--missing and --reduced go with --plan; one run has settings, as in epochs=1.")
-        if not names:
-            raise RtxError(
-                "Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`, or --plan."
-            )
-        if isinstance(given.get("seed"), list):
-            raise RtxError(f"The seed is {given['seed']}; several are seeds={given['seed']}.")
-        if "seed" in given:
-            given["seeds"] = [given.pop("seed")]
-        if "replace" in given:
-            raise RtxError("Recorded runs are made again by --replace, not by a setting.")
-        if "models" in given and names[1:]:
-            raise RtxError(f"Give the models once: {' '.join(names[1:])!r:.60}, or models=[…].")
-        models = given.pop("models", names[1:] or None)
-        done = runner.runs(names[0], models=models, replace=replace, **given)
-        for made in done if ranks.first else ():
-            print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
+    names, given = settings_of(words)
+    if not names:
+        raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
+    if isinstance(given.get("seed"), list):
+        raise RtxError(f"The seed is {given['seed']}; several are seeds={given['seed']}.")
+    if "seed" in given:
+        given["seeds"] = [given.pop("seed")]
+    if "replace" in given:
+        raise RtxError("Recorded runs are made again by --replace, not by a setting.")
+    if "models" in given and names[1:]:
+        raise RtxError(f"Give the models once: {' '.join(names[1:])!r:.60}, or models=[…].")
+    models = given.pop("models", names[1:] or None)
+    for made in runs(names[0], models=models, replace=replace, **given):
+        print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
 def results(experiment: str | None, source: str) -> None:
     """a table of the recorded runs"""
     from rtx_core import records
-    from rtx_core.errors import unknown
-    from rtx_core.experiments import EXPERIMENTS
 
     columns = ["name", "model", "seed", "budget", "accuracy", "loss", "parameters", "minutes", "stale"]
-    if experiment and experiment not in (known := [*EXPERIMENTS, "own-data"]):
-        raise unknown("experiment", experiment, known)
-    table = records.results(source, **({"experiment": experiment} if experiment else {}))
+    table = records.results(experiment, source=source)
     print(table[columns].round(4).to_string(index=False) if len(table) else "no run is recorded")
 
 
 def classify(name: str, model: str, seed: int, source: str, texts: list[str], passes: bool) -> None:
     """label texts with a trained model: NAME MODEL "a text" …, or texts from standard input, one a line"""
-    from rtx_core.predict import load
+    from rtx_core.experiments.predict import load
 
     if not texts and sys.stdin:
         # What is no UTF-8 comes in, too, and is refused as a text.
@@ -110,67 +72,50 @@ def classify(name: str, model: str, seed: int, source: str, texts: list[str], pa
 
 def doctor() -> None:
     """whether environment, data, records and unfinished runs are in order, and what to type where not"""
-    from rtx_core import checkup
+    from rtx_core.experiments.doctor import main
 
-    sys.exit(checkup.main())
+    sys.exit(main())
 
 
 def audit(record: str, steps: int, keep: bool) -> None:
     """train a recorded run again and compare: history, metrics, predictions"""
-    from rtx_core.audit import audit
+    from rtx_core.experiments.audit import audit
 
     print(audit(record, steps, keep))
 
 
 def golden(**asked: bool) -> None:
     """tiny runs that tell whether the code gives the same numbers; --accept registers today's code"""
-    from rtx_core.golden import main
+    from rtx_core.records.golden import main
 
     main(**asked)
 
 
 def import_records(folder: str, replace: bool) -> None:
-    """bring records made elsewhere into results/, verified, all or none"""
-    from rtx_core.importing import main
+    """bring records made elsewhere into results/, if all of them are sound"""
+    from rtx_core.experiments.importing import import_records
 
-    main(folder, replace)
+    print(f"{len(import_records(folder, replace))} new records imported")
 
 
 def export(name: str, model: str, seed: int, source: str, folder: str) -> None:
     """a trained model as a folder with weights, settings, tokenizer and a card, as the hub lays models out"""
-    from rtx_core.export import export
+    from rtx_core.experiments.export import export
 
     print(export(f"{name}/{model}-seed{seed}", folder, source))
 
 
-def export_demo(name: str, model: str, seed: int, source: str, folder: str) -> None:
-    """the scripts that the page Try it loads: a trained encoder in int8, a bag of words, the vocabulary"""
-    from rtx_core.export_demo import export_demo
-
-    print(*export_demo(f"{name}/{model}-seed{seed}", folder, source), sep="\n")
-
-
-def measure(words: list[str], plan: bool, reduced: bool) -> None:
-    """measure trained models: transfer, precision, rounding, attention, yardstick, ngrams, initial, judge, demo"""
-    from rtx_core.measure import measure
+def measure(words: list[str]) -> None:
+    """measure trained models and data, a kind of measurement of an experiment"""
+    from rtx_core.experiments.measure import measure
     from rtx_core.paths import home
-    from rtx_core.plan import measure as measure_all
 
     names, given = settings_of(words)
     if "seed" in given:
         given["seeds"] = [given.pop("seed")]
-    if plan and words:
-        raise RtxError(f"--plan makes all measurements; leave out {' '.join(words)!r:.60}, or --plan.")
-    if plan:
-        measure_all(reduced)
-    elif reduced:
-        raise RtxError("--reduced goes with --plan; what is measured has settings, as in epochs=1.")
-    elif len(names) != 2:
-        raise RtxError(
-            "Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`, or --plan."
-        )
-    else:
-        print(*(found.path.relative_to(home()) for found in measure(*names, **given)), sep="\n")
+    if len(names) != 2:
+        raise RtxError("Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`.")
+    print(*(found.path.relative_to(home()) for found in measure(*names, **given)), sep="\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -191,14 +136,9 @@ def parser() -> argparse.ArgumentParser:
         for name, text in helps.items():
             argument(f"--{name}", action="store_true", help=text)
 
-    argument = add("list", list_runs)
-    flags(argument, missing="only what is missing or stale", reduced="at the budgets of two CPU cores")
     argument = add("run", run)
     argument("words", nargs="*", metavar="WORD", help="EXPERIMENT [MODEL …] [name=value …]")
     flags(argument, replace="make recorded runs again")
-    flags(argument, plan="every run of the paper that is missing or stale")
-    flags(argument, missing="with --plan: leave stale ones as they are")
-    flags(argument, reduced="with --plan: at the budgets of two CPU cores")
     argument = add("results", results)
     argument("experiment", nargs="?", help="only of this experiment")
     argument("--source", **SOURCE)
@@ -218,11 +158,9 @@ def parser() -> argparse.ArgumentParser:
     argument("folder", help="a results/ folder of another machine")
     flags(argument, replace="overwrite records of the same name")
     add("export", export, parents=[of_run])("folder", help="a new or empty one")
-    add("export-demo", export_demo, parents=[of_run])("folder", help="book/demo/models, for the book")
     argument = add("measure", measure)
     argument("words", nargs="*", metavar="WORD", help="KIND EXPERIMENT [name=value …]")
-    flags(argument, plan="every measurement that is missing or stale")
-    flags(argument, reduced="with --plan: of runs at the budgets of two cores")
+    study.commands(add, flags, of_run)
     return commands
 
 

@@ -32,7 +32,7 @@ SHORT = {  # what is measured of a run once, not 200 times, and little text
 }
 # Processes that tests start are copies of one that has imported torch.
 SERVER = multiprocessing.get_context("forkserver")
-PACKAGE = ["rtx_core.runner", "rtx_core.train.trainer", "rtx_core.report.figures"]
+PACKAGE = ["rtx_core.experiments.run", "rtx_core.train.trainer", "rtx_core.report.figures"]
 SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "IPython", "seaborn", "sklearn.metrics", *PACKAGE])
 
 # The same examples in every run of continuous integration; fresh ones where somebody watches.

@@ -19,15 +19,14 @@ LETTERS = string.ascii_lowercase
 WORDPIECES = [*tokens.SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS), ".", "good", "bad", "film"]
 
 
-def gradient(task, model, step: int, size: int) -> tuple[list, torch.Tensor]:
-    """(gradients, sums) of a step that so many processes share."""
+def gradient(task, model, step: int) -> tuple[list, torch.Tensor]:
+    """(gradients, sums) of a step."""
     model.zero_grad()
     sums = 0.0
-    for rank in range(size):
-        for inputs, targets in task.step(0, step, rank, size):
-            objective, seen = task.loss(model, inputs, targets, task.examples(step), size)
-            (objective / size).backward()  # processes average
-            sums = sums + seen
+    for inputs, targets in task.step(0, step):
+        objective, seen = task.loss(model, inputs, targets, task.examples(step))
+        objective.backward()
+        sums = sums + seen
     return [p.grad.clone() for p in model.parameters()], sums
 
 

@@ -41,10 +41,15 @@ def test_a_copied_process_gives_what_a_kernel_gives(tmp_path):
     assert "In" not in globals()  # nothing ran here
 
 
-def test_a_cell_that_fails_ends_it_and_is_told(tmp_path):
-    write(tmp_path / "a.ipynb", ["1 / 0", "2"])
+def test_in_the_place_of_a_cell_that_fails_stands_why(tmp_path):
+    fails = 'a = 1 / 0\nreport.figure(label="fig-a")'
+    write(tmp_path / "a.ipynb", [fails, "a", "2"])
     found, error = execution.apart(execution.execute, tmp_path / "a.ipynb")
-    assert "ZeroDivisionError" in error and found.cells[1].outputs == []
+    first, second, third = (cell.outputs[0]["data"] for cell in found.cells)
+    assert error == "" and third == {"text/plain": "2"}
+    assert not any(cell.metadata for cell in found.cells)  # by which, with the code, the cache knows a page
+    assert "{undrawn} fig-a" in first["text/markdown"] and "ZeroDivisionError" in first["text/markdown"]
+    assert "ZeroDivisionError" in second["text/markdown"]  # what it lacks, and not that it lacks a name
 
 
 def test_a_process_that_dies_is_an_error_and_no_wait():
@@ -78,4 +83,23 @@ def test_a_changed_record_leaves_pages_that_did_not_read_it_and_lost_figures_non
     (home / "figures").rmdir()
     assert chosen() == (second, [])
     (home / "figures").mkdir()
-    assert chosen(c="1")[1] == []  # no page tells that it looked for a record in vain
+
+
+def test_a_page_knows_what_it_looked_for_in_vain_and_which_folders_it_read(home):
+    (home / "results" / "a").mkdir(parents=True)
+    look = """
+from pathlib import Path
+from rtx_core import paths, records
+try:
+    (paths.home() / "results" / "none.json").read_text()
+except OSError:
+    print(list((paths.home() / "results").glob("a/*")))
+"""
+    write(home / "a.ipynb", [look])
+    found, _ = execution.apart(execute_at, home, home / "a.ipynb")
+    read = found.metadata["read"]
+    assert read[str(home / "results" / "none.json")] == ""
+    folder = home / "results" / "a"
+    assert read[str(folder)] == execution.state(folder)
+    (folder / "new.json").touch()
+    assert read[str(folder)] != execution.state(folder)

@@ -7,20 +7,24 @@ epochs, budgets, threads and settings exchanged, seeds left out.
 import json
 import re
 from functools import cache
+from importlib import reload
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pytest
 
-from rtx_core import paths, records
+from rtx_core import paths, records, study
 from rtx_core.errors import RtxError
 from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
-from rtx_core.report import published, statistics, values
+from rtx_core.records import store
+from rtx_core.report import statistics, values
+from study import paper, published
 
 DRAWS = 40  # at most; it ends as soon as every guard has failed
 SCALES = (0.03, 0.3, 2.0)  # standard deviations of the factors' logarithms, a draw each in turn
-COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step"}
+COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
 COUNTS |= {"low-rank corrections"}
 LEFT_OUT = {
     "protocol.": "settings of the experiments, which no record decides",
@@ -35,9 +39,10 @@ def guards() -> dict[str, str]:
     for page in sorted(page for page in pages if page.suffix in (".md", ".ipynb")):
         text = page.read_text(encoding="utf-8")
         if page.suffix == ".ipynb":
-            text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
-        for guard in re.findall(r"\{holds\}`([^`]+)`", text):
-            found.setdefault(" ".join(guard.split()), page.name)
+            text = "\n\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+        for block in re.findall(r"^ *```\{holds\}\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
+            for guard in values.conditions(dedent(block).splitlines()):
+                found.setdefault(guard, page.name)
     return found
 
 
@@ -73,8 +78,8 @@ def scaled(content: object, draw: int, name: str) -> object:
 
 
 def flipped(logits: np.ndarray, labels: np.ndarray, draw: int, name: str) -> np.ndarray:
-    """Some answers made right, wrong, or all of one class: how, and how many, by model or for all models alike."""
-    how = random(draw, name if draw % 2 else "all models")
+    """Some answers made right, wrong, or all of one class: how, and how many, as chance has it for this name."""
+    how = random(draw, name)
     wanted = (labels, (labels + 1) % logits.shape[1], np.full_like(labels, how.integers(logits.shape[1])))
     answers = wanted[how.integers(3)]
     chosen = how.random(len(labels)) < how.choice([0.01, 0.1, 0.5, 1.0])
@@ -86,7 +91,7 @@ def flipped(logits: np.ndarray, labels: np.ndarray, draw: int, name: str) -> np.
 @cache
 def read(path: Path) -> dict:
     """A file of `results/` as it is, with its predictions where it has any."""
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = READ_JSON(path)
     if path.with_suffix(".npz").exists():
         with np.load(path.with_suffix(".npz")) as arrays:
             content["predictions"] = {name: arrays[name] for name in ("logits", "labels")}
@@ -98,13 +103,19 @@ def changed(path: Path, draw: int) -> dict:
     content = dict(read(path))
     predictions = content.pop("predictions", None)
     name = f"{path.parent.name}/{re.sub('seed[0-9]+', '', path.stem)}"
-    content = scaled(content, draw, name)
-    if predictions:
-        logits = flipped(**predictions, draw=draw, name=name)
-        content["predictions"] = predictions | {"logits": logits}
-        content["test"] |= classification_metrics(**content["predictions"])
+    if draw % 8 == 5 and (first := path.with_stem(re.sub("seed[0-9]+", "seed0", path.stem))).exists():
+        content = dict(read(first)) | {"seed": content["seed"]}  # so that differences are significant
+        predictions = content.pop("predictions", None)
     chance = random(draw, path.parent.name)
-    if "selected" in content:
+    answers_alone = draw % 8 == 6  # so that the rates chosen by validation loss stay
+    if not answers_alone:
+        content = scaled(content, draw, name)
+    if predictions:
+        logits = flipped(**predictions, draw=draw, name=name if draw % 2 or answers_alone else "all models")
+        n = len(logits) - (draw % 8 == 2) * int(chance.integers(9))
+        content["predictions"] = {"logits": logits[:n], "labels": predictions["labels"][:n]}
+        content["test"] |= classification_metrics(**content["predictions"])
+    if "selected" in content and not answers_alone:
         row = content["history"][chance.integers(len(content["history"]))]
         content["selected"] |= {key: row[key] for key in content["selected"] if key in row}
     if "budget" in content and chance.random() < 0.3:
@@ -118,29 +129,31 @@ def changed(path: Path, draw: int) -> dict:
 def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
     """The names of the book over changed records; in every eighth draw some seeds are missing."""
     found = cache(lambda path: changed(path, draw))
-    every = list(PATHS())
     if draw % 8 == 7:
-        every = [path for path in every if random(draw, path.parent.name, path.stem).random() < 0.9]
-    patch.setattr(records, "paths", lambda source="hub": iter(every))
-    patch.setattr(records, "read_json", found)
+        some = tuple(run for run in PLANNED if random(draw, *run).random() < 0.9)
+        patch.setattr(paper, "planned", lambda: some)
+    for module in (records, store):
+        patch.setattr(module, "read_json", found)
     patch.setattr(records.Record, "predictions", property(lambda record: record["predictions"]))
     printed = scaled(published.published.__wrapped__(), draw, "published")
     patch.setattr(published, "published", lambda: printed)
-    alike = draw % 2  # a wider or the same model for every name, whose rotary positions do not differ
-    patch.setattr(registry, "config_of", lambda name, **given: other(name, alike, **given))
+    patch.setattr(registry, "config_of", lambda name, **given: other(name, draw, **given))
+    for module in study.values():  # which take names from what was changed
+        reload(module)
     known = values.Names(values.defined.__wrapped__())
     patch.setattr(values, "names", lambda: known)
 
 
-PATHS, CONFIG_OF = records.paths, registry.config_of
+PLANNED, CONFIG_OF, READ_JSON = paper.planned(), registry.config_of, store.read_json
 
 
-def other(name: str, alike: int, **given: object):
-    """Settings of a model: of an encoder those of the baseline with equal rotary angles, of others wider ones."""
+def other(name: str, draw: int, **given: object):
+    """Settings of a model: of an encoder those of the baseline with equal rotary angles, or wider ones, alike or not."""
     config = CONFIG_OF(name, **given)
-    if alike and hasattr(config, "rope_base") and hasattr(config, "type_vocab_size"):
+    if draw % 2 and hasattr(config, "rope_base") and hasattr(config, "type_vocab_size"):
         return CONFIG_OF("baseline").but(rope_base=1.0)
-    return config.but(intermediate_size=2 * config.intermediate_size)
+    times = 2 if draw % 4 else 2 + int(random(draw, name).integers(6))
+    return config.but(intermediate_size=times * config.intermediate_size)
 
 
 def stands(guard: str) -> bool:
@@ -155,8 +168,8 @@ def stands(guard: str) -> bool:
 def test_every_guard_fails_for_some_records(monkeypatch):
     monkeypatch.delenv("RTX_HOME")
     monkeypatch.setattr(statistics, "RESAMPLES", 100)
-    monkeypatch.setattr(records, "check", lambda content, name: content)
-    monkeypatch.setattr(records, "verify", lambda record: None)
+    monkeypatch.setattr(store, "check", lambda content, name: content)
+    monkeypatch.setattr(store, "verify", lambda record: None)
     standing = {guard: page for guard, page in guards().items() if not any(map(guard.count, LEFT_OUT))}
     assert len(standing) > 50
     for draw in range(DRAWS):

@@ -1,10 +1,14 @@
-"""{val} and {holds}: numbers in prose, and a build that stops where a sentence is not borne out."""
+"""{val} and {holds}: numbers in prose, and marks where a sentence is not borne out."""
+
+import re
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from nbformat import v4
 from small_book import build_book
 
+from rtx_core import study
 from rtx_core.errors import RtxError
 from rtx_core.report import values
 from rtx_core.report.evidence import Badge
@@ -65,19 +69,23 @@ def test_what_cannot_be_written_is_an_error(quoted, complaint):
 
 
 def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(values, "REPOSITORY", tmp_path)
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book/values.py").write_text("VALUES = {'a': 1}")
-    (tmp_path / "book/values_b.py").write_text("VALUES = {'b': 2}")
+    package = tmp_path / "other_paper" / "values"
+    package.mkdir(parents=True)
+    for name, found in (("../__init__", {}), ("__init__", {}), ("one", {"a": 1}), ("two", {"b": 2})):
+        (package / f"{name}.py").write_text(f"VALUES = {found}")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("RTX_STUDY", "other_paper")
+    study.study.cache_clear()
     assert values.defined.__wrapped__() == {"a": 1, "b": 2}
-    (tmp_path / "book/values_c.py").write_text("VALUES = {'b': 3}")
-    with pytest.raises(RtxError, match="values_c.py defines b as another file does"):
+    (package / "three.py").write_text("VALUES = {'b': 3}")
+    with pytest.raises(RtxError, match="other_paper.values.two defines b as another module does"):
         values.defined.__wrapped__()
+    study.study.cache_clear()
 
 
 def build(folder, page: str, builder: str = "html"):
     """The folder of a built book of one page and one notebook."""
-    cell = v4.new_markdown_cell("# Notebook\n\nOf {val}`sst2.n` texts. {holds}`sst2.n > 1`")
+    cell = v4.new_markdown_cell("# Notebook\n\nOf {val}`sst2.n` texts.\n\n```{holds}\nsst2.n > 1\n```")
     nbformat.write(v4.new_notebook(cells=[cell]), folder / "two.ipynb")
     (folder / "index.md").write_text(page + "\n\n```{toctree}\ntwo\n```\n")
     return build_book(folder, "values_roles", builder=builder, latex_engine="xelatex")
@@ -88,9 +96,18 @@ PAGE = """# Page
 ## A share of {val}`sst2.accuracy:.0%`
 
 Ahead by {val}`sst2.difference:+.1f` points ({val}`sst2.difference.interval`).
-{holds}`abs(sst2.difference) < 1`
 
-{holds}`sst2.n == 6823`
+```{holds}
+abs(sst2.difference) < 1
+sum(abs(n) for n in (sst2.n, sst2.loss)) ==
+    6823.25
+```
+
+- An item.
+  ```{holds}
+  sst2.n == 6823
+  ```
+- Another.
 
 :::{table} Of {val}`sst2.n` texts.
 :name: tab-a
@@ -113,24 +130,66 @@ def test_values_stand_in_headings_prose_captions_cells_and_notebooks(tmp_path, b
     assert "abs(" not in text and "<p></p>" not in text
     if builder == "html":
         assert "Of 6,823 texts." in (made / "two.html").read_text(encoding="utf-8")
+        assert "Of 6,823 texts." in (made / "_sources" / "two.ipynb.txt").read_text(encoding="utf-8")
 
 
 BAD = """# Page
 
 One is fine. The second says {val}`sst3.difference` and
-goes on. {holds}`sst2.difference > 1` Last.
+goes on.
+
+```{holds}
+sst2.n == 6823
+sst2.difference > 1
+```
 
 # Heading {val}`sst2.m`
 """
 
 
-def test_every_failing_sentence_is_told_and_stops_the_build(tmp_path):
-    with pytest.raises(Exception) as failure:
-        build(tmp_path, BAD)
-    told = str(failure.value)
-    assert type(failure.value).__name__ == "SentenceFails"
-    assert "index.md, line 3: Unknown value 'sst3': did you mean 'sst2'" in told
-    assert "in: The second says ⟦sst3.difference⟧ and goes on." in told
-    assert "'sst2.difference > 1' does not hold: sst2.difference is +0.1 (−0.3 to +0.6)." in told
-    assert "Unknown value 'm'" in told and "in: Heading ⟦sst2.m⟧" in told
-    assert not (tmp_path / "_build/html/index.html").exists()
+def test_every_failing_sentence_is_marked_counted_and_listed(tmp_path):
+    made = build(tmp_path, BAD)
+    page = BeautifulSoup((made / "index.html").read_text(encoding="utf-8"), "html.parser")
+    assert [tag.name for tag in page.select(".unborne-text")] == ["p", "h1"]
+    assert [len(box.select("li")) for box in page.select("div.unborne")] == [2, 1]
+    assert len(page.select("section > p.unborne")) == 1 and not page.find(string=re.compile("holds|6823"))
+    listed = (tmp_path / "_build" / "sentences.txt").read_text(encoding="utf-8")
+    assert [line for line in listed.splitlines() if line[0] != " "][:-1] == [
+        "index.md, line 3",
+        "index.md, line 11",
+    ]
+    for told in (
+        "sst3.difference: Unknown value 'sst3': did you mean 'sst2'",
+        "sst2.difference > 1: sst2.difference is +0.1 (−0.3 to +0.6)",
+        "One is fine. The second says no value and goes on.",
+        "Unknown value 'm'",
+    ):
+        assert told in listed
+
+
+def test_where_a_cell_could_not_be_run_references_still_find_its_figure(tmp_path):
+    page = "# Page\n\nSee {numref}`fig-a` and {numref}`tab-b`.\n\n```{undrawn} fig-a tab-b\nThere is no record.\n```\n"
+    made = build(tmp_path, page)
+    found = BeautifulSoup((made / "index.html").read_text(encoding="utf-8"), "html.parser")
+    assert found.select_one("figure#fig-a") and found.select_one("table#tab-b")
+    assert "There is no record." in found.select_one("div.unborne").text
+    assert "index.md" in (tmp_path / "_build" / "sentences.txt").read_text()
+
+
+def test_the_list_goes_when_everything_holds(tmp_path):
+    (tmp_path / "_build").mkdir()
+    (tmp_path / "_build" / "sentences.txt").write_text("index.md, line 3")
+    build(tmp_path, PAGE)
+    assert not (tmp_path / "_build" / "sentences.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("guard", "told"),
+    [
+        ("abs(sst2.difference) < sst2.n", ["sst2.difference is +0.1", "sst2.n is 6,823"]),
+        ("all(n > sst2.n for n in (sst2.loss, 2))", ["sst2.n is 6,823", "sst2.loss is −0.25"]),
+        ("1 > 2", [""]),
+    ],
+)
+def test_a_condition_that_fails_tells_what_its_names_stand_for(guard, told):
+    assert [part for part in told if part not in values.parts(guard)] == []

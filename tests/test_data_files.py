@@ -11,9 +11,10 @@ from conftest import refused
 from data_factory import mirror  # noqa: F401
 
 import rtx_core as rtx
-from rtx_core import experiments, runner
 from rtx_core.data import FilesData, from_files, profile, sample, task
 from rtx_core.errors import RtxError
+from rtx_core.experiments import configure as experiments
+from rtx_core.experiments import run as runner
 
 WORDS = ["good, film", "bad\nfilm", 'a "fine" meal', "poor", "naïve\tπ"]
 

@@ -15,7 +15,7 @@ from torch import nn
 
 from rtx_core import data
 from rtx_core.data.tasks import evaluation_batches, filled, logits_of
-from rtx_core.experiments import configure
+from rtx_core.experiments.configure import configure
 from rtx_core.metrics import classification_metrics
 from rtx_core.models.packed import Packed
 
@@ -44,9 +44,9 @@ def texts_of(batches) -> list[tuple]:
     return found
 
 
-def epoch_of(task, seed, epoch, **shared) -> list[tuple]:
+def epoch_of(task, seed, epoch) -> list[tuple]:
     steps = range(epoch * task.steps_per_epoch, (epoch + 1) * task.steps_per_epoch)
-    return [text for i in steps for text in texts_of(task.step(seed, i, **shared))]
+    return [text for i in steps for text in texts_of(task.step(seed, i))]
 
 
 def test_an_epoch_reads_every_text_once_in_an_order_of_its_own():
@@ -62,27 +62,16 @@ def test_an_epoch_reads_every_text_once_in_an_order_of_its_own():
     assert [label for _, label in epochs[3]] == train.labels[order].tolist()
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 16, 20])
-@pytest.mark.parametrize("micro_batches", [1, 3])
-def test_shares_of_a_step_make_the_step(size, micro_batches):
-    task = small_task(50, 16, micro_batches)
+def test_micro_batches_give_the_texts_and_the_gradient_of_the_step():
+    model, whole, pieces = MeanOfWords(), small_task(50, 16), small_task(50, 16, 3)
     for i in (0, 3, 4, 7):
-        whole = texts_of(small_task(50, 16).step(0, i))
-        shares = [task.step(0, i, rank, size) for rank in range(size)]
-        assert sorted(text for share in shares for text in texts_of(share)) == sorted(whole)
-        assert len(whole) == task.examples(i) == (2 if i % 4 == 3 else 16)
-        for share in shares:  # a process with nothing left still has a text, without a label
-            assert all(len(batch) >= 2 and len(batch.ids) % 8 == 0 for batch, _ in share)
-            assert 1 <= len(share) <= micro_batches
-
-
-def test_micro_batches_and_processes_give_the_gradient_of_the_step():
-    model = MeanOfWords()
-    expected, sums = gradient(small_task(), model, 3, 1)
-    for task, size in ((small_task(micro_batches=2), 1), (small_task(), 2), (small_task(), 5)):
-        found, same = gradient(task, model, 3, size)
-        torch.testing.assert_close(found, expected)
-        torch.testing.assert_close(same, sums)
+        assert texts_of(pieces.step(0, i)) == texts_of(whole.step(0, i))
+        assert len(texts_of(whole.step(0, i))) == whole.examples(i) == (2 if i % 4 == 3 else 16)
+        assert [len(batch.ids) % 8 for batch, _ in pieces.step(0, i)] == [0] * (2 if i % 4 == 3 else 3)
+    expected, sums = gradient(whole, model, 3)
+    found, same = gradient(pieces, model, 3)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(same, sums)
     assert sums.dtype == torch.float64 and not sums.requires_grad
     summary = small_task().summary(sums.tolist(), 2)
     assert summary["train_loss"] == sums[0] / 2 and summary["train_accuracy"] in (0, 0.5, 1)

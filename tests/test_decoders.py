@@ -38,13 +38,13 @@ def test_packed_stories_are_separate_stories(name, groups, monkeypatch):
 def test_passes_at_test_time_change_nothing_at_the_trained_number(name):
     model, batch = small_decoder(name), stories_of(5, 3)
     trained = model.config.num_passes
-    assert torch.equal(model(batch), model(batch, passes=trained))
+    assert torch.equal(model(batch), model(batch, num_passes=trained))
     states = list(model.states(batch, 2 * trained))
     assert len(states) == 2 * trained
     for r in (1, trained, 2 * trained):  # what is read after r passes does not depend on going on
         read = F.linear(model.read(states[r - 1], batch), model.word.weight)
-        torch.testing.assert_close(read, model(batch, passes=r))
-    assert not torch.allclose(model(batch, passes=2 * trained), model(batch))
+        torch.testing.assert_close(read, model(batch, num_passes=r))
+    assert not torch.allclose(model(batch, num_passes=2 * trained), model(batch))
 
 
 @EACH
@@ -150,4 +150,4 @@ def test_beyond_the_trained_passes_what_the_last_has_serves_again(name):
     else:
         longer.lora = torch.nn.ModuleList(model.lora[min(r, 1)] for r in range(5))
     batch = stories_of(5, 8)
-    torch.testing.assert_close(model(batch, passes=5), longer(batch))
+    torch.testing.assert_close(model(batch, num_passes=5), longer(batch))

@@ -13,9 +13,10 @@ from test_demo import DEMO, TEXTS, ids_of, spread
 from rtx_core import build_model
 from rtx_core.data.synthetic import reviews
 from rtx_core.data.tokens import tokenize, trained_vocabulary
-from rtx_core.evaluate import bag_of_words, demo
-from rtx_core.export_demo import encoder_arrays, script, words_arrays
+from rtx_core.evaluate import bag_of_words
 from rtx_core.models.packed import Packed
+from study.demo import measure as demo
+from study.demo.export import encoder_arrays, script, words_arrays
 
 pytestmark = OPT_IN
 PAGE = """<!doctype html><meta charset="utf-8"><title>Try it</title>

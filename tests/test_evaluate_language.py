@@ -142,7 +142,7 @@ def test_readings_are_the_losses_of_as_many_passes(name, task, monkeypatch):
     (inputs, targets), log_p = batches[0], []
     with torch.inference_mode():
         for passes in (1, 2, 3):
-            log_p.append(model.eval()(inputs, passes=passes).log_softmax(-1))
+            log_p.append(model.eval()(inputs, num_passes=passes).log_softmax(-1))
             loss = -log_p[-1].gather(1, targets[:, None]).squeeze(1)
             torch.testing.assert_close(found.losses[passes - 1], loss, atol=1e-5, rtol=1e-5)
         kl = F.kl_div(log_p[2], log_p[1], log_target=True, reduction="none").sum(-1)

@@ -8,13 +8,16 @@ import pytest
 import torch
 
 import rtx_core as rtx
-from rtx_core import RtxError, data, experiments, trained
+from rtx_core import RtxError, data
 from rtx_core.data.preprocess import clean
-from rtx_core.evaluate import demo, initial, number_formats, rounding
-from rtx_core.export_demo import export_demo
-from rtx_core.measure import Study, measure
+from rtx_core.experiments import configure as experiments
+from rtx_core.experiments import weights
+from rtx_core.experiments.measure import Study, measure
 from rtx_core.models import registry
 from rtx_core.models.packed import Packed
+from study.demo import measure as demo
+from study.demo.export import export_demo
+from study.measurements import initial, number_formats, rounding
 
 GIVEN = {"models": ["tiny"], "max_length": 16, "train_rows": 300}
 CPU = torch.device("cpu")
@@ -78,7 +81,7 @@ def test_the_model_of_the_page_is_measured_beside_the_trained_one(run):
     example = made["examples"][0]
     assert np.shape([each["attention"] for each in example["passes"]]) == (6, len(example["tokens"]))
     task = data.task(experiments.configure("quickstart", "tiny", max_length=16, train_rows=300).data, 16)
-    model = demo.reduced(trained.load_weights(run), np.unique(task.parts["train"].ids))
+    model = demo.reduced(weights.load_weights(run), np.unique(task.parts["train"].ids))
     ids = task.tokenizer().encode(clean(example["text"])).ids
     with torch.inference_mode():
         expected = model(Packed.from_sequences([ids])).softmax(-1)[0]
@@ -112,12 +115,12 @@ def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
             self.target.source = self.source = "hub"
             self.runs = lambda: iter([run])
 
-    monkeypatch.setattr("rtx_core.measure.Study", Real)
+    monkeypatch.setattr("rtx_core.experiments.measure.Study", Real)
     (made,) = measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)
     assert made["of"] == "quickstart-maxlength16-trainrows300-to-yelp-maxlength16"
     assert made["run"] == run["key"]
     task = data.task(experiments.configure("yelp", "tiny", source="embedded", max_length=16).data, 16)
-    assert made["test"] == task.test(trained.load_weights(run), CPU, nullcontext())[0]
+    assert made["test"] == task.test(weights.load_weights(run), CPU, nullcontext())[0]
     with pytest.raises(RtxError, match="negative, positive and multi-domain.* transfer needs the same"):
         measure("transfer", "quickstart", to="multi-domain", source="embedded", **GIVEN)
 
@@ -131,6 +134,6 @@ def test_what_cannot_be_measured_is_one_sentence(run):
         measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)
     with pytest.raises(RtxError, match="needs the experiment to test on"):
         measure("transfer", "quickstart", **GIVEN)
-    trained.weights_of(run).unlink()
+    weights.weights_of(run).unlink()
     with pytest.raises(RtxError, match="trained weights of .* are not in _build/runs"):
         measure("attention", "quickstart", **GIVEN)

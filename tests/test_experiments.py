@@ -5,11 +5,15 @@ import shlex
 import pytest
 from conftest import refused
 
-from rtx_core import plan, records, runner, trained
+from rtx_core import records
 from rtx_core.__main__ import settings_of
-from rtx_core.experiments import EXPERIMENTS, configure, sweep
-from rtx_core.importing import prove
+from rtx_core.experiments import run as runner
+from rtx_core.experiments import weights
+from rtx_core.experiments.configure import configure, sweep
+from rtx_core.experiments.doctor import check_settings
 from rtx_core.paths import REPOSITORY
+from study import plan
+from study.experiments import EXPERIMENTS
 
 NAMES = [
     ("sst2", {}, "sst2", "full"),
@@ -105,10 +109,10 @@ def test_recorded_runs_have_the_configuration_that_their_names_say(monkeypatch):
     assert len(found) > 70
     for record in found:
         config = by_name[record["name"], record["model"], record["seed"]]
-        assert trained.differences(config, record) == [], record.path
+        assert weights.differences(config, record) == [], record.path
         old = record["config"] | {
             "train": {k: v for k, v in record["config"]["train"].items() if k != "clip_norm"}
         }
-        assert trained.differences(config, record.content | {"config": old}) == [], record.path
+        assert weights.differences(config, record.content | {"config": old}) == [], record.path
         assert (config.budget, config.recipe) == (record["budget"], record["recipe"]), record.path
-        prove(record)
+        check_settings(record)

@@ -1,6 +1,7 @@
 """Speed changes no result: the fast training step against a plain loop that does everything the simple way."""
 
 import math
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 from reference import TINY, batch_of, small
 from scipy.stats import chisquare
 
-from rtx_core.fast import FAST_PATHS, accelerate
+from rtx_core.fast import FAST_PATHS, accelerate, onednn
 from rtx_core.fast.dropout import LEVELS, DropoutMasks
 from rtx_core.fast.encoder import block as fused_block
 from rtx_core.fast.serving import serving
@@ -124,6 +125,26 @@ def test_fast_paths_are_for_the_very_classes_they_were_written_for():
     assert accelerate(mine, object(), CPU) is None and set(vars(mine)) == before
     mine.forward = lambda batch: torch.zeros(len(batch), 2)
     assert (serving(mine)(batch_of([3, 4])) == 0).all()
+
+
+@pytest.mark.parametrize("changed", ["linear", "linear_with", "packed"])
+def test_changed_operators_of_torch_are_not_used(changed, monkeypatch):
+    """Whether they take other arguments now, or give other values."""
+    if not onednn.usable():
+        pytest.skip("oneDNN's products are not offered here")
+    original = getattr(onednn, changed)
+    for other in (lambda: None, lambda *given: original(*given) * 1.01, None):
+        monkeypatch.setattr(onednn, changed, other)
+        assert not onednn.usable()
+
+
+def test_a_copy_of_a_prepared_decoder_reads_its_own_head():
+    model = build_model("looped", seed=0, **SMALL)
+    accelerate(model)
+    twin = deepcopy(model)
+    with torch.no_grad():
+        model.word.weight.fill_(torch.nan)
+    assert torch.isfinite(twin(torch.arange(9).view(1, 9), torch.ones(1, 9, dtype=torch.int64)))
 
 
 def test_masks_depend_on_seed_and_step_alone():

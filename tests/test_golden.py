@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from rtx_core import code, golden
 from rtx_core.errors import RtxError
 from rtx_core.models import registry
+from rtx_core.records import fingerprint, golden
 
 EXPECTED = json.loads(golden.FILE.read_text())
 
@@ -40,34 +40,36 @@ def test_differences_are_found():
 
 
 def test_only_equal_numbers_are_accepted_and_what_was_accepted_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(code, "SAME_NUMBERS", tmp_path / "same_numbers.json")
-    code.SAME_NUMBERS.write_text('{"commit": null, "hashes": {}, "same": {}}')
+    monkeypatch.setattr(fingerprint, "SAME_NUMBERS", tmp_path / "same_numbers.json")
+    fingerprint.SAME_NUMBERS.write_text('{"commit": null, "hashes": {}, "same": {}}')
     monkeypatch.setattr(golden, "FILE", tmp_path / "golden.json")
     monkeypatch.setattr(golden, "golden_runs", lambda: EXPECTED)
     monkeypatch.setattr(golden, "_runs_at", lambda commit: EXPECTED)
-    monkeypatch.setattr(golden, "measuring", lambda: ["rtx_core.evaluate.ngrams"])
-    code.registered.cache_clear()
+    monkeypatch.setattr(golden, "measuring", lambda: ["study.measurements.ngrams"])
+    fingerprint.registered.cache_clear()
     for today in ("first", "second", "third"):
-        monkeypatch.setattr(code, "model_hash", lambda name, today=today: today)
-        monkeypatch.setattr(code, "module_hash", lambda name, today=today: f"{today} way to measure")
+        monkeypatch.setattr(fingerprint, "model_hash", lambda name, today=today: today)
+        monkeypatch.setattr(fingerprint, "module_hash", lambda name, today=today: f"{today} way to measure")
         monkeypatch.setattr(golden, "changed_since", lambda *_, today=today: today == "third")
         golden.main(new=today == "first", accept=True)
         assert golden.unregistered() == []
-    assert code.is_current(["first", "second"], "third") and not code.is_current(["third"], "first")
-    assert code.is_current(["first way to measure"], "second way to measure")
-    assert not code.is_current(["second way to measure"], "third way to measure")
+    assert fingerprint.is_current(["first", "second"], "third") and not fingerprint.is_current(
+        ["third"], "first"
+    )
+    assert fingerprint.is_current(["first way to measure"], "second way to measure")
+    assert not fingerprint.is_current(["second way to measure"], "third way to measure")
     monkeypatch.setattr(golden, "golden_runs", dict)
     with pytest.raises(RtxError, match="give other numbers than recorded: baseline, fast, gradient_norm"):
         golden.main(accept=True)
-    code.registered.cache_clear()
+    fingerprint.registered.cache_clear()
 
 
 def test_a_measuring_module_that_says_something_else_is_not_accepted(monkeypatch):
-    module = "rtx_core.evaluate.transfer"
+    module = "study.measurements.transfer"
     source = golden.REPOSITORY.joinpath(*module.split(".")).with_suffix(".py").read_text()
 
     def then(text):
-        monkeypatch.setattr(code, "git", lambda *_: text)
+        monkeypatch.setattr(fingerprint, "git", lambda *_: text)
         return golden.changed_since("0" * 40, module)
 
     assert not then(source + "# a remark\n")

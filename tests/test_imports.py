@@ -1,6 +1,7 @@
 """Imports: the package is light, pages are drawn without torch, rooms know only those below them."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -11,18 +12,14 @@ import rtx_core as rtx
 from rtx_core.paths import PACKAGE, REPOSITORY
 
 ROOMS = [  # each imports from those before it; one of a line knows no other of that line
-    ["errors", "paths", "metrics"],
-    ["settings", "schema"],
+    ["errors", "paths", "metrics", "study"],
+    ["settings"],
     ["models"],
     ["fast", "data"],
     ["train"],
-    ["code", "catalogue"],
-    ["records", "experiments"],
-    ["evaluate", "golden", "trained"],
-    ["runner"],
-    ["predict", "measure", "audit", "export", "importing"],
-    ["plan", "export_demo"],
-    ["checkup", "report"],
+    ["records", "evaluate"],
+    ["experiments"],
+    ["report"],
     ["__main__"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
@@ -55,7 +52,21 @@ def test_rooms_import_downwards_only():
             below = to == room or LEVEL[to] < LEVEL[room]
             assert below, f"{module} imports {other}"
             assert (room, to) != ("data", "models") or other == "models.packed", f"{module} imports {other}"
-            assert room != "report" or to in ("report", "errors", "paths") or other == "models.registry"
+            assert (
+                room != "report" or to in ("report", "errors", "paths", "study") or other == "models.registry"
+            )
+
+
+def test_the_library_names_no_study():
+    """It finds one by the hook of `rtx_core.study` alone."""
+    for module, tree in MODULES.items():
+        named = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        named |= {
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+        }
+        assert not [name for name in named if name.partition(".")[0] == "study"], module
+        told = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        assert not [text for text in told if isinstance(text, str) and re.match(r"study\.\w", text)], module
 
 
 def test_no_imports_go_in_circles():

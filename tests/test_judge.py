@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rtx_core import RtxError, records
-from rtx_core import measure as measuring
-from rtx_core.evaluate import judge as module
-from rtx_core.evaluate.judge import CRITERIA, Judge, scores
+from rtx_core.experiments import measure as measuring
+from study.measurements import judge as module
+from study.measurements.judge import CRITERIA, Judge, scores
 
 KEY = "sk-very-secret-0123456789"
 GOOD = {"grammar": 7, "creativity": 6, "consistency": 5, "plot": 4}

@@ -44,7 +44,7 @@ def test_layers_outside_the_core_run_once():
 
 def test_random_passes_are_drawn_from_the_step_alone_and_only_in_training():
     model, batch = small_decoder("looped", num_layers=1, num_passes=4, random_passes=True), stories_of(6)
-    by_passes = [model(batch, passes=r) for r in range(1, 5)]
+    by_passes = [model(batch, num_passes=r) for r in range(1, 5)]
     drawn = []
     for step in range(60):
         model.train().begin_step(7, step)

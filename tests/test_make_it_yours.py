@@ -5,18 +5,19 @@ import re
 import shlex
 import subprocess
 from dataclasses import replace
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
 from sphinx_book_theme.header_buttons.launch import add_launch_buttons
 
 import rtx_core as rtx
-from rtx_core import experiments, records
+from rtx_core import records
 from rtx_core.__main__ import main
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import style
-from rtx_core.report.values import load
+from study.experiments import EXPERIMENTS
 
 PAGE = (REPOSITORY / "book" / "make-it-yours.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(python|bash)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
@@ -28,9 +29,9 @@ def here(home, monkeypatch, small_models, kernel):
     """A folder with the notebooks, where the quick start is a run of 48 texts and a sample holds 60."""
     monkeypatch.chdir(home)
     (home / "notebooks").symlink_to(REPOSITORY / "notebooks")
-    quick = experiments.EXPERIMENTS["quickstart"]
+    quick = EXPERIMENTS["quickstart"]
     small = replace(quick, data=quick.data.but(train_rows=48), train=quick.train.but(eval_every=0))
-    monkeypatch.setitem(experiments.EXPERIMENTS, "quickstart", small)
+    monkeypatch.setitem(EXPERIMENTS, "quickstart", small)
     monkeypatch.setattr(rtx.data, "sample", lambda path, sample=rtx.data.sample: sample(path, rows=60))
     monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
     monkeypatch.setattr(style, "MODELS", registry.MODELS)
@@ -58,10 +59,6 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
         if language == "bash":
             for line in source.splitlines():
                 typed(line, monkeypatch)
-        elif "onnxruntime" in source:
-            pytest.importorskip("onnxruntime")
-            pytest.importorskip("onnxscript")
-            exec(source, known)
         else:
             exec(source, known)
     table = known["runs"].frame
@@ -72,7 +69,9 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     assert len(set(looks)) == 3 and style.title("gated") == "Gated"
     own = {record["name"] for record in records.records()}
     assert len(own) == 2 and all(name.startswith("own-reviews-") for name in own)
-    assert (here / "_build" / "own-data.ipynb").exists() and (here / "my-model" / "model.onnx").exists()
+    assert (here / "_build" / "own-data.ipynb").exists() and (
+        here / "my-model" / "model.safetensors"
+    ).exists()
 
 
 class Config(dict):
@@ -83,7 +82,7 @@ class Config(dict):
 
 @pytest.mark.parametrize(("page", "place"), [("notebooks/sst2", "notebooks/sst2"), ("index", "book/index")])
 def test_a_button_names_the_notebook_where_it_lies(page, place):
-    paper = load(REPOSITORY / "book" / "_ext" / "paper.py")
+    paper = import_module("paper")
     site = "https://colab.research.google.com"
     options = {"repository_branch": "main", "path_to_docs": "book", "launch_buttons": {"colab_url": site}}
     config = Config(html_theme_options=options)

@@ -8,9 +8,9 @@ import pytest
 from rtx_core.errors import RtxError
 from rtx_core.report import notebook
 
-OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate: float = 3e-5\nrecipe = None\n"
+OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate = 3e-5\n"
 FINE = ["models = ['recurrent']", "epochs = 1", "learning_rate = 1", "learning_rate = '1e-4'"]
-FINE += ["recipe = 'report'", ""]
+FINE += [""]
 WRONG = [
     ("epoch = 1", "Unknown parameter 'epoch': did you mean 'epochs'?"),
     ("epochs = 1.5", "Parameter epochs is 1.5 of type float; expected int."),
@@ -23,7 +23,7 @@ WRONG = [
 def test_what_differs_from_the_notebooks_file_is_told(tmp_path, monkeypatch):
     cell = {"source": OWN.splitlines(keepends=True), "metadata": {"tags": ["parameters"]}}
     (tmp_path / "n.ipynb").write_text(json.dumps({"cells": [{"source": [], "metadata": {}}, cell]}))
-    here = {"models": ["mine"], "epochs": 5, "learning_rate": 1.0, "recipe": None, "other": 3}
+    here = {"models": ["mine"], "epochs": 5, "learning_rate": 1.0, "other": 3}
     monkeypatch.setattr(notebook.IPython, "get_ipython", lambda: SimpleNamespace(user_ns=here))
     changed = notebook.changed_parameters(tmp_path / "n.ipynb")
     assert changed == {"models": ["mine"], "learning_rate": 1.0}

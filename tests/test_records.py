@@ -9,6 +9,7 @@ import pytest
 
 from rtx_core import paths, records
 from rtx_core.errors import RtxError
+from rtx_core.metrics import classification_metrics
 from rtx_core.paths import REPOSITORY
 
 RESULTS = REPOSITORY / "results"
@@ -100,6 +101,39 @@ def test_other_predictions_are_refused(put):
     assert "cannot be read" in refused(path)
     file.unlink()
     assert "cannot be read" in refused(path)
+
+
+@pytest.mark.parametrize("loss", [0.0, 1e-12, 1e-8, 1e-3, 1.0, 40.0, 1e4])
+def test_a_loss_may_differ_from_the_predictions_by_rounding_alone(loss, put):
+    path = put()
+    content = json.loads(path.read_text())
+    labels = np.zeros(10, dtype=int)
+    margin = -np.log(np.expm1(loss)) if 0 < loss < 40 else -loss if loss else 1e3
+    logits = np.stack(
+        [np.full(10, margin), np.zeros(10)], axis=1
+    )  # of class 0, the true one: loss = log(1 + e^-margin)
+    records.save_predictions(path.with_suffix(".npz"), logits, labels)
+    content["test"] |= classification_metrics(**records.Record(content, path).predictions)
+    for factor, shift, stands in ((1, 0, True), (1 + 2e-6, 2e-8, True), (1 + 1e-3, 1e-3, False)):
+        changed = content | {"test": content["test"] | {"loss": content["test"]["loss"] * factor + shift}}
+        path.write_text(json.dumps(changed))
+        if stands:
+            assert records.read(path)
+        else:
+            assert "says that its test loss is" in refused(path)
+
+
+def test_an_odd_record_is_left_out_and_named(put, monkeypatch):
+    path = put()
+    later = path.with_stem("baseline-seed7")
+    later.write_text(path.read_text().replace('"schema": 2', '"schema": 3', 1))
+    path.with_stem("baseline-seed8").write_text("{")
+    assert [record.path for record in records.records()] == [path]
+    assert list(records.odd()) == [f"{path.parent.name}/baseline-seed{seed}.json" for seed in (7, 8)]
+    with pytest.raises(RtxError):
+        records.find(path.parent.name, "baseline", 8)
+    monkeypatch.setenv("RTX_BOOK", "1")
+    assert records.find(path.parent.name, "baseline", 8) is None
 
 
 BROKEN = ["", "{", "[1]", "null", "\x00", '{"seconds": NaN}', '{"seconds": 1e400}']

@@ -5,9 +5,10 @@ import pytest
 from report_records import record
 
 from rtx_core.errors import RtxError
-from rtx_core.report import claims, values
+from rtx_core.report import values
 from rtx_core.report.evidence import Badge
 from rtx_core.report.values import Names, Task, Value
+from study import claims
 
 
 def task(first: list, second: list, **changes) -> Task:

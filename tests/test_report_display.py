@@ -19,9 +19,10 @@ from report_records import record
 
 from rtx_core.errors import RtxError
 from rtx_core.models.registry import MODELS
-from rtx_core.report import display, figures, notebook, published, style
+from rtx_core.report import display, figures, notebook, style
 from rtx_core.report.evidence import Badge, milliseconds
 from rtx_core.report.statistics import difference
+from study import published
 
 MYST = {
     "myst_enable_extensions": ["amsmath", "attrs_block", "attrs_inline"]
@@ -159,7 +160,8 @@ def test_numbers_as_they_are_written():
 def test_every_name_has_one_look(monkeypatch):
     for name, model in MODELS.items():
         assert style.COLOURS[name] == model.colour and style.MARKERS[name] == model.marker
-        assert style.title(name) == model.title or name in style.VARIANTS
+        assert style.title(name) == model.title
+    assert style.look("1x6-random") == ("1×6, random passes", "#d6457f", "*")
     mine = "mine, 3 passes"
     assert style.palette(["recurrent", mine])[mine] == style.palette([mine])[mine]
     assert style.ordered(["mine", "recurrent", "baseline", "mine"]) == ["baseline", "recurrent", "mine"]
@@ -169,7 +171,7 @@ def test_every_name_has_one_look(monkeypatch):
 def test_benchmark_subtracts_only_what_is_of_one_kind():
     entries = published.benchmarks("sst2")
     found = [record(wrong=range(20)), record("recurrent", wrong=range(10))]
-    shown = figures.benchmark(found, label="tab-a", caption="C", published=entries)
+    shown = figures.benchmark(found, label="tab-a", caption="C", published=entries, apart=published.apart)
     rows = [row.split(" | ") for row in shown.markdown.splitlines() if row.startswith("| Baseline")]
     assert len(rows) == 4  # ours, two published, one difference
     assert rows[0][1].replace("\\", "") == "90.0" and rows[3][1].replace("\\", "") == "−0.6"

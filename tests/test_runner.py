@@ -1,6 +1,7 @@
 """A whole run: the same record every time; found rather than made again; refused before it starts."""
 
 import json
+import linecache
 import os
 from dataclasses import replace
 
@@ -10,10 +11,14 @@ import torch
 from data_factory import CPU, NO_AUTOCAST
 
 import rtx_core as rtx
-from rtx_core import audit, code, data, experiments, records, runner, trained
+from rtx_core import data, records
 from rtx_core.data import splits
 from rtx_core.errors import Busy, RtxError
+from rtx_core.experiments import audit, weights
+from rtx_core.experiments import configure as experiments
+from rtx_core.experiments import run as runner
 from rtx_core.models import registry
+from rtx_core.records import fingerprint
 from rtx_core.settings import Settings
 
 GIVEN = {"source": "embedded", "device": "cpu", "train_rows": 64}
@@ -55,7 +60,7 @@ def real(record, **changes):
 
 def test_a_run_leaves_weights_that_reproduce_the_recorded_test(home):
     run = make()
-    record, folder = run.record, trained.weights_of(run.record).parent
+    record, folder = run.record, weights.weights_of(run.record).parent
     assert record.path == home / "_build/results" / NAME / "recurrent-seed0.json"
     assert not (home / "results").exists()
     assert {path.name for path in folder.iterdir()} >= {"model.safetensors", "tokenizer.json"}
@@ -76,7 +81,7 @@ def test_a_record_tells_what_was_run(home):
     assert record["config"]["train"]["epochs"] == 2 and record["config"]["data"]["train_rows"] == 64
     assert [row["step"] for row in record["history"]] == [3, 6, 8, 9, 12, 15, 16]
     assert record["selected"]["validation_loss"] == min(row["validation_loss"] for row in record["history"])
-    assert record["code"]["hashes"] == [code.model_hash("recurrent")] and record.note() == ""
+    assert record["code"]["hashes"] == [fingerprint.model_hash("recurrent")] and record.note() == ""
     assert [m["batch"] for m in record["latency"]["measured"]] == [1, 8]
     assert str(home) not in json.dumps(record.content)
 
@@ -112,7 +117,7 @@ def test_what_is_found_is_not_made_again(monkeypatch):
 
 
 def test_only_a_checkpoint_older_than_the_record_is_removed(monkeypatch):
-    left = trained.weights_of(make().record).with_name("checkpoint.safetensors")
+    left = weights.weights_of(make().record).with_name("checkpoint.safetensors")
     forbid(monkeypatch)
     for seconds, stays in ((2**32, True), (0, False)):  # the first is of a run that is being made again
         left.touch()
@@ -188,14 +193,13 @@ def registered(monkeypatch):
 def test_an_edited_model_marks_its_record_stale_at_once(registered, monkeypatch):
     record = make("mean").record
     assert record.note() == ""
-
-    def forward(self, batch):
-        return -self.head(self.word(batch.ids[batch.starts]))
-
-    monkeypatch.setattr(Mean, "forward", forward)
+    cell = "def forward(self, batch):\n    return -self.head(self.word(batch.ids[batch.starts]))\n"
+    monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(True), "<cell>"))
+    exec(compile(cell, "<cell>", "exec"), here := {})
+    monkeypatch.setattr(Mean, "forward", here["forward"])
     assert records.read(record.path).note()
     with pytest.raises(RtxError, match="another version of the class Mean or of what trains it; replace"):
-        trained.load_weights(record)
+        weights.load_weights(record)
     real(record)
     forbid(monkeypatch)
     with pytest.raises(RtxError, match="another version of the class Mean"):

@@ -11,11 +11,13 @@ import pytest
 import stages
 from test_environment import pins
 
-from rtx_core import code, plan, records
+from rtx_core import records
 from rtx_core.__main__ import settings_of
-from rtx_core.errors import Busy, RtxError
-from rtx_core.experiments import configure
+from rtx_core.errors import RtxError
+from rtx_core.experiments.configure import configure
 from rtx_core.paths import REPOSITORY
+from rtx_core.records import fingerprint
+from study import plan
 
 WORKFLOW = REPOSITORY / "workflow"
 SNAKEMAKE = REPOSITORY / ".venv-workflow" / "bin" / "snakemake"
@@ -63,7 +65,7 @@ def test_every_run_of_the_plan_is_a_command_that_makes_just_that_run(source):
 
 
 def test_runs_are_needed_that_are_missing_or_made_by_other_code(home):
-    current = copied(home, "baseline", [code.model_hash("baseline")])
+    current = copied(home, "baseline", [fingerprint.model_hash("baseline")])
     copied(home, "recurrent", [OTHER_CODE])
     runs = planned(only=["sst2"])["run"]
     baseline, recurrent = runs["sst2-baseline-seed0"], runs["sst2-recurrent-seed0"]
@@ -162,24 +164,6 @@ def test_the_workflow_from_text_to_record(profile, home, tmp_path, request):
     said = make_paper(*options, "DRY=1")
     assert said.count("made by another version of the code (commit 0ddc0de12)") == 1
     assert "-seed0: missing" not in said
-
-
-@pytest.mark.parametrize(
-    ("only_missing", "made"), [(False, ["busy", "gone", "old"]), (True, ["busy", "gone"])]
-)
-def test_the_plan_makes_what_is_missing_and_what_is_stale(only_missing, made, monkeypatch):
-    why, asked = {"busy": "missing", "fine": "", "gone": "missing", "old": "by other code"}, []
-
-    def make(run, replace, wait):
-        asked.append(run)
-        if run == "busy":
-            raise Busy("now")
-
-    monkeypatch.setattr(plan, "planned", lambda reduced: why)
-    monkeypatch.setattr(plan, "why", why.get)
-    monkeypatch.setattr(plan.runner, "make", make)
-    plan.make(only_missing=only_missing)
-    assert asked == made
 
 
 def test_a_run_costs_what_its_steps_do():

@@ -11,10 +11,13 @@ import shlex
 import sys
 from pathlib import Path
 
-from rtx_core import data, plan, runner
+from rtx_core import data
 from rtx_core.errors import RtxError, unknown
-from rtx_core.experiments import EXPERIMENTS, RunConfig, configure
+from rtx_core.experiments import run as runner
+from rtx_core.experiments.configure import RunConfig, configure
 from rtx_core.paths import write_json
+from study import plan
+from study.experiments import EXPERIMENTS
 
 ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine has as the workflow had
 # What a run on generated text is cut down to.

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-import rtx_core as rtx
-from rtx_core import paths
+from rtx_core import paths, records
 from rtx_core.models import registry
+from study import paper
 
 SOURCE = paths.REPOSITORY / "book" / "demo"
 NAMES = {
@@ -21,8 +21,8 @@ NAMES = {
 
 
 def recorded_shapes() -> str:
-    """Width, layers and passes of every encoder that was run at the full budget, and its mean accuracy over seeds."""
-    table = rtx.results(budget="full")
+    """Width, layers and passes of every encoder of the paper at the full budget, and its mean accuracy over seeds."""
+    table = records.frame(paper.records(), budget="full")
     if not len(table) or "num_labels" not in table:
         return "[]"
     table = table[table["num_labels"].notna()].rename(columns=NAMES)

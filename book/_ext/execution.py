@@ -1,13 +1,14 @@
 """Notebooks run in processes that have imported what they import, and go into Jupyter's cache.
 
 Jupyter's cache knows code cells alone, so there is one for each state of what else a page depends on: its
-folder is named after their digest, and a page in it knows the records that it read.  MyST-NB finds every
-notebook there; the folder is one of its settings, so Sphinx reads all pages anew where an input changed.  A
-notebook that fails is left to MyST-NB, which runs it in a kernel and tells where it fails.
+folder is named after their digest, and a page in it knows the records that it looked for.  MyST-NB finds every
+notebook there; the folder is one of its settings, so Sphinx reads all pages anew where an input changed.  In the
+place of what a cell that fails shows stands a box that says why (`undrawn` of values_roles.py).
 """
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.logging import getLogger
 
 from rtx_core import paths
+from rtx_core.errors import RtxError
 
 CACHES = paths.REPOSITORY / "_build" / ".jupyter_cache"
 FIGURES = paths.REPOSITORY / "book" / "figures"
@@ -55,25 +57,33 @@ def digest(of: object) -> str:
 
 
 def choose_cache(app: Sphinx, config: Config) -> None:
-    """The cache of today's inputs: package, values and library versions, and records.  Others go, and so does this one
+    """The cache of today's inputs: package, study and library versions, and records.  Others go, and so does this one
     where the figures that it drew are gone; where only records changed, pages stay that read none of these."""
     root = paths.REPOSITORY
-    code = [*root.glob("rtx_core/**/*"), *root.glob("book/*.py"), *root.glob("book/*.yaml")]
-    code = hashes(*code, root / "requirements.lock", Path(__file__))
+    code = hashes(
+        *root.glob("rtx_core/**/*"), *root.glob("study/**/*"), root / "requirements.lock", Path(__file__)
+    )
     results = hashes(*paths.home().glob("results/**/*"))
-    alike = f"{digest(code)}-{digest(list(results))}"
-    cache = CACHES / f"{alike}-{digest(results)}"
+    cache = CACHES / f"{digest(code)}-{digest(results)}"
     for other in CACHES.glob("*"):
-        if other != cache and other.name.startswith(alike) and FIGURES.is_dir() and not cache.exists():
+        if other != cache and other.name.startswith(digest(code)) and FIGURES.is_dir() and not cache.exists():
             kept = get_cache(str(other))
             for page in kept.list_cache_records():
                 read = kept.get_cache_bundle(page.pk).nb.metadata["read"]
-                if any(results[file] != held for file, held in read.items()):
+                if any(state(place) != before for place, before in read.items()):
                     kept.remove_cache(page.pk)
             other.rename(cache)  # when nothing in it is out of date, should this process be killed
         elif other != cache or not FIGURES.is_dir():
             shutil.rmtree(other, ignore_errors=True)
     config.nb_execution_cache_path = str(cache)
+
+
+def state(place: str) -> str:
+    """Of a file what it holds, of a folder what lies in it; empty where there is neither."""
+    path = Path(place)
+    if path.is_dir():
+        return digest(sorted(found.name for found in path.iterdir() if found.name[0] != "."))
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 def run_notebooks(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
@@ -116,19 +126,20 @@ def _send(answer: Connection, run: Callable, *given) -> None:
 
 
 def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
-    """(notebook with outputs, what a cell that failed printed), run in this process: call it by `apart`."""
+    """(notebook with outputs, ""), run in this process: call it by `apart`."""
     from IPython.core.history import HistoryManager
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
     opened, results = set(), str(paths.home() / "results")
-    sys.addaudithook(lambda event, given: event == "open" and opened.add(str(given[0])))
+    looked = ("open", "os.scandir", "os.listdir")  # a file that was looked for in vain is opened, too
+    sys.addaudithook(lambda event, given: event in looked and opened.add(str(given[0])))
     os.chdir(page.parent)
     os.environ |= {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}  # there is a process for every core
     HistoryManager.enabled = False
     shell = InteractiveShell.instance(colors="nocolor")
     notebook = nbformat.read(page, as_version=4)
-    new = nbformat.v4.new_output
+    new, why = nbformat.v4.new_output, ""
     for cell in [cell for cell in notebook.cells if cell.cell_type == "code"]:
         with shell.display_trap, capture_output() as captured:  # the trap first: it would take the display
             done = shell.run_cell(cell.source, store_history=True)
@@ -138,9 +149,20 @@ def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
             cell.outputs.append(new("display_data", data=shown.data, metadata=shown.metadata))
         cell.execution_count = done.execution_count
         if not done.success:
-            return notebook, captured.stdout or repr(done.error_before_exec)
-    notebook.metadata["read"] = hashes(*(Path(file) for file in opened if file.startswith(results)))
+            why = undrawn_why(done.error_in_exec or done.error_before_exec, why)
+            labels = " ".join(re.findall(r'label="([\w-]+)"', cell.source))
+            box = f"````````{{undrawn}} {labels}\n{why}\n````````"
+            cell.outputs = [new("display_data", data={"text/markdown": box})]
+    notebook.metadata["read"] = {place: state(place) for place in opened if place.startswith(results)}
     return notebook, ""
+
+
+def undrawn_why(error: BaseException, before: str) -> str:
+    """What a cell is replaced by: one that lacks a name has the reason of the cell before it that could not be run."""
+    if before and isinstance(error, NameError):
+        return before
+    said = " ".join(str(error).split())
+    return said if isinstance(error, RtxError) else f"{type(error).__name__}: {said}"
 
 
 def setup(app: Sphinx) -> dict:

@@ -11,7 +11,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from rtx_core import code, paths, records
+from rtx_core import paths, records
+from rtx_core.records import fingerprint
 
 
 def copy_mathjax(app: Sphinx) -> None:
@@ -34,8 +35,9 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
 def built_from() -> str:
     """Version, commit, and how many records are stale."""
     project = tomllib.loads((paths.REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    commit = code.commit()
-    made = [records.read(path, measured=True) for path in records.all_paths(records.folder())]
+    commit = fingerprint.commit()
+    every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
+    made = [record for record in every if record]
     stale = sum(bool(record.note()) for record in made)
     state = (
         f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"

@@ -100,10 +100,10 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
     charts, version = static / "vega.js", f"// vl-convert {vl_convert.__version__}\n"
     if not charts.exists() or not charts.read_text(encoding="utf-8").startswith(version):  # it takes seconds
         paths.write_atomically(charts, f"{version}(() => {{{vl_convert.javascript_bundle()}}})();".encode())
-    drawn = Path(app.srcdir, "figures", f"{SHARED}.svg").read_text(encoding="utf-8")
-    head, _, rest = drawn.partition("<defs>")
-    white = f'{head}<rect width="100%" height="100%" fill="white"/><defs>{rest}'
-    (static / "share.png").write_bytes(vl_convert.svg_to_png(white, scale=2))
+    if (drawn := Path(app.srcdir, "figures", f"{SHARED}.svg")).exists():
+        head, _, rest = drawn.read_text(encoding="utf-8").partition("<defs>")
+        white = f'{head}<rect width="100%" height="100%" fill="white"/><defs>{rest}'
+        (static / "share.png").write_bytes(vl_convert.svg_to_png(white, scale=2))
     write_previews(root, static / "previews.js")
 
 

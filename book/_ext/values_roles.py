@@ -1,60 +1,130 @@
-"""{val}`sst2.difference:+.1f` writes a value, {holds}`abs(sst2.difference) < 1` writes nothing.
+"""{val}`sst2.difference:+.1f` writes a value; a {holds} block under a paragraph, what must be so for it to stand.
 
-The names are those of `book/values*.py` (see `rtx_core/report/values.py`).  An unknown name, a value without
-a record and a guard that is false stop the build, all told at once, each with file, line and sentence.
+The names are those of `study/values` (see `rtx_core/report/values.py`).  Where a value cannot be computed, a condition does
+not hold or a cell could not be run (`undrawn`), the place is marked, a line at the top of its page counts the marks, and
+`sentences.txt` beside the built book lists them: file, line, sentence, and what the records say.
 """
 
+import json
+import os
 import re
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.errors import SphinxError
-from sphinx.util.docutils import SphinxRole
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from rtx_core.errors import RtxError
+from rtx_core.paths import write_atomically
 from rtx_core.report import values
 
+TITLE = "The records at hand do not bear this out"
+AROUND = (
+    nodes.document,
+    nodes.section,
+    nodes.list_item,
+    nodes.definition,
+    nodes.block_quote,
+    nodes.admonition,
+    nodes.container,
+)
 
-class SentenceFails(SphinxError):
-    category = "Sentences that the records do not bear out"
 
-
-class Role(SphinxRole):
-    """Both roles; where one fails, its sentence is known when the page has been read."""
-
+class Val(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list]:
         try:
-            if self.name == "val":
-                return [nodes.Text(values.shown(self.text))], []
-            if values.look_up(self.text):
-                return [], []
-            why = f"{self.text!r} does not hold{measured(self.text)}."
+            return [nodes.Text(values.shown(self.text))], []
         except RtxError as error:
-            why = str(error)
-        failed = nodes.inline("", f"⟦{self.text}⟧", failed=why)
-        self.set_source_info(failed)
-        return [failed], []
+            failed = nodes.inline("", "no value", classes=["no-value"], failed=told(self.text, error))
+            self.set_source_info(failed)
+            return [failed], []
 
 
-def measured(guard: str) -> str:
-    """The values of the names in a guard that does not hold: ": sst2.difference is +1.4 (…)"."""
-    found = dict.fromkeys(re.findall(r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)+", guard))
-    return ": " * bool(found) + ", ".join(f"{name} is {values.shown(name)}" for name in found)
+class Holds(SphinxDirective):
+    """What the text above claims, a condition a line, a long one continued by indented lines; it shows nothing."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        failed = [why for guard in values.conditions(self.content) if (why := fails(guard))]
+        made = [nodes.comment("", why, failed=why) for why in failed]
+        for node in made:
+            self.set_source_info(node)
+        return made
 
 
-def tell(app: Sphinx, doctree: nodes.document) -> None:
-    """Name the sentence of each failure on a page, and drop paragraphs that held guards alone."""
-    for failed in [node for node in doctree.findall(nodes.inline) if "failed" in node]:
-        parts = re.split(r"(?<=[.!?:;])\s+(?=[A-Z(\[])", failed.parent.astext())
-        sentence = " ".join(
-            next((part for part in parts if failed.astext() in part), failed.parent.astext()).split()
+class Undrawn(SphinxDirective):
+    """In the place of a cell's outputs, why there are none; the arguments are labels, so that references find them."""
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        why = " ".join(self.content)
+        made = [nodes.comment("", why, failed=why, alone=True)]
+        self.set_source_info(made[0])
+        for label in self.arguments[0].split() if self.arguments else ():
+            empty = nodes.figure("", nodes.paragraph(), nodes.caption("", "Not drawn."))
+            if label.startswith("tab-"):
+                row = nodes.row("", nodes.entry("", nodes.paragraph()))
+                group = nodes.tgroup("", nodes.colspec(colwidth=1), nodes.tbody("", row), cols=1)
+                empty = nodes.table("", nodes.title("", "Not made."), group)
+            empty["names"].append(label)
+            self.state.document.note_explicit_target(empty, empty)
+            made.append(empty)
+        return made
+
+
+def fails(guard: str) -> str:
+    """A condition that does not hold, and why; empty where it does."""
+    try:
+        return "" if values.look_up(guard) else told(guard, values.parts(guard) or "it does not hold")
+    except RtxError as error:
+        return told(guard, error)
+
+
+def told(asked: str, why: object) -> str:
+    return f"{asked}: {str(why).removeprefix(f'{asked!r} ')}"
+
+
+def guarded(failed: nodes.Node) -> nodes.Node:
+    """The block that a failure is about: around a value, before a guard."""
+    while not isinstance(failed.parent, AROUND):
+        failed = failed.parent
+    while isinstance(failed, nodes.comment) and not failed.get("alone") and failed.parent.index(failed):
+        failed = failed.parent[failed.parent.index(failed) - 1]
+    return failed
+
+
+def mark(app: Sphinx, doctree: nodes.document) -> None:
+    """Mark what fails on a page, count it at the top, and keep it for the list."""
+    blocks: dict[int, tuple[nodes.Node, list]] = {}
+    for failed in list(doctree.findall(lambda node: isinstance(node, nodes.Element) and "failed" in node)):
+        block = guarded(failed)
+        blocks.setdefault(id(block), (block, []))[1].append(failed)
+    docname = app.env.docname
+    page = app.env.doc2path(docname, base=False)
+    listed = []
+    for block, failures in blocks.values():
+        whys = list(dict.fromkeys(failed["failed"] for failed in failures))
+        sentence = " ".join(block.astext().split()) if not isinstance(block, nodes.comment) else ""
+        listed.append((f"{page}, {place(failures[0])}", sentence, whys))
+        items = [nodes.list_item("", nodes.paragraph("", why)) for why in whys]
+        box = nodes.admonition("", nodes.title("", TITLE), nodes.bullet_list("", *items), classes=["unborne"])
+        block["classes"].append("unborne-text")
+        block.parent.insert(block.parent.index(block) + 1, box)
+    for failed in list(doctree.findall(nodes.comment)):
+        if "failed" in failed:
+            failed.parent.remove(failed)
+    app.env.unborne[docname] = listed
+    if listed:
+        n = f"{len(listed)} places on this page are" if len(listed) > 1 else "One place on this page is"
+        count = nodes.paragraph(
+            "", f"{n} not borne out by the records at hand, and marked.", classes=["unborne"]
         )
-        page = app.env.doc2path(app.env.docname)
-        app.failed_sentences.append(f"{page}, {place(failed)}: {failed['failed']}\n    in: {sentence}")
-    for paragraph in list(doctree.findall(nodes.paragraph)):
-        if all(isinstance(child, nodes.Text) and not child.strip() for child in paragraph):
-            paragraph.parent.remove(paragraph)
+        (doctree.next_node(nodes.section) or doctree).insert(1, count)
 
 
 def place(node: nodes.Node) -> str:
@@ -65,16 +135,56 @@ def place(node: nodes.Node) -> str:
     return f"cell {line // 10000}, line {line % 10000}" if line >= 10000 else f"line {line}"
 
 
-def stop(app: Sphinx, env: BuildEnvironment) -> None:
-    """Before anything is kept or written."""
-    if app.failed_sentences:
-        raise SentenceFails("\n" + "\n".join(app.failed_sentences))
+def start(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    if not hasattr(env, "unborne"):
+        env.unborne = {}
+
+
+def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    getattr(env, "unborne", {}).pop(docname, None)
+
+
+def tell(app: Sphinx, error: Exception | None) -> None:
+    """Write the list beside the book; none where everything holds."""
+    file = Path(app.outdir).parent / "sentences.txt"
+    listed = [] if error else [one for page in sorted(app.env.unborne) for one in app.env.unborne[page]]
+    text = ""
+    for where, sentence, whys in listed:
+        shown = sentence if len(sentence) < 300 else f"{sentence[:300]}…"
+        text += "\n    ".join([where, *([shown] if shown else []), *(f"- {why}" for why in whys)]) + "\n"
+    if listed:
+        write_atomically(
+            file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode()
+        )
+    elif file.exists():
+        os.remove(file)
+
+
+def fill(app: Sphinx, error: Exception | None) -> None:
+    """The notebook that a page's button gives has the numbers in its text."""
+    for page in Path(app.outdir, "_sources").rglob("*.ipynb*"):
+        before = page.read_text(encoding="utf-8")
+        notebook = json.loads(before)
+        for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
+            cell["source"] = re.sub(r"\{val\}`([^`]+)`", value, "".join(cell["source"]))
+        if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
+            write_atomically(page, text.encode())
+
+
+def value(quoted: re.Match) -> str:
+    try:
+        return values.shown(quoted[1])
+    except RtxError:
+        return "no value"
 
 
 def setup(app: Sphinx) -> dict:
-    app.failed_sentences = []
-    app.add_role("val", Role())
-    app.add_role("holds", Role())
-    app.connect("doctree-read", tell)
-    app.connect("env-updated", stop)
-    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
+    app.add_role("val", Val())
+    app.add_directive("holds", Holds)
+    app.add_directive("undrawn", Undrawn)
+    app.connect("env-before-read-docs", start)
+    app.connect("env-purge-doc", forget)
+    app.connect("doctree-read", mark)
+    app.connect("build-finished", tell)
+    app.connect("build-finished", fill)
+    return {"version": "2", "env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}

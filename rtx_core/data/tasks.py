@@ -1,8 +1,6 @@
 """What the trainer asks of data, and the two kinds of it: texts to classify, and running text to predict.
 
-A step's batches are a pure function of (seed, step, rank, size), so that a resumed run reads on where it was
-and several processes share each step: the mean over processes of their objectives' gradients is the gradient
-of the whole step.
+A step's batches are a pure function of (seed, step), so that a resumed run reads on where it was.
 """
 
 import math
@@ -31,11 +29,11 @@ FILL = 8  # oneDNN keeps a kernel for every number of tokens: 1.8 GiB after 400 
 class Task:
     """Data as the trainer sees it: `model_settings` are the model's settings that the data decides, and
 
-    step(seed, i, rank, size)               the micro-batches of optimizer step `i` for process `rank` of `size`
-    examples(i)                             texts or tokens of the whole step `i`, over all processes
-    loss(model, inputs, targets, of, size)  where all `size` processes share `of` examples
-    evaluate(model, device, autocast)       a history row's validation entries
-    test(model, device, autocast)           (the record's test entry, predictions by name)
+    step(seed, i)                      the micro-batches of optimizer step `i`
+    examples(i)                        texts or tokens of the whole step `i`
+    loss(model, inputs, targets, of)   of a micro-batch of a step of `of` examples
+    evaluate(model, device, autocast)  a history row's validation entries
+    test(model, device, autocast)      (the record's test entry, predictions by name)
     """
 
     unit: str  # what `examples` counts: "texts" or "tokens"
@@ -78,24 +76,19 @@ class Classification(Task):
         self.steps_per_epoch = -(-len(self.train) // batch_size)
         self.model_settings = {"num_labels": len(classes)}
 
-    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[tuple[Packed, Tensor]]:
-        """Every `size`-th text; a process for which none is left gets one text without a label."""
+    def step(self, seed: int, i: int) -> list[tuple[Packed, Tensor]]:
         epoch, k = divmod(i, self.steps_per_epoch)
-        whole = _order(seed, epoch, len(self.train))[k * self.batch_size : (k + 1) * self.batch_size]
-        share = whole[rank::size]
-        if not len(share):
-            return [self._batch(whole[:1], labelled=0)]
-        chunks = np.array_split(share, min(self.micro_batches, len(share)))
-        return [self._batch(rows, labelled=len(rows)) for rows in chunks]
+        rows = _order(seed, epoch, len(self.train))[k * self.batch_size : (k + 1) * self.batch_size]
+        return [self._batch(part) for part in np.array_split(rows, min(self.micro_batches, len(rows)))]
 
-    def _batch(self, rows: np.ndarray, labelled: int) -> tuple[Packed, Tensor]:
+    def _batch(self, rows: np.ndarray) -> tuple[Packed, Tensor]:
         ids, lengths, labels = self.train.take(rows)
-        return filled(Packed.from_flat(ids, lengths), FILL), torch.from_numpy(labels[:labelled])
+        return filled(Packed.from_flat(ids, lengths), FILL), torch.from_numpy(labels)
 
     def examples(self, i: int) -> int:
         return min(self.batch_size, len(self.train) - i % self.steps_per_epoch * self.batch_size)
 
-    def loss(self, model: nn.Module, inputs: Packed, targets: Tensor, of: int, size: int = 1) -> Loss:
+    def loss(self, model: nn.Module, inputs: Packed, targets: Tensor, of: int) -> Loss:
         """Cross-entropy; sums are [losses, right answers]."""
         logits = model(inputs)
         if logits.shape != (expected := (len(inputs), len(self.classes))):
@@ -106,7 +99,7 @@ class Classification(Task):
         logits = logits[: len(targets)].to(next(model.parameters()).dtype)
         loss = F.cross_entropy(logits, targets, reduction="sum")
         right = (logits.argmax(1) == targets).sum()
-        return loss * size / of, torch.stack((loss.detach().double(), right.double()))
+        return loss / of, torch.stack((loss.detach().double(), right.double()))
 
     def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
         logits = logits_of(model, self.validation, device, autocast)
@@ -189,16 +182,16 @@ class Language(Task):
     def model_settings(self) -> dict:
         return {"vocab_size": self.vocab_size, "block_size": self.block_size}
 
-    def step(self, seed: int, i: int, rank: int = 0, size: int = 1) -> list[Batch]:
-        return [self.micro_batch(seed, i, piece) for piece in range(rank, self.micro_batches, size)]
+    def step(self, seed: int, i: int) -> list[Batch]:
+        return [self.micro_batch(seed, i, piece) for piece in range(self.micro_batches)]
 
     def examples(self, i: int) -> int:
         return self.batch_size * self.block_size
 
-    def loss(self, model: nn.Module, inputs, targets: Tensor, of: int, size: int = 1) -> Loss:
+    def loss(self, model: nn.Module, inputs, targets: Tensor, of: int) -> Loss:
         """Mean loss of a target, weighted by the micro-batch's share of the step; sums are [losses]."""
         mean = model(inputs, targets)
-        objective = mean if targets.numel() == of else mean * (size * targets.numel() / of)
+        objective = mean if targets.numel() == of else mean * (targets.numel() / of)
         return objective, (mean.detach() * targets.numel()).double().reshape(1)
 
     @cached_property

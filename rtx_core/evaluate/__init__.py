@@ -11,7 +11,7 @@ def beside_the_test(model, task, train, device) -> dict:
     if task.unit == "texts":
         found = {"latency": latency.of_classifier(model, task, train, device)}
     elif not (callable(getattr(model, "start", None)) and hasattr(model, "advance")):  # it writes no texts
-        found = {"latency": generation.of_a_pass(model, task, device)}
+        found = {"latency": generation.latency_of_forward(model, task, device)}
     elif isinstance(task, Generated):
         found = generation.of_generated(model, task, device)
     elif isinstance(task, Stories):

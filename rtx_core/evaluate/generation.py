@@ -57,8 +57,8 @@ def latency(
 
 
 @torch.inference_mode()
-def of_a_pass(model: nn.Module, task, device: torch.device) -> list[dict]:
-    """Milliseconds for a token of a training batch that is read at once, by a model that cannot write one after another."""
+def latency_of_forward(model: nn.Module, task, device: torch.device) -> list[dict]:
+    """Milliseconds a token of a forward pass over a training batch, for a model that cannot write token by token."""
     times, ((inputs, targets), *_) = [], task.step(0, 0)
     inputs, targets = inputs.to(device), targets.to(device)
     for _ in range(WARM_UP + TIMED):

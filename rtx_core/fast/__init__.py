@@ -20,7 +20,7 @@ FAST_PATHS: dict[str, tuple[str, ...]] = {
 }
 
 
-def accelerate(model: nn.Module, task=None, device=None, world_size: int = 1):
+def accelerate(model: nn.Module, task=None, device=None):
     """Put the methods of its fast path in the place of a model's plain ones.
 
     With a `task` the model is to be trained: returns the path by which the trainer steps, where there is a special one.
@@ -31,5 +31,5 @@ def accelerate(model: nn.Module, task=None, device=None, world_size: int = 1):
         if hasattr(loaded, "install"):
             loaded.install(model)
         if task is not None and hasattr(loaded, "training_path"):
-            path = loaded.training_path(model, task, device, world_size)
+            path = loaded.training_path(model, task, device)
     return path

@@ -6,9 +6,13 @@ The logits of 8,192 tokens over 4,096 pieces are 134 MB, and autograd keeps thre
 logits become their own gradient in place, in the forward pass, and only the gradients of h and W are kept.
 """
 
+from types import MethodType
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from rtx_core.models.looped import Looped
 
 CHUNK = 1024  # tokens: 16 MB of logits, which a cache holds
 
@@ -45,6 +49,10 @@ def cross_entropy(h: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
     return _CrossEntropy.apply(h, weight, targets)
 
 
-def install(model) -> None:
-    """In the place of the decoder's `loss`."""
-    model.loss = lambda h, targets: cross_entropy(h, model.head, targets)
+def loss(model: Looped, h: Tensor, targets: Tensor) -> Tensor:
+    return cross_entropy(h, model.head, targets)
+
+
+def install(model: Looped) -> None:
+    """In the place of `Looped.loss`; a copy of the model is bound to the copy's own head."""
+    model.loss = MethodType(loss, model)

@@ -29,10 +29,9 @@ def block(
 class EncoderPath:
     """The fast training path of one model; `finish` puts the model back as it was."""
 
-    def __init__(self, model: Encoder, ids, device: torch.device, world_size: int):
+    def __init__(self, model: Encoder, ids, device: torch.device):
         self.model, self.word, self.device = model, model.word, device
         self.words = model.word = PrunedEmbedding(model.word, ids)
-        self.words.by_rows &= world_size == 1  # processes meet other rows, and average whole gradients
         self.dense = [p for p in model.parameters() if p is not self.words.weight]
         model.block = MethodType(block, model)
 
@@ -63,6 +62,6 @@ class EncoderPath:
         self.model.step_dropout = None
 
 
-def training_path(model: Encoder, task, device: torch.device, world_size: int) -> EncoderPath | None:
+def training_path(model: Encoder, task, device: torch.device) -> EncoderPath | None:
     ids = task.used_ids()
-    return None if ids is None else EncoderPath(model, ids, device, world_size)
+    return None if ids is None else EncoderPath(model, ids, device)

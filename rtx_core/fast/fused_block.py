@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rtx_core.fast.onednn import ONEDNN
+from rtx_core.fast import onednn
 from rtx_core.models.dropout import compound_dropout
 from rtx_core.models.layers import EncoderBlock
 from rtx_core.models.packed import Packed
@@ -57,12 +57,12 @@ def usable(x: Tensor) -> bool:
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, times: Tensor | None = None) -> Tensor:
     """(x Wᵀ + b) ⊙ times."""
-    if not ONEDNN or x.dtype != torch.float32:
+    if not onednn.ONEDNN or x.dtype != torch.float32:
         out = F.linear(x, weight, bias)
         return out if times is None else out.mul_(times)
     if times is None:
-        return torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, "none", [], "")
-    return torch.ops.mkldnn._linear_pointwise.binary(x, times, weight, bias, "mul")
+        return onednn.linear(x, weight, bias)
+    return onednn.linear_with(x, times, weight, bias, "mul")
 
 
 def rotated(qk: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

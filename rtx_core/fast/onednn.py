@@ -1,11 +1,49 @@
-"""Whether oneDNN's own matrix products can be asked for here."""
+"""oneDNN's own matrix products, which torch offers under private names: asked for only where a trial gives what torch gives."""
 
 import platform
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
-ONEDNN = (
-    platform.machine() in ("x86_64", "AMD64")  # measured there
-    and torch.backends.mkldnn.is_available()
-    and all(hasattr(torch.ops.mkldnn, name) for name in ("_linear_pointwise", "_reorder_linear_weight"))
-)
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, then: str = "none") -> Tensor:
+    """x (T, n), weight (m, n) -> x Wᵀ + b (T, m); `then` is a function that follows, "none" or "swish"."""
+    return torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, then, [], "")
+
+
+def linear_with(x: Tensor, other: Tensor, weight: Tensor, bias: Tensor | None, operation: str) -> Tensor:
+    """x Wᵀ + b, and `other` (T, m) added or multiplied to it: `operation` is "add" or "mul"."""
+    return torch.ops.mkldnn._linear_pointwise.binary(x, other, weight, bias, operation)
+
+
+def packed(weight: Tensor, rows: int) -> Tensor:
+    """The weight as the kernel for inputs of so many rows reads it; the products above take it, too."""
+    return torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), rows)
+
+
+@torch.inference_mode()
+def usable() -> bool:
+    """Whether these products work here and give what torch's do.  Private operators may change with any version of torch."""
+    if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
+        return False  # measured on those machines alone
+    x, weight, bias, other = (
+        torch.arange(float(rows * columns)).sin().view(rows, columns)
+        for rows, columns in ((3, 16), (8, 16), (1, 8), (3, 8))
+    )
+    bias = bias[0]
+    with torch.autocast("cpu", enabled=False):
+        plain = F.linear(x, weight, bias)
+        expected = [plain, F.silu(plain), plain + other, plain * other]
+        try:
+            for w in (weight, packed(weight, len(x))):
+                found = [linear(x, w, bias), linear(x, w, bias, "swish")]
+                found += [linear_with(x, other, w, bias, operation) for operation in ("add", "mul")]
+                if not all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, expected)):
+                    return False
+        except (AttributeError, RuntimeError, TypeError):
+            return False
+    return True
+
+
+ONEDNN = usable()

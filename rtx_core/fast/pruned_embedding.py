@@ -9,6 +9,9 @@ Two facts make it cheap.
   written into a buffer that is zero elsewhere: nothing is zero-filled, and the norm and the clipping read 130 rows.
 
 The other rows move in every step, since their moments are not zero: they are updated densely, by the fused kernel.
+
+Without all this a step on SST-2 takes 3.5 % longer (Baseline) or 2.9 % (Recurrent; medians of 120 pairs on one busy core), and
+the norm of the gradient, summed over more zeros, differs in its last bits.
 """
 
 import numpy as np

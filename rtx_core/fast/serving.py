@@ -6,16 +6,17 @@ done by the matrix product that makes them.  Elsewhere (another device or precis
 """
 
 from collections.abc import Callable
+from copy import copy
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_core.fast import onednn
 from rtx_core.fast.fused_block import norm, rotated
-from rtx_core.fast.onednn import ONEDNN
 from rtx_core.models.attention import packed_attention
 from rtx_core.models.encoder import Encoder
-from rtx_core.models.layers import EncoderBlock, rotary_rows
+from rtx_core.models.layers import EncoderBlock
 from rtx_core.models.packed import Packed
 
 TOKENS = 16  # the batch for which oneDNN chooses its layout; any other works too
@@ -25,19 +26,19 @@ class _Linear:
     """x Wᵀ + b with W packed; `plus`, `times` and `silu` fuse what follows."""
 
     def __init__(self, weight: Tensor, bias: Tensor):
-        self.weight, self.bias = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), TOKENS), bias
+        self.weight, self.bias = onednn.packed(weight, TOKENS), bias
 
     def __call__(self, x: Tensor, then: str = "none") -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise.default(x, self.weight, self.bias, then, [], "")
+        return onednn.linear(x, self.weight, self.bias, then)
 
     def silu(self, x: Tensor) -> Tensor:
         return self(x, "swish")
 
     def plus(self, x: Tensor, other: Tensor) -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, self.bias, "add")
+        return onednn.linear_with(x, other, self.weight, self.bias, "add")
 
     def times(self, x: Tensor, other: Tensor) -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, self.bias, "mul")
+        return onednn.linear_with(x, other, self.weight, self.bias, "mul")
 
 
 class _ServingBlock:
@@ -79,24 +80,16 @@ def serving(model: nn.Module) -> Callable[[Packed], Tensor]:
     Any other model than `Encoder` itself serves as it is.
     """
     weight = next(model.parameters())
-    packable = ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32
+    packable = onednn.ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32
     if type(model) is not Encoder or not packable:
         return torch.inference_mode()(model)
-    c = model.config
     with torch.inference_mode():
-        whole = [_ServingBlock(layer, last=False) for layer in model.layers]
+        whole = {layer: _ServingBlock(layer, last=False) for layer in model.layers}
         last = _ServingBlock(model.layers[-1], last=True)
 
-    @torch.inference_mode()
-    def logits(batch: Packed) -> Tensor:
-        rope = rotary_rows(batch, c.hidden_size // c.num_heads, c.rope_base)
-        h = model.norm(model.word(batch.ids) + model.token_type.weight[0])
-        for r in range(c.num_passes):
-            before, end = h, r == c.num_passes - 1
-            for block in [*whole[:-1], last] if end else whole:
-                h = block(h, batch, rope)
-            if r > 0 or c.residual == "paper":
-                h = h + c.residual_scale * (before[batch.starts] if end else before)
-        return model.head(h)
+    def block(layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout) -> Tensor:
+        return (whole[layer] if rows is None else last)(h, batch, rope)
 
-    return logits
+    served = copy(model)  # which shares the weights
+    served.training, served.block = False, block
+    return torch.inference_mode()(served)

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_core.errors import RtxError, unknown
+from rtx_core.errors import RtxError
 from rtx_core.models.dropout import Dropout, TorchDropout
 from rtx_core.models.packed import Packed
 
@@ -78,8 +78,6 @@ def packed_attention(
     p = p if dropout is not None else 0.0
     if backend is None:
         backend = next(b for b in BACKENDS if usable(b, q.device, q.dtype, p))
-    if backend not in BACKENDS:
-        raise unknown("attention backend", backend, BACKENDS)
     if not usable(backend, q.device, q.dtype, p):
         raise RtxError(
             f"Attention backend {backend!r} cannot run {q.dtype} on {q.device} with dropout {p}; use 'sdpa'."

@@ -21,8 +21,6 @@ def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.M
     `seed` fixes the initialisation and leaves torch's global generator as it was.
     """
     config = config_of(name, **overrides)
-    if seed is not None and type(seed) is not int:
-        raise RtxError(f"The seed is {seed!r:.40}; expected a whole number, or None.")
     if seed is None:
         model = find(name).cls(config)
     else:
@@ -44,19 +42,18 @@ def count_parameters(model: nn.Module) -> dict[str, int]:
 def save_model(model: nn.Module, name: str, path: Path | str, **about: object) -> None:
     """Weights as one safetensors file, with the model's name, config and what else is said of it as JSON in its header."""
     header = {"model": name, "config": model.config.model_dump_json(), "about": json.dumps(about)}
-    write_atomically(Path(path), save(apart(model.state_dict()), metadata=header))
+    write_atomically(Path(path), save(untied(model.state_dict()), metadata=header))
 
 
-def apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors as a file takes them: of tied weights, which share memory, each is there, the later ones as copies."""
-    found, seen = {}, set()
+def untied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors as a safetensors file takes them: contiguous, and copied where they share memory with one before."""
+    separate, seen = {}, set()
     for name, value in tensors.items():
         place = value.untyped_storage().data_ptr()
-        found[name] = (
-            value.clone(memory_format=torch.contiguous_format) if place in seen else value.contiguous()
-        )
+        copied = value.clone(memory_format=torch.contiguous_format) if place in seen else value.contiguous()
+        separate[name] = copied
         seen.add(place)
-    return found
+    return separate
 
 
 def load_model(path: Path | str, device: str = "cpu") -> nn.Module:

@@ -9,6 +9,8 @@ The public code adds α hʳ from the second pass on and made the published numbe
 every pass.  With one pass "code" is a plain transformer.  No final norm, no position embedding, biases everywhere.
 """
 
+from collections.abc import Iterator
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -44,21 +46,35 @@ class Encoder(nn.Module):
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx])
 
-    def forward(self, batch: Packed, targets: Tensor | None = None, rows_only: bool = True) -> Tensor:
-        """`rows_only=False` computes the rows of the last layer that nothing reads too; the logits are the same."""
-        c = self.config
-        dropout = (self.step_dropout or TorchDropout()) if self.training else None
+    def states(
+        self, batch: Packed, num_passes: int | None = None, rows_only: bool = False
+    ) -> Iterator[Tensor]:
+        """The state (T, d) after each pass, one after another; `num_passes` is free at test time.
+
+        With `rows_only` the last state is (B, d), its [CLS] rows alone, which the classifier reads.
+        """
+        c, dropout = self.config, self._dropout()
+        num_passes = num_passes or c.num_passes
         rope = rotary_rows(batch, c.hidden_size // c.num_heads, c.rope_base)
-        h = drop(self.norm(self.word(batch.ids) + self.token_type.weight[0]), c.dropout, dropout)  # (T, d)
-        for r in range(c.num_passes):
+        h = drop(self.norm(self.word(batch.ids) + self.token_type.weight[0]), c.dropout, dropout)
+        for r in range(num_passes):
             before = h
             for i, layer in enumerate(self.layers):
-                last = r == c.num_passes - 1 and i == c.num_layers - 1
+                last = r == num_passes - 1 and i == c.num_layers - 1
                 h = self.block(layer, h, batch, rope, batch.starts if last and rows_only else None, dropout)
             if r > 0 or c.residual == "paper":
                 h = h + c.residual_scale * (before if len(h) == len(before) else before[batch.starts])
+            yield h
+
+    def _dropout(self) -> Dropout | None:
+        return (self.step_dropout or TorchDropout()) if self.training else None
+
+    def forward(self, batch: Packed, targets: Tensor | None = None, rows_only: bool = True) -> Tensor:
+        """`rows_only=False` computes the rows of the last layer that nothing reads too; the logits are the same."""
+        for h in self.states(batch, rows_only=rows_only):
+            pass
         cls = h if len(h) == len(batch) else h[batch.starts]
-        logits = self.head(drop(cls, c.dropout, dropout))
+        logits = self.head(drop(cls, self.config.dropout, self._dropout()))
         return logits if targets is None else F.cross_entropy(logits, targets)
 
     def block(

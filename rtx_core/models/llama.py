@@ -94,7 +94,7 @@ def varlen_backend(weight: Tensor) -> str | None:
 
 
 def with_noise(weight: Tensor, bits: int) -> Tensor:
-    """As far off as rounding to `bits` puts it (`rtx_core.evaluate.rounding`); the gradient passes straight through."""
+    """As far off as rounding to `bits` puts it (one scale a row); the gradient passes straight through."""
     step = weight.detach().abs().amax(1, keepdim=True) / (2 ** (bits - 1) - 1)
     return weight + step * (torch.rand_like(weight) - 0.5)
 

@@ -12,7 +12,7 @@ Three Part   `num_core_layers`, `injection`, `state_std`, `state_norm`: Geiping 
              each branch too; the study's count has plain layers, A of d × 2d without bias, and a norm after the loop
 Relaxed      `lora_rank`: Bae et al. 2024, eq. 4
 
-Any number of passes can be run and read: `states(batch, passes)` yields the state after each pass, and `read(state, batch)`
+Any number of passes can be run and read: `states(batch, num_passes)` yields the state after each pass, and `read(state, batch)`
 turns a state into what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.
 """
 
@@ -106,7 +106,7 @@ class Looped(nn.Module):
         return self.word.weight if self.config.tie_embeddings else self.output
 
     def begin_step(self, seed: int, step: int) -> None:
-        """Draw the passes of a training step: they follow from (seed, step), so all processes and a resumed run agree."""
+        """Draw the passes of a training step: they follow from (seed, step), so that a resumed run agrees."""
         if self.config.random_passes:
             self.drawn_passes = int(np.random.RandomState([seed, step]).randint(self.config.num_passes)) + 1
 
@@ -118,15 +118,15 @@ class Looped(nn.Module):
             VarlenAttention(batch, self.config, backend) if backend else PaddedAttention(batch, self.config)
         )
 
-    def states(self, batch: Batch, passes: int | None = None) -> Iterator[Tensor]:
-        """The state (T, d) after each pass, one after another; `passes` is free at test time."""
+    def states(self, batch: Batch, num_passes: int | None = None) -> Iterator[Tensor]:
+        """The state (T, d) after each pass, one after another; `num_passes` is free at test time."""
         for layer in self.layers:
             layer.draw_noise(self.config.weight_noise if self.training else 0)
         grid, e = self.grid(batch), self.word(batch.ids)
         for layer in self.parts[0]:
             e = layer(e, grid)
         s = e if self.config.state_std is None else self.initial_state(batch, e)
-        for r in range(passes or (self.drawn_passes if self.training else self.config.num_passes)):
+        for r in range(num_passes or (self.drawn_passes if self.training else self.config.num_passes)):
             s = self.one_pass(s, e, r, grid)
             yield s
 
@@ -165,12 +165,12 @@ class Looped(nn.Module):
         return self.norm(h)
 
     def forward(
-        self, batch: Batch | Tensor, targets: Tensor | None = None, passes: int | None = None
+        self, batch: Batch | Tensor, targets: Tensor | None = None, num_passes: int | None = None
     ) -> Tensor:
         """Logits (…, V), or with `targets` their mean loss in nats; in rows, a negative target is none."""
         rows = isinstance(batch, Tensor)
         ids, batch = (batch, Packed.from_rows(batch)) if rows else (batch.ids, batch)
-        for state in self.states(batch, passes):
+        for state in self.states(batch, num_passes):
             pass
         h = self.read(state, batch)
         if targets is None:
@@ -209,7 +209,7 @@ class Looped(nn.Module):
             said: getattr(self, name).numel() for name, said in added.items() if hasattr(self, name)
         }
 
-    def multiplications(self, passes: int | None = None) -> int:
+    def multiplications(self, num_passes: int | None = None) -> int:
         """Multiply-adds of the matrix products for one token's forward pass, without attention's scores."""
         prelude, core, coda = (
             sum(m.numel() for layer in part for m in layer.matrices) for part in self.parts
@@ -220,4 +220,4 @@ class Looped(nn.Module):
             core += self.gate.numel()
         if self.config.lora_rank:  # as the study does it and as at one token: tokens are sent through A and B
             core += sum(p.numel() for p in self.lora[0].parameters())
-        return self.head.numel() + prelude + (passes or self.config.num_passes) * core + coda
+        return self.head.numel() + prelude + (num_passes or self.config.num_passes) * core + coda

@@ -51,7 +51,7 @@ MODELS: dict[str, Model] = {
     "recurrent": Model(_ENCODER, _RECURRENT, "Recurrent", "#ee6677", "s"),
     "recurrent-wide": Model(_ENCODER, _WIDE, "Recurrent, wide", "#aa3377", "D"),
     "gpt": Model("rtx_core.models.gpt:GPT", GPTConfig(), "GPT", "#117733", "o"),
-    "kausik": Model("rtx_core.models.kausik:Kausik", KausikConfig(), "Kausik", "#d55e00", "s"),
+    "kausik": Model("rtx_core.models.kausik:Kausik", KausikConfig(), "Recurrent", "#d55e00", "s"),
     "control": Model(_LOOPED, LoopedConfig(), "Control", "#555555", "o"),
     "frailt": Model(_LOOPED, LoopedConfig(num_passes=4, encoding="pass"), "FraiLT", "#882255", "s"),
     "three-part": Model(_LOOPED, _THREE_PART, "Three Part", "#44aa99", "^"),
@@ -105,17 +105,11 @@ def register(
         raise RtxError(
             f'The name of a model is {name!r:.60}; write @register("mine", MineConfig()) above its class.'
         )
-    if isinstance(cls, type) and issubclass(cls, Settings):
-        raise RtxError(f"{cls.__name__} is a class; register {name!r} with an instance, {cls.__name__}().")
     if isinstance(cls, Settings):
         cls, config = None, cls
     if cls is None:
         return lambda decorated: register(name, decorated, config, title=title, colour=colour, marker=marker)
     check_name(name)
-    if not isinstance(cls, type):
-        raise RtxError(
-            f"What is registered as {name!r} is of type {type(cls).__name__}; expected a class, built as cls(config)."
-        )
     if name in MODELS and isinstance(MODELS[name].kind, str):
         raise RtxError(f"{name!r} is a model of this package; register yours under another name.")
     if not isinstance(config, Settings):

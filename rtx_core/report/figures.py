@@ -1,7 +1,7 @@
 """The tables and pictures that several pages share, of runs, records or frames of `rtx.results()`.  A picture
 is a matplotlib figure, which the page captions with `display.figure`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from rtx_core.report import display
 from rtx_core.report.display import Displayed
 from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
-from rtx_core.report.published import apart
 from rtx_core.report.statistics import (
     ENOUGH_SEEDS,
     accuracy,
@@ -31,10 +30,16 @@ GREY = "#5c6370"
 
 
 def benchmark(
-    found: object, *, label: str, caption: str, published: list[dict] = (), note: str = ""
+    found: object,
+    *,
+    label: str,
+    caption: str,
+    published: list[dict] = (),
+    apart: Callable[[dict, object], str] = lambda entry, record: "",
+    note: str = "",
 ) -> Displayed:
-    """Quality, size and speed of each model, with published values (rows of `report.published.benchmarks`)
-    and, where both are of texts of one kind, the difference.
+    """Quality, size and speed of each model, with rows of published values and the difference, where `apart(entry, record)`
+    gives no reason against it.
 
     Three and more seeds give their mean with Student's 95 % interval.  Times stand only where all were taken
     on one machine with one number of threads.

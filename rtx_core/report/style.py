@@ -1,14 +1,15 @@
 """One look for the whole book: a color, a marker and a title per model, and how numbers are written.
 
 `COLOURS`, `MARKERS` (dicts by model) and `ORDER` (a list) are read from the registry of models whenever they
-are asked for, so a model that a notebook registers is in them at once.  A name that is not registered, such
-as "recurrent, 3 passes", gets a color and a marker that depend on the name alone.
+are asked for, so a model that a notebook registers is in them at once.  How its variants look says the study;
+any other name, such as "recurrent, 3 passes", gets a color and a marker that depend on the name alone.
 """
 
 import math
 import zlib
 from collections.abc import Iterable
 
+from rtx_core import study
 from rtx_core.models.registry import MODELS, SPARE_COLOURS, SPARE_MARKERS
 
 MINUS, NARROW = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
@@ -23,35 +24,6 @@ LOOK = {
     "grid.alpha": 0.4,
     "legend.frameon": False,
 }
-# What experiments call a registered model with other settings.
-VARIANTS = {  # title, color, marker
-    "gpt-1": ("Standard, 1 layer", "#99cc77", "o"),
-    "gpt-2": ("Standard, 2 layers", "#55aa55", "^"),
-    "gpt-4": ("Standard, 4 layers", "#338844", "<"),
-    "gpt-6": ("Standard, 6 layers", "#117733", "v"),
-    "kausik": ("Recurrent", "#d55e00", "s"),
-    "kausik-positions": ("Recurrent, positions", "#e69f00", "D"),
-    "control-8": ("Control, 8 layers", "#888888", "<"),
-    "control-16": ("Control, 16 layers", "#aaaaaa", ">"),
-    "control-long": ("Control, longer", "#222222", "P"),
-    "1x1": ("1×1", "#a9c6e0", "o"),  # layers × passes: standard in blue, looped in warm colors
-    "2x1": ("2×1", "#7faad3", "v"),
-    "3x1": ("3×1", "#558cc2", "^"),
-    "4x1": ("4×1", "#2f6aa8", "s"),
-    "6x1": ("6×1", "#123f73", "D"),
-    "2x2": ("2×2", "#f0a04b", "P"),
-    "1x2": ("1×2", "#eab26b", "^"),
-    "1x8": ("1×8", "#7a0019", "D"),
-    "1x4": ("1×4", "#cc3311", "X"),
-    "3x2": ("3×2", "#f4c145", "h"),
-    "2x3": ("2×3", "#e07b39", "<"),
-    "1x6": ("1×6", "#8f1d3f", ">"),
-    "1x6-random": ("1×6, random passes", "#d6457f", "*"),
-    "1x4-gated": ("1×4, gated", "#b5651d", "p"),
-    "4x1-noise": ("4×1, noise", "#8fb0d9", "s"),
-    "1x4-noise": ("1×4, noise", "#e58f80", "X"),
-    "bag-of-words": ("Bag of words", "#999933", "X"),
-}
 
 
 def theme() -> None:
@@ -63,10 +35,10 @@ def theme() -> None:
 
 def look(name: str) -> tuple[str, str, str]:
     """(title, color, marker) of a model."""
-    if name in VARIANTS:
-        return VARIANTS[name]
     if name in MODELS:
         return MODELS[name].title, MODELS[name].colour, MODELS[name].marker
+    if name in study.looks():
+        return study.looks()[name]
     n = zlib.crc32(name.encode())
     spare = SPARE_COLOURS[n % len(SPARE_COLOURS)], SPARE_MARKERS[n % len(SPARE_MARKERS)]
     return name.replace("-", " ").capitalize(), *spare

@@ -7,18 +7,18 @@
 Differences and their bounds are in percentage points, accuracies are shares.
 """
 
-import importlib.util
+import ast
 import math
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, cached_property
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
+from rtx_core import study
 from rtx_core.errors import RtxError, unknown
-from rtx_core.paths import REPOSITORY
 from rtx_core.report import statistics
 from rtx_core.report.evidence import Badge, as_records, badge, milliseconds
 from rtx_core.report.style import number
@@ -223,22 +223,15 @@ FUNCTIONS = {
 
 @cache
 def defined() -> dict[str, object]:
-    """Every name of `book/values.py` and of the `book/values_<page>.py` beside it: the `VALUES` of all."""
+    """Every name that the study's pages quote: the `VALUES` of all modules of its package `values`."""
     found = {}
-    for path in sorted((REPOSITORY / "book").glob("values*.py")):
-        values = load(path).VALUES
-        if twice := found.keys() & values.keys():
-            raise RtxError(f"{path.name} defines {', '.join(twice)} as another file does; names must differ.")
-        found |= values
+    for module in study.values():
+        if twice := found.keys() & module.VALUES.keys():
+            raise RtxError(
+                f"{module.__name__} defines {', '.join(twice)} as another module does; names must differ."
+            )
+        found |= module.VALUES
     return found
-
-
-def load(path: Path) -> ModuleType:
-    """The module in a file."""
-    spec = importlib.util.spec_from_file_location(f"book_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Names(dict):
@@ -252,7 +245,7 @@ class Names(dict):
         if name not in self.given:
             near = get_close_matches(name, self.given, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
-            raise RtxError(f"Unknown value {name!r}: {hint}the names are those of book/values*.py.")
+            raise RtxError(f"Unknown value {name!r}: {hint}the names are those of study/values.")
         value = self.given[name]
         try:
             self[name] = value() if callable(value) else value
@@ -276,13 +269,55 @@ def look_up(expression: str) -> object:
         raise RtxError(f"{expression!r} cannot be computed: {type(error).__name__}: {error}.") from error
 
 
+def conditions(lines: Iterable[str]) -> list[str]:
+    """The guards of a block {holds}: one a line, continued by lines that are indented."""
+    found = []
+    for line in lines:
+        if found and line.startswith(" "):
+            found[-1] += f" {line.strip()}"
+        elif line.strip():
+            found.append(line.strip())
+    return found
+
+
+def parts(guard: str) -> str:
+    """What the names in a condition stand for: "khop.error('2x1', 4) is 0.27, khop.error('2x2', 4) is 0.003"."""
+    found: dict[str, str] = {}
+
+    def root(node: ast.AST) -> str:
+        while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return node.id if isinstance(node, ast.Name) else ""
+
+    def walk(node: ast.AST) -> None:
+        used = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        if root(node) in names().given and used <= names().given.keys() | FUNCTIONS.keys():
+            with suppress(RtxError):
+                found.setdefault(ast.unparse(node), written(look_up(ast.unparse(node))))
+        else:
+            for inner in ast.iter_child_nodes(node):
+                walk(inner)
+
+    walk(ast.parse(guard, mode="eval"))
+    return ", ".join(f"{name} is {value}" for name, value in found.items())
+
+
+def written(value: object) -> str:
+    """A value as text without a format."""
+    if isinstance(value, (list, tuple)):
+        return f"({', '.join(map(written, value))})"
+    if not isinstance(value, (int, float)) or hasattr(value, "badge"):
+        return str(value)
+    return number(value, "," if isinstance(value, int) else ".4g")
+
+
 def shown(quoted: str) -> str:
     """The text for `{val}`: "name" or "name:format"; a real minus sign, a thin no-break space before %."""
     expression, _, form = quoted.partition(":")
     value = look_up(expression.strip())
-    if not form and (not isinstance(value, (int, float)) or hasattr(value, "badge")):
-        return str(value)
+    if not form:
+        return written(value)
     try:
-        return number(value, form.strip() or ("," if isinstance(value, int) else ".4g"))
+        return number(value, form.strip())
     except (TypeError, ValueError) as error:
         raise RtxError(f"{quoted!r} cannot be written: {error}.") from error

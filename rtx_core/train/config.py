@@ -18,7 +18,7 @@ from rtx_core.settings import (
 
 
 class TrainConfig(Settings):
-    """The defaults are the classification study's; language experiments state their own (see `rtx_core.catalogue`)."""
+    """The defaults are the classification study's; language experiments state their own."""
 
     epochs: NaturalInt = Field(5, description="passes over the training texts at most; 0: `steps` counts")
     steps: NaturalInt = Field(0, description="optimizer steps; 0: `epochs` counts")

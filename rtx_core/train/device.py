@@ -9,7 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 import torch
 
 from rtx_core.errors import RtxError
-from rtx_core.train.distributed import ranks
 
 
 def choose(name: str) -> torch.device:
@@ -58,7 +57,6 @@ def environment(where: torch.device) -> dict:
         "device": torch.cuda.get_device_name(where) if where.type == "cuda" else processor(),
         "device_type": where.type,
         "threads": torch.get_num_threads(),
-        "processes": ranks().size,
         "python": platform.python_version(),
         "system": platform.system(),
         "packages": packages,

@@ -6,7 +6,6 @@ It knows neither text nor architecture: the task gives batches and says what a m
 import math
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from rtx_core.models.packed import filled
 from rtx_core.train import checkpoint
 from rtx_core.train.config import TrainConfig, learning_rate, stops_early
 from rtx_core.train.device import keep_heap
-from rtx_core.train.distributed import ranks
 
 CHECKPOINT_SECONDS = 120  # a killed run loses at most this much work
 REPORT_SECONDS = 20  # between two lines of progress
@@ -93,6 +91,7 @@ def train(
     say: Callable[[str], None] = print,
     fast: bool = True,
     compile: str = "",
+    max_steps: int | None = None,
 ) -> tuple[Progress, dict[str, Tensor]]:
     """Train `model`, which ends with its last weights; returns the progress and the weights of lowest validation loss.
 
@@ -100,19 +99,16 @@ def train(
     number of threads a resumed run and an uninterrupted one give the same numbers, bit for bit.
 
     `fast=False` leaves the fast path of the model's class aside.  `compile` is a mode of torch.compile, opt-in: on a GPU
-    "reduce-overhead" records CUDA graphs of its own; where it fails, the plain step goes on.
+    "reduce-overhead" records CUDA graphs of its own; where it fails, the plain step goes on.  `max_steps` ends the run early,
+    without changing the schedule of the rate.
     """
     keep_heap()
-    if config.micro_batches % ranks().size and not task.steps_per_epoch:
-        raise RtxError(
-            f"{ranks().size} processes were asked to share a step of {config.micro_batches} micro-batches; set micro_batches to "
-            f"a multiple of {ranks().size}."
-        )
     model.to(device).train()
-    path = (accelerate(model, task, device, ranks().size) if fast else None) or PlainPath()
+    path = (accelerate(model, task, device) if fast else None) or PlainPath()
     try:
-        loop = Loop(model, task, config, seed, device, checkpoint_path, path, code_hash, say, compile)
-        progress, best = loop.run()
+        loop = Loop(model, task, config, seed, path, say, compile)
+        loop.resume(checkpoint_path, code_hash)
+        progress, best = loop.run(max_steps)
         last = path.whole(model.state_dict(), progress.decay)
         best = {} if progress.best_step == progress.step else path.whole(best, progress.best_decay)
     finally:
@@ -122,33 +118,36 @@ def train(
 
 
 class Loop:
-    """One run in progress."""
+    """One run in progress, of a model that lies on its device and is prepared by its fast path."""
 
-    def __init__(self, model, task, config, seed, device, checkpoint_path, path, code_hash, say, compile):
-        self.model, self.task, self.config, self.seeds, self.device = model, task, config, seeds(seed), device
-        self.checkpoint_path, self.path, self.say = checkpoint_path, path, say
-        self.world, self.autocast = ranks(), autocast_of(config.precision, device)
+    def __init__(self, model, task, config: TrainConfig, seed: int, path, say=print, compile: str = ""):
+        self.model, self.task, self.config, self.seeds = model, task, config, seeds(seed)
+        self.path, self.say, self.compile = path, say, compile
+        self.device = next(model.parameters()).device
+        self.autocast = autocast_of(config.precision, self.device)
         self.optimizer = optimizer_of(model, config)
-        self.compile = compile
-        self.worker = self.world.wrapped(torch.compile(model, mode=compile) if compile else model)
+        self.worker = torch.compile(model, mode=compile) if compile else model
         self.total = config.total_steps(task.steps_per_epoch)
         self.progress, self.best = Progress(), {}
-        torch.manual_seed(self.world.seed(self.seeds["dropout"]))
-        if (found := checkpoint.load(checkpoint_path, model, self.optimizer, say)) is not None:
-            self.best, state = found
-            self.progress = Progress(**state["progress"])
-            say(f"resumed at step {self.progress.step:,} of {self.total:,}")
-            if not self.world.first:  # the checkpoint holds the first one's generator
-                torch.manual_seed(self.world.seed(self.seeds["dropout"]) + self.progress.step)
-        if code_hash and code_hash not in self.progress.codes:
-            self.progress.codes.append(code_hash)
         # Sums stay on the device and are read when a line is printed; in float64 they do not depend on when that is.
         self.sums: Tensor | float = 0.0
         self.clock = Clock(self.progress)
+        torch.manual_seed(self.seeds["dropout"])
 
-    def run(self) -> tuple[Progress, dict[str, Tensor]]:
-        p, config = self.progress, self.config
-        while p.step < self.total and not stops_early(config, p.history):
+    def resume(self, checkpoint_path: Path, code_hash: str = "") -> None:
+        """Go on from this checkpoint, if it is there, and write later ones to its place."""
+        self.checkpoint_path = checkpoint_path
+        if (found := checkpoint.load(checkpoint_path, self.model, self.optimizer)) is not None:
+            self.best, state = found
+            self.progress = Progress(**state["progress"])
+            self.clock = Clock(self.progress)
+            self.say(f"resumed at step {self.progress.step:,} of {self.total:,}")
+        if code_hash and code_hash not in self.progress.codes:
+            self.progress.codes.append(code_hash)
+
+    def run(self, max_steps: int | None = None) -> tuple[Progress, dict[str, Tensor]]:
+        p, config, end = self.progress, self.config, min(self.total, max_steps or self.total)
+        while p.step < end and not stops_early(config, p.history):
             rate = learning_rate(config, p.step, p.history, self.total)
             self.step(rate)
             self.clock.tick()
@@ -169,8 +168,8 @@ class Loop:
         p = self.progress
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        self.path.begin(self.world.seed(self.seeds["dropout"]), p.step)
-        if hasattr(self.model, "begin_step"):  # what it draws is the same in every process
+        self.path.begin(self.seeds["dropout"], p.step)
+        if hasattr(self.model, "begin_step"):
             self.model.begin_step(self.seeds["dropout"], p.step)
         of = self.task.examples(p.step)
         try:
@@ -182,31 +181,27 @@ class Loop:
                 raise
             reason = str(error).partition("\n")[0][:120]
             self.say(f"torch.compile failed ({type(error).__name__}: {reason}); the plain step goes on")
-            self.compile, self.worker = "", self.world.wrapped(self.model)
+            self.compile, self.worker = "", self.model
             self.optimizer.zero_grad(set_to_none=True)
-            self.path.begin(self.world.seed(self.seeds["dropout"]), p.step)
+            self.path.begin(self.seeds["dropout"], p.step)
             sums = self.gradients(of)
         self.path.update(self.model, self.optimizer, self.config.clip_norm)
-        self.sums = self.sums + self.world.total(sums)
+        self.sums = self.sums + sums
         p.decay *= 1 - rate * self.config.weight_decay
         p.step += 1
         p.examples += of
         p.seen += of
 
     def gradients(self, of: int) -> Tensor:
-        """Forward and backward over this process's micro-batches of the step; the sums of the task's loss."""
+        """Forward and backward over the step's micro-batches; the sums of the task's loss."""
         sums: Tensor | float = 0.0
-        order, step = self.seeds["order"], self.progress.step
-        batches = list(self.task.step(order, step, self.world.rank, self.world.size))
-        for i, (inputs, targets) in enumerate(batches):
-            together = i == len(batches) - 1 or self.world.size == 1
-            with nullcontext() if together else self.worker.no_sync():
-                if self.compile and self.task.classes:  # few shapes, each compiled once
-                    inputs = filled(inputs, SHAPES[0], SHAPES)
-                inputs, targets = inputs.to(self.device), targets.to(self.device, non_blocking=True)
-                with self.autocast:
-                    objective, found = self.task.loss(self.worker, inputs, targets, of, self.world.size)
-                objective.backward()
+        for inputs, targets in self.task.step(self.seeds["order"], self.progress.step):
+            if self.compile and self.task.classes:  # few shapes, each compiled once
+                inputs = filled(inputs, SHAPES[0], SHAPES)
+            inputs, targets = inputs.to(self.device), targets.to(self.device, non_blocking=True)
+            with self.autocast:
+                objective, found = self.task.loss(self.worker, inputs, targets, of)
+            objective.backward()
             sums = sums + found
         return sums
 
@@ -225,7 +220,7 @@ class Loop:
         seen = {"epoch": p.step / per_epoch} if per_epoch else {"tokens": p.examples}
         row = {"step": p.step, **seen}
         row |= {"seconds": p.seconds, "learning_rate": rate, **self.task.summary(p.sums, p.seen)}
-        row |= self.world.broadcast(lambda: self.task.evaluate(self.model, self.device, self.autocast))
+        row |= self.task.evaluate(self.model, self.device, self.autocast)
         loss = row["validation_loss"]
         if not math.isfinite(loss):
             raise RtxError(
@@ -250,9 +245,8 @@ class Loop:
 
     def save(self) -> None:
         self.collect()
-        if self.world.first:
-            state = {"progress": vars(self.progress)}
-            checkpoint.save(self.checkpoint_path, self.model, self.optimizer, self.best, state)
+        state = {"progress": vars(self.progress)}
+        checkpoint.save(self.checkpoint_path, self.model, self.optimizer, self.best, state)
         self.clock.saved()
 
 

@@ -1,0 +1,190 @@
+"""`rtx doctor`: is everything here that a run needs, and is what is here sound?  A line a finding."""
+
+import fcntl
+import os
+import platform
+import shlex
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from importlib.metadata import distributions
+from pathlib import Path
+
+from rtx_core.errors import RtxError
+from rtx_core.paths import REPOSITORY, build, home
+
+Finding = tuple[str, str, str]  # (its level, what was found, what to type)
+OK, WARNING, WRONG = "ok", "warning", "wrong"  # the last fails the command
+INSTALL = "python -m pip install -r requirements.lock"
+SET_DATA = "export RTX_DATA=/path/to/data"
+
+
+def packages() -> Iterator[Finding]:
+    lines = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").lower().splitlines()
+    locked = dict(line.replace("_", "-").split("==") for line in lines if "==" in line)
+    here = {d.name.lower().replace("_", "-"): d.version.partition("+")[0] for d in distributions()}
+    missing = [name for name in locked if name not in here]
+    other = [name for name in locked if here.get(name, locked[name]) != locked[name]]
+    if missing:
+        yield WRONG, f"{len(missing)} packages are not installed: {', '.join(missing[:5])}", INSTALL
+    python, names = f"Python {platform.python_version()}", ", ".join(other[:5])
+    said = f"{python}, {len(locked)} packages locked, {len(other)} of another version {names}".strip()
+    yield WARNING if other else OK, said, INSTALL if other else ""
+
+
+def machine() -> Iterator[Finding]:
+    import torch
+
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
+    yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
+    free = shutil.disk_usage(home()).free / 2**30  # a checkpoint, and the next while it is written
+    advice = "" if free > 1 else f"du -sh {shlex.quote(str(build()))}/*"
+    yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1", advice
+
+
+def data() -> Iterator[Finding]:
+    if not (named := os.environ.get("RTX_DATA")):
+        yield WARNING, "RTX_DATA is not set, so real texts are fetched from the hub", SET_DATA
+        return
+    from rtx_core.data import characters, sources, stories, tokens
+    from rtx_core.data.corpora import CORPORA, Corpus
+
+    readers = {c.folder: partial(sources.load, name) for name, c in CORPORA.items() if isinstance(c, Corpus)}
+    readers |= {"bert-base-uncased": tokens.bert_vocabulary, "tinyshakespeare": characters.load}
+    readers |= {"tinystories": stories.load}
+    here = [folder for folder in readers if (Path(named).expanduser() / folder).is_dir()]
+    if not here:
+        yield WRONG, f"RTX_DATA names {named}, where none of the data lies", f"{SET_DATA}, or unset RTX_DATA"
+        return
+    for folder in [folder for folder in readers if folder not in here]:
+        yield WARNING, f"RTX_DATA has no {folder}, so what needs it cannot run here", ""
+    for folder in here:
+        try:
+            readers[folder]("mirror")
+            yield OK, f"RTX_DATA: {folder} is as expected, by its hash", ""
+        except RtxError as error:
+            yield WRONG, str(error), ""
+
+
+def records() -> Iterator[Finding]:
+    """Whether every record is sound, and which code made it."""
+    from rtx_core.records import all_paths, folder
+
+    sound, problems = check_records(all_paths(folder()))
+    for path, problem in problems:
+        yield WRONG, problem, f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
+    stale = sum(bool(record.note()) for record in sound)
+    said = f"results/: {len(sound)} records and measurements are sound, {stale} of them by other code than today's"
+    yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
+
+
+def check_records(paths: Iterable[Path]) -> tuple[list, list[tuple[Path, str]]]:
+    """(sound records, (file, problem) of the others).
+
+    A record is sound if its form, name and settings agree, its metrics follow from its predictions, its data are those of
+    the other runs of that name, and the run that it measures is there.
+    """
+    from rtx_core.records import read, short_name
+
+    sound, problems, first = [], [], {}
+    for path in paths:
+        try:
+            record = read(path, measured=True)
+            if record.synthetic:
+                raise RtxError(
+                    f"{short_name(path)} is of synthetic text, and results/ is of real text; leave it out."
+                )
+            check_settings(record)
+            other = first.setdefault(record["name"] if record.get("key") else record["of"], record)
+            if other["data"]["sha256"] != record["data"]["sha256"]:
+                raise RtxError(
+                    f"{short_name(path)} was made on other data than {short_name(other.path)}; do not mix them."
+                )
+            sound.append(record)
+        except RtxError as error:
+            problems.append((path, str(error)))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            problems.append((path, f"{short_name(path)} is not made as records are ({reason})."))
+    there = {record.get("key") for record in sound}
+    for record in sound:
+        if missing := {record.get("run"), *record.get("runs", {}).values()} - {None} - there:
+            problem = (
+                f"{short_name(record.path)} is of the run {missing.pop()}, which has no record; add that too."
+            )
+            problems.append((record.path, problem))
+    return sound, problems
+
+
+def check_settings(record) -> None:
+    """An error unless a run's name, budget and selected step follow from its settings and history.
+
+    What a run on own data or with a model of one's own is called says nothing of its settings.
+    """
+    from rtx_core import study
+    from rtx_core.experiments.configure import configure, entry_of
+    from rtx_core.models import registry
+    from rtx_core.records import DECIDED_BY_DATA, short_name
+
+    name, fixed = short_name(record.path), study.experiments().get(record.get("experiment"))
+    if fixed is None or record["model"] not in {*fixed.models, *registry.MODELS}:
+        return
+    if record["selected"]["validation_loss"] != min(row["validation_loss"] for row in record["history"]):
+        raise RtxError(f"{name} selects a validation loss that is not the lowest of its history.")
+    config, (_, entry) = record["config"], entry_of(fixed, record["model"])
+    usual = dict(registry.config_of(entry.base, **entry.settings))
+    given = {key: value for key, value in config["data"].items() if key != "corpus"} | config["train"]
+    changed = {key: value for key, value in config["model"].items() if value != usual.get(key)}
+    given |= {key: value for key, value in changed.items() if key not in DECIDED_BY_DATA}
+    given["recipe"] = record["recipe"] or None
+    near = round(
+        given["steps"] / entry.steps_factor
+    )  # what was asked for; rounding makes several numbers fit
+    steps = [n for n in range(max(0, near - 2), near + 3) if round(n * entry.steps_factor) == given["steps"]]
+    run = (record["experiment"], record["model"], record["seed"])
+    asked = [
+        configure(*run, budget=budget, **given | {"steps": n})
+        for budget in fixed.budgets
+        for n in steps or [near]
+    ]
+    expected = [(c.name, c.budget, c.architecture, getattr(c.data, "corpus", "")) for c in asked]
+    mine = (record["name"], record["budget"], config["architecture"], config["data"].get("corpus", ""))
+    if mine not in expected:
+        raise RtxError(f"{name} is {', '.join(mine)}, and its settings are of {', '.join(expected[0])}.")
+
+
+def unfinished() -> Iterator[Finding]:
+    """Checkpoints of runs that do not go on now, and files that a killed process left half written."""
+    commands, running = {}, set()
+    for lock in sorted((build() / "locks").glob("*")):
+        with open(lock, encoding="utf-8") as file:
+            run, command, *_ = [*file.read().splitlines(), "", ""]  # as the runner left them
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                commands[run] = command
+            except BlockingIOError:
+                running.add(run)
+                yield OK, f"{run} is being trained now", ""
+    checkpoints = (build() / "runs").glob("*/*/checkpoint*")
+    for run in sorted({str(path.parent.relative_to(build())) for path in checkpoints}):
+        if run not in running:
+            yield WARNING, f"{run} is not finished", commands.get(run) or "the command that began it"
+    for root in (home() / "results", build() / "results"):
+        for path in root.glob("**/.*"):
+            yield WARNING, f"A process was killed while it wrote {path.name}", shlex.join(["rm", str(path)])
+
+
+def main() -> int:
+    """Print every finding; a check that raises an error is a finding, too.  The exit code is 1 where something is wrong."""
+    levels: Counter = Counter()
+    for check in (packages, machine, data, records, unfinished):
+        try:
+            findings = list(check())
+        except (ImportError, RtxError, OSError, ValueError) as error:
+            findings = [(WRONG, f"The check of {check.__name__} ended early: {error}", "")]
+        for level, found, advice in findings:
+            levels[level] += 1
+            print(f"{level:<8} {found}" + (f"  →  {advice}" if advice else ""), flush=True)
+    print(", ".join(f"{levels[level]} {level}" for level in (OK, WARNING, WRONG)))
+    return 1 if levels[WRONG] else 0

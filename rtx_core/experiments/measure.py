@@ -1,0 +1,134 @@
+"""Everything that is measured beside the runs: described, found, made and saved here.
+
+    measure("transfer", "sst2", to="yelp", fraction=0.1, seeds=[0, 1, 2])
+    python -m rtx_core measure transfer sst2 to=yelp fraction=0.1 seeds=[0,1,2]
+
+A kind is a module of `rtx_core.evaluate`: `of_run(record, study)` gives a list of what is measured of one trained
+run, `of_study(study)` what is measured of all; each is (content, predictions or None).  `identity` gives
+what else must agree for a measurement to be found.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from types import ModuleType
+
+import torch
+from torch import nn
+
+from rtx_core import records
+from rtx_core import study as declared
+from rtx_core.data import task as task_of
+from rtx_core.data.config import ClassificationData, FilesData, LanguageData
+from rtx_core.data.sources import resolve
+from rtx_core.errors import RtxError, unknown
+from rtx_core.experiments import configure as experiments
+from rtx_core.experiments import run as runner
+from rtx_core.experiments.weights import load_weights
+from rtx_core.records import fingerprint
+from rtx_core.settings import Settings
+from rtx_core.train.device import choose, environment
+
+CORPORA = {  # of the kinds that are measured of language models
+    "ngrams": ("shakespeare",),
+    "judge": ("tinystories",),
+    "initial": ("shakespeare", "tinystories"),
+}
+
+
+class Study:
+    """The runs of one experiment; what is measured of them is measured on its data, or on those of `to`."""
+
+    def __init__(self, experiment: str, models: Sequence = (), seeds: Sequence = (), to="", **settings):
+        fixed = experiments.experiment(experiment)
+        self.experiment, self.settings = experiment, settings
+        self.models = runner.distinct("models", models or fixed.shown)
+        self.seeds = runner.distinct("seeds", seeds or fixed.seeds)
+        self.config = experiments.configure(experiment, self.models[0], self.seeds[0], **settings)
+        self.name, self.source = self.config.name, resolve(self.config.data.source)
+        shared = {name: settings[name] for name in ("source", "max_length") if name in settings}
+        self.target = Study(to, **shared) if to else self
+
+    @cached_property
+    def device(self) -> torch.device:
+        return choose(self.config.device)
+
+    @cached_property
+    def task(self):
+        return task_of(self.config.data, self.config.train.batch_size, self.config.train.micro_batches)
+
+    def runs(self) -> Iterator[records.Record]:
+        for model in self.models:
+            for seed in self.seeds:
+                config = experiments.configure(self.experiment, model, seed, **self.settings)
+                record = records.find(config.name, config.model, seed, self.source)
+                if record is None:
+                    run = f"{config.name}, {config.model}, seed {seed}"
+                    raise RtxError(f"There is no record of {run}: run it first.")
+                yield record
+
+    def trained(self, record: records.Record) -> nn.Module:
+        """The model of a run with its trained weights, which lie where the run was made."""
+        return load_weights(record)
+
+
+def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callable[[], list]]]:
+    """(what must agree for a measurement to be found, facts of the data, what makes it) of each."""
+    if hasattr(kind, "of_study"):
+        yield {"of": study.name} | kind.identity(study), study.task.facts, lambda: [kind.of_study(study)]
+        return
+    for record in study.runs():
+        identity = {"of": study.name, "model": record["model"], "seed": record["seed"], "run": record["key"]}
+        identity |= kind.identity(record) if hasattr(kind, "identity") else {}
+        facts = record["data"]
+        if study.target is not study:
+            identity["of"], facts = f"{study.name}-to-{study.target.name}", study.target.task.facts
+        yield identity, facts, partial(kind.of_run, record, study)
+
+
+def read_by(kind: str) -> str:
+    return " or ".join(CORPORA[kind]) if kind in CORPORA else "texts with labels"
+
+
+def measurable(kind: str, data: Settings) -> bool:
+    """Whether such data are what this kind is measured on."""
+    if kind in CORPORA:
+        return isinstance(data, LanguageData) and data.corpus in CORPORA[kind]
+    return kind == "quantized" or isinstance(data, ClassificationData | FilesData)
+
+
+def measure(
+    kind: str, experiment: str = "", /, to: str = "", *, again: bool = False, **settings: object
+) -> list[records.Record]:
+    """All measurements of this kind for an experiment under these settings: found, or made now, or `again`.
+
+    A recorded one is found if today's code would make it of the same run and data.
+    """
+    known = declared.measurements()
+    if kind not in known:
+        raise unknown("kind of measurement", kind, known)
+    if to and kind != "transfer":
+        raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
+    made_by = known[kind]
+    made_with = fingerprint.commit() | {
+        "hashes": [fingerprint.module_hash(made_by)]
+    }  # now, as the files may change
+    study, measured = Study(experiment, to=to, **settings), []
+    for one in dict.fromkeys((study, study.target)):
+        if not measurable(kind, one.config.data):
+            raise RtxError(f"{kind} cannot be measured of {one.experiment}: it is of {read_by(kind)}.")
+    for identity, facts, make in wanted(declared.measurement(kind), study):
+        there = records.measurements(kind, identity["of"], study.source)
+        there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]
+        there = [m for m in there if m["data"]["sha256"] == facts["sha256"] and not m.note()]
+        if there and not again:
+            measured += there
+            continue
+        for content, predictions in make():
+            name = "-".join([f"{identity['model']}-seed{identity['seed']}", *content.pop("suffix", [])])
+            whole = {"kind": kind, "name": name, "budget": study.config.budget, "data": facts} | identity
+            whole |= {"environment": environment(torch.device("cpu"))} | content
+            whole |= {"code": made_with, "made_by": made_by}
+            measured.append(records.save_measurement(whole, **(predictions or {})))
+            accuracy = f" · accuracy {content['test']['accuracy']:.4f}" if "test" in content else ""
+            print(f"{kind} · {whole['of']} · {whole['name']}{accuracy}", flush=True)
+    return measured

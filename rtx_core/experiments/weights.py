@@ -1,0 +1,133 @@
+"""What a run left: its record, where it is of the very configuration that is asked for, and its trained weights."""
+
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from rtx_core import records
+from rtx_core.data.config import FilesData
+from rtx_core.data.sources import resolve
+from rtx_core.errors import RtxError
+from rtx_core.experiments.configure import RunConfig
+from rtx_core.models import registry
+from rtx_core.paths import build, home, write_atomically
+from rtx_core.records import DECIDED_BY_DATA, Record
+from rtx_core.settings import Settings
+from rtx_core.train.config import TrainConfig
+
+FILES = ("train", "validation", "test", "name")  # of own data, whose digest says what they hold
+
+
+def recorded(config: RunConfig) -> Record | None:
+    """The record of this very configuration; one of that name made under another configuration is an error.
+
+    One of generated text whose code has changed is none.
+    """
+    record = records.find(config.name, config.model, config.seed, resolve(config.data.source))
+    digest = getattr(config.data, "digest", None)
+    changed = digest is not None and record is not None and record["config"]["data"].get("digest") != digest
+    if record is None or (record.synthetic and (changed or record.note())):
+        return None
+    if changed:
+        raise RtxError(
+            f"{records.short_name(record.path)} was made of other texts than {config.data.train} gives now; give these a "
+            f"name of their own, from_files(name=…), or replace=True to train again."
+        )
+    refuse_changed(record)
+    if differing := differences(config, record):
+        raise RtxError(
+            f"{records.short_name(record.path)} was made under other settings ({', '.join(differing)}); give this run a model "
+            f"name of its own, or replace=True to overwrite the record."
+        )
+    # A checkpoint older than the record is of a run that was killed before it could remove it.
+    finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
+    with suppress(OSError):
+        for path in made_at(record).parent.glob("checkpoint*"):
+            if path.stat().st_mtime < finished:
+                path.unlink()
+    return record
+
+
+def differences(config: RunConfig, record: Record) -> list[str]:
+    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left out.
+
+    A setting of the training or of the model that is younger than the record had its default.
+    """
+    made, usual = record["config"], registry.config_of(config.architecture)
+    apart = ("source", *FILES) if isinstance(config.data, FilesData) else ("source",)
+    found = [("architecture", config.architecture, made["architecture"])]
+    for part, settings, younger, left_out in (
+        ("data", config.data, {}, apart),
+        ("train", config.train, _plain(TrainConfig()), ()),
+        ("model", usual.but(**config.overrides), _plain(usual), DECIDED_BY_DATA),
+    ):
+        there = younger | made[part]
+        found += [(k, value, there.get(k)) for k, value in _plain(settings).items() if k not in left_out]
+    return [f"{name} {had} instead of {asked}" for name, asked, had in found if asked != had]
+
+
+def _plain(settings: Settings) -> dict:
+    """As a record holds them."""
+    return settings.model_dump(mode="json")
+
+
+def refuse_changed(record: Record) -> None:
+    """An error where a class that was registered here, or what trains it, is not what the record was made with."""
+    kind = registry.MODELS.get(record["config"]["architecture"])
+    if kind and not isinstance(kind.kind, str) and record.note():
+        raise RtxError(
+            f"{records.short_name(record.path)} was made with another version of the class {kind.kind.__name__} or of "
+            f"what trains it; replace=True trains today's, or register it under another name."
+        )
+
+
+def weights_of(record: Record) -> Path:
+    """The file of its weights: where the run was made, else where those of small models are kept with their records."""
+    made = made_at(record)
+    return made if made.exists() or not kept_at(record).exists() else kept_at(record)
+
+
+def kept_at(record: Record) -> Path:
+    return (
+        home()
+        / "results"
+        / "weights"
+        / record["name"]
+        / f"{record['model']}-seed{record['seed']}.safetensors"
+    )
+
+
+def keep(record: Record) -> Path:
+    """Put the weights of a run that was made here beside the records, so that they come with a clone."""
+    target = kept_at(record)
+    write_atomically(target, made_at(record).read_bytes())
+    return target
+
+
+def made_at(record: Record) -> Path:
+    return work(record["name"], record["model"], record["seed"], record["key"]) / "model.safetensors"
+
+
+def work(name: str, model: str, seed: int, key: str) -> Path:
+    """The folder of a run's checkpoint and weights."""
+    return build() / "runs" / name / f"{model}-seed{seed}-{key[:8]}"
+
+
+def load_weights(record: Record):
+    """The trained model of a record, which is where the run was made."""
+    from rtx_core.models import load_model
+
+    path = weights_of(record)
+    refuse_changed(record)
+    if not path.exists():
+        raise RtxError(
+            f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in _build/runs: "
+            f"copy that folder from where it was made, or train it anew here, with replace=True (--replace)."
+        )
+    model = load_model(path)
+    if model.about.get("run") != record["key"]:
+        raise RtxError(
+            f"{path.name} holds weights of another run than its record's ({model.about.get('run')} instead of {record['key']}); "
+            f"restore both from git, or train it anew with replace=True."
+        )
+    return model

@@ -1,0 +1,213 @@
+"""Golden runs: tiny runs of every model, plain and fast, whose first losses and gradient norms tell whether the code gives the
+same numbers.
+
+`rtx golden` compares them with the recorded ones.  `rtx golden --accept` repeats them with today's tree and with the
+last accepted commit on this machine and, only if all are equal bit for bit, registers today's code as giving the same
+numbers, so that records stay current.  `rtx golden --new` registers it as new on purpose: records made before are
+stale, and say so."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from rtx_core import records, study
+from rtx_core.errors import RtxError
+from rtx_core.models import registry
+from rtx_core.paths import PACKAGE, REPOSITORY, write_json
+from rtx_core.records import fingerprint
+
+FILE = Path(__file__).with_name("golden.json")
+STEPS = 5
+TOLERANCE = 2e-3  # relative, between processors that sum in other orders
+SMALL = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2}
+
+
+def built_in() -> list[str]:
+    return [name for name, model in registry.MODELS.items() if isinstance(model.kind, str)]
+
+
+def golden_runs(models: list[str] | None = None) -> dict[str, dict]:
+    """{model: {"fast": numbers, "plain": numbers}} of `STEPS` steps on random tokens; the data are no corpus's."""
+    return {name: {"fast": _run(name, True), "plain": _run(name, False)} for name in models or built_in()}
+
+
+def _run(name: str, fast: bool) -> dict[str, list[float]]:
+    import torch
+
+    from rtx_core.models import build_model
+    from rtx_core.train.config import TrainConfig
+    from rtx_core.train.trainer import train
+
+    torch.set_num_threads(1)
+    known = registry.find(name).config.names()
+    model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in known})
+    task = _task(model.config)
+    config = TrainConfig(
+        epochs=0,
+        steps=STEPS,
+        batch_size=8,
+        learning_rate=1e-3,
+        schedule="constant",
+        warmup_steps=2,
+        eval_every=1,
+        stop_patience=0,
+        decay="all" if task.classes else "matrices",
+    )
+    objective, _ = task.loss(model.eval(), *task.step(1, 0)[0], task.examples(0))  # of the plain model
+    objective.backward()
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    found = {"gradient_norm": [torch.nn.utils.get_total_norm(gradients).item()]}
+    model.zero_grad(set_to_none=True)
+    with tempfile.TemporaryDirectory() as folder:
+        file, cpu = Path(folder, "c.safetensors"), torch.device("cpu")
+        progress, _ = train(model, task, config, 1, cpu, file, say=lambda line: None, fast=fast)
+    return found | {k: [row[k] for row in progress.history] for k in ("train_loss", "validation_loss")}
+
+
+def _task(config):
+    """Random tokens in the form that the model reads: labelled texts, packed stories, or rows of characters."""
+    import torch
+
+    from rtx_core.data.tasks import Classification, Language
+    from rtx_core.data.tokens import Tokens
+    from rtx_core.models.packed import Packed
+
+    random = np.random.RandomState(0)
+
+    def texts(n: int) -> Tokens:
+        lengths = random.randint(3, 14, size=n)
+        ids = random.randint(4, config.vocab_size, size=lengths.sum()).astype(np.int32)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return Tokens(ids, offsets, random.randint(0, 2, size=n).astype(np.int64))
+
+    if "num_labels" in config.names():
+        parts = {"train": texts(64), "validation": texts(24), "test": texts(24)}
+        return Classification(parts, ("no", "yes"), {"sha256": "0" * 64}, batch_size=8)
+
+    packed = "block_size" not in config.names()
+    stream = random.randint(0, config.vocab_size, size=(64, 4 * 16 + 1))
+
+    class Rows(Language):
+        vocab_size = config.vocab_size
+
+        def _batch(self, row: int):
+            ids = torch.from_numpy(stream[row])
+            if packed:
+                return Packed.from_flat(stream[row][:-1], np.array([10, 30, 24])), ids[1:]
+            return ids[:-1].view(4, 16), ids[1:].view(4, 16)
+
+        def micro_batch(self, seed: int, i: int, piece: int):
+            return self._batch((seed + i) % 48)
+
+        def evaluation_batches(self, part: str):
+            return [self._batch(row) for row in (48, 49)]
+
+    return Rows(batch_size=4, micro_batches=1, block_size=16, eval_batches=2)
+
+
+def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
+    """Which numbers of golden runs differ, relatively by more than `tolerance`."""
+    wrong = []
+    for model, paths in expected.items():
+        for path, numbers in paths.items():
+            for kind, values in numbers.items():
+                mine = found.get(model, {}).get(path, {}).get(kind, [])
+                if len(mine) != len(values) or not np.allclose(mine, values, tolerance, 0):
+                    wrong.append(f"{model}, {path}, {kind}")
+    return wrong
+
+
+def measuring() -> list[str]:
+    """The modules whose code the recorded measurements depend on."""
+    return sorted(module for kind, module in study.measurements().items() if records.measurements(kind))
+
+
+def changed_since(commit: str, module: str) -> bool:
+    """Whether a module of `evaluate`, or one there that it imports, is not as at a commit: golden runs do not speak of it."""
+    path = f"{module.replace('.', '/')}.py"
+    then, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
+    others = [name for name in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))]
+    return (
+        then is None
+        or fingerprint.bare(then) != fingerprint.bare(now)
+        or any(changed_since(commit, o) for o in others)
+    )
+
+
+def unregistered() -> list[str]:
+    """Models whose code is neither accepted as giving the old numbers nor registered as new."""
+    return [
+        name
+        for name in built_in()
+        if fingerprint.registered()["hashes"].get(name) != fingerprint.model_hash(name)
+    ]
+
+
+def main(accept: bool = False, new: bool = False, show: bool = False) -> None:
+    found = golden_runs()
+    if show:
+        print(json.dumps(found))
+        return
+    if new:
+        _register({})
+        write_json(FILE, found)
+        print("registered as new: records made by the code before are stale now")
+        return
+    expected = json.loads(FILE.read_text(encoding="utf-8"))
+    if wrong := differing(found, expected, TOLERANCE):
+        raise RtxError(
+            f"Golden runs give other numbers than recorded: {'; '.join(wrong)}; undo what changed them, or `golden --new`."
+        )
+    if not accept:
+        waiting = unregistered()
+        print("all golden runs give their recorded numbers")
+        if waiting:
+            print(f"not registered yet: {', '.join(waiting)}; python -m rtx_core golden --accept")
+        return
+    before = fingerprint.registered()
+    if wrong := differing(found, _runs_at(before["commit"])):
+        raise RtxError(
+            f"Not accepted: on this machine commit {before['commit'][:9]} gives other numbers for {'; '.join(wrong)}; "
+            f"undo what changed them, or `golden --new`."
+        )
+    own = [module for module in measuring() if changed_since(before["commit"], module)]
+    _register({name: old for name, old in before["hashes"].items() if name not in own})
+    print(f"accepted: the golden runs of commit {before['commit'][:9]}, bit for bit")
+
+
+def _register(before: dict[str, str]) -> None:
+    """Today's hashes; those in `before`, by model, give the same numbers."""
+    registered, today = fingerprint.registered(), {name: fingerprint.model_hash(name) for name in built_in()}
+    today |= {module: fingerprint.module_hash(module) for module in measuring()}
+    same = dict(registered["same"])
+    for name, now in today.items():
+        old = before.get(name, now)
+        if old != now:
+            same[now] = sorted({*same.get(now, ()), old, *same.get(old, ())} - {now})
+    head = fingerprint.commit()
+    commit = head["commit"] if head["clean"] else registered["commit"] or head["commit"]
+    write_json(
+        fingerprint.SAME_NUMBERS, {"commit": commit, "hashes": registered["hashes"] | today, "same": same}
+    )
+    fingerprint.registered.cache_clear()
+
+
+def _runs_at(commit: str) -> dict:
+    """The golden runs of another commit, by a copy of its package."""
+    with tempfile.TemporaryDirectory() as folder:
+        packed = str(Path(folder, "then.zip"))
+        if fingerprint.git("archive", f"--output={packed}", commit, PACKAGE.name) is None:
+            raise RtxError(f"Commit {commit[:9]} cannot be read; fetch the whole history.")
+        shutil.unpack_archive(packed, folder)
+        environment = os.environ | {"PYTHONPATH": folder}
+        command = [sys.executable, "-m", "rtx_core", "golden", "--show"]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RtxError(f"The golden runs of commit {commit[:9]} failed ({done.stderr.strip()[-200:]}).")
+    return json.loads(done.stdout.splitlines()[-1])

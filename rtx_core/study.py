@@ -1,0 +1,61 @@
+"""The one place where the library meets a study: a package beside it, that `RTX_STUDY` names, else `study`.
+
+A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
+name of the module that measures it, `LOOKS`, name -> (title, color, marker), and `commands`, which adds to the command
+line, and have a package `values`, whose names its pages quote.  Without a study the library runs on files of one's own.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+
+
+@cache
+def study() -> ModuleType:
+    """The study's package; an empty one where there is none."""
+    name = os.environ.get("RTX_STUDY", "study")
+    try:
+        return import_module(name) if name else ModuleType("no_study")
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return ModuleType("no_study")
+
+
+def experiments() -> Mapping[str, object]:
+    """The experiments that the study declares, by name."""
+    return getattr(study(), "EXPERIMENTS", {})
+
+
+def looks() -> Mapping[str, tuple[str, str, str]]:
+    """Title, color and marker of what the study calls a registered model with other settings."""
+    return getattr(study(), "LOOKS", {})
+
+
+def measurements() -> Mapping[str, str]:
+    """What the study measures beside its runs: kind -> module."""
+    return getattr(study(), "MEASUREMENTS", {})
+
+
+def measurement(kind: str) -> ModuleType:
+    """The module of a kind, imported now."""
+    return import_module(measurements()[kind])
+
+
+def commands(*parser: object) -> None:
+    """Add the commands of the study to those of the library."""
+    getattr(study(), "commands", lambda *parser: None)(*parser)
+
+
+def values() -> list[ModuleType]:
+    """The modules of its package `values`, each with a `VALUES`: the names that its pages quote."""
+    try:
+        package = import_module(f"{study().__name__}.values")
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith(study().__name__):
+            raise
+        return []
+    return [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]

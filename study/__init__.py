@@ -1,0 +1,23 @@
+"""This paper: its experiments, what is measured of them, the values its pages quote, and its claims.
+
+The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS` and `commands` here (`rtx_core.study`).  Nothing heavy is
+imported before it is asked for.
+"""
+
+from study.commands import commands
+from study.experiments import EXPERIMENTS
+from study.looks import LOOKS
+
+MEASUREMENTS = {  # beside the runs: kind, which is also the folder under results/ -> module
+    "transfer": "study.measurements.transfer",  # trained on one corpus, tested on another
+    "precision": "study.measurements.number_formats",  # a trained model in another number format
+    "rounding": "study.measurements.rounding",  # how a rounding error grows with depth
+    "quantized": "study.measurements.quantized",  # a trained looped model with its layers rounded
+    "attention": "study.measurements.attention",  # where [CLS] looks in a sentence
+    "yardstick": "rtx_core.evaluate.bag_of_words",  # what word counts alone can do
+    "ngrams": "study.measurements.ngrams",  # what counted pairs and triples predict
+    "initial": "study.measurements.initial",  # losses before training, over many seeds
+    "judge": "study.measurements.judge",  # stories graded by a language model
+    "demo": "study.demo.measure",  # a trained model as the page Try it runs it
+}
+__all__ = ["EXPERIMENTS", "LOOKS", "MEASUREMENTS", "commands"]

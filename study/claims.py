@@ -1,0 +1,134 @@
+"""Claims of the original study, judged from today's records.
+
+A claim is a row of a section of YAML: what is claimed, where, on which page it is treated, and one test:
+
+    SST-2:
+      - says: With 10 % of the data the baseline is the more accurate one.
+        source: slides, data size table
+        page: data-size
+        test: {direction: sst2_10pct.difference}
+
+Names are what `{val}` takes.  The four tests, and when they decide:
+
+direction  a difference, above 0 unless `expect: below`: where the paired test is significant at 5 %.
+value      a model, `published:` a share found on `n:` texts (`same_texts: true` if they are ours): reproduced
+           where it may well be one more run of ours and is a point away at most, contradicted where chance
+           would rarely give it; undecided with fewer than three seeds or at a reduced budget.
+bound      a value with its interval, and `at_least:`, `at_most:` or `within:` (around 0): where the whole
+           interval keeps, or breaks, the bound.
+count      a number, and `equals:`, `at_least:` or `at_most:`: always, as nothing in it is chance.
+
+The first key of a test may hold a list of names: contradicted by one of them, reproduced by all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rtx_core.errors import RtxError, unknown
+from rtx_core.report.evidence import Badge
+from rtx_core.report.statistics import ALPHA, ENOUGH_SEEDS, as_one_more_run
+from rtx_core.report.style import number, p_value, percent
+from rtx_core.report.values import look_up
+
+REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
+OUTCOMES = (REPRODUCED, CONTRADICTED, UNDECIDED, MISSING)
+MARGIN = 0.01  # a published value further away than a point is not reproduced
+FILE = Path(__file__).with_name("claims.yaml")
+FIELDS = {"says", "source", "page", "test"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a claim, in one line, with the badge of its evidence."""
+
+    word: str
+    line: str
+    badge: Badge | None = None
+
+
+def judged(path: Path = FILE) -> pd.DataFrame:
+    """A row a claim in a YAML file: section, says, source, page, kind (of test), outcome, line, badge."""
+    import yaml
+
+    claims = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    rows = []
+    for section, claim in [(section, claim) for section, each in claims.items() for claim in each]:
+        if claim.keys() != FIELDS:
+            raise RtxError(
+                f"A claim on {section} has {', '.join(claim)}; expected {', '.join(sorted(FIELDS))}."
+            )
+        outcome = judge(claim["test"])
+        row = {"section": section} | {key: claim[key] for key in ("says", "source", "page")}
+        row["kind"] = next(iter(claim["test"]))
+        rows.append(row | {"outcome": outcome.word, "line": outcome.line, "badge": str(outcome.badge or "")})
+    return pd.DataFrame(rows)
+
+
+def judge(test: Mapping) -> Outcome:
+    """The outcome of one claim's test; the names in it stand for the values of the book."""
+    (kind, names), *bounds = test.items()
+    if kind not in TESTS:
+        raise unknown("test of a claim", kind, TESTS)
+    try:
+        values = [look_up(name) for name in ([names] if isinstance(names, str) else names)]
+    except RtxError as lacking:
+        if "no record" not in str(lacking):
+            raise
+        return Outcome(MISSING, str(lacking))
+    outcomes = [TESTS[kind](value, **dict(bounds)) for value in values]
+    words = [outcome.word for outcome in outcomes]
+    word = next(word for word in (CONTRADICTED, UNDECIDED, REPRODUCED) if word in words)
+    bearing = [outcome for outcome in outcomes if word != CONTRADICTED or outcome.word == word]
+    badges = [outcome.badge for outcome in bearing if outcome.badge]
+    return Outcome(word, "; ".join(outcome.line for outcome in outcomes), weakest(badges))
+
+
+def weakest(badges: list[Badge]) -> Badge | None:
+    return min(badges, key=lambda badge: (badge.full, badge.seeds), default=None)
+
+
+def by_bounds(kept: bool, broken: bool) -> str:
+    return REPRODUCED if kept else CONTRADICTED if broken else UNDECIDED
+
+
+def direction(value: object, expect: str = "above") -> Outcome:
+    sign = value.sign * {"above": 1, "below": -1}[expect]
+    p = f", p {p_value(value.p)}" if value.p is not None else ""
+    return Outcome(by_bounds(sign > 0, sign < 0), f"{value}{p}", value.badge)
+
+
+def value(model: object, published: float, n: int, same_texts: bool = False) -> Outcome:
+    ours = model.accuracies
+    line = f"{percent(np.mean(ours))} against {percent(published)}"
+    if model.badge.budget != "full":
+        return Outcome(UNDECIDED, f"{line}, at a reduced budget", model.badge)
+    if len(ours) < ENOUGH_SEEDS:
+        return Outcome(UNDECIDED, f"{line}, with fewer than three seeds", model.badge)
+    p = as_one_more_run(published, n, ours, model.n, same_texts)
+    near = abs(np.mean(ours) - published) <= MARGIN
+    word = by_bounds(p >= ALPHA and near, p < ALPHA)
+    return Outcome(word, f"{line}, p {p_value(p)}", model.badge)
+
+
+def bound(
+    value: object, at_least: float = -np.inf, at_most: float = np.inf, within: float | None = None
+) -> Outcome:
+    if within is not None:
+        at_least, at_most = -within, within
+    kept = value.low >= at_least and value.high <= at_most
+    return Outcome(by_bounds(kept, value.high < at_least or value.low > at_most), str(value), value.badge)
+
+
+def count(
+    value: float, equals: float | None = None, at_least: float = -np.inf, at_most: float = np.inf
+) -> Outcome:
+    kept = at_least <= value <= at_most and equals in (None, value)
+    form = ",.0f" if float(value).is_integer() else ".4g"
+    return Outcome(by_bounds(kept, not kept), number(value, form), getattr(value, "badge", None))
+
+
+TESTS = {"direction": direction, "value": value, "bound": bound, "count": count}

@@ -1,0 +1,1 @@
+"""What is measured beside the runs, a module a kind; `study.MEASUREMENTS` names them."""

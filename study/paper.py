@@ -1,0 +1,46 @@
+"""The paper's own runs: those of its plan, at its seeds and settings.
+
+What a reader adds to `results/` (experiments, models, seeds) stands on *Runs* and in the notebook that made it, and moves no
+sentence: the values of `study/values` come from here.
+"""
+
+from functools import cache
+
+from rtx_core import records as store
+from study import plan
+
+
+@cache
+def planned() -> tuple[tuple[str, str, str, int], ...]:
+    """Experiment, name, model and seed of every run of the plan, at any of its budgets, in order of their names."""
+    asked = [config for reduced in (False, True) for config in plan.planned(reduced)]
+    return tuple(
+        sorted({(run.experiment, run.name, run.model, run.seed) for run in asked}, key=lambda run: run[1:])
+    )
+
+
+def records(
+    name: str | None = None, experiment: str | None = None, model: str | None = None
+) -> list[store.Record]:
+    """The paper's recorded runs, as far as they are of this folder, experiment and model."""
+    asked = (name, experiment, model)
+    of = [
+        run
+        for run in planned()
+        if all(want in (None, is_) for want, is_ in zip(asked, (run[1], run[0], run[2])))
+    ]
+    return [found for run in of if (found := store.sound(store.path_of(*run[1:])))]
+
+
+def measurements(kind: str, of: str | None = None) -> list[store.Record]:
+    """What was measured beside the paper's runs, of one folder or experiment, or of all."""
+    runs = {run[1:] for run in planned()}
+    known = {name for run in planned() for name in run[:2]}
+    found = []
+    for measured in store.measurements(kind, of or "*"):
+        name = measured["of"].partition("-to-")[0]  # of a model of one corpus that is tested on another
+        if name in known and (
+            "run" not in measured.content or (name, measured["model"], measured["seed"]) in runs
+        ):
+            found.append(measured)
+    return found

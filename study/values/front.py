@@ -1,0 +1,62 @@
+"""Names of the front page, abstract, discussion and conclusions, such as `front.tasks.short`."""
+
+import pandas as pd
+
+from rtx_core import records
+from rtx_core.report import statistics
+from rtx_core.report.evidence import badge
+from rtx_core.report.values import Gap, Space, Task, look_up
+from study import claims, paper
+
+MODELS = ("baseline", "recurrent")
+
+
+def of(name: str, model: str) -> list:
+    return paper.records(name=name, model=model)
+
+
+def front() -> Space:
+    """Baseline − Recurrent of all tasks, p adjusted."""
+    compared = look_up("compared").items()
+    pairs = {task: [of(name, model) for model in MODELS] for task, (_, name) in compared}
+    family = statistics.adjusted([statistics.difference(*pair) for pair in pairs.values()])
+    tasks = {task: Gap(found, badge(pair)) for (task, pair), found in zip(pairs.items(), family)}
+    full = [task for task, gap in tasks.items() if gap.badge.budget == "full"]
+    return Space(
+        {
+            "tasks": tasks,
+            "sst2": Task(statistics.common(*pairs["sst2"]), called="sst2"),  # of the seeds that both have
+            "full": tuple(tasks[task] for task in full),
+            "largest": max(abs(tasks[task]) for task in full),
+            "reduced": tuple(gap for task, gap in tasks.items() if task not in full),
+            "tenth": learning("sst2-10pct"),
+            "chosen": [records.frame(sum(pairs[task], []))["selected_epoch"].max() for task in full],
+        }
+    )
+
+
+def learning(name: str) -> dict[str, float]:
+    """Of all runs: least training accuracy of the last epoch, and its validation loss over the lowest."""
+    histories = [run["history"] for model in MODELS for run in of(name, model)]
+    ratios = [rows[-1]["validation_loss"] / min(row["validation_loss"] for row in rows) for rows in histories]
+    return {
+        "runs": len(histories),
+        "trained": min(rows[-1]["train_accuracy"] for rows in histories),
+        "least_rise": min(ratios),
+        "most_rise": max(ratios),
+    }
+
+
+def scoreboard() -> Space:
+    """How many claims have which outcome: `scoreboard.reproduced`; of those that say what is ahead of what,
+    `scoreboard.directions.reproduced`."""
+    frame = claims.judged()
+    return Space(outcomes(frame) | {"directions": outcomes(frame[frame["kind"] == "direction"])})
+
+
+def outcomes(frame: pd.DataFrame) -> dict[str, int]:
+    counts = {word.replace(" ", "_"): int((frame["outcome"] == word).sum()) for word in claims.OUTCOMES}
+    return counts | {"all": len(frame)}
+
+
+VALUES = {"front": front, "scoreboard": scoreboard}

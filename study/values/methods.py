@@ -1,0 +1,41 @@
+"""Names of the methods page: the protocol and what the runs cost, such as `paper_cost.shakespeare.hours`."""
+
+from rtx_core.report.evidence import device_of
+from rtx_core.report.values import Space
+from study import paper
+from study.experiments import EXPERIMENTS
+
+GROUPS = {
+    "sst2": ["sst2"],
+    "yelp": ["yelp"],
+    "domains": ["multi-domain", "multi-domain-imdb"],
+    "shakespeare": ["shakespeare", "shakespeare-small"],
+    "tinystories": ["tinystories", "tinystories-small"],
+    "looping": ["khop", "khop-hard", "khop-published", "state-tracking", "iso-depth"],
+}
+
+
+def protocol() -> Space:
+    return Space(EXPERIMENTS["sst2"].train.model_dump())
+
+
+def paper_cost() -> Space:
+    """Runs, hours of training and validation, and most memory of each group and of all; the machines."""
+    runs = paper.records()
+    found = {
+        group: sums([run for run in runs if run["experiment"] in names]) for group, names in GROUPS.items()
+    }
+    return Space(
+        found | {"whole": sums(runs), "machines": " and ".join(sorted({device_of(run) for run in runs}))}
+    )
+
+
+def sums(runs: list) -> dict[str, float]:
+    return {
+        "runs": len(runs),
+        "hours": sum(run["seconds"] for run in runs) / 3600,
+        "gib": max(run["peak_memory_mib"] for run in runs) / 1024,
+    }
+
+
+VALUES = {"protocol": protocol, "paper_cost": paper_cost}

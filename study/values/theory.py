@@ -1,0 +1,42 @@
+"""What a further pass is worth on 10 % of SST-2, and where [CLS] looks in a sentence."""
+
+import numpy as np
+
+from rtx_core.report import statistics
+from rtx_core.report.values import Space, Value
+from study import paper
+
+
+class Change(Value):
+    """A difference of test losses in nats, with its 95 % interval."""
+
+    form = "+.3f"
+
+
+def passes() -> Space:
+    """Test loss with a second pass minus that without, and validation accuracy after the last epoch."""
+    names = {"once": "sst2-10pct-numpasses1", "twice": "sst2-10pct", "thrice": "sst2-10pct-numpasses3"}
+    found = {name: paper.records(name=run, model="recurrent") for name, run in names.items()}
+    pairs = statistics.common(found["twice"], found["once"])
+    losses = [[record["test"]["loss"] for record in side] for side in zip(*pairs)]
+    *loss, p = statistics.over_seeds(*losses)
+    end = {name: runs[0]["history"][-1]["validation_accuracy"] for name, runs in found.items()}
+    return Space({"second_loss": Change(*loss), "second_loss_p": p, "end": end})
+
+
+def attention() -> Space:
+    """By model: the probability of "negative", and the token that [CLS] weighs most in each application."""
+    found = {}
+    for measured in paper.measurements("attention", "sst2"):
+        weights = np.mean(measured["weights"], axis=1)  # (applications, tokens)
+        found.setdefault(
+            measured["model"],
+            {
+                "negative": measured["probabilities"][measured["classes"].index("negative")],
+                "most": [measured["tokens"][place] for place in weights.argmax(1)],
+            },
+        )
+    return Space(found)
+
+
+VALUES = {"passes": passes, "attention": attention}

@@ -1,0 +1,146 @@
+"""Names of the TinyStories page: `stories.loss.frailt`, `stories.gap.frailt.control_long`."""
+
+import math
+
+import numpy as np
+import scipy
+
+from rtx_core import paths, records
+from rtx_core.report.evidence import badge
+from rtx_core.report.statistics import mean_interval, paired
+from rtx_core.report.values import Space
+from study import paper, published
+
+NAME = "tinystories-report-reduced"
+LOOPS = ("frailt", "three-part", "relaxed")
+CONTROLS = ("control", "control-long", "control-16", "control-8")
+STUDY = ("control", "relaxed", "frailt", "three-part")  # in the order of its tables
+FULL = 204_800_000  # tokens of a published run
+
+
+def stories() -> Space:
+    groups = {
+        model: [r for r in paper.records(name=NAME) if r["model"] == model] for model in (*LOOPS, *CONTROLS)
+    }
+    losses = {model: [r["test"]["loss"] for r in some] for model, some in groups.items()}
+    gaps = {a: {b: paired(groups[a], groups[b]) for b in groups if a != b} for a in LOOPS}
+    quoted = published.published()["tinystories"]
+    return Space(
+        {
+            "badge": badge(list(groups.values())),
+            "tokens": groups["control"][0]["history"][-1]["tokens"],
+            "share": groups["control"][0]["history"][-1]["tokens"] / FULL,
+            "data": groups["control"][0]["data"],
+            "loss": {model: np.mean(some) for model, some in losses.items()},
+            "seeds": max(
+                np.ptp(some) for some in losses.values()
+            ),  # the most that two seeds of a model differ
+            "more_tokens": np.mean(losses["control"]) - np.mean(losses["control-long"]),
+            "gap": gaps,
+            "least": min(gaps[a][b].value for a in LOOPS for b in CONTROLS),
+            "widest": max((gap.high - gap.low) / 2 for of in gaps.values() for gap in of.values()),
+            "published": published_gaps(quoted["validation_loss"]),
+            "corrections": groups["relaxed"][0]["extra"]["components"]["low-rank corrections"]
+            - quoted["components"]["relaxed"]["low-rank corrections"],
+            "initial": initial(quoted["initial"], losses),
+            "cost": cost(),
+            "passes": {model: passes(groups[model]) for model in LOOPS},
+            "exits": exits(groups),
+        }
+    )
+
+
+def published_gaps(losses: dict) -> dict:
+    return {model: losses[model] - losses["control"] for model in LOOPS}
+
+
+def initial(quoted: dict, losses: dict) -> dict:
+    """Initial losses of many seeds, and whether final losses follow them."""
+    (measured,) = paper.measurements("initial", "tinystories")
+    by_seed = np.array([measured["losses"][model] for model in STUDY])  # (models, seeds)
+    printed = np.array([quoted[model]["initial"] for model in STUDY])
+    order = np.argsort(-printed)[:, None]
+    final = np.array([losses[model][:2] for model in STUDY])
+    apart = mean_interval((by_seed[STUDY.index("frailt")] - by_seed[0]).tolist())
+    others = [
+        mean_interval((by_seed[STUDY.index(model)] - by_seed[0]).tolist())
+        for model in ("relaxed", "three-part")
+    ]
+    return {
+        "n": by_seed.shape[1],
+        "spread": np.ptp(by_seed, axis=1).tolist(),
+        "published": np.ptp(printed),
+        "same_order": int((np.argsort(-by_seed, axis=0) == order).all(0).sum()),
+        "frailt": dict(zip(("mean", "low", "high"), apart)),
+        "others_undecided": all(low < 0 < high for _, low, high in others),
+        "rank": [float(scipy.stats.spearmanr(by_seed[:, k], final[:, k]).statistic) for k in range(2)],
+    }
+
+
+def cost() -> dict:
+    """What `benchmarks/decoder-cpu.json` says of a training step, over the control's."""
+    content = records.read_json(paths.home() / "results" / "benchmarks" / "decoder-cpu.json")
+    times = content["models"]
+    step = {m: times[m]["stories, bf16 products"]["ours"]["median_ms"] for m in ("control", *LOOPS)}
+    memory = content["memory_mib"]
+    speedup = {
+        task: [times[m][task]["plain"]["median_ms"] / times[m][task]["ours"]["median_ms"] for m in times]
+        for task in times["control"]
+    }
+    blocks = {m: times[m]["blocks, 32 bits"]["ours"]["median_ms"] for m in times}
+    return {
+        "step": {m: step[m] / step["control"] for m in LOOPS},
+        "memory": {m: memory[m] / memory["control"] for m in LOOPS},
+        "stories": speedup["stories, 32 bits"] + speedup["stories, bf16 products"],
+        "blocks": [
+            ratio
+            for task in speedup
+            if task.startswith("blocks")
+            for m, ratio in zip(times, speedup[task])
+            if m != "relaxed"
+        ],
+        "products": [content["products_ms"][m] / blocks[m] for m in times],
+    }
+
+
+def passes(found: list) -> dict:
+    """Loss after the trained number of passes, after twice as many, and after one."""
+    loss = np.mean([r["extra"]["passes"]["validation"] for r in found], axis=0)
+    trained = found[0]["extra"]["trained_passes"]
+    return {"best": int(np.argmin(loss)) + 1, "trained": trained, "twice": loss[-1] - loss[trained - 1]}
+
+
+def exits(groups: dict) -> dict:
+    """At how many thresholds stopping alone beats the best fixed number of passes of no more computation."""
+    points = [point for model in LOOPS for point in exit_points(groups[model])]
+    return {
+        "n": len(points),
+        "better": sum(loss < counted for loss, counted, _ in points),
+        "if_free": sum(loss < free for loss, _, free in points),
+    }
+
+
+def exit_points(found: list) -> list[tuple[float, float, float]]:
+    """(loss, of all tokens alike at no more computation, and that were asking free) of each threshold."""
+    extra, model = found[0]["extra"], found[0]["config"]["model"]
+    trained, flops = extra["trained_passes"], np.array(extra["flops_per_token"])
+    fixed = np.mean([r["extra"]["passes"]["validation"] for r in found], axis=0)
+    a_pass, head = flops[1] - flops[0], 2 * model["vocab_size"] * model["hidden_size"]
+    asking = head + (flops[0] - a_pass - head) / 2  # the head and, as large as the prelude, the coda
+    points, before = [], math.nan
+    for k in range(len(extra["exits"])):
+        taken, loss = (
+            np.mean([r["extra"]["exits"][k][f"validation_{what}"] for r in found])
+            for what in ("passes", "loss")
+        )
+        if taken == before:  # an allowance that changed nothing
+            continue
+        before = taken
+        limits = [flops[0] + (taken - 1) * (a_pass + more) for more in (asking, 0)]
+        points.append(
+            (loss, *(fixed[:trained][flops[:trained] <= limit * (1 + 1e-9)].min() for limit in limits))
+        )
+    return points
+
+
+VALUES = {"stories": stories}

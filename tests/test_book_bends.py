@@ -1,0 +1,129 @@
+"""A copy of the repository, used as a reader would: whatever is run there, the book is built, and marks what no longer holds."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rtx_core.paths import REPOSITORY
+from rtx_core.records.schema import run_key
+
+pytestmark = pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="ten minutes: RTX_LONG=1")
+
+OWN_DATA = """
+import csv, random
+import rtx_core as rtx
+from torch import nn
+
+class Settings(rtx.Settings):
+    vocab_size: int = 30_522
+    num_labels: int = 2
+    hidden_size: int = 16
+
+@rtx.register("bag-of-vectors", Settings(), title="Mine")
+class Mine(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.word = nn.EmbeddingBag(config.vocab_size, config.num_labels)
+
+    def forward(self, batch):
+        return 50 * self.word(batch.ids, batch.starts)
+
+draw = random.Random(0)
+with open("mine.csv", "w", newline="") as file:
+    rows = [(draw.choice(["good", "bad"]), draw.randrange(10**6)) for _ in range(400)]
+    csv.writer(file).writerows([("text", "label"), *((f"{word} {n}", word) for word, n in rows)])
+data = rtx.data.from_files(train="mine.csv", text="text", label="label")
+small = dict(epochs=4, learning_rate=0.1, warmup_steps=1)
+print(rtx.runs(data, models=["bag-of-vectors"], seeds=[0], **small).frame[["accuracy", "loss", "source"]])
+"""
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    """The committed files and changes to them, in a folder of their own."""
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout
+    root = tmp_path / "copy"
+    for name in files.split("\n")[:-1]:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, root / name, follow_symlinks=False)
+    return root
+
+
+def command(root: Path, *words: str) -> subprocess.CompletedProcess:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RTX_")}
+    environment |= {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "JUPYTER_PREFER_ENV_PATH": "1"}
+    environment |= {"IPYTHONDIR": str(root / "ipython"), "HF_HUB_OFFLINE": "1"}
+    return subprocess.run([sys.executable, *words], cwd=root, env=environment, capture_output=True, text=True)
+
+
+def build(root: Path, what: str) -> list[str]:
+    """Build the book as `make book` does; the places and conditions that are marked."""
+    begun = time.monotonic()
+    options = ("book", "-W", "-n", "--keep-going")
+    done = command(root, "-c", "from jupyter_book.cli.main import main; main()", "build", *options)
+    print(f"{what}: {time.monotonic() - begun:.0f} s")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    checked = command(root, "tests/check_html.py", "_build/html")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    listed = root / "_build" / "sentences.txt"
+    return listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
+
+
+def change(path: Path, **changes: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+
+
+def test_whatever_is_run_the_book_is_built_and_marks_what_no_longer_holds(copy):
+    khop = copy / "results" / "khop"
+    assert build(copy, "first") == []
+
+    (copy / "mine.py").write_text(OWN_DATA)
+    made = command(copy, "mine.py")
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert list((copy / "results").glob("*/bag-of-vectors-seed0.json"))
+    assert build(copy, "own texts and an own encoder") == []
+
+    other = khop / "2x1-seed7.json"
+    shutil.copy(khop / "2x1-seed0.json", other)
+    record = json.loads(other.read_text(encoding="utf-8"))
+    record["environment"]["device"] = "another processor"
+    key = run_key(record["config"], record["data"]["sha256"], 7)
+    change(other, seed=7, key=key, environment=record["environment"])
+    assert build(copy, "another seed on another processor") == []
+    assert "khop/2x1-seed7" in (copy / "_build/html/notebooks/runs.html").read_text(encoding="utf-8")
+
+    page = copy / "notebooks" / "looping.ipynb"
+    before = page.read_text(encoding="utf-8")
+    page.write_text(before.replace("seeds = [0, 1, 2, 3, 4]", "seeds = [0, 1]", 1), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") != before and build(copy, "a changed parameter") == []
+
+    originals = {path: path.read_text(encoding="utf-8") for path in khop.glob("2x1-seed[0-4].json")}
+    for path in originals:  # as if it had been run again and learned the task
+        test = json.loads(originals[path])["test"]
+        for part in test["parts"]:
+            part["error"] = 0.0
+        change(path, test=test | {"accuracy": 1.0})
+    marked = build(copy, "five runs made again")
+    asked = [line.strip() for line in marked if line.startswith("    - ")]
+    assert len(asked) > 3 and all("khop" in line and "2x1" in line for line in asked), asked
+    assert any(line.startswith("notebooks/looping.ipynb, cell 1") for line in marked)
+    assert "unborne" in (copy / "_build/html/notebooks/looping.html").read_text(encoding="utf-8")
+
+    for path, text in originals.items():
+        path.write_text(text, encoding="utf-8")
+    assert build(copy, "and brought back") == []
+
+    broken = khop / "1x1-seed0.json"
+    broken.write_text(broken.read_text(encoding="utf-8")[:1000])
+    build(copy, "a truncated record")  # four seeds are left, which bear most sentences or do not
+    assert "khop/1x1-seed0.json" in (copy / "_build/html/notebooks/runs.html").read_text(encoding="utf-8")
+    assert "khop/1x1-seed0.json" in command(copy, "-m", "rtx_core", "doctor").stdout
