@@ -14,9 +14,10 @@ from rtx_core import build_model
 from rtx_core.data.algorithmic import GroupWords, KHop, hop, products
 from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
-from rtx_core.explorer_picture import stored_model, write_picture
-from rtx_core.export_explorer import (
-    NAMED,
+from rtx_core.evaluate import inside
+from rtx_core.models.packed import Packed
+from study.demo.explorer import (
+    AT_LEAST,
     explorer_file,
     hop_places,
     masses,
@@ -27,7 +28,7 @@ from rtx_core.export_explorer import (
     word_places,
     write_catalogue,
 )
-from rtx_core.models.packed import Packed
+from study.demo.explorer_picture import stored_model, write_picture
 
 EXPORTED = [path for path in sorted((DEMO / "models").glob("*.js")) if (read_header(path) or {}).get("task")]
 SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 24, "rope_base": 100.0}
@@ -106,6 +107,19 @@ def test_what_is_watched_is_what_the_model_computes(layers, passes):
     with torch.inference_mode():
         for r, state in enumerate(model.states(batch)):
             torch.testing.assert_close(seen[layers * (r + 1) - 1].flatten(0, 1), state, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("layers", "passes"), [(1, 4), (2, 2), (3, 1)])
+def test_what_is_watched_and_switched_off_is_as_inside_the_loop(layers, passes):
+    model, inputs = small(layers, passes), torch.from_numpy(texts(header_of(layers, passes), 6))
+    alpha = inside.attention(model, inputs)  # (R, layers, H, B, N, N)
+    seen = [weights.transpose(0, 1) for weights, _ in watched(model, inputs, layers * passes)]
+    torch.testing.assert_close(torch.stack(seen), alpha.flatten(0, 1), atol=1e-5, rtol=1e-4)
+    mix = inside.silence(model, [(2, 0, 1)])  # step 2 is a pass of a looped model, else a layer
+    *_, expected = inside.steps(model, inputs, mix=mix)
+    step = layers if passes > 1 else 1
+    *_, (_, found) = watched(model, inputs, layers * passes, frozenset({(step, 1)}))
+    torch.testing.assert_close(found.flatten(0, 1), expected, atol=1e-4, rtol=1e-4)
 
 
 def header_of(layers: int, passes: int) -> dict:
@@ -217,7 +231,7 @@ def test_a_head_is_named_by_where_it_looks():
     found = named(masses(weights, places, asked), list(places))
     assert [one["does"] for one in found[:3]] == ["hop1", "earlier", "question"]
     assert all(abs(one["share"] - 0.9) < 1e-3 for one in found[:3])
-    assert found[3]["does"] == "spread" and found[3]["share"] < NAMED
+    assert found[3]["does"] == "spread" and found[3]["share"] < AT_LEAST
 
 
 def test_places_of_words():

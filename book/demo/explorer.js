@@ -10,7 +10,7 @@ var rtxDemo = rtxDemo || {};
   const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "explorer-count.js", "models/explorer.js"];
   const BEAT = 1200; // milliseconds between passes that are played
   const COUNTED = 200; // texts on which heads that are off are missed or not
-  const EXAMPLES = { hops: "acdacbcdcacdabababcdbdbcadbadcda", cups: "uloudlrulounlduolrulodnu" };
+  const EXAMPLES = { hops: "cacacdbcacbadbdcabdcacbdcbabacda", cups: "uloudlrulounlduolrulodnu" };
   const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
 
   const loading = new Map();

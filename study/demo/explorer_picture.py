@@ -10,13 +10,14 @@ import torch
 import torch.nn.functional as F
 
 from rtx_core.data.algorithmic import hop
-from rtx_core.export_explorer import hop_places, read_header, watched
 from rtx_core.models import build_model
 from rtx_core.paths import write_atomically
+from study.demo.explorer import hop_places, read_header, watched
 
-EXAMPLE = "acdacbcdcacdabababcdbdbcadbadcda"  # the page's: explorer.js
+EXAMPLE = "cacacdbcacbadbdcabdcacbdcbabacda"  # the page's: explorer.js
 COLOURS = {"follow": "#0b7f8a", "jump": "#8a3fc0", "earlier": "#b4552d", "back": "#6f7b1d", "rest": "#8d95a1"}
 GOLD, GREY, RIGHT, WRONG = "#b07a00", "#5c6370", "#25855e", "#c0434f"
+GUTTER = -8.5  # left of the letters, for words
 LEAST = 0.05  # attention that is drawn
 
 
@@ -38,7 +39,7 @@ def kind_of(does: str) -> tuple[str, str]:
         return ("follow", "follows the pointer") if does == "hop1" else ("jump", f"jumps to hop {does[3:]}")
     if does.startswith("back"):
         return "back", f"{does[4:]} back"
-    return ("earlier", "same letter, earlier") if does == "earlier" else ("rest", "")
+    return ("earlier", "finds the letter") if does == "earlier" else ("rest", "")
 
 
 def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
@@ -53,11 +54,11 @@ def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
     chain = [(places["earlier"][0, at], to) for at, to in steps_along(places, hops, N)]
     true = hop(items[None], np.array([hops]), -1)[0, -1]
     fig = Figure(figsize=(7.6, 1 + 0.95 * passes), layout="constrained")
-    left, right = fig.subplots(1, 2, width_ratios=(6, 1))
+    left, right = fig.subplots(1, 2, width_ratios=(7, 1))
     for ax in (left, right):
         ax.axis("off")
     top = 1.15 * passes
-    left.set(xlim=(-0.8, N + 1.2), ylim=(-0.3, top + 1.2))
+    left.set(xlim=(GUTTER, N + 1.2), ylim=(-0.3, top + 1.2))
     right.set(xlim=(-0.7, alphabet + 1.5), ylim=(-0.3, top + 1.2))
     gold = {to for _, to in chain}
     row(left, letters, top, N, gold, size=10)
@@ -74,7 +75,7 @@ def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
     for step, (weights, state) in zip(range(passes), watched(model, torch.from_numpy(inputs), passes)):
         base = top - 1.15 * (step + 1)
         row(left, letters, base, N, gold, size=7.5)
-        left.text(-0.8, base + 0.72, f"pass {step + 1}", color=GREY, fontsize=9, fontweight="bold")
+        left.text(GUTTER, base + 0.72, f"pass {step + 1}", color=GREY, fontsize=9, fontweight="bold")
         lines = 0
         for head, named in enumerate(header["heads"][step]):
             kind, words = kind_of(named["does"])
@@ -85,7 +86,7 @@ def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
                     arc(left, N, place, base + 0.17, 0.65, color=COLOURS[kind], linewidth=strong, alpha=alpha)
             if words:
                 left.text(
-                    -0.8,
+                    GUTTER,
                     base + 0.5 - 0.2 * lines,
                     f"head {head + 1} {words}",
                     color=COLOURS[kind],
