@@ -245,6 +245,11 @@ for (var group of groups) {
   boxes = boxes.filter((box) => box.width);
   boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b) => beside(a, b) || beside(b, a) || found.push(group)));
 }
+for (var strip of document.querySelectorAll(".rtx-strip")) {
+  var ends = [...strip.querySelectorAll(".rtx-does")].map((one) => one.getBoundingClientRect());
+  var side = [...strip.querySelectorAll(".rtx-column-of")].map((one) => one.getBoundingClientRect());
+  ends.forEach((a) => side.forEach((b) => beside(a, b) || beside(b, a) || found.push("heads and answer")));
+}
 return found;
 """
 
@@ -252,7 +257,14 @@ return found;
 @pytest.mark.parametrize("screen", SIZES)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_nothing_spills_or_overlaps(driver, address, screen, dark):
-    for given in ("", "#model=2x2&passes=12&off=1.1", f"#letters={EXAMPLE}&asked=11&hops=2", "#passes=64"):
+    links = [f"#model={model}" for model in ("1x4", "1x1", "4x1")]
+    for given in (
+        *links,
+        "",
+        "#model=2x2&passes=12&off=1.1",
+        f"#letters={EXAMPLE}&asked=11&hops=2",
+        "#passes=64",
+    ):
         visit(driver, address, given, screen)
         if dark:
             driver.execute_script("document.documentElement.dataset.theme = 'dark'")

@@ -173,6 +173,7 @@ rtxDemo.explorerView = function () {
     const { title, part } = words.strip(file.config, one.step);
     const found = answer(shown, one, most);
     const nameOf = (item) => names[state.items[item]];
+    const phone = matchMedia("(max-width: 640px)").matches; // as in explorer.css
     const heads = one.rows.map((weights, h) => ({ weights, number: h + 1, kind: one.does[h][0], off: one.off.has(h) }));
     const switches = heads.map((head, h) => {
       const [kind, short, long] = one.does[h];
@@ -181,7 +182,7 @@ rtxDemo.explorerView = function () {
       const made = element("button", {
         type: "button", role: "switch", class: `rtx-head rtx-does-${kind}`, "aria-checked": String(!head.off), "data-key": `off=${key}`, "data-head": head.number,
         "aria-label": `Head ${head.number} in ${title}${part ? `, ${part}` : ""}: ${long}`, title: `Head ${head.number} ${long}: here ${looks}. Click to switch it ${head.off ? "on" : "off"}.`,
-      }, span("rtx-dot", String(head.number)), span("rtx-does", head.off ? "off" : short));
+      }, span("rtx-dot", String(head.number)), span("rtx-does", head.off ? "off" : phone ? short.replace("to hop", "to") : short));
       made.onclick = () => act.off(key);
       return made;
     });

@@ -69,7 +69,9 @@ rtxDemo.explorerWords = function () {
       const first = `Without ${without} ${after}: ${verdict}. `;
       return first + (whole === answer ? "With all heads on it is the same." : `With all heads on it is ${whole}.`);
     }
-    const share = others === undefined ? "" : `, as for ${Math.round(100 * (right === "yes" ? others : 1 - others))} of 100 such questions`;
+    const alike = Math.round(100 * (right === "yes" ? others : 1 - others));
+    const many = { 0: "hardly any", 100: "nearly all" }[alike] || `${alike} of 100`;
+    const share = others === undefined ? "" : `, as for ${many} such questions`;
     return `A${after.slice(1)}: ${verdict}${share}.`;
   }
 
