@@ -1,6 +1,5 @@
 """*Watch the loop*: its JavaScript, run by V8 alone, gives what torch gives, and its toys are the study's tasks."""
 
-import base64
 import json
 
 import numpy as np
@@ -15,8 +14,10 @@ from rtx_core import build_model
 from rtx_core.data.algorithmic import GroupWords, KHop, hop, products
 from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
-from rtx_core.export_explorer import (
-    NAMED,
+from rtx_core.evaluate import inside
+from rtx_core.models.packed import Packed
+from study.demo.explorer import (
+    AT_LEAST,
     explorer_file,
     hop_places,
     masses,
@@ -27,7 +28,7 @@ from rtx_core.export_explorer import (
     word_places,
     write_catalogue,
 )
-from rtx_core.models.packed import Packed
+from study.demo.explorer_picture import stored_model, write_picture
 
 EXPORTED = [path for path in sorted((DEMO / "models").glob("*.js")) if (read_header(path) or {}).get("task")]
 SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 24, "rope_base": 100.0}
@@ -72,20 +73,6 @@ def page(name: str, content: str) -> object:
     return v8(DEMO / "looped.js", DEMO / "toys.js", DEMO / "explorer-state.js", content, READY, opened)
 
 
-def stored(header: dict) -> torch.nn.Module:
-    """The model of a script, in torch."""
-    config = {key: value for key, value in header["config"].items() if key != "weight_noise"}
-    model, data = build_model("looped", seed=0, **config), base64.b64decode(header["data"])
-    arrays = {
-        name: torch.from_numpy(
-            np.frombuffer(data, np.float32, int(np.prod(place["shape"])), place["at"]).copy()
-        ).view(place["shape"])
-        for name, place in header["arrays"].items()
-    }
-    model.load_state_dict(arrays)
-    return model.eval()
-
-
 def texts(header: dict, n: int) -> np.ndarray:
     task, random = header["task"], np.random.RandomState([5, 5])
     some = {"eval_texts": 16, "test_texts": 16}
@@ -122,6 +109,19 @@ def test_what_is_watched_is_what_the_model_computes(layers, passes):
             torch.testing.assert_close(seen[layers * (r + 1) - 1].flatten(0, 1), state, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("layers", "passes"), [(1, 4), (2, 2), (3, 1)])
+def test_what_is_watched_and_switched_off_is_as_inside_the_loop(layers, passes):
+    model, inputs = small(layers, passes), torch.from_numpy(texts(header_of(layers, passes), 6))
+    alpha = inside.attention(model, inputs)  # (R, layers, H, B, N, N)
+    seen = [weights.transpose(0, 1) for weights, _ in watched(model, inputs, layers * passes)]
+    torch.testing.assert_close(torch.stack(seen), alpha.flatten(0, 1), atol=1e-5, rtol=1e-4)
+    mix = inside.silence(model, [(2, 0, 1)])  # step 2 is a pass of a looped model, else a layer
+    *_, expected = inside.steps(model, inputs, mix=mix)
+    step = layers if passes > 1 else 1
+    *_, (_, found) = watched(model, inputs, layers * passes, frozenset({(step, 1)}))
+    torch.testing.assert_close(found.flatten(0, 1), expected, atol=1e-4, rtol=1e-4)
+
+
 def header_of(layers: int, passes: int) -> dict:
     return read_text(explorer_file(small(layers, passes), "tiny", about("tiny"), HOPS))
 
@@ -151,7 +151,7 @@ def test_words_over_a_group_are_written_too():
 @pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_an_exported_model_answers_as_in_torch(path):
     header, content = read_header(path), path.read_text(encoding="utf-8")
-    model, context, inputs = stored(header), page(path.stem, content), texts(header, 500)
+    (model, _), context, inputs = stored_model(path), page(path.stem, content), texts(header, 500)
     config = model.config
     steps = config.num_layers * config.num_passes
     agrees(context, model, inputs[:3], steps + 3 * config.num_layers * (config.num_passes > 1))
@@ -171,8 +171,7 @@ def test_an_exported_model_answers_as_in_torch(path):
 
 @pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_an_exported_file_says_what_it_is(path):
-    header = read_header(path)
-    model = stored(header)
+    model, header = stored_model(path)
     assert header["record"].split("/")[1].rpartition("-seed")[0] == header["model"]
     assert len(header["heads"]) == steps_of(model) == len(header["right"][0])
     assert all(len(row) == model.config.num_heads for row in header["heads"])
@@ -190,6 +189,15 @@ def test_what_the_page_cannot_run_is_refused():
     changed = content.replace('"gate":false', '"gate":true').replace('"gate": false', '"gate": true')
     with pytest.raises(Exception, match="cannot run a model with gate"):
         page("tiny", changed)
+
+
+def test_the_recorded_example_is_drawn_from_the_model(tmp_path):
+    path = DEMO / "models" / "khop-1x6-random.js"
+    first, again = (write_picture(path, tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
+    text = first.decode()
+    assert first == again and all(
+        word in text for word in ("pass 4", "hop 4", "follows the pointer", "right")
+    )
 
 
 # -- names of heads ----------------------------------------------------------------------------------------------------
@@ -223,7 +231,7 @@ def test_a_head_is_named_by_where_it_looks():
     found = named(masses(weights, places, asked), list(places))
     assert [one["does"] for one in found[:3]] == ["hop1", "earlier", "question"]
     assert all(abs(one["share"] - 0.9) < 1e-3 for one in found[:3])
-    assert found[3]["does"] == "spread" and found[3]["share"] < NAMED
+    assert found[3]["does"] == "spread" and found[3]["share"] < AT_LEAST
 
 
 def test_places_of_words():

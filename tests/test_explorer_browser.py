@@ -1,6 +1,7 @@
 """Somebody plays with *Watch the loop*, opened from disk: by link, by keys and by pointer; opt-in, where there is a Chromium."""
 # ruff: noqa: F811  (fixtures)
 
+import re
 import shutil
 
 import pytest
@@ -8,7 +9,18 @@ import torch
 import torch.nn.functional as F
 from chromium import OPT_IN, all_of, driver, one, wait  # noqa: F401
 from selenium.webdriver.common.keys import Keys
-from test_explorer import DEMO, hop, np, read_header, stored, watched
+from test_explorer import (
+    DEMO,
+    WORDS,
+    about,
+    explorer_file,
+    hop,
+    np,
+    small,
+    stored_model,
+    watched,
+    write_catalogue,
+)
 
 pytestmark = OPT_IN
 PAGE = """<!doctype html><html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -17,7 +29,7 @@ PAGE = """<!doctype html><html><meta charset="utf-8"><meta name="viewport" conte
 [data-theme=dark] body { background: #121212; color: #ced6dd; --pst-color-background: #121212;
 --pst-color-text-base: #ced6dd; --pst-color-text-muted: #9ca4af; --pst-color-border: #48566b; }</style>
 <div class="rtx-explorer"><p>This needs JavaScript.</p></div><script src="demo/explorer.js"></script>"""
-EXAMPLE = "acdacbcdcacdabababcdbdbcadbadcda"
+EXAMPLE = "cacacdbcacbadbdcabdcacbdcbabacda"
 SIZES = {"wide": (1440, 2000), "narrow": (390, 3000)}
 
 
@@ -72,7 +84,7 @@ def status(driver) -> str:
 
 def expected(model: str, letters: str, hops: int, steps: int, asked: int = 0, off=()) -> tuple[str, str]:
     """What torch answers, and whether it is right."""
-    net = stored(read_header(DEMO / "models" / f"khop-{model}.js"))
+    net, _ = stored_model(DEMO / "models" / f"khop-{model}.js")
     items = ["abcd".index(letter) for letter in letters]
     at = asked or len(items)
     out = frozenset((step - 1, head - 1) for step, head in off)
@@ -92,7 +104,11 @@ def test_it_answers_as_torch_does_without_being_asked(driver, address):
     shown = [strip.get_attribute("data-answer") for strip in all_of(driver, ".rtx-strip")]
     assert shown == [expected("1x6-random", EXAMPLE, 4, n)[0] for n in range(1, 7)]
     said = one(driver, ".rtx-strip:nth-child(3) .rtx-hidden").get_attribute("textContent")
-    assert said.startswith("pass 3: head 1 follows the pointer, ") and "places back" in said
+    assert (
+        said.startswith("pass 3: head 1 looks at where it stands, ")
+        and "head 2 jumps to hop 3" in said
+        and "places back" in said
+    )
     ready = driver.execute_script("return performance.now()")
     assert ready < 60_000
     quiet(driver)
@@ -109,12 +125,19 @@ def test_every_model_answers_by_link(driver, address, model):
 
 
 def test_a_link_switches_a_head_off_and_another_link_is_followed(driver, address):
-    first = f"#letters={EXAMPLE}&hops=4&passes=3&model=1x6-random&off=3.3"
+    first = f"#letters={EXAMPLE}&hops=4&passes=3&model=1x6-random&off=3.2"
     visit(driver, address, first)
-    assert answer(driver) == expected("1x6-random", EXAMPLE, 4, 3, off=[(3, 3)])[0] != "d"
+    assert answer(driver) == expected("1x6-random", EXAMPLE, 4, 3, off=[(3, 2)])[0] != "c"
     assert link(driver) == first
-    assert status(driver).startswith("Without head 3 in pass 3") and status(driver).endswith("it is d.")
-    assert one(driver, "[data-key='off=3.3']").get_attribute("aria-checked") == "false"
+    assert status(driver).startswith("Without head 2 in pass 3") and status(driver).endswith("it is c.")
+    assert one(driver, "[data-key='off=3.2']").get_attribute("aria-checked") == "false"
+    one(driver, ".rtx-count").click()
+    wait(driver, lambda d: root(d).get_attribute("data-counted"))
+    without, whole = map(float, root(driver).get_attribute("data-counted").split(","))
+    _, header = stored_model(DEMO / "models" / "khop-1x6-random.js")
+    assert abs(whole - header["right"][4][2]) < 0.06 and without < whole - 0.05
+    said = one(driver, ".rtx-counted").text
+    assert abs(int(re.search(r"(\d+) % of the answers are right without it", said)[1]) - 100 * without) < 0.6
     driver.execute_script("location.hash = '#hops=2&passes=2&letters=abcabdabca&model=1x4'")
     wait(driver, lambda d: "model=1x4" in link(d))
     assert link(driver) == "#letters=abcabdabca&hops=2&passes=2&model=1x4"
@@ -237,6 +260,26 @@ def test_nothing_spills_or_overlaps(driver, address, screen, dark):
         assert all_of(driver, ".rtx-cell[aria-checked='true']")
         if screen == "narrow":
             assert one(driver, ".rtx-cell").rect["width"] >= 19
+    quiet(driver)
+
+
+@pytest.mark.parametrize("screen", SIZES)
+def test_cups_are_a_second_toy(driver, address, tmp_path, screen):
+    shutil.copytree(DEMO, tmp_path / "demo", ignore=shutil.ignore_patterns("sst2*", "vocabulary*", "state-*"))
+    (tmp_path / "page.html").write_text(PAGE)
+    content = explorer_file(small(1, 3, vocabulary=12), "state-tracking-1x3", about("1x3"), WORDS)
+    (tmp_path / "demo" / "models" / "state-tracking-1x3.js").write_bytes(content)
+    write_catalogue(tmp_path / "demo" / "models")
+    visit(driver, (tmp_path / "page.html").as_uri(), "#toy=cups&letters=uldr&passes=2", screen)
+    assert root(driver).get_attribute("data-toy") == "cups" and len(all_of(driver, ".rtx-strip")) == 2
+    assert link(driver) == "#letters=uldr&toy=cups&passes=2&model=1x3"
+    assert sorted(answer(driver).split()) == ["blue", "gold", "red"]
+    driver.execute_script("document.querySelector('.rtx-cell[tabindex=\"0\"]').focus()")
+    press(driver, "o", Keys.ARROW_LEFT)
+    assert link(driver) == "#letters=uldo&asked=3&toy=cups&passes=2&model=1x3"
+    assert driver.execute_script(SPILLS) == []
+    driver.execute_script("document.querySelector(\"[data-key='toy=hops']\").click()")
+    wait(driver, lambda d: "hops=" in link(d))
     quiet(driver)
 
 

@@ -108,7 +108,7 @@ rtxDemo.explorerDraw = function () {
 
   // Arcs of every head from the asked item; heads: [{weights (by token), kind, off, number}].  Below them the items again,
   // as `glyph` writes them, or, of a list, a dot for each item, filled where the answer is right.
-  function strip(heads, items, asked, before, place, height, glyph, marked) {
+  function strip(heads, { items, asked, hops }, before, place, height, glyph, marked) {
     const base = height - 18;
     const group = svg("svg", { width: place.width, height, "aria-hidden": "true", focusable: "false" });
     const from = place.x(asked);
@@ -138,7 +138,7 @@ rtxDemo.explorerDraw = function () {
       group.append(made);
     };
     if (before) {
-      letter(place.question, "?", "rtx-item rtx-later");
+      letter(place.question, `${hops}×`, "rtx-item rtx-later");
     }
     if (place.hidden) {
       letter(place.edge, "…", "rtx-item rtx-later");

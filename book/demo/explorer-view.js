@@ -56,13 +56,16 @@ rtxDemo.explorerView = function () {
       status: element("p", { class: "rtx-status", role: "status" }),
       link: button("Copy a link to this", { class: "rtx-link", "data-key": "link" }),
       source: span("rtx-source"),
-      whole: button("Switch all heads on", { class: "rtx-whole", "data-key": "whole" }),
+      count: button("Try 200 texts", { class: "rtx-count", "data-key": "count" }),
+      counted: element("p", { class: "rtx-counted", role: "status" }),
+      whole: button("All heads on", { class: "rtx-whole", "data-key": "whole" }),
     };
+    parts.test = element("div", { class: "rtx-test" }, parts.count, parts.whole, parts.counted);
     const walk = element("div", { class: "rtx-walk" });
     const back = button("‹", { "aria-label": "Ask the letter before", "data-key": "back" });
     const on = button("›", { "aria-label": "Ask the next letter", "data-key": "on" });
     const shuffle = button("Shuffle", { "data-key": "shuffle" });
-    [[back, () => act.walk(-1)], [on, () => act.walk(1)], [shuffle, act.shuffle], [parts.play, act.play], [parts.far, act.far], [parts.whole, act.whole], [parts.link, act.link]].forEach(([one, does]) => (one.onclick = does));
+    [[back, () => act.walk(-1)], [on, () => act.walk(1)], [shuffle, act.shuffle], [parts.play, act.play], [parts.far, act.far], [parts.whole, act.whole], [parts.link, act.link], [parts.count, act.count]].forEach(([one, does]) => (one.onclick = does));
     walk.append(back, on, shuffle);
     parts.slider.oninput = () => act.passes(Number(parts.slider.value));
     parts.items.onkeydown = act.key;
@@ -73,7 +76,8 @@ rtxDemo.explorerView = function () {
       parts.hint,
       element("div", { class: "rtx-row" }, walk, parts.main, parts.truth),
       element("div", { class: "rtx-run" }, parts.play, parts.label, parts.slider, parts.passes, parts.far),
-      element("div", { class: "rtx-told" }, parts.status, parts.whole),
+      parts.status,
+      parts.test,
       element("div", { class: "rtx-headings", "aria-hidden": "true" }, span("", "click a head to switch it off"), parts.from, element("span", { class: "rtx-side" }, span("", "answer so far"), span("rtx-length", "length"))),
       parts.strips,
       element("p", { class: "rtx-foot" }, parts.link, " ", parts.source),
@@ -107,7 +111,7 @@ rtxDemo.explorerView = function () {
     parts.items.setAttribute("aria-label", entry.toy === "cups" ? "Moves; the chosen one is asked" : "Letters; the chosen one is asked");
     const cells = [];
     if (toy.before) {
-      cells.push(span("rtx-question", `${state.hops}×`));
+      cells.push(element("span", { class: "rtx-question", title: `The model reads this first: ${words.count(state.hops, "hop")} are asked for` }, `${state.hops}×`));
     }
     if (place.hidden) {
       cells.push(span("rtx-gap", "…"));
@@ -136,7 +140,8 @@ rtxDemo.explorerView = function () {
     parts.items.style.setProperty("--question", `${2 * place.question}px`);
     parts.items.replaceChildren(...cells);
     const answer = truth < 0 ? span("rtx-none", "none") : entry.toy === "cups" ? draw.stack(toy.moves[truth]) : span("rtx-letter", shown.answers[truth]);
-    parts.truth.replaceChildren(span("rtx-caption", "true answer"), answer);
+    const told = entry.toy === "cups" ? shown.answers[truth] : words.chain(chain, state.items, names, state.asked);
+    parts.truth.replaceChildren(span("rtx-hidden", told), span("rtx-caption", "true answer"), answer);
   }
 
   // The answer's columns, whether it is right, and the state's length.
@@ -190,7 +195,7 @@ rtxDemo.explorerView = function () {
       { class: "rtx-strip", "data-step": one.step, "data-answer": answers[found.best], "data-right": found.right },
       element("p", { class: "rtx-hidden" }, sentence),
       element("div", { class: "rtx-heads" }, element("p", { class: "rtx-title" }, title, part ? span("rtx-part", ` ${part}`) : ""), element("div", { class: "rtx-switches", role: "group", "aria-label": `Heads of ${title}` }, ...switches)),
-      element("div", { class: "rtx-arcs" }, draw.strip(heads, state.items, state.asked, toy.before, place, height, one.reached || ((item) => names[item]), marked)),
+      element("div", { class: "rtx-arcs" }, draw.strip(heads, state, toy.before, place, height, one.reached || ((item) => names[item]), marked)),
       found.node,
     );
     const light = (number) => () => number ? (node.dataset.lit = number) : delete node.dataset.lit;
@@ -234,7 +239,7 @@ rtxDemo.explorerView = function () {
     parts.passes.textContent = looped ? `${state.passes} (${trained})` : `${state.passes} of ${usual}`;
     parts.far.hidden = !looped;
     parts.far.textContent = state.passes === rules.FAR ? `Back to ${usual}` : `${rules.FAR} passes`;
-    parts.whole.hidden = state.off.size === 0;
+    parts.test.hidden = state.off.size === 0;
     parts.play.textContent = shown.playing ? "❚❚ Pause" : "▶ Play";
     if (focused) {
       const again = [...parts.root.querySelectorAll("[data-key]")].find((one) => one.dataset.key === focused && !one.hidden);

@@ -19,20 +19,20 @@ rtxDemo.explorerWords = function () {
   }
 
   // What a head does: [kind for its color, a few letters beside its switch, words for a sentence].
-  function head({ does }) {
+  function head({ does }, hops) {
     const [, what, n] = /^(hop|back)(\d+)$/.exec(does) || [];
     if (what === "hop") {
-      return n === "1" ? ["follow", "follows", "follows the pointer"] : ["jump", `jumps to ${n}`, `jumps to hop ${n}`];
+      return n === "1" ? ["follow", "follows", "follows the pointer"] : ["jump", `jumps to hop ${n}`, `jumps to hop ${n}`];
     }
     if (what === "back") {
       return ["back", `${n} back`, n === "1" ? "looks one back" : `looks ${word(Number(n))} back`];
     }
     const known = {
       earlier: ["earlier", "same letter", "looks for the same letter, earlier"],
-      question: ["rest", "question", "looks at the question"],
+      question: ["rest", `looks at ${hops}×`, "looks at the number of hops"],
       first: ["rest", "first move", "looks at the first move"],
       self: ["rest", "itself", "looks at where it stands"],
-      spread: ["rest", "spread", "looks at many places"],
+      spread: ["rest", "spread out", "looks at many places"],
     };
     return known[does] || known.spread;
   }
@@ -51,7 +51,7 @@ rtxDemo.explorerWords = function () {
     let best = 0;
     row.forEach((weight, at) => (best = weight > row[best] ? at : best));
     const back = asked + before - best;
-    const where = best < before ? "the question" : back === 0 ? "itself" : `the ${nameOf(best - before)} ${count(back, "place")} back`;
+    const where = best < before ? "the number of hops" : back === 0 ? "itself" : `the ${nameOf(best - before)} ${count(back, "place")} back`;
     return `${percent(row[best])} on ${where}`;
   }
 
@@ -65,7 +65,7 @@ rtxDemo.explorerWords = function () {
     if (off.size) {
       const [step, head] = [...off][0].split(".");
       const { title, part } = strip(config, Number(step));
-      const without = off.size === 1 ? `head ${head} in ${title}${part ? `, ${part}` : ""},` : `${word(off.size)} heads`;
+      const without = off.size === 1 ? `head ${head} in ${title}${part ? `, ${part}` : ""},` : `${word(off.size)} heads,`;
       const first = `Without ${without} ${after}: ${verdict}. `;
       return first + (whole === answer ? "With all heads on it is the same." : `With all heads on it is ${whole}.`);
     }
@@ -73,5 +73,16 @@ rtxDemo.explorerWords = function () {
     return `A${after.slice(1)}: ${verdict}${share}.`;
   }
 
-  return { status, model, head, strip, looks, count, percent, size, word };
+  function counted({ done, without, whole }, off) {
+    const them = off === 1 ? "it" : "them";
+    return `On ${done} fresh texts ${percent(without)} of the answers are right without ${them}, ${percent(whole)} with all heads.`;
+  }
+
+  // The chain, for those who do not see it.
+  function chain(hops, items, names, asked) {
+    const steps = hops.map(({ to }, i) => `hop ${i + 1} leads to the ${names[items[to]]} at ${to + 1}`);
+    return `From the ${names[items[asked]]} at ${asked + 1}${steps.length ? `, ${steps.join(", ")}` : ""}.`;
+  }
+
+  return { status, counted, chain, model, head, strip, looks, count, percent, size, word };
 };

@@ -7,9 +7,10 @@ var rtxDemo = rtxDemo || {};
 // no, none) are of the last strip.  A link carries all: see explorer-state.js.
 (function () {
   const HERE = new URL(".", document.currentScript.src);
-  const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "models/explorer.js"];
+  const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "explorer-count.js", "models/explorer.js"];
   const BEAT = 1200; // milliseconds between passes that are played
-  const EXAMPLES = { hops: "acdacbcdcacdabababcdbdbcadbadcda", cups: "uloudlrulounlduolrulodnu" };
+  const COUNTED = 200; // texts on which heads that are off are missed or not
+  const EXAMPLES = { hops: "cacacdbcacbadbdcabdcacbdcbabacda", cups: "uloudlrulounlduolrulodnu" };
   const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
 
   const loading = new Map();
@@ -63,7 +64,7 @@ var rtxDemo = rtxDemo || {};
     const catalogue = rtxDemo.explorer;
     const usualModel = catalogue.find((one) => one.model === root.dataset.model) || catalogue[0];
     const kept = {}; // of each toy: items and asked
-    let entry, open, state, said = [], runs = [], timer = 0, asking = 0;
+    let entry, open, state, said = [], runs = [], timer = 0, asking = 0, halt = () => {};
 
     const toyOf = () => toys[entry.toy];
     const playing = () => timer !== 0;
@@ -111,6 +112,9 @@ var rtxDemo = rtxDemo || {};
     }
 
     function show() {
+      halt();
+      delete root.dataset.counted;
+      parts.counted.textContent = "";
       const { file, config } = open;
       const toy = toyOf();
       const steps = rules.steps(config, state.passes);
@@ -126,7 +130,7 @@ var rtxDemo = rtxDemo || {};
           return found.indexOf(Math.max(...found));
         };
         const reached = entry.toy === "cups" ? state.items.map((_, t) => best(t) === toy.truth(state.items, file.task, t)) : null;
-        return { step: one.step, reached, off: one.off, rows, does: named.map(words.head), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
+        return { step: one.step, reached, off: one.off, rows, does: named.map((one) => words.head(one, state.hops)), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
       });
       const names = toy.names(file.task);
       const answers = toy.answers(file.task);
@@ -199,6 +203,17 @@ var rtxDemo = rtxDemo || {};
         const said = () => (parts.status.textContent = "The link stands in the address bar, and is copied where the browser allows it.");
         navigator.clipboard ? navigator.clipboard.writeText(location.href).then(said, said) : said();
       },
+      count() {
+        halt();
+        const steps = rules.steps(open.config, state.passes);
+        const { off } = state;
+        halt = rtxDemo.countTexts(looped, toys, open, toyOf(), state, steps, COUNTED, (found) => {
+          parts.counted.textContent = words.counted(found, off.size);
+          if (found.finished) {
+            root.dataset.counted = [found.without, found.whole].map((share) => share.toFixed(3)).join();
+          }
+        });
+      },
       whole: () => change({ off: new Set() }),
       far() {
         stop();
@@ -257,7 +272,7 @@ var rtxDemo = rtxDemo || {};
     const parts = view.build(root, act);
     function fromLink(first) {
       const given = rules.fields(location.hash);
-      const meant = NAMED.some((name) => name in given);
+      const meant = NAMED.some((name) => name in given) || ("passes" in given && !("text" in given)); // text is the other box's
       if (first || meant) {
         const words_ = [];
         const next = rules.modelOf(catalogue, meant ? given : {}, meant || !entry ? usualModel : entry, words_);

@@ -19,16 +19,17 @@ from rtx_core import records
 from rtx_core.data.algorithmic import GroupWords, KHop
 from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
-from rtx_core.export_demo import script
+from rtx_core.evaluate.inside import AT_LEAST
+from rtx_core.experiments.weights import load_weights, weights_of
 from rtx_core.models.layers import rotary_table, rotate
 from rtx_core.models.looped import Looped
 from rtx_core.paths import write_atomically
-from rtx_core.trained import load_weights
+from study.demo.export import script
 
 PASSES = 12  # of a looped model that are counted; the page's slider ends there
 TEXTS = 500  # of each part, for the names of heads and the shares that are right
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
-NAMED = 0.2  # the share of a head's attention that gives it a name
+
 WHOLE = ("none", "none", 0, None, False, False, True)  # what `explorer.js` can run
 SWITCHES = ("injection", "encoding", "lora_rank", "state_std", "gate", "state_norm", "tie_embeddings")
 
@@ -98,10 +99,10 @@ def masses(weights: Tensor, places: dict[str, np.ndarray], asked: np.ndarray) ->
 
 
 def named(mass: np.ndarray, kinds: list[str]) -> list[dict]:
-    """What each head does in a step, from mass (kinds, H): {does, share}."""
+    """What each head does in a step, from mass (kinds, H): {does, share}; as in *Inside the loop*, from AT_LEAST on."""
     best = mass.argmax(0)
     return [
-        {"does": kinds[k] if mass[k, head] >= NAMED else "spread", "share": round(float(mass[k, head]), 3)}
+        {"does": kinds[k] if mass[k, head] >= AT_LEAST else "spread", "share": round(float(mass[k, head]), 3)}
         for head, k in enumerate(best)
     ]
 
@@ -159,17 +160,15 @@ def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
 
 
 def best_seed(name: str, model: str, source: str = "generated") -> str:
-    """The address of the run with the lowest test error among those whose weights are at hand."""
+    """The address of the run with the lowest test error, then with that of the hardest part, of which the weights are at hand."""
     found = [r for r in records.records(name=name, model=model, source=source) if has_weights(r)]
     if not found:
         raise RtxError(f"No trained weights of {name}, {model}, are in _build/runs: train it, or copy them.")
-    best = max(found, key=lambda record: record["test"]["accuracy"])
+    best = max(found, key=lambda r: (r["test"]["accuracy"], -r["test"]["parts"][-1]["error"]))
     return f"{name}/{model}-seed{best['seed']}"
 
 
 def has_weights(record: records.Record) -> bool:
-    from rtx_core.trained import weights_of
-
     return weights_of(record).exists()
 
 

@@ -1,0 +1,155 @@
+"""A recorded example of *Watch the loop* as a picture: for readers without JavaScript, for print and for the PDF."""
+
+import argparse
+import base64
+import io
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from rtx_core.data.algorithmic import hop
+from rtx_core.models import build_model
+from rtx_core.paths import write_atomically
+from study.demo.explorer import hop_places, read_header, watched
+
+EXAMPLE = "cacacdbcacbadbdcabdcacbdcbabacda"  # the page's: explorer.js
+COLOURS = {"follow": "#0b7f8a", "jump": "#8a3fc0", "earlier": "#b4552d", "back": "#6f7b1d", "rest": "#8d95a1"}
+GOLD, GREY, RIGHT, WRONG = "#b07a00", "#5c6370", "#25855e", "#c0434f"
+GUTTER = -8.5  # left of the letters, for words
+LEAST = 0.05  # attention that is drawn
+
+
+def stored_model(path: Path) -> tuple[torch.nn.Module, dict]:
+    """The model in a script that `export_explorer` wrote, and what the script says of it."""
+    header = read_header(path)
+    model, data = build_model("looped", seed=0, **header["config"]), base64.b64decode(header["data"])
+    arrays = {}
+    for name, place in header["arrays"].items():
+        values = np.frombuffer(data, np.float32, int(np.prod(place["shape"])), place["at"])
+        arrays[name] = torch.from_numpy(values.copy()).view(place["shape"])
+    model.load_state_dict(arrays)
+    return model.eval(), header
+
+
+def kind_of(does: str) -> tuple[str, str]:
+    """A head's color and words, as explorer-words.js has them."""
+    if does.startswith("hop"):
+        return ("follow", "follows the pointer") if does == "hop1" else ("jump", f"jumps to hop {does[3:]}")
+    if does.startswith("back"):
+        return "back", f"{does[4:]} back"
+    return ("earlier", "finds the letter") if does == "earlier" else ("rest", "")
+
+
+def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
+    """A matplotlib figure: the chain of hops, and for each pass where its heads look and what the answer is."""
+    from matplotlib.figure import Figure
+
+    model, header = stored_model(path)
+    items = np.array(["abcdefgh".index(letter) for letter in letters])
+    alphabet, N = header["task"]["alphabet"], len(letters)
+    inputs = np.concatenate(([alphabet + 1 + hops], items))[None]
+    places = hop_places(inputs, alphabet, hops)
+    chain = [(places["earlier"][0, at], to) for at, to in steps_along(places, hops, N)]
+    true = hop(items[None], np.array([hops]), -1)[0, -1]
+    fig = Figure(figsize=(7.6, 1 + 0.95 * passes), layout="constrained")
+    left, right = fig.subplots(1, 2, width_ratios=(7, 1))
+    for ax in (left, right):
+        ax.axis("off")
+    top = 1.15 * passes
+    left.set(xlim=(GUTTER, N + 1.2), ylim=(-0.3, top + 1.2))
+    right.set(xlim=(-0.7, alphabet + 1.5), ylim=(-0.3, top + 1.2))
+    gold = {to for _, to in chain}
+    row(left, letters, top, N, gold, size=10)
+    at = N
+    for number, (back, to) in enumerate(chain, 1):
+        height = arc(left, at, back, top + 0.32, 0.55, color=GOLD, linewidth=1.5)
+        left.annotate(
+            "", (to - 0.2, top + 0.28), (back, top + 0.28), arrowprops={"arrowstyle": "->", "color": GOLD}
+        )
+        left.text(
+            (at + back) / 2, top + 0.36 + height, f"hop {number}", color=GOLD, ha="center", fontsize=7.5
+        )
+        at = to
+    for step, (weights, state) in zip(range(passes), watched(model, torch.from_numpy(inputs), passes)):
+        base = top - 1.15 * (step + 1)
+        row(left, letters, base, N, gold, size=7.5)
+        left.text(GUTTER, base + 0.72, f"pass {step + 1}", color=GREY, fontsize=9, fontweight="bold")
+        lines = 0
+        for head, named in enumerate(header["heads"][step]):
+            kind, words = kind_of(named["does"])
+            for place, weight in enumerate(weights[0, head, -1, :-1].tolist()):
+                if weight >= LEAST:
+                    strong = 0.8 + (1 if kind == "rest" else 3.5) * weight
+                    alpha = (0.25 if kind == "rest" else 0.3) + 0.6 * weight * (kind != "rest")
+                    arc(left, N, place, base + 0.17, 0.65, color=COLOURS[kind], linewidth=strong, alpha=alpha)
+            if words:
+                left.text(
+                    GUTTER,
+                    base + 0.5 - 0.2 * lines,
+                    f"head {head + 1} {words}",
+                    color=COLOURS[kind],
+                    fontsize=7.5,
+                )
+                lines += 1
+        logits = F.linear(model.norm(state[0, -1]), model.head)[:alphabet]
+        shares = logits.softmax(-1).tolist()
+        best = int(np.argmax(shares))
+        for i, share in enumerate(shares):
+            color = (RIGHT if best == true else WRONG) if i == best else "#c3c8d1"
+            right.bar(i, 0.62 * share, 0.75, base + 0.14, color=color)
+            right.text(i, base - 0.12, "abcdefgh"[i], color=GREY, ha="center", fontsize=7.5)
+        mark = "right" if best == true else "wrong"
+        right.text(alphabet - 0.3, base + 0.2, mark, color=RIGHT if best == true else WRONG, fontsize=8)
+    return fig
+
+
+def steps_along(places: dict[str, np.ndarray], hops: int, at: int):
+    """(from, to) of each hop from position `at`."""
+    for k in range(1, hops + 1):
+        to = int(places[f"hop{k}"][0, -1])
+        if to < 0:
+            return
+        yield at, to
+        at = to
+
+
+def row(ax, letters: str, y: float, asked: int, gold: set[int], size: float) -> None:
+    for t, letter in enumerate(letters, 1):
+        color, weight = (GOLD, "bold") if t in gold or t == asked else (GREY, "normal")
+        ax.text(t, y - 0.12, letter, ha="center", color=color, fontweight=weight, fontsize=size)
+
+
+def arc(ax, start: float, end: float, base: float, most: float, **style) -> float:
+    """From a position to one at its left, so high."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Curve
+
+    height = min(most, 0.13 + 0.13 * (start - end) ** 0.6)
+    up = base + height * 4 / 3
+    points = [(start, base), (start, up), (end, up), (end, base)]
+    curve = Curve(points, [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4])
+    ax.add_patch(PathPatch(curve, fill=False, **style))
+    return height
+
+
+def write_picture(path: Path, target: Path, **example) -> Path:
+    """The figure as SVG, the same bytes every time."""
+    import matplotlib
+
+    with matplotlib.rc_context(
+        {"svg.fonttype": "none", "svg.hashsalt": "explorer", "font.family": "sans-serif"}
+    ):
+        content = io.BytesIO()
+        drawn(path, **example).savefig(content, format="svg", transparent=True, metadata={"Date": None})
+    write_atomically(target, content.getvalue())
+    return target
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Draw the explorer's example.")
+    parser.add_argument("--model", default="book/demo/models/khop-1x6-random.js")
+    parser.add_argument("--target", default="book/demo/explorer.svg")
+    given = parser.parse_args()
+    print(write_picture(Path(given.model), Path(given.target)))
