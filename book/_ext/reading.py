@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 
 from rtx_core import paths
 
-SHARED = "fig-front-forest"  # the figure that stands for the book
+SHARED = "fig-facts-dissociation"  # the figure that stands for the book
 # Light or dark as the reader's system has it; without a choice the theme writes an error to the console.
 MODE = '<script>try { localStorage.mode ||= "auto"; } catch {}</script>\n'
 

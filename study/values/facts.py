@@ -1,0 +1,89 @@
+"""Names of the page *Computation, not memory*: `facts.bits('1x4')`, `facts.gain('1x4', '1x1')`, and odds on k-hop."""
+
+from functools import cached_property
+
+import numpy as np
+
+from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.values import Runs
+from study import paper
+from study.values.looping import Hops
+
+
+class Facts(Runs):
+    """Runs on so many random facts; what a model of loss L nats holds is facts · (log2 values − L / ln 2) bits."""
+
+    def __init__(self, name: str):
+        super().__init__(paper.records(name=name), name)
+
+    @cached_property
+    def facts(self) -> int:
+        return self.records[0]["config"]["data"]["facts"]
+
+    @cached_property
+    def whole(self) -> float:
+        """Bits of all facts."""
+        return self.facts * float(np.log2(self.records[0]["config"]["data"]["values"]))
+
+    def each(self, model: str) -> list[float]:
+        """Bits that each seed stores."""
+        return [self.whole - self.facts * r["test"]["loss"] / float(np.log(2)) for r in self.of(model)]
+
+    def bits(self, model: str) -> float:
+        return float(np.mean(self.each(model)))
+
+    def known(self, model: str) -> float:
+        """The share of facts that are answered rightly, in the mean over seeds."""
+        return float(np.mean([record["test"]["accuracy"] for record in self.of(model)]))
+
+    def gain(self, model: str, base: str) -> float:
+        """How many times what `base` stores."""
+        return self.bits(model) / self.bits(base)
+
+    def exponent(self, model: str, base: str, times: float) -> tuple[float, float, float]:
+        """(a, low, high) of bits ∝ times^a, by Student's t over the seeds that both have."""
+        pairs = common(self.of(model), self.of(base))
+        found = [np.log(a / b) / np.log(times) for a, b in (map(self._one, pair) for pair in pairs)]
+        return mean_interval([float(value) for value in found])
+
+    def _one(self, record) -> float:
+        return self.whole - self.facts * record["test"]["loss"] / float(np.log(2))
+
+
+def logits(model: str, hops: int = 4) -> dict[int, float]:
+    """log(error / (1 − error)) by seed; half an answer is added to either side, so that no error stays finite."""
+    found = {}
+    for record in Hops("khop").of(model):
+        part = record["test"]["parts"][hops]
+        wrong = part["error"] * part["answers"]
+        found[record["seed"]] = float(np.log((wrong + 0.5) / (part["answers"] - wrong + 0.5)))
+    return found
+
+
+class OnLogits:
+    """Two k-hop models on the logit of their error at four hops, paired over seeds: first − second."""
+
+    def __init__(self, first: str, second: str):
+        a, b = logits(first), logits(second)
+        self.by_seed = [a[seed] - b[seed] for seed in sorted(a.keys() & b.keys())]
+        self.mean, self.low, self.high = mean_interval(self.by_seed)
+
+    @property
+    def separated(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+    @property
+    def lower(self) -> int:
+        """In how many seeds the first errs less."""
+        return sum(value < 0 for value in self.by_seed)
+
+    @property
+    def seeds(self) -> int:
+        return len(self.by_seed)
+
+
+VALUES = {
+    "facts": lambda: Facts("facts-facts49152"),
+    "facts_few": lambda: Facts("facts"),
+    "on_logits": lambda: OnLogits,
+}
