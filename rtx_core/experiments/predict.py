@@ -1,7 +1,7 @@
 """Ask a trained classifier: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,22 +70,31 @@ class Predictor:
             read_tokenizer(self.folder),
             self.model.about["max_length"],
         )
-        usual = self.model.config
-        if passes and "num_passes" not in usual.names():
+        if passes and "num_passes" not in self.model.config.names():
             raise RtxError(f"The model of {self.folder.name} has no passes to count; ask it without passes.")
         columns = [f"probability of {name}" if name in HEAD else name for name in classes]
         tables = []
-        for n in range(1, usual.num_passes + 1) if passes else [None]:
-            self.model.config = usual.but(num_passes=n) if n else usual
-            logits = torch.from_numpy(logits_of(self.model, tokens, torch.device("cpu"), nullcontext()))
+        for n in range(1, self.model.config.num_passes + 1) if passes else [None]:
+            with _passes(self.model, n):
+                logits = torch.from_numpy(logits_of(self.model, tokens, torch.device("cpu"), nullcontext()))
             table = pd.DataFrame(logits.softmax(-1).numpy(), columns=columns)
             table.insert(0, "label", [classes[i] for i in logits.argmax(1)])
             table.insert(0, "text", texts)
             if passes:
                 table.insert(1, "passes", n)
             tables.append(table)
-        self.model.config = usual
         return pd.concat(tables, ignore_index=True)
+
+
+@contextmanager
+def _passes(model: Callable, n: int | None) -> Iterator[None]:
+    """The model run so many times, or as it was trained for None."""
+    usual = model.config
+    try:
+        model.config = usual.but(num_passes=n) if n else usual
+        yield
+    finally:
+        model.config = usual
 
 
 def _texts(given: object) -> list[str]:

@@ -288,12 +288,14 @@ def now() -> str:
 # -- one table ---------------------------------------------------------------------------------------------------------
 
 
-def results(experiment: str | None = None, /, *, source: str = "hub", **only: object) -> pd.DataFrame:
+def results(experiment: str | None = None, /, *, source: str = "", **only: object) -> pd.DataFrame:
     """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
 
-    Those of generated texts are found by `source="embedded"`; an experiment that is neither recorded nor known is an error.
+    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these, as "quickstart" is;
+    an experiment that is neither recorded nor known is an error.
     """
-    found = records(source=source)
+    fixed = study.experiments().get(experiment)
+    found = records(source=source or (fixed.data.source if fixed else "hub"))
     if experiment is not None:
         known = {*study.experiments(), *(record["experiment"] for record in found)}
         if experiment not in known:
