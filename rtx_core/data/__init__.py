@@ -19,8 +19,8 @@ from rtx_core.data.config import (
 if TYPE_CHECKING:
     from rtx_core.data.tasks import Task
 
-__all__ = ["ClassificationData", "DataConfig", "FactData", "FilesData", "GroupData", "HopData", "LanguageData"]
-__all__ += ["config_of", "from_files", "profile", "sample", "task"]
+__all__ = ["ClassificationData", "DataConfig", "FactData", "FilesData", "GroupData", "HopData"]
+__all__ += ["LanguageData", "config_of", "from_files", "profile", "sample", "task"]
 _FROM = {"from_files": "files", "profile": "texts"}
 
 

@@ -42,7 +42,7 @@ class DataConfig(Settings):
     written: ClassVar[str] = ""  # the kind of text that a trained model writes, if any
     trial: ClassVar[Mapping[str, object]] = {}  # the run's settings with which it takes seconds
     sizes: ClassVar[tuple[str, ...]] = ()  # settings of which less is a reduced budget
-    nameless: ClassVar[tuple[str, ...]] = ("source",)  # settings that do not decide which texts are read
+    unnamed: ClassVar[tuple[str, ...]] = ("source",)  # settings that do not tell which texts are read
     made_by: ClassVar[str] = ""  # what began such a run, where that is no command
 
     def task(self, batch_size: int, micro_batches: int = 1) -> "Task":
@@ -56,11 +56,14 @@ class DataConfig(Settings):
 
     def name_parts(self, usual: Self) -> list[str]:
         """What of a run's name says how this differs from the experiment's own data."""
-        return name_parts({k: v for k, v in self if v != getattr(usual, k) and k not in self.nameless})
+        return name_parts(self.changes(usual))
 
     def less_than(self, full: Self) -> bool:
         """Whether a run sees less than the experiment's own data, apart from a subset that is the point of it."""
         return any(getattr(self, name) < getattr(full, name) for name in self.sizes)
+
+    def changes(self, usual: Self) -> dict:
+        return {key: value for key, value in super().changes(usual).items() if key not in self.unnamed}
 
     def other_texts(self, recorded: Mapping) -> bool:
         """Whether a record's `config.data` is of other texts, under the same settings."""
@@ -80,8 +83,8 @@ def exact(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
-def percent(share: float) -> str:
-    return f"{(Decimal(repr(share)) * 100).normalize():f}pct"
+def percent(share: float | None) -> str:
+    return f"{(Decimal(repr(share)) * 100).normalize():f}pct" if share else ""
 
 
 class Labelled(DataConfig):
@@ -124,11 +127,10 @@ class ClassificationData(Labelled):
 
     def name_parts(self, usual: Self) -> list[str]:
         """`official`, `long20pct` and `10pct`, then the rest as of every kind."""
-        changed = {k: v for k, v in self if v != getattr(usual, k) and k not in self.nameless}
+        changed = self.changes(usual)
         parts = [changed.pop("split")] if "split" in changed else []
         if length := changed.pop("length", None):
-            share = changed.pop("length_fraction", None)
-            parts.append(f"{length}{percent(share) if share else ''}")
+            parts.append(length + percent(changed.pop("length_fraction", None)))
         if fraction := changed.pop("fraction", None):
             parts.append(percent(fraction))
         return parts + name_parts(changed)
@@ -231,7 +233,7 @@ class FilesData(Labelled):
     """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
 
     reader = "rtx_core.data.files"
-    nameless = ("train", "validation", "test", "name")  # `digest` tells the texts
+    unnamed = ("train", "validation", "test", "name")  # `digest` tells the texts
     train_rows: ClassVar[int] = 0
 
     train: str  # CSV, TSV, JSON lines or parquet; where there is no such file, a data set on the hub

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,9 @@ def real_table(source: str, hub: str, folder: str, split: str, *columns: str) ->
     return table[list(columns)]
 
 
+_say = cache(partial(print, flush=True))  # each line once
+
+
 def read_table(file: Path, called: str) -> pd.DataFrame:
     """A file as a table, by its suffix."""
     if file.suffix.lower() in SUFFIXES and not file.exists():
@@ -113,7 +117,7 @@ def read_table(file: Path, called: str) -> pd.DataFrame:
             case ".csv" | ".tsv" as suffix:
                 usual = "," if suffix == ".csv" else "\t"
                 if (taken := separator(file, usual)) != usual:
-                    print(f"{called}: the columns are split at {taken!r}", flush=True)
+                    _say(f"{called}: the columns are split at {taken!r}")
                 options = {"sep": taken, "encoding": "utf-8-sig"}
                 return pd.read_csv(file, dtype="str", keep_default_na=False, **options)
             case ".jsonl":

@@ -72,10 +72,14 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
 def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
     """The whole configuration of one run; every setting is one of the data, of the training, or of the model."""
     fixed = experiment(name)
+    called, folder = (name, name) if isinstance(name, str) else ("own-data", f"own-{name.slug}")
     label, entry = entry_of(fixed, model)
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise RtxError(f"The seed is {seed!r:.40}; expected a whole number from 0 to {2**31 - 1}.")
-    _refuse_unfit(name, fixed, label, entry)
+    built_in = isinstance(registry.find(entry.base).kind, str)
+    if built_in and ("num_labels" in registry.find(entry.base).config.names()) != fixed.data.labelled:
+        asks = "labels of texts" if fixed.data.labelled else "what comes next"
+        raise RtxError(f"{called} asks for {asks}, which {label} cannot give.")
     given = dict(settings)
     device, compile = settings.pop("device", "auto"), settings.pop("compile", "")
     if compile not in COMPILE:
@@ -87,9 +91,11 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     own, usual, asked = (
         _applied(fixed, entry, layers) for layers in (full, full | small, full | small | settings)
     )
-    called, folder = (name, name) if isinstance(name, str) else ("own-data", f"own-{name.slug}")
     parts = [folder, recipe, budget if small else "", *asked.data.name_parts(usual.data)]
-    parts += name_parts(changed(asked.model, usual.model) | changed(asked.train, usual.train))
+    changed = asked.model.changes(usual.model) | asked.train.changes(usual.train)
+    if changed.get("steps") and changed.get("epochs") == 0:  # as it must be where steps are counted
+        del changed["epochs"]
+    parts += name_parts(changed)
     parts += [f"compile{compile}"] if compile else []
     less = _shorter(own.train, asked.train) or asked.data.less_than(own.data)
     return RunConfig(
@@ -100,7 +106,7 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
         recipe=recipe,
         budget="reduced" if less and isinstance(name, str) else "full",  # own data have no other
         architecture=entry.base,
-        overrides=changed(asked.model, registry.find(entry.base).config),
+        overrides=asked.model.changes(registry.find(entry.base).config),
         data=asked.data,
         train=_longer(asked.train, entry.steps_factor),
         device=device,
@@ -125,16 +131,6 @@ def _choice(kind: str, chosen: object, known: Mapping[str, dict]) -> str:
     if not isinstance(chosen, str) or chosen not in known:
         raise unknown(kind, chosen, known or ["none"])
     return chosen
-
-
-def _refuse_unfit(name: str | FilesData, fixed: Experiment, label: str, entry: Entry) -> None:
-    """An error where the data ask for labels and a model of the library cannot give them, or the other way round."""
-    built_in = isinstance(registry.find(entry.base).kind, str)
-    if built_in and ("num_labels" in registry.config_of(entry.base).names()) != fixed.data.labelled:
-        asks = "labels of texts" if fixed.data.labelled else "what comes next"
-        raise RtxError(
-            f"{name if isinstance(name, str) else 'own data'} asks for {asks}, which {label} cannot give."
-        )
 
 
 class _Applied(NamedTuple):
@@ -172,11 +168,3 @@ def _shorter(full: TrainConfig, train: TrainConfig) -> bool:
     if full.epochs:
         return train.epochs < full.epochs
     return train.steps * train.batch_size < full.steps * full.batch_size
-
-
-def changed(settings: Settings, usual: Settings) -> dict:
-    """The settings that are not as usual, in the order of their class; steps that are counted make epochs 0."""
-    differing = {key: value for key, value in settings if value != getattr(usual, key)}
-    if differing.get("steps") and differing.get("epochs") == 0:
-        del differing["epochs"]
-    return differing

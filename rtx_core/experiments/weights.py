@@ -14,7 +14,6 @@ from rtx_core.records import DECIDED_BY_DATA, Record
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
 
-
 MOST_KEPT = 1_200_000  # parameters of a model whose weights may lie beside the records
 
 
@@ -58,7 +57,7 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     found = [("architecture", config.architecture, made["architecture"])]
     found += [("compile", config.compile, made.get("compile", ""))]
     for part, settings, younger, left_out in (
-        ("data", config.data, {}, config.data.nameless),
+        ("data", config.data, {}, config.data.unnamed),
         ("train", config.train, _plain(TrainConfig()), ()),
         ("model", usual.but(**config.overrides), _plain(usual), DECIDED_BY_DATA),
     ):

@@ -235,10 +235,9 @@ def records(
 ) -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
     of = [path for path in paths(source) if name in (None, path.parent.name)]
-    of = [path for path in of if model in (None, path.stem.rpartition("-seed")[0])]
     found = [record for path in of if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
-    return [r for r in found if experiment in (None, r["experiment"])]
+    return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
 
 
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
