@@ -4,7 +4,7 @@ Everything public is here and loads on first use, so a page that only draws reco
 """
 
 import os
-from importlib import import_module
+from pkgutil import resolve_name
 
 # How long a thread of PyTorch's spins before it hands its core over: beside other work, steps are several times faster.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
@@ -18,12 +18,12 @@ _PUBLIC = {
     "register": "rtx_core.models.registry:register",
     "Packed": "rtx_core.models.packed:Packed",
     "results": "rtx_core.records:results",
-    "records": "rtx_core.records",
+    "records": "rtx_core.records:",
     "run": "rtx_core.experiments.run:run",
     "runs": "rtx_core.experiments.run:runs",
     "load": "rtx_core.experiments.predict:load",
-    "data": "rtx_core.data",
-    "report": "rtx_core.report",
+    "data": "rtx_core.data:",
+    "report": "rtx_core.report:",
     "check_parameters": "rtx_core.report.notebook:check_parameters",
 }
 __all__ = sorted(_PUBLIC)
@@ -32,9 +32,7 @@ __all__ = sorted(_PUBLIC)
 def __getattr__(name: str):
     if name not in _PUBLIC:
         raise AttributeError(f"module 'rtx_core' has no attribute {name!r}; it offers {', '.join(__all__)}")
-    module, _, attribute = _PUBLIC[name].partition(":")
-    loaded = import_module(module)
-    return getattr(loaded, attribute) if attribute else loaded
+    return resolve_name(_PUBLIC[name])
 
 
 def __dir__() -> list[str]:

@@ -141,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
     flags(argument, replace="make recorded runs again")
     argument = add("results", results)
     argument("experiment", nargs="?", help="only of this experiment")
-    argument("--source", **SOURCE)
+    argument("--source", **SOURCE | {"default": ""})
     argument = add("classify", classify, parents=[of_run])
     argument("texts", nargs="*")
     flags(argument, passes="the answer after each pass")

@@ -71,6 +71,10 @@ class Settings(BaseModel):
     def but(self, **changes: Any) -> Self:
         return type(self)(**{**self.model_dump(), **changes})
 
+    def changes(self, usual: Self) -> dict[str, Any]:
+        """The settings that are not as usual, in the order of their class."""
+        return {key: value for key, value in self if value != getattr(usual, key)}
+
     @classmethod
     def names(cls) -> list[str]:
         return list(cls.model_fields)

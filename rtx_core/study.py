@@ -1,8 +1,9 @@
 """The one place where the library meets a study: a package beside it, that `RTX_STUDY` names, else `study`.
 
 A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
-name of the module that measures it, `LOOKS`, name -> (title, color, marker), and `commands`, which adds to the command
-line, and have a package `values`, whose names its pages quote.  Without a study the library runs on files of one's own.
+name of the module that measures it, `MEASURED_OF`, kind -> the corpora that it is measured of, `LOOKS`, name -> (title,
+color, marker), and `commands`, which adds to the command line, and have a package `values`, whose names its pages
+quote.  Without a study the library runs on files of one's own.
 """
 
 import os
@@ -38,6 +39,11 @@ def looks() -> Mapping[str, tuple[str, str, str]]:
 def measurements() -> Mapping[str, str]:
     """What the study measures beside its runs: kind -> module."""
     return getattr(study(), "MEASUREMENTS", {})
+
+
+def measured_of(kind: str) -> tuple[str, ...] | None:
+    """The corpora that a kind is measured of, () of any data; None of texts with labels."""
+    return getattr(study(), "MEASURED_OF", {}).get(kind)
 
 
 def measurement(kind: str) -> ModuleType:

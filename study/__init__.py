@@ -1,7 +1,7 @@
 """This paper: its experiments, what is measured of them, the values its pages quote, and its claims.
 
-The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS` and `commands` here (`rtx_core.study`).  Nothing heavy is
-imported before it is asked for.
+The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS`, `MEASURED_OF` and `commands` here (`rtx_core.study`).  Nothing
+heavy is imported before it is asked for.
 """
 
 from study.commands import commands
@@ -20,4 +20,10 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "judge": "study.measurements.judge",  # stories graded by a language model
     "demo": "study.demo.measure",  # a trained model as the page Try it runs it
 }
-__all__ = ["EXPERIMENTS", "LOOKS", "MEASUREMENTS", "commands"]
+MEASURED_OF = {  # kind -> the corpora that it is measured of, () where it is of any data; all others: texts with labels
+    "ngrams": ("shakespeare",),
+    "judge": ("tinystories",),
+    "initial": ("shakespeare", "tinystories"),
+    "quantized": (),
+}
+__all__ = ["EXPERIMENTS", "LOOKS", "MEASURED_OF", "MEASUREMENTS", "commands"]

@@ -1,5 +1,6 @@
 """k-hop induction and words over groups against their definitions; and what must hold of anything drawn afresh."""
 
+import shutil
 from contextlib import nullcontext
 from copy import deepcopy
 from itertools import permutations
@@ -15,15 +16,18 @@ from conftest import SMALL
 import rtx_core as rtx
 from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
-from rtx_core.data.algorithmic import hop, products
+from rtx_core.data.algorithmic import Generated, hop, products
+from rtx_core.data.config import Drawn
+from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
-from rtx_core.experiments import audit, weights
+from rtx_core.experiments import Entry, Experiment, audit, weights
 from rtx_core.experiments import run as runner
 from rtx_core.experiments.doctor import check_settings
-from rtx_core.models import build_model
+from rtx_core.models import build_model, save_model
 from rtx_core.paths import REPOSITORY
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
+from study.experiments import EXPERIMENTS
 from study.measurements import quantized
 
 TEXTS = HopData(letters=14, hops=3, eval_texts=12, test_texts=24)
@@ -226,3 +230,62 @@ def test_weights_that_come_with_a_clone_give_the_losses_of_their_record(address,
     record.content["key"] = "0" * 24
     with pytest.raises(RtxError, match="holds weights of another run than its record's"):
         rtx.load(record)
+
+
+class CountData(Drawn):
+    task_class = f"{__name__}:Count"
+
+    by: int = 1
+    eval_texts: int = 4
+    test_texts: int = 4
+
+
+class Count(Generated):
+    """0 … 8 in steps, from anywhere: a kind of data that the library does not know."""
+
+    name, by, parts, watched, vocab_size = "counting", "part", [0], [0], 9
+
+    def __init__(self, config, batch_size, micro_batches=1):
+        super().__init__(config, 6, batch_size, micro_batches)
+
+    def draw(self, random, n):
+        texts = (random.randint(9, size=(n, 1)) + self.config.by * np.arange(7)) % 9
+        return texts[:, :-1].copy(), texts[:, 1:].copy()
+
+    def fixed(self, random, n, first):
+        return self.draw(random, n)
+
+    def part_of(self, inputs):
+        return inputs * 0
+
+
+def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
+    """It trains, is recorded and kept, and comes back from its record, without a line in the library."""
+    train = TrainConfig(epochs=0, steps=2, batch_size=4, eval_every=2)
+    made = Experiment(CountData(), train, {"tiny": Entry("looped", SMALL)}, ("tiny",), keep_weights=True)
+    monkeypatch.setitem(EXPERIMENTS, "count", made)
+    run = rtx.run("count", "tiny", by=2, compile="")
+    assert config_of(run.record["config"]["data"]) == CountData(by=2) and run.record["name"] == "count-by2"
+    assert run.record["asked"] == {"model": "tiny", "settings": {"by": 2, "compile": ""}}
+    file = home / "results/weights/count-by2/tiny-seed0.safetensors"
+    assert run.record["weights"] == sha256_of([file.read_bytes()])
+    shutil.rmtree(home / "_build/runs")
+    for address in (run, run.record, "count-by2/tiny-seed0"):
+        assert rtx.load(address).model.about["run"] == run.record["key"]
+    assert [record.path for record in records.records()] == [run.record.path]
+    assert records.all_paths(home / "results") == [run.record.path]
+    check_settings(run.record)
+    with pytest.raises(RtxError, match="count-by2, full, looped, .*settings are of count-by3"):
+        check_settings(
+            records.Record(run.record.content | {"asked": {"model": "tiny", "settings": {"by": 3}}}, file)
+        )
+    model = build_model("looped", seed=1, **run.record["config"]["model"])
+    save_model(model, "looped", file, run=run.record["key"])
+    with pytest.raises(RtxError, match="holds weights of another run .* or altered ones; restore both"):
+        rtx.load(run)
+
+
+def test_weights_are_kept_of_small_models_alone(home, monkeypatch):
+    monkeypatch.setattr(runner, "MOST_KEPT", 100)
+    record = rtx.run("khop", "1x1", steps=1, eval_every=1, batch_size=2, eval_texts=4, test_texts=4).record
+    assert record.get("weights") is None and not (home / "results/weights").exists()

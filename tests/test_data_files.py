@@ -53,6 +53,22 @@ def test_every_format_gives_the_same_task(tmp_path, suffix):
     assert str(tmp_path) not in json.dumps(found.facts)
 
 
+@pytest.mark.parametrize("taken", [";", "\t"])
+def test_columns_may_be_split_at_what_a_spreadsheet_writes(tmp_path, taken, capsys):
+    usual, path = described(save(reviews(), tmp_path / "usual.csv")), tmp_path / "reviews.csv"
+    assert capsys.readouterr().out == ""
+    reviews().rename(columns={"id": "id, of a text"}).to_csv(path, index=False, sep=taken)
+    assert described(str(path)).digest == usual.digest
+    assert f"split at {taken!r}" in capsys.readouterr().out
+
+
+def test_files_of_one_stem_have_folders_of_their_own():
+    config = FilesData(train="", classes=("no", "yes"), vocabulary="trained")
+    names = ("here/x.csv", "x.jsonl", "x.tsv", "somebody/x", "else/x")
+    slugs = [config.but(train=name).slug for name in names]
+    assert slugs == ["x", "x-jsonl", "x-tsv", "somebody-x", "else-x"]
+
+
 def test_settings_can_be_recorded_and_read_back(tmp_path):
     config = described(save(reviews(), tmp_path / "reviews.csv"), max_length=16, seed=3)
     again = FilesData(**json.loads(json.dumps(config.model_dump())))
@@ -133,7 +149,7 @@ def test_a_label_that_training_has_not_is_named(tmp_path):
         (b"review,stars\na,1\nb,1,2\n", ["line 3"]),
         (b'review,stars\n"a,1\nb,2\n', []),
         (b"review,stars\n\xff\xfe,1\n", ["UTF-8"]),
-        (b"review;stars\na;1\n", ["'review'", "review;stars"]),
+        (b"text;stars\na;1\n", ["'review'", "text, stars"]),
         (b"review,stars\na,1\nb,1\n", ["'stars'", "1 "]),
         (b"review,stars\na,1,2\nb,1,2\n", ["columns"]),
     ],

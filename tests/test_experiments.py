@@ -2,15 +2,19 @@
 
 import shlex
 
+import hypothesis
 import pytest
 from conftest import refused
+from hypothesis import strategies
 
 from rtx_core import records
 from rtx_core.__main__ import settings_of
+from rtx_core.errors import RtxError
 from rtx_core.experiments import run as runner
 from rtx_core.experiments import weights
 from rtx_core.experiments.configure import configure, sweep
 from rtx_core.experiments.doctor import check_settings
+from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
 from study import plan
 from study.experiments import EXPERIMENTS
@@ -58,6 +62,41 @@ def test_recipes_and_budgets_of_the_language_experiments():
     assert control.train.steps * control.train.batch_size * control.data.block_size == 204_800_000
 
 
+def test_a_longer_run_counts_what_is_counted():
+    assert configure("facts", "1x6-random").train.epochs == 80  # a third more
+    assert configure("facts", "1x6-random", steps=300, eval_every=50).train.steps == 400
+
+
+def test_a_compiled_run_is_another_run():
+    plain, compiled = (configure("sst2", "recurrent", compile=mode) for mode in ("", "default"))
+    assert (plain.name, compiled.name) == ("sst2", "sst2-compiledefault")
+
+
+VALUES = [0, 1, 2, 3, 16, 0.1, 0.1000001, 0.07, 1e-4, 1.00000001e-4, 1 / 3, 1.0, True, False, None]
+VALUES += ["all", "1e-3", "long", "short", "official", "constant", "Z6", "default", "real", "mirror"]
+VALUES += ["full", "reduced", "report", "nanogpt"]
+RUNS = strategies.sampled_from([(name, model) for name, e in EXPERIMENTS.items() for model in e.shown])
+
+
+@hypothesis.settings(max_examples=40, deadline=None)
+@hypothesis.given(strategies.randoms(), RUNS)
+def test_every_accepted_configuration_has_steps_and_a_name_of_its_own(random, run):
+    usual, by_name = configure(*run), {}
+    model = registry.config_of(usual.architecture)
+    known = [*usual.data.names(), *usual.train.names(), *model.names(), "recipe", "budget", "compile"]
+    keys = random.sample(known, 5)
+    for _ in range(60):
+        settings = {key: random.choice(VALUES) for key in random.sample(keys, random.choice((1, 1, 2)))}
+        try:
+            config = configure(*run, **settings)
+        except RtxError:
+            continue
+        assert config.train.steps > 0 or (config.train.epochs > 0 and config.data.has_epochs)
+        data = config.data.but(source=usual.data.source)
+        same = by_name.setdefault(config.name, (data, config.train, config.overrides, config.compile))
+        assert same == (data, config.train, config.overrides, config.compile)
+
+
 def test_lists_are_swept_in_order():
     settings = {"fraction": [0.1, 1.0], "epochs": 1, "split": ["seeded", "official"]}
     found = [(s["fraction"], s["epochs"], s["split"]) for s in sweep(settings)]
@@ -86,6 +125,7 @@ REFUSED = [
     ({"name": "khop"}, "khop asks for what comes next"),
     ({"model": {"base": "recurrent", "name": "../mine"}}, "cannot be called '../mine'"),
     ({"name": "khop", "model": "1x1", "source": "embeded"}, "source"),
+    ({"name": "shakespeare", "model": "gpt-1", "epochs": 1, "steps": 0, "eval_every": 0}, "has no end"),
     ({"name": "khop", "model": "1x1", "letters": 8, "hops": 16}, "room for 6"),
 ]
 

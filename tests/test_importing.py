@@ -14,12 +14,13 @@ TAKEN = [RUN, "sst2-10pct/recurrent-seed0", "precision/sst2-10pct/baseline-seed0
 TAKEN += ["tinystories-report-reduced/frailt-seed0", "tinystories-report-reduced/control-long-seed0"]
 TAKEN += ["shakespeare-small-learningrate0.003/gpt-6-time-seed0"]
 TAKEN += ["shakespeare-report-reduced/gpt-2-seed0", "yardstick/sst2-10pct/bag-of-words-seed0"]
+TAKEN += ["khop/1x1-seed5"]  # with its weights
 
 
 @pytest.fixture
 def there(tmp_path_factory):
     made = tmp_path_factory.mktemp("there")
-    for name in TAKEN:
+    for name in (*TAKEN, f"weights/{TAKEN[-1]}"):
         for file in (REPOSITORY / "results").glob(f"{name}.*"):
             place = made / file.relative_to(REPOSITORY)
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ import rtx_core as rtx
 from rtx_core import data, records
 from rtx_core.data import splits
 from rtx_core.errors import Busy, RtxError
-from rtx_core.experiments import audit, weights
+from rtx_core.experiments import audit, lock, weights
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import run as runner
 from rtx_core.models import registry
@@ -130,7 +130,7 @@ def test_another_process_has_a_run_to_itself(monkeypatch):
     record = make().record
     config = experiments.configure("sst2", "recurrent", 0, **GIVEN)
     with (
-        runner.alone(record.path, "", False, print),
+        lock.record_lock(record.path, "", False, print),
         pytest.raises(Busy, match="Another process is training"),
     ):
         runner.make(config, wait=False)
@@ -303,7 +303,7 @@ def test_a_wrong_setting_is_one_sentence_before_any_training(wrong, said, home, 
     assert not (home / "_build/results").exists() and not (home / "_build/runs").exists()
 
 
-def test_a_trained_model_answers_as_its_record_says():
+def test_a_trained_model_answers_as_its_record_says(monkeypatch):
     run = make()
     predictor = rtx.load(f"{NAME}/recurrent-seed0", source="embedded")
     classes = list(data.task(run.config.data, 8).classes)
@@ -317,8 +317,28 @@ def test_a_trained_model_answers_as_its_record_says():
     assert list(passes["passes"]) == [1, 2]
     assert np.allclose(passes[classes].iloc[-1], found[classes].iloc[0])
     assert predictor.classify(text).iloc[0]["label"] == found.iloc[0]["label"]
+    usual = predictor.model.config
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr("rtx_core.data.tasks.logits_of", lambda *_: 1 / 0)
+        predictor.classify([text], passes=True)
+    assert predictor.model.config == usual  # whatever comes between
     with pytest.raises(RtxError, match="There is no record"):
         rtx.load("sst2/recurrent-seed9", source="embedded")
+
+
+def test_a_mode_of_compile_stands_in_the_record_and_its_key(monkeypatch):
+    plain, asked = make().record, []
+    monkeypatch.setattr(torch, "compile", lambda model, mode: asked.append(mode) or model)
+    compiled = make(compile="default").record
+    assert asked == ["default"] and compiled["config"]["compile"] == "default"
+    assert "compile" not in plain["config"] and compiled["key"] != plain["key"]
+    assert compiled["name"] == f"{plain['name']}-compiledefault"
+
+
+def test_the_results_of_an_experiment_are_found_where_its_texts_are_of():
+    made = rtx.run("quickstart", train_rows=40, max_length=8, batch_size=8).record
+    (found,) = rtx.results("quickstart").record
+    assert found["key"] == made["key"] and rtx.results().empty
 
 
 def test_an_audit_repeats_a_run_bit_for_bit_and_tells_a_forged_one(home):

@@ -11,7 +11,6 @@ import shlex
 import sys
 from pathlib import Path
 
-from rtx_core import data
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import run as runner
 from rtx_core.experiments.configure import RunConfig, configure
@@ -20,18 +19,10 @@ from study import plan
 from study.experiments import EXPERIMENTS
 
 ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine has as the workflow had
-# What a run on generated text is cut down to.
-TRIAL = {"epochs": 1, "train_rows": 64, "fraction": 1.0}
-HOPS_TRIAL = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
-LANGUAGE_TRIAL = {"steps": 2, "batch_size": 8, "block_size": 64, "eval_every": 2, "eval_batches": 2}
-
 
 def trial(config: RunConfig) -> RunConfig:
     """The same run on generated text in a few steps, which says nothing of real text."""
-    fixed = EXPERIMENTS[config.experiment]
-    trials = {"block_size": LANGUAGE_TRIAL, "test_texts": HOPS_TRIAL, "fraction": TRIAL}
-    settings = next(settings for name, settings in trials.items() if name in fixed.data.names())
-    settings = config.given | settings | {"source": "embedded"}
+    settings = config.given | config.data.trial | {"source": "embedded"}
     return configure(config.experiment, config.model, config.seed, **settings)
 
 
@@ -45,7 +36,7 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
     extra = {} if source in ("real", "embedded") else {"source": source}
     for config in plan.planned(reduced, **extra):
         config = trial(config) if source == "embedded" else config
-        why = reason(config)
+        why = plan.why(config)
         if only and config.experiment not in only:
             continue
         digest = hashlib.sha256(config.data.model_dump_json().encode()).hexdigest()
@@ -62,20 +53,13 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
     return made
 
 
-def reason(config: RunConfig) -> str:
-    try:
-        return plan.why(config)
-    except RtxError as error:  # a record that cannot be read
-        return str(error)
-
-
 def write_plan(file: str, asked: str) -> None:
     write_json(Path(file), make_plan(**json.loads(asked)))
 
 
 def prepare(experiment: str, settings: str) -> None:
     config = configure(experiment, EXPERIMENTS[experiment].shown[0], **json.loads(settings))
-    data.task(config.data, config.train.batch_size, config.train.micro_batches)
+    config.data.task(config.train.batch_size, config.train.micro_batches)
 
 
 if __name__ == "__main__":

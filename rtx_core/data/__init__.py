@@ -1,57 +1,56 @@
 """Data: every corpus, and files of one's own, as a task for the trainer.  Heavy imports wait for use."""
 
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtx_core.data.config import ClassificationData, FactData, FilesData, GroupData, HopData, LanguageData
+from rtx_core.data.config import (
+    ClassificationData,
+    DataConfig,
+    FactData,
+    FilesData,
+    GroupData,
+    HopData,
+    LanguageData,
+)
 
 if TYPE_CHECKING:
     from rtx_core.data.tasks import Task
 
-DataConfig = ClassificationData | LanguageData | FilesData | HopData | GroupData | FactData
-__all__ = [
-    "ClassificationData",
-    "DataConfig",
-    "FactData",
-    "FilesData",
-    "GroupData",
-    "HopData",
-    "LanguageData",
-]
-__all__ += ["config_of", "from_files", "profile", "sample", "task"]
+__all__ = ["ClassificationData", "DataConfig", "FactData", "FilesData", "GroupData", "HopData"]
+__all__ += ["LanguageData", "config_of", "from_files", "profile", "sample", "task"]
 _FROM = {"from_files": "files", "profile": "texts"}
 
 
 def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
     """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
-    if isinstance(config, HopData):
-        from rtx_core.data.algorithmic import KHop as made
-    elif isinstance(config, GroupData):
-        from rtx_core.data.algorithmic import GroupWords as made
-    elif isinstance(config, FactData):
-        from rtx_core.data.algorithmic import Facts as made
-    elif not isinstance(config, LanguageData):
-        from rtx_core.data.texts import classification as made
-    elif config.corpus == "shakespeare":
-        from rtx_core.data.characters import Characters as made
-    else:
-        from rtx_core.data.stories import Stories as made
-    return made(config, batch_size, micro_batches)
+    return config.task(batch_size, micro_batches)
 
 
-def config_of(fields: dict) -> DataConfig:
-    """The settings that a record holds as `config.data`."""
-    kinds = {
-        "classes": FilesData,
-        "hops": HopData,
-        "group": GroupData,
-        "facts": FactData,
-        "block_size": LanguageData,
-    }
-    kinds["corpus"] = ClassificationData
-    kind = next(kind for name, kind in kinds.items() if name in fields)
-    return kind(**{name: value for name, value in fields.items() if name in kind.names()})
+def config_of(fields: Mapping) -> DataConfig:
+    """The settings that a record holds as `config.data`: of the kind that has most of them, and fewest beside."""
+    names = {kind: set(kind.names()) for kind in _kinds(DataConfig)}
+    kind = max(names, key=lambda kind: (len(names[kind] & fields.keys()), -len(names[kind])))
+    return kind(**{name: value for name, value in fields.items() if name in names[kind]})
+
+
+def _kinds(of: type[DataConfig]) -> Iterator[type[DataConfig]]:
+    for kind in of.__subclasses__():
+        yield from (kind, *_kinds(kind))
+
+
+def mirrored() -> dict[str, Callable[[str], object]]:
+    """Folder of a mirror -> what reads and verifies its texts, called with a source."""
+    from rtx_core.data import corpora, sources, tokens
+
+    known = {name: each for name, each in corpora.CORPORA.items() if isinstance(each, corpora.Corpus)}
+    found = {corpus.folder: partial(sources.load, name) for name, corpus in known.items()}
+    found["bert-base-uncased"] = tokens.bert_vocabulary
+    for text in corpora.RUNNING.values():
+        found[text.folder] = import_module(text.task_class.partition(":")[0]).load
+    return found
 
 
 def __getattr__(name: str):

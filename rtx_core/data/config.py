@@ -1,22 +1,108 @@
-"""Which data a run reads, as plain settings that are recorded with the run."""
+"""Which data a run reads, as plain settings that are recorded with the run; a class for each kind of data.
+
+What the library must know of a kind stands in its class, and nowhere else.  A new kind is a subclass of `DataConfig`,
+in any module that is imported before it is used; a new corpus of a known kind is a line of `corpora`.
+"""
 
 import re
+from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import PurePath
-from typing import Annotated, Literal
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from rtx_core.data.corpora import CORPORA
+from rtx_core.data.corpora import CORPORA, RUNNING
 from rtx_core.errors import unknown
 from rtx_core.settings import NaturalInt, PositiveInt, Settings, Share
 
+if TYPE_CHECKING:
+    from rtx_core.data.tasks import Task
+
 Source = Literal["real", "hub", "mirror", "embedded"]  # "real": the mirror that RTX_DATA names, else the hub
+# What is drawn by a rule is the same whatever texts other runs read.  "embedded": a trial, recorded as those are
+DrawnSource = Annotated[
+    Literal["generated", "embedded"],
+    BeforeValidator(lambda value: "generated" if value in ("real", "hub", "mirror") else value),
+]
 AtLeastTwo = Annotated[int, Field(ge=2)]
 MaxLength = Annotated[int, Field(ge=3)]  # tokens of a text, [CLS] and [SEP] included
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
-class ClassificationData(Settings):
+class DataConfig(Settings):
+    """Settings of one kind of data, and what the library must know of that kind."""
+
+    task_class: ClassVar[str] = ""  # "module:name"; called with (config, batch_size, micro_batches)
+    labelled: ClassVar[bool] = False  # a model gives labels; else it says what comes next
+    drawn: ClassVar[bool] = False  # by a rule, and so never real text
+    has_epochs: ClassVar[bool] = False  # a pass over it has an end
+    expects: ClassVar[str] = "(inputs, targets) to their mean loss"  # what a model must map
+    written: ClassVar[str] = ""  # the kind of text that a trained model writes, if any
+    trial: ClassVar[Mapping[str, object]] = {}  # the run's settings with which it takes seconds
+    sizes: ClassVar[tuple[str, ...]] = ()  # settings of which less is a reduced budget
+    unnamed: ClassVar[tuple[str, ...]] = ("source",)  # settings that do not tell which texts are read
+    made_by: ClassVar[str] = ""  # what began such a run, where that is no command
+
+    def task(self, batch_size: int, micro_batches: int = 1) -> "Task":
+        """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
+        return resolve_name(self.task_class)(self, batch_size, micro_batches)
+
+    @classmethod
+    def settable(cls) -> list[str]:
+        """The settings that a run of an experiment may change."""
+        return [name for name in cls.names() if name != "corpus"]
+
+    def name_parts(self, usual: Self) -> list[str]:
+        """What of a run's name says how this differs from the experiment's own data."""
+        return name_parts(self.changes(usual))
+
+    def less_than(self, full: Self) -> bool:
+        """Whether a run sees less than the experiment's own data, apart from a subset that is the point of it."""
+        return any(getattr(self, name) < getattr(full, name) for name in self.sizes)
+
+    def changes(self, usual: Self) -> dict:
+        return {key: value for key, value in super().changes(usual).items() if key not in self.unnamed}
+
+    def other_texts(self, recorded: Mapping) -> bool:
+        """Whether a record's `config.data` is of other texts, under the same settings."""
+        return False
+
+    def check(self) -> None:
+        """An error where texts are not any more what they were when this was made."""
+
+
+def name_parts(changed: Mapping[str, object]) -> list[str]:
+    """`maxlength512` of {"max_length": 512}; no two values give the same part."""
+    return [f"{key.replace('_', '')}{exact(value)}" for key, value in changed.items()]
+
+
+def exact(value: object) -> str:
+    """A value in a name: of a float as few digits as tell it from every other."""
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+
+def percent(share: float | None) -> str:
+    return f"{(Decimal(repr(share)) * 100).normalize():f}pct" if share else ""
+
+
+class Labelled(DataConfig):
+    """Texts with labels.  `reader` names the module whose `parts`, `facts` and `vocabulary_source` take the settings."""
+
+    task_class = "rtx_core.data.texts:classification"
+    labelled = True
+    has_epochs = True
+    expects = "a Packed batch to logits (B, C)"
+    reader: ClassVar[str] = ""
+
+
+class ClassificationData(Labelled):
     """A corpus of labelled texts (`corpora`), the way it is split (`splits`), and how much of it is used."""
+
+    reader = "rtx_core.data.splits"
+    trial = {"epochs": 1, "train_rows": 64, "fraction": 1.0}
+    sizes = ("max_length",)
 
     corpus: str
     source: Source = "real"
@@ -35,27 +121,68 @@ class ClassificationData(Settings):
             raise unknown(f"split of {self.corpus}", self.split, CORPORA[self.corpus].splits)
         return self
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return CORPORA[self.corpus].classes
 
-class LanguageData(Settings):
+    def name_parts(self, usual: Self) -> list[str]:
+        """`official`, `long20pct` and `10pct`, then the rest as of every kind."""
+        changed = self.changes(usual)
+        parts = [changed.pop("split")] if "split" in changed else []
+        if length := changed.pop("length", None):
+            parts.append(length + percent(changed.pop("length_fraction", None)))
+        if fraction := changed.pop("fraction", None):
+            parts.append(percent(fraction))
+        return parts + name_parts(changed)
+
+    def less_than(self, full: Self) -> bool:
+        return self.train_rows > 0 or super().less_than(full)
+
+
+class LanguageData(DataConfig):
     """Running text for a language model: tiny Shakespeare by characters, or TinyStories by tokens."""
 
-    corpus: Literal["shakespeare", "tinystories"]
+    trial = {"steps": 2, "batch_size": 8, "block_size": 64, "eval_every": 2, "eval_batches": 2}
+    sizes = ("block_size", "eval_batches")
+
+    corpus: str
     source: Source = "real"
     block_size: PositiveInt = 256  # characters or tokens of a sequence
     eval_batches: AtLeastTwo = 80  # of each part; a standard error needs two
     across_stories: bool = False  # a token attends to the stories before its own too, as in llama2.c
 
+    @property
+    def task_class(self) -> str:
+        return RUNNING[self.corpus].task_class
+
+    @property
+    def written(self) -> str:
+        return RUNNING[self.corpus].written
+
     @model_validator(mode="after")
-    def _stories_only(self) -> "LanguageData":
+    def _known(self) -> "LanguageData":
+        if self.corpus not in RUNNING:
+            raise unknown("corpus", self.corpus, RUNNING)
         if self.across_stories and self.corpus != "tinystories":
             raise ValueError(f"across_stories is of tinystories only, and the corpus is {self.corpus}")
         return self
 
 
-class HopData(Settings):
+class Drawn(DataConfig):
+    """What is drawn by a rule (`algorithmic`); a model also maps inputs alone to logits."""
+
+    drawn = True
+    expects = "(inputs, targets) to their mean loss, and inputs alone to logits (B, N, V)"
+    trial = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
+
+    source: DrawnSource = "generated"
+
+
+class HopData(Drawn):
     """k-hop induction (`algorithmic.KHop`), drawn afresh for every step."""
 
-    source: Literal["generated", "embedded"] = "generated"  # "embedded": a trial, recorded as those are
+    task_class = "rtx_core.data.algorithmic:KHop"
+
     letters: AtLeastTwo = 32  # of a text
     alphabet: AtLeastTwo = 4
     hops: NaturalInt = 4  # the most; each text has a number of its own, uniform from 0
@@ -72,20 +199,24 @@ class HopData(Settings):
         return self
 
 
-class GroupData(Settings):
+class GroupData(Drawn):
     """State tracking (`algorithmic.GroupWords`), drawn afresh for every step."""
 
-    source: Literal["generated", "embedded"] = "generated"
+    task_class = "rtx_core.data.algorithmic:GroupWords"
+
     group: Literal["S3", "Z6", "S4", "S5"]
     letters: Literal[8, 16, 32, 64, 128] = 64  # of the longest text, which holds products of every length
     eval_texts: Annotated[int, Field(ge=16)] = 256  # sixteen at a time, or more where they are shorter
     test_texts: AtLeastTwo = 1024
 
 
-class FactData(Settings):
+class FactData(Drawn):
     """Random facts (a, b) → v to be learned by heart (`algorithmic.Facts`); the same facts for every run."""
 
-    source: Literal["generated", "embedded"] = "generated"
+    task_class = "rtx_core.data.algorithmic:Facts"
+    has_epochs = True
+    trial = {"epochs": 1, "batch_size": 8, "facts": 16, "eval_texts": 16}
+
     facts: AtLeastTwo = 16_384  # of the keys² pairs
     keys: AtLeastTwo = 256  # that a is one of, and b
     values: AtLeastTwo = 256  # that v is one of, all equally likely: log2(values) bits a fact
@@ -98,8 +229,12 @@ class FactData(Settings):
         return self
 
 
-class FilesData(Settings):
+class FilesData(Labelled):
     """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
+
+    reader = "rtx_core.data.files"
+    unnamed = ("train", "validation", "test", "name")  # `digest` tells the texts
+    train_rows: ClassVar[int] = 0
 
     train: str  # CSV, TSV, JSON lines or parquet; where there is no such file, a data set on the hub
     text: str = "text"  # column of the texts
@@ -119,8 +254,29 @@ class FilesData(Settings):
         return "embedded" if self.generated else "files"
 
     @property
+    def made_by(self) -> str:
+        return f"the cell that began it, with rtx.data.from_files(train={self.train!r}, …)"
+
+    @property
     def slug(self) -> str:
-        """The name for folders; the same texts in BERT's pieces are other data."""
-        called = (self.name or PurePath(self.train).stem).lower()
-        stem = re.sub(r"[^a-z0-9]+", "-", called).strip("-") or "data"
-        return f"{stem}-vocabularybert" if self.vocabulary == "bert" else stem
+        """The name for folders; the same texts in BERT's pieces are other data.
+
+        Of a CSV the name without its ending; x.jsonl is "x-jsonl", and a data set of the hub has its owner's name in front.
+        """
+        file = PurePath(self.train)
+        stem = file.stem if file.suffix.lower() == ".csv" else file.name
+        called = self.name or (stem if file.suffix.lower() in SUFFIXES else self.train)
+        slug = re.sub(r"[^a-z0-9]+", "-", called.lower()).strip("-") or "data"
+        return f"{slug}-vocabularybert" if self.vocabulary == "bert" else slug
+
+    @classmethod
+    def settable(cls) -> list[str]:
+        return ["max_length"]
+
+    def other_texts(self, recorded: Mapping) -> bool:
+        return recorded.get("digest") != self.digest
+
+    def check(self) -> None:
+        from rtx_core.data.files import parts
+
+        parts(self)

@@ -1,4 +1,4 @@
-"""The corpora of the paper: where each lies, what it must contain, and how it may be split."""
+"""The corpora of the paper: where each lies, what it must contain, how it may be split, and what reads it."""
 
 from dataclasses import dataclass, field
 
@@ -79,4 +79,19 @@ CORPORA: dict[str, Corpus | Mixture] = {
     ),
     "multi-domain": Mixture(members=("yelp", "sst2", "amazon")),
     "multi-domain-imdb": Mixture(members=("yelp", "imdb", "amazon")),
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    """Text for a language model.  The task's module has `load(source)`, which reads and verifies it."""
+
+    folder: str  # in a mirror
+    task_class: str  # "module:name"
+    written: str  # what a trained model writes, which decides what is measured of it: characters or stories
+
+
+RUNNING: dict[str, Running] = {
+    "shakespeare": Running("tinyshakespeare", "rtx_core.data.characters:Characters", "characters"),
+    "tinystories": Running("tinystories", "rtx_core.data.stories:Stories", "stories"),
 }

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rtx_core.data.config import FilesData
-from rtx_core.data.sources import SUFFIXES, hub_table, mirror_file, read_table
+from rtx_core.data.config import SUFFIXES, FilesData
+from rtx_core.data.sources import hub_table, mirror_file, read_table
 from rtx_core.data.tokens import VOCABULARY
 from rtx_core.errors import RtxError, is_unicode
 
@@ -17,14 +17,13 @@ MOST_CLASSES = 1000
 
 
 def from_files(train: str, text: str = "text", label: str = "label", **settings: object) -> FilesData:
-    """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name.
+    """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name on the hub.
 
-    The classes are the distinct labels, sorted.  A part for which no file is given (`validation`, `test`) is a tenth of
-    `train`, drawn by `seed`.  Records lie in `results/own-NAME`, where `name` is that of the training file unless it is
-    given; those of runs on `generated` texts in `_build/results/`, apart from those on real ones.
+    The columns of a CSV may be split at commas, semicolons or tabs.  The classes are the distinct labels, sorted.  A part
+    for which no file is given (`validation`, `test`) is a tenth of `train`, drawn by `seed`.  Records lie in
+    `results/own-NAME`, where `name` is that of the training file unless it is given; those of runs on `generated` texts
+    in `_build/results/`, apart from those on real ones.
     """
-    if odd := settings.keys() & {"classes", "vocabulary", "digest"}:
-        raise RtxError(f"{min(odd)} is not a setting: from_files reads it from the data; leave it out.")
     if not isinstance(train, str):
         raise RtxError(
             f"The training data is of type {type(train).__name__}; expected the name of a file: write a table to one, "
@@ -65,6 +64,11 @@ def bert_source() -> str | None:
             from huggingface_hub import try_to_load_from_cache
 
         return "hub" if isinstance(try_to_load_from_cache(VOCABULARY, "vocab.txt"), str) else None
+
+
+def vocabulary_source(config: FilesData) -> str | None:
+    """Where BERT's vocabulary comes from; None where one is trained."""
+    return (bert_source() or "hub") if config.vocabulary == "bert" else None
 
 
 def facts(config: FilesData) -> dict:
@@ -126,10 +130,7 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
         raise RtxError(f"{path} holds no row: give at least 10.")
     for column in (text, label):
         if column not in table:
-            here = ", ".join(map(str, table.columns))
-            semicolons = file.suffix.lower() == ".csv" and ";" in here
-            comma = " (columns are split at commas, not at semicolons)" if semicolons else ""
-            raise RtxError(f"{path} has no column {column!r}: it has {here}{comma}.")
+            raise RtxError(f"{path} has no column {column!r}: it has {', '.join(map(str, table.columns))}.")
     if text == label:
         raise RtxError(f"Texts and labels of {path} cannot both stand in column {text!r}: name two columns.")
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what the first line names not for row names

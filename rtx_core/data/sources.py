@@ -4,21 +4,22 @@ Every source gives the same thing: a dict of splits, each a table with columns `
 Which one is used is always said by the caller and recorded; real text is never replaced by generated text.
 """
 
+import csv
 import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from rtx_core.data.config import SUFFIXES
 from rtx_core.data.corpora import CORPORA, Corpus, Mixture
 from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
-
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def resolve(source: str) -> str:
@@ -104,6 +105,9 @@ def real_table(source: str, hub: str, folder: str, split: str, *columns: str) ->
     return table[list(columns)]
 
 
+_say = cache(partial(print, flush=True))  # each line once
+
+
 def read_table(file: Path, called: str) -> pd.DataFrame:
     """A file as a table, by its suffix."""
     if file.suffix.lower() in SUFFIXES and not file.exists():
@@ -111,7 +115,10 @@ def read_table(file: Path, called: str) -> pd.DataFrame:
     try:
         match file.suffix.lower():
             case ".csv" | ".tsv" as suffix:
-                options = {"sep": "," if suffix == ".csv" else "\t", "encoding": "utf-8-sig"}
+                usual = "," if suffix == ".csv" else "\t"
+                if (taken := separator(file, usual)) != usual:
+                    _say(f"{called}: the columns are split at {taken!r}")
+                options = {"sep": taken, "encoding": "utf-8-sig"}
                 return pd.read_csv(file, dtype="str", keep_default_na=False, **options)
             case ".jsonl":
                 return pd.DataFrame(_json_lines(file), dtype=object)
@@ -121,6 +128,13 @@ def read_table(file: Path, called: str) -> pd.DataFrame:
         reason = str(error).partition("\n")[0].removeprefix("Error tokenizing data. C error: ").rstrip(".")
         raise RtxError(f"{called} cannot be read ({reason}): repair or replace it, text as UTF-8.") from error
     raise RtxError(f"{called} ends in none of {', '.join(SUFFIXES)}: give such a file, or a data set's name.")
+
+
+def separator(file: Path, usual: str) -> str:
+    """Which of comma, semicolon and tab splits the first line into most columns; `usual` where none does better."""
+    with open(file, encoding="utf-8-sig", newline="") as lines:
+        first = lines.readline()
+    return max((usual, *",;\t"), key=lambda each: len(next(csv.reader([first], delimiter=each), ())))
 
 
 def _json_lines(file: Path) -> list[dict]:

@@ -44,6 +44,23 @@ def parts(data: ClassificationData) -> Parts:
     return subset(whole, data)
 
 
+def facts(data: ClassificationData) -> dict:
+    """What a record says of the data before it is tokenised."""
+    source = resolve(data.source)
+    known = {"name": CORPORA[data.corpus].name(source), "source": source}
+    known |= {"split": data.split, "max_length": data.max_length}
+    if data.fraction < 1:
+        known["fraction"] = data.fraction
+    if data.length != "all":
+        known |= {"length": data.length, "length_fraction": data.length_fraction}
+    return known
+
+
+def vocabulary_source(data: ClassificationData) -> str | None:
+    """Where BERT's vocabulary comes from; None of generated texts, for which one is trained."""
+    return None if data.source == "embedded" else resolve(data.source)
+
+
 def split(tables: dict[str, pd.DataFrame], how: str, source: str = "", rows: int = 0) -> Parts:
     """The parts of a corpus's own tables; `seeded` may take a sample of `rows` rows."""
     pool = pd.concat(tables.values(), ignore_index=True)

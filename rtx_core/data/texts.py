@@ -2,48 +2,35 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from importlib import import_module
 
 import numpy as np
 from tokenizers import BertWordPieceTokenizer
 
-from rtx_core.data import files, splits
-from rtx_core.data.config import ClassificationData, FilesData
-from rtx_core.data.corpora import CORPORA
-from rtx_core.data.sources import content_sha256, resolve, sha256_of
+from rtx_core.data import splits
+from rtx_core.data.config import Labelled
+from rtx_core.data.sources import content_sha256, sha256_of
 from rtx_core.data.tasks import Classification
 from rtx_core.data.tokens import bert_vocabulary, tokenize_parts, trained_vocabulary
 from rtx_core.errors import RtxError
 
-Config = ClassificationData | FilesData
+
+def loaded(config: Labelled) -> tuple[splits.Parts, dict, str | None]:
+    """(train, validation and test as tables of text and label, the facts that are known before tokenising, where BERT's
+    vocabulary comes from: None, and one is trained)"""
+    reader = import_module(config.reader)
+    return reader.parts(config), reader.facts(config), reader.vocabulary_source(config)
 
 
-def loaded(config: Config) -> tuple[splits.Parts, dict]:
-    """(train, validation and test as tables of text and label, the facts that are known before tokenising)"""
-    if isinstance(config, FilesData):
-        return files.parts(config), files.facts(config)
-    source = resolve(config.source)
-    name = CORPORA[config.corpus].name(source)
-    facts = {"name": name, "source": source, "split": config.split, "max_length": config.max_length}
-    if config.fraction < 1:
-        facts["fraction"] = config.fraction
-    if config.length != "all":
-        facts |= {"length": config.length, "length_fraction": config.length_fraction}
-    return splits.parts(config), facts
-
-
-def classification(config: Config, batch_size: int, micro_batches: int = 1) -> Classification:
-    parts, facts = loaded(config)
-    own = isinstance(config, FilesData)
-    trained = config.vocabulary == "trained" if own else config.source == "embedded"
+def classification(config: Labelled, batch_size: int, micro_batches: int = 1) -> Classification:
+    parts, facts, source = loaded(config)
 
     def tokenizer() -> BertWordPieceTokenizer:  # made when asked for: the tokens may come from the cache
-        if trained:
-            return trained_vocabulary(parts["train"]["text"])
-        return bert_vocabulary(files.bert_source() if own else resolve(config.source))
+        return bert_vocabulary(source) if source else trained_vocabulary(parts["train"]["text"])
 
     content = " ".join(content_sha256(frame) for frame in parts.values())
-    ready = tokenize_parts(f"{content} {trained}", parts, tokenizer, config.max_length)
-    rows, n = 0 if own else config.train_rows, len(ready["train"])
+    ready = tokenize_parts(f"{content} {source is None}", parts, tokenizer, config.max_length)
+    rows, n = config.train_rows, len(ready["train"])
     if rows > n:
         raise RtxError(f"train_rows is {rows:,} of {n:,} training texts: 0 means all.")
     if rows:
@@ -51,18 +38,17 @@ def classification(config: Config, batch_size: int, micro_batches: int = 1) -> C
         ready["train"] = ready["train"].keep(sample)
     facts["sha256"] = sha256_of(tokens.sha256() for tokens in ready.values())
     facts |= {f"n_{part}": len(tokens) for part, tokens in ready.items()}
-    classes = config.classes if own else CORPORA[config.corpus].classes
-    return Classification(ready, classes, facts, batch_size, micro_batches, tokenizer)
+    return Classification(ready, config.classes, facts, batch_size, micro_batches, tokenizer)
 
 
-def profile(config: Config) -> dict:
+def profile(config: Labelled) -> dict:
     """Label counts and length histograms of every part, by exact length, so that pages need no data.
 
     `within_training` counts the texts that are, word for word, a training text or a part of one.
     """
-    if isinstance(config, ClassificationData):
+    if config.train_rows:
         config = config.but(train_rows=0)
-    task, (frames, _) = classification(config, batch_size=1), loaded(config)
+    task, (frames, *_) = classification(config, batch_size=1), loaded(config)
     described = {}
     for part, frame in frames.items():
         tokens = task.parts[part]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rtx_core.settings import Settings
+from rtx_core.data.config import DataConfig
 from rtx_core.train.config import TrainConfig
 
 
@@ -20,7 +20,7 @@ class Entry:
 class Experiment:
     """Data, the way of training, and the models that are compared."""
 
-    data: Settings
+    data: DataConfig
     train: TrainConfig = field(default_factory=TrainConfig)
     models: Mapping[str, Entry] = field(default_factory=dict)  # beside the registered ones, by name
     shown: tuple[str, ...] = ("baseline", "recurrent")  # models of a run that names none

@@ -59,7 +59,8 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
     end = None if whole else compared[-1]["step"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "checkpoint.safetensors")
-        progress, best = train(model, task, config, record["seed"], device, file, max_steps=end)
+        mode = record["config"].get("compile", "")
+        progress, best = train(model, task, config, record["seed"], device, file, compile=mode, max_steps=end)
     rows = list(zip(compared, progress.history))
     pairs = [(name, row[name], mine[name]) for row, mine in rows for name in mine if name != "seconds"]
     worst = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))

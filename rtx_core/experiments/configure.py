@@ -5,10 +5,11 @@ torch here.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
+from typing import NamedTuple
 
 from rtx_core import study
-from rtx_core.data.config import ClassificationData, FactData, FilesData, GroupData, HopData
+from rtx_core.data.config import DataConfig, FilesData, name_parts
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.models import registry
@@ -16,7 +17,6 @@ from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
 
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
-FIXED = ("corpus", "source")  # of the data; not in a run's name
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RunConfig:
     budget: str  # "full", or "reduced" where it trains on less than the experiment's own recipe
     architecture: str  # the registered model
     overrides: dict  # of that model's configuration
-    data: Settings
+    data: DataConfig
     train: TrainConfig
     device: str  # "auto", or torch's name
     compile: str  # a mode of torch.compile, "reduce-overhead" on a GPU
@@ -72,44 +72,43 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
 def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
     """The whole configuration of one run; every setting is one of the data, of the training, or of the model."""
     fixed = experiment(name)
+    called, folder = (name, name) if isinstance(name, str) else ("own-data", f"own-{name.slug}")
     label, entry = entry_of(fixed, model)
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise RtxError(f"The seed is {seed!r:.40}; expected a whole number from 0 to {2**31 - 1}.")
-    labelled = isinstance(fixed.data, ClassificationData | FilesData)
     built_in = isinstance(registry.find(entry.base).kind, str)
-    if built_in and ("num_labels" in registry.config_of(entry.base).names()) != labelled:
-        asks = "labels of texts" if labelled else "what comes next"
-        raise RtxError(
-            f"{name if isinstance(name, str) else 'own data'} asks for {asks}, which {label} cannot give."
-        )
+    if built_in and ("num_labels" in registry.find(entry.base).config.names()) != fixed.data.labelled:
+        asks = "labels of texts" if fixed.data.labelled else "what comes next"
+        raise RtxError(f"{called} asks for {asks}, which {label} cannot give.")
     given = dict(settings)
     device, compile = settings.pop("device", "auto"), settings.pop("compile", "")
     if compile not in COMPILE:
         raise unknown("mode of torch.compile", compile, COMPILE)
     recipe = _choice("recipe", settings.pop("recipe", None), fixed.recipes)
     budget = _choice("budget", settings.pop("budget", None), fixed.budgets)
-    large, small = fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
-    full, usual = _apply(fixed, entry, large), _apply(fixed, entry, large | small)
-    data, train, overrides = _apply(fixed, entry, large | small | settings)
-    own = isinstance(name, FilesData)  # has no budget but the one that it is given
-    called, folder = ("own-data", f"own-{name.slug}") if own else (name, name)
-    parts = [folder, recipe, budget if small else ""]
-    parts += _data_parts(usual[0], data) + _changed_parts(overrides)
-    parts += _changed_parts(dict(train), dict(usual[1]))
-    reduced = not own and (_shorter(full[1], train) or _smaller(full[0], data))
-    if entry.steps_factor != 1:
-        train = train.but(steps=round(train.steps * entry.steps_factor))
+    full, small = entry.settings | fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
+    # from the general to the particular; of two that set the same, the later counts
+    own, usual, asked = (
+        _applied(fixed, entry, layers) for layers in (full, full | small, full | small | settings)
+    )
+    parts = [folder, recipe, budget if small else "", *asked.data.name_parts(usual.data)]
+    changed = asked.model.changes(usual.model) | asked.train.changes(usual.train)
+    if changed.get("steps") and changed.get("epochs") == 0:  # as it must be where steps are counted
+        del changed["epochs"]
+    parts += name_parts(changed)
+    parts += [f"compile{compile}"] if compile else []
+    less = _shorter(own.train, asked.train) or asked.data.less_than(own.data)
     return RunConfig(
         experiment=called,
         name="-".join(filter(None, parts)),
         model=label,
         seed=seed,
         recipe=recipe,
-        budget="reduced" if reduced else "full",
+        budget="reduced" if less and isinstance(name, str) else "full",  # own data have no other
         architecture=entry.base,
-        overrides=entry.settings | overrides,
-        data=data,
-        train=train,
+        overrides=asked.model.changes(registry.find(entry.base).config),
+        data=asked.data,
+        train=_longer(asked.train, entry.steps_factor),
         device=device,
         compile=compile,
         asked=model,
@@ -134,38 +133,34 @@ def _choice(kind: str, chosen: object, known: Mapping[str, dict]) -> str:
     return chosen
 
 
-def _apply(
-    fixed: Experiment, entry: Entry, settings: Mapping[str, object]
-) -> tuple[Settings, TrainConfig, dict]:
-    """(data, training, overrides of the model's configuration) of an experiment under these settings."""
-    data, train, model = {}, {}, {}
-    fields = registry.config_of(entry.base).names()
+class _Applied(NamedTuple):
+    data: DataConfig
+    train: TrainConfig
+    model: Settings
+
+
+def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) -> _Applied:
+    """Data, training and model of an experiment under these settings."""
+    fields = registry.find(entry.base).config.names()
+    of = {"data": fixed.data.settable(), "train": TrainConfig.names(), "model": fields}
+    given: dict[str, dict] = {part: {} for part in of}
     for key, value in settings.items():
-        if (
-            key == "source"
-            and isinstance(fixed.data, HopData | GroupData | FactData)
-            and value in ("real", "hub", "mirror")
-        ):
-            continue  # it is drawn anew, whatever texts the other runs read
-        if isinstance(fixed.data, FilesData) and key != "max_length" and key in fixed.data.names():
-            raise RtxError(f"{key} is a setting of the data: give it to from_files.")
-        if key in fixed.data.names() and key != "corpus":
-            data[key] = value
-        elif key in TrainConfig.names():
-            train[key] = value
-        elif key in fields:
-            model[key] = value
-        else:
-            known = [*(key for key in fixed.data.names() if key != "corpus"), *TrainConfig.names(), *fields]
-            raise unknown(f"setting of a run of {entry.base}:", key, known)
-    made = registry.config_of(entry.base, **entry.settings | model)  # values that do not go together end here
-    model = {key: getattr(made, key) if isinstance(value, list) else value for key, value in model.items()}
-    usual = registry.config_of(entry.base, **entry.settings)
-    # in one order, and what changes nothing is not said
-    model = {key: model[key] for key in fields if key in model and model[key] != getattr(usual, key)}
-    if train.get("steps"):
-        train.setdefault("epochs", 0)
-    return fixed.data.but(**data), fixed.train.but(**train), model
+        part = next((part for part, names in of.items() if key in names), None)
+        if part is None:
+            raise unknown(f"setting of a run of {entry.base}:", key, [*chain(*of.values())])
+        given[part][key] = value
+    if given["train"].get("steps"):
+        given["train"].setdefault("epochs", 0)
+    data, train = fixed.data.but(**given["data"]), fixed.train.but(**given["train"])
+    if train.epochs and not data.has_epochs:
+        raise RtxError(f"epochs is {train.epochs}, and a pass over these data has no end; give steps alone.")
+    return _Applied(data, train, registry.config_of(entry.base, **given["model"]))
+
+
+def _longer(train: TrainConfig, times: float) -> TrainConfig:
+    """For so many times the steps, or the epochs where those are counted."""
+    counted = "steps" if train.steps else "epochs"
+    return train.but(**{counted: round(getattr(train, counted) * times)}) if times != 1 else train
 
 
 def _shorter(full: TrainConfig, train: TrainConfig) -> bool:
@@ -173,35 +168,3 @@ def _shorter(full: TrainConfig, train: TrainConfig) -> bool:
     if full.epochs:
         return train.epochs < full.epochs
     return train.steps * train.batch_size < full.steps * full.batch_size
-
-
-def _smaller(full: Settings, data: Settings) -> bool:
-    """Whether a run sees less of its data than the experiment's own, apart from a subset that is the point of it."""
-    return bool(getattr(data, "train_rows", 0)) or any(
-        getattr(data, key) < getattr(full, key)
-        for key in ("max_length", "block_size", "eval_batches")
-        if key in data.names()
-    )
-
-
-def _data_parts(usual: Settings, data: Settings) -> list[str]:
-    changed = {k: v for k, v in data if v != getattr(usual, k, None) and k not in FIXED}
-    parts = [changed.pop("split")] if "split" in changed else []
-    share = changed.pop("length_fraction", None)
-    if length := changed.pop("length", None):
-        parts.append(f"{length}{_percent(share) if share else ''}")
-    if fraction := changed.pop("fraction", None):
-        parts.append(_percent(fraction))
-    return parts + _changed_parts(changed)
-
-
-def _changed_parts(values: Mapping[str, object], usual: Mapping[str, object] = {}) -> list[str]:
-    """`maxlength512` of {"max_length": 512}."""
-    changed = {k: v for k, v in values.items() if k not in usual or v != usual[k]}
-    if changed.get("steps") and changed.get("epochs") == 0:
-        del changed["epochs"]
-    return [f"{k.replace('_', '')}{f'{v:g}' if isinstance(v, float) else v}" for k, v in changed.items()]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g}pct"

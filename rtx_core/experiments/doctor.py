@@ -7,7 +7,6 @@ import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -47,12 +46,9 @@ def data() -> Iterator[Finding]:
     if not (named := os.environ.get("RTX_DATA")):
         yield WARNING, "RTX_DATA is not set, so real texts are fetched from the hub", SET_DATA
         return
-    from rtx_core.data import characters, sources, stories, tokens
-    from rtx_core.data.corpora import CORPORA, Corpus
+    from rtx_core.data import mirrored
 
-    readers = {c.folder: partial(sources.load, name) for name, c in CORPORA.items() if isinstance(c, Corpus)}
-    readers |= {"bert-base-uncased": tokens.bert_vocabulary, "tinyshakespeare": characters.load}
-    readers |= {"tinystories": stories.load}
+    readers = mirrored()
     here = [folder for folder in readers if (Path(named).expanduser() / folder).is_dir()]
     if not here:
         yield WRONG, f"RTX_DATA names {named}, where none of the data lies", f"{SET_DATA}, or unset RTX_DATA"
@@ -123,35 +119,43 @@ def check_settings(record) -> None:
     What a run on own data or with a model of one's own is called says nothing of its settings.
     """
     from rtx_core import study
-    from rtx_core.experiments.configure import configure, entry_of
+    from rtx_core.experiments.configure import configure
     from rtx_core.models import registry
-    from rtx_core.records import DECIDED_BY_DATA, short_name
+    from rtx_core.records import short_name
 
     name, fixed = short_name(record.path), study.experiments().get(record.get("experiment"))
     if fixed is None or record["model"] not in {*fixed.models, *registry.MODELS}:
         return
     if record["selected"]["validation_loss"] != min(row["validation_loss"] for row in record["history"]):
         raise RtxError(f"{name} selects a validation loss that is not the lowest of its history.")
+    config, run = record["config"], (record["experiment"], record["model"], record["seed"])
+    if told := record.get("asked"):
+        asked = [configure(record["experiment"], told["model"], record["seed"], **told["settings"])]
+    else:
+        asked = [configure(*run, **given) for given in _as_if_asked(record, fixed)]
+    expected = [(c.name, c.budget, c.architecture, getattr(c.data, "corpus", "")) for c in asked]
+    mine = (record["name"], record["budget"], config["architecture"], config["data"].get("corpus", ""))
+    if mine not in expected:
+        raise RtxError(f"{name} is {', '.join(mine)}, and its settings are of {', '.join(expected[0])}.")
+
+
+def _as_if_asked(record, fixed) -> Iterator[dict]:
+    """Settings that may have made a record in which what was asked for does not stand."""
+    from rtx_core.experiments.configure import entry_of
+    from rtx_core.models import registry
+    from rtx_core.records import DECIDED_BY_DATA
+
     config, (_, entry) = record["config"], entry_of(fixed, record["model"])
     usual = dict(registry.config_of(entry.base, **entry.settings))
     given = {key: value for key, value in config["data"].items() if key != "corpus"} | config["train"]
     changed = {key: value for key, value in config["model"].items() if value != usual.get(key)}
     given |= {key: value for key, value in changed.items() if key not in DECIDED_BY_DATA}
     given["recipe"] = record["recipe"] or None
-    near = round(
-        given["steps"] / entry.steps_factor
-    )  # what was asked for; rounding makes several numbers fit
+    near = round(given["steps"] / entry.steps_factor)  # rounding makes several numbers fit
     steps = [n for n in range(max(0, near - 2), near + 3) if round(n * entry.steps_factor) == given["steps"]]
-    run = (record["experiment"], record["model"], record["seed"])
-    asked = [
-        configure(*run, budget=budget, **given | {"steps": n})
-        for budget in fixed.budgets
-        for n in steps or [near]
-    ]
-    expected = [(c.name, c.budget, c.architecture, getattr(c.data, "corpus", "")) for c in asked]
-    mine = (record["name"], record["budget"], config["architecture"], config["data"].get("corpus", ""))
-    if mine not in expected:
-        raise RtxError(f"{name} is {', '.join(mine)}, and its settings are of {', '.join(expected[0])}.")
+    for budget in fixed.budgets:
+        for n in steps or [near]:
+            yield given | {"budget": budget, "steps": n}
 
 
 def unfinished() -> Iterator[Finding]:

@@ -18,7 +18,8 @@ def import_records(folder: str, replace: bool = False) -> list[Path]:
     if not found:
         raise RtxError(f"{folder} holds no records; name another clone of this project, or its results/.")
     for record in found:
-        for file in (record.with_suffix(".npz"), record):  # a record is written after its predictions
+        weights = (root / "weights" / record.relative_to(root)).with_suffix(".safetensors")
+        for file in (record.with_suffix(".npz"), weights, record):  # a record is written last
             place = records.folder() / file.relative_to(root)
             content, there = (path.read_bytes() if path.exists() else None for path in (file, place))
             if there not in (None, content) and not replace:

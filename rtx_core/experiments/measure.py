@@ -17,22 +17,14 @@ from torch import nn
 
 from rtx_core import records
 from rtx_core import study as declared
-from rtx_core.data import task as task_of
-from rtx_core.data.config import ClassificationData, FilesData, LanguageData
+from rtx_core.data import DataConfig
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import run as runner
 from rtx_core.experiments.weights import load_weights
 from rtx_core.records import fingerprint
-from rtx_core.settings import Settings
 from rtx_core.train.device import choose, environment
-
-CORPORA = {  # of the kinds that are measured of language models
-    "ngrams": ("shakespeare",),
-    "judge": ("tinystories",),
-    "initial": ("shakespeare", "tinystories"),
-}
 
 
 class Study:
@@ -54,7 +46,7 @@ class Study:
 
     @cached_property
     def task(self):
-        return task_of(self.config.data, self.config.train.batch_size, self.config.train.micro_batches)
+        return self.config.data.task(self.config.train.batch_size, self.config.train.micro_batches)
 
     def runs(self) -> Iterator[records.Record]:
         for model in self.models:
@@ -85,15 +77,15 @@ def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callabl
         yield identity, facts, partial(kind.of_run, record, study)
 
 
-def read_by(kind: str) -> str:
-    return " or ".join(CORPORA[kind]) if kind in CORPORA else "texts with labels"
-
-
-def measurable(kind: str, data: Settings) -> bool:
-    """Whether such data are what this kind is measured on."""
-    if kind in CORPORA:
-        return isinstance(data, LanguageData) and data.corpus in CORPORA[kind]
-    return kind == "quantized" or isinstance(data, ClassificationData | FilesData)
+def refuse_other(kind: str, experiment: str, data: DataConfig) -> None:
+    """An error where such data are not what this kind is measured on."""
+    corpora = declared.measured_of(kind)
+    if corpora is None:
+        fits, reads = data.labelled, "texts with labels"
+    else:
+        fits, reads = not corpora or getattr(data, "corpus", "") in corpora, " or ".join(corpora)
+    if not fits:
+        raise RtxError(f"{kind} cannot be measured of {experiment}: it is of {reads}.")
 
 
 def measure(
@@ -114,8 +106,7 @@ def measure(
     }  # now, as the files may change
     study, measured = Study(experiment, to=to, **settings), []
     for one in dict.fromkeys((study, study.target)):
-        if not measurable(kind, one.config.data):
-            raise RtxError(f"{kind} cannot be measured of {one.experiment}: it is of {read_by(kind)}.")
+        refuse_other(kind, one.experiment, one.config.data)
     for identity, facts, make in wanted(declared.measurement(kind), study):
         there = records.measurements(kind, identity["of"], study.source)
         there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]

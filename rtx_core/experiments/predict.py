@@ -1,7 +1,7 @@
 """Ask a trained classifier: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,10 +26,6 @@ def load(address: "str | Path | Run | Record", source: str = "hub") -> "Predicto
     record = getattr(address, "record", address)  # of a run
     if isinstance(record, records.Record):
         return Predictor(load_weights(record), weights_of(record).parent)
-    if not isinstance(address, str | Path):
-        raise RtxError(
-            f'The address is {address!r:.60}; expected one such as "sst2/recurrent-seed0", a run, or a folder.'
-        )
     folder = Path(address).expanduser()
     if not folder.is_dir():
         return load(records.at(str(address), source))
@@ -64,40 +60,38 @@ class Predictor:
         from rtx_core.data.tasks import logits_of
         from rtx_core.data.tokens import read_tokenizer, tokenize
 
-        texts, classes = _texts(texts), self.classes
+        texts, classes = [texts] if isinstance(texts, str) else list(texts), self.classes
+        odd = [text for text in texts if not isinstance(text, str) or not is_unicode(text)]
+        if odd or not texts:
+            got = f"{odd[0]!r:.60}" if odd else "no text"
+            raise RtxError(f"Got {got}; expected texts of valid Unicode (a file: UTF-8).")
         tokens = tokenize(
             pd.DataFrame({"text": texts, "label": 0}),
             read_tokenizer(self.folder),
             self.model.about["max_length"],
         )
-        usual = self.model.config
-        if passes and "num_passes" not in usual.names():
+        if passes and "num_passes" not in self.model.config.names():
             raise RtxError(f"The model of {self.folder.name} has no passes to count; ask it without passes.")
         columns = [f"probability of {name}" if name in HEAD else name for name in classes]
         tables = []
-        for n in range(1, usual.num_passes + 1) if passes else [None]:
-            self.model.config = usual.but(num_passes=n) if n else usual
-            logits = torch.from_numpy(logits_of(self.model, tokens, torch.device("cpu"), nullcontext()))
+        for n in range(1, self.model.config.num_passes + 1) if passes else [None]:
+            with _passes(self.model, n):
+                logits = torch.from_numpy(logits_of(self.model, tokens, torch.device("cpu"), nullcontext()))
             table = pd.DataFrame(logits.softmax(-1).numpy(), columns=columns)
             table.insert(0, "label", [classes[i] for i in logits.argmax(1)])
             table.insert(0, "text", texts)
             if passes:
                 table.insert(1, "passes", n)
             tables.append(table)
-        self.model.config = usual
         return pd.concat(tables, ignore_index=True)
 
 
-def _texts(given: object) -> list[str]:
-    """Strings, as many as there are; anything else is an error."""
-    if not isinstance(given, Iterable) or isinstance(given, (pd.DataFrame, Mapping, bytes)):
-        raise RtxError(
-            f"The texts are of type {type(given).__name__}; expected a list of strings, or a column of a table."
-        )
-    texts = [given] if isinstance(given, str) else list(given)
-    if not texts:
-        raise RtxError("There is no text to classify; give at least one.")
-    for text in texts:
-        if not isinstance(text, str) or not is_unicode(text):
-            raise RtxError(f"{text!r:.60} is no text; expected a string of valid Unicode (a file: UTF-8).")
-    return texts
+@contextmanager
+def _passes(model: Callable, n: int | None) -> Iterator[None]:
+    """The model run so many times, or as it was trained for None."""
+    usual = model.config
+    try:
+        model.config = usual.but(num_passes=n) if n else usual
+        yield
+    finally:
+        model.config = usual

@@ -4,27 +4,26 @@ rtx.run("sst2", "recurrent", seed=1, epochs=1)                   one run
 rtx.runs("sst2", models=["baseline", "recurrent"], seeds=[0, 1])    several, as one table
 """
 
-import fcntl
 import json
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 
 import pandas as pd
 
 from rtx_core import records, study
 from rtx_core.data.config import FilesData
-from rtx_core.data.sources import resolve
+from rtx_core.data.sources import resolve, sha256_of
 from rtx_core.errors import Busy, RtxError
 from rtx_core.experiments.configure import RunConfig, configure, experiment, sweep
-from rtx_core.experiments.weights import keep, load_weights, recorded, work
+from rtx_core.experiments.lock import record_lock
+from rtx_core.experiments.weights import MOST_KEPT, keep, load_weights, recorded, work
 from rtx_core.models import registry
-from rtx_core.paths import BOOK, build, home
+from rtx_core.paths import BOOK, build
 from rtx_core.records import Record, fingerprint, schema
 
 GOES_ON = "The same command goes on from the last checkpoint."
@@ -81,9 +80,9 @@ def runs(
 ) -> Runs:
     """Every run of these models, seeds and settings; a setting given as a list is swept.  What is not recorded is trained now."""
     fixed = experiment(name)
+    fixed.data.check()
     if odd := settings.keys() & {"seed", "model"}:
         raise RtxError(f"Unknown setting {min(odd)!r}: several runs take lists, {min(odd)}s=[…].")
-    _unchanged(name)
     models = distinct("models", fixed.shown if models is None else models)
     seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
     asked = [
@@ -106,16 +105,8 @@ def run(
     **settings: object,
 ) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
-    _unchanged(name)
+    experiment(name).data.check()
     return _run(configure(name, model, seed, **settings), replace)
-
-
-def _unchanged(name: str | FilesData) -> None:
-    """An error where files hold other texts than when they were described."""
-    if isinstance(name, FilesData):
-        from rtx_core.data.files import parts
-
-        parts(name)
 
 
 def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True) -> Run | None:
@@ -140,7 +131,7 @@ def distinct(name: str, values: object) -> list:
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
+def as_rtx_error() -> Iterator[None]:
     """What the machine refuses inside (memory, disk) ends in one sentence; the checkpoint stays."""
     import torch
     from safetensors import SafetensorError
@@ -159,32 +150,8 @@ def plainly() -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def alone(record: Path, about: str, wait: bool, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the name of a record, so that nobody else writes it or its checkpoint.  The lock goes when the process does.
-
-    `about` is left in the lock for `rtx doctor`: the run's folder, and the command that goes on with it.
-    """
-    lock = build() / "locks" / "-".join(record.relative_to(home()).with_suffix("").parts)
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with open(lock, "a", encoding="utf-8") as file:  # not "w", which would empty the file of whoever holds it
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if not wait:
-                raise Busy(
-                    f"Another process is training {lock.name} now; wait for it, or stop it first."
-                ) from error
-            say("another process is training this; waiting until it is done")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        file.truncate(0)
-        file.write(about)
-        file.flush()
-        yield
-
-
 def try_out(model, task, config: RunConfig, where) -> None:
-    """An error where a class from elsewhere cannot be trained on a task: before that, one that is thrown away reads a step."""
+    """An error where a model of a class from elsewhere cannot read one step of the task; the model is not used again."""
     import torch
 
     from rtx_core.train.trainer import autocast_of
@@ -207,21 +174,18 @@ def try_out(model, task, config: RunConfig, where) -> None:
         if used is not None and used[-1] >= size:
             what = f"its vocab_size is {size}, and the texts need {used[-1] + 1}"
         else:
-            expected = "a Packed batch to logits (B, C)"
-            if task.unit == "tokens":
-                expected = f"({type(inputs).__name__}, targets) to their mean loss, on k-hop and groups inputs to logits"
             said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            what = f"{said}; expected a module with weights that maps {expected}"
+            what = f"{said}; expected a module with weights that maps {config.data.expects}"
         raise RtxError(f"{config.model} cannot be trained on this ({what}).") from error
 
 
-@plainly()
+@as_rtx_error()
 def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited for.
 
     Without `wait` that is `Busy`.
     """
-    from rtx_core import data, evaluate
+    from rtx_core import evaluate
     from rtx_core.models import build_model, count_parameters, save_model
     from rtx_core.train.device import choose, environment, peak_memory_mib, reset_peak_memory
     from rtx_core.train.trainer import autocast_of, train
@@ -229,7 +193,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     made_by = fingerprint.commit()  # now: the files may change while a long run goes on
     where = choose(config.device)
     reset_peak_memory(where)
-    task = data.task(config.data, config.train.batch_size, config.train.micro_batches)
+    task = config.data.task(config.train.batch_size, config.train.micro_batches)
     fields = registry.find(config.architecture).config.names()
     decided = {key: value for key, value in task.model_settings.items() if key in fields}
     new = partial(build_model, config.architecture, seed=config.seed, **{**decided, **config.overrides})
@@ -241,7 +205,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         "model": model.config.model_dump(),
         "data": config.data.model_dump(mode="json") | {"source": task.facts["source"]},
         "train": config.train.model_dump(),
-    }
+    } | ({"compile": config.compile} if config.compile else {})
     key = schema.run_key(described, task.facts["sha256"], config.seed)
     folder = work(config.name, config.model, config.seed, key)
     file = folder / "checkpoint.safetensors"
@@ -261,7 +225,8 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         test, predictions = task.test(model, where, autocast)
         if "batch_losses" in test:
             test["last_loss"] = last["loss"] if best else test["loss"]
-        save_model(model, config.architecture, folder / "model.safetensors", **about)
+        weights = folder / "model.safetensors"
+        save_model(model, config.architecture, weights, **about)
         if task.classes:
             task.tokenizer().save(str(folder / "tokenizer.json"))
         parameters = count_parameters(model)
@@ -269,6 +234,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
             "schema": schema.VERSION,
             "key": key,
             **{name: getattr(config, name) for name in records.NAMES},
+            "asked": {"model": config.asked, "settings": config.given},
             "config": described,
             "data": task.facts,
             "parameters": parameters,
@@ -276,23 +242,26 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
             "history": progress.history,
             "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
             "test": test,
-            **evaluate.beside_the_test(model, task, config.train, where),
+            **evaluate.beside_the_test(model, task, config, where),
             "environment": environment(where),
             "code": made_by | {"hashes": progress.codes},
             "seconds": progress.seconds,
             "peak_memory_mib": peak_memory_mib(where),
             "finished": records.now(),
         }
-        record = records.save(content, predictions)
         fixed = study.experiments().get(config.experiment)
-        if fixed is not None and fixed.keep_weights and not record.synthetic:
+        kept = fixed is not None and fixed.keep_weights and config.data.source != "embedded"
+        if kept := kept and parameters["total"] <= MOST_KEPT:
+            content["weights"] = sha256_of([weights.read_bytes()])
+        record = records.save(content, predictions)
+        if kept:
             keep(record)
         file.unlink(missing_ok=True)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return record
 
     about = f"{folder.relative_to(build())}\n{command_of(config, replace)}\n"
-    with alone(path, about, wait, say):
+    with record_lock(path, about, wait, say):
         found = None if replace else recorded(config)  # by somebody else meanwhile
         if found is not None:
             return Run(config, found)
@@ -305,8 +274,8 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
 
 def command_of(config: RunConfig, replace: bool = False) -> str:
     """The line that makes this run, or goes on with it."""
-    if isinstance(config.data, FilesData):
-        return f"the cell that began it, with rtx.data.from_files(train={config.data.train!r}, …)"
+    if config.data.made_by:
+        return config.data.made_by
     asked = config.asked if isinstance(config.asked, str) else f"models=[{json.dumps(config.asked)}]"
     words = [asked, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.given.items())]
     words += ["--replace"] * replace

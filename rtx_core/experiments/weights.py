@@ -5,8 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from rtx_core import records
-from rtx_core.data.config import FilesData
-from rtx_core.data.sources import resolve
+from rtx_core.data.sources import resolve, sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
@@ -15,7 +14,7 @@ from rtx_core.records import DECIDED_BY_DATA, Record
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
 
-FILES = ("train", "validation", "test", "name")  # of own data, whose digest says what they hold
+MOST_KEPT = 1_200_000  # parameters of a model whose weights may lie beside the records
 
 
 def recorded(config: RunConfig) -> Record | None:
@@ -24,9 +23,10 @@ def recorded(config: RunConfig) -> Record | None:
     One of generated text whose code has changed is none.
     """
     record = records.find(config.name, config.model, config.seed, resolve(config.data.source))
-    digest = getattr(config.data, "digest", None)
-    changed = digest is not None and record is not None and record["config"]["data"].get("digest") != digest
-    if record is None or (record.synthetic and (changed or record.note())):
+    if record is None:
+        return None
+    changed = config.data.other_texts(record["config"]["data"])
+    if record.synthetic and (changed or record.note()):
         return None
     if changed:
         raise RtxError(
@@ -54,10 +54,10 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     A setting of the training or of the model that is younger than the record had its default.
     """
     made, usual = record["config"], registry.config_of(config.architecture)
-    apart = ("source", *FILES) if isinstance(config.data, FilesData) else ("source",)
     found = [("architecture", config.architecture, made["architecture"])]
+    found += [("compile", config.compile, made.get("compile", ""))]
     for part, settings, younger, left_out in (
-        ("data", config.data, {}, apart),
+        ("data", config.data, {}, config.data.unnamed),
         ("train", config.train, _plain(TrainConfig()), ()),
         ("model", usual.but(**config.overrides), _plain(usual), DECIDED_BY_DATA),
     ):
@@ -88,13 +88,7 @@ def weights_of(record: Record) -> Path:
 
 
 def kept_at(record: Record) -> Path:
-    return (
-        home()
-        / "results"
-        / "weights"
-        / record["name"]
-        / f"{record['model']}-seed{record['seed']}.safetensors"
-    )
+    return home() / "results/weights" / record["name"] / f"{record['model']}-seed{record['seed']}.safetensors"
 
 
 def keep(record: Record) -> Path:
@@ -114,7 +108,7 @@ def work(name: str, model: str, seed: int, key: str) -> Path:
 
 
 def load_weights(record: Record):
-    """The trained model of a record, which is where the run was made."""
+    """The trained model of a record: from where the run was made, else from beside the records."""
     from rtx_core.models import load_model
 
     path = weights_of(record)
@@ -124,10 +118,11 @@ def load_weights(record: Record):
             f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in _build/runs: "
             f"copy that folder from where it was made, or train it anew here, with replace=True (--replace)."
         )
-    model = load_model(path)
-    if model.about.get("run") != record["key"]:
+    model, expected = load_model(path), record.get("weights")
+    altered = path == kept_at(record) and expected not in (None, sha256_of([path.read_bytes()]))
+    if altered or model.about.get("run") != record["key"]:
         raise RtxError(
-            f"{path.name} holds weights of another run than its record's ({model.about.get('run')} instead of {record['key']}); "
-            f"restore both from git, or train it anew with replace=True."
+            f"{path.name} holds weights of another run than its record's ({model.about.get('run')} instead of {record['key']}), "
+            f"or altered ones; restore both from git, or train it anew with replace=True."
         )
     return model

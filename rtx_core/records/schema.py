@@ -22,6 +22,14 @@ class _Config(_Part):
     model: dict[str, Any]
     data: dict[str, Any]
     train: dict[str, Any]
+    compile: str = ""  # a mode of torch.compile; here, and in the key, only where there is one
+
+
+class _Asked(_Part):
+    """What `configure` was called with; whatever else the configuration holds follows from the experiment."""
+
+    model: str | dict[str, Any]
+    settings: dict[str, Any]
 
 
 class _Parameters(_Part):
@@ -56,6 +64,7 @@ class Schema(_Part):
     seed: int = Field(ge=0)
     recipe: str
     budget: Literal["full", "reduced"]
+    asked: _Asked | None = None  # younger than the first records
     config: _Config
     data: dict[str, Any]
     parameters: _Parameters
@@ -71,11 +80,13 @@ class Schema(_Part):
     finished: str
     samples: list[dict[str, Any]] | None = None  # of language models
     extra: dict[str, Any] | None = None
+    weights: str | None = Field(None, pattern="^[0-9a-f]{64}$")  # hash of the file in results/weights, if any
 
 
 def run_key(config: Mapping, data_sha256: str, seed: int) -> str:
     """The address of a run by its content: everything that decides its numbers but the code."""
     identity = [config["architecture"], config["model"], config["train"], data_sha256, seed]
+    identity += [config["compile"]] if config.get("compile") else []
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
 
 

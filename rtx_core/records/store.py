@@ -235,10 +235,9 @@ def records(
 ) -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
     of = [path for path in paths(source) if name in (None, path.parent.name)]
-    of = [path for path in of if model in (None, path.stem.rpartition("-seed")[0])]
     found = [record for path in of if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
-    return [r for r in found if experiment in (None, r["experiment"])]
+    return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
 
 
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
@@ -288,12 +287,14 @@ def now() -> str:
 # -- one table ---------------------------------------------------------------------------------------------------------
 
 
-def results(experiment: str | None = None, /, *, source: str = "hub", **only: object) -> pd.DataFrame:
+def results(experiment: str | None = None, /, *, source: str = "", **only: object) -> pd.DataFrame:
     """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
 
-    Those of generated texts are found by `source="embedded"`; an experiment that is neither recorded nor known is an error.
+    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these, as "quickstart" is;
+    an experiment that is neither recorded nor known is an error.
     """
-    found = records(source=source)
+    fixed = study.experiments().get(experiment)
+    found = records(source=source or (fixed.data.source if fixed else "hub"))
     if experiment is not None:
         known = {*study.experiments(), *(record["experiment"] for record in found)}
         if experiment not in known:

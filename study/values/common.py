@@ -5,7 +5,6 @@ Every run of a corpus in `results/` has a name, its folder's with `_` for `-`: `
 `sst2_50pct_epochs1`.  A function is called once, when its name is first used.
 """
 
-from rtx_core.data.config import ClassificationData, LanguageData
 from rtx_core.report.statistics import common, same_share
 from rtx_core.report.values import Model, Space, Task
 from study import paper
@@ -45,7 +44,7 @@ def bag_of_words() -> Space:
     return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
 
 
-TASKS = {k for k, e in EXPERIMENTS.items() if isinstance(e.data, (ClassificationData, LanguageData))}
+TASKS = {name for name, experiment in EXPERIMENTS.items() if not experiment.data.drawn}
 TASKS = tuple(TASKS - {"iso-depth"})  # whose models have names of their own, in values_looping.py
 RUNS = {name for _, name, *_ in paper.planned() if name.startswith(TASKS)}
 VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
