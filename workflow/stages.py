@@ -23,13 +23,14 @@ ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine 
 # What a run on generated text is cut down to.
 TRIAL = {"epochs": 1, "train_rows": 64, "fraction": 1.0}
 HOPS_TRIAL = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
+FACTS_TRIAL = {"epochs": 1, "batch_size": 8, "facts": 16, "eval_texts": 8}
 LANGUAGE_TRIAL = {"steps": 2, "batch_size": 8, "block_size": 64, "eval_every": 2, "eval_batches": 2}
 
 
 def trial(config: RunConfig) -> RunConfig:
     """The same run on generated text in a few steps, which says nothing of real text."""
     fixed = EXPERIMENTS[config.experiment]
-    trials = {"block_size": LANGUAGE_TRIAL, "test_texts": HOPS_TRIAL, "fraction": TRIAL}
+    trials = {"block_size": LANGUAGE_TRIAL, "facts": FACTS_TRIAL, "test_texts": HOPS_TRIAL, "fraction": TRIAL}
     settings = next(settings for name, settings in trials.items() if name in fixed.data.names())
     settings = config.given | settings | {"source": "embedded"}
     return configure(config.experiment, config.model, config.seed, **settings)
