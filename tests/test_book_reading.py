@@ -20,7 +20,7 @@ PAGE = f"""# Page
 
 **{FINDING}**
 
-See {{numref}}`fig-front-forest`, {{numref}}`tab-a` and {{term}}`AUC`.
+See {{numref}}`fig-facts-dissociation`, {{numref}}`tab-a` and {{term}}`AUC`.
 
 ```{{glossary}}
 AUC
@@ -52,7 +52,7 @@ def outputs(home) -> list[str]:
     (home / "results" / "sst2").mkdir(parents=True)
     (home / "results" / "sst2" / "baseline-seed0.json").write_text("{}")
     (home / "results" / "sst2" / "baseline-seed0.npz").write_text("")
-    drawn = display.figure(plt.figure(), label="fig-front-forest", caption="A line.", alt="A line.")
+    drawn = display.figure(plt.figure(), label="fig-facts-dissociation", caption="A line.", alt="A line.")
     rows = pd.DataFrame({"Name": [f"row {n}" for n in range(20)]})
     return [drawn.markdown, display.table(rows, label="tab-a", caption="Rows.").markdown, PROVENANCE]
 
@@ -71,7 +71,7 @@ def built(home):
     source = home / "book"
     (source / "notebooks").mkdir(parents=True)
     (source / "figures").mkdir()
-    (source / "figures" / "fig-front-forest.svg").write_bytes(display.draw(plt.figure()))
+    (source / "figures" / "fig-facts-dissociation.svg").write_bytes(display.draw(plt.figure()))
     cells = [v4.new_markdown_cell(f"# Notebook\n\n**{FINDING}**")]
     for text in outputs(home):
         output = v4.new_output("display_data", {"text/markdown": text})
@@ -111,8 +111,8 @@ def test_outputs_lead_to_code_records_and_notebook(book):
 def test_previews_stand_on_their_own(book):
     text = (book / "_static" / "previews.js").read_text(encoding="utf-8")
     found = json.loads(text.removeprefix("window.PREVIEWS = ").removesuffix(";\n"))
-    figure, table = (found[f"notebooks/one.html#{name}"] for name in ("fig-front-forest", "tab-a"))
-    assert "{root}_images/fig-front-forest.svg" in figure and "A line." in figure
+    figure, table = (found[f"notebooks/one.html#{name}"] for name in ("fig-facts-dissociation", "tab-a"))
+    assert "{root}_images/fig-facts-dissociation.svg" in figure and "A line." in figure
     assert "row 5" in table and "row 6" not in table
     assert "The area under the ROC curve." in found["index.html#term-AUC"]
     assert not any(" id=" in html or "href" in html for html in found.values())
