@@ -57,7 +57,7 @@ def test_a_page_has_no_console_error_and_fits(visit, page):
 def test_the_front_page_shows_its_findings_and_figure_at_once(visit):
     driver = visit("index.html")
     assert max(card.rect["y"] + card.rect["height"] for card in all_of(driver, "main .sd-card")) < 900
-    assert one(driver, "#fig-facts-dissociation").rect["y"] < 900
+    assert one(driver, ".rtx-explorer").rect["y"] < 900
     picture = one(driver, "meta[property='og:image']").get_attribute("content")
     assert (HTML / picture).read_bytes().startswith(b"\x89PNG")
 
@@ -109,14 +109,14 @@ def test_the_scoreboard_is_filtered_searched_and_sorted(visit):
 
 def test_the_forest_plot_answers_to_metric_and_budget(visit):
     driver = visit("index.html")
-    marks = "#fig-facts-dissociation svg .mark-symbol.role-mark path"
-    one(driver, "#fig-facts-dissociation .ask").click()
+    marks = "#fig-front-forest svg .mark-symbol.role-mark path"
+    one(driver, "#fig-front-forest .ask").click()
     assert len(wait(driver, lambda d: all_of(d, marks))) == 9
-    assert not one(driver, "#fig-facts-dissociation img").is_displayed()
+    assert not one(driver, "#fig-front-forest img").is_displayed()
     before = [mark.get_attribute("transform") for mark in all_of(driver, marks)]
-    Select(one(driver, "#fig-facts-dissociation select")).select_by_visible_text("recall")
+    Select(one(driver, "#fig-front-forest select")).select_by_visible_text("recall")
     wait(driver, lambda d: before != [mark.get_attribute("transform") for mark in all_of(d, marks)])
-    one(driver, "#fig-facts-dissociation input[value='full']").click()
+    one(driver, "#fig-front-forest input[value='full']").click()
     wait(driver, lambda d: len(all_of(d, marks)) == 4)
 
 
