@@ -20,6 +20,7 @@ from study.experiments import EXPERIMENTS
 
 ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine has as the workflow had
 
+
 def trial(config: RunConfig) -> RunConfig:
     """The same run on generated text in a few steps, which says nothing of real text."""
     settings = config.given | config.data.trial | {"source": "embedded"}
