@@ -20,6 +20,11 @@ GPT = {"hidden_size": 32, "num_heads": 2, "block_size": 16, "vocab_size": 65}
 LLAMA = {"hidden_size": 32, "num_heads": 2, "num_layers": 4}
 
 
+def of(corpus: str) -> SimpleNamespace:
+    """What is read of a run's configuration."""
+    return SimpleNamespace(data=LanguageData(corpus=corpus), train=None)
+
+
 @pytest.fixture
 def task(monkeypatch):
     """A few hundred small stories."""
@@ -63,7 +68,7 @@ def test_a_character_model_is_measured_with_a_sample(monkeypatch):
     monkeypatch.setattr(generation, "SAMPLED", 20)
     task = task_of(LanguageData(corpus="shakespeare", source="embedded", block_size=16, eval_batches=2), 2)
     model = build_model("gpt", seed=0, **GPT | {"vocab_size": task.vocab_size})
-    found = evaluate.beside_the_test(model, task, None, CPU)
+    found = evaluate.beside_the_test(model, task, of("shakespeare"), CPU)
     assert found.keys() == {"samples", "latency"} and len(found["samples"][0]["text"]) == 20
     assert [row["length"] for row in found["latency"]["measured"]] == [1, 4, 8, 16]
 
@@ -122,7 +127,7 @@ def test_a_record_of_a_story_model_is_whole(name, task, monkeypatch):
     monkeypatch.setattr(stories, "LENGTHS", (8,))
     monkeypatch.setattr(stories, "LONGEST", 5)
     model = build_model(name, seed=0, vocab_size=task.vocab_size, **LLAMA)
-    found = evaluate.beside_the_test(model, task, None, CPU)
+    found = evaluate.beside_the_test(model, task, of("tinystories"), CPU)
     extra, passes = found["extra"], 2 * model.config.num_passes if name == "frailt" else 1
     assert len(found["samples"]) == stories.PROMPTS and found["latency"]["measured"][0]["length"] == 8
     assert [len(extra["passes"][part]) for part in ("training_sample", "validation")] == [passes, passes]

@@ -1,6 +1,6 @@
 """Ask a trained classifier: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,11 +60,7 @@ class Predictor:
         from rtx_core.data.tasks import logits_of
         from rtx_core.data.tokens import read_tokenizer, tokenize
 
-        texts, classes = [texts] if isinstance(texts, str) else list(texts), self.classes
-        odd = [text for text in texts if not isinstance(text, str) or not is_unicode(text)]
-        if odd or not texts:
-            got = f"{odd[0]!r:.60}" if odd else "no text"
-            raise RtxError(f"Got {got}; expected texts of valid Unicode (a file: UTF-8).")
+        texts, classes = _texts(texts), self.classes
         tokens = tokenize(
             pd.DataFrame({"text": texts, "label": 0}),
             read_tokenizer(self.folder),
@@ -95,3 +91,18 @@ def _passes(model: Callable, n: int | None) -> Iterator[None]:
         yield
     finally:
         model.config = usual
+
+
+def _texts(given: object) -> list[str]:
+    """Strings, as many as there are; anything else is an error."""
+    if not isinstance(given, Iterable) or isinstance(given, (pd.DataFrame, Mapping, bytes)):
+        raise RtxError(
+            f"The texts are of type {type(given).__name__}; expected a list of strings, or a column of a table."
+        )
+    texts = [given] if isinstance(given, str) else list(given)
+    if not texts:
+        raise RtxError("There is no text to classify; give at least one.")
+    for text in texts:
+        if not isinstance(text, str) or not is_unicode(text):
+            raise RtxError(f"{text!r:.60} is no text; expected a string of valid Unicode (a file: UTF-8).")
+    return texts
