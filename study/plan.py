@@ -149,7 +149,7 @@ def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
         return None
 
     def likeness(record: records.Record) -> tuple:
-        theirs, mine = record["config"]["data"], dict(config.data)
+        theirs, mine = record["config"]["data"], config.data.model_dump()
         texts = [theirs.get(name) == mine.get(name) for name in ("length", "max_length")]
         return record["name"] == config.name, sum(texts), -abs(1 - _work(config, record)), -record["seconds"]
 
@@ -162,7 +162,9 @@ def _work(config: RunConfig, record: records.Record) -> float:
     train = record["config"]["train"]
     if config.train.steps:
         return config.train.steps * config.train.batch_size / (train["steps"] * train["batch_size"])
-    mine, theirs = dict(config.data), record["config"]["data"]
+    mine, theirs = config.data.model_dump(), record["config"]["data"]
+    if "facts" in mine:
+        return mine["facts"] * config.train.epochs / (theirs["facts"] * train["epochs"])
     share = mine["fraction"] / theirs["fraction"]
     if mine.get("train_rows") or theirs.get("train_rows"):
         share = (mine["train_rows"] or 54_576 * mine["fraction"]) / record["data"]["n_train"]
