@@ -243,7 +243,7 @@ def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch
     with pytest.raises(RtxError, match="call that again"):
         rtx.runs(moved, **given)
     fewer = dict(train=str(elsewhere), text="review", label="stars")
-    with pytest.raises(RtxError, match=r"was made of other texts than .* gives now; give these a name"):
+    with pytest.raises(RtxError, match=r"was made of other texts than its files hold now; give these a name"):
         rtx.runs(rtx.data.from_files(**fewer), **given)
     named = rtx.data.from_files(**fewer, name="Fewer reviews")
     assert experiments.configure(named, "recurrent").name == "own-fewer-reviews"

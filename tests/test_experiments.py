@@ -49,6 +49,11 @@ def test_settings_reach_data_training_and_model():
     assert configure("sst2", "recurrent", **ordered).name == configure("sst2", "recurrent", **otherwise).name
     mine = configure("sst2", {"base": "recurrent", "name": "mine", "hidden_size": 128})
     assert (mine.name, mine.model, mine.overrides) == ("sst2", "mine", {"hidden_size": 128})
+    longest = configure("shakespeare", {"base": "gpt-1", "name": "mine", "block_size": 512})
+    assert (longest.data.block_size, longest.overrides["block_size"]) == (
+        256,
+        512,
+    )  # the model's, not the data's
 
 
 def test_recipes_and_budgets_of_the_language_experiments():

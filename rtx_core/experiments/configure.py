@@ -35,8 +35,8 @@ class RunConfig:
     train: TrainConfig
     device: str  # "auto", or torch's name
     compile: str  # a mode of torch.compile, "reduce-overhead" on a GPU
-    asked: str | Mapping  # the model and
-    given: dict  # the settings that this was made of
+    asked: str | Mapping  # the model that `configure` was called with
+    given: dict  # and the settings
 
 
 def experiment(name: str | FilesData) -> Experiment:
@@ -86,7 +86,7 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
         raise unknown("mode of torch.compile", compile, COMPILE)
     recipe = _choice("recipe", settings.pop("recipe", None), fixed.recipes)
     budget = _choice("budget", settings.pop("budget", None), fixed.budgets)
-    full, small = entry.settings | fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
+    full, small = fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
     # from the general to the particular; of two that set the same, the later counts
     own, usual, asked = (
         _applied(fixed, entry, layers) for layers in (full, full | small, full | small | settings)
@@ -154,7 +154,7 @@ def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) ->
     data, train = fixed.data.but(**given["data"]), fixed.train.but(**given["train"])
     if train.epochs and not data.has_epochs:
         raise RtxError(f"epochs is {train.epochs}, and a pass over these data has no end; give steps alone.")
-    return _Applied(data, train, registry.config_of(entry.base, **given["model"]))
+    return _Applied(data, train, registry.config_of(entry.base, **entry.settings | given["model"]))
 
 
 def _longer(train: TrainConfig, times: float) -> TrainConfig:

@@ -30,7 +30,7 @@ def recorded(config: RunConfig) -> Record | None:
         return None
     if changed:
         raise RtxError(
-            f"{records.short_name(record.path)} was made of other texts than {config.data.train} gives now; give these a "
+            f"{records.short_name(record.path)} was made of other texts than its files hold now; give these a "
             f"name of their own, from_files(name=…), or replace=True to train again."
         )
     refuse_changed(record)
