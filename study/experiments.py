@@ -212,7 +212,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "state-tracking": Experiment(
         GroupData(group="S3"),
         _HOPS.but(batch_size=16),
-        models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)},
+        models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)} | {"8x1": _looped(8, 1)},
         shown=("1x1", "1x2", "1x4", "1x8"),
         keep_weights=True,
     ),
