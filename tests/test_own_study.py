@@ -1,37 +1,25 @@
-"""The library away from this paper: alone with a study of one module, it trains, records, loads and classifies."""
+"""The library away from this paper: alone with the study of *Make it yours*, it trains, records, classifies and builds a book."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-from rtx_core.paths import PACKAGE
+from rtx_core.paths import PACKAGE, REPOSITORY
 
-STUDY = """
-from rtx_core.data import ClassificationData
-from rtx_core.experiments import Entry, Experiment
-from rtx_core.train.config import TrainConfig
-
-small = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "num_layers": 1, "num_passes": 2}
-EXPERIMENTS = {
-    "mine": Experiment(
-        ClassificationData(corpus="sst2", source="embedded", train_rows=64, max_length=16),
-        TrainConfig(epochs=1, learning_rate=1e-3, warmup_steps=2),
-        models={"twice": Entry("recurrent", small)},
-        shown=("twice",),
-    )
-}
-"""
+PAGE = (REPOSITORY / "book" / "make-it-yours.md").read_text(encoding="utf-8")
+BLOCK = r"^(`{3,4})\{code-block\} \w+\n:caption: (mine/\S+)\n(.*?)^\1$"
+COMMANDS = re.search(r"^```\{code-block\} bash\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
 USE = """
 import sys
 from pathlib import Path
 import rtx_core as rtx
 
 assert Path(rtx.__file__).parent.parent == Path.cwd(), rtx.__file__
-made = rtx.run("mine", "twice")
-assert rtx.run("mine", "twice").record["key"] == made.record["key"]
-assert list(rtx.results(source="embedded")["experiment"]) == ["mine"]
-answers = rtx.load("mine/twice-seed0", source="embedded").classify(["a fine film"], passes=True)
+assert set(rtx.results(source="embedded")["experiment"]) == {"few", "many"}
+answers = rtx.load("few/twice-seed0", source="embedded").classify(["a fine film"], passes=True)
 assert len(answers) == 2 and not [name for name in sys.modules if name.partition(".")[0] == "study"]
 try:
     rtx.run("sst2")
@@ -41,12 +29,41 @@ except rtx.RtxError as error:
 
 
 def test_the_library_works_alone_with_a_study_of_one_s_own(tmp_path):
-    shutil.copytree(PACKAGE, tmp_path / "rtx_core", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "own_study.py").write_text(STUDY)
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "RTX_STUDY": "own_study", "OMP_NUM_THREADS": "1"}
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "rtx_core", ignore=ignore)
+    shutil.copytree(REPOSITORY / "book" / "_ext", tmp_path / "book" / "_ext", ignore=ignore)
+    files = {name: text for _, name, text in re.findall(BLOCK, PAGE, flags=re.MULTILINE | re.DOTALL)}
+    assert sum(len([line for line in text.splitlines() if line]) for text in files.values()) <= 40
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {
+        "PYTHONPATH": str(tmp_path),
+        "PATH": path,
+        "OMP_NUM_THREADS": "1",
+        "RTX_STUDY": "mine",
+    }
     environment.pop("RTX_HOME", None)
-    command = [sys.executable, "-W", "error::UserWarning", "-c", USE]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "Unknown experiment 'sst2': the choices are mine."
-    assert [p.name for p in tmp_path.glob("_build/results/*/*.json")] == ["twice-seed0.json"]
+
+    def do(*command: str) -> str:
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    do("bash", "-ec", COMMANDS)
+    assert do(sys.executable, "-W", "error::UserWarning", "-c", USE).splitlines()[-1] == (
+        "Unknown experiment 'sst2': the choices are few, many."
+    )
+    made = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("_build/results/*/*.json"))
+    assert made == [
+        f"_build/results/{name}/{model}-seed0.json" for name in ("few", "many") for model in ("once", "twice")
+    ]
+    page = (tmp_path / "mine/book/_build/html/index.html").read_text()
+    assert "tab-many" in page and not (tmp_path / "mine/book/_build/sentences.txt").exists()
+    values = tmp_path / "mine/book/index.md"
+    values.write_text(values.read_text().replace("accuracy > few", "accuracy < few"))
+    do("jupyter-book", "build", "mine/book")
+    assert "many_texts.twice.accuracy" in (tmp_path / "mine/book/_build/sentences.txt").read_text()
