@@ -40,6 +40,7 @@ def guards() -> dict[str, str]:
         text = page.read_text(encoding="utf-8")
         if page.suffix == ".ipynb":
             text = "\n\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+        text = re.sub(r"^````.*?^````$", "", text, flags=re.DOTALL | re.MULTILINE)  # shown as it is written
         for block in re.findall(r"^ *```\{holds\}\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
             for guard in values.conditions(dedent(block).splitlines()):
                 found.setdefault(guard, page.name)
