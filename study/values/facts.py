@@ -20,6 +20,14 @@ class Facts(Runs):
     def facts(self) -> int:
         return self.records[0]["config"]["data"]["facts"]
 
+    @property
+    def models(self) -> list[str]:
+        return sorted({record["model"] for record in self.records})
+
+    @cached_property
+    def exposures(self) -> int:
+        return self.records[0]["config"]["train"]["epochs"]
+
     @cached_property
     def whole(self) -> float:
         """Bits of all facts."""
@@ -85,5 +93,6 @@ class OnLogits:
 VALUES = {
     "facts": lambda: Facts("facts-facts49152"),
     "facts_few": lambda: Facts("facts"),
+    "facts_long": lambda: Facts("facts-epochs240"),
     "on_logits": lambda: OnLogits,
 }
