@@ -17,8 +17,8 @@ rtxDemo.explorerDraw = function () {
 
   const round = (x) => Math.round(10 * x) / 10;
 
-  // Which items are shown, and where: all that fit, else a window that ends just after the asked one.
-  function places(width, length, asked, before, least) {
+  // Which items are shown, and where, each `least` to `most` pixels wide: all that fit, else a window that ends just after the asked one.
+  function places(width, length, asked, before, least, most) {
     const question = before ? Math.max(least, 22) : 0;
     const room = Math.max(6, Math.floor((width - question) / least));
     const all = length <= room;
@@ -26,7 +26,7 @@ rtxDemo.explorerDraw = function () {
     const shown = all ? length : Math.max(5, Math.floor((width - question - gap) / least));
     const last = all ? length - 1 : Math.min(length - 1, Math.max(asked + 1, shown - 1));
     const first = last - shown + 1;
-    const cell = Math.min(27, (width - question - (first > 0 ? gap : 0)) / shown);
+    const cell = Math.min(most, (width - question - (first > 0 ? gap : 0)) / shown);
     const left = question + (first > 0 ? gap : 0);
     return {
       width, cell, first, last, left,

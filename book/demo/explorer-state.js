@@ -67,6 +67,13 @@ rtxDemo.explorerState = function () {
   // Applications of a layer in so many passes, or layers of a standard model.
   const steps = (config, passes) => (looped(config) ? passes * config.num_layers : passes);
 
+  // Of words, the last move up to which the trained passes are right 95 times of 100; of letters, the last letter.
+  function farthestRight(file, last) {
+    const { task, config, right } = file;
+    const wrong = task.kind === "cups" ? right.findIndex((shares) => shares[steps(config, trained(config)) - 1] < 0.95) : -1;
+    return wrong > 0 ? wrong - 1 : last;
+  }
+
   // {items, asked, hops, passes, off, said} of a link's fields for a model's file; `usual` gives what the link leaves out.
   function complete(file, toy, toys, given, usual) {
     const { task, config } = file;
@@ -118,5 +125,5 @@ rtxDemo.explorerState = function () {
     return `#${parts.join("&")}`;
   }
 
-  return { fields, modelOf, complete, write, looped, mostPasses, farthest, trained, steps, MOST, FAR };
+  return { fields, modelOf, farthestRight, complete, write, looped, mostPasses, farthest, trained, steps, MOST, FAR };
 };

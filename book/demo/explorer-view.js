@@ -214,7 +214,8 @@ rtxDemo.explorerView = function () {
     parts.root.dataset.toy = entry.toy;
     controls(parts, shown, catalogue, act);
     const width = parts.main.clientWidth;
-    const place = draw.places(width, state.items.length, state.asked, toy.before, entry.toy === "cups" ? 19 : width < NARROW - 140 ? 20 : 14);
+    const [least, widest] = entry.toy === "cups" ? [19, 54] : [width < NARROW - 140 ? 20 : 14, 27];
+    const place = draw.places(width, state.items.length, state.asked, toy.before, least, widest);
     row(parts, shown, place, act);
     const most = Math.max(...shown.strips.map((one) => one.length));
     const many = shown.strips.length > rules.MOST;

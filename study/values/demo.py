@@ -30,4 +30,16 @@ def demo() -> Space:
     )
 
 
-VALUES = {"demo": demo}
+class Cups:
+    """The run whose layer tracks three cups on that page."""
+
+    def __init__(self):
+        found = paper.records(name="state-tracking-letters16-steps12000", model="1x8")
+        self.record = Model([r for r in found if r["seed"] == 0], "the cups of the page Try it").records[0]
+        self.letters = self.record["config"]["data"]["letters"]
+
+    def right(self, move: int, passes: int) -> float:
+        return 1 - self.record["test"]["parts"][move - 1]["error_by_passes"][passes - 1]
+
+
+VALUES = {"demo": demo, "cups": Cups}

@@ -1,6 +1,7 @@
 """Names of the pages on looping: `khop.error('1x4', 4)`, `iso_depth.phi`, and what became of the predictions."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,9 +40,16 @@ class Hops(Runs):
 
     def solved(self, model: str, passes: int | None = None) -> int:
         """Up to how many hops the mean error stays below a tenth."""
+        return self._below(lambda hops: self.error(model, hops, passes), model)
+
+    def solved_by(self, model: str, seed: int, passes: int | None = None) -> int:
+        """The same of one seed."""
+        (at,) = (i for i, record in enumerate(self.of(model)) if record["seed"] == seed)
+        return self._below(lambda hops: self.errors(model, hops, passes)[at], model)
+
+    def _below(self, error: Callable[[int], float], model: str) -> int:
         most = len(self.of(model)[0]["test"]["parts"]) - 1
-        failed = (hops for hops in range(1, most + 1) if self.error(model, hops, passes) >= SOLVED)
-        return next(failed, most + 1) - 1
+        return next((hops for hops in range(1, most + 1) if error(hops) >= SOLVED), most + 1) - 1
 
     def difference(self, first: str, second: str, hops: int) -> Gap:
         """Of the errors of two models, first − second in points, paired over the seeds that both have."""
@@ -277,6 +285,8 @@ VALUES = {
     "khop_printed": lambda: published()["khop"]["errors"],  # by layers, by hops
     "khop_long": lambda: Hops("khop-steps9000"),
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
+    "s3_16": lambda: Hops("state-tracking-letters16"),
+    "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "khop_rounded": Rounding,
     "iso_depth": IsoDepth,

@@ -5,4 +5,5 @@ rtxDemo.explorer = [
   {"name": "khop-2x2", "model": "2x2", "toy": "hops", "layers": 2, "passes": 2, "random": false},
   {"name": "khop-1x1", "model": "1x1", "toy": "hops", "layers": 1, "passes": 1, "random": false},
   {"name": "khop-4x1", "model": "4x1", "toy": "hops", "layers": 4, "passes": 1, "random": false},
+  {"name": "state-tracking-1x8", "model": "1x8", "toy": "cups", "layers": 1, "passes": 8, "random": false},
 ];
