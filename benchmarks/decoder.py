@@ -51,7 +51,7 @@ def built(name: str, vocabulary: int, where: torch.device) -> nn.Module:
 
 
 def ours(model: nn.Module, batches: list, where, precision: str, compile: str = "") -> timing.Work:
-    config = configure("tinystories", "control").train.but(batch_size=BATCH, precision=precision)
+    config = configure("tinystories", "control").train.replace(batch_size=BATCH, precision=precision)
     return timing.stepping(model, timing.Prepared(batches), config, where, compile=compile)
 
 

@@ -36,7 +36,7 @@ Rate = PositiveFloat
 
 
 class Settings(BaseModel):
-    """Frozen settings with strict types; `but` gives a changed copy, checked anew."""
+    """Frozen settings with strict types; `replace` gives a changed copy, checked anew."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
 
@@ -68,8 +68,10 @@ class Settings(BaseModel):
                 return kind.validate_json(json.dumps(value), strict=True)
         return value
 
-    def but(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> Self:
         return type(self)(**{**self.model_dump(), **changes})
+
+    but = replace  # for study/demo/measure.py, whose source is hashed: until it is measured anew
 
     def changes(self, usual: Self) -> dict[str, Any]:
         """The settings that are not as usual, in the order of their class."""

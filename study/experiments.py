@@ -19,17 +19,17 @@ _NANOGPT = TrainConfig(
     stop_min_delta=0.0,
     eval_every=250,
 )
-_SMALLER = _NANOGPT.but(steps=3000, batch_size=32)
-_HOPS = _SMALLER.but(learning_rate=2e-3, warmup_steps=200, beta2=0.98, weight_decay=0.01)
+_SMALLER = _NANOGPT.replace(steps=3000, batch_size=32)
+_HOPS = _SMALLER.replace(learning_rate=2e-3, warmup_steps=200, beta2=0.98, weight_decay=0.01)
 # Steps, batch and tokens are the study's (204.8 M); what it leaves open is llama2.c's default.
-_STORIES = _NANOGPT.but(
+_STORIES = _NANOGPT.replace(
     steps=25_000, batch_size=32, learning_rate=5e-4, min_learning_rate=0.0, warmup_steps=1000
 )
-_STORIES = _STORIES.but(beta2=0.95, eval_every=1000, precision="bf16")
-_SMALL_STORIES = _NANOGPT.but(steps=2400, batch_size=16, learning_rate=2e-3, min_learning_rate=2e-4)
-_SMALL_STORIES = _SMALL_STORIES.but(beta2=0.95, eval_every=200)
-_PUBLISHED = _HOPS.but(steps=100_000, learning_rate=1e-4, min_learning_rate=0.0, schedule="linear")
-_PUBLISHED = _PUBLISHED.but(warmup_steps=1000, eval_every=1000, beta2=0.999, decay="all")
+_STORIES = _STORIES.replace(beta2=0.95, eval_every=1000, precision="bf16")
+_SMALL_STORIES = _NANOGPT.replace(steps=2400, batch_size=16, learning_rate=2e-3, min_learning_rate=2e-4)
+_SMALL_STORIES = _SMALL_STORIES.replace(beta2=0.95, eval_every=200)
+_PUBLISHED = _HOPS.replace(steps=100_000, learning_rate=1e-4, min_learning_rate=0.0, schedule="linear")
+_PUBLISHED = _PUBLISHED.replace(warmup_steps=1000, eval_every=1000, beta2=0.999, decay="all")
 _STORY = {"hidden_size": 64, "num_layers": 2, "num_heads": 2, "intermediate_size": 176}
 
 
@@ -183,7 +183,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "khop-hard": Experiment(
         HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
-        _HOPS.but(steps=4000),
+        _HOPS.replace(steps=4000),
         models=_LAYERS_PASSES | _NARROW,
         shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
         seeds=(0, 1, 2),
@@ -203,7 +203,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "facts": Experiment(  # to be learned by heart: 60 exposures of each
         FactData(),
-        _HOPS.but(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0),
+        _HOPS.replace(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0),
         models=_LAYERS_PASSES | _NARROW,
         shown=("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"),
         seeds=(0, 1, 2),
@@ -211,14 +211,16 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "state-tracking": Experiment(
         GroupData(group="S3"),
-        _HOPS.but(batch_size=16),
+        _HOPS.replace(batch_size=16),
         models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)} | {"8x1": _looped(8, 1)},
         shown=("1x1", "1x2", "1x4", "1x8"),
         keep_weights=True,
     ),
     "iso-depth": Experiment(
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
-        _NANOGPT.but(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
+        _NANOGPT.replace(
+            steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200
+        ),
         models={
             f"{layers}x{passes}-{width}": _iso_depth(layers, passes, width)
             for layers, passes in ((6, 1), (3, 2), (2, 3), (1, 6))

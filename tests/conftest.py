@@ -81,7 +81,7 @@ def shrink(patch: pytest.MonkeyPatch) -> None:
     """Every model of the package small, an eighth of the generated texts, short measurements, until `patch` is undone."""
     for name, model in list(registry.MODELS.items()):
         if isinstance(model.kind, str):
-            patch.setitem(registry.MODELS, name, replace(model, config=model.config.but(**SMALL)))
+            patch.setitem(registry.MODELS, name, replace(model, config=model.config.replace(**SMALL)))
     for name, corpus in list(CORPORA.items()):
         if isinstance(corpus, Corpus):
             rows = {split: n // 8 for split, n in corpus.embedded_rows.items()}

@@ -152,9 +152,9 @@ def other(name: str, draw: int, **given: object):
     """Settings of a model: of an encoder those of the baseline with equal rotary angles, or wider ones, alike or not."""
     config = CONFIG_OF(name, **given)
     if draw % 2 and hasattr(config, "rope_base") and hasattr(config, "type_vocab_size"):
-        return CONFIG_OF("baseline").but(rope_base=1.0)
+        return CONFIG_OF("baseline").replace(rope_base=1.0)
     times = 2 if draw % 4 else 2 + int(random(draw, name).integers(6))
-    return config.but(intermediate_size=times * config.intermediate_size)
+    return config.replace(intermediate_size=times * config.intermediate_size)
 
 
 def stands(guard: str) -> bool:

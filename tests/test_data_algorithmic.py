@@ -74,7 +74,7 @@ def test_texts_follow_from_seed_and_step_alone_and_none_is_drawn_twice():
 
 
 def test_the_test_holds_as_many_texts_of_each_number_of_hops():
-    made = task(TEXTS.but(test_texts=300), 8)
+    made = task(TEXTS.replace(test_texts=300), 8)
     hops = torch.cat([inputs[:, 0] for inputs, _ in made.test_batches()]) - 5
     assert hops.bincount().tolist() == [75] * 4
     assert made.facts["n_test"] == sum(int((t >= 0).sum()) for _, t in made.test_batches())

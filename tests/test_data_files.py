@@ -65,7 +65,7 @@ def test_columns_may_be_split_at_what_a_spreadsheet_writes(tmp_path, taken, caps
 def test_files_of_one_stem_have_folders_of_their_own():
     config = FilesData(train="", classes=("no", "yes"), vocabulary="trained")
     names = ("here/x.csv", "x.jsonl", "x.tsv", "somebody/x", "else/x")
-    slugs = [config.but(train=name).slug for name in names]
+    slugs = [config.replace(train=name).slug for name in names]
     assert slugs == ["x", "x-jsonl", "x-tsv", "somebody-x", "else-x"]
 
 
@@ -106,7 +106,7 @@ def test_given_parts_are_taken_whole(tmp_path):
 def test_bert_s_vocabulary_is_used_where_it_is_at_hand(tmp_path, mirror):
     config = described(save(reviews(), tmp_path / "reviews.csv"))
     assert config.vocabulary == "bert" and "bert-base-uncased" in task(config, 8).facts["vocabulary"]
-    trained = task(config.but(vocabulary="trained"), 8)
+    trained = task(config.replace(vocabulary="trained"), 8)
     assert trained.facts["sha256"] != task(config, 8).facts["sha256"]
 
 

@@ -46,7 +46,7 @@ def flat(batches) -> tuple[list[int], list[int]]:
     return torch.cat(inputs).tolist(), torch.cat([y.flatten() for _, y in batches]).tolist()
 
 
-@pytest.mark.parametrize("config", [PLAY, TALES, TALES.but(across_stories=True)])
+@pytest.mark.parametrize("config", [PLAY, TALES, TALES.replace(across_stories=True)])
 def test_a_step_is_the_same_in_any_number_of_pieces(config):
     whole, pieces = task(config, 4), task(config, 4, micro_batches=4)
     assert whole.unit == "tokens" and whole.steps_per_epoch is None and whole.used_ids() is None
@@ -113,7 +113,7 @@ def test_characters_that_the_text_has_not_and_blocks_too_long_are_one_sentence()
     with refused("'€'"):
         task(PLAY, 4).encode("a€b")
     with refused("block_size is 500", 500):
-        task(PLAY.but(block_size=500), 4)
+        task(PLAY.replace(block_size=500), 4)
 
 
 def test_another_text_in_the_mirror_is_refused(home, monkeypatch):
@@ -151,7 +151,7 @@ def test_every_story_begins_with_its_sign_and_reads_back():
 
 @pytest.mark.parametrize("across", [False, True])
 def test_a_batch_is_cut_at_stories_and_blocks(across):
-    data = task(TALES.but(across_stories=across), 4)
+    data = task(TALES.replace(across_stories=across), 4)
     ids = np.array([5, 6, STORY, *range(10, 80), STORY, 7, STORY, 8], dtype=np.uint16)
     packed, targets = data.batch(ids)
     assert packed.ids.tolist() == ids[:-1].tolist() and targets.tolist() == ids[1:].tolist()

@@ -117,8 +117,8 @@ def test_facts_say_what_the_data_is(mirror):
     facts = task(CONFIG, 4).facts
     said = dict(name="stanfordnlp/sst2", source="mirror", split="seeded", max_length=16)
     assert facts == said | dict(n_train=32, n_validation=4, n_test=4, sha256=facts["sha256"])
-    half = task(CONFIG.but(fraction=0.5), 4).facts
-    short = task(CONFIG.but(length="short"), 4).facts
+    half = task(CONFIG.replace(fraction=0.5), 4).facts
+    short = task(CONFIG.replace(length="short"), 4).facts
     assert (half["fraction"], half["n_train"], half["n_test"]) == (0.5, 16, 4)
     assert (short["length"], short["length_fraction"]) == ("short", 0.3)
     assert (short["n_train"], short["n_test"]) == (9, 1)
@@ -126,15 +126,15 @@ def test_facts_say_what_the_data_is(mirror):
 
 
 def test_train_rows_are_a_fixed_sample_and_cannot_exceed_the_part(mirror):
-    few, more = task(CONFIG.but(train_rows=5), 4), task(CONFIG.but(train_rows=8), 4)
+    few, more = task(CONFIG.replace(train_rows=5), 4), task(CONFIG.replace(train_rows=8), 4)
     assert few.facts["n_train"] == 5 and few.facts["n_test"] == 4
     assert more.train.keep(np.arange(5)).sha256() == few.train.sha256()
     with refused("train_rows", 33, 32):
-        task(CONFIG.but(train_rows=33), 4)
+        task(CONFIG.replace(train_rows=33), 4)
 
 
 def test_a_profile_counts_every_part(mirror):
-    found = profile(CONFIG.but(max_length=5, train_rows=3))
+    found = profile(CONFIG.replace(max_length=5, train_rows=3))
     assert found["classes"] == ["negative", "positive"] and found["data"]["n_train"] == 32
     for name, part in found["parts"].items():
         n = {"train": 32, "validation": 4, "test": 4}[name]

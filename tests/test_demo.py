@@ -118,7 +118,7 @@ def encoder(tokenizer):
 @torch.inference_mode()
 def torch_logits(model, sequences, passes: int) -> np.ndarray:
     usual = model.config
-    model.config = usual.but(num_passes=passes)
+    model.config = usual.replace(num_passes=passes)
     try:
         return model(Packed.from_sequences(sequences)).numpy()
     finally:

@@ -53,7 +53,7 @@ def site(tmp_path):
 
 
 def shares(model, tokenizer, text: str, passes: int) -> np.ndarray:
-    model.config = model.config.but(num_passes=passes)
+    model.config = model.config.replace(num_passes=passes)
     with torch.inference_mode():
         return model(Packed.from_sequences(ids_of(tokenizer, [text]))).softmax(-1)[0].numpy()
 

@@ -87,7 +87,7 @@ def test_the_model_of_the_page_is_measured_beside_the_trained_one(run):
         expected = model(Packed.from_sequences([ids])).softmax(-1)[0]
     np.testing.assert_allclose(example["passes"][1]["probabilities"], expected, atol=1e-6)
     each = demo.Unrolled(model, 5)(Packed.from_sequences([ids, ids[:3]]))
-    model.config = model.config.but(num_passes=5)
+    model.config = model.config.replace(num_passes=5)
     torch.testing.assert_close(each[:, -2:], model(Packed.from_sequences([ids, ids[:3]])))
 
 

@@ -97,7 +97,7 @@ def test_every_accepted_configuration_has_steps_and_a_name_of_its_own(random, ru
         except RtxError:
             continue
         assert config.train.steps > 0 or (config.train.epochs > 0 and config.data.has_epochs)
-        data = config.data.but(source=usual.data.source)
+        data = config.data.replace(source=usual.data.source)
         same = by_name.setdefault(config.name, (data, config.train, config.overrides, config.compile))
         assert same == (data, config.train, config.overrides, config.compile)
 

@@ -23,7 +23,7 @@ from rtx_core.train.trainer import train
 CPU = torch.device("cpu")
 SMALL = {"vocab_size": 97, "hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 48}
 CONFIG = TrainConfig(epochs=2, learning_rate=3e-3, batch_size=8, warmup_steps=5)
-CONFIG = CONFIG.but(weight_decay=0.1, clip_norm=0.5, eval_every=1)
+CONFIG = CONFIG.replace(weight_decay=0.1, clip_norm=0.5, eval_every=1)
 SHAPES = [{}, {"num_passes": 2}, {"num_passes": 2, "residual": "paper"}, {"num_layers": 1}, {"dropout": 0.0}]
 
 
@@ -92,7 +92,7 @@ def test_losses_agree_with_a_plain_loop_step_by_step(name, tiny_task, tmp_path):
 
 
 def test_rows_outside_the_data_are_decayed_as_adamw_would(tiny_task, tmp_path):
-    config = CONFIG.but(epochs=1, weight_decay=0.5)
+    config = CONFIG.replace(epochs=1, weight_decay=0.5)
     initial = build_model("baseline", seed=0, **SMALL | {"vocab_size": 150}).word.weight
     fast, _, progress = trained("baseline", tiny_task, tmp_path, config, vocab_size=150)
     plain, _ = plainly_trained("baseline", tiny_task, config, vocab_size=150)

@@ -30,7 +30,7 @@ def here(home, monkeypatch, small_models, kernel):
     monkeypatch.chdir(home)
     (home / "notebooks").symlink_to(REPOSITORY / "notebooks")
     quick = EXPERIMENTS["quickstart"]
-    small = replace(quick, data=quick.data.but(train_rows=48), train=quick.train.but(eval_every=0))
+    small = replace(quick, data=quick.data.replace(train_rows=48), train=quick.train.replace(eval_every=0))
     monkeypatch.setitem(EXPERIMENTS, "quickstart", small)
     monkeypatch.setattr(rtx.data, "sample", lambda path, sample=rtx.data.sample: sample(path, rows=60))
     monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))

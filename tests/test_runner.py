@@ -270,7 +270,7 @@ def test_a_width_changed_in_the_registry_never_shows_the_old_record_nor_replaces
     forbid(monkeypatch)
     rtx.run("sst2", "recurrent", 0, **ASKED)
     before, model = record.path.read_bytes(), registry.MODELS["recurrent"]
-    changed = replace(model, config=model.config.but(hidden_size=24))
+    changed = replace(model, config=model.config.replace(hidden_size=24))
     monkeypatch.setitem(registry.MODELS, "recurrent", changed)
     with pytest.raises(RtxError, match="made under other settings .hidden_size 16 instead of 24"):
         rtx.run("sst2", "recurrent", 0, **ASKED)

@@ -62,7 +62,7 @@ def test_killed_three_times_and_resumed_equals_uninterrupted(tiny_task, tmp_path
 
 
 def test_returns_the_weights_of_lowest_validation_loss_and_ends_with_the_last(tiny_task, tmp_path):
-    config = QUICK.but(epochs=4, eval_every=7, learning_rate=2e-2)
+    config = QUICK.replace(epochs=4, eval_every=7, learning_rate=2e-2)
     model = build_model("baseline", seed=0, **SMALL)
     progress, best = train(model, tiny_task, config, 0, CPU, tmp_path / "c", "", lambda line: None)
     losses = {row["step"]: row["validation_loss"] for row in progress.history}
@@ -77,7 +77,7 @@ def test_returns_the_weights_of_lowest_validation_loss_and_ends_with_the_last(ti
 
 
 def test_rows_outside_the_data_are_decayed_alike_in_last_and_best_weights(tiny_task, tmp_path):
-    config = QUICK.but(epochs=8, learning_rate=5e-2, weight_decay=0.5, stop_patience=0)
+    config = QUICK.replace(epochs=8, learning_rate=5e-2, weight_decay=0.5, stop_patience=0)
     model = build_model("baseline", seed=0, **SMALL | {"vocab_size": 150})
     initial = model.word.weight.detach()[140].clone()
     progress, best = train(model, tiny_task, config, 0, CPU, tmp_path / "c", "", lambda line: None)
@@ -90,18 +90,18 @@ def test_rows_outside_the_data_are_decayed_alike_in_last_and_best_weights(tiny_t
 def test_the_model_is_as_before_but_for_its_weights(tiny_task, tmp_path):
     model = build_model("recurrent", seed=0, **SMALL)
     word = model.word
-    train(model, tiny_task, QUICK.but(epochs=1), 0, CPU, tmp_path / "c", "", lambda line: None)
+    train(model, tiny_task, QUICK.replace(epochs=1), 0, CPU, tmp_path / "c", "", lambda line: None)
     assert model.word is word and "block" not in vars(model) and model.step_dropout is None
 
 
 def test_half_precision_products_train_on_a_cpu_too(tiny_task, tmp_path):
-    _, progress = trained(tiny_task, tmp_path, QUICK.but(epochs=6, precision="bf16"))
+    _, progress = trained(tiny_task, tmp_path, QUICK.replace(epochs=6, precision="bf16"))
     assert progress.history[-1]["validation_accuracy"] > 0.8
 
 
 def test_divergence_is_one_sentence(tiny_task, tmp_path):
     with pytest.raises(RtxError, match="lower learning_rate"):
-        trained(tiny_task, tmp_path, QUICK.but(learning_rate=1e30, clip_norm=1e30))
+        trained(tiny_task, tmp_path, QUICK.replace(learning_rate=1e30, clip_norm=1e30))
 
 
 @pytest.mark.parametrize("warmup", [0, 1, 2, 7, 100])
@@ -145,7 +145,7 @@ def test_stopping_counts_epochs_without_enough_improvement():
         for i, loss in enumerate([1.0, 0.95, 0.85, 0.8, 0.79], start=1)
     ]
     assert [stops_early(config, rows[:n]) for n in range(6)] == [False, False, False, False, False, True]
-    assert not stops_early(config.but(stop_patience=0), rows)
+    assert not stops_early(config.replace(stop_patience=0), rows)
 
 
 def test_cosine_goes_from_the_rate_to_the_least_one_and_constant_stays():
@@ -184,7 +184,7 @@ def test_bad_settings_are_one_sentence(wrong):
 
 def _losses(task, path, say, **options):
     model = build_model("recurrent", seed=0, **SMALL, dropout=0.0)
-    config = QUICK.but(epochs=1, warmup_steps=0)
+    config = QUICK.replace(epochs=1, warmup_steps=0)
     progress, _ = train(model, task, config, 0, CPU, path, "", say, **options)
     return progress.history[-1]["validation_loss"]
 
@@ -218,20 +218,20 @@ def test_where_the_compiler_fails_the_plain_step_goes_on(tiny_task, tmp_path, mo
 
 def test_the_optimizer_is_the_configured_adamw():
     model = build_model("gpt", seed=0, **SMALL)
-    config = QUICK.but(beta1=0.8, beta2=0.95, weight_decay=0.3, decay="matrices")
+    config = QUICK.replace(beta1=0.8, beta2=0.95, weight_decay=0.3, decay="matrices")
     tables, gains = trainer.optimizer_of(model, config).param_groups
     assert tables["betas"] == gains["betas"] == (0.8, 0.95)
     assert (tables["weight_decay"], gains["weight_decay"]) == (0.3, 0.0)
     assert {p.dim() for p in tables["params"]} == {2} and {p.dim() for p in gains["params"]} == {1}
-    (whole,) = trainer.optimizer_of(model, config.but(decay="all")).param_groups
+    (whole,) = trainer.optimizer_of(model, config.replace(decay="all")).param_groups
     assert len(whole["params"]) == len(list(model.parameters())) and whole["weight_decay"] == 0.3
 
 
 def test_a_run_stops_early_and_its_rates_are_the_schedule_s(tiny_task, tmp_path):
-    hopeless = QUICK.but(epochs=9, stop_patience=2, stop_min_delta=100.0)
+    hopeless = QUICK.replace(epochs=9, stop_patience=2, stop_min_delta=100.0)
     assert trained(tiny_task, tmp_path / "a", hopeless)[1].step == 3 * tiny_task.steps_per_epoch
-    cosine = QUICK.but(epochs=0, steps=20, schedule="cosine", eval_every=4)
-    plateau = QUICK.but(epochs=5, plateau_patience=0, learning_rate=0.3, stop_patience=0)
+    cosine = QUICK.replace(epochs=0, steps=20, schedule="cosine", eval_every=4)
+    plateau = QUICK.replace(epochs=5, plateau_patience=0, learning_rate=0.3, stop_patience=0)
     for config in (cosine, plateau):
         rows = trained(tiny_task, tmp_path / config.schedule, config)[1].history
         total = config.total_steps(tiny_task.steps_per_epoch)

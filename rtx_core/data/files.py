@@ -35,8 +35,8 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     if not 2 <= len(classes) <= MOST_CLASSES:
         found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
         raise RtxError(f"{found}, and 2 to {MOST_CLASSES:,} classes were expected.")
-    config = config.but(classes=sorted(classes, key=_by_value))
-    return config.but(digest=_digest(parts(config)))
+    config = config.replace(classes=sorted(classes, key=_by_value))
+    return config.replace(digest=_digest(parts(config)))
 
 
 def _digest(tables: dict[str, pd.DataFrame]) -> str:

@@ -47,7 +47,7 @@ def profile(config: Labelled) -> dict:
     `within_training` counts the texts that are, word for word, a training text or a part of one.
     """
     if config.train_rows:
-        config = config.but(train_rows=0)
+        config = config.replace(train_rows=0)
     task, (frames, *_) = classification(config, batch_size=1), loaded(config)
     described = {}
     for part, frame in frames.items():

@@ -151,7 +151,7 @@ def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) ->
         given[part][key] = value
     if given["train"].get("steps"):
         given["train"].setdefault("epochs", 0)
-    data, train = fixed.data.but(**given["data"]), fixed.train.but(**given["train"])
+    data, train = fixed.data.replace(**given["data"]), fixed.train.replace(**given["train"])
     if train.epochs and not data.has_epochs:
         raise RtxError(f"epochs is {train.epochs}, and a pass over these data has no end; give steps alone.")
     return _Applied(data, train, registry.config_of(entry.base, **entry.settings | given["model"]))
@@ -160,7 +160,7 @@ def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) ->
 def _longer(train: TrainConfig, times: float) -> TrainConfig:
     """For so many times the steps, or the epochs where those are counted."""
     counted = "steps" if train.steps else "epochs"
-    return train.but(**{counted: round(getattr(train, counted) * times)}) if times != 1 else train
+    return train.replace(**{counted: round(getattr(train, counted) * times)}) if times != 1 else train
 
 
 def _shorter(full: TrainConfig, train: TrainConfig) -> bool:

@@ -87,7 +87,7 @@ def _passes(model: Callable, n: int | None) -> Iterator[None]:
     """The model run so many times, or as it was trained for None."""
     usual = model.config
     try:
-        model.config = usual.but(num_passes=n) if n else usual
+        model.config = usual.replace(num_passes=n) if n else usual
         yield
     finally:
         model.config = usual

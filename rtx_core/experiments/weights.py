@@ -59,7 +59,7 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     for part, settings, younger, left_out in (
         ("data", config.data, {}, config.data.unnamed),
         ("train", config.train, _plain(TrainConfig()), ()),
-        ("model", usual.but(**config.overrides), _plain(usual), DECIDED_BY_DATA),
+        ("model", usual.replace(**config.overrides), _plain(usual), DECIDED_BY_DATA),
     ):
         there = younger | made[part]
         found += [(k, value, there.get(k)) for k, value in _plain(settings).items() if k not in left_out]

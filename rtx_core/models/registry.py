@@ -36,7 +36,7 @@ class Model:
 
 _ENCODER = "rtx_core.models.encoder:Encoder"
 _RECURRENT = EncoderConfig(hidden_size=256, num_layers=3, num_passes=2, num_heads=4, intermediate_size=1024)
-_WIDE = _RECURRENT.but(hidden_size=384, num_heads=6, intermediate_size=1536)
+_WIDE = _RECURRENT.replace(hidden_size=384, num_heads=6, intermediate_size=1536)
 _LOOPED = "rtx_core.models.looped:Looped"
 _THREE_PART = LoopedConfig(
     num_core_layers=2,
@@ -82,7 +82,7 @@ def config_of(name: str, **overrides: object) -> Settings:
     for field in overrides:
         if field not in config.names():
             raise unknown(f"setting of model {name!r}:", field, config.names())
-    return config.but(**overrides)
+    return config.replace(**overrides)
 
 
 def register(

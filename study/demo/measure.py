@@ -75,7 +75,7 @@ def of_run(record, study) -> list[tuple]:
     for text in EXAMPLES:
         encoded, passes = task.tokenizer().encode(clean(text)), []
         for n in range(1, PASSES + 1):
-            model.config = usual.but(num_passes=n)
+            model.config = usual.replace(num_passes=n)
             weights, answer = cls_attention(model, encoded.ids)
             looked = weights[-usual.num_layers :].mean((0, 1))  # over the layers and heads of the last pass
             passes.append({"probabilities": answer.tolist(), "attention": looked.tolist()})
