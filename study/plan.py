@@ -127,7 +127,7 @@ def why(config: RunConfig) -> str:
         found = records.find(config.name, config.model, config.seed, resolve(config.data.source))
     except RtxError as error:
         return str(error)
-    return "missing" if found is None else found.note()
+    return "missing" if found is None else found.stale_reason()
 
 
 def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:

@@ -23,7 +23,7 @@ class Record(dict):
     def predictions(self) -> dict[str, np.ndarray]:
         return {"logits": self["logits"], "labels": self["labels"]}
 
-    def note(self) -> str:
+    def stale_reason(self) -> str:
         return self.get("stale", "")
 
 

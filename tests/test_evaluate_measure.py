@@ -37,7 +37,7 @@ def run():
 
 def test_a_bag_of_words_is_measured_once(capsys):
     (made,) = measure("yardstick", "quickstart", **GIVEN)
-    assert made.synthetic and made.note() == ""
+    assert made.synthetic and made.stale_reason() == ""
     assert "yardstick · quickstart-maxlength16" in capsys.readouterr().out
     right = made.predictions["logits"].argmax(1) == made.predictions["labels"]
     assert made["test"]["accuracy"] == right.mean()

@@ -81,7 +81,7 @@ def test_a_record_tells_what_was_run(home):
     assert record["config"]["train"]["epochs"] == 2 and record["config"]["data"]["train_rows"] == 64
     assert [row["step"] for row in record["history"]] == [3, 6, 8, 9, 12, 15, 16]
     assert record["selected"]["validation_loss"] == min(row["validation_loss"] for row in record["history"])
-    assert record["code"]["hashes"] == [fingerprint.model_hash("recurrent")] and record.note() == ""
+    assert record["code"]["hashes"] == [fingerprint.model_hash("recurrent")] and record.stale_reason() == ""
     assert [m["batch"] for m in record["latency"]["measured"]] == [1, 8]
     assert str(home) not in json.dumps(record.content)
 
@@ -141,7 +141,7 @@ def test_a_stale_synthetic_record_is_made_anew_with_the_same_numbers():
     predictions = fresh.path.with_suffix(".npz").read_bytes()
     by_other_code = {"code": {"commit": None, "clean": True, "hashes": ["0" * 64]}}
     fresh.path.write_text(json.dumps(fresh.content | by_other_code))
-    assert records.read(fresh.path).note()
+    assert records.read(fresh.path).stale_reason()
     assert numbers(make().record) == numbers(fresh)
     assert fresh.path.with_suffix(".npz").read_bytes() == predictions
     assert other["test"] != fresh["test"] and other["data"] == fresh["data"] and other["key"] != fresh["key"]
@@ -192,12 +192,12 @@ def registered(monkeypatch):
 
 def test_an_edited_model_marks_its_record_stale_at_once(registered, monkeypatch):
     record = make("mean").record
-    assert record.note() == ""
+    assert record.stale_reason() == ""
     cell = "def forward(self, batch):\n    return -self.head(self.word(batch.ids[batch.starts]))\n"
     monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(True), "<cell>"))
     exec(compile(cell, "<cell>", "exec"), here := {})
     monkeypatch.setattr(Mean, "forward", here["forward"])
-    assert records.read(record.path).note()
+    assert records.read(record.path).stale_reason()
     with pytest.raises(RtxError, match="another version of the class Mean or of what trains it; replace"):
         weights.load_weights(record)
     real(record)

@@ -38,7 +38,7 @@ def built_from() -> str:
     commit = fingerprint.commit()
     every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
     made = [record for record in every if record]
-    stale = sum(bool(record.note()) for record in made)
+    stale = sum(bool(record.stale_reason()) for record in made)
     state = (
         f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"
     )

@@ -70,7 +70,7 @@ def records() -> Iterator[Finding]:
     sound, problems = check_records(all_paths(folder()))
     for path, problem in problems:
         yield WRONG, problem, f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
-    stale = sum(bool(record.note()) for record in sound)
+    stale = sum(bool(record.stale_reason()) for record in sound)
     said = f"results/: {len(sound)} records and measurements are sound, {stale} of them by other code than today's"
     yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
 

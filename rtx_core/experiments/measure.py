@@ -110,7 +110,7 @@ def measure(
     for identity, facts, make in wanted(declared.measurement(kind), study):
         there = records.measurements(kind, identity["of"], study.source)
         there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]
-        there = [m for m in there if m["data"]["sha256"] == facts["sha256"] and not m.note()]
+        there = [m for m in there if m["data"]["sha256"] == facts["sha256"] and not m.stale_reason()]
         if there and not again:
             measured += there
             continue

@@ -26,7 +26,7 @@ def recorded(config: RunConfig) -> Record | None:
     if record is None:
         return None
     changed = config.data.other_texts(record["config"]["data"])
-    if record.synthetic and (changed or record.note()):
+    if record.synthetic and (changed or record.stale_reason()):
         return None
     if changed:
         raise RtxError(
@@ -74,7 +74,7 @@ def _plain(settings: Settings) -> dict:
 def refuse_changed(record: Record) -> None:
     """An error where a class that was registered here, or what trains it, is not what the record was made with."""
     kind = registry.MODELS.get(record["config"]["architecture"])
-    if kind and not isinstance(kind.kind, str) and record.note():
+    if kind and not isinstance(kind.kind, str) and record.stale_reason():
         raise RtxError(
             f"{records.short_name(record.path)} was made with another version of the class {kind.kind.__name__} or of "
             f"what trains it; replace=True trains today's, or register it under another name."

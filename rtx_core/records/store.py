@@ -54,7 +54,7 @@ class Record:
     def get(self, key: str, default=None):
         return self.content.get(key, default)
 
-    def note(self) -> str:
+    def stale_reason(self) -> str:
         """Why it cannot be trusted as today's; empty when it can, and of an audit, which is of the code that it names."""
         if self.get("kind") == "audits":
             return ""
@@ -329,4 +329,4 @@ def _row(record: Record) -> dict:
     row["selected_epoch"] = selected.get("epoch")
     for part in ("data", "train", "model"):
         row |= {name: value for name, value in config[part].items() if name not in row}
-    return row | {"architecture": config["architecture"], "stale": record.note(), "record": record}
+    return row | {"architecture": config["architecture"], "stale": record.stale_reason(), "record": record}

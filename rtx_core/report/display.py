@@ -213,7 +213,7 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
         return None
     rows = {}
     for record in records:
-        rows.setdefault((device_of(record), record.note()), []).append(record)
+        rows.setdefault((device_of(record), record.stale_reason()), []).append(record)
     lines = [f"````{{admonition}} Provenance {badge(records).circles}", ":class: note dropdown", ""]
     lines += ["| Records | Minutes | Finished | Commit | Machine | Stale |", "|---|--:|---|---|---|---|"]
     for (machine, stale), group in rows.items():
