@@ -174,7 +174,9 @@ class IsoDepth:
 # -- every recurrence beside the standard model of its size
 
 ERROR = {  # of a record, by task
-    "k-hop": lambda test: test["parts"][-1]["error"],  # at the most hops
+    "k-hop": lambda test: max(
+        test["parts"][-1]["error"], 0.5 / test["parts"][-1]["answers"]
+    ),  # at the most hops
     "Shakespeare": lambda test: test["loss"],
     "TinyStories": lambda test: test["loss"],
     "SST-2, a tenth": lambda test: 1 - test["accuracy"],
