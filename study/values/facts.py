@@ -58,23 +58,22 @@ class Facts(Runs):
         return self.whole - self.facts * record["test"]["loss"] / float(np.log(2))
 
 
-def logits(model: str, hops: int = 4) -> dict[int, float]:
-    """log(error / (1 − error)) by seed; half an answer is added to either side, so that no error stays finite."""
-    found = {}
-    for record in Hops("khop").of(model):
-        part = record["test"]["parts"][hops]
-        wrong = part["error"] * part["answers"]
-        found[record["seed"]] = float(np.log((wrong + 0.5) / (part["answers"] - wrong + 0.5)))
-    return found
+def logit(record, hops: int = 4) -> float:
+    """log(error / (1 − error)); half an answer is added to either side, so that no error stays finite."""
+    part = record["test"]["parts"][hops]
+    wrong = part["error"] * part["answers"]
+    return float(np.log((wrong + 0.5) / (part["answers"] - wrong + 0.5)))
 
 
 class OnLogits:
     """Two k-hop models on the logit of their error at four hops, paired over seeds: first − second."""
 
     def __init__(self, first: str, second: str):
-        a, b = logits(first), logits(second)
-        self.by_seed = [a[seed] - b[seed] for seed in sorted(a.keys() & b.keys())]
+        self.by_seed = [logit(a) - logit(b) for a, b in common(self.records(first), self.records(second))]
         self.mean, self.low, self.high = mean_interval(self.by_seed)
+
+    def records(self, model: str) -> list:
+        return Hops("khop").of(model)
 
     @property
     def separated(self) -> bool:
@@ -90,9 +89,41 @@ class OnLogits:
         return len(self.by_seed)
 
 
+class AtOwnRates(OnLogits):
+    """The same, each at the best of RATES by its mean validation loss over the seeds that all rates have."""
+
+    RATES = {0.001: "khop-learningrate0.001", 0.002: "khop", 0.004: "khop-learningrate0.004"}
+
+    def records(self, model: str) -> list:
+        return [
+            record
+            for record in Hops(self.RATES[self.rate(model)]).of(model)
+            if record["seed"] in self.shared(model)
+        ]
+
+    @classmethod
+    def shared(cls, model: str) -> set[int]:
+        return set.intersection(*({r["seed"] for r in Hops(name).of(model)} for name in cls.RATES.values()))
+
+    @classmethod
+    def rate(cls, model: str) -> float:
+        def loss(rate: float) -> float:
+            runs = [r for r in Hops(cls.RATES[rate]).of(model) if r["seed"] in cls.shared(model)]
+            return float(np.mean([r["selected"]["validation_loss"] for r in runs]))
+
+        return min(cls.RATES, key=loss)
+
+    @classmethod
+    def errors(cls, model: str) -> list[float]:
+        """At four hops, of each seed."""
+        runs = Hops(cls.RATES[cls.rate(model)]).of(model)
+        return [r["test"]["parts"][4]["error"] for r in runs if r["seed"] in cls.shared(model)]
+
+
 VALUES = {
     "facts": lambda: Facts("facts-facts49152"),
     "facts_few": lambda: Facts("facts"),
     "facts_long": lambda: Facts("facts-epochs240"),
     "on_logits": lambda: OnLogits,
+    "at_own_rates": lambda: AtOwnRates,
 }
