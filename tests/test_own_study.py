@@ -10,7 +10,7 @@ from pathlib import Path
 from rtx_core.paths import PACKAGE, REPOSITORY
 
 PAGE = (REPOSITORY / "book" / "make-it-yours.md").read_text(encoding="utf-8")
-BLOCK = r"^(`{3,4})\{code-block\} \w+\n:caption: (mine/\S+)\n(.*?)^\1$"
+BLOCK = r"^(`{3,4})\{code-block\} \w+\n:caption: `(mine/\S+)`\n(.*?)^\1$"
 COMMANDS = re.search(r"^```\{code-block\} bash\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
 USE = """
 import sys
