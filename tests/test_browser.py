@@ -54,9 +54,8 @@ def test_a_page_has_no_console_error_and_fits(visit, page):
         assert errors == [], size
 
 
-def test_the_front_page_shows_its_findings_and_figure_at_once(visit):
+def test_the_front_page_shows_the_loop_at_once(visit):
     driver = visit("index.html")
-    assert max(card.rect["y"] + card.rect["height"] for card in all_of(driver, "main .sd-card")) < 900
     assert one(driver, ".rtx-explorer").rect["y"] < 900
     picture = one(driver, "meta[property='og:image']").get_attribute("content")
     assert (HTML / picture).read_bytes().startswith(b"\x89PNG")
@@ -110,6 +109,9 @@ def test_the_scoreboard_is_filtered_searched_and_sorted(visit):
 def test_the_forest_plot_answers_to_metric_and_budget(visit):
     driver = visit("index.html")
     marks = "#fig-front-forest svg .mark-symbol.role-mark path"
+    wait(driver, lambda d: one(d, ".rtx-explorer").get_attribute("data-state") == "done")  # it moves what is below
+    at_once = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
+    driver.execute_script(at_once, one(driver, "#fig-front-forest"))
     one(driver, "#fig-front-forest .ask").click()
     assert len(wait(driver, lambda d: all_of(d, marks))) == 9
     assert not one(driver, "#fig-front-forest img").is_displayed()
