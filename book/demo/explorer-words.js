@@ -51,7 +51,8 @@ rtxDemo.explorerWords = function () {
     let best = 0;
     row.forEach((weight, at) => (best = weight > row[best] ? at : best));
     const back = asked + before - best;
-    const where = best < before ? "the number of hops" : back === 0 ? "itself" : `the ${nameOf(best - before)} ${count(back, "place")} back`;
+    const name = back ? (nameOf(best - before) || "").replace(/^the /, "") : "";
+    const where = best < before ? "the number of hops" : back === 0 ? "itself" : `the ${name} ${count(back, "place")} back`;
     return `${percent(row[best])} on ${where}`;
   }
 
