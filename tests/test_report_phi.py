@@ -35,7 +35,7 @@ def test_a_size_between_two_is_interpolated_and_none_is_extrapolated():
 
 def test_the_interval_over_seeds_holds_the_exponent_and_grows_with_their_spread():
     shifts = np.array([-1.0, 0.2, 0.8, -0.3, 0.3])
-    widths = []
+    widths = []  # of the standard models' seeds, shifted as well
     for spread in (0.002, 0.01):
         standard = loss_of(SIZES)[:, None] + spread * np.roll(shifts, 2)
         looped = [a_looped(0.46, size, noise=spread * shifts) for size in (60_000, 150_000)]
@@ -45,7 +45,21 @@ def test_the_interval_over_seeds_holds_the_exponent_and_grows_with_their_spread(
     assert widths[1] > 3 * widths[0]
 
 
-def test_seeds_are_drawn_together():
+@pytest.mark.parametrize("seeds", [3, 5, 8])
+def test_the_interval_holds_the_exponent_as_often_as_it_says(seeds):
+    random, held = np.random.default_rng(seeds), []
+    for _ in range(2000):
+        standard = loss_of(SIZES)[:, None] + random.normal(0, 0.004, (len(SIZES), seeds))
+        looped = [a_looped(0.46, size, noise=random.normal(0, 0.004, seeds)) for size in (60_000, 150_000)]
+        truth = mean_phi(
+            [a_looped(0.46, size) for size in (60_000, 150_000)], SIZES, loss_of(SIZES)[:, None]
+        )[0]
+        _, low, high = mean_phi(looped, SIZES, standard)
+        held.append(low <= truth <= high)
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_a_seed_is_set_beside_the_curve_of_its_own_seed():
     """A shift that all models of a seed share cancels."""
     shifts = np.array([-0.05, 0.0, 0.05])
     standard = loss_of(SIZES)[:, None] + shifts

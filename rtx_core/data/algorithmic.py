@@ -149,6 +149,14 @@ class KHop(Generated):
     def part_of(self, inputs: Tensor) -> Tensor:
         return inputs[:, :1] - (self.alphabet + 1)
 
+    def copying(self, hops: int, guess: int, texts: int = 2000) -> float:
+        """The error at `hops` hops of saying the letter `guess` hops away: what to hold an error against, since later
+        hops often undo earlier ones and chance is not 1 − 1/alphabet."""
+        inputs, targets = self.texts(np.random.RandomState(0), np.full(texts, hops), NOTHING)
+        guesses = hop(inputs[:, 1:], np.full(texts, guess), NOTHING)
+        asked = targets[:, 1:] != NOTHING
+        return float((guesses != targets[:, 1:])[asked].mean())
+
 
 def hop(letters: np.ndarray, hops: np.ndarray, none: int = NOTHING) -> np.ndarray:
     """The letter that `hops` (B,) hops lead to from each position of letters (B, N), or `none`: (B, N)."""

@@ -120,8 +120,8 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
     """One row a setting, {reader's name: runs, records or frame}: paired difference of Baseline and Recurrent in
     points, accuracies, p, AUC, texts, badge.
 
-    The intervals are Wilson's or, over seeds, Student's; the test is the one of `statistics.difference`.  A
-    model that never answers some class is not paired.
+    The intervals are Wilson's or, over seeds, Student's; of two seeds their range.  The test is the one of
+    `statistics.difference`.  A model that never answers some class is not paired.
     """
     models = first, second = "baseline", "recurrent"
     gap = f"{title(first)} {MINUS} {title(second)} (points)"
@@ -156,8 +156,8 @@ def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.4, **options) -
 def forest(
     rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")
 ) -> Figure:
-    """A row for each (name, difference, badge): its value with the 95 % interval, in points; filled at the
-    full budget, else hollow.
+    """A row for each (name, difference, badge): its value with the 95 % interval, in points, or of two seeds with a
+    tick for each; filled at the full budget, else hollow.
 
     The color is the model's that is ahead where the difference is significant, else grey; the band is ±1
     point.
@@ -171,8 +171,11 @@ def forest(
     for y, (_, found, evidence) in enumerate(rows):
         color = {1: colors[first], -1: colors[second], 0: GREY}[found.sign]
         filled = color if evidence.budget == "full" else "white"
-        line = {"linewidth": 2.2, "alpha": 0.6, "solid_capstyle": "round"}
-        ax.plot([100 * found.low, 100 * found.high], [y, y], color=color, **line)
+        if found.seeds == 2:  # no interval: the seeds themselves
+            ax.plot([100 * each for each in found.by_seed], [y, y], "|", color=color, markersize=11)
+        else:
+            line = {"linewidth": 2.2, "alpha": 0.6, "solid_capstyle": "round"}
+            ax.plot([100 * found.low, 100 * found.high], [y, y], color=color, **line)
         look = {"markersize": 8, "markerfacecolor": filled, "markeredgewidth": 1.8}
         ax.plot(100 * found.value, y, "o", color=color, **look)
     ax.set(yticks=range(len(rows)), ylim=(len(rows) - 0.4, -0.6))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtx_core.report.statistics import ALPHA, RESAMPLES
+from rtx_core.report.statistics import mean_interval
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,14 @@ def phi(loss: float, looped: Looped, sizes: Sequence[int], losses: Sequence[floa
 def mean_phi(
     looped: Sequence[Looped], sizes: Sequence[int], standard: Sequence[Sequence[float]]
 ) -> tuple[float, float, float]:
-    """(φ, low, high), the mean over looped models, of mean losses over seeds; `standard` is (widths, seeds).
+    """(φ, low, high), the mean over looped models and seeds; `standard` is (widths, seeds).
 
-    The interval is a bootstrap over seeds, which are drawn together for all models, as they share batches; of one
-    seed it is nan.  A model whose loss lies outside of the standard ones is left out of a mean.
+    Each seed's models are set beside the standard ones of that seed, as they share batches, and the interval is
+    Student's over seeds; of one seed it is nan.  A model that lies outside of the standard ones in a seed is left out.
     """
-    standard, seeds = np.array(standard, float), len(standard[0])
-    every = np.array([model.losses for model in looped], float)
-
-    def value(drawn: np.ndarray) -> float:
-        losses, sized = every[:, drawn].mean(1), standard[:, drawn].mean(1)
-        found = [phi(loss, model, sizes, sized) for loss, model in zip(losses, looped)]
-        return float(np.nanmean(found)) if not np.isnan(found).all() else float("nan")
-
-    middle = value(np.arange(seeds))
-    if seeds == 1:
-        return middle, float("nan"), float("nan")
-    random = np.random.default_rng(0)
-    draws = [value(random.integers(seeds, size=seeds)) for _ in range(RESAMPLES)]
-    low, high = np.nanquantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
-    return middle, float(low), float(high)
+    columns = np.array(standard, float).T
+    found = np.array(
+        [[phi(loss, model, sizes, column) for loss, column in zip(model.losses, columns)] for model in looped]
+    )
+    inside = found[~np.isnan(found).any(1)]
+    return mean_interval(inside.mean(0).tolist()) if len(inside) else (float("nan"),) * 3

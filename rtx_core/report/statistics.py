@@ -11,7 +11,7 @@ from rtx_core.errors import RtxError
 
 RESAMPLES = 2000  # of a bootstrap: enough for the second digit of a 95 % bound
 ALPHA = 0.05  # of every test
-ENOUGH_SEEDS = 3  # from which on a test over seeds decides
+ENOUGH_SEEDS = 3  # from which on a test over seeds decides; two seeds give a range and no verdict
 
 # -- one model
 
@@ -34,13 +34,19 @@ def mean_interval(values: list[float], level: float = 1 - ALPHA) -> tuple[float,
 
 
 def accuracy(records: list) -> tuple[float, float, float]:
-    """(mean accuracy, low, high): of three seeds and more Student's interval over them, of fewer from the lowest to
-    the highest bound of Wilson's intervals."""
+    """(mean accuracy, low, high): of one seed Wilson's interval over texts, of three and more Student's over seeds,
+    of two the two values, which is a range and no interval."""
     values = [record["test"]["accuracy"] for record in records]
+    if len(values) == 1:
+        return values[0], *accuracy_interval(records[0])
+    return mean_or_range(values)
+
+
+def mean_or_range(values: list[float], level: float = 1 - ALPHA) -> tuple[float, float, float]:
+    """(mean, low, high) over seeds: Student's interval of three and more, of two the values themselves."""
     if len(values) >= ENOUGH_SEEDS:
-        return mean_interval(values)
-    lows, highs = zip(*map(accuracy_interval, records))
-    return float(np.mean(values)), min(lows), max(highs)
+        return mean_interval(values, level)
+    return float(np.mean(values)), min(values), max(values)
 
 
 def auc(record) -> float | None:
@@ -124,6 +130,18 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     return float(differences.mean()), float(low), float(high), float(found.pvalue)
 
 
+def equivalence(first: list[float], second: list[float], margin: float) -> float:
+    """p of two one-sided paired t-tests over seeds (Schuirmann 1987): below 5 % the mean difference is within
+    ±margin, which is what may be called level; a difference that is not significant may not."""
+    differences = np.subtract(first, second)
+    if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
+        return 0.0 if abs(differences.mean()) < margin else 1.0
+    sides = ((-margin, "greater"), (margin, "less"))
+    return max(
+        float(scipy.stats.ttest_1samp(differences, bound, alternative=side).pvalue) for bound, side in sides
+    )
+
+
 # -- measures of labels and guesses (texts,) whose weights (..., texts) say how often each text counts; precision,
 # recall and f1 are of class 1
 
@@ -185,15 +203,13 @@ def estimate(
     """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each
     seed are given.
 
-    With three or more seeds their mean with Student's interval, else their mean from the lowest to the highest
-    bound of their bootstrap intervals over texts.
+    Of one seed the bootstrap interval over texts, of three and more Student's over seeds, of two their range.
     """
     columns = [same_texts(*records, same_training=same_training) for records in seeds]
-    if len(columns) >= ENOUGH_SEEDS:
-        each = np.ones(len(columns[0][0]))
-        return mean_interval([float(statistic(*column, each)) for column in columns], level)
-    values, lows, highs = zip(*(bootstrap(statistic, *column, level=level) for column in columns))
-    return float(np.mean(values)), min(lows), max(highs)
+    if len(columns) == 1:
+        return bootstrap(statistic, *columns[0], level=level)
+    each = np.ones(len(columns[0][0]))
+    return mean_or_range([float(statistic(*column, each)) for column in columns], level)
 
 
 # -- two models
@@ -201,8 +217,7 @@ def estimate(
 
 @dataclass(frozen=True)
 class Difference:
-    """A paired difference first − second with its 95 % interval; `p` is None of two seeds, where the interval
-    decides."""
+    """A paired difference first − second with its 95 % interval; of two seeds with their range and without p."""
 
     value: float
     low: float
@@ -219,7 +234,10 @@ class Difference:
 
     @property
     def sign(self) -> int:
-        """+1 or −1 where it is significant at 5 %, else 0; by the adjusted p where there is one."""
+        """+1 or −1 where it is significant at 5 %, else 0; by the adjusted p where there is one.  Two seeds decide
+        nothing; of one, a measure without a test goes by its interval over texts."""
+        if self.seeds == 2:
+            return 0
         p = self.p if self.adjusted is None else self.adjusted
         clear = p < ALPHA if p is not None else self.low > 0 or self.high < 0
         return int(np.sign(self.value)) if clear else 0
@@ -231,8 +249,7 @@ def difference(
     """The paired difference of two models in a measure, over the seeds that both have.
 
     Three or more seeds: the paired t-test.  One: a bootstrap interval over texts, and for accuracy McNemar's exact
-    test.  Two: their mean, from the lowest to the highest bound of their intervals, and no p, so that it excludes 0
-    only where each seed's does.
+    test.  Two: their mean and their range, which decide nothing.
     Raises RtxError where no seed is common; a claim that asks so is not measured.
     """
     pairs = common(first, second)
@@ -247,7 +264,7 @@ def difference(
     columns = [same_texts(*pair, same_training=same_training) for pair in pairs]
     n = len(columns[0][0])
     by_seed = [float(gap(*column, np.ones(n))) for column in columns]
-    p, test = None, "bootstrap over texts"
+    p, test = None, "bootstrap over texts" if len(pairs) == 1 else "none: two seeds"
     if len(pairs) >= ENOUGH_SEEDS:
         p, test = over_seeds(by_seed, [0.0] * len(pairs))[3], "paired t-test over seeds"
     elif len(pairs) == 1 and measure == "accuracy":
@@ -303,9 +320,8 @@ class Paired:
 
     @property
     def sign(self) -> int:
-        """±1 where the interval excludes 0, two seeds or more agree and the test, if any, says so too; else 0."""
-        agree = len(self.by_seed) > 1 and len({np.sign(d) for d in self.by_seed}) == 1
-        clear = (self.low > 0 or self.high < 0) and agree and (self.p is None or self.p < ALPHA)
+        """±1 where the test over seeds and the interval over batches both exclude 0; else, and of two seeds, 0."""
+        clear = (self.low > 0 or self.high < 0) and self.p is not None and self.p < ALPHA
         return int(np.sign(self.value)) if clear else 0
 
 

@@ -67,6 +67,12 @@ class Gap(Value):
         self.by_seed = tuple(100 * difference for difference in found.by_seed)
         return self
 
+    @property
+    def interval(self) -> str:
+        if self.seeds != 2:
+            return super().interval
+        return "the two seeds: " + " and ".join(number(each, self.form) for each in self.by_seed)
+
 
 class Space:
     """The entries of a dict as attributes, `_` for what is no letter or digit: `space.recurrent_wide.total`."""

@@ -1,7 +1,7 @@
 """What the claims page judges: differences, shares, times, counts, each with the bounds that decide a claim.
 
-One rule for all: two seeds or more at the full budget decide at 5 % (95 % intervals); one seed, or a reduced
-budget, at 1 % (99 %).
+One rule for all: three seeds or more at the full budget decide at 5 % (95 % intervals); one seed, or a reduced
+budget, at 1 % (99 %); two seeds give a range and decide nothing.
 What is written is the estimate with its 95 % interval, as on every other page.
 """
 
@@ -19,6 +19,7 @@ from rtx_core.report.values import Model, Space, Task, Value
 from study import paper
 from study.published import published
 
+NONE = (float("nan"), float("nan"))  # bounds that decide nothing
 STRICT = 0.01  # the level of a test that rests on one seed or on a reduced budget
 MODELS = ("baseline", "recurrent")
 
@@ -52,7 +53,9 @@ def found(statistic, seeds: list[tuple], form: str = "+.1f", same_training: bool
     evidence = badge(list(seeds))
     value, *bounds = (100 * bound for bound in S.estimate(statistic, seeds, same_training))
     text = spelled(value, *bounds, form)
-    if weak(evidence):
+    if len(seeds) == 2:
+        bounds = NONE
+    elif weak(evidence):
         bounds = strict(statistic, seeds, same_training)
     return Finding(value, text, bounds, evidence=evidence)
 
@@ -68,7 +71,9 @@ def difference(a: list, b: list, measure: str = "accuracy", same_training: bool 
     d = S.difference(a, b, measure, same_training)
     bounds, sign = (100 * d.low, 100 * d.high), d.sign
     text = spelled(100 * d.value, *bounds)
-    if weak(evidence):
+    if d.seeds == 2:
+        bounds = NONE
+    elif weak(evidence):
         bounds = strict(gap(measure), S.common(a, b), same_training)
         clear = d.p < STRICT if d.p is not None else bounds[0] > 0 or bounds[1] < 0
         sign = sign if clear else 0
@@ -138,7 +143,7 @@ def over_seeds(pairs: list[tuple], what, form: str) -> Finding:
     first, second = ([what(record) for record in column] for column in zip(*pairs))
     if len(pairs) < S.ENOUGH_SEEDS:
         value = float(np.mean(first) - np.mean(second))
-        return Finding(value, number(value, form), (float("nan"), float("nan")), evidence=evidence)
+        return Finding(value, number(value, form), NONE, evidence=evidence)
     value, *bounds, p = S.over_seeds(first, second)
     sign = int(np.sign(value)) if p < (STRICT if weak(evidence) else S.ALPHA) else 0
     return Finding(value, spelled(value, *bounds, form), bounds, sign, p, evidence)
