@@ -42,14 +42,14 @@ class Hops(Runs):
         """Up to how many hops the mean error stays below a tenth."""
         return self._below(lambda hops: self.error(model, hops, passes), model)
 
-    def solved_by(self, model: str, seed: int, passes: int | None = None) -> int:
-        """The same of one seed."""
+    def solved_by(self, model: str, seed: int, passes: int | None = None, below: float = SOLVED) -> int:
+        """The same of one seed, with another bound for the error where one is given."""
         (at,) = (i for i, record in enumerate(self.of(model)) if record["seed"] == seed)
-        return self._below(lambda hops: self.errors(model, hops, passes)[at], model)
+        return self._below(lambda hops: self.errors(model, hops, passes)[at], model, below)
 
-    def _below(self, error: Callable[[int], float], model: str) -> int:
+    def _below(self, error: Callable[[int], float], model: str, below: float = SOLVED) -> int:
         most = len(self.of(model)[0]["test"]["parts"]) - 1
-        return next((hops for hops in range(1, most + 1) if error(hops) >= SOLVED), most + 1) - 1
+        return next((hops for hops in range(1, most + 1) if error(hops) >= below), most + 1) - 1
 
     def difference(self, first: str, second: str, hops: int) -> Gap:
         """Of the errors of two models, first − second in points, paired over the seeds that both have."""
