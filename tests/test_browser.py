@@ -108,17 +108,17 @@ def test_the_scoreboard_is_filtered_searched_and_sorted(visit):
 
 def test_the_forest_plot_answers_to_metric_and_budget(visit):
     driver = visit("index.html")
-    marks = "#fig-front-forest svg .mark-symbol.role-mark path"
+    marks = "#fig-conclusions svg .mark-symbol.role-mark path"
     wait(driver, lambda d: one(d, ".rtx-explorer").get_attribute("data-state") == "done")
     at_once = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
-    driver.execute_script(at_once, one(driver, "#fig-front-forest"))
-    one(driver, "#fig-front-forest .ask").click()
+    driver.execute_script(at_once, one(driver, "#fig-conclusions"))
+    one(driver, "#fig-conclusions .ask").click()
     assert len(wait(driver, lambda d: all_of(d, marks))) == 9
-    assert not one(driver, "#fig-front-forest img").is_displayed()
+    assert not one(driver, "#fig-conclusions img").is_displayed()
     before = [mark.get_attribute("transform") for mark in all_of(driver, marks)]
-    Select(one(driver, "#fig-front-forest select")).select_by_visible_text("recall")
+    Select(one(driver, "#fig-conclusions select")).select_by_visible_text("recall")
     wait(driver, lambda d: before != [mark.get_attribute("transform") for mark in all_of(d, marks)])
-    one(driver, "#fig-front-forest input[value='full']").click()
+    one(driver, "#fig-conclusions input[value='full']").click()
     wait(driver, lambda d: len(all_of(d, marks)) == 4)
 
 
