@@ -31,10 +31,17 @@ def measure_all(reduced: bool) -> None:
 
 
 def export_demo(name: str, model: str, seed: int, source: str, folder: str) -> None:
-    """the scripts that the page Try it loads: a trained encoder in int8, a bag of words, the vocabulary"""
+    """the scripts that the page Try it loads: of texts an encoder in int8, a bag of words and the vocabulary, of
+    pointers or cups the looped decoder"""
+    from rtx_core import records
+    from study.demo.explorer import export_explorer
     from study.demo.export import export_demo
 
-    print(*export_demo(f"{name}/{model}-seed{seed}", folder, source), sep="\n")
+    address = f"{name}/{model}-seed{seed}"
+    if "corpus" in records.at(address, source)["config"]["data"]:
+        print(*export_demo(address, folder, source), sep="\n")
+    else:
+        print(export_explorer(address, folder))
 
 
 def commands(add: Callable, flags: Callable, of_run: ArgumentParser) -> None:

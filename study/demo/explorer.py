@@ -5,7 +5,6 @@ Each holds the weights in float32, what its record says of it, and what two coun
 A step is one application of one layer.
 """
 
-import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -211,12 +210,3 @@ def read_header(path: Path) -> dict | None:
     if not found or "rtxDemo.files" not in before:
         return None
     return json.loads(content.rstrip().removesuffix(";"))
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Write models for the page's explorer.")
-    parser.add_argument("address", nargs="+", help='such as "khop/1x4" or "khop/1x4-seed6"')
-    parser.add_argument("--folder", default="book/demo/models")
-    given = parser.parse_args()
-    for one in given.address:
-        print(export_explorer(one, given.folder))
