@@ -16,7 +16,7 @@ from conftest import SMALL
 import rtx_core as rtx
 from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
-from rtx_core.data.algorithmic import Generated, hop, products
+from rtx_core.data.algorithmic import Generated, KHop, hop, products
 from rtx_core.data.config import Drawn
 from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
@@ -51,6 +51,22 @@ def test_hops_are_those_of_the_definition(neighbours):
         letters = random.randint(1, 4, size=(40, 20)).cumsum(1) % 4
     expected = [[by_definition(list(row), i, k) for i in range(20)] for row, k in zip(letters, hops)]
     assert hop(letters, hops).tolist() == expected
+
+
+def test_copying_errs_as_often_as_the_letter_it_says_is_another():
+    task = KHop(HopData(letters=12, test_texts=4), 4)
+    inputs, _ = task.texts(np.random.RandomState(0), np.full(50, 3), -100)
+    wrong = asked = 0
+    for row in inputs[:, 1:]:
+        for at in range(len(row)):
+            chain = [at]  # walked one letter after another
+            while len(chain) < 4 and chain[-1] >= 0:
+                before = [s for s in range(chain[-1]) if row[s] == row[chain[-1]]]
+                chain.append(before[-1] + 1 if before else -1)
+            if len(chain) == 4 and chain[3] >= 0:
+                asked, wrong = asked + 1, wrong + (row[chain[1]] != row[chain[3]])
+    assert task.copying(3, 1, texts=50) == pytest.approx(wrong / asked) and 0 < wrong < asked
+    assert task.copying(3, 3) == 0 and task.copying(1, 0) == 1  # no two neighbours are equal
 
 
 def test_a_text_is_a_number_of_hops_and_letters_without_equal_neighbours():

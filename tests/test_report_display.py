@@ -22,6 +22,7 @@ from rtx_core.models.registry import MODELS
 from rtx_core.report import display, figures, notebook, style
 from rtx_core.report.evidence import Badge, milliseconds
 from rtx_core.report.statistics import difference
+from rtx_core.report.values import Gap
 from study import published
 
 MYST = {
@@ -213,6 +214,18 @@ def test_a_forest_has_the_color_of_who_is_ahead_and_is_filled_at_the_full_budget
     colors = [style.COLOURS["baseline"], style.COLOURS["recurrent"], figures.GREY]
     assert [dot.get_color() for dot in dots] == colors
     assert [dot.get_markerfacecolor() for dot in dots] == [colors[0], "white", colors[2]]
+
+
+def test_two_seeds_are_two_ticks_and_no_line():
+    a = [record(seed=seed, wrong=range(40)) for seed in range(2)]
+    b = [record("recurrent", seed, range(5 + 15 * seed)) for seed in range(2)]
+    found = difference(a, b)
+    (ticks,) = [
+        line for line in figures.forest([("a", found, Badge(2, 0))]).axes[0].lines if line.get_marker() == "|"
+    ]
+    assert list(ticks.get_xdata()) == pytest.approx([-17.5, -10]) and ticks.get_linestyle() in ("-", "None")
+    assert style.interval(found) == "−13.7 (−17.5, −10.0)"
+    assert Gap(found, Badge(2, 0)).interval == "the two seeds: −17.5 and −10.0"
 
 
 def test_losses_and_times_are_those_of_all_seeds_on_one_machine():

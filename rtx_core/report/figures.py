@@ -49,7 +49,10 @@ def benchmark(
     alike = len({device_of(records[0], "latency") for records in groups.values()}) == 1
     rows = []
     for name, records in groups.items():
-        row = {METRICS[metric]: _percents(*_mean(scores(records, metric, average))) for metric in METRICS}
+        row = {
+            METRICS[metric]: _percents(*_mean(scores(records, metric, average)), len(records))
+            for metric in METRICS
+        }
         row |= {
             "ms": f"{milliseconds(records):.2f}" if alike else None,
             "MiB": f"{records[0]['size_mb']:.1f}",
@@ -111,8 +114,9 @@ def scores(records: list, metric: str, average: str | None = None) -> list[float
     return [score(p["labels"], p["logits"].argmax(1), average=average, zero_division=0.0) for p in every]
 
 
-def _percents(value: float, low: float, high: float) -> str:
-    bounds = "" if np.isnan(low) else f" ({100 * low:.1f} to {100 * high:.1f})"
+def _percents(value: float, low: float, high: float, seeds: int) -> str:
+    between = ", " if seeds == 2 else " to "  # two seeds are no interval
+    bounds = "" if np.isnan(low) else f" ({100 * low:.1f}{between}{100 * high:.1f})"
     return f"{100 * value:.1f}{bounds}"
 
 
@@ -131,7 +135,9 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
         groups = [[record for record in every if record["model"] == model] for model in models]
         row = {heading: name, gap: None}
         for model, records in zip(models, groups):
-            row[f"{title(model)} (%)"] = _percents(*accuracy(records)) if records else "not measured"
+            row[f"{title(model)} (%)"] = (
+                _percents(*accuracy(records), len(records)) if records else "not measured"
+            )
         row["p"] = None
         if common(*groups) and all(map(answers_all, every)):
             pair = difference(*groups)

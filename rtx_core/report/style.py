@@ -96,7 +96,9 @@ def points(value: float) -> str:
 
 
 def interval(found: object) -> str:
-    """A difference of shares, which has `value`, `low` and `high`: "+0.1 (−0.3 to +0.6)"."""
+    """A difference of shares, which has `value`, `low` and `high`: "+0.1 (−0.3 to +0.6)", or of two seeds both."""
+    if found.seeds == 2:
+        return f"{points(found.value)} ({', '.join(map(points, found.by_seed))})"
     return f"{points(found.value)} ({points(found.low)} to {points(found.high)})"
 
 
