@@ -1,9 +1,10 @@
 """How fast a story model trains, and the memory of a step, against the plain way: `python -m benchmarks.decoder`.
 
-Writes results/benchmarks/decoder-<cpu or cuda>.json.  Plain and ours take turns in one process, each a whole optimizer step on
-the same stories, at 32 bits and with 16-bit matrix products, on two tasks: stories, which the plain way pads to the longest, and
-full blocks as llama2.c trains, with attention across stories and nothing to pad.  The plain way holds all logits, and leaves
-AdamW as its constructor makes it.  Needs the real stories (RTX_DATA or the hub); ten minutes on a quiet core.
+Writes results/benchmarks/decoder-<cpu or cuda>.json.  Plain and ours take turns in one process, each a whole optimizer
+step on the same stories, at 32 bits and with 16-bit matrix products, on two tasks: stories, which the plain way pads to
+the longest, and full blocks as llama2.c trains, with attention across stories and nothing to pad.  The plain way holds
+all logits, and leaves AdamW as its constructor makes it.  Needs the real stories (RTX_DATA or the hub); ten minutes on
+a quiet core.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """How long one sentence takes to classify, against the plain way and the floor: `python -m benchmarks.latency`.
 
-Writes results/benchmarks/latency-<cpu or cuda>.json.  The floor is the time to read every weight outside the embedding once.
-Weights need no training for this; sentences are SST-2's.
+Writes results/benchmarks/latency-<cpu or cuda>.json.  The floor is the time to read every weight outside the embedding
+once. Weights need no training for this; sentences are SST-2's.
 """
 
 import numpy as np

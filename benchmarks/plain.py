@@ -1,4 +1,5 @@
-"""The plain way: the models as `rtx_core.models` states them, eager, padded, with AdamW as its constructor leaves it."""
+"""The plain way: the models as `rtx_core.models` states them, eager, padded,
+with AdamW as its constructor leaves it."""
 
 from collections.abc import Callable
 

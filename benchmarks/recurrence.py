@@ -1,7 +1,8 @@
 """What the recurrence along the text costs, against its plain loop and attention: `python -m benchmarks.recurrence`.
 
-Writes results/benchmarks/recurrence-<cpu or cuda>.json.  Needs no data: the models are untrained and read random characters,
-which cost what any others do.  Run it on a machine that does nothing else: about ten minutes on two CPU cores.
+Writes results/benchmarks/recurrence-<cpu or cuda>.json.  Needs no data: the models are untrained and read random
+characters, which cost what any others do.  Run it on a machine that does nothing else: about ten minutes on two CPU
+cores.
 """
 
 import time
@@ -89,7 +90,8 @@ def steps(sizes: Sizes, where: torch.device) -> dict[str, dict]:
 def floor(sizes: Sizes) -> dict[str, float]:
     """What no code with these matrix products can beat: those of the loop by positions, all others at once, and AdamW.
 
-    In the loop a product reads a whole matrix for `batch` rows; it is timed as it occurs there, the four matrices in turn.
+    In the loop a product reads a whole matrix for `batch` rows; it is timed as it occurs there, the four matrices in
+    turn.
     """
     model = built("kausik", "cpu")
     c, rows = model.config, sizes.batch * sizes.length

@@ -1,8 +1,8 @@
 """How long every recorded classifier takes for a text, all in one sitting: `python -m benchmarks.sitting`.
 
-Replaces the entry `latency` of their records, which was taken when each run ended, by another machine or beside other work.  All
-take turns on one thread, on random batches of their test texts; a model of random weights is as fast as a trained one, so one is
-timed for all seeds.  Needs the texts of the runs; seven minutes on a quiet core.
+Replaces the entry `latency` of their records, which was taken when each run ended, by another machine or beside other
+work.  All take turns on one thread, on random batches of their test texts; a model of random weights is as fast as a
+trained one, so one is timed for all seeds.  Needs the texts of the runs; seven minutes on a quiet core.
 """
 
 from collections.abc import Iterable

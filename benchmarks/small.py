@@ -1,7 +1,8 @@
 """What a training step of the language models costs that two cores train to the end: `python -m benchmarks.small`.
 
-Writes results/benchmarks/small-<cpu or cuda>.json.  The models of a study take turns in one process, each with the trainer's own
-step, so that their times are of one machine in one hour, which those of their runs are not.  Under a minute on a quiet core.
+Writes results/benchmarks/small-<cpu or cuda>.json.  The models of a study take turns in one process, each with the
+trainer's own step, so that their times are of one machine in one hour, which those of their runs are not.  Under a
+minute on a quiet core.
 """
 
 import torch

@@ -1,7 +1,8 @@
-"""How long a training step takes, against the plain way, a public library and the floor: `python -m benchmarks.training_step`.
+"""How long a training step takes, against the plain way, a public library and the floor: `python -m
+benchmarks.training_step`.
 
-Writes results/benchmarks/training-step-<cpu or cuda>.json.  Needs the real SST-2 (RTX_DATA or the hub).  Run it on a machine
-that does nothing else: about ten minutes on two CPU cores, with a C++ compiler for torch.compile.
+Writes results/benchmarks/training-step-<cpu or cuda>.json.  Needs the real SST-2 (RTX_DATA or the hub).  Run it on a
+machine that does nothing else: about ten minutes on two CPU cores, with a C++ compiler for torch.compile.
 """
 
 import time

@@ -1,4 +1,5 @@
-"""One kind of error for everything a user can get wrong: one sentence with what was got, what was expected, what to do."""
+"""One kind of error for everything a user can get wrong: one sentence with what was got, what was expected,
+what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -45,7 +45,8 @@ def export_demo(name: str, model: str, seed: int, source: str, folder: str) -> N
 
 
 def commands(add: Callable, flags: Callable, of_run: ArgumentParser) -> None:
-    """`add(name, function)` gives what adds an argument, `flags` adds switches, `of_run` are the arguments that name a run."""
+    """`add(name, function)` gives what adds an argument, `flags` adds switches,
+    `of_run` are the arguments that name a run."""
     argument = add("list", list_runs)
     flags(argument, missing="only what is missing or stale", reduced="at the budgets of two CPU cores")
     flags(add("measure-all", measure_all), reduced="of runs at the budgets of two cores")

@@ -62,7 +62,8 @@ _LAYERS_PASSES = {
 _LAYERS_PASSES["1x6-random"] = _looped(1, 6, steps_factor=4 / 3, random_passes=True)
 _LAYERS_PASSES["4x1-noise"] = _looped(4, 1, weight_noise=4)  # as rounding to four bits would move them
 _LAYERS_PASSES["1x4-noise"] = _looped(1, 4, weight_noise=4)
-# As deep and as heavy as a loop, and therefore narrow: 1x4 and 2x2, and on the hard task 2x3.  The MLP is sized for that.
+# As deep and as heavy as a loop, and therefore narrow: 1x4 and 2x2, and on the hard task 2x3.  The MLP is sized for
+# that.
 _NARROW = {
     "4x1-w32": _looped(4, 1, hidden_size=32, num_heads=2, intermediate_size=88),
     "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),

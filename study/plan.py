@@ -1,4 +1,5 @@
-"""Every run of the paper, in the order of their value: what is recorded, what is stale or missing, and about what it costs."""
+"""Every run of the paper, in the order of their value: what is recorded, what is stale or missing,
+and about what it costs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -104,7 +105,7 @@ PLAN = (
     *(
         Study("khop", {"learning_rate": rate}, (0, 1, 2), (model,))
         for model in ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1")
-        for rate in (1e-3, 4e-3)
+        for rate in (1e-3, 4e-3, 8e-3)
     ),
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
     Study("sst2", {"length": "short"}, (1, 2)),
@@ -145,7 +146,8 @@ def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:
 
 
 def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
-    """About what a run takes on one quiet thread: the nearest and fastest recorded run of its model, by what it reads."""
+    """About what a run takes on one quiet thread: the nearest and fastest recorded run of its model,
+    by what it reads."""
     same = [r for r in known if r["experiment"] == config.experiment and r["model"] == config.model]
     same = [r for r in same if bool(r["config"]["train"]["steps"]) == bool(config.train.steps)]
     if not same:

@@ -78,7 +78,8 @@ def one_thread():
 
 
 def shrink(patch: pytest.MonkeyPatch) -> None:
-    """Every model of the package small, an eighth of the generated texts, short measurements, until `patch` is undone."""
+    """Every model of the package small, an eighth of the generated texts, short measurements,
+    until `patch` is undone."""
     for name, model in list(registry.MODELS.items()):
         if isinstance(model.kind, str):
             patch.setitem(registry.MODELS, name, replace(model, config=model.config.replace(**SMALL)))
@@ -96,7 +97,8 @@ def small_models(monkeypatch):
 
 
 def random_tokens(n: int, seed: int, vocabulary: int = 97) -> Tokens:
-    """n texts of 3 to 12 tokens; the label says whether token 7 or token 8 came first, so there is something to learn."""
+    """n texts of 3 to 12 tokens; the label says whether token 7 or token 8 came first,
+    so there is something to learn."""
     random = np.random.RandomState(seed)
     sizes = random.randint(1, 11, size=n)
     texts = [np.concatenate([[2], random.randint(4, vocabulary, size=size), [3]]) for size in sizes]

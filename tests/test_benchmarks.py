@@ -1,4 +1,5 @@
-"""The benchmarks at small sizes: each writes what pages read, and refuses ways that are not one function.  No time is judged."""
+"""The benchmarks at small sizes: each writes what pages read, and refuses ways that are not one function.
+No time is judged."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""A copy of the repository, used as a reader would: whatever is run there, the book is built, and marks what no longer holds."""
+"""A copy of the repository, used as a reader would: whatever is run there, the book is built,
+and marks what no longer holds."""
 
 import json
 import os

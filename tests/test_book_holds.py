@@ -149,7 +149,8 @@ PLANNED, CONFIG_OF, READ_JSON = paper.planned(), registry.config_of, store.read_
 
 
 def other(name: str, draw: int, **given: object):
-    """Settings of a model: of an encoder those of the baseline with equal rotary angles, or wider ones, alike or not."""
+    """Settings of a model: of an encoder those of the baseline with equal rotary angles, or wider ones,
+    alike or not."""
     config = CONFIG_OF(name, **given)
     if draw % 2 and hasattr(config, "rope_base") and hasattr(config, "type_vocab_size"):
         return CONFIG_OF("baseline").replace(rope_base=1.0)

@@ -1,4 +1,5 @@
-"""The built book in a browser, from the disk as a reader without a network has it: an opt-in test, after `make book`."""
+"""The built book in a browser, from the disk as a reader without a network has it: an opt-in test,
+after `make book`."""
 # ruff: noqa: F811  (fixtures)
 
 import pytest

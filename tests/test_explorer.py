@@ -156,7 +156,8 @@ def test_an_exported_model_answers_as_in_torch(path):
     steps = config.num_layers * config.num_passes
     agrees(context, model, inputs[:3], steps + 3 * config.num_layers * (config.num_passes > 1))
     script = f"""(ids) => {{
-      var last = seen(model, ids, {steps}, []).at(-1), options = rtxDemo.toys().{header["task"]["kind"]}.options(model.file.task);
+      var last = seen(model, ids, {steps}, []).at(-1);
+       var options = rtxDemo.toys().{header["task"]["kind"]}.options(model.file.task);
       return ids.map((_, t) => {{ var p = E.shares(model, last, t, options); return p.indexOf(Math.max(...p)); }});
     }}"""
     answers = np.array(ask(context, script, inputs.tolist()))

@@ -1,4 +1,5 @@
-"""Somebody plays with *Watch the loop*, opened from disk: by link, by keys and by pointer; opt-in, where there is a Chromium."""
+"""Somebody plays with *Watch the loop*, opened from disk: by link, by keys and by pointer; opt-in,
+where there is a Chromium."""
 # ruff: noqa: F811  (fixtures)
 
 import re

@@ -1,4 +1,5 @@
-"""The library away from this paper: alone with the study of *Make it yours*, it trains, records, classifies and builds a book."""
+"""The library away from this paper: alone with the study of *Make it yours*, it trains, records,
+classifies and builds a book."""
 
 import os
 import re

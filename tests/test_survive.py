@@ -223,7 +223,8 @@ def test_a_refusal_is_one_sentence_and_the_same_command_goes_on(sentence, whole,
     assert "resumed at step" in capsys.readouterr().out and result(home) == whole["classifier"][0]
 
 
-# -- checkpoints that cannot be used ------------------------------------------------------------------------------------
+# -- checkpoints that cannot be used
+# ------------------------------------------------------------------------------------
 
 
 def saved(path: Path, inputs: int = 3):

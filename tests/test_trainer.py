@@ -1,4 +1,5 @@
-"""The trainer: the same numbers whether or not it is killed, the best weights kept, rates and stopping pure functions."""
+"""The trainer: the same numbers whether or not it is killed, the best weights kept,
+rates and stopping pure functions."""
 
 import math
 

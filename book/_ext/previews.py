@@ -13,7 +13,8 @@ ROWS = 6  # of a table
 
 
 def write_previews(root: Path, file: Path) -> None:
-    """A script that holds those of the book in `root`; of pages no newer than the script, those that it holds already."""
+    """A script that holds those of the book in `root`; of pages no newer than the script,
+    those that it holds already."""
     before, after = "window.PREVIEWS = ", ";\n"
     known, since = {}, 0.0
     if file.exists():

@@ -20,7 +20,8 @@ MODE = '<script>try { localStorage.mode ||= "auto"; } catch {}</script>\n'
 
 
 def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Below each figure and table of a notebook: its code, its records, its notebook; of other pages: all runs, the source."""
+    """Below each figure and table of a notebook: its code, its records, its notebook; of other pages: all runs,
+    the source."""
     if app.builder.format != "html":
         return
     up = "../" * docname.count("/")

@@ -1,8 +1,8 @@
 """{val}`sst2.difference:+.1f` writes a value; a {holds} block under a paragraph, what must be so for it to stand.
 
-The names are those of `study/values` (see `rtx_core/report/values.py`).  Where a value cannot be computed, a condition does
-not hold or a cell could not be run (`undrawn`), the place is marked, a line at the top of its page counts the marks, and
-`sentences.txt` beside the built book lists them: file, line, sentence, and what the records say.
+The names are those of `study/values` (see `rtx_core/report/values.py`).  Where a value cannot be computed, a condition
+does not hold or a cell could not be run (`undrawn`), the place is marked, a line at the top of its page counts the
+marks, and `sentences.txt` beside the built book lists them: file, line, sentence, and what the records say.
 """
 
 import json

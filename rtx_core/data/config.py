@@ -88,7 +88,8 @@ def percent(share: float | None) -> str:
 
 
 class Labelled(DataConfig):
-    """Texts with labels.  `reader` names the module whose `parts`, `facts` and `vocabulary_source` take the settings."""
+    """Texts with labels.  `reader` names the module whose `parts`,
+    `facts` and `vocabulary_source` take the settings."""
 
     task_class = "rtx_core.data.texts:classification"
     labelled = True
@@ -261,7 +262,8 @@ class FilesData(Labelled):
     def slug(self) -> str:
         """The name for folders; the same texts in BERT's pieces are other data.
 
-        Of a CSV the name without its ending; x.jsonl is "x-jsonl", and a data set of the hub has its owner's name in front.
+        Of a CSV the name without its ending; x.jsonl is "x-jsonl", and a data set of the hub has its owner's name in
+        front.
         """
         file = PurePath(self.train)
         stem = file.stem if file.suffix.lower() == ".csv" else file.name

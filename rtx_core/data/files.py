@@ -19,8 +19,8 @@ MOST_CLASSES = 1000
 def from_files(train: str, text: str = "text", label: str = "label", **settings: object) -> FilesData:
     """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name on the hub.
 
-    The columns of a CSV may be split at commas, semicolons or tabs.  The classes are the distinct labels, sorted.  A part
-    for which no file is given (`validation`, `test`) is a tenth of `train`, drawn by `seed`.  Records lie in
+    The columns of a CSV may be split at commas, semicolons or tabs.  The classes are the distinct labels, sorted.  A
+    part for which no file is given (`validation`, `test`) is a tenth of `train`, drawn by `seed`.  Records lie in
     `results/own-NAME`, where `name` is that of the training file unless it is given; those of runs on `generated` texts
     in `_build/results/`, apart from those on real ones.
     """

@@ -78,8 +78,8 @@ def records() -> Iterator[Finding]:
 def check_records(paths: Iterable[Path]) -> tuple[list, list[tuple[Path, str]]]:
     """(sound records, (file, problem) of the others).
 
-    A record is sound if its form, name and settings agree, its metrics follow from its predictions, its data are those of
-    the other runs of that name, and the run that it measures is there.
+    A record is sound if its form, name and settings agree, its metrics follow from its predictions, its data are those
+    of the other runs of that name, and the run that it measures is there.
     """
     from rtx_core.records import read, short_name
 
@@ -180,7 +180,8 @@ def unfinished() -> Iterator[Finding]:
 
 
 def main() -> int:
-    """Print every finding; a check that raises an error is a finding, too.  The exit code is 1 where something is wrong."""
+    """Print every finding; a check that raises an error is a finding, too.
+    The exit code is 1 where something is wrong."""
     levels: Counter = Counter()
     for check in (packages, machine, data, records, unfinished):
         try:

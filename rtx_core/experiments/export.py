@@ -1,4 +1,5 @@
-"""A trained model as a folder that others can load: weights, configuration, tokenizer and a card, as the hub lays models out."""
+"""A trained model as a folder that others can load: weights, configuration, tokenizer and a card,
+as the hub lays models out."""
 
 import shutil
 from pathlib import Path

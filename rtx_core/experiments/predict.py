@@ -19,7 +19,8 @@ HEAD = ("text", "passes", "label")  # columns of every table of answers
 
 
 def load(address: "str | Path | Run | Record", source: str = "hub") -> "Predictor":
-    """The trained model of a run or its record, of a path under `results/` without the ending, or of an exported folder."""
+    """The trained model of a run or its record, of a path under `results/` without the ending,
+    or of an exported folder."""
     from rtx_core.experiments.weights import load_weights, weights_of
     from rtx_core.models import load_model
 
@@ -54,7 +55,8 @@ class Predictor:
         return found
 
     def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
-        """A row a text: text, label, and each class's probability under its name.  `passes=True`: a row for each pass."""
+        """A row a text: text, label, and each class's probability under its name.  `passes=True`:
+        a row for each pass."""
         import torch
 
         from rtx_core.data.tasks import logits_of

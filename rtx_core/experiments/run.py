@@ -78,7 +78,8 @@ def runs(
     replace: bool = False,
     **settings: object,
 ) -> Runs:
-    """Every run of these models, seeds and settings; a setting given as a list is swept.  What is not recorded is trained now."""
+    """Every run of these models, seeds and settings; a setting given as a list is swept.
+    What is not recorded is trained now."""
     fixed = experiment(name)
     fixed.data.check()
     if odd := settings.keys() & {"seed", "model"}:
@@ -146,12 +147,14 @@ def as_rtx_error() -> Iterator[None]:
         ) from error
     except (OSError, SafetensorError) as error:
         raise RtxError(
-            f"A file of this run cannot be read or written ({error}); make room, or make its folder writable.  {GOES_ON}"
+            f"A file of this run cannot be read or written ({error}); make room, or make its folder writable.  "
+            f"{GOES_ON}"
         ) from error
 
 
 def try_out(model, task, config: RunConfig, where) -> None:
-    """An error where a model of a class from elsewhere cannot read one step of the task; the model is not used again."""
+    """An error where a model of a class from elsewhere cannot read one step of the task;
+    the model is not used again."""
     import torch
 
     from rtx_core.train.trainer import autocast_of
@@ -181,7 +184,8 @@ def try_out(model, task, config: RunConfig, where) -> None:
 
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
-    """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited for.
+    """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited
+    for.
 
     Without `wait` that is `Busy`.
     """

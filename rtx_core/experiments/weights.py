@@ -36,7 +36,8 @@ def recorded(config: RunConfig) -> Record | None:
     refuse_changed(record)
     if differing := differences(config, record):
         raise RtxError(
-            f"{records.short_name(record.path)} was made under other settings ({', '.join(differing)}); give this run a model "
+            f"{records.short_name(record.path)} was made under other settings ({', '.join(differing)}); give this run "
+            "a model "
             f"name of its own, or replace=True to overwrite the record."
         )
     # A checkpoint older than the record is of a run that was killed before it could remove it.
@@ -49,7 +50,8 @@ def recorded(config: RunConfig) -> Record | None:
 
 
 def differences(config: RunConfig, record: Record) -> list[str]:
-    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left out.
+    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left
+    out.
 
     A setting of the training or of the model that is younger than the record had its default.
     """
@@ -115,14 +117,16 @@ def load_weights(record: Record):
     refuse_changed(record)
     if not path.exists():
         raise RtxError(
-            f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in _build/runs: "
+            f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in "
+            "_build/runs: "
             f"copy that folder from where it was made, or train it anew here, with replace=True (--replace)."
         )
     model, expected = load_model(path), record.get("weights")
     altered = path == kept_at(record) and expected not in (None, sha256_of([path.read_bytes()]))
     if altered or model.about.get("run") != record["key"]:
         raise RtxError(
-            f"{path.name} holds weights of another run than its record's ({model.about.get('run')} instead of {record['key']}), "
+            f"{path.name} holds weights of another run than its record's "
+            f"({model.about.get('run')} instead of {record['key']}), "
             f"or altered ones; restore both from git, or train it anew with replace=True."
         )
     return model

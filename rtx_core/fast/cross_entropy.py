@@ -2,8 +2,8 @@
 
     loss = 1/T Σ_t −log softmax(W h_t)[y_t],   d loss / d logits_t = (softmax(W h_t) − onehot[y_t]) / T
 
-The logits of 8,192 tokens over 4,096 pieces are 134 MB, and autograd keeps three arrays of that size.  Here each chunk's
-logits become their own gradient in place, in the forward pass, and only the gradients of h and W are kept.
+The logits of 8,192 tokens over 4,096 pieces are 134 MB, and autograd keeps three arrays of that size.  Here each
+chunk's logits become their own gradient in place, in the forward pass, and only the gradients of h and W are kept.
 """
 
 from types import MethodType

@@ -53,7 +53,8 @@ class EncoderPath:
             parameter.grad = None  # the next backward pass brings its own array: no zero-fill, no sum
 
     def whole(self, weights: dict[str, Tensor], decay: float) -> dict[str, Tensor]:
-        """Weights of the whole model, given those that were trained; `decay` is Π (1 − rate · weight decay) over the steps."""
+        """Weights of the whole model, given those that were trained; `decay` is Π (1 − rate · weight decay)
+        over the steps."""
         return weights | {"word.weight": self.words.whole(weights["word.weight"], decay)}
 
     def finish(self) -> None:

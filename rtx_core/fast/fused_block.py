@@ -1,11 +1,14 @@
-"""The block's training step on a CPU, forward and backward written out: the same numbers as `layers.EncoderBlock`, less waiting.
+"""The block's training step on a CPU, forward and backward written out: the same numbers as `layers.EncoderBlock`, less
+waiting.
 
-Between its matrix products a small model spends its time in tiny kernels and in the bookkeeping of autograd.  Here a block is
-one node of the graph.  What that buys, each named where it stands:
+Between its matrix products a small model spends its time in tiny kernels and in the bookkeeping of autograd.  Here a
+block is one node of the graph.  What that buys, each named where it stands:
 
-* matrix products by oneDNN, 15 % above MKL on these shapes (215 tokens) on an AMD CPU, with biases, masks and sums fused in;
+* matrix products by oneDNN, 15 % above MKL on these shapes (215 tokens) on an AMD CPU, with biases, masks and sums
+fused in;
 * queries, keys and values reach the padded grid, and come back, by one gather each: index tables are made once a batch;
-* RMSNorm keeps x/‖x‖, SwiGLU its halves in one array: fewer passes over the data, no concatenation, no zero-filled gradient;
+* RMSNorm keeps x/‖x‖, SwiGLU its halves in one array: fewer passes over the data, no concatenation, no zero-filled
+gradient;
 * [CLS] stands at position 0, where rotation is the identity, so the last layer's single query is not rotated.
 
 `layers.EncoderBlock` states the formulas; a test holds the two together in value and in gradient.
@@ -30,7 +33,8 @@ class Grid(NamedTuple):
     `parts` arrays are laid side by side: queries, keys and values, or keys and values alone where only [CLS] asks.
     """
 
-    spread: Tensor  # (parts·B·H·L,) grid (part, b, h, l) -> row of (T·parts·H, D); padding points at token 0 and is masked
+    # (parts·B·H·L,) grid (part, b, h, l) -> row of (T·parts·H, D); padding points at token 0 and is masked
+    spread: Tensor
     collect: Tensor  # (T·parts·H,) row of (T·parts·H, D) -> grid row
     heads: Tensor  # (T·H,) row of one part (T·H, D) -> its grid row
     bias: Tensor  # (B·H, 1, L) 0 at tokens, −∞ at padding
@@ -98,7 +102,8 @@ def block(
 
 
 class FusedBlock(torch.autograd.Function):
-    """One node of the graph.  Shapes as in layers.EncoderBlock; masks are drawn in the order in which that class draws them."""
+    """One node of the graph.  Shapes as in layers.EncoderBlock;
+    masks are drawn in the order in which that class draws them."""
 
     @staticmethod
     def forward(ctx, eps, rope, index, cls, masks, dropout, x, *weights):

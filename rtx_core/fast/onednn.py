@@ -1,4 +1,5 @@
-"""oneDNN's own matrix products, which torch offers under private names: asked for only where a trial gives what torch gives."""
+"""oneDNN's own matrix products, which torch offers under private names:
+asked for only where a trial gives what torch gives."""
 
 import platform
 
@@ -24,7 +25,8 @@ def packed(weight: Tensor, rows: int) -> Tensor:
 
 @torch.inference_mode()
 def usable() -> bool:
-    """Whether these products work here and give what torch's do.  Private operators may change with any version of torch."""
+    """Whether these products work here and give what torch's do.
+    Private operators may change with any version of torch."""
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return False  # measured on those machines alone
     x, weight, bias, other = (

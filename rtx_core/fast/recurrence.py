@@ -1,7 +1,8 @@
-"""Kausik's recurrence with its back-propagation through time written out: the same numbers as `rtx_core.models.kausik`, sooner.
+"""Kausik's recurrence with its back-propagation through time written out: the same numbers as `rtx_core.models.kausik`,
+sooner.
 
-The outputs, and queries, keys and values of the tokens, are computed for all positions at once; what is left in the loop is one
-block's matrix products for one position.  A test holds the two together in value and in gradient.
+The outputs, and queries, keys and values of the tokens, are computed for all positions at once; what is left in the
+loop is one block's matrix products for one position.  A test holds the two together in value and in gradient.
 """
 
 from collections.abc import Callable
@@ -165,8 +166,8 @@ class Loop:
         return inner
 
     def backward(self, begin: int, inner: list[tuple], grad: Tensor) -> None:
-        """The gradients of a segment, given those of the states after it and its inner values; grad (N, B, d) is that of the
-        outputs.
+        """The gradients of a segment, given those of the states after it and its inner values; grad (N, B, d) is that
+        of the outputs.
         """
         key_value, out, up, down = self.products_back
         mask_out, mask_down, mask_attention = self.masks
@@ -216,7 +217,8 @@ def added(x: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def product(weight: Tensor, rows: int) -> Callable[[Tensor], Tensor]:
-    """x (rows, n) -> x weightᵀ, with the weight laid out once for many products of few rows: a quarter less time at 8 rows."""
+    """x (rows, n) -> x weightᵀ, with the weight laid out once for many products of few rows:
+    a quarter less time at 8 rows."""
     if onednn.ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32:
         packed = onednn.packed(weight, rows)
         return lambda x: onednn.linear(x, packed)

@@ -1,8 +1,9 @@
 """A trained encoder prepared to answer on a CPU: `serving(model)(batch)` gives the logits of `model(batch)` sooner.
 
-One sentence of a dozen tokens costs little more than reading every weight once, so what counts is how the weights lie and how
-few kernels there are.  oneDNN packs each matrix once into the layout its kernel reads; SiLU, products and residual sums are
-done by the matrix product that makes them.  Elsewhere (another device or precision, no oneDNN) it is the model itself.
+One sentence of a dozen tokens costs little more than reading every weight once, so what counts is how the weights lie
+and how few kernels there are.  oneDNN packs each matrix once into the layout its kernel reads; SiLU, products and
+residual sums are done by the matrix product that makes them.  Elsewhere (another device or precision, no oneDNN) it is
+the model itself.
 """
 
 from collections.abc import Callable
@@ -42,8 +43,8 @@ class _Linear:
 
 
 class _ServingBlock:
-    """layers.EncoderBlock without dropout; `last` computes the [CLS] rows alone.  The norms' gains are multiplied into the
-    matrices.
+    """layers.EncoderBlock without dropout; `last` computes the [CLS] rows alone.  The norms' gains are multiplied into
+    the matrices.
     """
 
     def __init__(self, block: EncoderBlock, last: bool):

@@ -1,4 +1,5 @@
-"""Models by name: build, count, save and load them.  torch is imported when the first of these functions is asked for."""
+"""Models by name: build, count, save and load them.  torch is imported when the first of these
+functions is asked for."""
 
 __all__ = ["build_model", "count_parameters", "load_model", "save_model"]
 

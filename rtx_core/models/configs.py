@@ -11,7 +11,7 @@ def even_heads(config: "EncoderConfig | LoopedConfig") -> None:
     """Rotary positions turn pairs of a head's coordinates."""
     if config.hidden_size % (2 * config.num_heads):
         raise ValueError(
-            f"hidden_size {config.hidden_size} over {config.num_heads} heads leaves no even head size for rotary pairs; "
+            f"hidden_size {config.hidden_size} over {config.num_heads} heads leaves no even head size for rotary pairs; "  # noqa: E501
             f"choose hidden_size as a multiple of {2 * config.num_heads}"
         )
 
@@ -70,7 +70,8 @@ class KausikConfig(GPTConfig):
 
 
 class LoopedConfig(Settings):
-    """The defaults are the control of the TinyStories study; from `num_core_layers` on, every way of looping is a switch."""
+    """The defaults are the control of the TinyStories study; from `num_core_layers` on,
+    every way of looping is a switch."""
 
     vocab_size: PositiveInt = 4096
     hidden_size: PositiveInt = 256

@@ -72,7 +72,7 @@ class GPT(nn.Module):
         x, end = self.word(ids), start + ids.shape[1]
         if self.longest and end > self.longest:
             raise RtxError(
-                f"The text has {end:,} tokens; this model has positions for {self.longest:,}: build it with a larger block_size."
+                f"The text has {end:,} tokens; this model has positions for {self.longest:,}: build it with a larger block_size."  # noqa: E501
             )
         return self.dropout(x if self.position is None else x + self.position.weight[start:end])
 
@@ -98,7 +98,8 @@ class GPT(nn.Module):
 
     @torch.inference_mode()
     def advance(self, ids: Tensor, state: "GPTCache") -> Tensor:
-        """Logits (B, V) after one more token each, ids (B,); keys and values of the tokens before come from the state."""
+        """Logits (B, V) after one more token each, ids (B,);
+        keys and values of the tokens before come from the state."""
         x, before, state.layers = self.embed(ids[:, None], state.length), state.layers, []
         for i, layer in enumerate(self.layers):
             q, k, v = layer.heads(x)

@@ -4,13 +4,13 @@
     (y_i, h_{i+1}) = T([h_i, x_{i+1}])                    (equation 2)
     y_N = T([h_N])                                        (equation 3)
 
-T attends causally, so y_i never sees x_{i+1}: it is T([h_i]), and only the states are sequential.  A window of width w holds
-w − 1 states and a token,
+T attends causally, so y_i never sees x_{i+1}: it is T([h_i]), and only the states are sequential.  A window of width w
+holds w − 1 states and a token,
 
     h_{i+1} = last of T([h_{i−w+2}, …, h_i, x_{i+1}]),    y_i = last of T([h_{i−w+2}, …, h_i]),
 
-shorter at the beginning; w = 2 is the paper's.  With several layers each has a recurrence of its own, over the outputs of the
-layer below.  Here the equations stand as they are, position by position; gradients flow through every step.
+shorter at the beginning; w = 2 is the paper's.  With several layers each has a recurrence of its own, over the outputs
+of the layer below.  Here the equations stand as they are, position by position; gradients flow through every step.
 `rtx_core.fast.recurrence` computes the same sooner.
 """
 

@@ -10,8 +10,8 @@ from rtx_core.models.layers import rotary_table, rotate
 class KVCache:
     """Stands for the batch and for its grid when B texts are read together, a token at a time.
 
-    A looped layer leaves keys and values of its own in every pass, so they are kept by layer application, in the order in
-    which the model asks for attention; that order must be the same for every token.
+    A looped layer leaves keys and values of its own in every pass, so they are kept by layer application, in the order
+    in which the model asks for attention; that order must be the same for every token.
     """
 
     def __init__(self, head_size: int, rope_base: float):

@@ -86,7 +86,7 @@ class Attention(nn.Module):
 
 
 class SwiGLU(nn.Module):
-    """down( dropout( silu(gate x) ⊙ up x ) )   (Shazeer 2020, eq. 6, with biases); gate and up are one matrix product."""
+    """down( dropout( silu(gate x) ⊙ up x ) )   (Shazeer 2020, eq. 6, with biases); gate and up are one product."""
 
     def __init__(self, hidden_size: int, intermediate_size: int, dropout: float):
         super().__init__()
@@ -102,7 +102,8 @@ class SwiGLU(nn.Module):
 class EncoderBlock(nn.Module):
     """Pre-norm transformer layer (Xiong et al. 2020):  x += drop(attention(norm x));  x += drop(swiglu(norm x)).
 
-    The public code drops the attention branch twice in series: here one dropout of the same distribution (`compound_dropout`).
+    The public code drops the attention branch twice in series: here one dropout of the same distribution
+    (`compound_dropout`).
     """
 
     def __init__(

@@ -24,8 +24,8 @@ GROUPS = 4  # of sequences of like length: on stories, padding is about 6 % of t
 class PaddedAttention:
     """Where the tokens of a batch lie during attention: a few padded grids, each of sequences of like length.
 
-    What pads a row stands after its tokens, where no token looks, so that causality is the only mask and the fast kernels
-    apply; a column of a grid is a position, so one small rotary table serves all of them.
+    What pads a row stands after its tokens, where no token looks, so that causality is the only mask and the fast
+    kernels apply; a column of a grid is a position, so one small rotary table serves all of them.
     """
 
     def __init__(self, batch: Packed, config: LoopedConfig):
@@ -53,7 +53,8 @@ class PaddedAttention:
         self.place = place.to(device)  # (T,) the cell of each token, in the grids one after another
 
     def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
-        """out_i = Σ_j softmax_j(q_i · k_j / √D) v_j over j ≤ i of i's own sequence, q and k rotated; qkv (T, 3d) -> (T, d)."""
+        """out_i = Σ_j softmax_j(q_i · k_j / √D) v_j over j ≤ i of i's own sequence, q and k rotated; qkv (T, 3d)
+        -> (T, d)."""
         mixed = []
         for cells, (B, L) in zip(self.cells, self.shapes):
             there = qkv if cells is None else qkv.index_select(0, cells)
@@ -121,8 +122,9 @@ class LlamaBlock(nn.Module):
         self._initialize(config.initializer_std, (2 * config.num_layers) ** -0.5)
 
     def _initialize(self, std: float, residual: float) -> None:
-        """N(0, std), and smaller by 1/√(2 · layers) for `out` and for *up*: llama2.c means the two matrices that write to
-        the stream, but what its list of names catches is `w3`, the up matrix, and not `w2`, the down matrix.  Kept."""
+        """N(0, std), and smaller by 1/√(2 · layers) for `out` and for *up*: llama2.c means the two matrices that write
+        to the stream, but what its list of names catches is `w3`, the up matrix, and not `w2`,
+        the down matrix. Kept."""
         for matrix in self.matrices:
             nn.init.normal_(matrix, std=std)
         with torch.no_grad():
@@ -134,7 +136,8 @@ class LlamaBlock(nn.Module):
         return self.qkv, self.out, self.gate_up, self.down
 
     def draw_noise(self, bits: int) -> None:
-        """W + s u with u uniform in ±½ and s a row's step on a grid of `bits`: every pass of a step meets the same; 0: none."""
+        """W + s u with u uniform in ±½ and s a row's step on a grid of `bits`: every pass of a step meets the same;
+        0: none."""
         self.noisy = tuple(with_noise(w, bits) for w in self.matrices) if bits else None
 
     def forward(

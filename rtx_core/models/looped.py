@@ -2,18 +2,19 @@
 
     e = prelude(E[ids])                       layers before the loop, run once
     s⁰ = e, or N(0, σ²)                       `state_std`
-    sʳ⁺¹ = core(inject(sʳ, e) + v_r)          `injection` of e, `encoding` v_r of the pass, `lora_rank` of its corrections
+    sʳ⁺¹ = core(inject(sʳ, e) + v_r)          `injection` of e, `encoding` v_r of the pass, `lora_rank`: its corrections
                                               `gate`: sʳ⁺¹ = sʳ + σ(G sʳ) ⊙ (what the core makes of it − sʳ)
     logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ  layers after the loop; `state_norm`, `tie_embeddings`
 
 Control      one pass: llama2.c (Karpathy 2023)
-FraiLT       `encoding`: Tabak 2024, eq. 2, with one vector a pass, as the study's count has it, not one for each layer too
-Three Part   `num_core_layers`, `injection`, `state_std`, `state_norm`: Geiping et al. 2025, §3.1–3.2, who normalise after
-             each branch too; the study's count has plain layers, A of d × 2d without bias, and a norm after the loop
+FraiLT       `encoding`: Tabak 2024, eq. 2, with one vector a pass, as the study's count has it, none for each layer
+Three Part   `num_core_layers`, `injection`, `state_std`, `state_norm`: Geiping et al. 2025, §3.1–3.2, who normalise
+             after each branch too; the study's count has plain layers, A of d × 2d without bias, a norm after the loop
 Relaxed      `lora_rank`: Bae et al. 2024, eq. 4
 
-Any number of passes can be run and read: `states(batch, num_passes)` yields the state after each pass, and `read(state, batch)`
-turns a state into what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.
+Any number of passes can be run and read: `states(batch, num_passes)` yields the state after each pass, and `read(state,
+batch)` turns a state into what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of
+them.
 """
 
 from collections.abc import Iterator
@@ -131,7 +132,8 @@ class Looped(nn.Module):
             yield s
 
     def initial_state(self, batch: Batch, like: Tensor) -> Tensor:
-        """Fresh noise in training.  Otherwise one fixed draw for each position, so that a text's loss depends on nothing else."""
+        """Fresh noise in training.  Otherwise one fixed draw for each position,
+        so that a text's loss depends on nothing else."""
         std = self.config.state_std
         if self.training:
             return std * torch.randn_like(like)
@@ -140,7 +142,8 @@ class Looped(nn.Module):
         return std * torch.from_numpy(draw).to(like)[batch.positions]
 
     def one_pass(self, s: Tensor, e: Tensor, r: int, grid: Grid) -> Tensor:
-        """The core once, (T, d) -> (T, d); `r` counts from 0, and beyond the trained passes what the last has serves again."""
+        """The core once, (T, d) -> (T, d); `r` counts from 0,
+        and beyond the trained passes what the last has serves again."""
         c, r, before = self.config, min(r, self.config.num_passes - 1), s
         if c.injection == "add":
             s = s + e

@@ -1,7 +1,8 @@
 """A batch without padding: the sequences lie end to end in one flat array, and offsets say where each begins.
 
 Legend for shapes everywhere in `rtx_core`:
-T tokens in the batch, B sequences, L tokens of the longest, H heads, D = d/H, d hidden size, f intermediate size, C classes.
+T tokens in the batch, B sequences, L tokens of the longest, H heads, D = d/H, d hidden size, f intermediate size, C
+classes.
 """
 
 from collections.abc import Sequence

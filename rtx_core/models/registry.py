@@ -1,8 +1,8 @@
-"""Every model by name: its class, configuration, and how pictures show it.  Nothing here imports torch until a class is asked
-for.
+"""Every model by name: its class, configuration, and how pictures show it.  Nothing here imports torch until a class is
+asked for.
 
-A new architecture in this package is one file beside this one and one line in `MODELS`; one defined elsewhere, in a notebook cell
-for instance, is registered by `register`.
+A new architecture in this package is one file beside this one and one line in `MODELS`; one defined elsewhere, in a
+notebook cell for instance, is registered by `register`.
 """
 
 import re
@@ -94,12 +94,14 @@ def register(
     colour: str = "",
     marker: str = "",
 ) -> Callable[[type], type] | type:
-    """Add a model under a name: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` on its class.
+    """Add a model under a name: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` on
+    its class.
 
-    A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs, targets),
-    (B, N) each or on TinyStories `Packed`, to its mean loss and, on k-hop and groups, inputs alone to logits (B, N, V); one
-    with `start` and `advance`, as `GPT`, also writes texts.  Colour and marker are assigned where they are not given.  A
-    name of the package itself cannot be taken; one registered before is replaced, as a notebook's cell is run again.
+    A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs,
+    targets), (B, N) each or on TinyStories `Packed`, to its mean loss and, on k-hop and groups, inputs alone to logits
+    (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  Colour and marker are assigned where they
+    are not given.  A name of the package itself cannot be taken; one registered before is replaced, as a notebook's
+    cell is run again.
     """
     if not isinstance(name, str):
         raise RtxError(

@@ -53,7 +53,8 @@ def bare(source: str) -> str:
 
 @cache
 def _source(module: str) -> str | None:
-    """The source of a module of this package's `ROOMS`, or beside one that the study measures with; None of any other."""
+    """The source of a module of this package's `ROOMS`, or beside one that the study measures with;
+    None of any other."""
     if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in study.measurements().values()}:
         return _file_of(module)
     parts = module.split(".")
@@ -144,7 +145,8 @@ def _in_library(cls: type) -> bool:
 
 
 def module_hash(module: str) -> str:
-    """SHA-256 of one module's bare source and of the source of `ROOMS` that it imports: what a measurement depends on."""
+    """SHA-256 of one module's bare source and of the source of `ROOMS` that it imports:
+    what a measurement depends on."""
     source = _file_of(module)
     return hashlib.sha256(f"{bare(source)}\n{_digest(imports(source))}".encode()).hexdigest()
 

@@ -1,5 +1,5 @@
-"""Golden runs: tiny runs of every model, plain and fast, whose first losses and gradient norms tell whether the code gives the
-same numbers.
+"""Golden runs: tiny runs of every model, plain and fast, whose first losses and gradient norms tell whether the code
+gives the same numbers.
 
 `rtx golden` compares them with the recorded ones.  `rtx golden --accept` repeats them with today's tree and with the
 last accepted commit on this machine and, only if all are equal bit for bit, registers today's code as giving the same
@@ -129,7 +129,8 @@ def measuring() -> list[str]:
 
 
 def changed_since(commit: str, module: str) -> bool:
-    """Whether a module of `evaluate`, or one there that it imports, is not as at a commit: golden runs do not speak of it."""
+    """Whether a module of `evaluate`, or one there that it imports, is not as at a commit:
+    golden runs do not speak of it."""
     path = f"{module.replace('.', '/')}.py"
     then, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
     others = [name for name in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))]
@@ -162,7 +163,8 @@ def main(accept: bool = False, new: bool = False, show: bool = False) -> None:
     expected = json.loads(FILE.read_text(encoding="utf-8"))
     if wrong := differing(found, expected, TOLERANCE):
         raise RtxError(
-            f"Golden runs give other numbers than recorded: {'; '.join(wrong)}; undo what changed them, or `golden --new`."
+            f"Golden runs give other numbers than recorded: {'; '.join(wrong)}; undo what changed them, or "
+            "`golden --new`."
         )
     if not accept:
         waiting = unregistered()

@@ -1,5 +1,5 @@
-"""Records: one JSON file a run, `results/<name>/<model>-seed<k>.json`, its test predictions beside it; and all of them as one
-table.
+"""Records: one JSON file a run, `results/<name>/<model>-seed<k>.json`, its test predictions beside it; and all of them
+as one table.
 
 Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.  What is measured
 beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way.
@@ -55,7 +55,8 @@ class Record:
         return self.content.get(key, default)
 
     def stale_reason(self) -> str:
-        """Why it cannot be trusted as today's; empty when it can, and of an audit, which is of the code that it names."""
+        """Why it cannot be trusted as today's; empty when it can, and of an audit,
+        which is of the code that it names."""
         if self.get("kind") == "audits":
             return ""
         if kind := self.get("kind"):
@@ -290,8 +291,8 @@ def now() -> str:
 def results(experiment: str | None = None, /, *, source: str = "", **only: object) -> pd.DataFrame:
     """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
 
-    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these, as "quickstart" is;
-    an experiment that is neither recorded nor known is an error.
+    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these, as "quickstart"
+    is; an experiment that is neither recorded nor known is an error.
     """
     fixed = study.experiments().get(experiment)
     found = records(source=source or (fixed.data.source if fixed else "hub"))
@@ -304,7 +305,8 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
 
 
 def frame(found: Sequence[Record], **only: object) -> pd.DataFrame:
-    """Runs as rows: what was measured, every setting under its own name, why the record is stale, and the record itself."""
+    """Runs as rows: what was measured, every setting under its own name, why the record is stale,
+    and the record itself."""
     table = pd.DataFrame([_row(record) for record in found])
     for column, wanted in only.items():
         if len(table) and column not in table:

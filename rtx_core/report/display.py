@@ -62,7 +62,8 @@ def table(
 
     Columns of numbers are aligned right.  Whole numbers get thousands separators, floats four significant
     digits, what is missing a dash; a column that wants another format is made of strings, one with links of
-    `markdown`.  `wide` lets it reach into the right margin; a `board` can be filtered and sorted (`book/_static/board.js`).
+    `markdown`.  `wide` lets it reach into the right margin; a `board` can be filtered and sorted
+    (`book/_static/board.js`).
     """
     check(label, "tab")
     if not len(frame.columns):
@@ -205,8 +206,8 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
     """A folded box of the records, a row for those of one machine: a link to each, minutes, last date, commits,
     and what is stale; then the line that makes them again.  Nothing where there is no record.
 
-    `notebook` is its name without folder and ending; the line passes the parameters that it runs with otherwise than its file
-    says.
+    `notebook` is its name without folder and ending; the line passes the parameters that it runs with otherwise than
+    its file says.
     """
     records = as_records(found)
     if not records:
@@ -240,7 +241,8 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
 
 
 def _links(records: list) -> str:
-    """Folders, in each the models and the seeds of their records, each a link to the copy of its file beside the page."""
+    """Folders, in each the models and the seeds of their records,
+    each a link to the copy of its file beside the page."""
     results, folders = home() / "results", {}
     for record in records:
         name, _, seed = record.path.stem.rpartition("-seed")

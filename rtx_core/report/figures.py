@@ -38,8 +38,8 @@ def benchmark(
     apart: Callable[[dict, object], str] = lambda entry, record: "",
     note: str = "",
 ) -> Displayed:
-    """Quality, size and speed of each model, with rows of published values and the difference, where `apart(entry, record)`
-    gives no reason against it.
+    """Quality, size and speed of each model, with rows of published values and the difference, where `apart(entry,
+    record)` gives no reason against it.
 
     Three and more seeds give their mean with Student's 95 % interval.  Times stand only where all were taken
     on one machine with one number of threads.

@@ -27,7 +27,7 @@ def save(
     """
     if not all(torch.isfinite(weights).all() for weights in model.parameters()):
         raise RtxError(
-            "Training diverged: the weights are no longer finite; lower learning_rate (the last checkpoint is from before)."
+            "Training diverged: the weights are no longer finite; lower learning_rate (the last checkpoint is from before)."  # noqa: E501
         )
     tensors = {f"model/{k}": v for k, v in model.state_dict().items()}
     tensors |= {f"best/{k}": v for k, v in best.items()}

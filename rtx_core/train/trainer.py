@@ -1,4 +1,5 @@
-"""The one training loop, for encoders and decoders alike: from (model, task, config, seed) to the best weights and the history.
+"""The one training loop, for encoders and decoders alike: from (model, task, config, seed) to the best weights and the
+history.
 
 It knows neither text nor architecture: the task gives batches and says what a model's loss on them is.
 """
@@ -95,12 +96,12 @@ def train(
 ) -> tuple[Progress, dict[str, Tensor]]:
     """Train `model`, which ends with its last weights; returns the progress and the weights of lowest validation loss.
 
-    The latter are empty where the last are the best.  Resumes from `checkpoint_path` if that file exists.  On a CPU with the same
-    number of threads a resumed run and an uninterrupted one give the same numbers, bit for bit.
+    The latter are empty where the last are the best.  Resumes from `checkpoint_path` if that file exists.  On a CPU
+    with the same number of threads a resumed run and an uninterrupted one give the same numbers, bit for bit.
 
-    `fast=False` leaves the fast path of the model's class aside.  `compile` is a mode of torch.compile, opt-in: on a GPU
-    "reduce-overhead" records CUDA graphs of its own; where it fails, the plain step goes on.  `max_steps` ends the run early,
-    without changing the schedule of the rate.
+    `fast=False` leaves the fast path of the model's class aside.  `compile` is a mode of torch.compile, opt-in: on a
+    GPU "reduce-overhead" records CUDA graphs of its own; where it fails, the plain step goes on.  `max_steps` ends the
+    run early, without changing the schedule of the rate.
     """
     keep_heap()
     model.to(device).train()
@@ -241,7 +242,7 @@ class Loop:
             loss = self.task.summary(p.sums, p.seen)["train_loss"]
         speed = self.clock.per_second(p.examples)
         left = (self.total - p.step) * each / 60
-        return f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed:,.0f} {self.task.unit}/s · {left:.0f} min left"
+        return f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed:,.0f} {self.task.unit}/s · {left:.0f} min left"  # noqa: E501
 
     def save(self) -> None:
         self.collect()

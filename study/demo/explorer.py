@@ -1,8 +1,8 @@
 """Files for *Watch the loop*: looped decoders whose every pass the page runs and draws, each as one classic script.
 
 Each holds the weights in float32, what its record says of it, and what two counts over fresh texts say:
-`heads[step][head]` names where a head looks, and `right[part][step]` is the share of answers that are right after a step.
-A step is one application of one layer.
+`heads[step][head]` names where a head looks, and `right[part][step]` is the share of answers that are right after a
+step. A step is one application of one layer.
 """
 
 import json
@@ -60,7 +60,8 @@ def watched(
 
 
 def hop_places(inputs: np.ndarray, alphabet: int, hops: int) -> dict[str, np.ndarray]:
-    """Where a head could look from each position of k-hop texts (B, N + 1): {kind: positions (B, N + 1)}, −1 for nowhere."""
+    """Where a head could look from each position of k-hop texts (B, N + 1): {kind: positions (B, N + 1)},
+    −1 for nowhere."""
     letters = inputs[:, 1:]
     B, N = letters.shape
     earlier = np.full((B, N), -1)  # the last earlier occurrence of the letter
@@ -130,7 +131,8 @@ def counted(model: Looped, task: KHop | GroupWords) -> dict:
 
 
 def steps_of(model: Looped) -> int:
-    """How often a layer is applied, at most, where the page counts: twelve passes, or all layers of a standard model."""
+    """How often a layer is applied, at most, where the page counts: twelve passes,
+    or all layers of a standard model."""
     config = model.config
     return config.num_layers * (PASSES if config.num_passes > 1 else 1)
 
@@ -159,7 +161,8 @@ def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
 
 
 def best_seed(name: str, model: str, source: str = "generated") -> str:
-    """The address of the run with the lowest test error, then with that of the hardest part, of which the weights are at hand."""
+    """The address of the run with the lowest test error, then with that of the hardest part,
+    of which the weights are at hand."""
     found = [r for r in records.records(name=name, model=model, source=source) if has_weights(r)]
     if not found:
         raise RtxError(f"No trained weights of {name}, {model}, are in _build/runs: train it, or copy them.")
@@ -187,7 +190,8 @@ def export_explorer(address: str, folder: str, source: str = "generated") -> Pat
 
 
 def write_catalogue(folder: Path) -> Path:
-    """`explorer.js` beside the models: what the page needs to offer them before it loads any; random passes come first."""
+    """`explorer.js` beside the models: what the page needs to offer them before it loads any;
+    random passes come first."""
     entries = []
     for path in folder.glob("*.js"):
         header = read_header(path)

@@ -38,7 +38,8 @@ def script(name: str, header: dict, arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def encoder_arrays(model: torch.nn.Module, met: np.ndarray, int8: bool = True) -> dict[str, np.ndarray]:
-    """The weights by their names in the model, word rows only of the ids in `met`; `NAME.scale` beside an int8 matrix."""
+    """The weights by their names in the model, word rows only of the ids in `met`;
+    `NAME.scale` beside an int8 matrix."""
     found = {"met": met.astype(np.int32)}
     for name, weight in model.state_dict().items():
         weight = weight[torch.from_numpy(met)] if name == "word.weight" else weight
@@ -64,7 +65,8 @@ def words_arrays(pipeline, met: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
-    """Write NAME-MODEL.js, NAME-words.js, vocabulary.js and what tests compare, for a record such as "sst2/recurrent-seed0"."""
+    """Write NAME-MODEL.js, NAME-words.js, vocabulary.js and what tests compare,
+    for a record such as "sst2/recurrent-seed0"."""
     record = records.at(address, source)
     if "corpus" not in record["config"]["data"]:
         raise RtxError(f"{address} is of no texts of this study; the page runs its classifiers.")

@@ -52,7 +52,8 @@ class Ladder:
 
 
 class Tuned:
-    """The models of width 256 at the rate that has the lowest validation loss with seed 0, on the seeds that all have."""
+    """The models of width 256 at the rate that has the lowest validation loss with seed 0,
+    on the seeds that all have."""
 
     def __init__(self):
         rates = (TrainConfig().learning_rate, *TUNING)

@@ -12,7 +12,8 @@ TRIED = 600  # steps of the runs that choose the learning rate
 
 
 class Small(Runs):
-    """The runs of an experiment at the rate that was best for their model after few steps, of the seeds that all have."""
+    """The runs of an experiment at the rate that was best for their model after few steps,
+    of the seeds that all have."""
 
     def __init__(self, experiment: str):
         self.every = EXPERIMENTS[experiment].train.eval_every  # steps between two evaluations
