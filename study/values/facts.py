@@ -92,7 +92,7 @@ class OnLogits:
 class AtOwnRates(OnLogits):
     """The same, each at the best of RATES by its mean validation loss over the seeds that all rates have."""
 
-    RATES = {0.001: "khop-learningrate0.001", 0.002: "khop", 0.004: "khop-learningrate0.004"}
+    RATES = {0.002: "khop"} | {rate: f"khop-learningrate{rate}" for rate in (0.001, 0.004, 0.008)}
 
     def records(self, model: str) -> list:
         return [
@@ -126,4 +126,5 @@ VALUES = {
     "facts_long": lambda: Facts("facts-epochs240"),
     "on_logits": lambda: OnLogits,
     "at_own_rates": lambda: AtOwnRates,
+    "narrow_at_three": lambda: Hops("khop-learningrate0.004").errors("4x1-w32", 4),  # the best of three rates
 }
