@@ -230,5 +230,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         shown=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
         + ("6x1-32", "6x1-48", "6x1-96"),
         seeds=(0, 1, 2),
+        keep_weights=True,
     ),
 }
