@@ -60,6 +60,16 @@ _LAYERS_PASSES = {
     for layers, passes in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
 }
 _LAYERS_PASSES["1x6-random"] = _looped(1, 6, steps_factor=4 / 3, random_passes=True)
+GROWTH = {  # the long loop, with the text put in again before each pass and with the state normed after it
+    f"1x6-random-{name}": _looped(1, 6, 4 / 3, random_passes=True, **switches)
+    for name, switches in {
+        "norm": {"loop_norm": True},
+        "add": {"injection": "add"},
+        "add-norm": {"injection": "add", "loop_norm": True},
+        "linear": {"injection": "linear"},
+        "linear-norm": {"injection": "linear", "loop_norm": True},
+    }.items()
+}
 _LAYERS_PASSES["4x1-noise"] = _looped(4, 1, weight_noise=4)  # as rounding to four bits would move them
 _LAYERS_PASSES["1x4-noise"] = _looped(1, 4, weight_noise=4)
 # As deep and as heavy as a loop, and therefore narrow: 1x4 and 2x2, and on the hard task 2x3.  The MLP is sized for
@@ -177,7 +187,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "khop": Experiment(
         HopData(),
         _HOPS,
-        models=_LAYERS_PASSES | _NARROW | _STUDIED,
+        models=_LAYERS_PASSES | _NARROW | _STUDIED | GROWTH,
         shown=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
         seeds=(0, 1, 2, 3, 4),
         keep_weights=True,

@@ -8,7 +8,7 @@ from rtx_core import records
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure
-from study.experiments import EXPERIMENTS
+from study.experiments import EXPERIMENTS, GROWTH
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ PLAN = (
     *(Study("facts", settings, (seed,)) for seed in (0, 1, 2) for settings in ({}, {"facts": 49_152})),
     Study("khop", seeds=(0, 1, 2), models=("1x4-noise", "4x1-noise")),
     Study("khop", {"steps": 9000}, range(5), ("1x6-random",)),  # which takes a third more; it learns late
+    *(Study("khop", seeds=(seed,), models=("1x6-random", *GROWTH)) for seed in (5, 6, 7, 8)),
     Study("khop", seeds=(0, 1, 2), models=("frailt", "relaxed", "1x4-gated", "three-part")),
     *(
         Study("sst2", TENTH | LADDER[rung] | {"learning_rate": rate}, models=("recurrent",))

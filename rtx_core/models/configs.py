@@ -92,6 +92,7 @@ class LoopedConfig(Settings):
     lora_scale: PositiveFloat = 1.0  # γ
     state_std: NaturalFloat | None = None  # σ of a random initial state; None: it starts as e
     gate: bool = False  # a pass changes each coordinate by a learned share of what the core would
+    loop_norm: bool = False  # a norm at the end of each pass: the state does not grow from pass to pass
     state_norm: bool = False  # a norm of its own between core and coda
     random_passes: bool = False  # each training step runs 1 … num_passes of them
     # in training the layers' matrices are as far off as rounding to so many bits would put them; 0: exact

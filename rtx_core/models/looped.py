@@ -4,6 +4,7 @@
     s⁰ = e, or N(0, σ²)                       `state_std`
     sʳ⁺¹ = core(inject(sʳ, e) + v_r)          `injection` of e, `encoding` v_r of the pass, `lora_rank`: its corrections
                                               `gate`: sʳ⁺¹ = sʳ + σ(G sʳ) ⊙ (what the core makes of it − sʳ)
+                                              `loop_norm`: an RMSNorm of sʳ⁺¹
     logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ  layers after the loop; `state_norm`, `tie_embeddings`
 
 Control      one pass: llama2.c (Karpathy 2023)
@@ -83,6 +84,8 @@ class Looped(nn.Module):
         if c.gate:
             self.gate = nn.Parameter(torch.empty(d, d))
             nn.init.normal_(self.gate, std=c.initializer_std)
+        if c.loop_norm:
+            self.loop_norm = RMSNorm(d, c.norm_eps)
         if c.state_norm:
             self.state_norm = RMSNorm(d, c.norm_eps)
         if c.lora_rank:
@@ -157,7 +160,7 @@ class Looped(nn.Module):
             )
         if c.gate:
             s = before + F.linear(before, self.gate).sigmoid().to(s.dtype) * (s - before)
-        return s
+        return self.loop_norm(s) if c.loop_norm else s
 
     def read(self, state: Tensor, batch: Batch) -> Tensor:
         """(T, d) -> (T, d): what the output matrix reads."""

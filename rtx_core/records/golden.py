@@ -201,10 +201,10 @@ def _register(before: dict[str, str]) -> None:
 
 
 def _runs_at(commit: str) -> dict:
-    """The golden runs of another commit, by a copy of its package."""
+    """The golden runs of another commit, by a copy of its package and of its study."""
     with tempfile.TemporaryDirectory() as folder:
         packed = str(Path(folder, "then.zip"))
-        if fingerprint.git("archive", f"--output={packed}", commit, PACKAGE.name) is None:
+        if fingerprint.git("archive", f"--output={packed}", commit, PACKAGE.name, "study") is None:
             raise RtxError(f"Commit {commit[:9]} cannot be read; fetch the whole history.")
         shutil.unpack_archive(packed, folder)
         environment = os.environ | {"PYTHONPATH": folder}
