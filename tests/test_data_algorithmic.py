@@ -117,9 +117,7 @@ def composed(group: str, word: list[int]) -> int:
     return elements.index(tuple(points))
 
 
-@pytest.mark.parametrize(
-    ("group", "size", "commutes"), [("S3", 6, False), ("Z6", 6, True), ("S5", 120, False)]
-)
+@pytest.mark.parametrize(("group", "size", "commutes"), [("S3", 6, False), ("Z6", 6, True), ("S5", 120, False)])
 def test_states_are_the_products_of_what_was_read(group, size, commutes):
     made = task(GroupData(group=group, letters=16, eval_texts=128, test_texts=8), 16)
     assert made.vocab_size == 2 * size and made.parts == list(range(1, 17))
@@ -208,9 +206,7 @@ def test_every_step_of_training_draws_its_passes(tmp_path):
     made, ran = task(TEXTS, 4), []
     size = SMALL | {"vocab_size": made.vocab_size, "num_layers": 1, "num_passes": 4}
     model = build_model("looped", seed=0, random_passes=True, **size)
-    model.register_forward_pre_hook(
-        lambda model, _: ran.append(model.drawn_passes) if model.training else None
-    )
+    model.register_forward_pre_hook(lambda model, _: ran.append(model.drawn_passes) if model.training else None)
     config = TrainConfig(epochs=0, steps=12, batch_size=4, eval_every=12)
     train(model, made, config, 3, torch.device("cpu"), tmp_path / "c", say=lambda line: None)
     assert ran == [np.random.RandomState([20_003, i]).randint(4) + 1 for i in range(12)]
@@ -292,9 +288,7 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     assert records.all_paths(home / "results") == [run.record.path]
     check_settings(run.record)
     with pytest.raises(RtxError, match="count-by2, full, looped, .*settings are of count-by3"):
-        check_settings(
-            records.Record(run.record.content | {"asked": {"model": "tiny", "settings": {"by": 3}}}, file)
-        )
+        check_settings(records.Record(run.record.content | {"asked": {"model": "tiny", "settings": {"by": 3}}}, file))
     model = build_model("looped", seed=1, **run.record["config"]["model"])
     save_model(model, "looped", file, run=run.record["key"])
     with pytest.raises(RtxError, match="holds weights of another run .* or altered ones; restore both"):

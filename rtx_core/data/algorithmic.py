@@ -252,9 +252,7 @@ class Facts(Generated):
         epoch, k = divmod(i, self.steps_per_epoch)
         order = np.random.RandomState([seed, epoch]).permutation(len(self.inputs))
         rows = order[k * self.batch_size : (k + 1) * self.batch_size]
-        return tuple(
-            torch.from_numpy(x[rows]).chunk(self.micro_batches)[piece] for x in (self.inputs, self.targets)
-        )
+        return tuple(torch.from_numpy(x[rows]).chunk(self.micro_batches)[piece] for x in (self.inputs, self.targets))
 
     def examples(self, i: int) -> int:
         left = len(self.inputs) - i % self.steps_per_epoch * self.batch_size

@@ -64,11 +64,7 @@ class Small(Runs):
 def wide(experiment: str) -> Runs:
     """The runs at twice the width, whose rate is half the best one at the width itself."""
     found = [r for r in paper.records(experiment=experiment) if r["config"]["train"]["steps"] != TRIED]
-    wider = [
-        r
-        for r in found
-        if LARGER[experiment].items() <= (r["config"]["model"] | r["config"]["train"]).items()
-    ]
+    wider = [r for r in found if LARGER[experiment].items() <= (r["config"]["model"] | r["config"]["train"]).items()]
     return Runs(wider, f"{experiment} at twice the width")
 
 
