@@ -10,19 +10,9 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_core.report import display
+from rtx_core.report import display, statistics
 from rtx_core.report.display import Displayed
 from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
-from rtx_core.report.statistics import (
-    ENOUGH_SEEDS,
-    accuracy,
-    answers_all,
-    common,
-    difference,
-    matched_accuracy,
-    mean_auc,
-    mean_interval,
-)
 from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
 
 METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
@@ -80,7 +70,8 @@ def benchmark(
 
 def _mean(values: list[float]) -> tuple[float, float, float]:
     """With Student's interval from three seeds on."""
-    return mean_interval(values) if len(values) >= ENOUGH_SEEDS else (float(np.mean(values)), np.nan, np.nan)
+    enough = len(values) >= statistics.ENOUGH_SEEDS
+    return statistics.mean_interval(values) if enough else (float(np.mean(values)), np.nan, np.nan)
 
 
 def loss(records: list) -> str | None:
@@ -95,8 +86,7 @@ def loss(records: list) -> str | None:
 
 
 def scores(records: list, metric: str, average: str | None = None) -> list[float]:
-    """A test metric of each record: its own, or for precision, recall and F1 another average, from the
-    predictions."""
+    """A test metric of each record: its own, or for precision, recall and F1 another average, from the predictions."""
     if metric == "accuracy" or average in (None, records[0]["test"]["average"]):
         return [record["test"][metric] for record in records]
     from sklearn import metrics
@@ -127,12 +117,13 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
         groups = [[record for record in every if record["model"] == model] for model in models]
         row = {heading: name, gap: None}
         for model, records in zip(models, groups):
-            row[f"{title(model)} (%)"] = _percents(*accuracy(records), len(records)) if records else "not measured"
+            there = records and _percents(*statistics.accuracy(records), len(records))
+            row[f"{title(model)} (%)"] = there or "not measured"
         row["p"] = None
-        if common(*groups) and all(map(answers_all, every)):
-            pair = difference(*groups)
+        if statistics.common(*groups) and all(map(statistics.answers_all, every)):
+            pair = statistics.difference(*groups)
             row |= {gap: interval(pair), "p": p_value(pair.p) or None}
-        areas = [mean_auc(records) for records in groups]
+        areas = [statistics.mean_auc(records) for records in groups]
         shown = [display.MISSING if area is None else f"{area:.3f}" for area in areas]
         row["AUC"] = None if areas == [None, None] else " / ".join(shown)
         data = every[0]["data"] if every else {"n_train": None, "n_test": None}
@@ -153,8 +144,7 @@ def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str]
     """A row for each (name, difference, badge): its value with the 95 % interval, in points, or of two seeds with a
     tick for each; filled at the full budget, else hollow.
 
-    The color is the model's that is ahead where the difference is significant, else grey; the band is ±1
-    point.
+    The color is the model's that is ahead where the difference is significant, else grey; the band is ±1 point.
     """
     rows = list(rows)
     first, second = models
@@ -219,7 +209,7 @@ def thresholds(settings: dict[str, object]) -> Figure:
     fig, (ax,) = canvas(height=1.1 + 0.36 * len(rows))
     for y, (_, record) in enumerate(rows):
         color, marker = colors[record["model"]], marks[record["model"]]
-        ends = 100 * record["test"]["accuracy"], 100 * matched_accuracy(record)
+        ends = 100 * record["test"]["accuracy"], 100 * statistics.matched_accuracy(record)
         ax.annotate("", (ends[1], y), (ends[0], y), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 2})
         filled = color if record["budget"] == "full" else "white"
         ax.plot(ends[0], y, marker=marker, color=color, markerfacecolor=filled, markersize=9)
@@ -245,7 +235,7 @@ def bubble(found: object) -> Figure:
     colors = palette(groups)
     for name, marker in markers(groups).items():
         records = groups[name]
-        y, low, high = (100 * share for share in accuracy(records))
+        y, low, high = (100 * share for share in statistics.accuracy(records))
         x = milliseconds(records)
         measured = records[0]["latency"]["measured"][-1]
         spread = [[abs(x - measured[end] / measured["batch"])] for end in ("p10_ms", "p90_ms")]
