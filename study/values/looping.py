@@ -280,6 +280,7 @@ VALUES = {
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "s3_16": lambda: Hops("state-tracking-letters16"),
     "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
+    "s3_scan": lambda: Hops("state-tracking-scan"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "khop_rounded": Rounding,
     "iso_depth": IsoDepth,
