@@ -112,9 +112,12 @@ def _percents(value: float, low: float, high: float, seeds: int) -> str:
     return f"{100 * value:.1f}{bounds}"
 
 
-def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str) -> Displayed:
-    """One row a setting, {reader's name: runs, records or frame}: paired difference of Baseline and Recurrent in
-    points, accuracies, p, AUC, texts, badge.
+def accuracies(
+    settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = ""
+) -> Displayed:
+    """Two rows a setting, {reader's name: runs, records or frame}: of Baseline and of Recurrent all measures of quality
+    (%), the badge; beside Baseline their paired difference in points with its p, beside Recurrent its share of
+    Baseline's time of a text in a batch.
 
     The intervals are Wilson's or, over seeds, Student's; of two seeds their range.  The test is the one of
     `statistics.difference`.  A model that never answers some class is not paired.
@@ -125,20 +128,27 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
     for name, found in settings.items():
         every = [record for record in as_records(found) if record["model"] in models]
         groups = [[record for record in every if record["model"] == model] for model in models]
-        row = {heading: name, gap: None}
+        pair = difference(*groups) if common(*groups) and all(map(answers_all, every)) else None
         for model, records in zip(models, groups):
-            row[f"{title(model)} (%)"] = _percents(*accuracy(records), len(records)) if records else "not measured"
-        row["p"] = None
-        if common(*groups) and all(map(answers_all, every)):
-            pair = difference(*groups)
-            row |= {gap: interval(pair), "p": p_value(pair.p) or None}
-        areas = [mean_auc(records) for records in groups]
-        shown = [display.MISSING if area is None else f"{area:.3f}" for area in areas]
-        row["AUC"] = None if areas == [None, None] else " / ".join(shown)
-        data = every[0]["data"] if every else {"n_train": None, "n_test": None}
-        row |= {"Training texts": data["n_train"], "Test texts": data["n_test"]}
-        rows.append(row | {"Evidence": str(badge(every))})
-    return display.table(pd.DataFrame(rows), label=label, caption=caption)
+            row = {heading: name, "Model": title(model)}
+            area = mean_auc(records) if records else None
+            if records:
+                row["Accuracy (%)"] = _percents(*accuracy(records), len(records))
+                for metric in ("precision", "recall", "f1"):
+                    row[METRICS[metric]] = f"{100 * np.mean(scores(records, metric)):.1f}"
+                row["AUC"] = f"{area:.3f}" if area else None
+            else:
+                row["Accuracy (%)"] = "not measured"
+            if pair and model == first:
+                row |= {gap: interval(pair), "p": p_value(pair.p) or None}
+            if all(groups) and model == second:
+                row["Time (%)"] = f"{100 * milliseconds(records) / milliseconds(groups[0]):.0f}"
+            rows.append(row | {"Training texts": every[0]["data"]["n_train"] if every else None})
+            rows[-1]["Evidence"] = str(badge(records))
+    frame = pd.DataFrame(rows)
+    ends = ["Training texts", "Evidence"]
+    frame = frame[[column for column in frame if column not in ends] + ends].dropna(axis=1, how="all")
+    return display.table(frame, label=label, caption=caption, note=note, wide=True)
 
 
 def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.4, **options) -> tuple[Figure, np.ndarray]:
