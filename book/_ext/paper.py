@@ -39,9 +39,7 @@ def built_from() -> str:
     every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
     made = [record for record in every if record]
     stale = sum(bool(record.stale_reason()) for record in made)
-    state = (
-        f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"
-    )
+    state = f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"
     changed = "" if commit["clean"] else " + changes"
     return f"Version {project['version']}, commit {(commit['commit'] or 'unknown')[:9]}{changed}; {state}."
 

@@ -49,14 +49,8 @@ def benchmark(
     alike = len({device_of(records[0], "latency") for records in groups.values()}) == 1
     rows = []
     for name, records in groups.items():
-        row = {
-            METRICS[metric]: _percents(*_mean(scores(records, metric, average)), len(records))
-            for metric in METRICS
-        }
-        row |= {
-            "ms": f"{milliseconds(records):.2f}" if alike else None,
-            "MiB": f"{records[0]['size_mb']:.1f}",
-        }
+        row = {METRICS[metric]: _percents(*_mean(scores(records, metric, average)), len(records)) for metric in METRICS}
+        row |= {"ms": f"{milliseconds(records):.2f}" if alike else None, "MiB": f"{records[0]['size_mb']:.1f}"}
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
         rows.append({"Model": f"{title(name)}, {badge(records)}"} | row)
     notes = []
@@ -77,9 +71,7 @@ def benchmark(
             reduced = "" if badge(records).budget == "full" else " (reduced)"
             rows.append({"Model": f"{title(name)}, ours{reduced} {MINUS} {entry['source']}"} | row)
     if average:
-        notes.append(
-            f"F1, precision and recall are {average} averages over the classes, as in the published rows."
-        )
+        notes.append(f"F1, precision and recall are {average} averages over the classes, as in the published rows.")
     times = "ms: inference time of a text in batches of 16." if alike else ""
     text = " ".join(filter(None, [times, *dict.fromkeys(notes), note]))
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")
@@ -135,9 +127,7 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
         groups = [[record for record in every if record["model"] == model] for model in models]
         row = {heading: name, gap: None}
         for model, records in zip(models, groups):
-            row[f"{title(model)} (%)"] = (
-                _percents(*accuracy(records), len(records)) if records else "not measured"
-            )
+            row[f"{title(model)} (%)"] = _percents(*accuracy(records), len(records)) if records else "not measured"
         row["p"] = None
         if common(*groups) and all(map(answers_all, every)):
             pair = difference(*groups)
@@ -159,9 +149,7 @@ def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.4, **options) -
     return fig, axes.ravel()
 
 
-def forest(
-    rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")
-) -> Figure:
+def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")) -> Figure:
     """A row for each (name, difference, badge): its value with the 95 % interval, in points, or of two seeds with a
     tick for each; filled at the full budget, else hollow.
 
@@ -232,9 +220,7 @@ def thresholds(settings: dict[str, object]) -> Figure:
     for y, (_, record) in enumerate(rows):
         color, marker = colors[record["model"]], marks[record["model"]]
         ends = 100 * record["test"]["accuracy"], 100 * matched_accuracy(record)
-        ax.annotate(
-            "", (ends[1], y), (ends[0], y), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 2}
-        )
+        ax.annotate("", (ends[1], y), (ends[0], y), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 2})
         filled = color if record["budget"] == "full" else "white"
         ax.plot(ends[0], y, marker=marker, color=color, markerfacecolor=filled, markersize=9)
         ax.plot(ends[1], y, marker="|", color=color, markersize=12, markeredgewidth=2)

@@ -4,10 +4,7 @@ from rtx_core import records
 from rtx_core.report.values import Space
 
 CLASSES = ("business", "film", "product")
-NAMES = {
-    "domains": "multi-domain-trainrows5000-epochs1",
-    "domains_imdb": "multi-domain-imdb-trainrows5000-epochs1",
-}
+NAMES = {"domains": "multi-domain-trainrows5000-epochs1", "domains_imdb": "multi-domain-imdb-trainrows5000-epochs1"}
 
 
 def answers(name: str) -> Space:

@@ -49,17 +49,10 @@ def quoted() -> Space:
     tasks = published.published()["benchmarks"]
     return Space(
         {
-            task: {
-                entry["source"].removeprefix("published, ").replace(" ", "_").lower(): entry
-                for entry in entries
-            }
+            task: {entry["source"].removeprefix("published, ").replace(" ", "_").lower(): entry for entry in entries}
             for task, entries in tasks.items()
         }
     )
 
 
-VALUES = {
-    "published_rows": quoted,
-    "sst2_course": lambda: course("sst2"),
-    "tenth_course": lambda: course("sst2-10pct"),
-}
+VALUES = {"published_rows": quoted, "sst2_course": lambda: course("sst2"), "tenth_course": lambda: course("sst2-10pct")}
