@@ -112,9 +112,7 @@ def _percents(value: float, low: float, high: float, seeds: int) -> str:
     return f"{100 * value:.1f}{bounds}"
 
 
-def accuracies(
-    settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = ""
-) -> Displayed:
+def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = "") -> Displayed:
     """Two rows a setting, {reader's name: runs, records or frame}: of Baseline and of Recurrent all measures of quality
     (%), the badge; beside Baseline their paired difference in points with its p, beside Recurrent its share of
     Baseline's time of a text in a batch.
