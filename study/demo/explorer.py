@@ -189,9 +189,7 @@ def write_catalogue(folder: Path) -> Path:
             entry |= {"layers": config["num_layers"], "passes": config["num_passes"]}
             entry |= {"random": config["random_passes"], "hops": header["task"].get("hops", 0)}
             entries.append(entry)
-    entries.sort(
-        key=lambda e: (e["toy"] != "hops", e["hops"], not e["random"], -e["passes"], e["layers"], e["name"])
-    )
+    entries.sort(key=lambda e: (e["toy"] != "hops", e["hops"], not e["random"], -e["passes"], e["layers"], e["name"]))
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
     content = f"var rtxDemo = rtxDemo || {{}};\nrtxDemo.explorer = [\n{lines},\n];\n"
     write_atomically(folder / "explorer.js", content.encode())
