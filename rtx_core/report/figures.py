@@ -149,11 +149,15 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
     return display.table(frame, label=label, caption=caption, note=note, wide=True)
 
 
-def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.4, **options) -> tuple[Figure, np.ndarray]:
-    """Axes in the book's look, row by row in one array, together as wide as the text; `height` is that of a
-    row, in inches."""
+def canvas(
+    columns: int = 1, rows: int = 1, *, height: float = 3.4, width: float = 7.2, **options
+) -> tuple[Figure, np.ndarray]:
+    """Axes in the book's look, row by row in one array; `height` is that of a row, `width` that of all, in inches.
+
+    7.2 is as wide as the text; what is 5.4 wide can be read on a phone.
+    """
     theme()
-    fig, axes = plt.subplots(rows, columns, figsize=(7.2, rows * height), squeeze=False, **options)
+    fig, axes = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False, **options)
     return fig, axes.ravel()
 
 
@@ -188,6 +192,20 @@ def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str]
     ax.text(0, 1.01, f"← {title(second)} ahead", color=colors[second], ha="left", **look)
     ax.text(1, 1.01, f"{title(first)} ahead →", color=colors[first], ha="right", **look)
     return fig
+
+
+def dots(frame: pd.DataFrame, *, x: str, ax: Axes, names: Iterable[str] = ()) -> None:
+    """A row for each model of the column `model`, in the order of `names`, and in it a mark for each of its values."""
+    there = dict.fromkeys(frame["model"])
+    names = [name for name in names or there if name in there]
+    for y, name in enumerate(names):
+        values = sorted(frame.loc[frame["model"] == name, x])
+        places = [y + 0.16 * (i % 3 - 1) for i in range(len(values))]  # so that neighbors do not hide one another
+        look = {"color": palette([name])[name], "marker": markers([name])[name], "alpha": 0.75}
+        ax.plot(values, places, linestyle="", markersize=7, markeredgewidth=0.4, **look)
+    ax.set(yticks=range(len(names)), ylim=(len(names) - 0.4, -0.6))
+    ax.set_yticklabels([title(name) for name in names])
+    ax.grid(axis="y", visible=False)
 
 
 def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str] = (), **look) -> None:
