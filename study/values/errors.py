@@ -17,9 +17,7 @@ def errors() -> Space:
         raise RtxError("There is no record of both models on GLUE's split, seed 0; run them.")
     labels, *guesses = statistics.same_texts(*pair)
     (counts,) = paper.measurements("yardstick", "sst2-official")
-    baseline, recurrent, words = (
-        guess != labels for guess in (*guesses, counts.predictions["logits"].argmax(1))
-    )
+    baseline, recurrent, words = (guess != labels for guess in (*guesses, counts.predictions["logits"].argmax(1)))
     both, neither = baseline & recurrent, ~baseline & ~recurrent
     chosen = {
         "baseline": baseline,
