@@ -7,6 +7,7 @@ marks, and `sentences.txt` beside the built book lists them: file, line, sentenc
 
 import json
 import os
+import posixpath
 import re
 from pathlib import Path
 
@@ -157,12 +158,20 @@ def tell(app: Sphinx, error: Exception | None) -> None:
 
 
 def fill(app: Sphinx, error: Exception | None) -> None:
-    """The notebook that a page's button gives has the numbers in its text."""
-    for page in Path(app.outdir, "_sources").rglob("*.ipynb*"):
+    """The notebook that a page's button gives has the numbers in its text, and the titles of pages it leads to."""
+    sources = Path(app.outdir, "_sources")
+    for page in sources.rglob("*.ipynb*"):
+        folder = page.parent.relative_to(sources).as_posix()
+
+        def title(link: re.Match, folder: str = folder) -> str:
+            found = app.env.titles.get(posixpath.normpath(f"{folder}/{link[1]}"))
+            return f"[{found.astext()}]({link[1]}{link[2]})" if found else link[0]
+
         before = page.read_text(encoding="utf-8")
         notebook = json.loads(before)
         for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
-            cell["source"] = re.sub(r"\{val\}`([^`]+)`", value, "".join(cell["source"]))
+            filled = re.sub(r"\{val\}`([^`]+)`", value, "".join(cell["source"]))
+            cell["source"] = re.sub(r"\[\]\(([^)#]+)(\.ipynb|\.md)\)", title, filled)
         if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
             write_atomically(page, text.encode())
 
