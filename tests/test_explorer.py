@@ -59,9 +59,7 @@ def spread(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def small(layers: int, passes: int, vocabulary: int = 9) -> torch.nn.Module:
-    return spread(
-        build_model("looped", seed=0, vocab_size=vocabulary, num_layers=layers, num_passes=passes, **SMALL)
-    )
+    return spread(build_model("looped", seed=0, vocab_size=vocabulary, num_layers=layers, num_passes=passes, **SMALL))
 
 
 def about(name: str) -> dict:
@@ -84,9 +82,7 @@ def texts(header: dict, n: int) -> np.ndarray:
 
 def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
     """Attention, logits and the lengths of states of a few texts."""
-    found = ask(
-        context, f"(ids) => seen(model, ids, {steps}, {json.dumps(list(off))}).map(plain)", inputs.tolist()
-    )
+    found = ask(context, f"(ids) => seen(model, ids, {steps}, {json.dumps(list(off))}).map(plain)", inputs.tolist())
     out = frozenset((step - 1, head) for step, head in off)
     for i, (weights, state) in enumerate(watched(model, torch.from_numpy(inputs), steps, out)):
         ours = {key: np.array([text[i][key] for text in found]) for key in found[0][i]}
@@ -196,9 +192,7 @@ def test_the_recorded_example_is_drawn_from_the_model(tmp_path):
     path = DEMO / "models" / "khop-1x6-random.js"
     first, again = (write_picture(path, tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
     text = first.decode()
-    assert first == again and all(
-        word in text for word in ("pass 4", "hop 4", "follows the pointer", "right")
-    )
+    assert first == again and all(word in text for word in ("pass 4", "hop 4", "follows the pointer", "right"))
 
 
 # -- names of heads ----------------------------------------------------------------------------------------------------
@@ -248,14 +242,7 @@ def test_the_catalogue_lists_the_models(tmp_path):
     listed = write_catalogue(tmp_path).read_text(encoding="utf-8")
     (found,) = ask(v8(listed), "() => rtxDemo.explorer", [0])
     assert [one["name"] for one in found] == ["khop-1x4", "khop-3x1"]
-    assert found[0] == {
-        "name": "khop-1x4",
-        "model": "1x4",
-        "toy": "hops",
-        "layers": 1,
-        "passes": 4,
-        "random": False,
-    }
+    assert found[0] == {"name": "khop-1x4", "model": "1x4", "toy": "hops", "layers": 1, "passes": 4, "random": False}
 
 
 def test_the_catalogue_of_the_book_is_of_its_models():
@@ -332,11 +319,7 @@ def read_link(toys, link: str) -> dict:
 def test_a_link_carries_all(toys):
     link = "#letters=abcabd&asked=4&hops=1&passes=3&model=1x4&off=2.1,3.4"
     found = read_link(toys, link)
-    assert found["items"] == [0, 1, 2, 0, 1, 3] and (found["asked"], found["hops"], found["passes"]) == (
-        3,
-        1,
-        3,
-    )
+    assert found["items"] == [0, 1, 2, 0, 1, 3] and (found["asked"], found["hops"], found["passes"]) == (3, 1, 3)
     assert found["off"] == ["2.1", "3.4"] and found["said"] == [] and found["written"] == link
     usual = read_link(toys, "")
     assert usual["written"] == "#letters=abca&hops=2&passes=4&model=1x4"

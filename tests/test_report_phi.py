@@ -51,9 +51,7 @@ def test_the_interval_holds_the_exponent_as_often_as_it_says(seeds):
     for _ in range(2000):
         standard = loss_of(SIZES)[:, None] + random.normal(0, 0.004, (len(SIZES), seeds))
         looped = [a_looped(0.46, size, noise=random.normal(0, 0.004, seeds)) for size in (60_000, 150_000)]
-        truth = mean_phi(
-            [a_looped(0.46, size) for size in (60_000, 150_000)], SIZES, loss_of(SIZES)[:, None]
-        )[0]
+        truth = mean_phi([a_looped(0.46, size) for size in (60_000, 150_000)], SIZES, loss_of(SIZES)[:, None])[0]
         _, low, high = mean_phi(looped, SIZES, standard)
         held.append(low <= truth <= high)
     assert 0.93 <= np.mean(held) <= 0.97

@@ -121,9 +121,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
     app.env.unborne[docname] = listed
     if listed:
         n = f"{len(listed)} places on this page are" if len(listed) > 1 else "One place on this page is"
-        count = nodes.paragraph(
-            "", f"{n} not borne out by the records at hand, and marked.", classes=["unborne"]
-        )
+        count = nodes.paragraph("", f"{n} not borne out by the records at hand, and marked.", classes=["unborne"])
         (doctree.next_node(nodes.section) or doctree).insert(1, count)
 
 
@@ -153,9 +151,7 @@ def tell(app: Sphinx, error: Exception | None) -> None:
         shown = sentence if len(sentence) < 300 else f"{sentence[:300]}…"
         text += "\n    ".join([where, *([shown] if shown else []), *(f"- {why}" for why in whys)]) + "\n"
     if listed:
-        write_atomically(
-            file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode()
-        )
+        write_atomically(file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode())
     elif file.exists():
         os.remove(file)
 

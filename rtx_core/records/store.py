@@ -89,9 +89,7 @@ class Record:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in ("logits", "labels")}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
-            raise RtxError(
-                f"{path.name} beside its record cannot be read ({error}); restore it from git."
-            ) from error
+            raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
 
 
 def short_name(path: Path) -> str:
@@ -286,9 +284,7 @@ def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
     return [found for path in every if (found := sound(path, measured=True))]
 
 
-def save_measurement(
-    content: dict, logits: np.ndarray | None = None, labels: np.ndarray | None = None
-) -> Record:
+def save_measurement(content: dict, logits: np.ndarray | None = None, labels: np.ndarray | None = None) -> Record:
     """Write predictions, where there are any, then the measurement, dated now."""
     content = {"schema": VERSION, **content, "finished": now()}
     path = folder(content["data"]["source"]) / content["kind"] / content["of"] / f"{content['name']}.json"

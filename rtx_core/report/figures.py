@@ -49,14 +49,8 @@ def benchmark(
     alike = len({device_of(records[0], "latency") for records in groups.values()}) == 1
     rows = []
     for name, records in groups.items():
-        row = {
-            METRICS[metric]: _percents(*_mean(scores(records, metric, average)), len(records))
-            for metric in METRICS
-        }
-        row |= {
-            "ms": f"{milliseconds(records):.2f}" if alike else None,
-            "MiB": f"{records[0]['size_mb']:.1f}",
-        }
+        row = {METRICS[metric]: _percents(*_mean(scores(records, metric, average)), len(records)) for metric in METRICS}
+        row |= {"ms": f"{milliseconds(records):.2f}" if alike else None, "MiB": f"{records[0]['size_mb']:.1f}"}
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
         rows.append({"Model": f"{title(name)}, {badge(records)}"} | row)
     notes = []
@@ -77,9 +71,7 @@ def benchmark(
             reduced = "" if badge(records).budget == "full" else " (reduced)"
             rows.append({"Model": f"{title(name)}, ours{reduced} {MINUS} {entry['source']}"} | row)
     if average:
-        notes.append(
-            f"F1, precision and recall are {average} averages over the classes, as in the published rows."
-        )
+        notes.append(f"F1, precision and recall are {average} averages over the classes, as in the published rows.")
     times = "ms: inference time of a text in batches of 16." if alike else ""
     text = " ".join(filter(None, [times, *dict.fromkeys(notes), note]))
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")
@@ -120,9 +112,10 @@ def _percents(value: float, low: float, high: float, seeds: int) -> str:
     return f"{100 * value:.1f}{bounds}"
 
 
-def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str) -> Displayed:
-    """One row a setting, {reader's name: runs, records or frame}: paired difference of Baseline and Recurrent in
-    points, accuracies, p, AUC, texts, badge.
+def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = "") -> Displayed:
+    """Two rows a setting, {reader's name: runs, records or frame}: of Baseline and of Recurrent all measures of quality
+    (%), the badge; beside Baseline their paired difference in points with its p, beside Recurrent its share of
+    Baseline's time of a text in a batch.
 
     The intervals are Wilson's or, over seeds, Student's; of two seeds their range.  The test is the one of
     `statistics.difference`.  A model that never answers some class is not paired.
@@ -133,22 +126,27 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
     for name, found in settings.items():
         every = [record for record in as_records(found) if record["model"] in models]
         groups = [[record for record in every if record["model"] == model] for model in models]
-        row = {heading: name, gap: None}
+        pair = difference(*groups) if common(*groups) and all(map(answers_all, every)) else None
         for model, records in zip(models, groups):
-            row[f"{title(model)} (%)"] = (
-                _percents(*accuracy(records), len(records)) if records else "not measured"
-            )
-        row["p"] = None
-        if common(*groups) and all(map(answers_all, every)):
-            pair = difference(*groups)
-            row |= {gap: interval(pair), "p": p_value(pair.p) or None}
-        areas = [mean_auc(records) for records in groups]
-        shown = [display.MISSING if area is None else f"{area:.3f}" for area in areas]
-        row["AUC"] = None if areas == [None, None] else " / ".join(shown)
-        data = every[0]["data"] if every else {"n_train": None, "n_test": None}
-        row |= {"Training texts": data["n_train"], "Test texts": data["n_test"]}
-        rows.append(row | {"Evidence": str(badge(every))})
-    return display.table(pd.DataFrame(rows), label=label, caption=caption)
+            row = {heading: name, "Model": title(model)}
+            area = mean_auc(records) if records else None
+            if records:
+                row["Accuracy (%)"] = _percents(*accuracy(records), len(records))
+                for metric in ("precision", "recall", "f1"):
+                    row[METRICS[metric]] = f"{100 * np.mean(scores(records, metric)):.1f}"
+                row["AUC"] = f"{area:.3f}" if area else None
+            else:
+                row["Accuracy (%)"] = "not measured"
+            if pair and model == first:
+                row |= {gap: interval(pair), "p": p_value(pair.p) or None}
+            if all(groups) and model == second:
+                row["Time (%)"] = f"{100 * milliseconds(records) / milliseconds(groups[0]):.0f}"
+            rows.append(row | {"Training texts": every[0]["data"]["n_train"] if every else None})
+            rows[-1]["Evidence"] = str(badge(records))
+    frame = pd.DataFrame(rows)
+    ends = ["Training texts", "Evidence"]
+    frame = frame[[column for column in frame if column not in ends] + ends].dropna(axis=1, how="all")
+    return display.table(frame, label=label, caption=caption, note=note, wide=True)
 
 
 def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.4, **options) -> tuple[Figure, np.ndarray]:
@@ -159,9 +157,7 @@ def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.4, **options) -
     return fig, axes.ravel()
 
 
-def forest(
-    rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")
-) -> Figure:
+def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")) -> Figure:
     """A row for each (name, difference, badge): its value with the 95 % interval, in points, or of two seeds with a
     tick for each; filled at the full budget, else hollow.
 
@@ -232,9 +228,7 @@ def thresholds(settings: dict[str, object]) -> Figure:
     for y, (_, record) in enumerate(rows):
         color, marker = colors[record["model"]], marks[record["model"]]
         ends = 100 * record["test"]["accuracy"], 100 * matched_accuracy(record)
-        ax.annotate(
-            "", (ends[1], y), (ends[0], y), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 2}
-        )
+        ax.annotate("", (ends[1], y), (ends[0], y), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 2})
         filled = color if record["budget"] == "full" else "white"
         ax.plot(ends[0], y, marker=marker, color=color, markerfacecolor=filled, markersize=9)
         ax.plot(ends[1], y, marker="|", color=color, markersize=12, markeredgewidth=2)

@@ -144,12 +144,7 @@ def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
     small = {"eval_texts": 16, "test_texts": 16}  # none of which is read
     if "hops" in data:
         task = KHop(HopData(**data | small), 2)
-        facts = {
-            "kind": "hops",
-            "letters": data["letters"],
-            "alphabet": data["alphabet"],
-            "hops": data["hops"],
-        }
+        facts = {"kind": "hops", "letters": data["letters"], "alphabet": data["alphabet"], "hops": data["hops"]}
     elif data.get("group") == "S3":
         task = GroupWords(GroupData(**data | small), 2)
         facts = {"kind": "cups", "letters": data["letters"]}

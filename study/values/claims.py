@@ -93,9 +93,7 @@ class Judged(Task):
         model = super().__getattr__(name)
         if not all(map(S.answers_all, model.records)):
             del vars(self)[name]
-            raise RtxError(
-                f"There is no record of {self._called}, {name}, trained until it answers every class."
-            )
+            raise RtxError(f"There is no record of {self._called}, {name}, trained until it answers every class.")
         return model
 
     def of(self, name: str) -> list:

@@ -18,13 +18,7 @@ DEPTHS = {
 def depth() -> Space:
     """Each variant's Model, and paired differences of them, first minus second, in points."""
     found = {key: paper.records(name=name, model=model) for key, (name, model) in DEPTHS.items()}
-    pairs = [
-        ("twice", "once"),
-        ("thrice", "twice"),
-        ("six", "twice"),
-        ("wide", "twice"),
-        ("baseline", "wide"),
-    ]
+    pairs = [("twice", "once"), ("thrice", "twice"), ("six", "twice"), ("wide", "twice"), ("baseline", "wide")]
     gaps = {f"{a}_{b}": Gap(difference(found[a], found[b]), badge([found[a], found[b]])) for a, b in pairs}
     return Space({key: Model(runs, key) for key, runs in found.items()} | gaps)
 

@@ -96,9 +96,7 @@ class AtOwnRates(OnLogits):
 
     def records(self, model: str) -> list:
         return [
-            record
-            for record in Hops(self.RATES[self.rate(model)]).of(model)
-            if record["seed"] in self.shared(model)
+            record for record in Hops(self.RATES[self.rate(model)]).of(model) if record["seed"] in self.shared(model)
         ]
 
     @classmethod

@@ -58,8 +58,7 @@ class Tuned:
     def __init__(self):
         rates = (TrainConfig().learning_rate, *TUNING)
         self.tried = {
-            name: {rate: rung("recurrent", **LADDER[name], learning_rate=rate) for rate in rates}
-            for name in TUNED
+            name: {rate: rung("recurrent", **LADDER[name], learning_rate=rate) for rate in rates} for name in TUNED
         }
         self.rates = {name: min(rates, key=lambda r: loss(rates[r][0])) for name, rates in self.tried.items()}
         found = [self.tried[name][rate] for name, rate in self.rates.items()]

@@ -85,9 +85,7 @@ class Rounding:
         for measured in found:
             (exact,) = (r for r in self.exact.of(model) if r["seed"] == measured["seed"])
             parts = (record["test"]["parts"][hops] for record in (measured, exact))
-            after, before = (
-                p["error"] if passes is None else p["error_by_passes"][passes - 1] for p in parts
-            )
+            after, before = (p["error"] if passes is None else p["error_by_passes"][passes - 1] for p in parts)
             changes.append(after - before)
         return float(np.mean(changes))
 
@@ -174,9 +172,7 @@ class IsoDepth:
 # -- every recurrence beside the standard model of its size
 
 ERROR = {  # of a record, by task
-    "k-hop": lambda test: max(
-        test["parts"][-1]["error"], 0.5 / test["parts"][-1]["answers"]
-    ),  # at the most hops
+    "k-hop": lambda test: max(test["parts"][-1]["error"], 0.5 / test["parts"][-1]["answers"]),  # at the most hops
     "Shakespeare": lambda test: test["loss"],
     "TinyStories": lambda test: test["loss"],
     "SST-2, a tenth": lambda test: 1 - test["accuracy"],
@@ -193,12 +189,7 @@ PAIRS = (  # recurrence, task, folder/model of it and of the standard model with
     ("Kausik", "Shakespeare", f"{CHARACTERS}/kausik", f"{CHARACTERS}/gpt-1"),
     ("FraiLT", "TinyStories", f"{STORIES}/frailt", f"{STORIES}/control"),
     ("Recurrent", "SST-2, a tenth", "sst2-10pct/recurrent", "sst2-10pct-numpasses1/recurrent"),
-    (
-        "ALBERT-like",
-        "SST-2, a tenth",
-        f"{ONE_LAYER}-numpasses6/recurrent",
-        f"{ONE_LAYER}-numpasses1/recurrent",
-    ),
+    ("ALBERT-like", "SST-2, a tenth", f"{ONE_LAYER}-numpasses6/recurrent", f"{ONE_LAYER}-numpasses1/recurrent"),
 )
 
 
@@ -289,6 +280,7 @@ VALUES = {
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "s3_16": lambda: Hops("state-tracking-letters16"),
     "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
+    "s3_scan": lambda: Hops("state-tracking-scan"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "khop_rounded": Rounding,
     "iso_depth": IsoDepth,

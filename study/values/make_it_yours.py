@@ -16,8 +16,7 @@ def costs() -> Space:
 
 def cost(found: list) -> dict:
     minutes = {
-        model: {"minutes": min(record["seconds"] / 60 for record in of)}
-        for model, of in by_model(found).items()
+        model: {"minutes": min(record["seconds"] / 60 for record in of)} for model, of in by_model(found).items()
     }
     return minutes | {"most": max(record["peak_memory_mib"] for record in as_records(found)) / 1024}
 
