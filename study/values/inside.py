@@ -78,9 +78,7 @@ class Spans:
 
     def read(self, passes: int, span: int) -> list[float]:
         """The share read of the product of the last `span` factors, at the later places."""
-        return [
-            one["spans"]["accuracy"][passes][one["spans_read"].index(span)] for one in measured("spans", "1x8")
-        ]
+        return [one["spans"]["accuracy"][passes][one["spans_read"].index(span)] for one in measured("spans", "1x8")]
 
 
 def verdicts(judged: dict[str, tuple[dict[str, bool], bool]]) -> pd.DataFrame:
