@@ -62,9 +62,7 @@ def judged(path: Path = FILE) -> pd.DataFrame:
     rows = []
     for section, claim in [(section, claim) for section, each in claims.items() for claim in each]:
         if claim.keys() != FIELDS:
-            raise RtxError(
-                f"A claim on {section} has {', '.join(claim)}; expected {', '.join(sorted(FIELDS))}."
-            )
+            raise RtxError(f"A claim on {section} has {', '.join(claim)}; expected {', '.join(sorted(FIELDS))}.")
         outcome = judge(claim["test"])
         row = {"section": section} | {key: claim[key] for key in ("says", "source", "page")}
         row["kind"] = next(iter(claim["test"]))
@@ -86,9 +84,7 @@ def judge(test: Mapping) -> Outcome:
     outcomes = [TESTS[kind](value, **dict(bounds)) for value in values]
     words = [outcome.word for outcome in outcomes]
     word = next(word for word in WORST_FIRST if word in words)
-    bearing = [
-        outcome for outcome in outcomes if word not in (CONTRADICTED, OPPOSITE) or outcome.word == word
-    ]
+    bearing = [outcome for outcome in outcomes if word not in (CONTRADICTED, OPPOSITE) or outcome.word == word]
     badges = [outcome.badge for outcome in bearing if outcome.badge]
     return Outcome(word, "; ".join(outcome.line for outcome in outcomes), weakest(badges))
 
@@ -125,21 +121,15 @@ def value(model: object, published: float, n: int, same_texts: bool = False) -> 
     return Outcome(word, f"{line}, p {p_value(p)}", model.badge)
 
 
-def bound(
-    value: object, at_least: float = -np.inf, at_most: float = np.inf, within: float | None = None
-) -> Outcome:
+def bound(value: object, at_least: float = -np.inf, at_most: float = np.inf, within: float | None = None) -> Outcome:
     if within is not None:
         at_least, at_most = -within, within
     kept = value.low >= at_least and value.high <= at_most
-    word = (
-        by_bounds(kept, value.high < at_least or value.low > at_most) if decides(value.badge) else UNDECIDED
-    )
+    word = by_bounds(kept, value.high < at_least or value.low > at_most) if decides(value.badge) else UNDECIDED
     return Outcome(word, str(value), value.badge)
 
 
-def count(
-    value: float, equals: float | None = None, at_least: float = -np.inf, at_most: float = np.inf
-) -> Outcome:
+def count(value: float, equals: float | None = None, at_least: float = -np.inf, at_most: float = np.inf) -> Outcome:
     kept = at_least <= value <= at_most and equals in (None, value)
     line = getattr(value, "text", "") or number(value, ",.0f" if float(value).is_integer() else ".4g")
     return Outcome(by_bounds(kept, not kept), line)

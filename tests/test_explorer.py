@@ -1,6 +1,7 @@
 """*Watch the loop*: its JavaScript, run by V8 alone, gives what torch gives, and its toys are the study's tasks."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from rtx_core.evaluate import inside
 from rtx_core.models.packed import Packed
 from study.demo.explorer import (
     AT_LEAST,
+    UNREAD,
     explorer_file,
     hop_places,
     masses,
@@ -28,7 +30,7 @@ from study.demo.explorer import (
     word_places,
     write_catalogue,
 )
-from study.demo.explorer_picture import stored_model, write_picture
+from study.demo.explorer_picture import EXAMPLE, MODEL, stored_model, write_picture
 
 EXPORTED = [path for path in sorted((DEMO / "models").glob("*.js")) if (read_header(path) or {}).get("task")]
 SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 24, "rope_base": 100.0}
@@ -59,9 +61,7 @@ def spread(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def small(layers: int, passes: int, vocabulary: int = 9) -> torch.nn.Module:
-    return spread(
-        build_model("looped", seed=0, vocab_size=vocabulary, num_layers=layers, num_passes=passes, **SMALL)
-    )
+    return spread(build_model("looped", seed=0, vocab_size=vocabulary, num_layers=layers, num_passes=passes, **SMALL))
 
 
 def about(name: str) -> dict:
@@ -84,9 +84,7 @@ def texts(header: dict, n: int) -> np.ndarray:
 
 def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
     """Attention, logits and the lengths of states of a few texts."""
-    found = ask(
-        context, f"(ids) => seen(model, ids, {steps}, {json.dumps(list(off))}).map(plain)", inputs.tolist()
-    )
+    found = ask(context, f"(ids) => seen(model, ids, {steps}, {json.dumps(list(off))}).map(plain)", inputs.tolist())
     out = frozenset((step - 1, head) for step, head in off)
     for i, (weights, state) in enumerate(watched(model, torch.from_numpy(inputs), steps, out)):
         ours = {key: np.array([text[i][key] for text in found]) for key in found[0][i]}
@@ -176,7 +174,7 @@ def test_an_exported_file_says_what_it_is(path):
     assert header["record"].split("/")[1].rpartition("-seed")[0] == header["model"]
     assert len(header["heads"]) == steps_of(model) == len(header["right"][0])
     assert all(len(row) == model.config.num_heads for row in header["heads"])
-    assert path.stat().st_size < 1_100_000
+    assert path.stat().st_size < 280_000 * model.config.num_layers
 
 
 def test_what_the_page_cannot_run_is_refused():
@@ -187,18 +185,20 @@ def test_what_the_page_cannot_run_is_refused():
     with pytest.raises(RtxError, match="another task"):
         explorer_file(model, "z6", about("z6"), WORDS | {"group": "Z6"})
     content = explorer_file(model, "tiny", about("tiny"), HOPS).decode()
-    changed = content.replace('"gate":false', '"gate":true').replace('"gate": false', '"gate": true')
-    with pytest.raises(Exception, match="cannot run a model with gate"):
-        page("tiny", changed)
+    for name, usual in UNREAD.items():
+        was, now = (f'"{name}":{json.dumps(value)}' for value in (usual, "other"))
+        assert was in content
+        with pytest.raises(Exception, match=f"cannot run a model with {name}"):
+            page("tiny", content.replace(was, now))
 
 
-def test_the_recorded_example_is_drawn_from_the_model(tmp_path):
-    path = DEMO / "models" / "khop-1x6-random.js"
-    first, again = (write_picture(path, tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
-    text = first.decode()
-    assert first == again and all(
-        word in text for word in ("pass 4", "hop 4", "follows the pointer", "right")
-    )
+def test_the_recorded_example_is_the_pages_drawn_from_its_model(tmp_path):
+    (tmp_path / "models").mkdir()
+    shutil.copy(DEMO / "models" / MODEL, tmp_path / "models")
+    drawn = write_picture(tmp_path / "models").read_text(encoding="utf-8")
+    assert drawn == (DEMO / "explorer.svg").read_text(encoding="utf-8")
+    assert all(word in drawn for word in ("pass 4", "hop 4", "follows the pointer", "right"))
+    assert f'{EXAMPLE}"' in (DEMO / "explorer.js").read_text(encoding="utf-8")
 
 
 # -- names of heads ----------------------------------------------------------------------------------------------------
@@ -255,6 +255,7 @@ def test_the_catalogue_lists_the_models(tmp_path):
         "layers": 1,
         "passes": 4,
         "random": False,
+        "hops": 3,
     }
 
 
@@ -262,6 +263,8 @@ def test_the_catalogue_of_the_book_is_of_its_models():
     listed = v8(DEMO / "models" / "explorer.js")
     (found,) = ask(listed, "() => rtxDemo.explorer.map((one) => one.name)", [0])
     assert sorted(found) == [path.stem for path in EXPORTED] and found
+    (links,) = ask(listed, "() => rtxDemo.explorer.map((one) => one.toy + one.model)", [0])
+    assert len(set(links)) == len(links)  # a link names a model by these
 
 
 # -- toys --------------------------------------------------------------------------------------------------------------
@@ -332,11 +335,7 @@ def read_link(toys, link: str) -> dict:
 def test_a_link_carries_all(toys):
     link = "#letters=abcabd&asked=4&hops=1&passes=3&model=1x4&off=2.1,3.4"
     found = read_link(toys, link)
-    assert found["items"] == [0, 1, 2, 0, 1, 3] and (found["asked"], found["hops"], found["passes"]) == (
-        3,
-        1,
-        3,
-    )
+    assert found["items"] == [0, 1, 2, 0, 1, 3] and (found["asked"], found["hops"], found["passes"]) == (3, 1, 3)
     assert found["off"] == ["2.1", "3.4"] and found["said"] == [] and found["written"] == link
     usual = read_link(toys, "")
     assert usual["written"] == "#letters=abca&hops=2&passes=4&model=1x4"

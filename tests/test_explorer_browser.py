@@ -10,18 +10,7 @@ import torch
 import torch.nn.functional as F
 from chromium import OPT_IN, all_of, driver, one, wait  # noqa: F401
 from selenium.webdriver.common.keys import Keys
-from test_explorer import (
-    DEMO,
-    WORDS,
-    about,
-    explorer_file,
-    hop,
-    np,
-    small,
-    stored_model,
-    watched,
-    write_catalogue,
-)
+from test_explorer import DEMO, WORDS, about, explorer_file, hop, np, small, stored_model, watched, write_catalogue
 
 pytestmark = OPT_IN
 PAGE = """<!doctype html><html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -146,17 +135,9 @@ def test_a_link_switches_a_head_off_and_another_link_is_followed(driver, address
 
 
 def test_a_bad_link_is_repaired_and_said_and_nothing_becomes_html(driver, address):
-    visit(
-        driver, address, "#letters=<img src=x onerror=alert(1)>abbdacbd&hops=77&passes=<b>&model=<i>9&off=a.b"
-    )
+    visit(driver, address, "#letters=<img src=x onerror=alert(1)>abbdacbd&hops=77&passes=<b>&model=<i>9&off=a.b")
     said = status(driver)
-    for words in (
-        "no such model",
-        "Only the letters",
-        "hops goes from 0 to 4",
-        "passes is a number",
-        "pass.head",
-    ):
+    for words in ("no such model", "Only the letters", "hops goes from 0 to 4", "passes is a number", "pass.head"):
         assert words in said, said
     assert all_of(driver, ".rtx-explorer img, .rtx-explorer b, .rtx-explorer i") == []
     quiet(driver)
@@ -176,10 +157,7 @@ def test_keys_walk_the_letters_and_change_them(driver, address):
     assert "hops=2" in link(driver) and answer(driver) == expected("1x4", EXAMPLE, 2, 4, asked=30)[0]
     press(driver, "b")
     changed = EXAMPLE[:29] + "b" + EXAMPLE[30:]
-    assert (
-        f"letters={changed}&" in link(driver)
-        and answer(driver) == expected("1x4", changed, 2, 4, asked=30)[0]
-    )
+    assert f"letters={changed}&" in link(driver) and answer(driver) == expected("1x4", changed, 2, 4, asked=30)[0]
     press(driver, changed[28])
     assert f"letters={changed}&" in link(driver) and "never the same letter" in status(driver)
     press(driver, Keys.ARROW_UP)
@@ -214,10 +192,7 @@ def test_a_pointer_asks_switches_and_plays(driver, address, screen):
     driver.execute_script("document.querySelector(\"[data-key='model=khop-1x4']\").click()")
     wait(driver, lambda d: "model=1x4" in link(d))
     one(driver, ".rtx-far").click()
-    assert (
-        "passes=64" in link(driver)
-        and one(driver, ".rtx-strip:last-child").get_attribute("data-step") == "64"
-    )
+    assert "passes=64" in link(driver) and one(driver, ".rtx-strip:last-child").get_attribute("data-step") == "64"
     one(driver, ".rtx-far").click()
     one(driver, "[data-key='shuffle']").click()
     assert root(driver).get_attribute("data-right") in ("yes", "no")
@@ -259,13 +234,7 @@ return found;
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_nothing_spills_or_overlaps(driver, address, screen, dark):
     links = [f"#model={model}" for model in ("1x4", "1x1", "4x1")]
-    for given in (
-        *links,
-        "",
-        "#model=2x2&passes=12&off=1.1",
-        f"#letters={EXAMPLE}&asked=11&hops=2",
-        "#passes=64",
-    ):
+    for given in (*links, "", "#model=2x2&passes=12&off=1.1", f"#letters={EXAMPLE}&asked=11&hops=2", "#passes=64"):
         visit(driver, address, given, screen)
         if dark:
             driver.execute_script("document.documentElement.dataset.theme = 'dark'")

@@ -111,10 +111,7 @@ def test_claims_are_read_and_judged(tmp_path):
     ("row", "complaint"),
     [
         ("{says: a, source: b, page: c, test: {directon: x}}", "Unknown test of a claim 'directon'"),
-        (
-            "{says: a, page: c, test: {count: x}}",
-            "A claim on SST-2 has says, page, test; expected page, says, source",
-        ),
+        ("{says: a, page: c, test: {count: x}}", "A claim on SST-2 has says, page, test; expected page, says, source"),
     ],
 )
 def test_bad_rows_are_refused(tmp_path, row, complaint):

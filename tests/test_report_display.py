@@ -26,8 +26,7 @@ from rtx_core.report.values import Gap
 from study import published
 
 MYST = {
-    "myst_enable_extensions": ["amsmath", "attrs_block", "attrs_inline"]
-    + ["colon_fence", "dollarmath", "smartquotes"],
+    "myst_enable_extensions": ["amsmath", "attrs_block", "attrs_inline"] + ["colon_fence", "dollarmath", "smartquotes"],
     "report_level": 1,
     "halt_level": 2,  # a warning is an error
     "file_insertion_enabled": False,
@@ -223,9 +222,7 @@ def test_two_seeds_are_two_ticks_and_no_line():
     a = [record(seed=seed, wrong=range(40)) for seed in range(2)]
     b = [record("recurrent", seed, range(5 + 15 * seed)) for seed in range(2)]
     found = difference(a, b)
-    (ticks,) = [
-        line for line in figures.forest([("a", found, Badge(2, 0))]).axes[0].lines if line.get_marker() == "|"
-    ]
+    (ticks,) = [line for line in figures.forest([("a", found, Badge(2, 0))]).axes[0].lines if line.get_marker() == "|"]
     assert list(ticks.get_xdata()) == pytest.approx([-17.5, -10]) and ticks.get_linestyle() in ("-", "None")
     assert style.interval(found) == "−13.7 (−17.5, −10.0)"
     assert Gap(found, Badge(2, 0)).interval == "the two seeds: −17.5 and −10.0"
@@ -242,12 +239,7 @@ def test_losses_and_times_are_those_of_all_seeds_on_one_machine():
 
 
 def test_provenance_names_records_and_the_line_that_makes_them_again(monkeypatch):
-    parameters = {
-        "models": ["baseline"],
-        "split": "seeded",
-        "rates": [3e-5, 1.5e-7, 0.1],
-        "data": "it's 2e-3.csv",
-    }
+    parameters = {"models": ["baseline"], "split": "seeded", "rates": [3e-5, 1.5e-7, 0.1], "data": "it's 2e-3.csv"}
     monkeypatch.setattr(notebook, "changed_parameters", lambda path: parameters)
     shown = display.provenance([record(stale="made by `other` code")], notebook="sst2")
     found = cells(shown)

@@ -34,21 +34,12 @@ FIGURES = paths.REPOSITORY / "book" / "figures"
 
 # A process of one thread imports once what all pages need, and each page runs in a copy of it.
 SERVER = get_context("forkserver")
-SHARED = [
-    "pandas",
-    "seaborn",
-    "scipy.stats",
-    "sklearn.metrics",
-    "rtx_core.report.figures",
-    "jupyter_book.cli.main",
-]
+SHARED = ["pandas", "seaborn", "scipy.stats", "sklearn.metrics", "rtx_core.report.figures", "jupyter_book.cli.main"]
 
 
 def hashes(*found: Path) -> dict[str, str]:
     """File -> hash of what it holds."""
-    files = [
-        file for file in sorted(found) if file.is_file() and file.suffix != ".pyc" and file.name[0] != "."
-    ]
+    files = [file for file in sorted(found) if file.is_file() and file.suffix != ".pyc" and file.name[0] != "."]
     return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
@@ -60,9 +51,7 @@ def choose_cache(app: Sphinx, config: Config) -> None:
     """The cache of today's inputs: package, study and library versions, and records.  Others go, and so does this one
     where the figures that it drew are gone; where only records changed, pages stay that read none of these."""
     root = paths.REPOSITORY
-    code = hashes(
-        *root.glob("rtx_core/**/*"), *root.glob("study/**/*"), root / "requirements.lock", Path(__file__)
-    )
+    code = hashes(*root.glob("rtx_core/**/*"), *root.glob("study/**/*"), root / "requirements.lock", Path(__file__))
     results = hashes(*paths.home().glob("results/**/*"))
     cache = CACHES / f"{digest(code)}-{digest(results)}"
     for other in CACHES.glob("*"):

@@ -3,11 +3,15 @@
 import os
 import shutil
 import tomllib
+from collections.abc import Iterator
 from html import escape
 from importlib.metadata import files
 from pathlib import Path
 
 from docutils import nodes
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.plain import Style
+from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -39,9 +43,7 @@ def built_from() -> str:
     every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
     made = [record for record in every if record]
     stale = sum(bool(record.stale_reason()) for record in made)
-    state = (
-        f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"
-    )
+    state = f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"
     changed = "" if commit["clean"] else " + changes"
     return f"Version {project['version']}, commit {(commit['commit'] or 'unknown')[:9]}{changed}; {state}."
 
@@ -62,7 +64,22 @@ def on_title_page(app: Sphinx) -> None:
         app.builder.context["date"] = app.built_from
 
 
+class AuthorYear(BaseLabelStyle):
+    """Labels of the bibliography as the text writes them, such as "Bae et al., 2025"."""
+
+    def format_labels(self, entries: list) -> Iterator[str]:
+        for entry in entries:
+            names = [" ".join(map(str, person.rich_last_names)) for person in entry.persons["author"]]
+            known = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+            yield f"{known}, {entry.fields['year']}"
+
+
+class ByName(Style):
+    default_label_style = AuthorYear
+
+
 def setup(app: Sphinx) -> dict:
+    register_plugin("pybtex.style.formatting", "by_name", ByName)
     os.environ["RTX_BOOK"] = "1"  # pages show what is recorded and train nothing; figures are written
     app.config.mathjax_path = "mathjax/tex-svg.js"  # relative to _static/
     app.connect("config-inited", put_footer)

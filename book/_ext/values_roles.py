@@ -7,6 +7,7 @@ marks, and `sentences.txt` beside the built book lists them: file, line, sentenc
 
 import json
 import os
+import posixpath
 import re
 from pathlib import Path
 
@@ -121,9 +122,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
     app.env.unborne[docname] = listed
     if listed:
         n = f"{len(listed)} places on this page are" if len(listed) > 1 else "One place on this page is"
-        count = nodes.paragraph(
-            "", f"{n} not borne out by the records at hand, and marked.", classes=["unborne"]
-        )
+        count = nodes.paragraph("", f"{n} not borne out by the records at hand, and marked.", classes=["unborne"])
         (doctree.next_node(nodes.section) or doctree).insert(1, count)
 
 
@@ -153,20 +152,26 @@ def tell(app: Sphinx, error: Exception | None) -> None:
         shown = sentence if len(sentence) < 300 else f"{sentence[:300]}…"
         text += "\n    ".join([where, *([shown] if shown else []), *(f"- {why}" for why in whys)]) + "\n"
     if listed:
-        write_atomically(
-            file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode()
-        )
+        write_atomically(file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode())
     elif file.exists():
         os.remove(file)
 
 
 def fill(app: Sphinx, error: Exception | None) -> None:
-    """The notebook that a page's button gives has the numbers in its text."""
-    for page in Path(app.outdir, "_sources").rglob("*.ipynb*"):
+    """The notebook that a page's button gives has the numbers in its text, and the titles of pages it leads to."""
+    sources = Path(app.outdir, "_sources")
+    for page in sources.rglob("*.ipynb*"):
+        folder = page.parent.relative_to(sources).as_posix()
+
+        def title(link: re.Match, folder: str = folder) -> str:
+            found = app.env.titles.get(posixpath.normpath(f"{folder}/{link[1]}"))
+            return f"[{found.astext()}]({link[1]}{link[2]})" if found else link[0]
+
         before = page.read_text(encoding="utf-8")
         notebook = json.loads(before)
         for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
-            cell["source"] = re.sub(r"\{val\}`([^`]+)`", value, "".join(cell["source"]))
+            filled = re.sub(r"\{val\}`([^`]+)`", value, "".join(cell["source"]))
+            cell["source"] = re.sub(r"\[\]\(([^)#]+)(\.ipynb|\.md)\)", title, filled)
         if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
             write_atomically(page, text.encode())
 

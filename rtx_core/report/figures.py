@@ -13,15 +13,7 @@ from matplotlib.figure import Figure
 from rtx_core.report import display
 from rtx_core.report.display import Displayed
 from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
-from rtx_core.report.statistics import (
-    ENOUGH_SEEDS,
-    accuracy,
-    answers_all,
-    common,
-    difference,
-    mean_auc,
-    mean_interval,
-)
+from rtx_core.report.statistics import ENOUGH_SEEDS, accuracy, answers_all, common, difference, mean_auc, mean_interval
 from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
 
 METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
@@ -48,14 +40,8 @@ def benchmark(
     alike = len({device_of(records[0], "latency") for records in groups.values()}) == 1
     rows = []
     for name, records in groups.items():
-        row = {
-            METRICS[metric]: _percents(*_mean(scores(records, metric, average)), len(records))
-            for metric in METRICS
-        }
-        row |= {
-            "ms": f"{milliseconds(records):.2f}" if alike else None,
-            "MiB": f"{records[0]['size_mb']:.1f}",
-        }
+        row = {METRICS[metric]: _percents(*_mean(scores(records, metric, average)), len(records)) for metric in METRICS}
+        row |= {"ms": f"{milliseconds(records):.2f}" if alike else None, "MiB": f"{records[0]['size_mb']:.1f}"}
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
         rows.append({"Model": f"{title(name)}, {badge(records)}"} | row)
     notes = []
@@ -76,9 +62,7 @@ def benchmark(
             reduced = "" if badge(records).budget == "full" else " (reduced)"
             rows.append({"Model": f"{title(name)}, ours{reduced} {MINUS} {entry['source']}"} | row)
     if average:
-        notes.append(
-            f"F1, precision and recall are {average} averages over the classes, as in the published rows."
-        )
+        notes.append(f"F1, precision and recall are {average} averages over the classes, as in the published rows.")
     times = "ms: inference time of a text in batches of 16." if alike else ""
     text = " ".join(filter(None, [times, *dict.fromkeys(notes), note]))
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")
@@ -119,9 +103,7 @@ def _percents(value: float, low: float, high: float, seeds: int) -> str:
     return f"{100 * value:.1f}{bounds}"
 
 
-def accuracies(
-    settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = ""
-) -> Displayed:
+def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = "") -> Displayed:
     """Two rows a setting, {reader's name: runs, records or frame}: of Baseline and of Recurrent all measures of quality
     (%), the badge; beside Baseline their paired difference in points with its p, beside Recurrent its share of
     Baseline's time of a text in a batch.
@@ -158,17 +140,19 @@ def accuracies(
     return display.table(frame, label=label, caption=caption, note=note, wide=True)
 
 
-def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.4, **options) -> tuple[Figure, np.ndarray]:
-    """Axes in the book's look, row by row in one array, together as wide as the text; `height` is that of a
-    row, in inches."""
+def canvas(
+    columns: int = 1, rows: int = 1, *, height: float = 3.4, width: float = 7.2, **options
+) -> tuple[Figure, np.ndarray]:
+    """Axes in the book's look, row by row in one array; `height` is that of a row, `width` that of all, in inches.
+
+    7.2 is as wide as the text; what is 5.4 wide can be read on a phone.
+    """
     theme()
-    fig, axes = plt.subplots(rows, columns, figsize=(7.2, rows * height), squeeze=False, **options)
+    fig, axes = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False, **options)
     return fig, axes.ravel()
 
 
-def forest(
-    rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")
-) -> Figure:
+def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")) -> Figure:
     """A row for each (name, difference, badge): its value with the 95 % interval, in points, or of two seeds with a
     tick for each; filled at the full budget, else hollow.
 
@@ -199,6 +183,20 @@ def forest(
     ax.text(0, 1.01, f"← {title(second)} ahead", color=colors[second], ha="left", **look)
     ax.text(1, 1.01, f"{title(first)} ahead →", color=colors[first], ha="right", **look)
     return fig
+
+
+def dots(frame: pd.DataFrame, *, x: str, ax: Axes, names: Iterable[str] = ()) -> None:
+    """A row for each model of the column `model`, in the order of `names`, and in it a mark for each of its values."""
+    there = dict.fromkeys(frame["model"])
+    names = [name for name in names or there if name in there]
+    for y, name in enumerate(names):
+        values = sorted(frame.loc[frame["model"] == name, x])
+        places = [y + 0.16 * (i % 3 - 1) for i in range(len(values))]  # so that neighbors do not hide one another
+        look = {"color": palette([name])[name], "marker": markers([name])[name], "alpha": 0.75}
+        ax.plot(values, places, linestyle="", markersize=7, markeredgewidth=0.4, **look)
+    ax.set(yticks=range(len(names)), ylim=(len(names) - 0.4, -0.6))
+    ax.set_yticklabels([title(name) for name in names])
+    ax.grid(axis="y", visible=False)
 
 
 def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str] = (), **look) -> None:

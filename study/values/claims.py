@@ -38,9 +38,7 @@ class Judged(Task):
         model = super().__getattr__(name)
         if not all(map(S.answers_all, model.records)):
             del vars(self)[name]
-            raise Unmeasured(
-                f"There is no record of {self._called}, {name}, trained until it answers every class."
-            )
+            raise Unmeasured(f"There is no record of {self._called}, {name}, trained until it answers every class.")
         return model
 
     @property
@@ -118,9 +116,7 @@ def half_minus_all() -> Space:
     """Trained on half of the data minus trained on all of it, at one epoch, on one test part."""
     half, all_ = task("sst2-50pct-epochs1"), task("sst2-epochs1")
     pairs = {name: [getattr(each, name).records for each in (half, all_)] for name in MODELS}
-    return Space(
-        {name: Gap(S.difference(*pair, same_training=False), badge(pair)) for name, pair in pairs.items()}
-    )
+    return Space({name: Gap(S.difference(*pair, same_training=False), badge(pair)) for name, pair in pairs.items()})
 
 
 def shrinks(small: Task, large: Task) -> Finding:
@@ -151,9 +147,7 @@ def times(task: Task, device: str = "cpu") -> Finding:
         raise Unmeasured(f"There is no record of the times of both models on one {kind}.")
     keys = ("per_sentence_ms", "p10_ms", "p90_ms")
     y, x = [{k: np.median([p[i]["latency"]["measured"][-1][k] for p in pairs]) for k in keys} for i in (0, 1)]
-    return Finding(
-        x[keys[0]] / y[keys[0]], (x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"]), form=".2f"
-    )
+    return Finding(x[keys[0]] / y[keys[0]], (x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"]), form=".2f")
 
 
 def profile(name: str) -> dict:
@@ -174,9 +168,7 @@ def labels() -> Space:
         "three": [off(part, 100 / 3) for part in profile("multi-domain-seeded-128").values()],
         "yelp": [off(part, 50) for part in profile("yelp-seeded-128").values()],
     }
-    return Space(
-        {name: Finding(max(each), text=f"{max(each):.3f} points off at most") for name, each in found.items()}
-    )
+    return Space({name: Finding(max(each), text=f"{max(each):.3f} points off at most") for name, each in found.items()})
 
 
 def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> Finding:

@@ -25,9 +25,7 @@ def leakage() -> Space:
         found[model] = 100 * sum(a["test"]["accuracy"] - b["test"]["accuracy"] for a, b in pairs) / len(pairs)
     words = bag_of_words()
     found["bag_of_words"] = 100 * (words.sst2.accuracy - words.sst2_grouped.accuracy)
-    return Space(
-        found | {"p_values": [chance(pooled, grouped, model) for model in ("baseline", "recurrent")]}
-    )
+    return Space(found | {"p_values": [chance(pooled, grouped, model) for model in ("baseline", "recurrent")]})
 
 
 def chance(pooled: Task, grouped: Task, model: str) -> float:

@@ -16,10 +16,7 @@ from study import paper
 from study.plan import LADDER, TENTH, TUNED, TUNING
 from study.values.sst2 import chosen, course
 
-WIDE = {
-    (384, "6x1"): ("baseline", {}),
-    (384, "3x2"): ("recurrent-wide", {}),
-}  # (width, rung) -> model, settings
+WIDE = {(384, "6x1"): ("baseline", {}), (384, "3x2"): ("recurrent-wide", {})}  # (width, rung) -> model, settings
 RUNGS = {(256, name): ("recurrent", s) for name, s in LADDER.items() if name != "1x1"} | WIDE
 DEPTHS = {"once": (256, "3x1"), "twice": (256, "3x2"), "thrice": (256, "3x3"), "six": (256, "6x1")}
 DEPTHS |= {"wide": (384, "3x2"), "baseline": (384, "6x1")}
@@ -38,16 +35,8 @@ def of_depths() -> dict[str, list[records.Record]]:
 def depth() -> Space:
     """Paired differences at the study's rate, first minus second, in points."""
     found = of_depths()
-    pairs = [
-        ("twice", "once"),
-        ("thrice", "twice"),
-        ("six", "twice"),
-        ("wide", "twice"),
-        ("baseline", "wide"),
-    ]
-    return Space(
-        {f"{a}_{b}": Gap(difference(found[a], found[b]), badge([found[a], found[b]])) for a, b in pairs}
-    )
+    pairs = [("twice", "once"), ("thrice", "twice"), ("six", "twice"), ("wide", "twice"), ("baseline", "wide")]
+    return Space({f"{a}_{b}": Gap(difference(found[a], found[b]), badge([found[a], found[b]])) for a, b in pairs})
 
 
 def overfit() -> Space:
@@ -57,10 +46,7 @@ def overfit() -> Space:
         for name, found in of_depths().items()
     }
     return Space(
-        {
-            name: {"mean": np.mean(each), "p": over_seeds(gaps["baseline"], each)[3]}
-            for name, each in gaps.items()
-        }
+        {name: {"mean": np.mean(each), "p": over_seeds(gaps["baseline"], each)[3]} for name, each in gaps.items()}
     )
 
 
@@ -73,15 +59,9 @@ def selection() -> Space:
         by_epoch.setdefault(round(row["epoch"]), []).append(100 * run["test"]["accuracy"])
         later = [after for after in run["history"] if after["step"] > row["step"]]
         gains += [after["validation_accuracy"] - row["validation_accuracy"] for after in later[:1]]
-    ends = [
-        (key, {epoch: end(a) for epoch, a in by_epoch.items()}) for key, end in (("low", min), ("high", max))
-    ]
+    ends = [(key, {epoch: end(a) for epoch, a in by_epoch.items()}) for key, end in (("low", min), ("high", max))]
     ends = [(key, [each.get(epoch) for epoch in range(9)]) for key, each in ends]
-    counts = {
-        "epochs": sorted(by_epoch),
-        "n": sum(map(len, by_epoch.values())),
-        "better": sum(g > 0 for g in gains),
-    }
+    counts = {"epochs": sorted(by_epoch), "n": sum(map(len, by_epoch.values())), "better": sum(g > 0 for g in gains)}
     return Space(counts | dict(ends))
 
 
@@ -127,12 +107,9 @@ class Tuned(Ladder):
 
     def __init__(self):
         rates = (TrainConfig().learning_rate, *TUNING)
-        self.tried = {
-            r: {rate: rung("recurrent", **LADDER[r], learning_rate=rate) for rate in rates} for r in TUNED
-        }
+        self.tried = {r: {rate: rung("recurrent", **LADDER[r], learning_rate=rate) for rate in rates} for r in TUNED}
         loss = {
-            r: {rate: chosen(runs[0])["validation_loss"] for rate, runs in t.items()}
-            for r, t in self.tried.items()
+            r: {rate: chosen(runs[0])["validation_loss"] for rate, runs in t.items()} for r, t in self.tried.items()
         }
         super().__init__({r: self.tried[r][min(loss[r], key=loss[r].get)] for r in TUNED})
         self.words = look_up("bag_of_words.sst2_10pct.accuracy")

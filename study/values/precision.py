@@ -27,9 +27,7 @@ def rounding() -> Space:
     found = {}
     for place, arms in ends.items():
         logs = list(np.log(arms["shared"]) - np.log(arms["unshared"]))
-        found[place] = Ratio(
-            *np.exp(statistics.mean_interval(logs)), Badge(len(logs) if place[0] is None else 1, 0)
-        )
+        found[place] = Ratio(*np.exp(statistics.mean_interval(logs)), Badge(len(logs) if place[0] is None else 1, 0))
     claimed = [ratio for (model, bits), ratio in found.items() if model is None and bits in (4, 6, 8)]
     return Space(
         {

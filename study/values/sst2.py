@@ -23,9 +23,7 @@ def course(name: str) -> Space:
             "epochs": records.frame(runs)["selected_epoch"].tolist(),
             "missed": [100 * (high - chosen(run)["validation_accuracy"]) for high, run in zip(best, runs)],
             "gaps": [end["validation_loss"] - end["train_loss"] for end in ends],
-            "rises": [
-                end["validation_loss"] - chosen(run)["validation_loss"] for end, run in zip(ends, runs)
-            ],
+            "rises": [end["validation_loss"] - chosen(run)["validation_loss"] for end, run in zip(ends, runs)],
             "peak": mean(best),
         }
     return Space(found)

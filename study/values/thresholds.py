@@ -30,9 +30,7 @@ def answers(name: str) -> Space:
     """By model of the first seed: how many test texts it gives each class."""
     found = {}
     for model in ("baseline", "recurrent"):
-        confusion = getattr(task(name), model).records[0]["test"][
-            "confusion"
-        ]  # rows: truth, columns: answers
+        confusion = getattr(task(name), model).records[0]["test"]["confusion"]  # rows: truth, columns: answers
         found[model] = {"given": dict(zip(CLASSES, map(sum, zip(*confusion))))}
     return Space(found)
 

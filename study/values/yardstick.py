@@ -24,9 +24,7 @@ def compared(name: str, model: str) -> tuple[list, list] | None:
     seeds = statistics.common(*(paper.records(name=RUNS[name], model=each) for each in MODELS))
     runs = [record for pair in seeds for record in pair if record["model"] == model]
     runs = [record for record in runs if statistics.answers_all(record)]
-    beside = [
-        records.Record(each.content | {"seed": run["seed"]}, each.path) for run in runs for each in words
-    ]
+    beside = [records.Record(each.content | {"seed": run["seed"]}, each.path) for run in runs for each in words]
     return (runs, beside) if beside else None
 
 
@@ -37,10 +35,7 @@ def against(model: str) -> Space:
     gaps = {name: Gap(gap, badge(pairs[name][0])) for name, gap in zip(pairs, statistics.adjusted(found))}
     full = [gap for gap in gaps.values() if gap.badge.budget == "full"]
     counts = {"tasks": len(gaps), "full": len(full), "ahead": sum(gap.sign > 0 for gap in gaps.values())}
-    counts |= {
-        "behind": sum(gap.sign < 0 for gap in gaps.values()),
-        "behind_full": sum(gap.sign < 0 for gap in full),
-    }
+    counts |= {"behind": sum(gap.sign < 0 for gap in gaps.values()), "behind_full": sum(gap.sign < 0 for gap in full)}
     return Space(gaps | counts | {"elsewhere": [gap for name, gap in gaps.items() if name != "sst2"]})
 
 
