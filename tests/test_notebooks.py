@@ -31,8 +31,17 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "data-size": CLASSIFY | {"fraction": [0.5, 1.0], "rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3]},
     "thresholds": CLASSIFY | {"length": ["short"], "max_length": [16, 32], "yelp_rows": 48, "domain_rows": 48},
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
-    "shakespeare-small": STEPS | {"models": ["gpt-1", "kausik"], "wide": ["gpt-1"], "seeds": [0, 1]},
-    "tinystories-small": STEPS | {"models": ["control", "frailt"], "wide": ["control"], "seeds": [0]},
+    "iso-depth": STEPS
+    | {
+        "shapes": ["6x1", "3x2"],
+        "widths": [32],
+        "more_widths": [48],
+        "seeds": [0],
+        "characters": ["gpt-1", "kausik"],
+        "characters_seeds": [0, 1],
+        "stories": ["control", "frailt"],
+        "stories_seeds": [0],
+    },
     "tinystories": DECODE | {"models": ["control", "frailt"]},
 }
 
