@@ -48,10 +48,9 @@ def learning(name: str) -> dict[str, float]:
 
 
 def scoreboard() -> Space:
-    """How many claims have which outcome: `scoreboard.reproduced`; of those that say what is ahead of what,
-    `scoreboard.directions.reproduced`."""
+    """How many claims have which outcome: `scoreboard.reproduced`; of one kind, `scoreboard.count.reproduced`."""
     frame = claims.judged()
-    return Space(outcomes(frame) | {"directions": outcomes(frame[frame["kind"] == "direction"])})
+    return Space(outcomes(frame) | {kind: outcomes(of) for kind, of in frame.groupby("kind")})
 
 
 def outcomes(frame: pd.DataFrame) -> dict[str, int]:
