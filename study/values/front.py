@@ -48,9 +48,9 @@ def learning(name: str) -> dict[str, float]:
 
 
 def scoreboard() -> Space:
-    """How many claims have which outcome: `scoreboard.reproduced`; of one kind, `scoreboard.count.reproduced`."""
+    """How many claims have which outcome: `scoreboard.reproduced`; of one kind, `scoreboard.counts.reproduced`."""
     frame = claims.judged()
-    return Space(outcomes(frame) | {kind: outcomes(of) for kind, of in frame.groupby("kind")})
+    return Space(outcomes(frame) | {f"{kind}s": outcomes(of) for kind, of in frame.groupby("kind")})
 
 
 def outcomes(frame: pd.DataFrame) -> dict[str, int]:
