@@ -188,6 +188,7 @@ TASKS = [
     *({"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")),
 ]
 CLASSIFIERS = ["baseline", "recurrent", "recurrent-wide"]
+S3_LONG = {"experiment": "state-tracking", "models": ["1x8"], "seeds": [0, 1, 2], "letters": 16, "steps": 12_000}
 MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     *(("yardstick", settings, {}) for settings in TASKS),
     ("ngrams", {"experiment": "shakespeare"}, {}),
@@ -196,6 +197,11 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("rounding", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
     ("quantized", {"experiment": "khop", "models": ["4x1", "2x2", "1x4"]}, {}),
     ("attention", {"experiment": "sst2"}, TENTH),
+    ("growth", {"experiment": "khop", "models": ["1x4"], "seeds": [5, 6, 7]}, {}),
+    ("growth", {"experiment": "khop", "models": ["1x6-random"], "seeds": [3, 4], "steps": 9000}, {}),
+    ("growth", {"experiment": "khop", "models": ["1x6-random", *GROWTH], "seeds": [5, 6, 7, 8]}, {}),
+    ("spans", S3_LONG, {}),
+    ("lens", {"experiment": "iso-depth", "models": ["1x6-64", "2x3-64", "6x1-64"], "seeds": [3]}, {}),
     ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),
     ("initial", {"experiment": "tinystories"}, {}),
     # last, as its times want a quiet machine
