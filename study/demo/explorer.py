@@ -31,15 +31,7 @@ TEXTS = 500  # of each part, for the names of heads and the shares that are righ
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
 
 # What `looped.js` reads, or what matters in training alone; every other setting has to be the usual one.
-READ = {
-    "vocab_size",
-    "hidden_size",
-    "num_layers",
-    "num_passes",
-    "num_heads",
-    "intermediate_size",
-    "rope_base",
-}
+READ = {"vocab_size", "hidden_size", "num_layers", "num_passes", "num_heads", "intermediate_size", "rope_base"}
 READ |= {"norm_eps", "initializer_std", "lora_scale", "random_passes", "weight_noise"}
 UNREAD = {name: field.default for name, field in LoopedConfig.model_fields.items() if name not in READ}
 

@@ -15,13 +15,7 @@ from study.demo.explorer import AT_LEAST, hop_places, read_header, watched
 
 MODEL = "khop-1x6-random.js"  # that is drawn, of the page's
 EXAMPLE = "cacacdbcacbadbdcabdcacbdcbabacda"  # the end of the page's: explorer.js
-COLOURS = {
-    "follow": "#0f766e",
-    "jump": "#c2570c",
-    "previous": "#5d6879",
-    "back": "#6f7b1d",
-    "rest": "#a3abb8",
-}
+COLOURS = {"follow": "#0f766e", "jump": "#c2570c", "previous": "#5d6879", "back": "#6f7b1d", "rest": "#a3abb8"}
 GOLD, GREY, RIGHT, WRONG = "#b07a00", "#5c6370", "#25855e", "#c0434f"
 GUTTER = -8.5  # left of the letters, for words
 LEAST = 0.05  # attention that is drawn
