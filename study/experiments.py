@@ -1,6 +1,6 @@
 """Every experiment of the paper, one entry each: its data, how it trains, its models.  No torch here."""
 
-from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData
+from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData, ScanData
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.train.config import TrainConfig
 
@@ -74,6 +74,7 @@ _NARROW = {
     "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),
     "6x1-w36": _looped(6, 1, hidden_size=36, num_heads=2, intermediate_size=104),
 }
+COMBINED = ("frailt-lora", "three-part-encoded")  # of TinyStories: one seed
 _STUDIED = {  # the recurrences of this book as they loop one layer four times, or three layers of which one is looped
     "frailt": _looped(1, 4, encoding="pass"),
     "relaxed": _looped(1, 4, lora_rank=1),
@@ -156,7 +157,13 @@ EXPERIMENTS: dict[str, Experiment] = {
             "frailt": Entry("frailt", _STORY | {"num_passes": 4}),
             "three-part": Entry("three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}),
             "relaxed": Entry("relaxed", _STORY | {"num_passes": 4, "lora_rank": 4}),
+            "control-3": Entry("control", _STORY | {"num_layers": 3}),  # about as heavy as Relaxed and Three Part
             "control-8": Entry("control", _STORY | {"num_layers": 8}),  # computes as much as the looped ones
+            # the study's future work: two of its ways of looping at once
+            "frailt-lora": Entry("frailt", _STORY | {"num_passes": 4, "lora_rank": 4}),
+            "three-part-encoded": Entry(
+                "three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6, "encoding": "pass"}
+            ),
             "control-long": Entry("control", _STORY, steps_factor=1.8),  # so does this one, over all its steps
         },
         shown=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
@@ -202,6 +209,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         _HOPS.replace(batch_size=16),
         models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)} | {"8x1": _looped(8, 1)},
         shown=("1x1", "1x2", "1x4", "1x8"),
+        keep_weights=True,
+    ),
+    "state-tracking-scan": Experiment(  # told what to hold after each pass; log2(64) of them are enough
+        ScanData(group="S3"),
+        _HOPS.replace(batch_size=16),
+        models={"1x6-numbered": _looped(1, 6, encoding="pass"), "6x1": _looped(6, 1)},
+        shown=("1x6-numbered", "6x1"),
+        seeds=(0, 1, 2),
         keep_weights=True,
     ),
     "iso-depth": Experiment(

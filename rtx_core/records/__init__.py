@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import get_args
 from zipfile import BadZipFile
@@ -178,11 +178,28 @@ def read(path: Path, measured: bool = False) -> Record:
 
 
 def sound(path: Path, measured: bool = False) -> Record | None:
-    """The record in a file; None where there is none, and where it is odd: what `read` refuses."""
+    """The record in a file; None where there is none, and where it is odd: what `read` refuses.
+
+    A file is read once, and again when it or its predictions have changed.
+    """
+    return read_once(path, measured, _stamp(path), _stamp(path.with_suffix(".npz")))
+
+
+@cache
+def read_once(path: Path, measured: bool, *stamps: tuple[int, int] | None) -> Record | None:
     try:
         return read(path, measured)
     except RtxError:
         return None
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """By which a changed file is known, without reading it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def odd(source: str = "hub") -> dict[str, str]:
