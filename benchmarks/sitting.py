@@ -26,9 +26,7 @@ def answering(record: records.Record, size: int, asked: timing.Options) -> timin
     test = data.task(data.config_of(config["data"] | {"source": asked.source}), size).parts["test"]
     fast = serving(build_model(config["architecture"], seed=0, **config["model"]).to(asked.where).eval())
     random = np.random.RandomState(0)
-    rows = [
-        random.choice(len(test), min(size, len(test)), replace=False) for _ in range(asked.rounds(ROUNDS))
-    ]
+    rows = [random.choice(len(test), min(size, len(test)), replace=False) for _ in range(asked.rounds(ROUNDS))]
 
     def answer(i: int) -> torch.Tensor:
         ids, lengths, _ = test.take(rows[i % len(rows)])
@@ -55,15 +53,8 @@ if __name__ == "__main__":
     asked = timing.options(__doc__)
     torch.set_num_threads(1)
     keep_heap()
-    every = [
-        record
-        for record in records.records()
-        if "accuracy" in record["test"] and "parts" not in record["test"]
-    ]
+    every = [record for record in records.records() if "accuracy" in record["test"] and "parts" not in record["test"]]
     measured = measure(asked, every)
     for record in every if not asked.quick else ():
-        latency = {
-            "measured": measured[record["name"], record["model"]],
-            "environment": environment(asked.where),
-        }
+        latency = {"measured": measured[record["name"], record["model"]], "environment": environment(asked.where)}
         records.save(record.content | {"latency": latency})

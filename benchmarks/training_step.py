@@ -147,13 +147,8 @@ def ablation(sst2: Sst2, rounds: int) -> dict[str, dict]:
 
 def compiled(sst2: Sst2, rounds: int = 15) -> dict:
     """The plain formulation of the blocks under torch.compile: what it gains and what it costs."""
-    torch._inductor.config.force_disable_caches = (
-        True  # or the next benchmark here finds what this one compiled
-    )
-    ways, begin = (
-        {"packed, eager": eager(sst2), "packed, torch.compile": eager(sst2, True)},
-        time.perf_counter(),
-    )
+    torch._inductor.config.force_disable_caches = True  # or the next benchmark here finds what this one compiled
+    ways, begin = ({"packed, eager": eager(sst2), "packed, torch.compile": eager(sst2, True)}, time.perf_counter())
     for i in range(5):
         ways["packed, torch.compile"](i)
     seconds = time.perf_counter() - begin
@@ -168,16 +163,12 @@ def by_size(where: torch.device, quick: bool) -> list[dict]:
     for swept, length, batch in sizes:
         ids, labels = random.randint(1000, 12_000, (batch, length)), np.zeros(batch, dtype=np.int64)
         tokens = Tokens(ids.flatten().astype(np.int32), np.arange(batch + 1) * length, labels)
-        made_up = Classification(
-            dict.fromkeys(("train", "validation", "test"), tokens), ("a", "b"), {}, batch
-        )
+        made_up = Classification(dict.fromkeys(("train", "validation", "test"), tokens), ("a", "b"), {}, batch)
         ready = torch.from_numpy(ids), torch.ones(ids.shape), torch.from_numpy(labels)
         ways = {name: ours(name, made_up, where) for name in NAMES}
         ways["baseline, plain"] = plain(build_model("baseline", seed=0), lambda i, ready=ready: ready, where)
         took = timing.interleaved(ways, 1 if quick else 3 if batch * length > 2000 else 9, warm_up=2)
-        rows += [
-            {"swept": swept, "length": length, "batch": batch, "who": who} | t for who, t in took.items()
-        ]
+        rows += [{"swept": swept, "length": length, "batch": batch, "who": who} | t for who, t in took.items()]
     return rows
 
 

@@ -27,18 +27,12 @@ def classification_metrics(logits: np.ndarray, labels: np.ndarray) -> dict:
         "recall": _ratio(right, true),
         "f1": _ratio(2.0 * right, true + guessed),
     }
-    result = {
-        "n": len(labels),
-        "loss": cross_entropy(logits, labels),
-        "accuracy": float(right.sum() / len(labels)),
-    }
+    result = {"n": len(labels), "loss": cross_entropy(logits, labels), "accuracy": float(right.sum() / len(labels))}
     if classes == 2:
         result |= {name: float(score[1]) for name, score in scores.items()}
     else:
         result |= {name: float(np.average(score)) for name, score in scores.items()}
-        result |= {
-            f"{name}_weighted": float(np.average(score, weights=true)) for name, score in scores.items()
-        }
+        result |= {f"{name}_weighted": float(np.average(score, weights=true)) for name, score in scores.items()}
     result["average"] = "binary" if classes == 2 else "macro"
     result["confusion"] = confusion.tolist()
     return result

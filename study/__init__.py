@@ -17,6 +17,9 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "yardstick": "rtx_core.evaluate.bag_of_words",  # what word counts alone can do
     "ngrams": "study.measurements.ngrams",  # what counted pairs and triples predict
     "initial": "study.measurements.initial",  # losses before training, over many seeds
+    "growth": "study.measurements.growth",  # a loop over pointers that runs on to 256 passes
+    "spans": "study.measurements.spans",  # which products a loop over group elements holds
+    "lens": "study.measurements.lens",  # what a language model would say after each pass
     "judge": "study.measurements.judge",  # stories graded by a language model
     "demo": "study.demo.measure",  # a trained model as the page Try it runs it
 }
@@ -24,6 +27,9 @@ MEASURED_OF = {  # kind -> the corpora that it is measured of, () where it is of
     "ngrams": ("shakespeare",),
     "judge": ("tinystories",),
     "initial": ("shakespeare", "tinystories"),
+    "lens": ("shakespeare", "tinystories"),
     "quantized": (),
+    "growth": (),
+    "spans": (),
 }
 __all__ = ["EXPERIMENTS", "LOOKS", "MEASURED_OF", "MEASUREMENTS", "commands"]

@@ -41,9 +41,7 @@ def export_demo(runs: list[str], folder: str, source: str) -> None:
     for address in runs or exported(folder):
         try:
             texts = "corpus" in records.at(address, source)["config"]["data"]
-            written = (
-                export_demo(address, folder, source) if texts else [export_explorer(address, folder, source)]
-            )
+            written = export_demo(address, folder, source) if texts else [export_explorer(address, folder, source)]
             print(*written, sep="\n")
         except RtxError as error:
             if runs:

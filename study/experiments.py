@@ -1,6 +1,6 @@
 """Every experiment of the paper, one entry each: its data, how it trains, its models.  No torch here."""
 
-from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData
+from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData, ScanData
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.train.config import TrainConfig
 
@@ -22,9 +22,7 @@ _NANOGPT = TrainConfig(
 _SMALLER = _NANOGPT.replace(steps=3000, batch_size=32)
 _HOPS = _SMALLER.replace(learning_rate=2e-3, warmup_steps=200, beta2=0.98, weight_decay=0.01)
 # Steps, batch and tokens are the study's (204.8 M); what it leaves open is llama2.c's default.
-_STORIES = _NANOGPT.replace(
-    steps=25_000, batch_size=32, learning_rate=5e-4, min_learning_rate=0.0, warmup_steps=1000
-)
+_STORIES = _NANOGPT.replace(steps=25_000, batch_size=32, learning_rate=5e-4, min_learning_rate=0.0, warmup_steps=1000)
 _STORIES = _STORIES.replace(beta2=0.95, eval_every=1000, precision="bf16")
 _SMALL_STORIES = _NANOGPT.replace(steps=2400, batch_size=16, learning_rate=2e-3, min_learning_rate=2e-4)
 _SMALL_STORIES = _SMALL_STORIES.replace(beta2=0.95, eval_every=200)
@@ -37,10 +35,7 @@ def _shakespeare_small() -> dict[str, Entry]:
     """Models of width 128, at equal tokens and, as `…-time`, with the steps that fit into the time of `kausik`."""
     width = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
     models = {f"gpt-{n}": Entry("gpt", width | {"num_layers": n}) for n in (1, 2, 4, 6)}
-    models |= {
-        "kausik": Entry("kausik", width),
-        "kausik-positions": Entry("kausik", width | {"positions": True}),
-    }
+    models |= {"kausik": Entry("kausik", width), "kausik-positions": Entry("kausik", width | {"positions": True})}
     # a step takes 41, 78, 152 and 226 ms on one quiet thread, and one of `kausik` 84: python -m benchmarks.small
     steps = {"gpt-1": 2.06, "gpt-2": 1.08, "gpt-4": 0.55, "gpt-6": 0.37}
     return models | {f"{name}-time": Entry("gpt", models[name].settings, n) for name, n in steps.items()}
@@ -79,6 +74,7 @@ _NARROW = {
     "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),
     "6x1-w36": _looped(6, 1, hidden_size=36, num_heads=2, intermediate_size=104),
 }
+COMBINED = ("frailt-lora", "three-part-encoded")  # of TinyStories: one seed
 _STUDIED = {  # the recurrences of this book as they loop one layer four times, or three layers of which one is looped
     "frailt": _looped(1, 4, encoding="pass"),
     "relaxed": _looped(1, 4, lora_rank=1),
@@ -118,13 +114,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         seeds=(0, 1),
         recipes={
             # the public configuration: a constant rate, twice the steps and twice the batch
-            "report": {
-                "steps": 10_000,
-                "batch_size": 128,
-                "schedule": "constant",
-                "warmup_steps": 0,
-                "beta2": 0.95,
-            },
+            "report": {"steps": 10_000, "batch_size": 128, "schedule": "constant", "warmup_steps": 0, "beta2": 0.95},
             "nanogpt": {},  # with which the 6-layer model does better than in the report
         },
         budgets={
@@ -155,13 +145,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         recipes={"report": {}},
         budgets={
             # for two cores: 0.4 of a pass over the mirror's part of the data
-            "reduced": {
-                "steps": 400,
-                "batch_size": 8,
-                "warmup_steps": 40,
-                "eval_every": 50,
-                "eval_batches": 8,
-            },
+            "reduced": {"steps": 400, "batch_size": 8, "warmup_steps": 40, "eval_every": 50, "eval_batches": 8},
             "full": {},
         },
     ),
@@ -171,14 +155,16 @@ EXPERIMENTS: dict[str, Experiment] = {
         models={
             "control": Entry("control", _STORY),
             "frailt": Entry("frailt", _STORY | {"num_passes": 4}),
-            "three-part": Entry(
-                "three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}
-            ),
+            "three-part": Entry("three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}),
             "relaxed": Entry("relaxed", _STORY | {"num_passes": 4, "lora_rank": 4}),
+            "control-3": Entry("control", _STORY | {"num_layers": 3}),  # about as heavy as Relaxed and Three Part
             "control-8": Entry("control", _STORY | {"num_layers": 8}),  # computes as much as the looped ones
-            "control-long": Entry(
-                "control", _STORY, steps_factor=1.8
-            ),  # so does this one, over all its steps
+            # the study's future work: two of its ways of looping at once
+            "frailt-lora": Entry("frailt", _STORY | {"num_passes": 4, "lora_rank": 4}),
+            "three-part-encoded": Entry(
+                "three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6, "encoding": "pass"}
+            ),
+            "control-long": Entry("control", _STORY, steps_factor=1.8),  # so does this one, over all its steps
         },
         shown=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
         seeds=(0, 1, 2),
@@ -204,9 +190,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
         _PUBLISHED,
         models={
-            f"{layers}x{passes}": Entry(
-                "looped", _PUBLISHED_WIDTH | {"num_layers": layers, "num_passes": passes}
-            )
+            f"{layers}x{passes}": Entry("looped", _PUBLISHED_WIDTH | {"num_layers": layers, "num_passes": passes})
             for layers, passes in ((2, 1), (3, 1), (4, 1), (6, 1), (1, 4), (1, 6), (2, 3))
         },
         shown=("4x1", "1x4"),
@@ -227,11 +211,17 @@ EXPERIMENTS: dict[str, Experiment] = {
         shown=("1x1", "1x2", "1x4", "1x8"),
         keep_weights=True,
     ),
+    "state-tracking-scan": Experiment(  # told what to hold after each pass; log2(64) of them are enough
+        ScanData(group="S3"),
+        _HOPS.replace(batch_size=16),
+        models={"1x6-numbered": _looped(1, 6, encoding="pass"), "6x1": _looped(6, 1)},
+        shown=("1x6-numbered", "6x1"),
+        seeds=(0, 1, 2),
+        keep_weights=True,
+    ),
     "iso-depth": Experiment(
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
-        _NANOGPT.replace(
-            steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200
-        ),
+        _NANOGPT.replace(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
         models={
             f"{layers}x{passes}-{width}": _iso_depth(layers, passes, width)
             for layers, passes in ((6, 1), (3, 2), (2, 3), (1, 6))

@@ -54,6 +54,4 @@ def table(part: str, caption: str) -> display.Displayed:
     shown = frame(part)
     cited = [f" {{cite:p}}`{row['key']}`" if row["key"] else "" for row in rows()]
     marked = [display.markdown(display.escape(name) + cite) for name, cite in zip(shown["System"], cited)]
-    return display.table(
-        shown.assign(System=marked), label=f"tab-field-{part}", caption=caption, wide=True, board=True
-    )
+    return display.table(shown.assign(System=marked), label=f"tab-field-{part}", caption=caption, wide=True, board=True)

@@ -8,7 +8,7 @@ from rtx_core import records
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure
-from study.experiments import EXPERIMENTS, GROWTH
+from study.experiments import COMBINED, EXPERIMENTS, GROWTH
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ PLAN = (
         for rate in rates
     ),
     *(
-        Study(name, settings, (seed,), tuple(EXPERIMENTS[name].models))
+        Study(name, settings, (seed,), tuple(model for model in EXPERIMENTS[name].models if model not in COMBINED))
         for seed in range(5)
         for name, settings in SMALL.items()
         if seed in EXPERIMENTS[name].seeds
@@ -98,9 +98,12 @@ PLAN = (
     *(Study("state-tracking", {"group": group}, (seed,)) for seed in (0, 1, 2) for group in ("S3", "Z6")),
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
     Study("state-tracking", {"letters": 16, "steps": 12_000}, (0, 1, 2), ("1x8", "8x1")),
+    *(Study("state-tracking-scan", seeds=(seed,)) for seed in (0, 1, 2)),
     Study("facts", {"epochs": 240}, (0, 1)),
+    Study("tinystories-small", SMALL["tinystories-small"], models=COMBINED),
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
+    Study("iso-depth", seeds=(3,), models=("1x6-64", "2x3-64", "6x1-64")),  # whose weights are kept
     *(Study(name, settings, models=LARGER_MODELS[name]) for name, settings in LARGER.items()),
     Study("khop-hard", seeds=(0, 1, 2), models=("6x1-w36",)),
     *(
@@ -185,6 +188,7 @@ TASKS = [
     *({"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")),
 ]
 CLASSIFIERS = ["baseline", "recurrent", "recurrent-wide"]
+S3_LONG = {"experiment": "state-tracking", "models": ["1x8"], "seeds": [0, 1, 2], "letters": 16, "steps": 12_000}
 MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     *(("yardstick", settings, {}) for settings in TASKS),
     ("ngrams", {"experiment": "shakespeare"}, {}),
@@ -193,6 +197,11 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("rounding", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
     ("quantized", {"experiment": "khop", "models": ["4x1", "2x2", "1x4"]}, {}),
     ("attention", {"experiment": "sst2"}, TENTH),
+    ("growth", {"experiment": "khop", "models": ["1x4"], "seeds": [5, 6, 7]}, {}),
+    ("growth", {"experiment": "khop", "models": ["1x6-random"], "seeds": [3, 4], "steps": 9000}, {}),
+    ("growth", {"experiment": "khop", "models": ["1x6-random", *GROWTH], "seeds": [5, 6, 7, 8]}, {}),
+    ("spans", S3_LONG, {}),
+    ("lens", {"experiment": "iso-depth", "models": ["1x6-64", "2x3-64", "6x1-64"], "seeds": [3]}, {}),
     ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),
     ("initial", {"experiment": "tinystories"}, {}),
     # last, as its times want a quiet machine

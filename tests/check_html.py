@@ -49,16 +49,12 @@ def loads(page):
 
 
 def images(page):
-    yield from (
-        f"no alt text: {img.get('src')}" for img in page.find_all("img") if not img.get("alt", "").strip()
-    )
+    yield from (f"no alt text: {img.get('src')}" for img in page.find_all("img") if not img.get("alt", "").strip())
 
 
 def links(path, page, anchors):
     """Internal links and resources that lead nowhere."""
-    targets = [
-        (tag, tag[attribute]) for attribute in ("href", "src") for tag in page.find_all(**{attribute: True})
-    ]
+    targets = [(tag, tag[attribute]) for attribute in ("href", "src") for tag in page.find_all(**{attribute: True})]
     for tag, target in targets:
         url = urlsplit(target)
         if url.scheme or url.netloc or target == "#":

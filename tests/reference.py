@@ -42,10 +42,7 @@ def loud(name: str, std: float, **settings):
 
 
 def sentences_of(lengths, seed: int = 0) -> list[list[int]]:
-    return [
-        torch.randint(1, 97, (n,), generator=generator(1000 * seed + i)).tolist()
-        for i, n in enumerate(lengths)
-    ]
+    return [torch.randint(1, 97, (n,), generator=generator(1000 * seed + i)).tolist() for i, n in enumerate(lengths)]
 
 
 def batch_of(lengths, seed: int = 0) -> Packed:

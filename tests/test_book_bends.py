@@ -49,9 +49,7 @@ print(rtx.runs(data, models=["bag-of-vectors"], seeds=[0], **small).frame[["accu
 @pytest.fixture
 def copy(tmp_path) -> Path:
     """The committed files and changes to them, in a folder of their own."""
-    files = subprocess.run(
-        ["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    ).stdout
+    files = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     root = tmp_path / "copy"
     for name in files.split("\n")[:-1]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)

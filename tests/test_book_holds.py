@@ -135,6 +135,7 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
         patch.setattr(paper, "planned", lambda: some)
     for module in (records, store):
         patch.setattr(module, "read_json", found)
+    patch.setattr(store, "read_once", store.read_once.__wrapped__)
     patch.setattr(records.Record, "predictions", property(lambda record: record["predictions"]))
     printed = scaled(published.published.__wrapped__(), draw, "published")
     patch.setattr(published, "published", lambda: printed)

@@ -43,9 +43,7 @@ PROVENANCE = """````{admonition} Provenance ●
 | sst2\\/baseline\\-seed0 | full |
 | sst2\\/gone\\-seed0 | full |
 | FOLDERS | full |
-````""".replace(
-    "FOLDERS", ", ".join(f"folder/of-run-{n}" for n in range(300))
-)  # longer than a file's name may be
+````""".replace("FOLDERS", ", ".join(f"folder/of-run-{n}" for n in range(300)))  # longer than a file's name may be
 
 
 def outputs(home) -> list[str]:
@@ -80,11 +78,7 @@ def built(home):
     notebook = v4.new_notebook(cells=cells, metadata={"language_info": language})
     nbformat.write(notebook, source / "notebooks" / "one.ipynb")
     (source / "index.md").write_text(PAGE + "\n```{toctree}\nnotebooks/one\n```\n")
-    settings = {
-        "nb_render_markdown_format": "myst",
-        "project": "A book",
-        "html_baseurl": "https://example.org/",
-    }
+    settings = {"nb_render_markdown_format": "myst", "project": "A book", "html_baseurl": "https://example.org/"}
     settings["html_sourcelink_suffix"] = ""  # as Jupyter Book has it
     return build_book(source, "reading", **settings)
 

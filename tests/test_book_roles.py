@@ -154,10 +154,7 @@ def test_every_failing_sentence_is_marked_counted_and_listed(tmp_path):
     assert [len(box.select("li")) for box in page.select("div.unborne")] == [2, 1]
     assert len(page.select("section > p.unborne")) == 1 and not page.find(string=re.compile("holds|6823"))
     listed = (tmp_path / "_build" / "sentences.txt").read_text(encoding="utf-8")
-    assert [line for line in listed.splitlines() if line[0] != " "][:-1] == [
-        "index.md, line 3",
-        "index.md, line 11",
-    ]
+    assert [line for line in listed.splitlines() if line[0] != " "][:-1] == ["index.md, line 3", "index.md, line 11"]
     for told in (
         "sst3.difference: Unknown value 'sst3': did you mean 'sst2'",
         "sst2.difference > 1: sst2.difference is +0.1 (−0.3 to +0.6)",

@@ -15,9 +15,7 @@ pytestmark = [
     *OPT_IN,
     pytest.mark.skipif(not (HTML / "index.html").exists(), reason="the book is not built: run `make book`"),
 ]
-PAGES = sorted(
-    path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html") if "_static" not in path.parts
-)
+PAGES = sorted(path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html") if "_static" not in path.parts)
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 # Elements that reach beyond the screen and are in no box of their own that scrolls.
 OVERFLOWING = """

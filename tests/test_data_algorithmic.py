@@ -3,6 +3,7 @@
 import shutil
 from contextlib import nullcontext
 from copy import deepcopy
+from functools import reduce
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,14 +17,15 @@ from conftest import SMALL
 import rtx_core as rtx
 from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
-from rtx_core.data.algorithmic import Generated, KHop, hop, products
-from rtx_core.data.config import Drawn
+from rtx_core.data.algorithmic import Generated, KHop, each_state, hop, products
+from rtx_core.data.config import Drawn, ScanData
 from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments import Entry, Experiment, audit, weights
 from rtx_core.experiments import run as runner
 from rtx_core.experiments.doctor import check_settings
 from rtx_core.models import build_model, save_model
+from rtx_core.models.packed import Packed
 from rtx_core.paths import REPOSITORY
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
@@ -117,9 +119,7 @@ def composed(group: str, word: list[int]) -> int:
     return elements.index(tuple(points))
 
 
-@pytest.mark.parametrize(
-    ("group", "size", "commutes"), [("S3", 6, False), ("Z6", 6, True), ("S5", 120, False)]
-)
+@pytest.mark.parametrize(("group", "size", "commutes"), [("S3", 6, False), ("Z6", 6, True), ("S5", 120, False)])
 def test_states_are_the_products_of_what_was_read(group, size, commutes):
     made = task(GroupData(group=group, letters=16, eval_texts=128, test_texts=8), 16)
     assert made.vocab_size == 2 * size and made.parts == list(range(1, 17))
@@ -158,6 +158,31 @@ class Oracle(torch.nn.Module):
         return 20.0 * state
 
     head = torch.eye(9)
+
+
+def test_a_scan_asks_after_pass_r_for_the_product_of_the_last_2_to_the_r():
+    scanned = task(ScanData(group="S3", letters=16), 4)
+    inputs, targets = scanned.texts(np.random.RandomState(0), 3, 16)
+    read = inputs % 6
+    for r, product in zip(range(1, 6), scanned.scan(torch.from_numpy(inputs))):
+        for b, n in np.ndindex(*inputs.shape):
+            factors = read[b, max(0, n + 1 - 2**r) : n + 1]
+            assert product[b, n] == reduce(lambda x, y: scanned.table[x, y], factors)
+    assert (product.numpy() == targets).all()
+
+
+@pytest.mark.parametrize("shape", [{"num_layers": 1, "num_passes": 3}, {"num_layers": 3, "num_passes": 1}])
+def test_a_scan_is_learned_from_the_state_after_each_pass_or_layer(shape):
+    scanned = task(ScanData(group="S3", letters=8), 4)
+    inputs, targets = scanned.step(0, 0)[0]
+    model = build_model("looped", **SMALL | {"vocab_size": 12} | shape)
+    objective, sums = scanned.loss(model, inputs, targets, targets.numel())
+    batch, losses = Packed.from_rows(inputs), []
+    for state, product in zip(each_state(model, batch), scanned.scan(inputs)):
+        losses.append(F.cross_entropy(model.read(state, batch) @ model.head.T, product.flatten()).item())
+    assert len(losses) == 3 and objective.item() == pytest.approx(np.mean(losses), rel=1e-5)
+    assert sums.item() == pytest.approx(objective.item() * targets.numel())
+    assert torch.equal(F.linear(model.read(state, batch), model.head).view(*inputs.shape, -1), model(inputs))
 
 
 def test_error_is_counted_by_hops_and_by_passes():
@@ -208,9 +233,7 @@ def test_every_step_of_training_draws_its_passes(tmp_path):
     made, ran = task(TEXTS, 4), []
     size = SMALL | {"vocab_size": made.vocab_size, "num_layers": 1, "num_passes": 4}
     model = build_model("looped", seed=0, random_passes=True, **size)
-    model.register_forward_pre_hook(
-        lambda model, _: ran.append(model.drawn_passes) if model.training else None
-    )
+    model.register_forward_pre_hook(lambda model, _: ran.append(model.drawn_passes) if model.training else None)
     config = TrainConfig(epochs=0, steps=12, batch_size=4, eval_every=12)
     train(model, made, config, 3, torch.device("cpu"), tmp_path / "c", say=lambda line: None)
     assert ran == [np.random.RandomState([20_003, i]).randint(4) + 1 for i in range(12)]
@@ -292,9 +315,7 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     assert records.all_paths(home / "results") == [run.record.path]
     check_settings(run.record)
     with pytest.raises(RtxError, match="count-by2, full, looped, .*settings are of count-by3"):
-        check_settings(
-            records.Record(run.record.content | {"asked": {"model": "tiny", "settings": {"by": 3}}}, file)
-        )
+        check_settings(records.Record(run.record.content | {"asked": {"model": "tiny", "settings": {"by": 3}}}, file))
     model = build_model("looped", seed=1, **run.record["config"]["model"])
     save_model(model, "looped", file, run=run.record["key"])
     with pytest.raises(RtxError, match="holds weights of another run .* or altered ones; restore both"):

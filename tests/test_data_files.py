@@ -94,11 +94,7 @@ def test_a_sample_to_try_things_on_is_known_to_be_generated(tmp_path):
 def test_given_parts_are_taken_whole(tmp_path):
     path = save(reviews(), tmp_path / "train.csv")
     other = save(reviews(20), tmp_path / "other.parquet")
-    for given, sizes in (
-        ("test", (36, 4, 20)),
-        ("validation", (36, 20, 4)),
-        ("validation test", (40, 20, 20)),
-    ):
+    for given, sizes in (("test", (36, 4, 20)), ("validation", (36, 20, 4)), ("validation test", (40, 20, 20))):
         facts = task(described(path, **dict.fromkeys(given.split(), other)), 8).facts
         assert tuple(facts[f"n_{part}"] for part in ("train", "validation", "test")) == sizes
 
@@ -169,9 +165,7 @@ def test_a_bad_line_of_json_is_named(tmp_path, line):
         described(str(path))
 
 
-@pytest.mark.parametrize(
-    "line", ["{}", '{"review": "b \\ud83d", "stars": 2}', '{"review": "b", "stars": "\\ud83d"}']
-)
+@pytest.mark.parametrize("line", ["{}", '{"review": "b \\ud83d", "stars": 2}', '{"review": "b", "stars": "\\ud83d"}'])
 def test_a_row_without_a_text_or_a_label_is_named(tmp_path, line):
     path = tmp_path / "reviews.jsonl"
     path.write_text('{"review": "a", "stars": 1}\n' + line + "\n")
@@ -216,10 +210,7 @@ def test_a_name_that_is_no_file_is_asked_of_the_hub(monkeypatch):
 
 
 def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch):
-    rows = [
-        f"{'a lovely' if i % 2 else 'a dreadful'} film number {i},{'good' if i % 2 else 'bad'}"
-        for i in range(60)
-    ]
+    rows = [f"{'a lovely' if i % 2 else 'a dreadful'} film number {i},{'good' if i % 2 else 'bad'}" for i in range(60)]
     file = home / "My Reviews.csv"
     file.write_text("\n".join(["review,stars", *rows]))
     files = rtx.data.from_files(train=str(file), text="review", label="stars")

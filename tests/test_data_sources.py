@@ -166,11 +166,7 @@ def test_language_settings_that_cannot_be_are_refused():
 
 OWN = FilesData(train="a.csv", classes=("no", "yes"), vocabulary="trained", digest="0")
 DATA = [ClassificationData(corpus="sst2", fraction=0.1), OWN, HopData(hops=3), GroupData(group="Z6")]
-DATA += [
-    FactData(keys=200),
-    LanguageData(corpus="shakespeare", block_size=64),
-    LanguageData(corpus="tinystories"),
-]
+DATA += [FactData(keys=200), LanguageData(corpus="shakespeare", block_size=64), LanguageData(corpus="tinystories")]
 
 
 @pytest.mark.parametrize("config", DATA, ids=lambda config: type(config).__name__)

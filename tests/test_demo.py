@@ -40,9 +40,7 @@ HOSTILE = [
     "[CLS] [SEP] [PAD] [MASK] [UNK] ##s",
     "film " * 200,
 ]
-LETTERS = st.sampled_from(
-    [*"aB <>/!.,:_-\n\t\x1c\x85é́ßİ日🎬'", "http://", "www.", "<br />", "!!!", "film", "good"]
-)
+LETTERS = st.sampled_from([*"aB <>/!.,:_-\n\t\x1c\x85é́ßİ日🎬'", "http://", "www.", "<br />", "!!!", "film", "good"])
 
 
 def v8(*files) -> MiniRacer:
@@ -226,9 +224,7 @@ def committed(name: str) -> MiniRacer:
         "var logits = (text) => passes(text)[file.config.num_passes - 1].logits;"
         "var shares = (text) => passes(text).map((one) => one.probabilities);"
     )
-    return v8(
-        DEMO / "wordpiece.js", DEMO / "encoder.js", models / "vocabulary.js", models / f"{name}.js", ready
-    )
+    return v8(DEMO / "wordpiece.js", DEMO / "encoder.js", models / "vocabulary.js", models / f"{name}.js", ready)
 
 
 @pytest.mark.parametrize("path", sorted((DEMO / "models").glob("*.check.json")), ids=lambda path: path.name)
@@ -251,9 +247,7 @@ def test_the_examples_of_the_page_are_right_and_wrong_as_it_says():
     assert [len(examples) for examples in lists] == [3, 3]
     for examples, right in zip(lists, (True, False)):
         meant, texts = zip(*examples)
-        shares = np.array(ask(committed("sst2-recurrent"), "shares", texts))[
-            :, 1:
-        ]  # (texts, passes 2 to 6, classes)
+        shares = np.array(ask(committed("sst2-recurrent"), "shares", texts))[:, 1:]  # (texts, passes 2 to 6, classes)
         answers = shares.argmax(2)
         assert (answers == answers[:, :1]).all() and (shares.max(2)[:, -1] >= shares.max(2)[:, 0]).all()
         said = [["negative", "positive"][answer] for answer in answers[:, 0]]

@@ -71,8 +71,6 @@ def test_logits_and_gradients_equal_eurobert(overrides):
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=2e-6)
     down = [layer.ffn.down.weight for layer in model.layers]  # whose gradient is the sum over passes
     gradients = torch.autograd.grad(ours.square().sum(), down)
-    expected = torch.autograd.grad(
-        theirs.square().sum(), [layer.mlp.down_proj.weight for layer in other.layers]
-    )
+    expected = torch.autograd.grad(theirs.square().sum(), [layer.mlp.down_proj.weight for layer in other.layers])
     assert all(gradient.std() > 1e-4 for gradient in gradients)
     torch.testing.assert_close(gradients, expected, rtol=1e-3, atol=1e-6)

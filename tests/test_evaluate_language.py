@@ -165,8 +165,7 @@ def readings(losses, divergence):
 
 def test_tokens_stop_where_their_prediction_settles():
     made = readings(
-        [[3.0, 3.0, 3.0], [2.0, 2.0, 2.0], [1.0, 1.0, 1.0]],
-        [[math.inf] * 3, [0.1, 1.0, 5.0], [0.1, 0.2, 5.0]],
+        [[3.0, 3.0, 3.0], [2.0, 2.0, 2.0], [1.0, 1.0, 1.0]], [[math.inf] * 3, [0.1, 1.0, 5.0], [0.1, 0.2, 5.0]]
     )
     assert early_exit.at(made, 3, 0.5) == (pytest.approx((2 + 1 + 1) / 3), pytest.approx((2 + 3 + 3) / 3))
     assert early_exit.at(made, 3, 0.0) == (1.0, 3.0) and early_exit.at(made, 2, 0.0) == (2.0, 2.0)

@@ -60,9 +60,7 @@ def test_attention_weights_give_what_the_layers_compute(name):
     torch.testing.assert_close(a.out(mixed), out[0], atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "number_format, error", [("fp32", 1e-6), ("bf16", 0.03), ("fp16", 0.004), ("int8", 0.06)]
-)
+@pytest.mark.parametrize("number_format, error", [("fp32", 1e-6), ("bf16", 0.03), ("fp16", 0.004), ("int8", 0.06)])
 def test_a_format_stays_within_its_error_and_size(number_format, error):
     model = tiny(vocab_size=30_000)
     ready = number_formats.converted(model, number_format)

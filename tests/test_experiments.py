@@ -50,10 +50,7 @@ def test_settings_reach_data_training_and_model():
     mine = configure("sst2", {"base": "recurrent", "name": "mine", "hidden_size": 128})
     assert (mine.name, mine.model, mine.overrides) == ("sst2", "mine", {"hidden_size": 128})
     longest = configure("shakespeare", {"base": "gpt-1", "name": "mine", "block_size": 512})
-    assert (longest.data.block_size, longest.overrides["block_size"]) == (
-        256,
-        512,
-    )  # the model's, not the data's
+    assert (longest.data.block_size, longest.overrides["block_size"]) == (256, 512)  # the model's, not the data's
 
 
 def test_recipes_and_budgets_of_the_language_experiments():
@@ -155,9 +152,7 @@ def test_recorded_runs_have_the_configuration_that_their_names_say(monkeypatch):
     for record in found:
         config = by_name[record["name"], record["model"], record["seed"]]
         assert weights.differences(config, record) == [], record.path
-        old = record["config"] | {
-            "train": {k: v for k, v in record["config"]["train"].items() if k != "clip_norm"}
-        }
+        old = record["config"] | {"train": {k: v for k, v in record["config"]["train"].items() if k != "clip_norm"}}
         assert weights.differences(config, record.content | {"config": old}) == [], record.path
         assert (config.budget, config.recipe) == (record["budget"], record["recipe"]), record.path
         check_settings(record)

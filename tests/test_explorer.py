@@ -62,9 +62,7 @@ def spread(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def small(layers: int, passes: int, vocabulary: int = 9) -> torch.nn.Module:
-    return spread(
-        build_model("looped", seed=0, vocab_size=vocabulary, num_layers=layers, num_passes=passes, **SMALL)
-    )
+    return spread(build_model("looped", seed=0, vocab_size=vocabulary, num_layers=layers, num_passes=passes, **SMALL))
 
 
 def about(name: str) -> dict:
@@ -87,9 +85,7 @@ def texts(header: dict, n: int) -> np.ndarray:
 
 def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
     """Attention, logits and the lengths of states of a few texts."""
-    found = ask(
-        context, f"(ids) => seen(model, ids, {steps}, {json.dumps(list(off))}).map(plain)", inputs.tolist()
-    )
+    found = ask(context, f"(ids) => seen(model, ids, {steps}, {json.dumps(list(off))}).map(plain)", inputs.tolist())
     out = frozenset((step - 1, head) for step, head in off)
     for i, (weights, state) in enumerate(watched(model, torch.from_numpy(inputs), steps, out)):
         ours = {key: np.array([text[i][key] for text in found]) for key in found[0][i]}
@@ -364,11 +360,7 @@ def read_link(toys, link: str) -> dict:
 def test_a_link_carries_all(toys):
     link = "#letters=abcabd&asked=4&hops=1&passes=3&model=1x4&off=2.1,3.4"
     found = read_link(toys, link)
-    assert found["items"] == [0, 1, 2, 0, 1, 3] and (found["asked"], found["hops"], found["passes"]) == (
-        3,
-        1,
-        3,
-    )
+    assert found["items"] == [0, 1, 2, 0, 1, 3] and (found["asked"], found["hops"], found["passes"]) == (3, 1, 3)
     assert found["off"] == ["2.1", "3.4"] and found["said"] == [] and found["written"] == link
     usual = read_link(toys, "")
     assert usual["written"] == "#letters=abca&hops=2&passes=4&model=1x4"

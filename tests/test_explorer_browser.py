@@ -17,10 +17,7 @@ from rtx_core.paths import REPOSITORY
 
 HTML = REPOSITORY / "_build" / "html"
 BUILT = HTML / "_static" / "demo"
-pytestmark = [
-    *OPT_IN,
-    pytest.mark.skipif(not BUILT.exists(), reason="the book is not built: run `make book`"),
-]
+pytestmark = [*OPT_IN, pytest.mark.skipif(not BUILT.exists(), reason="the book is not built: run `make book`")]
 FRONT, TRY_IT = (page.as_uri() for page in (HTML / "index.html", HTML / "notebooks" / "try-it.html"))
 SIZES = {"wide": (1440, 2000), "narrow": (390, 3000)}
 
@@ -154,13 +151,7 @@ def test_a_link_switches_a_head_off_and_another_link_is_followed(driver):
 def test_a_bad_link_is_repaired_and_said_and_nothing_becomes_html(driver):
     visit(driver, "#letters=<img src=x onerror=alert(1)>abbdacbd&hops=77&passes=<b>&model=<i>9&off=a.b")
     said = status(driver)
-    for words in (
-        "no such model",
-        "Only the letters",
-        "hops goes from 0 to 4",
-        "passes is a number",
-        "pass.head",
-    ):
+    for words in ("no such model", "Only the letters", "hops goes from 0 to 4", "passes is a number", "pass.head"):
         assert words in said, said
     assert all_of(driver, ".rtx-explorer img, .rtx-explorer b, .rtx-explorer i") == []
     quiet(driver)
@@ -180,10 +171,7 @@ def test_keys_walk_the_letters_and_change_them(driver):
     assert "hops=2" in link(driver) and answer(driver) == expected("1x4", EXAMPLE, 2, 4, asked=30)[0]
     press(driver, "b")
     changed = EXAMPLE[:29] + "b" + EXAMPLE[30:]
-    assert (
-        f"letters={changed}&" in link(driver)
-        and answer(driver) == expected("1x4", changed, 2, 4, asked=30)[0]
-    )
+    assert f"letters={changed}&" in link(driver) and answer(driver) == expected("1x4", changed, 2, 4, asked=30)[0]
     press(driver, changed[28])
     assert f"letters={changed}&" in link(driver) and "never the same letter" in status(driver)
     press(driver, Keys.ARROW_UP)
@@ -218,17 +206,12 @@ def test_a_pointer_asks_switches_and_plays(driver, screen):
     driver.execute_script("document.querySelector(\"[data-key='model=khop-1x4']\").click()")
     wait(driver, lambda d: "model=1x4" in link(d))
     one(driver, ".rtx-far").click()
-    assert (
-        "passes=64" in link(driver)
-        and one(driver, ".rtx-strip:last-child").get_attribute("data-step") == "64"
-    )
+    assert "passes=64" in link(driver) and one(driver, ".rtx-strip:last-child").get_attribute("data-step") == "64"
     one(driver, ".rtx-far").click()
     one(driver, "[data-key='shuffle']").click()
     assert root(driver).get_attribute("data-right") in ("yes", "no")
     slider = one(driver, ".rtx-run input")
-    ActionChains(driver).move_to_element_with_offset(
-        slider, slider.rect["width"] // 2 - 3, 0
-    ).click().perform()
+    ActionChains(driver).move_to_element_with_offset(slider, slider.rect["width"] // 2 - 3, 0).click().perform()
     assert "passes=12" in link(driver) and len(all_of(driver, ".rtx-strip")) == 12
     one(driver, ".rtx-play").click()
     assert root(driver).get_attribute("data-state") == "playing" and len(all_of(driver, ".rtx-strip")) == 1
@@ -269,13 +252,7 @@ return found;
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_nothing_spills_or_overlaps(driver, screen, dark):
     links = [f"#model={model}" for model in ("1x4", "1x1", "4x1")]
-    for given in (
-        *links,
-        "",
-        "#model=2x2&passes=12&off=1.1",
-        f"#letters={EXAMPLE}&asked=11&hops=2",
-        "#passes=64",
-    ):
+    for given in (*links, "", "#model=2x2&passes=12&off=1.1", f"#letters={EXAMPLE}&asked=11&hops=2", "#passes=64"):
         visit(driver, given, screen)
         if dark:
             driver.execute_script("document.documentElement.dataset.theme = 'dark'")
@@ -342,9 +319,7 @@ def test_the_tab_key_reaches_everything_with_a_ring_and_a_name(driver):
 def test_on_paper_and_for_those_who_want_no_motion(driver):
     visit(driver, "#passes=3")
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    shown = [
-        len([e for e in all_of(driver, css) if e.is_displayed()]) for css in (".rtx-controls", ".rtx-run")
-    ]
+    shown = [len([e for e in all_of(driver, css) if e.is_displayed()]) for css in (".rtx-controls", ".rtx-run")]
     assert shown == [0, 0] and all(strip.is_displayed() for strip in all_of(driver, ".rtx-strip"))
     style = "return getComputedStyle(document.querySelector('.rtx-look')).transitionDuration"
     for motion, moves in (("reduce", False), ("no-preference", True)):

@@ -169,9 +169,7 @@ def test_a_class_without_source_counts_by_what_it_does(monkeypatch):
 def test_hashes_that_give_the_same_numbers_are_current(monkeypatch):
     monkeypatch.setattr(fingerprint, "registered", lambda: {"same": {"today": ["old"], "old": ["older"]}})
     assert fingerprint.is_current(["today"], "today") and fingerprint.is_current(["old", "today"], "today")
-    assert not fingerprint.is_current(["older"], "today") and not fingerprint.is_current(
-        ["old", "other"], "today"
-    )
+    assert not fingerprint.is_current(["older"], "today") and not fingerprint.is_current(["old", "other"], "today")
 
 
 def test_what_a_class_inherits_and_a_measurement_imports_counts(package, monkeypatch):

@@ -52,18 +52,14 @@ def test_rooms_import_downwards_only():
             below = to == room or LEVEL[to] < LEVEL[room]
             assert below, f"{module} imports {other}"
             assert (room, to) != ("data", "models") or other == "models.packed", f"{module} imports {other}"
-            assert (
-                room != "report" or to in ("report", "errors", "paths", "study") or other == "models.registry"
-            )
+            assert room != "report" or to in ("report", "errors", "paths", "study") or other == "models.registry"
 
 
 def test_the_library_names_no_study():
     """It finds one by the hook of `rtx_core.study` alone."""
     for module, tree in MODULES.items():
         named = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        named |= {
-            alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
-        }
+        named |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         assert not [name for name in named if name.partition(".")[0] == "study"], module
         told = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
         assert not [text for text in told if isinstance(text, str) and re.match(r"study\.\w", text)], module

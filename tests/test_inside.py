@@ -145,9 +145,7 @@ def test_a_patch_carries_the_donors_answer_where_it_is_put(name, step):
     torch.testing.assert_close(patched(~where), model(donors))
     where[:, 9] = True
     moved = (patched(where) - model(ids)).abs().amax((0, 2)) > 1e-9
-    reached = (
-        torch.arange(33) >= 9 if step == 1 else torch.arange(33) == 9
-    )  # after the last step nobody looks
+    reached = torch.arange(33) >= 9 if step == 1 else torch.arange(33) == 9  # after the last step nobody looks
     assert torch.equal(moved, reached) or name == "a loop in the middle"  # where a coda looks
     assert moved[9:].any() and not moved[:9].any()
 

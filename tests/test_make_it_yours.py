@@ -69,9 +69,7 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     assert len(set(looks)) == 3 and style.title("gated") == "Gated"
     own = {record["name"] for record in records.records()}
     assert len(own) == 2 and all(name.startswith("own-reviews-") for name in own)
-    assert (here / "_build" / "own-data.ipynb").exists() and (
-        here / "my-model" / "model.safetensors"
-    ).exists()
+    assert (here / "_build" / "own-data.ipynb").exists() and (here / "my-model" / "model.safetensors").exists()
 
 
 class Config(dict):

@@ -21,11 +21,7 @@ def runs(models=("baseline", "recurrent"), seeds=(0, 1, 2), **changes) -> list:
         (runs(["baseline"], [0, 1, 2]) + runs(["recurrent"], [1]), "●", "one seed, full budget"),  # in common
         (runs(["baseline"], [0]) + runs(["recurrent"], [1]), "●", "one seed, full budget"),  # none in common
         (runs(name="a") + runs(seeds=[0], name="b"), "●", "one seed, full budget"),  # of every setting
-        (
-            runs(["baseline"], [0]) + runs(["recurrent"], [0], budget="reduced"),
-            "○",
-            "one seed, reduced budget",
-        ),
+        (runs(["baseline"], [0]) + runs(["recurrent"], [0], budget="reduced"), "○", "one seed, reduced budget"),
         ([], "", "not measured"),
     ],
 )

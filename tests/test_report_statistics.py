@@ -141,14 +141,10 @@ def test_intervals_over_seeds_hold_the_truth_as_often_as_they_say(seeds):
     assert seeds > 3 or not holds(ranges, 0.3)  # of three, lowest to highest is no 95 % interval
 
 
-@pytest.mark.parametrize(
-    ("n", "share"), [(872, 0.8), (6735, 0.9)]
-)  # test sets of GLUE's and of the pooled split
+@pytest.mark.parametrize(("n", "share"), [(872, 0.8), (6735, 0.9)])  # test sets of GLUE's and of the pooled split
 def test_intervals_over_texts_hold_the_truth_as_often_as_they_say(n, share):
     random = np.random.default_rng(n)
-    assert holds(
-        [statistics.accuracy_interval(scored(right, n)) for right in random.binomial(n, share, DRAWS)], share
-    )
+    assert holds([statistics.accuracy_interval(scored(right, n)) for right in random.binomial(n, share, DRAWS)], share)
     changes, shares = np.array([0.0, 1.0, -1.0]), [0.85, 0.05, 0.10]  # one model alone right, the other alone
     samples = random.multinomial(n, shares, DRAWS // 4)  # a bootstrap of each: fewer draws
     intervals = [statistics.bootstrap(statistics.mean, np.repeat(changes, sample))[1:] for sample in samples]
@@ -223,9 +219,7 @@ def test_ranking_and_threshold():
     changes = {"logits": np.stack([-scores, scores], 1), "labels": np.array([1, 1, 0, 0])}
     found = record(**changes)
     assert statistics.auc(found) == 0.75
-    assert (
-        statistics.matched_accuracy(found) == 0.5
-    )  # the two highest are called positive, one of them rightly
+    assert statistics.matched_accuracy(found) == 0.5  # the two highest are called positive, one of them rightly
     three = record(test=record()["test"] | {"confusion": [[1, 0, 0]] * 3})
     assert statistics.auc(three) is None and statistics.mean_auc([]) is None
     assert not statistics.answers_all(three) and statistics.answers_all(record())

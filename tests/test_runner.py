@@ -129,10 +129,7 @@ def test_only_a_checkpoint_older_than_the_record_is_removed(monkeypatch):
 def test_another_process_has_a_run_to_itself(monkeypatch):
     record = make().record
     config = experiments.configure("sst2", "recurrent", 0, **GIVEN)
-    with (
-        lock.record_lock(record.path, "", False, print),
-        pytest.raises(Busy, match="Another process is training"),
-    ):
+    with lock.record_lock(record.path, "", False, print), pytest.raises(Busy, match="Another process is training"):
         runner.make(config, wait=False)
 
 
@@ -211,9 +208,7 @@ def rows(mean, batch):
 
 
 WRONG = {
-    r"one of them filler; expected \(9, 2\), a row a text": lambda mean, batch: mean.head(
-        mean.word(batch.ids)
-    ),
+    r"one of them filler; expected \(9, 2\), a row a text": lambda mean, batch: mean.head(mean.word(batch.ids)),
     "logits .B, C.": lambda mean, batch: (rows(mean, batch), batch),
     "does not require grad": lambda mean, batch: rows(mean, batch).detach(),
     "expected .9, 2.": lambda mean, batch: rows(mean, batch) if mean.training else rows(mean, batch)[:, 1:],

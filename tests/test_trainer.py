@@ -132,18 +132,14 @@ def test_plateaus_are_pytorchs(losses, patience):
     config, history = TrainConfig(plateau_patience=patience), []
     for epoch, loss in enumerate(losses, start=1):
         plateau.step(loss)
-        history += [
-            {"epoch": epoch - 0.5, "validation_loss": 0.0},
-            {"epoch": float(epoch), "validation_loss": loss},
-        ]
+        history += [{"epoch": epoch - 0.5, "validation_loss": 0.0}, {"epoch": float(epoch), "validation_loss": loss}]
         assert 0.5 ** plateaus(config, history) == schedule.param_groups[0]["lr"]
 
 
 def test_stopping_counts_epochs_without_enough_improvement():
     config = TrainConfig(stop_min_delta=0.1, stop_patience=2)
     rows = [
-        {"epoch": float(i), "validation_loss": loss}
-        for i, loss in enumerate([1.0, 0.95, 0.85, 0.8, 0.79], start=1)
+        {"epoch": float(i), "validation_loss": loss} for i, loss in enumerate([1.0, 0.95, 0.85, 0.8, 0.79], start=1)
     ]
     assert [stops_early(config, rows[:n]) for n in range(6)] == [False, False, False, False, False, True]
     assert not stops_early(config.replace(stop_patience=0), rows)

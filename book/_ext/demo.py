@@ -13,11 +13,7 @@ from rtx_core.models import registry
 from study import paper
 
 SOURCE = paths.REPOSITORY / "book" / "demo"
-NAMES = {
-    "hidden_size": "width",
-    "num_layers": "layers",
-    "num_passes": "passes",
-}  # of the records: of the script
+NAMES = {"hidden_size": "width", "num_layers": "layers", "num_passes": "passes"}  # of the records: of the script
 
 
 def recorded_shapes() -> str:

@@ -68,8 +68,7 @@ class Tables(SphinxPostTransform):
                     short = []
                 share = (1 - sum(short) / LINE) / max(sum(wanted) - sum(short), 1)
                 kinds = [
-                    kind.lower() if want in short else wrapped(kind, want * share)
-                    for kind, want in zip(kinds, wanted)
+                    kind.lower() if want in short else wrapped(kind, want * share) for kind, want in zip(kinds, wanted)
                 ]
             size = "small" if len(columns) < 6 else "footnotesize" if len(columns) < 9 else "scriptsize"
             spec = addnodes.tabular_col_spec(spec="".join(kinds))

@@ -6,15 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtx_core.data.config import (
-    ClassificationData,
-    DataConfig,
-    FactData,
-    FilesData,
-    GroupData,
-    HopData,
-    LanguageData,
-)
+from rtx_core.data.config import ClassificationData, DataConfig, FactData, FilesData, GroupData, HopData, LanguageData
 
 if TYPE_CHECKING:
     from rtx_core.data.tasks import Task

@@ -6,6 +6,7 @@ the validation and test texts of nothing but the settings.  That a test text was
 letters there are 2·10¹⁵ equally likely ones.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import permutations
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from rtx_core.data.config import FactData, GroupData, HopData
 from rtx_core.data.sources import sha256_of
-from rtx_core.data.tasks import EVALUATION_SEED, Language, evaluating, test_entry
+from rtx_core.data.tasks import EVALUATION_SEED, Language, Loss, evaluating, test_entry
 from rtx_core.models.packed import Packed
 
 TEXTS_AT_ONCE = 256  # of an evaluation
@@ -225,6 +226,43 @@ class GroupWords(Generated):
         return torch.arange(inputs.shape[1])[None]
 
 
+class GroupScan(GroupWords):
+    """State tracking that is told the way, the scan of Hillis & Steele 1986: after pass r the target at n is the
+    product of the last 2^r factors, so log2(letters) passes are enough.  A model that is run once has a target after
+    each layer.
+
+    Validation and test ask, as ever, for the product of all factors after the last pass.
+    """
+
+    def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, of: int) -> Loss:
+        """The mean over passes; sums are [losses]."""
+        batch, losses = Packed.from_rows(inputs), []
+        for state, product in zip(each_state(model, batch), self.scan(inputs)):
+            losses.append(model.loss(model.read(state, batch), product.flatten()))
+        loss = torch.stack(losses).mean() * (targets.numel() / of)
+        return loss, (loss.detach() * of).double().reshape(1)
+
+    def scan(self, inputs: Tensor) -> Iterator[Tensor]:
+        """(B, N): the products of the last 2, 4, 8, … factors up to each position, or of all where there are fewer."""
+        table, reach = torch.from_numpy(self.table).to(inputs.device), 1
+        product = inputs % len(table)
+        while True:
+            product = torch.cat((product[:, :reach], table[product[:, :-reach], product[:, reach:]]), 1)
+            yield product
+            reach = min(2 * reach, inputs.shape[1])
+
+
+def each_state(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
+    """The state (T, d) of a `Looped` model after each pass, of one that is run once after each layer."""
+    if model.config.num_passes > 1:
+        yield from model.states(batch)
+        return
+    state, grid = model.word(batch.ids), model.grid(batch)
+    for layer in model.layers:
+        state = layer(state, grid)
+        yield state
+
+
 class Facts(Generated):
     """Facts to be learned by heart: a text is (a, b), and what is asked for at b is v, drawn at random once for each
     pair.
@@ -252,9 +290,7 @@ class Facts(Generated):
         epoch, k = divmod(i, self.steps_per_epoch)
         order = np.random.RandomState([seed, epoch]).permutation(len(self.inputs))
         rows = order[k * self.batch_size : (k + 1) * self.batch_size]
-        return tuple(
-            torch.from_numpy(x[rows]).chunk(self.micro_batches)[piece] for x in (self.inputs, self.targets)
-        )
+        return tuple(torch.from_numpy(x[rows]).chunk(self.micro_batches)[piece] for x in (self.inputs, self.targets))
 
     def examples(self, i: int) -> int:
         left = len(self.inputs) - i % self.steps_per_epoch * self.batch_size

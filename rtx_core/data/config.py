@@ -211,6 +211,12 @@ class GroupData(Drawn):
     test_texts: AtLeastTwo = 1024
 
 
+class ScanData(GroupData):
+    """The same texts; in training every pass has a target (`algorithmic.GroupScan`)."""
+
+    task_class = "rtx_core.data.algorithmic:GroupScan"
+
+
 class FactData(Drawn):
     """Random facts (a, b) → v to be learned by heart (`algorithmic.Facts`); the same facts for every run."""
 

@@ -123,9 +123,7 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
             table = hub_table(name, split or "train")
         except RtxError as error:
             what = f"There is no file {path}, seen from {Path.cwd()}, and no such data set on the hub"
-            raise RtxError(
-                f"{what} ({type(error.__cause__).__name__}); name one, with its ending."
-            ) from error
+            raise RtxError(f"{what} ({type(error.__cause__).__name__}); name one, with its ending.") from error
     if table.empty:
         raise RtxError(f"{path} holds no row: give at least 10.")
     for column in (text, label):
@@ -142,9 +140,7 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
             place = f"{path}, row {values.index('') + 1}, column {column!r}"
             held = table[column].iloc[values.index("")]
             many = f" ({n} rows in all)" if (n := values.count("")) > 1 else ""
-            raise RtxError(
-                f"{place} holds {held!r:.60} where a {kind} was expected{many}: take such rows out."
-            )
+            raise RtxError(f"{place} holds {held!r:.60} where a {kind} was expected{many}: take such rows out.")
     return pd.DataFrame({"text": texts, "label": labels}, dtype="str")
 
 

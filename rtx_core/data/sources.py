@@ -46,9 +46,7 @@ def load(name: str, source: str) -> dict[str, pd.DataFrame]:
         else:
             labels = corpus.labels or {i: i for i in range(len(corpus.classes))}
             if strange := set(table["label"]) - labels.keys():
-                raise RtxError(
-                    f"{corpus.hub}, {split}, has the label {strange.pop()}, not among {[*labels]}."
-                )
+                raise RtxError(f"{corpus.hub}, {split}, has the label {strange.pop()}, not among {[*labels]}.")
             table = table.assign(label=table["label"].map(labels)).dropna(subset="label")
         splits[split] = table.astype({"label": "int64"}).reset_index(drop=True)
     return splits
@@ -87,9 +85,7 @@ def mirror_file(relative: str) -> Path:
         raise RtxError("The source 'mirror' needs RTX_DATA, which is not set: set it to the mirror's folder.")
     path = Path(named).expanduser() / relative
     if not path.is_file():
-        raise RtxError(
-            f"RTX_DATA names {named}, which has no {relative}: name the mirror's folder, or unset it."
-        )
+        raise RtxError(f"RTX_DATA names {named}, which has no {relative}: name the mirror's folder, or unset it.")
     return path
 
 

@@ -114,9 +114,7 @@ class Stories(Language):
         least = min(len(train), len(validation))
         if least <= 2 * self.examples(0):  # a loss of one batch has no error
             step = f"batch_size · block_size, {self.examples(0):,} tokens"
-            raise RtxError(
-                f"A step reads {step}, and a part of {least:,} has no two: choose a smaller batch_size."
-            )
+            raise RtxError(f"A step reads {step}, and a part of {least:,} has no two: choose a smaller batch_size.")
         name, source = "synthetic tales", resolve(config.source)
         self.facts = {"name": name if source == "embedded" else HUB, "source": source}
         self.facts |= {"sha256": sha256_of([train, validation]), "unit": "tokens"}

@@ -47,8 +47,7 @@ def of_study(study) -> tuple[dict, dict]:
         "tokens_known": len(np.unique(train.ids)),
         "parameters": int(model[-1].coef_.size + model[-1].intercept_.size),
         "iterations": int(model[-1].n_iter_.max()),
-        "test": classification_metrics(logits, test.labels)
-        | {"loss": loss_and_accuracy(logits, test.labels)[0]},
+        "test": classification_metrics(logits, test.labels) | {"loss": loss_and_accuracy(logits, test.labels)[0]},
         "seconds": time.perf_counter() - begin,
     }
     return content, {"logits": logits, "labels": test.labels}

@@ -37,9 +37,7 @@ def stream(model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, seed
 
 
 @torch.inference_mode()
-def latency(
-    model: nn.Module, lengths: Sequence[int], device: torch.device, repeats: int = REPEATS
-) -> list[dict]:
+def latency(model: nn.Module, lengths: Sequence[int], device: torch.device, repeats: int = REPEATS) -> list[dict]:
     """Milliseconds for one more token at each length, over the `AROUND` tokens before it in each text."""
     model.eval()
     times: dict[int, list[float]] = {length: [] for length in lengths}

@@ -113,9 +113,7 @@ def mass(alpha: Tensor, place: Tensor, asked: Tensor | None = None) -> Tensor:
     """
     counted = (place >= 0) if asked is None else asked & (place >= 0)
     if not counted.any():
-        raise RtxError(
-            f"None of {place.numel()} tokens has such a place; ask for fewer hops or give more texts."
-        )
+        raise RtxError(f"None of {place.numel()} tokens has such a place; ask for fewer hops or give more texts.")
     there = place.clamp(min=0)[..., None].expand(*alpha.shape[:-1], 1)
     return alpha.gather(-1, there)[..., 0][..., counted].mean(-1)
 
@@ -279,9 +277,7 @@ def spectral_radius(f: Callable[[Tensor], Tensor], at: Tensor, iterations: int =
     by one over their number; the error of what is not dominant shrinks with (|λ₂| / |λ₁|)^iterations.
     """
     if at.dtype != torch.float64:
-        raise RtxError(
-            f"Got a point in {at.dtype}; expected torch.float64: give model.double() and its state."
-        )
+        raise RtxError(f"Got a point in {at.dtype}; expected torch.float64: give model.double() and its state.")
     at = at.detach().requires_grad_()
     out, growth = f(at), []
     v = torch.randn(at.shape, generator=torch.Generator().manual_seed(0), dtype=at.dtype)

@@ -88,9 +88,7 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     budget = _choice("budget", settings.pop("budget", None), fixed.budgets)
     full, small = fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
     # from the general to the particular; of two that set the same, the later counts
-    own, usual, asked = (
-        _applied(fixed, entry, layers) for layers in (full, full | small, full | small | settings)
-    )
+    own, usual, asked = (_applied(fixed, entry, layers) for layers in (full, full | small, full | small | settings))
     parts = [folder, recipe, budget if small else "", *asked.data.name_parts(usual.data)]
     changed = asked.model.changes(usual.model) | asked.train.changes(usual.train)
     if changed.get("steps") and changed.get("epochs") == 0:  # as it must be where steps are counted

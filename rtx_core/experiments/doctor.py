@@ -88,9 +88,7 @@ def check_records(paths: Iterable[Path]) -> tuple[list, list[tuple[Path, str]]]:
         try:
             record = read(path, measured=True)
             if record.synthetic:
-                raise RtxError(
-                    f"{short_name(path)} is of synthetic text, and results/ is of real text; leave it out."
-                )
+                raise RtxError(f"{short_name(path)} is of synthetic text, and results/ is of real text; leave it out.")
             check_settings(record)
             other = first.setdefault(record["name"] if record.get("key") else record["of"], record)
             if other["data"]["sha256"] != record["data"]["sha256"]:
@@ -106,9 +104,7 @@ def check_records(paths: Iterable[Path]) -> tuple[list, list[tuple[Path, str]]]:
     there = {record.get("key") for record in sound}
     for record in sound:
         if missing := {record.get("run"), *record.get("runs", {}).values()} - {None} - there:
-            problem = (
-                f"{short_name(record.path)} is of the run {missing.pop()}, which has no record; add that too."
-            )
+            problem = f"{short_name(record.path)} is of the run {missing.pop()}, which has no record; add that too."
             problems.append((record.path, problem))
     return sound, problems
 

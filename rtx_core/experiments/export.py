@@ -38,10 +38,7 @@ def export(address: str, folder: str, source: str = "hub") -> Path:
     for file in ("model.safetensors", "tokenizer.json"):
         if weights.with_name(file).exists():
             shutil.copyfile(weights.with_name(file), target / file)
-    write_json(
-        target / "config.json",
-        {k: record[k] for k in ("config", "data", "parameters", "test", "code", "key")},
-    )
+    write_json(target / "config.json", {k: record[k] for k in ("config", "data", "parameters", "test", "code", "key")})
     card = CARD.format(run=record, unit=record["data"].get("unit", "texts"))
     write_atomically(target / "README.md", card.encode())
     return target

@@ -23,9 +23,7 @@ def import_records(folder: str, replace: bool = False) -> list[Path]:
             place = records.folder() / file.relative_to(root)
             content, there = (path.read_bytes() if path.exists() else None for path in (file, place))
             if there not in (None, content) and not replace:
-                raise RtxError(
-                    f"{records.short_name(place)} differs from the one here; --replace overwrites it."
-                )
+                raise RtxError(f"{records.short_name(place)} differs from the one here; --replace overwrites it.")
             if content not in (None, there):
                 new[place] = content
     here, coming = records.folder(), {path.relative_to(root) for path in found}

@@ -23,9 +23,7 @@ def record_lock(record: Path, about: str, wait: bool, say: Callable[[str], None]
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if not wait:
-                raise Busy(
-                    f"Another process is training {lock.name} now; wait for it, or stop it first."
-                ) from error
+                raise Busy(f"Another process is training {lock.name} now; wait for it, or stop it first.") from error
             say("another process is training this; waiting until it is done")
             fcntl.flock(file, fcntl.LOCK_EX)
         file.truncate(0)

@@ -101,9 +101,7 @@ def measure(
     if to and kind != "transfer":
         raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
     made_by = known[kind]
-    made_with = fingerprint.commit() | {
-        "hashes": [fingerprint.module_hash(made_by)]
-    }  # now, as the files may change
+    made_with = fingerprint.commit() | {"hashes": [fingerprint.module_hash(made_by)]}  # now, as the files may change
     study, measured = Study(experiment, to=to, **settings), []
     for one in dict.fromkeys((study, study.target)):
         refuse_other(kind, one.experiment, one.config.data)

@@ -49,9 +49,7 @@ class Predictor:
     def classes(self) -> list[str]:
         found = self.model.about.get("classes")
         if not found:
-            raise RtxError(
-                f"The model of {self.folder.name} has no classes: it continues texts; load a classifier."
-            )
+            raise RtxError(f"The model of {self.folder.name} has no classes: it continues texts; load a classifier.")
         return found
 
     def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
@@ -64,9 +62,7 @@ class Predictor:
 
         texts, classes = _texts(texts), self.classes
         tokens = tokenize(
-            pd.DataFrame({"text": texts, "label": 0}),
-            read_tokenizer(self.folder),
-            self.model.about["max_length"],
+            pd.DataFrame({"text": texts, "label": 0}), read_tokenizer(self.folder), self.model.about["max_length"]
         )
         if passes and "num_passes" not in self.model.config.names():
             raise RtxError(f"The model of {self.folder.name} has no passes to count; ask it without passes.")

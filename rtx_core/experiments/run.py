@@ -86,9 +86,7 @@ def runs(
         raise RtxError(f"Unknown setting {min(odd)!r}: several runs take lists, {min(odd)}s=[…].")
     models = distinct("models", fixed.shown if models is None else models)
     seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
-    asked = [
-        configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds
-    ]
+    asked = [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
     made: dict[int, Run | None] = {}
     for wait in (False, True):  # what another process is making comes last, and is waited for
         for n, config in enumerate(asked):
@@ -99,11 +97,7 @@ def runs(
 
 
 def run(
-    name: str | FilesData,
-    model: str | Mapping = "recurrent",
-    seed: int = 0,
-    replace: bool = False,
-    **settings: object,
+    name: str | FilesData, model: str | Mapping = "recurrent", seed: int = 0, replace: bool = False, **settings: object
 ) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
     experiment(name).data.check()

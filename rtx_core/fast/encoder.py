@@ -13,9 +13,7 @@ from rtx_core.models.layers import EncoderBlock
 from rtx_core.models.packed import Packed
 
 
-def block(
-    model: Encoder, layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout
-) -> Tensor:
+def block(model: Encoder, layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout) -> Tensor:
     """`Encoder.block`, fused where the masks of a step are handed down on a CPU."""
     if not (isinstance(dropout, DropoutMasks) and fused_block.usable(h)):
         return layer(h, batch, rope, rows, dropout)

@@ -85,9 +85,7 @@ def packed_attention(
     if backend == "sdpa":
         return _sdpa(q, k, v, batch, p, dropout)
     one_query = len(q) != len(k)
-    q_offsets = (
-        torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.offsets
-    )
+    q_offsets = torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.offsets
     longest = (1 if one_query else batch.longest, batch.longest)
     return varlen_attention(backend, q, k, v, (q_offsets, batch.offsets), longest, p)
 

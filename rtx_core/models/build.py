@@ -75,7 +75,5 @@ def load_model(path: Path | str, device: str = "cpu") -> nn.Module:
                 f"file that registers it, then load again."
             ) from None
         reason = str(error).partition("\n")[0]
-        raise RtxError(
-            f"{path} holds no model that this code can read ({reason}); train or export it anew."
-        ) from error
+        raise RtxError(f"{path} holds no model that this code can read ({reason}); train or export it anew.") from error
     return model.to(device).eval()

@@ -64,9 +64,7 @@ class KausikConfig(GPTConfig):
     num_layers: PositiveInt = 1
     positions: bool = False
     window: int = Field(2, ge=2)  # positions that T sees: window − 1 states and a token
-    checkpoint: NaturalInt = (
-        0  # > 0: the backward pass recomputes so many positions at a time from the states
-    )
+    checkpoint: NaturalInt = 0  # > 0: the backward pass recomputes so many positions at a time from the states
 
 
 class LoopedConfig(Settings):
@@ -78,9 +76,7 @@ class LoopedConfig(Settings):
     num_layers: PositiveInt = 4  # layers that own weights
     num_passes: PositiveInt = 1  # times the loop is run, in training and unless told otherwise
     num_heads: PositiveInt = 8  # of size 32
-    intermediate_size: PositiveInt = (
-        688  # the paper's 512 does not give its totals, 8·⌈(2/3 · 4 · 256) / 8⌉ does
-    )
+    intermediate_size: PositiveInt = 688  # the paper's 512 does not give its totals, 8·⌈(2/3 · 4 · 256) / 8⌉ does
     rope_base: PositiveFloat = 10_000.0
     norm_eps: PositiveFloat = 1e-5
     initializer_std: PositiveFloat = 0.02  # N(0, 0.02) for every matrix
@@ -117,7 +113,5 @@ class LoopedConfig(Settings):
                 "state_std makes the initial state random, so the text must come in by injection: add or linear"
             )
         if self.lora_rank > self.hidden_size:
-            raise ValueError(
-                f"lora_rank is {self.lora_rank}; it must be from 0 to hidden_size, {self.hidden_size}"
-            )
+            raise ValueError(f"lora_rank is {self.lora_rank}; it must be from 0 to hidden_size, {self.hidden_size}")
         return self

@@ -46,9 +46,7 @@ class Encoder(nn.Module):
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx])
 
-    def states(
-        self, batch: Packed, num_passes: int | None = None, rows_only: bool = False
-    ) -> Iterator[Tensor]:
+    def states(self, batch: Packed, num_passes: int | None = None, rows_only: bool = False) -> Iterator[Tensor]:
         """The state (T, d) after each pass, one after another; `num_passes` is free at test time.
 
         With `rows_only` the last state is (B, d), its [CLS] rows alone, which the classifier reads.
@@ -77,8 +75,6 @@ class Encoder(nn.Module):
         logits = self.head(drop(cls, self.config.dropout, self._dropout()))
         return logits if targets is None else F.cross_entropy(logits, targets)
 
-    def block(
-        self, layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout
-    ) -> Tensor:
+    def block(self, layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout) -> Tensor:
         """One layer, once: (T, d) -> (T, d), or (B, d) where `rows` (B,) asks for those rows alone."""
         return layer(h, batch, rope, rows, dropout)

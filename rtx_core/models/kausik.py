@@ -38,9 +38,7 @@ class Kausik(GPT):
     # -- one token at a time: O(1) each, however long the text --------------------------------------------------------
 
     def start(self, batch: int) -> "RecurrentState":
-        return RecurrentState(
-            [self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers]
-        )
+        return RecurrentState([self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers])
 
     @torch.inference_mode()
     def advance(self, ids: Tensor, state: "RecurrentState") -> Tensor:

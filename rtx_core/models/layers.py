@@ -106,9 +106,7 @@ class EncoderBlock(nn.Module):
     (`compound_dropout`).
     """
 
-    def __init__(
-        self, hidden_size: int, num_heads: int, intermediate_size: int, dropout: float, norm_eps: float
-    ):
+    def __init__(self, hidden_size: int, num_heads: int, intermediate_size: int, dropout: float, norm_eps: float):
         super().__init__()
         self.dropout = dropout
         self.attention_norm = RMSNorm(hidden_size, norm_eps)

@@ -61,9 +61,7 @@ class PaddedAttention:
             qk, v = there.view(B, L, 3, num_heads, -1).split((2, 1), 2)
             qk = rotate(qk, tuple(table[:L, None] for table in self.rope))
             q, k, v = (x.transpose(1, 2) for x in (*qk.unbind(2), v.squeeze(2)))  # each (B, H, L, D)
-            mixed.append(
-                F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B * L, -1)
-            )
+            mixed.append(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B * L, -1))
         return mixed[0] if self.place is None else torch.cat(mixed).index_select(0, self.place)
 
 

@@ -90,9 +90,7 @@ class Looped(nn.Module):
             self.state_norm = RMSNorm(d, c.norm_eps)
         if c.lora_rank:
             core = self.parts[1]
-            self.lora = nn.ModuleList(
-                nn.ModuleList(LowRank(layer, c) for layer in core) for _ in range(c.num_passes)
-            )
+            self.lora = nn.ModuleList(nn.ModuleList(LowRank(layer, c) for layer in core) for _ in range(c.num_passes))
         if not c.tie_embeddings:
             self.output = nn.Parameter(torch.empty(c.vocab_size, d))
             nn.init.normal_(self.output, std=c.initializer_std)
@@ -118,9 +116,7 @@ class Looped(nn.Module):
         if isinstance(batch, KVCache):
             return batch
         backend = varlen_backend(self.word.weight)
-        return (
-            VarlenAttention(batch, self.config, backend) if backend else PaddedAttention(batch, self.config)
-        )
+        return VarlenAttention(batch, self.config, backend) if backend else PaddedAttention(batch, self.config)
 
     def states(self, batch: Batch, num_passes: int | None = None) -> Iterator[Tensor]:
         """The state (T, d) after each pass, one after another; `num_passes` is free at test time."""
@@ -155,9 +151,7 @@ class Looped(nn.Module):
         for i, layer in enumerate(self.parts[1]):
             if c.encoding == "layer" or (c.encoding == "pass" and i == 0):
                 s = s + self.encoding[r]
-            s = layer(
-                s, grid, self.lora[r][i].correct(layer.noisy or layer.matrices) if c.lora_rank else None
-            )
+            s = layer(s, grid, self.lora[r][i].correct(layer.noisy or layer.matrices) if c.lora_rank else None)
         if c.gate:
             s = before + F.linear(before, self.gate).sigmoid().to(s.dtype) * (s - before)
         return self.loop_norm(s) if c.loop_norm else s
@@ -170,9 +164,7 @@ class Looped(nn.Module):
             h = layer(h, grid)
         return self.norm(h)
 
-    def forward(
-        self, batch: Batch | Tensor, targets: Tensor | None = None, num_passes: int | None = None
-    ) -> Tensor:
+    def forward(self, batch: Batch | Tensor, targets: Tensor | None = None, num_passes: int | None = None) -> Tensor:
         """Logits (…, V), or with `targets` their mean loss in nats; in rows, a negative target is none."""
         rows = isinstance(batch, Tensor)
         ids, batch = (batch, Packed.from_rows(batch)) if rows else (batch.ids, batch)
@@ -211,15 +203,11 @@ class Looped(nn.Module):
             found["low-rank corrections"] = sum(p.numel() for p in self.lora.parameters())
         added = {"encoding": "iteration encoding", "adapter": "adapter", "gate": "gate"}
         added |= {"output": "output matrix"}
-        return found | {
-            said: getattr(self, name).numel() for name, said in added.items() if hasattr(self, name)
-        }
+        return found | {said: getattr(self, name).numel() for name, said in added.items() if hasattr(self, name)}
 
     def multiplications(self, num_passes: int | None = None) -> int:
         """Multiply-adds of the matrix products for one token's forward pass, without attention's scores."""
-        prelude, core, coda = (
-            sum(m.numel() for layer in part for m in layer.matrices) for part in self.parts
-        )
+        prelude, core, coda = (sum(m.numel() for layer in part for m in layer.matrices) for part in self.parts)
         if self.config.injection == "linear":
             core += self.adapter.numel()
         if self.config.gate:

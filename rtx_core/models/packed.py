@@ -58,9 +58,7 @@ class Packed:
         return len(self.offsets) - 1
 
     def to(self, device: torch.device | str) -> "Packed":
-        ids, positions, offsets = (
-            x.to(device, non_blocking=True) for x in (self.ids, self.positions, self.offsets)
-        )
+        ids, positions, offsets = (x.to(device, non_blocking=True) for x in (self.ids, self.positions, self.offsets))
         return Packed(ids, positions, offsets, self.longest)
 
     @cached_property

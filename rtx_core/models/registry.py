@@ -104,9 +104,7 @@ def register(
     cell is run again.
     """
     if not isinstance(name, str):
-        raise RtxError(
-            f'The name of a model is {name!r:.60}; write @register("mine", MineConfig()) above its class.'
-        )
+        raise RtxError(f'The name of a model is {name!r:.60}; write @register("mine", MineConfig()) above its class.')
     if isinstance(cls, Settings):
         cls, config = None, cls
     if cls is None:

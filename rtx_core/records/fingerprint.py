@@ -165,18 +165,13 @@ def is_current(hashes: Iterable[str], today: str) -> bool:
 
 def commit() -> dict:
     """The commit, and whether the package holds exactly that commit's code."""
-    return {
-        "commit": git("rev-parse", "HEAD"),
-        "clean": git("status", "--porcelain", PACKAGE.name, "study") == "",
-    }
+    return {"commit": git("rev-parse", "HEAD"), "clean": git("status", "--porcelain", PACKAGE.name, "study") == ""}
 
 
 def git(*arguments: str) -> str | None:
     """What git says; None where it fails."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(REPOSITORY), *arguments], capture_output=True, text=True, timeout=10
-        )
+        done = subprocess.run(["git", "-C", str(REPOSITORY), *arguments], capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

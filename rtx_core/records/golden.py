@@ -6,6 +6,7 @@ last accepted commit on this machine and, only if all are equal bit for bit, reg
 numbers, so that records stay current.  `rtx golden --new` registers it as new on purpose: records made before are
 stale, and say so."""
 
+import ast
 import json
 import os
 import shutil
@@ -129,25 +130,26 @@ def measuring() -> list[str]:
 
 
 def changed_since(commit: str, module: str) -> bool:
-    """Whether a module of `evaluate`, or one there that it imports, is not as at a commit:
+    """Whether a module of `evaluate`, or one there that it imports, does not say what it said at a commit:
     golden runs do not speak of it."""
     path = f"{module.replace('.', '/')}.py"
     then, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
     others = [name for name in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))]
-    return (
-        then is None
-        or fingerprint.bare(then) != fingerprint.bare(now)
-        or any(changed_since(commit, o) for o in others)
-    )
+    return then is None or _said(then) != _said(now) or any(changed_since(commit, o) for o in others)
+
+
+def _said(source: str) -> str:
+    """What Python source says, however its lines are broken."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return ast.dump(tree)
 
 
 def unregistered() -> list[str]:
     """Models whose code is neither accepted as giving the old numbers nor registered as new."""
-    return [
-        name
-        for name in built_in()
-        if fingerprint.registered()["hashes"].get(name) != fingerprint.model_hash(name)
-    ]
+    return [name for name in built_in() if fingerprint.registered()["hashes"].get(name) != fingerprint.model_hash(name)]
 
 
 def main(accept: bool = False, new: bool = False, show: bool = False) -> None:
@@ -194,9 +196,7 @@ def _register(before: dict[str, str]) -> None:
             same[now] = sorted({*same.get(now, ()), old, *same.get(old, ())} - {now})
     head = fingerprint.commit()
     commit = head["commit"] if head["clean"] else registered["commit"] or head["commit"]
-    write_json(
-        fingerprint.SAME_NUMBERS, {"commit": commit, "hashes": registered["hashes"] | today, "same": same}
-    )
+    write_json(fingerprint.SAME_NUMBERS, {"commit": commit, "hashes": registered["hashes"] | today, "same": same})
     fingerprint.registered.cache_clear()
 
 

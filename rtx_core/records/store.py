@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import get_args
 from zipfile import BadZipFile
@@ -89,9 +89,7 @@ class Record:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in ("logits", "labels")}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
-            raise RtxError(
-                f"{path.name} beside its record cannot be read ({error}); restore it from git."
-            ) from error
+            raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
 
 
 def short_name(path: Path) -> str:
@@ -181,11 +179,28 @@ def read(path: Path, measured: bool = False) -> Record:
 
 
 def sound(path: Path, measured: bool = False) -> Record | None:
-    """The record in a file; None where there is none, and where it is odd: what `read` refuses."""
+    """The record in a file; None where there is none, and where it is odd: what `read` refuses.
+
+    A file is read once, and again when it or its predictions have changed.
+    """
+    return read_once(path, measured, _stamp(path), _stamp(path.with_suffix(".npz")))
+
+
+@cache
+def read_once(path: Path, measured: bool, *stamps: tuple[int, int] | None) -> Record | None:
     try:
         return read(path, measured)
     except RtxError:
         return None
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """By which a changed file is known, without reading it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def odd(source: str = "hub") -> dict[str, str]:
@@ -269,9 +284,7 @@ def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
     return [found for path in every if (found := sound(path, measured=True))]
 
 
-def save_measurement(
-    content: dict, logits: np.ndarray | None = None, labels: np.ndarray | None = None
-) -> Record:
+def save_measurement(content: dict, logits: np.ndarray | None = None, labels: np.ndarray | None = None) -> Record:
     """Write predictions, where there are any, then the measurement, dated now."""
     content = {"schema": VERSION, **content, "finished": now()}
     path = folder(content["data"]["source"]) / content["kind"] / content["of"] / f"{content['name']}.json"

@@ -118,9 +118,7 @@ def for_script(kind: str, content: object, label: str) -> Displayed:
     """Data for a script of `book/_static`, which draws it at the figure or table of this label, or here."""
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     script = f'<script type="application/json" class="{kind}" data-at="{label}">{data}</script>'
-    return Displayed(
-        {"text/markdown": f"```{{raw}} html\n{script}\n```", "text/plain": f"[{kind} of {label}]"}
-    )
+    return Displayed({"text/markdown": f"```{{raw}} html\n{script}\n```", "text/plain": f"[{kind} of {label}]"})
 
 
 def draw(fig: object) -> bytes:
@@ -218,9 +216,7 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
     lines = [f"````{{admonition}} Provenance {badge(records).circles}", ":class: note dropdown", ""]
     lines += ["| Records | Minutes | Finished | Commit | Machine | Stale |", "|---|--:|---|---|---|---|"]
     for (machine, stale), group in rows.items():
-        commits = {
-            (r["code"]["commit"] or "unknown")[:9] + " + changes" * (not r["code"]["clean"]) for r in group
-        }
+        commits = {(r["code"]["commit"] or "unknown")[:9] + " + changes" * (not r["code"]["clean"]) for r in group}
         minutes = sum(record.get("seconds") or 0 for record in group) / 60
         last = max(record["finished"] for record in group)[:16].replace("T", " ")
         cells = (f"{minutes:.1f}" if minutes else "", last, ", ".join(sorted(commits)), machine, stale)
@@ -253,8 +249,7 @@ def _links(records: list) -> str:
         models = folders.setdefault(record.path.parent.name, {})
         models.setdefault(name, []).append(text)
     return "; ".join(
-        f"{escape(folder)}: "
-        + ", ".join(" ".join([escape(name), *links]).strip() for name, links in models.items())
+        f"{escape(folder)}: " + ", ".join(" ".join([escape(name), *links]).strip() for name, links in models.items())
         for folder, models in folders.items()
     )
 

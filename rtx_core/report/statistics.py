@@ -137,9 +137,7 @@ def equivalence(first: list[float], second: list[float], margin: float) -> float
     if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
         return 0.0 if abs(differences.mean()) < margin else 1.0
     sides = ((-margin, "greater"), (margin, "less"))
-    return max(
-        float(scipy.stats.ttest_1samp(differences, bound, alternative=side).pvalue) for bound, side in sides
-    )
+    return max(float(scipy.stats.ttest_1samp(differences, bound, alternative=side).pvalue) for bound, side in sides)
 
 
 # -- measures of labels and guesses (texts,) whose weights (..., texts) say how often each text counts; precision,
@@ -185,9 +183,7 @@ MEASURES = {
 }
 
 
-def bootstrap(
-    statistic: Callable, *columns: np.ndarray, level: float = 1 - ALPHA
-) -> tuple[float, float, float]:
+def bootstrap(statistic: Callable, *columns: np.ndarray, level: float = 1 - ALPHA) -> tuple[float, float, float]:
     """(value, low, high) of `statistic(*columns, weights)`; whole texts are resampled, all columns of a text
     together, and texts that are alike in all columns as one kind: how often it is drawn is multinomial."""
     kinds, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
@@ -243,9 +239,7 @@ class Difference:
         return int(np.sign(self.value)) if clear else 0
 
 
-def difference(
-    first: list, second: list, measure: str = "accuracy", same_training: bool = True
-) -> Difference:
+def difference(first: list, second: list, measure: str = "accuracy", same_training: bool = True) -> Difference:
     """The paired difference of two models in a measure, over the seeds that both have.
 
     Three or more seeds: the paired t-test.  One: a bootstrap interval over texts, and for accuracy McNemar's exact

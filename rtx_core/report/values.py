@@ -35,9 +35,7 @@ class Value(float):
 
     form = ".1%"
 
-    def __new__(
-        cls, value: float, low: float = math.nan, high: float = math.nan, evidence: Badge | None = None
-    ):
+    def __new__(cls, value: float, low: float = math.nan, high: float = math.nan, evidence: Badge | None = None):
         self = super().__new__(cls, value)
         self.low = low
         self.high = high
@@ -94,9 +92,7 @@ class Model:
 
     def __init__(self, records: list, what: str):
         if not records:
-            raise Unmeasured(
-                f"There is no record of {what}; run it, or take out the sentence that quotes it."
-            )
+            raise Unmeasured(f"There is no record of {what}; run it, or take out the sentence that quotes it.")
         self.records = records
         self.badge = badge(records)
         self.n = records[0]["test"]["n"]
@@ -147,9 +143,7 @@ class Model:
 class Task:
     """One task at one budget: its models by name with `_` for `-`, and the paired difference of the first two."""
 
-    def __init__(
-        self, found: object, models: tuple[str, str] = ("baseline", "recurrent"), called: str = "this task"
-    ):
+    def __init__(self, found: object, models: tuple[str, str] = ("baseline", "recurrent"), called: str = "this task"):
         self._records = as_records(found)
         self._models = models
         self._called = called
@@ -223,8 +217,7 @@ class Runs:
 # -- names: what {val} and {holds} of the book (`book/_ext/values_roles.py`) and the claims ask
 
 FUNCTIONS = {
-    function.__name__: function
-    for function in (abs, min, max, round, len, all, any, sorted, sum, map, math.isnan)
+    function.__name__: function for function in (abs, min, max, round, len, all, any, sorted, sum, map, math.isnan)
 }
 
 
@@ -234,9 +227,7 @@ def defined() -> dict[str, object]:
     found = {}
     for module in study.values():
         if twice := found.keys() & module.VALUES.keys():
-            raise RtxError(
-                f"{module.__name__} defines {', '.join(twice)} as another module does; names must differ."
-            )
+            raise RtxError(f"{module.__name__} defines {', '.join(twice)} as another module does; names must differ.")
         found |= module.VALUES
     return found
 

@@ -18,9 +18,7 @@ from rtx_core.models.build import untied
 VERSION = 1  # of the layout below; a file of another one is not read
 
 
-def save(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: dict[str, Tensor], state: dict
-) -> None:
+def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: dict[str, Tensor], state: dict) -> None:
     """Weights, optimizer moments, best weights and random states as tensors; the rest as JSON in the header.
 
     Weights that are no longer finite are refused, so that the checkpoint on disk is from before training diverged.
@@ -50,9 +48,7 @@ def save(
         ) from error
 
 
-def load(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> tuple[dict[str, Tensor], dict] | None:
+def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict] | None:
     """Put the saved state back into model, optimizer and generators.
 
     Returns (best weights, the JSON state), or None where there is no file.  A file that cannot be read, or is of
@@ -66,9 +62,7 @@ def load(
         with safe_open(path, framework="pt") as file:
             about = file.metadata()
             if about["version"] != str(VERSION):
-                raise ValueError(
-                    f"it is of version {about['version']}, and this code reads version {VERSION}"
-                )
+                raise ValueError(f"it is of version {about['version']}, and this code reads version {VERSION}")
             for key in file.keys():
                 group, name = key.split("/", 1)
                 groups[group][name] = file.get_tensor(key)

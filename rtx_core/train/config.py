@@ -6,15 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtx_core.settings import (
-    NaturalFloat,
-    NaturalInt,
-    PositiveFloat,
-    PositiveInt,
-    Probability,
-    Rate,
-    Settings,
-)
+from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveInt, Probability, Rate, Settings
 
 
 class TrainConfig(Settings):
@@ -30,35 +22,23 @@ class TrainConfig(Settings):
         description="after the warm-up: constant, linear or cosine to `min_learning_rate`, or cut on a plateau",
     )
     min_learning_rate: NaturalFloat = Field(0.0, description="at the last step, for linear and cosine")
-    warmup_steps: NaturalInt = Field(
-        100, description="linear; stated by the slides, unused in the public code"
-    )
+    warmup_steps: NaturalInt = Field(100, description="linear; stated by the slides, unused in the public code")
     beta1: Probability = Field(0.9, description="of AdamW")
     beta2: Probability = Field(0.999, description="of AdamW")
     weight_decay: NaturalFloat = Field(0.01, description="of AdamW")
-    decay: Literal["all", "matrices"] = Field(
-        "all", description="every parameter, or matrices and tables alone"
-    )
+    decay: Literal["all", "matrices"] = Field("all", description="every parameter, or matrices and tables alone")
     clip_norm: PositiveFloat = Field(1.0, description="of the whole gradient")
     plateau_factor: PositiveFloat = Field(0.5, description="of the rate, on a plateau of the validation loss")
-    plateau_patience: NaturalInt = Field(
-        2, description="epochs without improvement before that: hardly ever in 5"
-    )
-    stop_min_delta: NaturalFloat = Field(
-        1e-3, description="early stopping: the least gain of validation loss"
-    )
+    plateau_patience: NaturalInt = Field(2, description="epochs without improvement before that: hardly ever in 5")
+    stop_min_delta: NaturalFloat = Field(1e-3, description="early stopping: the least gain of validation loss")
     stop_patience: NaturalInt = Field(3, description="epochs without it; 0: never stop early")
     eval_every: NaturalInt = Field(0, description="steps between evaluations; 0: at the end of each epoch")
-    precision: Literal["fp32", "bf16"] = Field(
-        "fp32", description="bf16: autocast; weights and optimizer stay fp32"
-    )
+    precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: autocast; weights and optimizer stay fp32")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if bool(self.epochs) == bool(self.steps):
-            raise ValueError(
-                f"epochs is {self.epochs} and steps is {self.steps}; exactly one of them must be above 0"
-            )
+            raise ValueError(f"epochs is {self.epochs} and steps is {self.steps}; exactly one of them must be above 0")
         if self.steps and not self.eval_every:
             raise ValueError(
                 "eval_every is 0, which means the end of an epoch, but steps are counted; give a number of steps"

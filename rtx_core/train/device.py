@@ -18,9 +18,7 @@ def choose(name: str) -> torch.device:
     if name not in ("cpu", "cuda"):
         raise RtxError(f"Unknown device {name!r}: the choices are auto, cpu, cuda.")
     if name == "cuda" and not torch.cuda.is_available():
-        raise RtxError(
-            "The device 'cuda' was asked for, but torch finds no CUDA GPU here; use device='cpu' or 'auto'."
-        )
+        raise RtxError("The device 'cuda' was asked for, but torch finds no CUDA GPU here; use device='cpu' or 'auto'.")
     return torch.device(name)
 
 

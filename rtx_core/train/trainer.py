@@ -224,9 +224,7 @@ class Loop:
         row |= self.task.evaluate(self.model, self.device, self.autocast)
         loss = row["validation_loss"]
         if not math.isfinite(loss):
-            raise RtxError(
-                f"Training diverged: the validation loss is {loss} at step {p.step:,}; lower learning_rate."
-            )
+            raise RtxError(f"Training diverged: the validation loss is {loss} at step {p.step:,}; lower learning_rate.")
         p.history.append(row)
         p.sums, p.seen = [], 0
         if loss < p.best_loss:
@@ -242,7 +240,9 @@ class Loop:
             loss = self.task.summary(p.sums, p.seen)["train_loss"]
         speed = self.clock.per_second(p.examples)
         left = (self.total - p.step) * each / 60
-        return f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed:,.0f} {self.task.unit}/s · {left:.0f} min left"  # noqa: E501
+        return (
+            f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed:,.0f} {self.task.unit}/s · {left:.0f} min left"  # noqa: E501
+        )
 
     def save(self) -> None:
         self.collect()

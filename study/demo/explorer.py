@@ -31,15 +31,7 @@ TEXTS = 500  # of each part, for the names of heads and the shares that are righ
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
 
 # What `looped.js` reads, or what matters in training alone; every other setting has to be the usual one.
-READ = {
-    "vocab_size",
-    "hidden_size",
-    "num_layers",
-    "num_passes",
-    "num_heads",
-    "intermediate_size",
-    "rope_base",
-}
+READ = {"vocab_size", "hidden_size", "num_layers", "num_passes", "num_heads", "intermediate_size", "rope_base"}
 READ |= {"norm_eps", "initializer_std", "lora_scale", "random_passes", "weight_noise"}
 UNREAD = {name: field.default for name, field in LoopedConfig.model_fields.items() if name not in READ}
 
@@ -155,12 +147,7 @@ def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
     small = {"eval_texts": 16, "test_texts": 16}  # none of which is read
     if "hops" in data:
         task = KHop(HopData(**data | small), 2)
-        facts = {
-            "kind": "hops",
-            "letters": data["letters"],
-            "alphabet": data["alphabet"],
-            "hops": data["hops"],
-        }
+        facts = {"kind": "hops", "letters": data["letters"], "alphabet": data["alphabet"], "hops": data["hops"]}
     elif data.get("group") == "S3":
         task = GroupWords(GroupData(**data | small), 2)
         facts = {"kind": "cups", "letters": data["letters"]}
@@ -202,9 +189,7 @@ def write_catalogue(folder: Path) -> Path:
             entry |= {"layers": config["num_layers"], "passes": config["num_passes"]}
             entry |= {"random": config["random_passes"], "hops": header["task"].get("hops", 0)}
             entries.append(entry)
-    entries.sort(
-        key=lambda e: (e["toy"] != "hops", e["hops"], not e["random"], -e["passes"], e["layers"], e["name"])
-    )
+    entries.sort(key=lambda e: (e["toy"] != "hops", e["hops"], not e["random"], -e["passes"], e["layers"], e["name"]))
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
     content = f"var rtxDemo = rtxDemo || {{}};\nrtxDemo.explorer = [\n{lines},\n];\n"
     write_atomically(folder / "explorer.js", content.encode())

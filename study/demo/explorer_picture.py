@@ -15,13 +15,7 @@ from study.demo.explorer import AT_LEAST, hop_places, read_header, watched
 
 MODEL = "khop-1x6-random.js"  # that is drawn, of the page's
 EXAMPLE = "cacacdbcacbadbdcabdcacbdcbabacda"  # the end of the page's: explorer.js
-COLOURS = {
-    "follow": "#0f766e",
-    "jump": "#c2570c",
-    "previous": "#5d6879",
-    "back": "#6f7b1d",
-    "rest": "#a3abb8",
-}
+COLOURS = {"follow": "#0f766e", "jump": "#c2570c", "previous": "#5d6879", "back": "#6f7b1d", "rest": "#a3abb8"}
 GOLD, GREY, RIGHT, WRONG = "#b07a00", "#5c6370", "#25855e", "#c0434f"
 GUTTER = -8.5  # left of the letters, for words
 LEAST = 0.05  # attention that is drawn
@@ -71,12 +65,8 @@ def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
     at = N
     for number, (back, to) in enumerate(chain, 1):
         height = arc(left, at, back, top + 0.32, 0.55, color=GOLD, linewidth=1.5)
-        left.annotate(
-            "", (to - 0.2, top + 0.28), (back, top + 0.28), arrowprops={"arrowstyle": "->", "color": GOLD}
-        )
-        left.text(
-            (at + back) / 2, top + 0.36 + height, f"hop {number}", color=GOLD, ha="center", fontsize=7.5
-        )
+        left.annotate("", (to - 0.2, top + 0.28), (back, top + 0.28), arrowprops={"arrowstyle": "->", "color": GOLD})
+        left.text((at + back) / 2, top + 0.36 + height, f"hop {number}", color=GOLD, ha="center", fontsize=7.5)
         at = to
     for step, (weights, state) in zip(range(passes), watched(model, torch.from_numpy(inputs), passes)):
         base = top - 1.15 * (step + 1)
@@ -95,11 +85,7 @@ def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
                     arc(left, N, place, base + 0.17, 0.65, color=COLOURS[kind], linewidth=strong, alpha=alpha)
             if words:
                 left.text(
-                    GUTTER,
-                    base + 0.5 - 0.2 * lines,
-                    f"head {head + 1} {words}",
-                    color=COLOURS[kind],
-                    fontsize=7.5,
+                    GUTTER, base + 0.5 - 0.2 * lines, f"head {head + 1} {words}", color=COLOURS[kind], fontsize=7.5
                 )
                 lines += 1
         logits = F.linear(model.norm(state[0, -1]), model.head)[:alphabet]
@@ -147,9 +133,7 @@ def write_picture(folder: str, **example) -> Path:
     """The figure as explorer.svg beside a folder of models, the same bytes every time."""
     import matplotlib
 
-    with matplotlib.rc_context(
-        {"svg.fonttype": "none", "svg.hashsalt": "explorer", "font.family": "sans-serif"}
-    ):
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "explorer", "font.family": "sans-serif"}):
         content = io.BytesIO()
         figure = drawn(Path(folder, MODEL), **example)
         figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})

@@ -76,9 +76,7 @@ def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
         raise RtxError(f"{address} was made on other data than today's; export where it was made.")
     model = load_weights(record)
     if "residual_scale" not in model.config.names():
-        raise RtxError(
-            f"{record['model']} is no encoder of this study; the page runs baseline and recurrent."
-        )
+        raise RtxError(f"{record['model']} is no encoder of this study; the page runs baseline and recurrent.")
     met = np.unique(task.parts["train"].ids)
     pipeline, _ = bag_of_words.fit(task.parts["train"], task.parts["test"])
     tokenizer = task.tokenizer()

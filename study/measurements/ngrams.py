@@ -8,9 +8,7 @@ import numpy as np
 SMOOTHING = {2: 1.0, 3: 0.1}  # a, by the length of the n-gram
 
 
-def nats_per_token(
-    train: np.ndarray, validation: np.ndarray, vocabulary: int, n: int, smoothing: float
-) -> float:
+def nats_per_token(train: np.ndarray, validation: np.ndarray, vocabulary: int, n: int, smoothing: float) -> float:
     """Mean −log p over the validation part, in nats."""
 
     def grams(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

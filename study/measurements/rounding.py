@@ -83,9 +83,7 @@ def states(model: nn.Module, batch: Packed) -> list[Tensor]:
     return outputs
 
 
-def curves(
-    model: nn.Module, exact: list[Tensor], batch: Packed, random=None, /, **facts: object
-) -> list[dict]:
+def curves(model: nn.Module, exact: list[Tensor], batch: Packed, random=None, /, **facts: object) -> list[dict]:
     """The error after each application, for each bit width, against the `exact` states of the model."""
     found = []
     for bits in BITS:

@@ -11,7 +11,7 @@ GROUPS = {
     "domains": ["multi-domain", "multi-domain-imdb"],
     "shakespeare": ["shakespeare", "shakespeare-small"],
     "tinystories": ["tinystories", "tinystories-small"],
-    "looping": ["khop", "khop-hard", "khop-published", "state-tracking", "iso-depth"],
+    "looping": ["facts", "khop", "khop-hard", "khop-published", "state-tracking", "iso-depth"],
 }
 
 
@@ -22,12 +22,8 @@ def protocol() -> Space:
 def paper_cost() -> Space:
     """Runs, hours of training and validation, and most memory of each group and of all; the machines."""
     runs = paper.records()
-    found = {
-        group: sums([run for run in runs if run["experiment"] in names]) for group, names in GROUPS.items()
-    }
-    return Space(
-        found | {"whole": sums(runs), "machines": " and ".join(sorted({device_of(run) for run in runs}))}
-    )
+    found = {group: sums([run for run in runs if run["experiment"] in names]) for group, names in GROUPS.items()}
+    return Space(found | {"whole": sums(runs), "machines": " and ".join(sorted({device_of(run) for run in runs}))})
 
 
 def sums(runs: list) -> dict[str, float]:

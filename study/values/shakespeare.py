@@ -62,8 +62,7 @@ def speed() -> dict:
     found = {"plain": plain, "ours": ours, "floor": content["floor"]["ms"]}
     passes = {(row["who"], row["length"]): row["median_ms"] for row in content["by_length"]}
     found["ratio"] = {  # of the recurrence's time to that of a standard model, by length
-        who: [passes["kausik", n] / passes[who, n] for n in content["sizes"]["lengths"]]
-        for who in ("gpt-2", "gpt-6")
+        who: [passes["kausik", n] / passes[who, n] for n in content["sizes"]["lengths"]] for who in ("gpt-2", "gpt-6")
     }
     found["doubling"] = {who: passes[who, 8192] / passes[who, 4096] for who in ("gpt-2", "gpt-6", "kausik")}
     following = {(row["who"], row["length"]): row["median_ms"] for row in content["next_character"]}

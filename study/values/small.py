@@ -5,9 +5,10 @@ import numpy as np
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Runs
 from study import paper
-from study.experiments import EXPERIMENTS
+from study.experiments import COMBINED, EXPERIMENTS
 from study.plan import LARGER
 
+COMBINED_IN = "tinystories-small-learningrate0.004"
 TRIED = 600  # steps of the runs that choose the learning rate
 
 
@@ -20,7 +21,10 @@ class Small(Runs):
         self.rates = {}  # model -> learning rate -> loss after few steps
         whole = []
         for record in paper.records(experiment=experiment):
-            if record["config"]["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]:
+            if (
+                record["model"] in COMBINED
+                or record["config"]["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]
+            ):
                 continue
             train = record["config"]["train"]
             if train["steps"] == TRIED:
@@ -64,15 +68,27 @@ class Small(Runs):
 def wide(experiment: str) -> Runs:
     """The runs at twice the width, whose rate is half the best one at the width itself."""
     found = [r for r in paper.records(experiment=experiment) if r["config"]["train"]["steps"] != TRIED]
-    wider = [
-        r
-        for r in found
-        if LARGER[experiment].items() <= (r["config"]["model"] | r["config"]["train"]).items()
-    ]
+    wider = [r for r in found if LARGER[experiment].items() <= (r["config"]["model"] | r["config"]["train"]).items()]
     return Runs(wider, f"{experiment} at twice the width")
 
 
+class Combined(Runs):
+    """The loops of TinyStories and two combinations of them, in the one seed that all have."""
+
+    def __init__(self):
+        made = [r for r in paper.records(experiment="tinystories-small") if r["name"] == COMBINED_IN and r["seed"] == 0]
+        super().__init__(made, COMBINED_IN)
+
+    def gap(self, first: str, second: str) -> float:
+        """Nats by which the first's loss is above the second's."""
+        return self.loss(first) - self.loss(second)
+
+    def ahead(self, first: str, second: str) -> bool:
+        return self.gap(first, second) < 0
+
+
 VALUES = {
+    "stories_combined": Combined,
     "shakespeare_wide": lambda: wide("shakespeare-small"),
     "stories_wide": lambda: wide("tinystories-small"),
     "shakespeare_small": lambda: Small("shakespeare-small"),

@@ -19,9 +19,7 @@ FULL = 204_800_000  # tokens of a published run
 
 
 def stories() -> Space:
-    groups = {
-        model: [r for r in paper.records(name=NAME) if r["model"] == model] for model in (*LOOPS, *CONTROLS)
-    }
+    groups = {model: [r for r in paper.records(name=NAME) if r["model"] == model] for model in (*LOOPS, *CONTROLS)}
     losses = {model: [r["test"]["loss"] for r in some] for model, some in groups.items()}
     gaps = {a: {b: paired(groups[a], groups[b]) for b in groups if a != b} for a in LOOPS}
     quoted = published.published()["tinystories"]
@@ -32,9 +30,7 @@ def stories() -> Space:
             "share": groups["control"][0]["history"][-1]["tokens"] / FULL,
             "data": groups["control"][0]["data"],
             "loss": {model: np.mean(some) for model, some in losses.items()},
-            "seeds": max(
-                np.ptp(some) for some in losses.values()
-            ),  # the most that two seeds of a model differ
+            "seeds": max(np.ptp(some) for some in losses.values()),  # the most that two seeds of a model differ
             "more_tokens": np.mean(losses["control"]) - np.mean(losses["control-long"]),
             "gap": gaps,
             "least": min(gaps[a][b].value for a in LOOPS for b in CONTROLS),
@@ -62,10 +58,7 @@ def initial(quoted: dict, losses: dict) -> dict:
     order = np.argsort(-printed)[:, None]
     final = np.array([losses[model][:2] for model in STUDY])
     apart = mean_interval((by_seed[STUDY.index("frailt")] - by_seed[0]).tolist())
-    others = [
-        mean_interval((by_seed[STUDY.index(model)] - by_seed[0]).tolist())
-        for model in ("relaxed", "three-part")
-    ]
+    others = [mean_interval((by_seed[STUDY.index(model)] - by_seed[0]).tolist()) for model in ("relaxed", "three-part")]
     return {
         "n": by_seed.shape[1],
         "spread": np.ptp(by_seed, axis=1).tolist(),
@@ -130,16 +123,13 @@ def exit_points(found: list) -> list[tuple[float, float, float]]:
     points, before = [], math.nan
     for k in range(len(extra["exits"])):
         taken, loss = (
-            np.mean([r["extra"]["exits"][k][f"validation_{what}"] for r in found])
-            for what in ("passes", "loss")
+            np.mean([r["extra"]["exits"][k][f"validation_{what}"] for r in found]) for what in ("passes", "loss")
         )
         if taken == before:  # an allowance that changed nothing
             continue
         before = taken
         limits = [flops[0] + (taken - 1) * (a_pass + more) for more in (asking, 0)]
-        points.append(
-            (loss, *(fixed[:trained][flops[:trained] <= limit * (1 + 1e-9)].min() for limit in limits))
-        )
+        points.append((loss, *(fixed[:trained][flops[:trained] <= limit * (1 + 1e-9)].min() for limit in limits)))
     return points
 
 
