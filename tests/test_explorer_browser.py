@@ -4,6 +4,7 @@ after `make book`, where there is a Chromium."""
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ import torch.nn.functional as F
 from chromium import OPT_IN, all_of, driver, one, wait  # noqa: F401
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from test_explorer import DEMO, EXAMPLE, hop, np, stored_model, watched
+from test_explorer import DEMO, EXAMPLE, about, explorer_file, hop, np, small, stored_model, watched, write_catalogue
 
 from rtx_core.paths import REPOSITORY
 
@@ -338,10 +339,40 @@ def test_without_scripts_there_is_a_picture(driver):
         driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
+def copied(folder: Path, *without: str) -> str:
+    """A small page beside a copy of the demo."""
+    page = '<meta name="viewport" content="width=device-width"><div class="rtx-explorer"></div>'
+    (folder / "page.html").write_text(f'<!doctype html>{page}<script src="demo/explorer.js"></script>')
+    shutil.copytree(DEMO, folder / "demo", ignore=shutil.ignore_patterns("sst2*", "vocabulary*", *without))
+    return (folder / "page.html").as_uri()
+
+
+@pytest.mark.parametrize("screen", SIZES)
+def test_a_model_of_more_letters_and_hops_is_offered_as_such(driver, tmp_path, screen):
+    page, models = copied(tmp_path), tmp_path / "demo" / "models"
+    more = {"letters": 48, "alphabet": 4, "hops": 8}
+    content = explorer_file(small(2, 3, vocabulary=14), "more-2x3", about("2x3"), more)
+    (models / "more-2x3.js").write_bytes(content)
+    write_catalogue(models)
+    visit(driver, "", screen, page)
+    assert link(driver).startswith(f"#letters={EXAMPLE}&hops=4")
+    turn = "document.querySelector(\"[data-key='model={}']\").click()"
+    driver.execute_script(turn.format("more-2x3"))
+    wait(driver, lambda d: "model=2x3" in link(d))
+    assert re.match(rf"#letters=[abcd]{{16}}{EXAMPLE}&hops=8&", link(driver))
+    assert root(driver).get_attribute("data-right") in ("yes", "no")  # there are so many hops
+    chosen = one(driver, ".rtx-choose-model input:checked + span").text
+    assert "8 hops" in chosen and len(all_of(driver, ".rtx-choose-hops input")) == 9
+    cells = len(all_of(driver, ".rtx-cell"))
+    assert cells == 48 if screen == "wide" else 8 < cells < 20
+    assert driver.execute_script(SPILLS) == []
+    driver.execute_script(turn.format("khop-1x4"))
+    wait(driver, lambda d: "model=1x4" in link(d))
+    assert link(driver).startswith(f"#letters={EXAMPLE}&hops=4")
+    quiet(driver)
+
+
 def test_a_missing_model_is_said(driver, tmp_path):
-    page = '<meta charset="utf-8"><div class="rtx-explorer"></div><script src="demo/explorer.js"></script>'
-    (tmp_path / "page.html").write_text(page)
-    shutil.copytree(DEMO, tmp_path / "demo", ignore=shutil.ignore_patterns("sst2*", "vocabulary*", "khop*"))
-    driver.get((tmp_path / "page.html").as_uri())
+    driver.get(copied(tmp_path, "khop*"))
     wait(driver, lambda d: root(d).get_attribute("data-state") == "failed")
     assert "is not in this copy of the book" in one(driver, "[role=alert]").text
