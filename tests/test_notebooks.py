@@ -27,12 +27,9 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "own-data": {"epochs": 1, "hidden_size": 16},
     "sandbox": {"steps": 2, "width": 16, "heads": 2, "gate": True, "injection": "add"},
     "sst2": CLASSIFY,
-    "leakage": CLASSIFY | {"split": ["seeded", "grouped"]},
-    "data-size": CLASSIFY | {"fraction": [0.5, 1.0]},
-    "ladder": {"rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3], "seeds": [0], "epochs": 1, "source": "embedded"},
-    "length": CLASSIFY | {"length": ["short"]},
-    "yelp": CLASSIFY | {"max_length": [16, 32]},
-    "multi-domain": CLASSIFY,
+    "data": CLASSIFY | {"split": ["seeded", "grouped"]},
+    "data-size": CLASSIFY | {"fraction": [0.5, 1.0], "rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3]},
+    "thresholds": CLASSIFY | {"length": ["short"], "max_length": [16, 32], "yelp_rows": 48, "domain_rows": 48},
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
     "iso-depth": STEPS
     | {

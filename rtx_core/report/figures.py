@@ -13,16 +13,7 @@ from matplotlib.figure import Figure
 from rtx_core.report import display
 from rtx_core.report.display import Displayed
 from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
-from rtx_core.report.statistics import (
-    ENOUGH_SEEDS,
-    accuracy,
-    answers_all,
-    common,
-    difference,
-    matched_accuracy,
-    mean_auc,
-    mean_interval,
-)
+from rtx_core.report.statistics import ENOUGH_SEEDS, accuracy, answers_all, common, difference, mean_auc, mean_interval
 from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
 
 METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
@@ -236,31 +227,6 @@ def legend(*axes: Axes, **look) -> None:
         write(handles, [title(name) for name in names], **{"fontsize": 9} | below | look)
 
 
-def thresholds(settings: dict[str, object]) -> Figure:
-    """A row a run: its accuracy as trained (hollow at the reduced budget) and, where the arrow ends, with as many texts
-    called positive as there are."""
-    rows = [(name, record) for name, found in settings.items() for record in as_records(found)]
-    names = {record["model"] for _, record in rows}
-    colors, marks = palette(names), markers(names)
-    fig, (ax,) = canvas(height=1.1 + 0.36 * len(rows))
-    for y, (_, record) in enumerate(rows):
-        color, marker = colors[record["model"]], marks[record["model"]]
-        ends = 100 * record["test"]["accuracy"], 100 * matched_accuracy(record)
-        ax.annotate("", (ends[1], y), (ends[0], y), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 2})
-        filled = color if record["budget"] == "full" else "white"
-        ax.plot(ends[0], y, marker=marker, color=color, markerfacecolor=filled, markersize=9)
-        ax.plot(ends[1], y, marker="|", color=color, markersize=12, markeredgewidth=2)
-        for value, away, side in ((min(ends), -9, "right"), (max(ends), 9, "left")):
-            place = {"xytext": (away, 0), "textcoords": "offset points", "va": "center", "ha": side}
-            ax.annotate(f"{value:.1f}", (value, y), color=color, fontsize=9, **place)
-    called = [f"{name}: {title(record['model'])}" for name, record in rows]
-    seeds = [f", seed {record['seed']}" * (called.count(one) > 1) for one, (_, record) in zip(called, rows)]
-    ax.set_yticks(range(len(rows)), [one + seed for one, seed in zip(called, seeds)])
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="test accuracy (%)")
-    ax.margins(x=0.12)
-    return fig
-
-
 def bubble(found: object) -> Figure:
     """Accuracy against inference time of a text, a bubble a model, its area the size of the stored model.
 
@@ -310,20 +276,4 @@ def learning_curves(found: object) -> Figure:
                 ax.set(xlabel="epoch", ylabel=measure)
     handles = axes[0].get_legend_handles_labels()
     fig.legend(*handles, loc="outside lower center", ncols=2, fontsize=9)
-    return fig
-
-
-def confusion(found: object, classes: list[str]) -> Figure:
-    """Confusion matrices on the test set, a panel a model (its first seed); the shade is the share of the
-    true class."""
-    groups = by_model(found)
-    fig, axes = canvas(len(groups), height=3.0)
-    ticks = [name.replace(" ", "\n") for name in classes]
-    for ax, (name, records) in zip(axes, groups.items()):
-        matrix = np.array(records[0]["test"]["confusion"])
-        counts = [[f"{count:,}" for count in row] for row in matrix]
-        share = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
-        look = {"cmap": "Blues", "vmin": 0, "vmax": 1, "cbar": False, "square": True, "linewidths": 0.5}
-        sns.heatmap(share, annot=counts, fmt="", xticklabels=ticks, yticklabels=ticks, ax=ax, **look)
-        ax.set(title=title(name), xlabel="predicted", ylabel="true")
     return fig

@@ -17,7 +17,7 @@ WATCHED = 3  # texts of the most hops, whose states are measured
 
 
 def of_run(record, study) -> list[tuple]:
-    """Errors (passes, hops), mean norm, step and cosine to the last state by pass, radii (texts,) after three passes."""
+    """Errors (passes, hops); mean norm, step and cosine to the last state by pass, radii (texts,) after three."""
     model, task = study.trained(record).cpu(), study.task
     random, trained = np.random.RandomState([EVALUATION_SEED, 2]), model.config.num_passes
     ids, targets = map(torch.from_numpy, task.texts(random, np.repeat(task.parts, TEXTS), NOTHING))

@@ -14,7 +14,7 @@ TOKENS = 40  # the most frequent
 
 
 def of_run(record, study) -> list[tuple]:
-    """Loss (nats), share right and share of answers changed, by step: (R,), and for each frequent token that follows."""
+    """Loss (nats), shares of answers right and changed by step, (R,), of all and of each frequent token that follows."""
     model, task = study.trained(record).cpu().eval(), study.task
     losses, answers, expected = [], [], []
     for inputs, targets in task.evaluation_batches("validation"):

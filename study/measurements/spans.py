@@ -8,7 +8,6 @@ the left would not.
 import numpy as np
 import torch
 
-from rtx_core.data.algorithmic import products
 from rtx_core.data.tasks import EVALUATION_SEED
 from rtx_core.evaluate import inside
 

@@ -6,7 +6,6 @@ from statistics import mean
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.report import statistics
-from rtx_core.report.evidence import badge
 from rtx_core.report.values import Space
 from study import paper
 
@@ -32,7 +31,7 @@ def errors() -> Space:
     found = {name: int(each.sum()) for name, each in chosen.items()}
     found |= {f"{name}_positive": float(labels[each].mean()) for name, each in chosen.items()}
     by_chance = float(baseline.mean() * recurrent.mean() * len(labels))  # both, were the errors independent
-    return Space(found | {"n": len(labels), "by_chance": by_chance, "badge": badge(pair)})
+    return Space(found | {"n": len(labels), "by_chance": by_chance})
 
 
 def unlike(name: str) -> Space:
@@ -42,7 +41,7 @@ def unlike(name: str) -> Space:
     for a, b in combinations(runs, 2):
         _, one, other = statistics.same_texts(a, b)
         shares[a["model"] == b["model"]].append(float((one != other).mean()))
-    return Space({"one_model": mean(shares[True]), "two_models": mean(shares[False]), "badge": badge(runs)})
+    return Space({"one_model": mean(shares[True]), "two_models": mean(shares[False])})
 
 
 VALUES = {"errors": errors, "unlike": lambda: unlike("sst2-10pct")}
