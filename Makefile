@@ -16,18 +16,24 @@ export JUPYTER_PREFER_ENV_PATH := 1
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONHOME PYTHONPATH
 
+# Where and why a build failed.  Then everything is read anew, so that the next does not pass for having nothing to do.
+failed = { rm -rf _build/.doctrees; echo "The book could not be built:"; tail -n 2 _build/failed.txt; exit 1; } >&2
+
 # What the records at hand do not bear out (book/_ext/values_roles.py), and with STRICT=1 a failure.
 told = @if [ -e _build/sentences.txt ]; then cat _build/sentences.txt$(if $(STRICT), >&2; exit 1); fi
 
+.DELETE_ON_ERROR:  # a quick start that stopped halfway is none
 .PHONY: help book test test-all lab clean paper pdf links
 help:
 	@sed -n 's/^# make /make /p' Makefile
 
-book: .venv/.installed
+_build/quickstart.ipynb: .venv/.installed notebooks/quickstart.ipynb $(shell find rtx_core study -name '*.py')
 	mkdir -p _build
-	.venv/bin/papermill --kernel python3 --log-output --no-progress-bar notebooks/quickstart.ipynb _build/quickstart.ipynb
-	@# After a warning everything is read anew, so that the next build does not pass for having nothing to do.
-	.venv/bin/jupyter-book build book -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
+	.venv/bin/papermill --kernel python3 --log-output --no-progress-bar notebooks/quickstart.ipynb $@ || \
+	  { echo "notebooks/quickstart.ipynb could not be run: its cell and error stand above." >&2; exit 1; }
+
+book: .venv/.installed _build/quickstart.ipynb
+	.venv/bin/jupyter-book build book -W -n --keep-going || $(failed)
 	.venv/bin/python tests/check_html.py _build/html
 	@echo "The book: file://$(CURDIR)/_build/html/index.html"
 	$(call told)
@@ -49,7 +55,7 @@ lab: .venv/.installed
 pdf: .venv/.installed
 	@command -v xelatex >/dev/null && command -v latexmk >/dev/null || { echo "make pdf needs XeLaTeX and latexmk: install TeX Live," \
 	  "on Debian or Ubuntu: apt-get install latexmk texlive-xetex texlive-latex-extra texlive-fonts-recommended fonts-freefont-otf" >&2; exit 1; }
-	.venv/bin/jupyter-book build book --builder latex -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
+	.venv/bin/jupyter-book build book --builder latex -W -n --keep-going || $(failed)
 	cd _build/latex && LATEXOPTS= latexmk -xelatex -interaction=nonstopmode -halt-on-error -quiet paper.tex
 	cp _build/latex/paper.pdf _build/paper.pdf
 	@echo "The paper: file://$(CURDIR)/_build/paper.pdf"
@@ -73,7 +79,7 @@ paper: .venv/.installed .venv-workflow/.installed
 	  reduced=$(REDUCED) stale=$(STALE) only=$(ONLY) $(OPTIONS)
 
 clean:
-	rm -rf _build/html _build/latex _build/paper.pdf _build/sentences.txt _build/.doctrees _build/.jupyter_cache* _build/jupyter_execute _build/quickstart.ipynb book/figures
+	rm -rf _build/html _build/latex _build/paper.pdf _build/sentences.txt _build/.doctrees _build/executed _build/failed.txt _build/jupyter_execute _build/quickstart.ipynb book/figures
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -160,7 +160,7 @@ def parser() -> argparse.ArgumentParser:
     add("export", export, parents=[of_run])("folder", help="a new or empty one")
     argument = add("measure", measure)
     argument("words", nargs="*", metavar="WORD", help="KIND EXPERIMENT [name=value …]")
-    study.commands(add, flags, of_run)
+    study.commands(add, flags)
     return commands
 
 

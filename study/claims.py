@@ -10,15 +10,17 @@ A claim is a row of a section of YAML: what is claimed, where, on which page it 
 
 Names are what `{val}` takes.  The four tests, and when they decide:
 
-direction  a difference, above 0 unless `expect: below`: where the paired test is significant at 5 %.
+direction  a difference, above 0 unless `expect: below`: where the paired test is significant at 5 %.  Of one seed, or
+           at a reduced budget, it is then of the same sign, or of the opposite one, and no more.
 value      a model, `published:` a share found on `n:` texts (`same_texts: true` if they are ours): reproduced
            where it may well be one more run of ours and is a point away at most, contradicted where chance
            would rarely give it; undecided with fewer than three seeds or at a reduced budget.
 bound      a value with its interval, and `at_least:`, `at_most:` or `within:` (around 0): where the whole
-           interval keeps, or breaks, the bound.
+           interval keeps, or breaks, the bound; undecided with fewer than three seeds or at a reduced budget.
 count      a number, and `equals:`, `at_least:` or `at_most:`: always, as nothing in it is chance.
 
-The first key of a test may hold a list of names: contradicted by one of them, reproduced by all.
+What has no badge, a time or a count, no seed decides.  The first key of a test may hold a list of names: contradicted
+by one of them, reproduced by all.
 """
 
 from collections.abc import Mapping
@@ -35,7 +37,9 @@ from rtx_core.report.style import number, p_value, percent
 from rtx_core.report.values import look_up
 
 REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
-OUTCOMES = (REPRODUCED, CONTRADICTED, UNDECIDED, MISSING)
+SAME, OPPOSITE = "of the same sign", "of the opposite sign"
+OUTCOMES = (REPRODUCED, SAME, CONTRADICTED, OPPOSITE, UNDECIDED, MISSING)
+WORST_FIRST = (CONTRADICTED, OPPOSITE, UNDECIDED, SAME, REPRODUCED)
 MARGIN = 0.01  # a published value further away than a point is not reproduced
 FILE = Path(__file__).with_name("claims.yaml")
 FIELDS = {"says", "source", "page", "test"}
@@ -79,8 +83,8 @@ def judge(test: Mapping) -> Outcome:
         return Outcome(MISSING, str(lacking))
     outcomes = [TESTS[kind](value, **dict(bounds)) for value in values]
     words = [outcome.word for outcome in outcomes]
-    word = next(word for word in (CONTRADICTED, UNDECIDED, REPRODUCED) if word in words)
-    bearing = [outcome for outcome in outcomes if word != CONTRADICTED or outcome.word == word]
+    word = next(word for word in WORST_FIRST if word in words)
+    bearing = [outcome for outcome in outcomes if word not in (CONTRADICTED, OPPOSITE) or outcome.word == word]
     badges = [outcome.badge for outcome in bearing if outcome.badge]
     return Outcome(word, "; ".join(outcome.line for outcome in outcomes), weakest(badges))
 
@@ -93,19 +97,24 @@ def by_bounds(kept: bool, broken: bool) -> str:
     return REPRODUCED if kept else CONTRADICTED if broken else UNDECIDED
 
 
+def decides(evidence: Badge | None) -> bool:
+    """Whether there are seeds enough, at the full budget."""
+    return evidence is None or (evidence.seeds >= ENOUGH_SEEDS and evidence.budget == "full")
+
+
 def direction(value: object, expect: str = "above") -> Outcome:
     sign = value.sign * {"above": 1, "below": -1}[expect]
     p = f", p {p_value(value.p)}" if value.p is not None else ""
-    return Outcome(by_bounds(sign > 0, sign < 0), f"{value}{p}", value.badge)
+    kept, broken = (REPRODUCED, CONTRADICTED) if decides(value.badge) else (SAME, OPPOSITE)
+    return Outcome({1: kept, -1: broken, 0: UNDECIDED}[sign], f"{value}{p}", value.badge)
 
 
 def value(model: object, published: float, n: int, same_texts: bool = False) -> Outcome:
     ours = model.accuracies
     line = f"{percent(np.mean(ours))} against {percent(published)}"
-    if model.badge.budget != "full":
-        return Outcome(UNDECIDED, f"{line}, at a reduced budget", model.badge)
-    if len(ours) < ENOUGH_SEEDS:
-        return Outcome(UNDECIDED, f"{line}, with fewer than three seeds", model.badge)
+    if not decides(model.badge):
+        why = "fewer than three seeds" if model.badge.budget == "full" else "a reduced budget"
+        return Outcome(UNDECIDED, f"{line}, {why}", model.badge)
     p = as_one_more_run(published, n, ours, model.n, same_texts)
     near = abs(np.mean(ours) - published) <= MARGIN
     word = by_bounds(p >= ALPHA and near, p < ALPHA)
@@ -116,13 +125,14 @@ def bound(value: object, at_least: float = -np.inf, at_most: float = np.inf, wit
     if within is not None:
         at_least, at_most = -within, within
     kept = value.low >= at_least and value.high <= at_most
-    return Outcome(by_bounds(kept, value.high < at_least or value.low > at_most), str(value), value.badge)
+    word = by_bounds(kept, value.high < at_least or value.low > at_most) if decides(value.badge) else UNDECIDED
+    return Outcome(word, str(value), value.badge)
 
 
 def count(value: float, equals: float | None = None, at_least: float = -np.inf, at_most: float = np.inf) -> Outcome:
     kept = at_least <= value <= at_most and equals in (None, value)
-    form = ",.0f" if float(value).is_integer() else ".4g"
-    return Outcome(by_bounds(kept, not kept), number(value, form), getattr(value, "badge", None))
+    line = getattr(value, "text", "") or number(value, ",.0f" if float(value).is_integer() else ".4g")
+    return Outcome(by_bounds(kept, not kept), line)
 
 
 TESTS = {"direction": direction, "value": value, "bound": bound, "count": count}

@@ -1,6 +1,5 @@
 """The commands that this study adds to `python -m rtx_core`."""
 
-from argparse import ArgumentParser
 from collections.abc import Callable
 
 
@@ -30,24 +29,34 @@ def measure_all(reduced: bool) -> None:
     measure(reduced)
 
 
-def export_demo(name: str, model: str, seed: int, source: str, folder: str) -> None:
-    """the scripts that the page Try it loads: of texts an encoder in int8, a bag of words and the vocabulary, of
-    pointers or cups the looped decoder"""
+def export_demo(runs: list[str], folder: str, source: str) -> None:
+    """the scripts of the page Try it: of texts an encoder in int8, a bag of words and the vocabulary, of pointers or
+    cups the looped decoder; without a run, all of book/demo anew"""
     from rtx_core import records
-    from study.demo.explorer import export_explorer
+    from rtx_core.errors import RtxError
+    from study.demo.explorer import export_explorer, exported
+    from study.demo.explorer_picture import write_picture
     from study.demo.export import export_demo
 
-    address = f"{name}/{model}-seed{seed}"
-    if "corpus" in records.at(address, source)["config"]["data"]:
-        print(*export_demo(address, folder, source), sep="\n")
-    else:
-        print(export_explorer(address, folder))
+    for address in runs or exported(folder):
+        try:
+            texts = "corpus" in records.at(address, source)["config"]["data"]
+            written = export_demo(address, folder, source) if texts else [export_explorer(address, folder, source)]
+            print(*written, sep="\n")
+        except RtxError as error:
+            if runs:
+                raise
+            print(f"What is of {address} stays as it is. {error}")
+    if not runs:
+        print(write_picture(folder))
 
 
-def commands(add: Callable, flags: Callable, of_run: ArgumentParser) -> None:
-    """`add(name, function)` gives what adds an argument, `flags` adds switches,
-    `of_run` are the arguments that name a run."""
+def commands(add: Callable, flags: Callable) -> None:
+    """`add(name, function)` gives what adds an argument, `flags` adds switches."""
     argument = add("list", list_runs)
     flags(argument, missing="only what is missing or stale", reduced="at the budgets of two CPU cores")
     flags(add("measure-all", measure_all), reduced="of runs at the budgets of two cores")
-    add("export-demo", export_demo, parents=[of_run])("folder", help="book/demo/models, for the book")
+    argument = add("export-demo", export_demo)
+    argument("runs", nargs="*", metavar="RUN", help="such as khop/1x4-seed6")
+    argument("--folder", default="book/demo/models")
+    argument("--source", default="hub", help="embedded: quick runs on generated text")

@@ -1,14 +1,14 @@
-"""Notebooks in copied processes give what a kernel gives; an input that changed is another cache."""
+"""Notebooks in copied processes give what a kernel gives; they run again where something they read has changed."""
 
 import os
-from pathlib import Path
+from functools import partial
 from types import SimpleNamespace
 
 import execution
 import nbclient
 import nbformat
-from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
+import pytest
+from sphinx.errors import SphinxError
 
 CELLS = [
     "import sys\nfrom rtx_core.report import markdown\nprint('said')",
@@ -16,6 +16,8 @@ CELLS = [
     "print('told', file=sys.stderr)\nfor n in range(2):\n    display(n)",
     "len(In)",
 ]
+
+APART = execution.apart
 
 
 def write(path, cells):
@@ -56,33 +58,46 @@ def test_a_process_that_dies_is_an_error_and_no_wait():
     assert execution.apart(os._exit, 7) == (None, "its process ended with exit code 7")
 
 
-def test_a_changed_record_leaves_pages_that_did_not_read_it_and_lost_figures_none(home, monkeypatch):
-    monkeypatch.setattr(execution, "CACHES", home / "caches")
+def test_a_notebook_runs_again_where_what_it_read_changed_and_its_page_where_it_shows_another(home, monkeypatch):
     monkeypatch.setattr(execution, "FIGURES", home / "figures")
-    (home / "figures").mkdir()
-    (home / "results").mkdir()
+    monkeypatch.setattr(execution, "execute", partial(execute_at, home))
+    monkeypatch.setattr(execution, "code", lambda: "")
+    for folder in ("figures", "results"):
+        (home / folder).mkdir()
+    ran, given = [], {}
+    monkeypatch.setattr(execution, "apart", lambda run, page: ran.append(page.stem) or APART(run, page))
+    env = SimpleNamespace(found_docs=["a", "b", "text"], doc2path=lambda name: PAGES.get(name, f"{name}.md"))
+    PAGES = {name: str(home / f"{name}.ipynb") for name in "ab"}
+    app = SimpleNamespace(outdir=str(home / "html"), env=env)
 
-    def chosen(**texts):
+    def changed(**texts) -> tuple[list[str], list[str]]:
+        """Which notebooks run, and which pages change, with these records."""
         for name, text in texts.items():
             (home / "results" / name).write_text(text)
-        config = SimpleNamespace()
-        execution.choose_cache(None, config)
-        cache = config.nb_execution_cache_path
-        return cache, sorted(Path(page.uri).stem for page in get_cache(cache).list_cache_records())
+        ran.clear()
+        pages = execution.run_notebooks(app, env)
+        for page in pages:
+            source = [(home / f"{page}.ipynb").read_text()]
+            execution.put_outputs(app, page, source)
+            given[page] = shown(nbformat.reads(source[0], as_version=4))
+        return pages, sorted(ran)
 
-    first, _ = chosen(a="1", b="1")
     for name in "ab":
-        page, record = home / f"{name}.ipynb", home / "results" / name
-        write(page, [f"from pathlib import Path; Path({str(record)!r}).read_text()"])
-        found, error = execution.apart(execute_at, home, page)
-        assert error == "" and list(found.metadata["read"]) == [str(record)]
-        get_cache(first).cache_notebook_bundle(CacheBundleIn(found, str(page)), check_validity=False)
-    assert chosen() == (first, ["a", "b"])
-    second, kept = chosen(b="2")
-    assert second != first and not Path(first).exists() and kept == ["a"]
+        record = home / "results" / name
+        write(home / f"{name}.ipynb", [f"from pathlib import Path; len(Path({str(record)!r}).read_text())"])
+    assert changed(a="1", b="1") == (["a", "b"], ["a", "b"])
+    assert changed() == ([], [])
+    assert changed(b="2") == ([], ["b"])
+    assert changed(b="12") == (["b"], ["b"])
+    assert given["b"] == [[{"text/plain": "2"}]]
     (home / "figures").rmdir()
-    assert chosen() == (second, [])
+    assert changed() == ([], ["a", "b"])
     (home / "figures").mkdir()
+    write(home / "a.ipynb", ["3"])
+    assert changed() == (["a"], ["a"])
+    write(home / "a.ipynb", ["import os; os._exit(7)"])
+    with pytest.raises(SphinxError, match="a.ipynb: its process ended with exit code 7"):
+        changed()
 
 
 def test_a_page_knows_what_it_looked_for_in_vain_and_which_folders_it_read(home):

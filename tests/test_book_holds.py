@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from rtx_core import paths, records, study
+from rtx_core import records as store
 from rtx_core.errors import RtxError
 from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
-from rtx_core.records import store
 from rtx_core.report import statistics, values
 from study import paper, published
 
@@ -135,6 +135,7 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
         patch.setattr(paper, "planned", lambda: some)
     for module in (records, store):
         patch.setattr(module, "read_json", found)
+    patch.setattr(store, "read_once", store.read_once.__wrapped__)
     patch.setattr(records.Record, "predictions", property(lambda record: record["predictions"]))
     printed = scaled(published.published.__wrapped__(), draw, "published")
     patch.setattr(published, "published", lambda: printed)

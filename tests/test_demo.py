@@ -213,23 +213,45 @@ def test_the_nearest_runs_come_first():
 # -- what the repository holds -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", sorted((DEMO / "models").glob("*.check.json")), ids=lambda path: path.name)
-def test_the_committed_model_answers_as_it_did_in_torch(path):
-    """Generated sentences, whose logits by the trained model in fp32 were written down when it was exported."""
-    name = path.name.removesuffix(".check.json")
-    checked = json.loads(path.read_text(encoding="utf-8"))
-    texts, expected = zip(*checked[::4])
+def committed(name: str) -> MiniRacer:
+    """A model of the repository; `logits(text)` and `shares(text)` are those after each of six passes."""
+    models = DEMO / "models"
     ready = (
         "var cut = rtxDemo.wordPiece(rtxDemo.files.vocabulary.pieces), E = rtxDemo.encoder();"
         f"var file = rtxDemo.files['{name}'], model = E.open(file);"
-        "function logits(text) { var s = E.start(model, cut.encode(text, file.max_length).ids), found;"
-        " for (var i = 0; i < file.config.num_passes; i++) found = E.pass(model, s); return found.logits; }"
+        "function passes(text) { var s = E.start(model, cut.encode(text, file.max_length).ids), found = [];"
+        " for (var i = 0; i < 6; i++) found.push(E.pass(model, s)); return found; }"
+        "var logits = (text) => passes(text)[file.config.num_passes - 1].logits;"
+        "var shares = (text) => passes(text).map((one) => one.probabilities);"
     )
-    files = [DEMO / "wordpiece.js", DEMO / "encoder.js", path.with_name("vocabulary.js")]
-    found = np.array(ask(v8(*files, path.with_name(f"{name}.js"), ready), "logits", texts))
+    return v8(DEMO / "wordpiece.js", DEMO / "encoder.js", models / "vocabulary.js", models / f"{name}.js", ready)
+
+
+@pytest.mark.parametrize("path", sorted((DEMO / "models").glob("*.check.json")), ids=lambda path: path.name)
+def test_the_committed_model_answers_as_it_did_in_torch(path):
+    """Generated sentences, whose logits by the trained model in fp32 were written down when it was exported."""
+    checked = json.loads(path.read_text(encoding="utf-8"))
+    texts, expected = zip(*checked[::4])
+    found = np.array(ask(committed(path.name.removesuffix(".check.json")), "logits", texts))
     expected = np.array(expected)
     assert len(checked) == 200 and (found.argmax(1) == expected.argmax(1)).mean() >= 0.99
     assert np.abs(found - expected).mean() < 0.1
+
+
+def test_the_examples_of_the_page_are_right_and_wrong_as_it_says():
+    """Three that the model gets right, three that it gets wrong; from two passes to six no answer changes, and the
+    wrong ones are surer."""
+    cells = json.loads((REPOSITORY / "notebooks" / "try-it.ipynb").read_text(encoding="utf-8"))["cells"]
+    (box,) = (text for text in ("".join(cell["source"]) for cell in cells) if 'class="rtx-try"' in text)
+    lists = [re.findall(r'<li data-meant="(\w+)">(.*)</li>', part) for part in box.split("<ul>")[1:]]
+    assert [len(examples) for examples in lists] == [3, 3]
+    for examples, right in zip(lists, (True, False)):
+        meant, texts = zip(*examples)
+        shares = np.array(ask(committed("sst2-recurrent"), "shares", texts))[:, 1:]  # (texts, passes 2 to 6, classes)
+        answers = shares.argmax(2)
+        assert (answers == answers[:, :1]).all() and (shares.max(2)[:, -1] >= shares.max(2)[:, 0]).all()
+        said = [["negative", "positive"][answer] for answer in answers[:, 0]]
+        assert [a == b for a, b in zip(said, meant)] == [right] * 3
 
 
 def test_the_scripts_write_no_html():

@@ -20,7 +20,7 @@ from study.demo.export import encoder_arrays, script, words_arrays
 
 pytestmark = OPT_IN
 PAGE = """<!doctype html><meta charset="utf-8"><title>Try it</title>
-<div class="rtx-try" data-demos="tiny"><ul><li>i regret the ending</li></ul></div>
+<div class="rtx-try" data-demos="tiny"><p>One:</p><ul><li data-meant="negative">i regret the ending</li></ul></div>
 <script src="demo/try-it.js"></script>
 <div class="rtx-loop"></div><script src="demo/runs.js"></script><script src="demo/loop-drawn.js"></script>"""
 
@@ -75,6 +75,7 @@ def test_a_visitor_types_a_text_and_opens_a_link(site, driver):
     driver.get(address)
     shows("idle")
     assert len(all_of(driver, "script")) == 3  # nothing heavy before the first use
+    assert one(driver, ".rtx-examples").text.startswith("One:")
     driver.execute_script("arguments[0].focus()", one(driver, ".rtx-try textarea"))
     driver.execute_cdp_cmd("Input.insertText", {"text": text})
     agrees(passes=2)

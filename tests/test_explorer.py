@@ -1,6 +1,8 @@
 """*Watch the loop*: its JavaScript, run by V8 alone, gives what torch gives, and its toys are the study's tasks."""
 
 import json
+import re
+import shutil
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from rtx_core.evaluate import inside
 from rtx_core.models.packed import Packed
 from study.demo.explorer import (
     AT_LEAST,
+    UNREAD,
     explorer_file,
     hop_places,
     masses,
@@ -28,7 +31,7 @@ from study.demo.explorer import (
     word_places,
     write_catalogue,
 )
-from study.demo.explorer_picture import stored_model, write_picture
+from study.demo.explorer_picture import EXAMPLE, MODEL, stored_model, write_picture
 
 EXPORTED = [path for path in sorted((DEMO / "models").glob("*.js")) if (read_header(path) or {}).get("task")]
 SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 24, "rope_base": 100.0}
@@ -172,7 +175,7 @@ def test_an_exported_file_says_what_it_is(path):
     assert header["record"].split("/")[1].rpartition("-seed")[0] == header["model"]
     assert len(header["heads"]) == steps_of(model) == len(header["right"][0])
     assert all(len(row) == model.config.num_heads for row in header["heads"])
-    assert path.stat().st_size < 1_100_000
+    assert path.stat().st_size < 280_000 * model.config.num_layers
 
 
 def test_what_the_page_cannot_run_is_refused():
@@ -183,16 +186,21 @@ def test_what_the_page_cannot_run_is_refused():
     with pytest.raises(RtxError, match="another task"):
         explorer_file(model, "z6", about("z6"), WORDS | {"group": "Z6"})
     content = explorer_file(model, "tiny", about("tiny"), HOPS).decode()
-    changed = content.replace('"gate":false', '"gate":true').replace('"gate": false', '"gate": true')
-    with pytest.raises(Exception, match="cannot run a model with gate"):
-        page("tiny", changed)
+    for name, usual in UNREAD.items():
+        was, now = (f'"{name}":{json.dumps(value)}' for value in (usual, "other"))
+        assert was in content
+        with pytest.raises(Exception, match=f"cannot run a model with {name}"):
+            page("tiny", content.replace(was, now))
 
 
-def test_the_recorded_example_is_drawn_from_the_model(tmp_path):
-    path = DEMO / "models" / "khop-1x6-random.js"
-    first, again = (write_picture(path, tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
-    text = first.decode()
-    assert first == again and all(word in text for word in ("pass 4", "hop 4", "follows the pointer", "right"))
+def test_the_recorded_example_is_the_pages_drawn_from_its_model(tmp_path):
+    (tmp_path / "models").mkdir()
+    shutil.copy(DEMO / "models" / MODEL, tmp_path / "models")
+    drawn, kept = (path.read_text() for path in (write_picture(tmp_path / "models"), DEMO / "explorer.svg"))
+    words, expected = (re.findall(r">([^<>]+)</text>", text) for text in (drawn, kept))
+    assert words == expected and {"pass 4", "hop 4", "head 3 follows the pointer"} <= set(words)
+    assert [word for word in words if word in ("right", "wrong")] == ["wrong", "wrong", "right", "right"]
+    assert f'{EXAMPLE}"' in (DEMO / "explorer.js").read_text(encoding="utf-8")
 
 
 # -- names of heads ----------------------------------------------------------------------------------------------------
@@ -242,13 +250,23 @@ def test_the_catalogue_lists_the_models(tmp_path):
     listed = write_catalogue(tmp_path).read_text(encoding="utf-8")
     (found,) = ask(v8(listed), "() => rtxDemo.explorer", [0])
     assert [one["name"] for one in found] == ["khop-1x4", "khop-3x1"]
-    assert found[0] == {"name": "khop-1x4", "model": "1x4", "toy": "hops", "layers": 1, "passes": 4, "random": False}
+    assert found[0] == {
+        "name": "khop-1x4",
+        "model": "1x4",
+        "toy": "hops",
+        "layers": 1,
+        "passes": 4,
+        "random": False,
+        "hops": 3,
+    }
 
 
 def test_the_catalogue_of_the_book_is_of_its_models():
     listed = v8(DEMO / "models" / "explorer.js")
     (found,) = ask(listed, "() => rtxDemo.explorer.map((one) => one.name)", [0])
     assert sorted(found) == [path.stem for path in EXPORTED] and found
+    (links,) = ask(listed, "() => rtxDemo.explorer.map((one) => one.toy + one.model)", [0])
+    assert len(set(links)) == len(links)  # a link names a model by these
 
 
 # -- toys --------------------------------------------------------------------------------------------------------------
@@ -272,6 +290,29 @@ def test_what_is_true_is_what_the_task_asks_for(toys):
         np.testing.assert_array_equal(ask(toys, function, inputs[:, 1:].tolist()), expected)
     (ids,) = ask(toys, f"(items) => T.hops.ids(items, {json.dumps(TASK)}, 4)", inputs[4:5, 1:].tolist())
     assert ids == inputs[4].tolist()
+
+
+def test_a_head_looks_where_its_name_says(toys):
+    """What the page takes for the place of a name, against what the names were counted with."""
+    inputs = texts({"task": TASK}, 20)
+    for does, expected in hop_places(inputs, 4, 4).items():
+        function = f"(items) => items.map((_, t) => T.hops.place(items, t, {json.dumps(does)}))"
+        found = np.array(ask(toys, function, inputs[:, 1:].tolist()))
+        np.testing.assert_array_equal(np.maximum(found, -1), expected[:, 1:], does)
+    words = np.zeros((2, 9), dtype=int)
+    for does, expected in word_places(words).items():
+        function = f"(items) => items.map((_, t) => T.cups.place(items, t, {json.dumps(does)}))"
+        np.testing.assert_array_equal(ask(toys, function, words.tolist()), expected, does)
+
+
+def test_hops_are_solved_in_a_row_from_nine_of_ten(toys):
+    right = [[0.2, 1], [0.95, 1], [0.89, 1], [0.95, 0.91]]
+    file = {"task": {"kind": "hops"}, "config": {"num_layers": 1, "num_passes": 2}, "right": right}
+    assert ask(toys, f"(step) => S.solved({json.dumps(file)}, step)", [1, 2, 3]) == [1, 3, None]
+    file["config"]["num_layers"] = 2  # a pass is two steps
+    assert ask(toys, f"(step) => S.solved({json.dumps(file)}, step)", [1, 2]) == [None, 3]
+    file["task"]["kind"] = "cups"
+    assert ask(toys, f"(step) => S.solved({json.dumps(file)}, step)", [2]) == [None]
 
 
 def test_cups_stand_where_the_group_says(toys):

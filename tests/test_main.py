@@ -49,7 +49,7 @@ def test_a_value_that_cannot_be_read_is_one_sentence(word):
         (["measure", "precision", "sst2", "to=yelp"], "leave out to=yelp"),
         (["measure", "precision", "sst2", "models=recurrent"], "expected a list"),
         (["results", "nope"], "Unknown experiment 'nope'"),
-        (["export-demo", "sst2", "recurrent", "folder", "--seed", "77"], "There is no record"),
+        (["export-demo", "sst2/recurrent-seed77"], "There is no record"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_not_zero(words, said, monkeypatch):

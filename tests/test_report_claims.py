@@ -24,7 +24,8 @@ GIVEN = {
     "small": task([10, 11, 12], [30, 31, 33], budget="reduced"),
     "nothing": task([], []),
     "steady": task([20, 21, 19], [20, 20, 20]),
-    "narrow": Value(0.96, 0.955, 0.965, Badge(1, 0)),
+    "narrow": Value(0.96, 0.955, 0.965, Badge(3, 0)),
+    "lone": Value(0.96, 0.955, 0.965, Badge(1, 0)),
     "count": 25_912_706,
 }
 
@@ -39,12 +40,13 @@ def given(monkeypatch):
     ("test", "word"),
     [
         ({"direction": "ahead.difference"}, "reproduced"),
+        ({"direction": "behind.difference"}, "of the opposite sign"),  # one seed
         ({"direction": "ahead.difference", "expect": "below"}, "contradicted"),
-        ({"direction": "behind.difference"}, "contradicted"),
+        ({"direction": "small.difference"}, "of the same sign"),  # a reduced budget
         ({"direction": "even.difference"}, "undecided"),
         ({"direction": ["ahead.difference", "even.difference"]}, "undecided"),
-        ({"direction": ["ahead.difference", "even.difference", "behind.difference"]}, "contradicted"),
-        ({"direction": ["ahead.difference", "small.difference"]}, "reproduced"),
+        ({"direction": ["ahead.difference", "even.difference", "behind.difference"]}, "of the opposite sign"),
+        ({"direction": ["ahead.difference", "small.difference"]}, "of the same sign"),
         ({"direction": "nothing.difference"}, "not measured"),
         ({"direction": "even.minus('recurrent', 'baseline', 'f1')"}, "undecided"),
         ({"value": "steady.baseline", "published": 0.902, "n": 200}, "reproduced"),
@@ -55,6 +57,7 @@ def given(monkeypatch):
         ({"value": "small.baseline", "published": 0.945, "n": 200}, "undecided"),
         ({"value": "behind.baseline", "published": 0.85, "n": 200}, "undecided"),  # one seed
         ({"bound": "narrow", "at_least": 0.95}, "reproduced"),
+        ({"bound": "lone", "at_least": 0.95}, "undecided"),  # one seed
         ({"bound": "narrow", "at_least": 0.97}, "contradicted"),
         ({"bound": "narrow", "at_most": 0.96}, "undecided"),
         ({"bound": "even.difference", "within": 3}, "reproduced"),

@@ -173,7 +173,7 @@ def test_benchmark_subtracts_only_what_is_of_one_kind():
     found = [record(wrong=range(20)), record("recurrent", wrong=range(10))]
     shown = figures.benchmark(found, label="tab-a", caption="C", published=entries, apart=published.apart)
     rows = [row.split(" | ") for row in shown.markdown.splitlines() if row.startswith("| Baseline")]
-    assert len(rows) == 4  # ours, two published, one difference
+    assert len(rows) == 6  # ours, three published, two differences
     assert rows[0][1].replace("\\", "") == "90.0" and rows[3][1].replace("\\", "") == "−0.6"
     assert "No difference to “published, Table 6”" in shown.markdown
     assert cells(figures.benchmark(found, label="tab-a", caption="C")).count("0.62") == 2  # ms
@@ -199,10 +199,13 @@ def test_accuracies_pair_what_can_be_paired():
     lone = [record(wrong=range(20), budget="reduced")]
     shown = figures.accuracies({"10 %": three, "50 %": lone}, heading="Data", label="tab-a", caption="C")
     found = cells(shown)
-    head, first, second = found[:9], found[9:18], found[18:]
-    assert head[:5] == ["Data", "Baseline − Recurrent (points)", "Baseline (%)", "Recurrent (%)", "p"]
-    assert first[1] == "0.0 (0.0 to 0.0)" and first[-1] == "●●● full"
-    assert second[1] == "–" and second[3] == "not measured" and second[-1] == "○ reduced"
+    wide = found.index("Evidence") + 1
+    rows = [dict(zip(found, found[n * wide : (n + 1) * wide])) for n in range(1, 5)]
+    assert [row["Model"] for row in rows] == ["Baseline", "Recurrent"] * 2
+    gaps = [row["Baseline − Recurrent (points)"] for row in rows]
+    assert gaps == ["0.0 (0.0 to 0.0)", "–", "–", "–"]
+    assert [row["Evidence"] for row in rows] == ["●●● full"] * 2 + ["○ reduced", "not measured"]
+    assert rows[3]["Accuracy (%)"] == "not measured" and rows[0]["Recall (%)"] == rows[1]["Recall (%)"]
 
 
 def test_a_forest_has_the_color_of_who_is_ahead_and_is_filled_at_the_full_budget():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rtx_core.report.phi import Looped, equal_size, mean_phi, phi
+from rtx_core.report.phi import Looped, equal_size, mean_phi, phi, pooled_phi
 
 SIZES = np.array([50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000])
 
@@ -70,3 +70,20 @@ def test_one_seed_has_no_interval_and_a_model_out_of_range_no_part_in_the_mean()
     value, low, high = mean_phi([a_looped(0.5), Looped([9.0], 10, 2)], SIZES, standard)
     assert value == pytest.approx(0.5, abs=0.03) and np.isnan(low) and np.isnan(high)
     assert np.isnan(mean_phi([Looped([9.0], 10, 2)], SIZES, standard)[0])
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 8])
+def test_the_interval_of_means_holds_the_exponent_as_often_as_it_says(seeds):
+    random, held = np.random.default_rng(seeds), []
+    truth = phi(loss_of(4**0.46 * 100_000), a_looped(0.46), SIZES, loss_of(SIZES))
+    for _ in range(2000):
+        standard = loss_of(SIZES)[:, None] + random.normal(0, 0.004, (len(SIZES), seeds))
+        losses = a_looped(0.46, noise=random.normal(0, 0.004, seeds)).losses
+        _, low, high = pooled_phi(losses, 100_000, 4, SIZES, standard)
+        held.append(low <= truth <= high)
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_a_mean_outside_of_the_standard_ones_has_no_exponent():
+    standard = loss_of(SIZES)[:, None] + np.array([-0.01, 0.0, 0.01])
+    assert np.isnan(pooled_phi([0.5, 0.5, 0.5], 100_000, 4, SIZES, standard)).all()

@@ -1,15 +1,14 @@
-"""Notebooks run in processes that have imported what they import, and go into Jupyter's cache.
+"""Notebooks run in processes that have imported what they import, and run again where something they read has changed.
 
-Jupyter's cache knows code cells alone, so there is one for each state of what else a page depends on: its
-folder is named after their digest, and a page in it knows the records that it looked for.  MyST-NB finds every
-notebook there; the folder is one of its settings, so Sphinx reads all pages anew where an input changed.  In the
-place of what a cell that fails shows stands a box that says why (`undrawn` of values_roles.py).
+`_build/executed` keeps what a page's cells gave, with the code and the files of `results/` behind it; MyST-NB finds
+these outputs in the notebook that it reads, and Sphinx reads a page anew only where they are others than before.  In
+the place of what a cell that fails shows stands a box that says why (`undrawn` of values_roles.py).
 """
 
 import hashlib
+import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,17 +18,15 @@ from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 
 import nbformat
-from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
 from sphinx.application import Sphinx
-from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
+from sphinx.errors import SphinxError
 from sphinx.util.logging import getLogger
 
-from rtx_core import paths
+from rtx_core import paths, records
 from rtx_core.errors import RtxError
+from rtx_core.paths import write_json
 
-CACHES = paths.REPOSITORY / "_build" / ".jupyter_cache"
 FIGURES = paths.REPOSITORY / "book" / "figures"
 
 # A process of one thread imports once what all pages need, and each page runs in a copy of it.
@@ -37,64 +34,89 @@ SERVER = get_context("forkserver")
 SHARED = ["pandas", "seaborn", "scipy.stats", "sklearn.metrics", "rtx_core.report.figures", "jupyter_book.cli.main"]
 
 
-def hashes(*found: Path) -> dict[str, str]:
-    """File -> hash of what it holds."""
-    files = [file for file in sorted(found) if file.is_file() and file.suffix != ".pyc" and file.name[0] != "."]
-    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-
-
-def digest(of: object) -> str:
-    return hashlib.sha256(repr(of).encode()).hexdigest()[:16]
-
-
-def choose_cache(app: Sphinx, config: Config) -> None:
-    """The cache of today's inputs: package, study and library versions, and records.  Others go, and so does this one
-    where the figures that it drew are gone; where only records changed, pages stay that read none of these."""
-    root = paths.REPOSITORY
-    code = hashes(*root.glob("rtx_core/**/*"), *root.glob("study/**/*"), root / "requirements.lock", Path(__file__))
-    results = hashes(*paths.home().glob("results/**/*"))
-    cache = CACHES / f"{digest(code)}-{digest(results)}"
-    for other in CACHES.glob("*"):
-        if other != cache and other.name.startswith(digest(code)) and FIGURES.is_dir() and not cache.exists():
-            kept = get_cache(str(other))
-            for page in kept.list_cache_records():
-                read = kept.get_cache_bundle(page.pk).nb.metadata["read"]
-                if any(state(place) != before for place, before in read.items()):
-                    kept.remove_cache(page.pk)
-            other.rename(cache)  # when nothing in it is out of date, should this process be killed
-        elif other != cache or not FIGURES.is_dir():
-            shutil.rmtree(other, ignore_errors=True)
-    config.nb_execution_cache_path = str(cache)
-
-
-def state(place: str) -> str:
+def state(place: str | Path) -> str:
     """Of a file what it holds, of a folder what lies in it; empty where there is neither."""
     path = Path(place)
     if path.is_dir():
-        return digest(sorted(found.name for found in path.iterdir() if found.name[0] != "."))
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        held = "\n".join(sorted(found.name for found in path.iterdir() if found.name[0] != ".")).encode()
+    elif path.is_file():
+        held = path.read_bytes()
+    else:
+        return ""
+    return hashlib.sha256(held).hexdigest()
 
 
-def run_notebooks(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
-    """Those among the pages to be read whose outputs are not in the cache."""
-    cache = get_cache(app.config.nb_execution_cache_path)
-    pages = [Path(env.doc2path(name)) for name in names]
-    waiting = [page for page in pages if page.suffix == ".ipynb" and not is_cached(cache, page)]
-    if not waiting:
-        return
+def digest(*folders: Path) -> str:
+    """Of all files below these."""
+    files = sorted(path for folder in folders for path in folder.rglob("[!.]*") if path.suffix != ".pyc")
+    return hashlib.sha256("".join(f"{path} {state(path)}\n" for path in files).encode()).hexdigest()
+
+
+def code() -> str:
+    """Of package, study and versions of libraries."""
+    root = paths.REPOSITORY
+    folders = [root / "rtx_core", root / os.environ.get("RTX_STUDY", "study")]
+    return digest(*folders) + state(root / "requirements.lock") + state(__file__)
+
+
+def folders() -> list[Path]:
+    """Where records lie, of real and of generated texts."""
+    return [records.folder(source) for source in ("hub", "embedded")]
+
+
+def cells_of(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def sources(notebook: nbformat.NotebookNode) -> list[str]:
+    return [cell.source for cell in cells_of(notebook)]
+
+
+def kept(app: Sphinx, docname: str) -> Path:
+    return Path(app.outdir).parent / "executed" / f"{docname}.json"
+
+
+def run_notebooks(app: Sphinx, env: BuildEnvironment, *changes: set[str]) -> list[str]:
+    """Run the notebooks whose cells, code or records changed since they ran; the pages that show other outputs."""
+    pages = {name: Path(env.doc2path(name)) for name in sorted(env.found_docs)}
+    pages = {name: page for name, page in pages.items() if page.suffix == ".ipynb"}
+    today = code()
+    waiting = [name for name, page in pages.items() if is_old(kept(app, name), page, today)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for page, (notebook, error) in zip(waiting, pool.map(lambda page: apart(execute, page), waiting)):
-            getLogger(__name__).info("executed %s %s", page.stem, error)
-            if not error:
-                bundle = CacheBundleIn(notebook, str(page))
-                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+        for name, (notebook, error) in zip(waiting, pool.map(lambda name: apart(execute, pages[name]), waiting)):
+            getLogger(__name__).info("executed %s", name)
+            if error:
+                raise SphinxError(f"{pages[name].name}: {error}")
+            outputs = [cell.outputs for cell in cells_of(notebook)]
+            made = {"code": today, "cells": sources(notebook), "read": notebook.metadata["read"], "outputs": outputs}
+            write_json(kept(app, name), made)
+    env.shows = getattr(env, "shows", {})  # page -> hash of the outputs that it was read with
+    return [name for name in pages if env.shows.get(name) != outputs_of(kept(app, name))[0]]
 
 
-def is_cached(cache, page: Path) -> bool:
-    try:
-        return bool(cache.match_cache_notebook(nbformat.read(page, as_version=4)))
-    except KeyError:
-        return False
+def is_old(file: Path, page: Path, today: str) -> bool:
+    """Whether a notebook or anything that it read is another than what this file was made from, or figures are gone."""
+    if not FIGURES.is_dir() or not file.exists():
+        return True
+    made = json.loads(file.read_text(encoding="utf-8"))
+    same = (made["code"], made["cells"]) == (today, sources(nbformat.read(page, as_version=4)))
+    return not same or any(state(place) != before for place, before in made["read"].items())
+
+
+def outputs_of(file: Path) -> tuple[str, list[list[dict]]]:
+    """Their hash, and for each code cell what it gave."""
+    outputs = json.loads(file.read_text(encoding="utf-8"))["outputs"]
+    return hashlib.sha256(repr(outputs).encode()).hexdigest(), outputs
+
+
+def put_outputs(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Give a notebook that is read what its cells gave."""
+    if app.env.doc2path(docname).endswith(".ipynb"):
+        app.env.shows[docname], outputs = outputs_of(kept(app, docname))
+        notebook = nbformat.reads(source[0], as_version=4)
+        for number, (cell, shown) in enumerate(zip(cells_of(notebook), outputs), 1):
+            cell.outputs, cell.execution_count = nbformat.from_dict(shown), number
+        source[0] = nbformat.writes(notebook)
 
 
 def apart(run: Callable, *given) -> tuple[nbformat.NotebookNode | None, str]:
@@ -120,7 +142,7 @@ def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
-    opened, results = set(), str(paths.home() / "results")
+    opened, results = set(), tuple(map(str, folders()))
     looked = ("open", "os.scandir", "os.listdir")  # a file that was looked for in vain is opened, too
     sys.addaudithook(lambda event, given: event in looked and opened.add(str(given[0])))
     os.chdir(page.parent)
@@ -129,7 +151,7 @@ def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
     shell = InteractiveShell.instance(colors="nocolor")
     notebook = nbformat.read(page, as_version=4)
     new, why = nbformat.v4.new_output, ""
-    for cell in [cell for cell in notebook.cells if cell.cell_type == "code"]:
+    for cell in cells_of(notebook):
         with shell.display_trap, capture_output() as captured:  # the trap first: it would take the display
             done = shell.run_cell(cell.source, store_history=True)
         streams = {"stdout": captured.stdout, "stderr": captured.stderr}
@@ -157,6 +179,6 @@ def undrawn_why(error: BaseException, before: str) -> str:
 def setup(app: Sphinx) -> dict:
     SERVER.set_forkserver_preload(SHARED)
     ensure_running()  # it imports while Sphinx reads its settings
-    app.connect("config-inited", choose_cache)
-    app.connect("env-before-read-docs", run_notebooks)
+    app.connect("env-get-outdated", run_notebooks)
+    app.connect("source-read", put_outputs)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -1,15 +1,20 @@
 """What makes pages of records a book: formulas offline, folded code, a footer of what was built."""
 
+import logging
 import os
 import shutil
 import tomllib
+from collections.abc import Iterator
 from html import escape
 from importlib.metadata import files
 from pathlib import Path
 
 from docutils import nodes
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.plain import Style
+from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
-from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 
 from rtx_core import paths, records
 from rtx_core.records import fingerprint
@@ -33,20 +38,26 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def built_from() -> str:
-    """Version, commit, and how many records are stale."""
+    """Version and commit."""
     project = tomllib.loads((paths.REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commit = fingerprint.commit()
-    every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
-    made = [record for record in every if record]
-    stale = sum(bool(record.stale_reason()) for record in made)
-    state = f"{stale} of {len(made)} records were made by earlier code" if stale else "all records are current"
     changed = "" if commit["clean"] else " + changes"
-    return f"Version {project['version']}, commit {(commit['commit'] or 'unknown')[:9]}{changed}; {state}."
+    return f"Version {project['version']}, commit {(commit['commit'] or 'unknown')[:9]}{changed}"
 
 
-def put_footer(app: Sphinx, config: Config) -> None:
-    app.built_from = built_from()
-    config.html_theme_options["extra_footer"] = f'<div class="built-from">{escape(app.built_from)}</div>'
+def count_stale(app: Sphinx, env: BuildEnvironment) -> None:
+    """How many records are stale, counted anew where code or records have changed."""
+    if getattr(env, "counted_of", "") != env.asked_of:
+        every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
+        stale = [bool(record.stale_reason()) for record in every if record]
+        told = f"{sum(stale)} of {len(stale)} records were made by earlier code"
+        env.stale, env.counted_of = told if any(stale) else "all records are current", env.asked_of
+
+
+def put_footer(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
+    """What a page is made of, as it was when the page was written: a page that stays the same is not written anew."""
+    made = escape(f"{app.built_from}; {app.env.stale}.")
+    context["theme_extra_footer"] = f'<div class="built-from">{made}</div>'
 
 
 def point_to_repository(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
@@ -55,17 +66,53 @@ def point_to_repository(app: Sphinx, page: str, template: str, context: dict, do
     app.config.html_theme_options["path_to_docs"] = context["doc_path"] = folder
 
 
-def on_title_page(app: Sphinx) -> None:
+def prepare(app: Sphinx) -> None:
+    app.built_from = built_from()
     if app.builder.name == "latex":
         app.builder.context["date"] = app.built_from
 
 
+def listen(app: Sphinx) -> None:
+    """Keep what a build warns of."""
+    app.warned = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda warning: app.warned.append(" ".join(warning.getMessage().split()))
+    logging.getLogger("sphinx").addHandler(handler)
+
+
+def tell_why(app: Sphinx, error: Exception | None) -> None:
+    """Beside the built book, where and why it could not be built: what stopped it, else what it warned of."""
+    page = app.env and app.env.temp_data.get("docname")
+    stopped = f"{type(error).__name__}: {getattr(error, 'orig_exc', None) or error}"
+    where = f"{app.env.doc2path(page, base=False)}: " if page else ""
+    told = [where + stopped] if error else app.warned
+    paths.write_atomically(Path(app.outdir).parent / "failed.txt", "".join(f"{line}\n" for line in told).encode())
+
+
+class AuthorYear(BaseLabelStyle):
+    """Labels of the bibliography as the text writes them, such as "Bae et al., 2025"."""
+
+    def format_labels(self, entries: list) -> Iterator[str]:
+        for entry in entries:
+            names = [" ".join(map(str, person.rich_last_names)) for person in entry.persons["author"]]
+            known = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+            yield f"{known}, {entry.fields['year']}"
+
+
+class ByName(Style):
+    default_label_style = AuthorYear
+
+
 def setup(app: Sphinx) -> dict:
+    register_plugin("pybtex.style.formatting", "by_name", ByName)
     os.environ["RTX_BOOK"] = "1"  # pages show what is recorded and train nothing; figures are written
     app.config.mathjax_path = "mathjax/tex-svg.js"  # relative to _static/
-    app.connect("config-inited", put_footer)
-    for prepare in (copy_mathjax, on_title_page):
-        app.connect("builder-inited", prepare)
+    listen(app)
+    for start in (copy_mathjax, prepare):
+        app.connect("builder-inited", start)
+    app.connect("env-updated", count_stale)
     app.connect("doctree-read", fold_code)
-    app.connect("html-page-context", point_to_repository)
+    for add in (point_to_repository, put_footer):
+        app.connect("html-page-context", add)
+    app.connect("build-finished", tell_why)
     return {"version": "1", "env_version": 3, "parallel_read_safe": False, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ import os
 import re
 from pathlib import Path
 
+import execution
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -31,14 +32,30 @@ AROUND = (
 )
 
 
+def ask(kind: str, asked: str) -> tuple[str, str]:
+    """What stands for a value, and why there is none; nothing for a condition, and why it does not hold."""
+    try:
+        if kind == "val":
+            return values.shown(asked), ""
+        return "", "" if values.look_up(asked) else f"{asked}: {values.parts(asked) or 'it does not hold'}"
+    except RtxError as error:
+        return "no value", f"{asked}: {str(error).removeprefix(f'{asked!r} ')}"
+
+
+def quote(env: BuildEnvironment, kind: str, asked: str) -> tuple[str, str]:
+    """The answer, which the page remembers."""
+    answer = env.quoted.setdefault(env.docname, {})[kind, asked] = ask(kind, asked)
+    return answer
+
+
 class Val(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list]:
-        try:
-            return [nodes.Text(values.shown(self.text))], []
-        except RtxError as error:
-            failed = nodes.inline("", "no value", classes=["no-value"], failed=told(self.text, error))
-            self.set_source_info(failed)
-            return [failed], []
+        shown, why = quote(self.env, "val", self.text)
+        if not why:
+            return [nodes.Text(shown)], []
+        failed = nodes.inline("", shown, classes=["no-value"], failed=why)
+        self.set_source_info(failed)
+        return [failed], []
 
 
 class Holds(SphinxDirective):
@@ -47,8 +64,8 @@ class Holds(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        failed = [why for guard in values.conditions(self.content) if (why := fails(guard))]
-        made = [nodes.comment("", why, failed=why) for why in failed]
+        asked = [quote(self.env, "holds", guard) for guard in values.conditions(self.content)]
+        made = [nodes.comment("", why, failed=why) for _, why in asked if why]
         for node in made:
             self.set_source_info(node)
         return made
@@ -75,18 +92,6 @@ class Undrawn(SphinxDirective):
             self.state.document.note_explicit_target(empty, empty)
             made.append(empty)
         return made
-
-
-def fails(guard: str) -> str:
-    """A condition that does not hold, and why; empty where it does."""
-    try:
-        return "" if values.look_up(guard) else told(guard, values.parts(guard) or "it does not hold")
-    except RtxError as error:
-        return told(guard, error)
-
-
-def told(asked: str, why: object) -> str:
-    return f"{asked}: {str(why).removeprefix(f'{asked!r} ')}"
 
 
 def guarded(failed: nodes.Node) -> nodes.Node:
@@ -133,13 +138,19 @@ def place(node: nodes.Node) -> str:
     return f"cell {line // 10000}, line {line % 10000}" if line >= 10000 else f"line {line}"
 
 
-def start(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-    if not hasattr(env, "unborne"):
-        env.unborne = {}
+def find_changed(app: Sphinx, env: BuildEnvironment, *changes: set[str]) -> list[str]:
+    """The pages that quote what another code or other records answer differently."""
+    today = execution.code() + execution.digest(*execution.folders())
+    before, env.asked_of = getattr(env, "asked_of", today), today
+    env.quoted, env.unborne = (getattr(env, name, {}) for name in ("quoted", "unborne"))
+    if before == today:
+        return []
+    return [page for page, quoted in env.quoted.items() if any(ask(*asked) != told for asked, told in quoted.items())]
 
 
 def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    getattr(env, "unborne", {}).pop(docname, None)
+    for known in (env.quoted, env.unborne):
+        known.pop(docname, None)
 
 
 def tell(app: Sphinx, error: Exception | None) -> None:
@@ -158,29 +169,24 @@ def tell(app: Sphinx, error: Exception | None) -> None:
 
 def fill(app: Sphinx, error: Exception | None) -> None:
     """The notebook that a page's button gives has the numbers in its text."""
-    for page in Path(app.outdir, "_sources").rglob("*.ipynb*"):
-        before = page.read_text(encoding="utf-8")
-        notebook = json.loads(before)
-        for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
-            cell["source"] = re.sub(r"\{val\}`([^`]+)`", value, "".join(cell["source"]))
-        if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
-            write_atomically(page, text.encode())
-
-
-def value(quoted: re.Match) -> str:
-    try:
-        return values.shown(quoted[1])
-    except RtxError:
-        return "no value"
+    for docname, quoted in () if error else app.env.quoted.items():
+        for page in Path(app.outdir, "_sources").glob(f"{docname}.ipynb*"):
+            before = page.read_text(encoding="utf-8")
+            notebook = json.loads(before)
+            for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
+                text = "".join(cell["source"])
+                cell["source"] = re.sub(r"\{val\}`([^`]+)`", lambda val: quoted.get(("val", val[1]), val)[0], text)
+            if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
+                write_atomically(page, text.encode())
 
 
 def setup(app: Sphinx) -> dict:
     app.add_role("val", Val())
     app.add_directive("holds", Holds)
     app.add_directive("undrawn", Undrawn)
-    app.connect("env-before-read-docs", start)
+    app.connect("env-get-outdated", find_changed)
     app.connect("env-purge-doc", forget)
     app.connect("doctree-read", mark)
     app.connect("build-finished", tell)
     app.connect("build-finished", fill)
-    return {"version": "2", "env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}
+    return {"version": "2", "env_version": 2, "parallel_read_safe": False, "parallel_write_safe": True}

@@ -107,7 +107,8 @@ rtxDemo.explorerDraw = function () {
   }
 
   // Arcs of every head from the asked item; heads: [{weights (by token), kind, off, number}].  Below them the items again,
-  // as `glyph` writes them, or, of a list, a dot for each item, filled where the answer is right.
+  // as `glyph` writes them, or, of a list, a dot for each item, filled where the answer is right.  `marked`: the hop that
+  // leads to an item.
   function strip(heads, { items, asked, hops }, before, place, height, glyph, marked) {
     const base = height - 18;
     const group = svg("svg", { width: place.width, height, "aria-hidden": "true", focusable: "false" });
@@ -132,8 +133,8 @@ rtxDemo.explorerDraw = function () {
       }
       group.append(looks);
     }
-    const letter = (x, text, kind) => {
-      const made = svg("text", { x: round(x), y: height - 4, class: kind });
+    const letter = (x, text, kind, lower = 0) => {
+      const made = svg("text", { x: round(x), y: height - 4 + lower, class: kind });
       made.textContent = text;
       group.append(made);
     };
@@ -149,6 +150,9 @@ rtxDemo.explorerDraw = function () {
         group.append(svg("circle", { cx: round(place.x(t)), cy: height - 8, r: 3.4, class: `${kind} ${glyph[t] ? "rtx-reached" : "rtx-missed"}` }));
       } else {
         letter(place.x(t), glyph(items[t]), kind);
+        if (marked.has(t)) {
+          letter(place.x(t), marked.get(t), "rtx-number", 9);
+        }
       }
     }
     return group;

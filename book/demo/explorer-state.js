@@ -67,6 +67,17 @@ rtxDemo.explorerState = function () {
   // Applications of a layer in so many passes, or layers of a standard model.
   const steps = (config, passes) => (looped(config) ? passes * config.num_layers : passes);
 
+  // Hops that a model of letters has solved in a row after a pass or layer, as in *Inside the loop*: more than 9 answers of
+  // 10 are right.  Null within a pass and where nobody counted.
+  function solved({ task, config, right }, step) {
+    const within = looped(config) && step % config.num_layers;
+    if (task.kind !== "hops" || within || step > right[0].length) {
+      return null;
+    }
+    const failed = right.findIndex((shares, hops) => hops && shares[step - 1] <= 0.9);
+    return (failed < 0 ? right.length : failed) - 1;
+  }
+
   // Of words, the last move up to which the trained passes are right 95 times of 100; of letters, the last letter.
   function farthestRight(file, last) {
     const { task, config, right } = file;
@@ -125,5 +136,5 @@ rtxDemo.explorerState = function () {
     return `#${parts.join("&")}`;
   }
 
-  return { fields, modelOf, farthestRight, complete, write, looped, mostPasses, farthest, trained, steps, MOST, FAR };
+  return { fields, modelOf, solved, farthestRight, complete, write, looped, mostPasses, farthest, trained, steps, MOST, FAR };
 };

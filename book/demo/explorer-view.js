@@ -2,7 +2,7 @@
 var rtxDemo = rtxDemo || {};
 
 // The explorer's elements and how they are filled.  `build` makes them once, `render` fills them from what is shown:
-// {entry, file, state, toy, names, answers, chain, truth, strips: [{step, rows, does, shares, length, off, reached}], playing}.  Text is text alone.
+// {entry, file, state, toy, names, answers, chain, truth, strips: [{step, rows, does, shares, length, off, reached, solved}], playing}.  Text is text alone.
 rtxDemo.explorerView = function () {
   const draw = rtxDemo.explorerDraw();
   const words = rtxDemo.explorerWords();
@@ -52,6 +52,7 @@ rtxDemo.explorerView = function () {
       label: element("label", { for: id }),
       far: button("", { class: "rtx-far", "data-key": "far" }),
       from: span(""),
+      key: element("ul", { class: "rtx-key" }),
       strips: element("ol", { class: "rtx-strips" }),
       status: element("p", { class: "rtx-status", role: "status" }),
       link: button("Copy a link to this", { class: "rtx-link", "data-key": "link" }),
@@ -78,6 +79,7 @@ rtxDemo.explorerView = function () {
       element("div", { class: "rtx-run" }, parts.play, parts.label, parts.slider, parts.passes, parts.far),
       parts.status,
       parts.test,
+      parts.key,
       element("div", { class: "rtx-headings", "aria-hidden": "true" }, span("", "click a head to switch it off"), parts.from, element("span", { class: "rtx-side" }, span("", "answer so far"), span("rtx-length", "length"))),
       parts.strips,
       element("p", { class: "rtx-foot" }, parts.link, " ", parts.source),
@@ -91,9 +93,11 @@ rtxDemo.explorerView = function () {
     const groups = [];
     if (toys.length > 1) {
       const names = { hops: "Letters", cups: "Cups" };
-      groups.push(choice("Toy", "toy", toys.map((toy) => [toy, names[toy]]), entry.toy, act.toy));
+      groups.push(choice("Task", "toy", toys.map((toy) => [toy, names[toy]]), entry.toy, act.toy));
     }
-    const models = catalogue.filter((one) => one.toy === entry.toy).map((one) => [one.name, words.model(one)]);
+    const alike = catalogue.filter((one) => one.toy === entry.toy);
+    const usual = Math.min(...alike.map((one) => one.hops));
+    const models = alike.map((one) => [one.name, words.model(one, usual)]);
     groups.push(choice("Model", "model", models, entry.name, act.model));
     if (entry.toy === "hops") {
       const some = Array.from({ length: file.task.hops + 1 }, (_, k) => [k, String(k)]);
@@ -101,6 +105,20 @@ rtxDemo.explorerView = function () {
     }
     parts.controls.replaceChildren(...groups);
   }
+
+  // What the colors mean.
+  function key(parts, { entry, file }) {
+    const heads = {
+      hops: [["previous", "previous occurrence"], ["follow", "follows: one hop"], ["jump", "jumps: two or more"], ["rest", "elsewhere"]],
+      cups: [["back", "some moves back"], ["rest", "elsewhere"]],
+    }[entry.toy];
+    const said = heads.map(([kind, text]) => element("li", {}, span(`rtx-swatch rtx-does-${kind}`), text));
+    const last = entry.toy === "hops" ? [pips(2, 3), "hops solved by then (9 texts of 10)"] : [span("rtx-swatch rtx-right-yes"), "move after which the answer is right"];
+    parts.key.replaceChildren(element("li", {}, words.unit(file.config)), ...said, element("li", {}, ...last));
+  }
+
+  // So many dots of so many are full.
+  const pips = (full, all) => element("span", { class: "rtx-pips", "aria-hidden": "true" }, ...Array.from({ length: all }, (_, i) => span(i < full ? "rtx-full" : "")));
 
   function row(parts, shown, place, act) {
     const { entry, state, toy, chain, names, truth } = shown;
@@ -131,6 +149,7 @@ rtxDemo.explorerView = function () {
         cell.append(draw.crossing(toy.moves[state.items[t]]));
       }
       cell.style.width = `${place.cell}px`;
+      cell.style.fontSize = `${Math.min(15, 1.2 * place.cell)}px`;
       cell.classList.toggle("rtx-later", t > state.asked);
       cell.classList.toggle("rtx-led", led.has(t));
       cell.classList.toggle("rtx-back", backs.has(t));
@@ -188,14 +207,16 @@ rtxDemo.explorerView = function () {
     });
     const told = heads.map((head, h) => (head.off ? `head ${head.number} is off` : `head ${head.number} ${one.does[h][2]}, ${words.looks(head.weights, state.asked, nameOf, toy.before)}`));
     const said = { yes: "right", no: "wrong", none: "and nothing is right here" }[found.right];
-    const sentence = `${title}${part ? `, ${part}` : ""}: ${told.join("; ")}. Answer: ${answers[found.best]}, ${words.percent(one.shares[found.best])}, ${said}. Length of the state: ${words.size(one.length)}.`;
-    const marked = new Set(chain.map(({ to }) => to));
+    const whole = one.solved === null || state.off.size ? null : one.solved; // it was counted with all heads on
+    const solves = whole === null ? "" : ` On other texts ${words.count(whole, "hop")} solved by then.`;
+    const sentence = `${title}${part ? `, ${part}` : ""}: ${told.join("; ")}. Answer: ${answers[found.best]}, ${words.percent(one.shares[found.best])}, ${said}. Length of the state: ${words.size(one.length)}.${solves}`;
+    const marked = new Map(chain.map(({ to }, i) => [to, i + 1]));
     const height = place.width < NARROW ? 76 : 88;
     const node = element(
       "li",
       { class: "rtx-strip", "data-step": one.step, "data-answer": answers[found.best], "data-right": found.right },
       element("p", { class: "rtx-hidden" }, sentence),
-      element("div", { class: "rtx-heads" }, element("p", { class: "rtx-title" }, title, part ? span("rtx-part", ` ${part}`) : ""), element("div", { class: "rtx-switches", role: "group", "aria-label": `Heads of ${title}` }, ...switches)),
+      element("div", { class: "rtx-heads" }, element("p", { class: "rtx-title", title: whole === null ? false : `${words.count(whole, "hop")} solved by then: right for 9 texts of 10` }, title, part ? span("rtx-part", ` ${part}`) : "", whole === null ? "" : pips(whole, file.task.hops)), element("div", { class: "rtx-switches", role: "group", "aria-label": `Heads of ${title}` }, ...switches)),
       element("div", { class: "rtx-arcs" }, draw.strip(heads, state, toy.before, place, height, one.reached || ((item) => names[item]), marked)),
       found.node,
     );
@@ -213,8 +234,9 @@ rtxDemo.explorerView = function () {
     const { state, file, toy, entry, names } = shown;
     parts.root.dataset.toy = entry.toy;
     controls(parts, shown, catalogue, act);
+    key(parts, shown);
     const width = parts.main.clientWidth;
-    const [least, widest] = entry.toy === "cups" ? [19, 54] : [width < NARROW - 140 ? 20 : 14, 27];
+    const [least, widest] = entry.toy === "cups" ? [19, 54] : [width < NARROW - 140 ? 20 : 9, 27];
     const place = draw.places(width, state.items.length, state.asked, toy.before, least, widest);
     row(parts, shown, place, act);
     const most = Math.max(...shown.strips.map((one) => one.length));

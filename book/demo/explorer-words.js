@@ -9,26 +9,35 @@ rtxDemo.explorerWords = function () {
   const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"];
   const word = (n) => NUMBERS[n] || String(n);
 
-  function model({ layers, passes, random }) {
+  // A model of the catalogue; of one that knows more hops than `usual` that is said too.
+  function model({ layers, passes, random, hops }, usual) {
     const stack = `${word(layers)} ${layers === 1 ? "layer" : "layers"}`;
-    if (passes === 1) {
-      return layers === 1 ? "one layer, once" : stack;
-    }
-    const times = { 2: "twice", 3: "three times", 4: "four times" }[passes] || `${passes} times`;
-    return random ? `${stack}, 1 to ${passes} times` : `${stack}, ${times}`;
+    const times = { 1: layers === 1 ? ", once" : "", 2: ", twice", 3: ", three times", 4: ", four times" }[passes] ?? `, ${passes} times`;
+    const more = hops > usual ? ` (to ${hops} hops)` : "";
+    return stack + (random ? `, 1 to ${passes} times` : times) + more;
   }
 
-  // What a head does: [kind for its color, a few letters beside its switch, words for a sentence].
-  function head({ does }, hops) {
+  // What a strip is, said of a whole model.
+  function unit({ num_layers: layers, num_passes: passes }) {
+    if (passes === 1) {
+      return layers === 1 ? "This layer runs once." : "Each layer has weights of its own and runs once.";
+    }
+    return `Each pass runs the same ${layers === 1 ? "layer" : `${word(layers)} layers`} once more.`;
+  }
+
+  const AT_LEAST = 0.3; // of a head's attention, for a name, as in *Inside the loop*
+
+  // What a head does in most texts: [kind for its color, a few letters beside its switch, words for a sentence].
+  function head({ does }, hops, letter) {
     const [, what, n] = /^(hop|back)(\d+)$/.exec(does) || [];
     if (what === "hop") {
-      return n === "1" ? ["follow", "follows", "follows the pointer"] : ["jump", `jumps to hop ${n}`, `jumps to hop ${n}`];
+      return n === "1" ? ["follow", "follows to hop 1", "follows the pointer to hop 1"] : ["jump", `jumps to hop ${n}`, `jumps to hop ${n}`];
     }
     if (what === "back") {
       return ["back", `${n} back`, n === "1" ? "looks one back" : `looks ${word(Number(n))} back`];
     }
     const known = {
-      earlier: ["earlier", "same letter", "looks for the same letter, earlier"],
+      earlier: ["previous", `previous ${letter}`, `looks at the previous ${letter}`],
       question: ["rest", `looks at ${hops}×`, "looks at the number of hops"],
       first: ["rest", "first move", "looks at the first move"],
       self: ["rest", "itself", "looks at where it stands"],
@@ -36,6 +45,9 @@ rtxDemo.explorerWords = function () {
     };
     return known[does] || known.spread;
   }
+
+  // The same in this text, where so much of the head's attention lies on what it looks at in most.
+  const headHere = (named, hops, letter, share) => (named.does === "spread" || share >= AT_LEAST ? head(named, hops, letter) : ["rest", "elsewhere", "looks elsewhere than in most texts"]);
 
   // The name of a strip: pass 3, layer 2, or pass 2 with layer 1.
   function strip(config, step) {
@@ -87,5 +99,5 @@ rtxDemo.explorerWords = function () {
     return `From the ${names[items[asked]]} at ${asked + 1}${steps.length ? `, ${steps.join(", ")}` : ""}.`;
   }
 
-  return { status, counted, chain, model, head, strip, looks, count, percent, size, word };
+  return { status, counted, chain, model, unit, headHere, strip, looks, count, percent, size };
 };

@@ -10,7 +10,8 @@ var rtxDemo = rtxDemo || {};
   const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "explorer-count.js", "models/explorer.js"];
   const BEAT = 1200; // milliseconds between passes that are played
   const COUNTED = 200; // texts on which heads that are off are missed or not
-  const EXAMPLES = { hops: "cacacdbcacbadbdcabdcacbdcbabacda", cups: "uloudlrulounlduolrulodnu" };
+  // A model takes as many as it reads, from the end.
+  const EXAMPLES = { hops: "dcbdabcdbadbcadbcacacdbcacbadbdcabdcacbdcbabacda", cups: "uloudlrulounlduo" };
   const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
 
   const loading = new Map();
@@ -52,6 +53,9 @@ var rtxDemo = rtxDemo || {};
     const said = document.createElement("p");
     said.setAttribute("role", "alert");
     said.textContent = `This cannot be shown: ${error.message}.`;
+    if (!root.dataset.answer) {
+      root.replaceChildren(); // what was never filled
+    }
     root.prepend(said);
   }
 
@@ -63,7 +67,7 @@ var rtxDemo = rtxDemo || {};
     const view = rtxDemo.explorerView();
     const catalogue = rtxDemo.explorer;
     const usualModel = catalogue.find((one) => one.model === root.dataset.model) || catalogue[0];
-    const kept = {}; // of each toy: items and asked
+    const kept = {}; // of each toy: items, asked and the letters that its model reads
     let entry, open, state, said = [], runs = [], timer = 0, asking = 0, halt = () => {};
 
     const toyOf = () => toys[entry.toy];
@@ -80,11 +84,9 @@ var rtxDemo = rtxDemo || {};
         }
         const { file } = found;
         const toy = toys[next.toy];
-        const example = kept[next.toy] || { items: toys.read(toy, file.task, EXAMPLES[next.toy]).items };
-        const items = example.items.slice(0, file.task.letters);
-        const asked = Math.min(example.asked ?? rules.farthestRight(file, items.length - 1), items.length - 1);
         const same = state && rules.looped(file.config) && rules.looped(open.config);
-        const usual = { items, asked, hops: state ? state.hops : file.task.hops, passes: same ? state.passes : 0 };
+        const hops = state && state.hops < open.file.task.hops ? state.hops : file.task.hops; // the most stays the most
+        const usual = { ...textFor(next.toy, file), hops, passes: same ? state.passes : 0 };
         [entry, open] = [next, found];
         ({ said, ...state } = rules.complete(file, toy, toys, given, usual));
         said = [...words_, ...said];
@@ -92,6 +94,18 @@ var rtxDemo = rtxDemo || {};
       } catch (error) {
         failed(root, error);
       }
+    }
+
+    // The text that was shown last, as much of its end as the model reads; a whole example grows with it.
+    function textFor(name, file) {
+      const { letters } = file.task;
+      const symbols = toys[name].symbols(file.task);
+      const example = Array.from(EXAMPLES[name], (letter) => symbols.indexOf(letter));
+      const last = kept[name];
+      const untouched = !last || last.items.join() === example.slice(-last.letters).join();
+      const items = (untouched ? example : last.items).slice(-letters);
+      const end = items.length - 1;
+      return { items, asked: last ? Math.max(0, end - (last.items.length - 1 - last.asked)) : rules.farthestRight(file, end) };
     }
 
     // The steps of the model on this text without the heads in `out`; the last two runs are kept.
@@ -120,6 +134,8 @@ var rtxDemo = rtxDemo || {};
       const steps = rules.steps(config, state.passes);
       const at = state.asked + toy.before;
       const options = toy.options(file.task);
+      const names = toy.names(file.task);
+      const letter = names[state.items[state.asked]];
       const strips = computed(steps, state.off).map((one) => {
         const tokens = one.lengths.length;
         const row = (h) => Array.from(one.weights.subarray((h * tokens + at) * tokens, (h * tokens + at) * tokens + at + 1));
@@ -130,20 +146,19 @@ var rtxDemo = rtxDemo || {};
           return found.indexOf(Math.max(...found));
         };
         const reached = entry.toy === "cups" ? state.items.map((_, t) => best(t) === toy.truth(state.items, file.task, t)) : null;
-        return { step: one.step, reached, off: one.off, rows, does: named.map((one) => words.head(one, state.hops)), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
+        return { step: one.step, reached, solved: rules.solved(file, one.step), off: one.off, rows, does: named.map((one, h) => words.headHere(one, state.hops, letter, rows[h][toy.place(state.items, state.asked, one.does)])), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
       });
-      const names = toy.names(file.task);
       const answers = toy.answers(file.task);
       const chain = entry.toy === "hops" ? toy.chain(state.items, state.asked, state.hops) : [];
       const truth = toy.truth(state.items, file.task, state.asked, state.hops);
       const shown = { entry, file, state, toy, names, answers, chain, truth, strips, playing: playing() };
       const found = view.render(parts, shown, catalogue, act);
-      kept[entry.toy] = { items: state.items, asked: state.asked };
+      kept[entry.toy] = { items: state.items, asked: state.asked, letters: file.task.letters };
       const whole = state.off.size ? looped.shares(open, computed(steps, new Set()).at(-1), at, options) : null;
       const others = (file.right[entry.toy === "hops" ? state.hops : state.asked] || [])[steps - 1];
       const first = said.map((one) => `${one[0].toUpperCase()}${one.slice(1)}. `).join("");
       parts.status.textContent = first + words.status(config, { ...found, off: state.off, others, whole: whole && answers[whole.indexOf(Math.max(...whole))] });
-      parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; click it again, or type, to change it." : "Three cups, swapped again and again: where are they after the chosen move?";
+      parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; click it again, or type, to change it." : "Three cups, swapped again and again: where are they after the chosen move? Choose another move; click it again to change it.";
       parts.link.dataset.link = rules.write(state, entry, toys.write(toy, file.task, state.items));
       parts.source.textContent = `Model: ${file.record}, ${words.count(config.num_layers, "layer")} of width ${config.hidden_size}, run in this page.`;
       root.dataset.answer = found.answer;
@@ -277,7 +292,7 @@ var rtxDemo = rtxDemo || {};
         const words_ = [];
         const next = rules.modelOf(catalogue, meant ? given : {}, meant || !entry ? usualModel : entry, words_);
         const { letters, hops, passes } = root.dataset;
-        turnTo(next, { letters, hops, passes, ...(meant ? given : {}) }, words_);
+        turnTo(next, meant ? given : { letters, hops, passes }, words_);
       }
     }
     addEventListener("hashchange", () => fromLink(false));
@@ -295,10 +310,5 @@ var rtxDemo = rtxDemo || {};
   style.rel = "stylesheet";
   style.href = new URL("explorer.css", HERE);
   document.head.append(style);
-  const all = () => document.querySelectorAll(".rtx-explorer").forEach(start);
-  if (document.readyState === "loading") {
-    addEventListener("DOMContentLoaded", all);
-  } else {
-    all();
-  }
+  document.querySelectorAll(".rtx-explorer").forEach(start); // the script stands below its elements
 })();

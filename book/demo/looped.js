@@ -8,7 +8,7 @@ var rtxDemo = rtxDemo || {};
 // `open` reads a file of the exporter, `start` begins a text, and each call of `step` runs one layer and shows all of it.
 rtxDemo.looped = function () {
   const BLOCK = 4; // tokens that share one reading of a weight; arrays hold a multiple of it, the rest zeros
-  const UNREAD = { injection: "none", encoding: "none", lora_rank: 0, state_std: null, gate: false, state_norm: false, num_core_layers: 0, tie_embeddings: true };
+  const UNREAD = { injection: "none", encoding: "none", lora_rank: 0, state_std: null, gate: false, loop_norm: false, state_norm: false, num_core_layers: 0, tie_embeddings: true };
 
   function bytes(base64) {
     const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

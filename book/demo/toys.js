@@ -7,6 +7,7 @@ var rtxDemo = rtxDemo || {};
 //   names       of items, said; symbols are how a link writes them
 //   options     token ids among which the model answers, in the order of `truth`; answers: how they are said
 //   neighbour   whether an item may stand beside another
+//   place       the token at which a head looks that does what a model's file says of it, −1 for none
 rtxDemo.toys = function () {
   // k-hop induction: one hop leads from a letter to the one that followed its last earlier occurrence.
   const hops = {
@@ -28,6 +29,12 @@ rtxDemo.toys = function () {
         found.push({ from, back, to: back + 1 });
       }
       return found;
+    },
+    place(items, asked, does) {
+      const [, k] = /^hop(\d+)$/.exec(does) || [];
+      const hop = hops.chain(items, asked, Number(k || 1))[(k || 1) - 1];
+      const item = does === "question" ? -1 : k ? hop?.to : does === "earlier" ? hop?.back : asked - stepsBack(does);
+      return (item ?? -2) + 1;
     },
     truth(items, task, asked, k) {
       const chain = hops.chain(items, asked, k);
@@ -52,11 +59,14 @@ rtxDemo.toys = function () {
       let now = MOVES[0];
       return items.slice(0, asked + 1).map((item) => (now = now.map((place) => MOVES[item][place])));
     },
+    place: (items, asked, does) => (does === "first" ? 0 : Math.max(-1, asked - stepsBack(does))),
     truth(items, task, asked) {
       const now = cups.places(items, asked).at(-1);
       return MOVES.findIndex((move) => move.every((place, i) => place === now[i]));
     },
   };
+
+  const stepsBack = (does) => Number(does.replace(/^back|^self/, "")); // back3 is three, self none
 
   // A text of so many items drawn by `random`, which gives numbers from 0 to 1.
   function draw(toy, task, random) {

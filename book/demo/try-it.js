@@ -1,7 +1,7 @@
 "use strict";
 var rtxDemo = rtxDemo || {};
 
-// <div class="rtx-try" data-demos="sst2"><ul><li>An example.</li></ul></div> becomes a text box, buttons with the examples
+// <div class="rtx-try" data-demos="sst2"><p>Examples</p><ul><li data-meant="positive">An example.</li></ul></div> becomes a text box, buttons with the examples
 // and, for each demo named, the answers of its recurrent model and of its bag of words.  Files are loaded on first use; a link #text=…&passes=3 is a use.  What a visitor types
 // becomes text nodes alone.  `data-state` of the element is idle, loading, working, done or failed.
 (function () {
@@ -202,13 +202,13 @@ var rtxDemo = rtxDemo || {};
     const compact = root.hasAttribute("data-compact");
     const demos = root.dataset.demos.split(" ");
     const titles = (root.dataset.titles || "").split(",");
-    const given = Array.from(root.querySelectorAll("li"), (item) => item.textContent);
+    const given = Array.from(root.querySelectorAll("ul"));
     const box = element("textarea", { id: `${name}-text`, rows: compact ? 2 : 3, dir: "auto", spellcheck: "false" });
     const slider = element("input", { id: `${name}-passes`, type: "range", min: 1, max: MOST, step: 1, value: 2 });
     const count = element("output", { for: `${name}-passes` }, "2");
     const status = element("p", { class: "rtx-status", role: "status" }, "Type a text, or choose an example.");
     const link = element("a", { class: "rtx-small", hidden: "" }, "Link to this example");
-    const examples = element("p", { class: "rtx-examples" });
+    const examples = element("div", {});
     const panels = demos.map((demo, i) => panelOf(demo, titles[i] ? `, ${titles[i]}` : "", compact));
     const panelBox = element("div", { hidden: "" }, ...panels.map((panel) => panel.body));
     root.replaceChildren(
@@ -220,13 +220,18 @@ var rtxDemo = rtxDemo || {};
       panelBox,
       link,
     );
-    given.forEach((text) => {
-      const button = element("button", { type: "button" }, text);
-      button.onclick = () => {
-        box.value = text;
-        answer();
-      };
-      examples.append(button);
+    given.forEach((list) => {
+      const title = list.previousElementSibling;
+      const row = element("p", { class: "rtx-examples" }, title ? title.textContent : "");
+      list.querySelectorAll("li").forEach(({ textContent, dataset }) => {
+        const button = element("button", { type: "button", title: dataset.meant ? `meant: ${dataset.meant}` : "" }, textContent);
+        button.onclick = () => {
+          box.value = textContent;
+          answer();
+        };
+        row.append(button);
+      });
+      examples.append(row);
     });
 
     const say = (text, state) => {

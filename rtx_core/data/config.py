@@ -194,9 +194,7 @@ class HopData(Drawn):
     @model_validator(mode="after")
     def _answerable(self) -> "HopData":
         if self.hops > self.letters - 2:  # each leads back by a letter or more
-            raise ValueError(
-                f"hops is {self.hops}, and a text of {self.letters} letters has room for {self.letters - 2}"
-            )
+            raise ValueError(f"hops is {self.hops}, and {self.letters} letters have room for {self.letters - 2}")
         return self
 
 

@@ -62,9 +62,8 @@ def train_tokenizer(stories: list[str]) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), bytes_])
     tokenizer.decoder = decoders.ByteLevel()
     alphabet, signs = pre_tokenizers.ByteLevel.alphabet(), ["<story>"]
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY, special_tokens=signs, initial_alphabet=alphabet, show_progress=False
-    )
+    ways = {"special_tokens": signs, "initial_alphabet": alphabet, "show_progress": False}
+    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, **ways)
     tokenizer.train_from_iterator(stories[:TOKENIZER_STORIES], trainer)
     return tokenizer
 

@@ -70,10 +70,8 @@ def load_model(path: Path | str, device: str = "cpu") -> nn.Module:
         model.about = json.loads(header.get("about", "{}"))
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         if "model" in header and header["model"] not in MODELS:
-            raise RtxError(
-                f"{path} is of the model {header['model']!r}, which is not registered here: run the cell or import the "
-                f"file that registers it, then load again."
-            ) from None
+            what = f"{path} is of the model {header['model']!r}, which is not registered here"
+            raise RtxError(f"{what}: run the cell or import the file that registers it, then load again.") from None
         reason = str(error).partition("\n")[0]
         raise RtxError(f"{path} holds no model that this code can read ({reason}); train or export it anew.") from error
     return model.to(device).eval()

@@ -9,10 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.models.attention import usable, varlen_attention
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.kv_cache import KVCache
-from rtx_core.models.layers import RMSNorm, rotary_rows, rotary_table, rotate
+from rtx_core.models.layers import RMSNorm, rotary_table, rotate
 from rtx_core.models.packed import Packed
 
 Matrices = tuple[Tensor, Tensor, Tensor, Tensor]  # a layer's qkv, out, gate_up, down
@@ -65,33 +64,6 @@ class PaddedAttention:
         return mixed[0] if self.place is None else torch.cat(mixed).index_select(0, self.place)
 
 
-class VarlenAttention:
-    """The same by a kernel for 16-bit tensors on CUDA: nothing is padded, and nothing waits for the host.
-
-    (Not run yet on a GPU; its tests put a plain kernel in its place.)
-    """
-
-    def __init__(self, batch: Packed, config: LoopedConfig, backend: str):
-        self.offsets, self.longest, self.backend = batch.offsets, batch.longest, backend
-        head_size = config.hidden_size // config.num_heads
-        self.rope = rotary_rows(batch, head_size, config.rope_base)  # (T, 1, D/2)
-
-    def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
-        """qkv (T, 3d) -> (T, d)."""
-        q, k, v = qkv.view(len(qkv), 3, num_heads, -1).unbind(1)
-        q, k, places = rotate(q, self.rope), rotate(k, self.rope), (self.offsets, self.offsets)
-        longest = (self.longest, self.longest)
-        return varlen_attention(self.backend, q, k, v, places, longest, causal=True).reshape(len(qkv), -1)
-
-
-def varlen_backend(weight: Tensor) -> str | None:
-    """The kernel that products with these weights can use, under autocast too; None on every CPU."""
-    kind, dtype = weight.device.type, weight.dtype
-    if torch.is_autocast_enabled(kind):
-        dtype = torch.get_autocast_dtype(kind)
-    return next((name for name in ("flash", "varlen") if usable(name, weight.device, dtype, 0.0)), None)
-
-
 def with_noise(weight: Tensor, bits: int) -> Tensor:
     """As far off as rounding to `bits` puts it (one scale a row); the gradient passes straight through."""
     step = weight.detach().abs().amax(1, keepdim=True) / (2 ** (bits - 1) - 1)
@@ -138,9 +110,7 @@ class LlamaBlock(nn.Module):
         0: none."""
         self.noisy = tuple(with_noise(w, bits) for w in self.matrices) if bits else None
 
-    def forward(
-        self, x: Tensor, grid: PaddedAttention | VarlenAttention | KVCache, matrices: Matrices | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, grid: PaddedAttention | KVCache, matrices: Matrices | None = None) -> Tensor:
         """x (T, d) -> (T, d)."""
         qkv, out, gate_up, down = matrices or self.noisy or self.matrices
         x = x + F.linear(grid.attend(F.linear(self.attention_norm(x), qkv), self.num_heads), out)

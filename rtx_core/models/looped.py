@@ -28,10 +28,10 @@ from torch import Tensor, nn
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.kv_cache import KVCache
 from rtx_core.models.layers import RMSNorm
-from rtx_core.models.llama import LlamaBlock, Matrices, PaddedAttention, VarlenAttention, varlen_backend
+from rtx_core.models.llama import LlamaBlock, Matrices, PaddedAttention
 from rtx_core.models.packed import Packed
 
-Grid = PaddedAttention | VarlenAttention | KVCache  # what attends
+Grid = PaddedAttention | KVCache  # what attends
 Batch = Packed | KVCache
 PARTS = (3, 1, 2, 1)  # how many of the seven matrices lie in a layer's qkv, out, gate_up, down
 
@@ -55,11 +55,8 @@ class LowRank(nn.Module):
 
     def correct(self, matrices: Matrices) -> Matrices:
         """W + γ B A for every W."""
-        corrected = (
-            torch.baddbmm(w.view(n, -1, w.shape[1]), b, a, alpha=self.scale).view_as(w)
-            for n, w, a, b in zip(PARTS, matrices, self.down, self.up)
-        )
-        return tuple(corrected)
+        each = zip(PARTS, matrices, self.down, self.up)
+        return tuple(torch.baddbmm(w.view(n, -1, w.shape[1]), b, a, alpha=self.scale).view_as(w) for n, w, a, b in each)
 
 
 class Looped(nn.Module):
@@ -113,10 +110,7 @@ class Looped(nn.Module):
             self.drawn_passes = int(np.random.RandomState([seed, step]).randint(self.config.num_passes)) + 1
 
     def grid(self, batch: Batch) -> Grid:
-        if isinstance(batch, KVCache):
-            return batch
-        backend = varlen_backend(self.word.weight)
-        return VarlenAttention(batch, self.config, backend) if backend else PaddedAttention(batch, self.config)
+        return batch if isinstance(batch, KVCache) else PaddedAttention(batch, self.config)
 
     def states(self, batch: Batch, num_passes: int | None = None) -> Iterator[Tensor]:
         """The state (T, d) after each pass, one after another; `num_passes` is free at test time."""

@@ -40,12 +40,8 @@ class Packed:
         offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        return cls(
-            ids=torch.from_numpy(np.ascontiguousarray(ids, dtype=np.int64)),
-            positions=torch.from_numpy(positions),
-            offsets=torch.from_numpy(offsets.astype(np.int32)),
-            longest=int(lengths.max()),
-        )
+        arrays = (np.ascontiguousarray(ids, dtype=np.int64), positions, offsets.astype(np.int32))
+        return cls(*map(torch.from_numpy, arrays), int(lengths.max()))
 
     @classmethod
     def from_rows(cls, ids: Tensor) -> "Packed":
@@ -89,9 +85,7 @@ def filled(batch: Packed, multiple: int, lengths: tuple[int, ...] = ()) -> Packe
     tokens = len(batch.ids)
     extra = multiple - tokens % multiple
     longest = max(batch.longest, extra)
-    return Packed(
-        ids=torch.cat((batch.ids, batch.ids[:1].expand(extra))),
-        positions=torch.cat((batch.positions, torch.arange(extra))),
-        offsets=torch.cat((batch.offsets, torch.tensor([tokens + extra], dtype=torch.int32))),
-        longest=next((n for n in lengths if n >= longest), longest),
-    )
+    ids = torch.cat((batch.ids, batch.ids[:1].expand(extra)))
+    positions = torch.cat((batch.positions, torch.arange(extra)))
+    offsets = torch.cat((batch.offsets, torch.tensor([tokens + extra], dtype=torch.int32)))
+    return Packed(ids, positions, offsets, next((n for n in lengths if n >= longest), longest))

@@ -86,13 +86,7 @@ def config_of(name: str, **overrides: object) -> Settings:
 
 
 def register(
-    name: str,
-    cls: type | Settings | None = None,
-    config: Settings | None = None,
-    *,
-    title: str = "",
-    colour: str = "",
-    marker: str = "",
+    name: str, cls: type | Settings | None = None, config: Settings | None = None, *, title="", colour="", marker=""
 ) -> Callable[[type], type] | type:
     """Add a model under a name: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` on
     its class.

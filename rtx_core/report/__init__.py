@@ -9,7 +9,7 @@ _FROM = {
     "display": "table figure samples markdown for_script provenance",
     "style": "COLOURS MARKERS ORDER theme title palette markers ordered number percent points p_value",
     "evidence": "badge by_model device_of milliseconds",
-    "figures": "benchmark accuracies bubble canvas confusion forest learning_curves legend lines loss thresholds",
+    "figures": "benchmark accuracies bubble canvas dots forest learning_curves legend lines loss",
 }
 
 

@@ -57,23 +57,21 @@ def markdown(text: str) -> Displayed:
 def table(
     frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide: bool = False, board: bool = False
 ) -> Displayed:
-    """A numbered table of the frame's columns (not its index); the first column stays in view when a reader
-    scrolls sideways.
+    """A numbered table of the frame's columns (not its index); the first column stays in view when a reader scrolls
+    sideways.
 
-    Columns of numbers are aligned right.  Whole numbers get thousands separators, floats four significant
-    digits, what is missing a dash; a column that wants another format is made of strings, one with links of
-    `markdown`.  `wide` lets it reach into the right margin; a `board` can be filtered and sorted
-    (`book/_static/board.js`).
+    Columns of numbers are aligned right.  Whole numbers get thousands separators, floats four significant digits, what
+    is missing a dash; a column that wants another format is made of strings, one with links of `markdown`.  `wide` lets
+    it reach into the right margin; a `board` can be filtered and sorted (`book/_static/board.js`).
     """
     check(label, "tab")
     if not len(frame.columns):
         raise RtxError(f"Table {label!r} has no columns: got an empty frame, expected at least one column.")
-    caption = one_line(caption)
-    note = one_line(note)
+    caption, note = one_line(caption), one_line(note)
     head = [one_line(name) for name in frame.columns]
     columns = [[show(value) for value in column] for _, column in frame.items()]
     rules = ["--:" if is_numeric(column) else ":--" for column in columns]
-    marked = [[cell_markup(value) for value in column] for _, column in frame.items()]
+    marked = [[v.markdown if isinstance(v, Displayed) else escape(show(v)) for v in of] for _, of in frame.items()]
     top, *rows = [[escape(name) for name in head], *zip(*marked)]
     classes = f"pinned{' full-width' * wide}{' board' * board}"
     lines = [f":::{{table}} {caption}", f":name: {label}", f":class: {classes}", ""]
@@ -82,8 +80,7 @@ def table(
         lines += ["", "{.table-note}", note]
     shown = pd.DataFrame(zip(*columns), columns=head)
     with pd.option_context("display.max_colwidth", None):
-        html = shown.to_html(index=False)
-    html = f"<p>{escape_html(caption)}</p>\n{html}\n<p><small>{escape_html(note)}</small></p>"
+        html = f"<p>{escape_html(caption)}</p>\n{shown.to_html(index=False)}\n<p><small>{escape_html(note)}</small></p>"
     plain = f"{caption}\n{shown.to_string(index=False)}"
     return Displayed({"text/markdown": "\n".join(lines), "text/html": html, "text/plain": plain})
 
@@ -95,8 +92,7 @@ def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object =
     While the book is built it is saved as `book/figures/<label>.svg`; elsewhere no file is written.
     """
     check(label, "fig")
-    caption = one_line(caption)
-    alt = one_line(alt)
+    caption, alt = one_line(caption), one_line(alt)
     if not alt:
         raise RtxError(f"Figure {label!r} has no alt text: say in a sentence what a reader would see in it.")
     svg = draw(getattr(drawn, "figure", drawn))
@@ -153,8 +149,7 @@ def samples(texts: Mapping[str, str]) -> Displayed:
 
 
 def escape(text: object) -> str:
-    """MyST that shows `text` as it is, on one line: no markup, role, math, link or cell border in it has any
-    effect."""
+    """MyST that shows `text` as it is, on one line: no markup, role, math, link or cell border in it has any effect."""
     return PUNCTUATION.sub(r"\\\1", one_line(text))
 
 
@@ -164,10 +159,6 @@ def one_line(text: object) -> str:
     A no-break space inside, as before %, stays.
     """
     return " ".join(re.split(r"[^\S\u202f\u00a0]+", CONTROL.sub(" ", str(text)))).strip()
-
-
-def cell_markup(value: object) -> str:
-    return value.markdown if isinstance(value, Displayed) else escape(show(value))
 
 
 def show(value: object) -> str:
@@ -228,10 +219,8 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
         parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
         words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
         if parameters:
-            words += [
-                "-y",
-                yaml.safe_dump(parameters, default_flow_style=True, sort_keys=False, width=math.inf).strip(),
-            ]
+            flow = {"default_flow_style": True, "sort_keys": False, "width": math.inf}
+            words += ["-y", yaml.safe_dump(parameters, **flow).strip()]
         lines += ["", "```bash", shlex.join(words), "```"]
     return markdown("\n".join([*lines, "````"]))
 

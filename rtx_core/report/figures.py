@@ -13,16 +13,7 @@ from matplotlib.figure import Figure
 from rtx_core.report import display
 from rtx_core.report.display import Displayed
 from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
-from rtx_core.report.statistics import (
-    ENOUGH_SEEDS,
-    accuracy,
-    answers_all,
-    common,
-    difference,
-    matched_accuracy,
-    mean_auc,
-    mean_interval,
-)
+from rtx_core.report.statistics import ENOUGH_SEEDS, accuracy, answers_all, common, difference, mean_auc, mean_interval
 from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
 
 METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
@@ -112,9 +103,10 @@ def _percents(value: float, low: float, high: float, seeds: int) -> str:
     return f"{100 * value:.1f}{bounds}"
 
 
-def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str) -> Displayed:
-    """One row a setting, {reader's name: runs, records or frame}: paired difference of Baseline and Recurrent in
-    points, accuracies, p, AUC, texts, badge.
+def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = "") -> Displayed:
+    """Two rows a setting, {reader's name: runs, records or frame}: of Baseline and of Recurrent all measures of quality
+    (%), the badge; beside Baseline their paired difference in points with its p, beside Recurrent its share of
+    Baseline's time of a text in a batch.
 
     The intervals are Wilson's or, over seeds, Student's; of two seeds their range.  The test is the one of
     `statistics.difference`.  A model that never answers some class is not paired.
@@ -125,27 +117,38 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
     for name, found in settings.items():
         every = [record for record in as_records(found) if record["model"] in models]
         groups = [[record for record in every if record["model"] == model] for model in models]
-        row = {heading: name, gap: None}
+        pair = difference(*groups) if common(*groups) and all(map(answers_all, every)) else None
         for model, records in zip(models, groups):
-            row[f"{title(model)} (%)"] = _percents(*accuracy(records), len(records)) if records else "not measured"
-        row["p"] = None
-        if common(*groups) and all(map(answers_all, every)):
-            pair = difference(*groups)
-            row |= {gap: interval(pair), "p": p_value(pair.p) or None}
-        areas = [mean_auc(records) for records in groups]
-        shown = [display.MISSING if area is None else f"{area:.3f}" for area in areas]
-        row["AUC"] = None if areas == [None, None] else " / ".join(shown)
-        data = every[0]["data"] if every else {"n_train": None, "n_test": None}
-        row |= {"Training texts": data["n_train"], "Test texts": data["n_test"]}
-        rows.append(row | {"Evidence": str(badge(every))})
-    return display.table(pd.DataFrame(rows), label=label, caption=caption)
+            row = {heading: name, "Model": title(model)}
+            area = mean_auc(records) if records else None
+            if records:
+                row["Accuracy (%)"] = _percents(*accuracy(records), len(records))
+                for metric in ("precision", "recall", "f1"):
+                    row[METRICS[metric]] = f"{100 * np.mean(scores(records, metric)):.1f}"
+                row["AUC"] = f"{area:.3f}" if area else None
+            else:
+                row["Accuracy (%)"] = "not measured"
+            if pair and model == first:
+                row |= {gap: interval(pair), "p": p_value(pair.p) or None}
+            if all(groups) and model == second:
+                row["Time (%)"] = f"{100 * milliseconds(records) / milliseconds(groups[0]):.0f}"
+            rows.append(row | {"Training texts": every[0]["data"]["n_train"] if every else None})
+            rows[-1]["Evidence"] = str(badge(records))
+    frame = pd.DataFrame(rows)
+    ends = ["Training texts", "Evidence"]
+    frame = frame[[column for column in frame if column not in ends] + ends].dropna(axis=1, how="all")
+    return display.table(frame, label=label, caption=caption, note=note, wide=True)
 
 
-def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.4, **options) -> tuple[Figure, np.ndarray]:
-    """Axes in the book's look, row by row in one array, together as wide as the text; `height` is that of a
-    row, in inches."""
+def canvas(
+    columns: int = 1, rows: int = 1, *, height: float = 3.4, width: float = 7.2, **options
+) -> tuple[Figure, np.ndarray]:
+    """Axes in the book's look, row by row in one array; `height` is that of a row, `width` that of all, in inches.
+
+    7.2 is as wide as the text; what is 5.4 wide can be read on a phone.
+    """
     theme()
-    fig, axes = plt.subplots(rows, columns, figsize=(7.2, rows * height), squeeze=False, **options)
+    fig, axes = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False, **options)
     return fig, axes.ravel()
 
 
@@ -182,6 +185,20 @@ def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str]
     return fig
 
 
+def dots(frame: pd.DataFrame, *, x: str, ax: Axes, names: Iterable[str] = ()) -> None:
+    """A row for each model of the column `model`, in the order of `names`, and in it a mark for each of its values."""
+    there = dict.fromkeys(frame["model"])
+    names = [name for name in names or there if name in there]
+    for y, name in enumerate(names):
+        values = sorted(frame.loc[frame["model"] == name, x])
+        places = [y + 0.16 * (i % 3 - 1) for i in range(len(values))]  # so that neighbors do not hide one another
+        look = {"color": palette([name])[name], "marker": markers([name])[name], "alpha": 0.75}
+        ax.plot(values, places, linestyle="", markersize=7, markeredgewidth=0.4, **look)
+    ax.set(yticks=range(len(names)), ylim=(len(names) - 0.4, -0.6))
+    ax.set_yticklabels([title(name) for name in names])
+    ax.grid(axis="y", visible=False)
+
+
 def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str] = (), **look) -> None:
     """A line for each model of the column `model`, in the order of `names`: the mean over its rows and their range.
 
@@ -208,31 +225,6 @@ def legend(*axes: Axes, **look) -> None:
     write = axes[0].figure.legend if below else axes[0].legend
     if handles:
         write(handles, [title(name) for name in names], **{"fontsize": 9} | below | look)
-
-
-def thresholds(settings: dict[str, object]) -> Figure:
-    """A row a run: its accuracy as trained (hollow at the reduced budget) and, where the arrow ends, with as many texts
-    called positive as there are."""
-    rows = [(name, record) for name, found in settings.items() for record in as_records(found)]
-    names = {record["model"] for _, record in rows}
-    colors, marks = palette(names), markers(names)
-    fig, (ax,) = canvas(height=1.1 + 0.36 * len(rows))
-    for y, (_, record) in enumerate(rows):
-        color, marker = colors[record["model"]], marks[record["model"]]
-        ends = 100 * record["test"]["accuracy"], 100 * matched_accuracy(record)
-        ax.annotate("", (ends[1], y), (ends[0], y), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 2})
-        filled = color if record["budget"] == "full" else "white"
-        ax.plot(ends[0], y, marker=marker, color=color, markerfacecolor=filled, markersize=9)
-        ax.plot(ends[1], y, marker="|", color=color, markersize=12, markeredgewidth=2)
-        for value, away, side in ((min(ends), -9, "right"), (max(ends), 9, "left")):
-            place = {"xytext": (away, 0), "textcoords": "offset points", "va": "center", "ha": side}
-            ax.annotate(f"{value:.1f}", (value, y), color=color, fontsize=9, **place)
-    called = [f"{name}: {title(record['model'])}" for name, record in rows]
-    seeds = [f", seed {record['seed']}" * (called.count(one) > 1) for one, (_, record) in zip(called, rows)]
-    ax.set_yticks(range(len(rows)), [one + seed for one, seed in zip(called, seeds)])
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="test accuracy (%)")
-    ax.margins(x=0.12)
-    return fig
 
 
 def bubble(found: object) -> Figure:
@@ -284,20 +276,4 @@ def learning_curves(found: object) -> Figure:
                 ax.set(xlabel="epoch", ylabel=measure)
     handles = axes[0].get_legend_handles_labels()
     fig.legend(*handles, loc="outside lower center", ncols=2, fontsize=9)
-    return fig
-
-
-def confusion(found: object, classes: list[str]) -> Figure:
-    """Confusion matrices on the test set, a panel a model (its first seed); the shade is the share of the
-    true class."""
-    groups = by_model(found)
-    fig, axes = canvas(len(groups), height=3.0)
-    ticks = [name.replace(" ", "\n") for name in classes]
-    for ax, (name, records) in zip(axes, groups.items()):
-        matrix = np.array(records[0]["test"]["confusion"])
-        counts = [[f"{count:,}" for count in row] for row in matrix]
-        share = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
-        look = {"cmap": "Blues", "vmin": 0, "vmax": 1, "cbar": False, "square": True, "linewidths": 0.5}
-        sns.heatmap(share, annot=counts, fmt="", xticklabels=ticks, yticklabels=ticks, ax=ax, **look)
-        ax.set(title=title(name), xlabel="predicted", ylabel="true")
     return fig

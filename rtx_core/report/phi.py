@@ -53,3 +53,22 @@ def mean_phi(
     )
     inside = found[~np.isnan(found).any(1)]
     return mean_interval(inside.mean(0).tolist()) if len(inside) else (float("nan"),) * 3
+
+
+def pooled_phi(
+    losses: Sequence[float], recurrent: int, passes: int, sizes: Sequence[int], standard: Sequence[Sequence[float]]
+) -> tuple[float, float, float]:
+    """(φ, low, high) of one looped model's losses (seeds,), their mean beside those of `standard` (widths, seeds).
+
+    For tasks on which single seeds leap: only means are interpolated.  The interval is Student's over jackknifed seeds,
+    each time without one, in the loop and in the standard models; nan where a mean lies outside of the standard ones.
+    """
+    columns, looped = np.array(standard, float), np.array(losses, float)
+
+    def without(left_out: list[int]) -> float:
+        one = Looped((), recurrent, passes)
+        means = (np.delete(looped, left_out).mean(), np.delete(columns, left_out, 1).mean(1))
+        return phi(means[0], one, sizes, means[1])
+
+    n = len(looped)
+    return mean_interval([n * without([]) - (n - 1) * without([seed]) for seed in range(n)])

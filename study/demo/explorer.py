@@ -19,7 +19,8 @@ from rtx_core.data.algorithmic import GroupWords, KHop
 from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
 from rtx_core.evaluate.inside import AT_LEAST
-from rtx_core.experiments.weights import load_weights, weights_of
+from rtx_core.experiments.weights import load_weights
+from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.layers import rotary_table, rotate
 from rtx_core.models.looped import Looped
 from rtx_core.paths import write_atomically
@@ -29,8 +30,10 @@ PASSES = 12  # of a looped model that are counted; the page's slider ends there
 TEXTS = 500  # of each part, for the names of heads and the shares that are right
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
 
-WHOLE = ("none", "none", 0, None, False, False, True)  # what `explorer.js` can run
-SWITCHES = ("injection", "encoding", "lora_rank", "state_std", "gate", "state_norm", "tie_embeddings")
+# What `looped.js` reads, or what matters in training alone; every other setting has to be the usual one.
+READ = {"vocab_size", "hidden_size", "num_layers", "num_passes", "num_heads", "intermediate_size", "rope_base"}
+READ |= {"norm_eps", "initializer_std", "lora_scale", "random_passes", "weight_noise"}
+UNREAD = {name: field.default for name, field in LoopedConfig.model_fields.items() if name not in READ}
 
 
 @torch.inference_mode()
@@ -139,7 +142,7 @@ def steps_of(model: Looped) -> int:
 
 def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
     """The script of a model; `data` are the settings of its task, as a record has them."""
-    if not isinstance(model, Looped) or tuple(getattr(model.config, s) for s in SWITCHES) != WHOLE:
+    if not isinstance(model, Looped) or any(getattr(model.config, s) != usual for s, usual in UNREAD.items()):
         raise RtxError(f"{name} is no plain looped decoder; the page runs k-hop and state-tracking models.")
     small = {"eval_texts": 16, "test_texts": 16}  # none of which is read
     if "hops" in data:
@@ -155,24 +158,8 @@ def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
     return script(name, header, arrays)
 
 
-def best_seed(name: str, model: str, source: str = "generated") -> str:
-    """The address of the run with the lowest test error, then with that of the hardest part,
-    of which the weights are at hand."""
-    found = [r for r in records.records(name=name, model=model, source=source) if has_weights(r)]
-    if not found:
-        raise RtxError(f"No trained weights of {name}, {model}, are in _build/runs: train it, or copy them.")
-    best = max(found, key=lambda r: (r["test"]["accuracy"], -r["test"]["parts"][-1]["error"]))
-    return f"{name}/{model}-seed{best['seed']}"
-
-
-def has_weights(record: records.Record) -> bool:
-    return weights_of(record).exists()
-
-
 def export_explorer(address: str, folder: str, source: str = "generated") -> Path:
-    """Write NAME-MODEL.js for a record such as "khop/1x4-seed6"; without a seed, that of the lowest test error."""
-    if "-seed" not in address:
-        address = best_seed(*address.split("/", 1), source)
+    """Write NAME-MODEL.js for a record such as "khop/1x4-seed6", and list it."""
     record = records.at(address, source)
     about = {"model": record["model"], "record": address, "key": record["key"]}
     # runs of the page are told apart by what they are of, not by how long they were trained
@@ -184,9 +171,15 @@ def export_explorer(address: str, folder: str, source: str = "generated") -> Pat
     return path
 
 
+def exported(folder: str) -> list[str]:
+    """The addresses of the runs whose models lie in a folder."""
+    headers = (read_header(path) or {} for path in sorted(Path(folder).glob("*.js")))
+    return [header["record"] for header in headers if "record" in header]
+
+
 def write_catalogue(folder: Path) -> Path:
     """`explorer.js` beside the models: what the page needs to offer them before it loads any;
-    random passes come first."""
+    few hops and random passes come first."""
     entries = []
     for path in folder.glob("*.js"):
         header = read_header(path)
@@ -194,8 +187,9 @@ def write_catalogue(folder: Path) -> Path:
             config = header["config"]
             entry = {"name": path.stem, "model": header["model"], "toy": header["task"]["kind"]}
             entry |= {"layers": config["num_layers"], "passes": config["num_passes"]}
-            entries.append(entry | {"random": config["random_passes"]})
-    entries.sort(key=lambda e: (e["toy"] != "hops", not e["random"], -e["passes"], e["layers"], e["name"]))
+            entry |= {"random": config["random_passes"], "hops": header["task"].get("hops", 0)}
+            entries.append(entry)
+    entries.sort(key=lambda e: (e["toy"] != "hops", e["hops"], not e["random"], -e["passes"], e["layers"], e["name"]))
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
     content = f"var rtxDemo = rtxDemo || {{}};\nrtxDemo.explorer = [\n{lines},\n];\n"
     write_atomically(folder / "explorer.js", content.encode())

@@ -1,6 +1,5 @@
 """A recorded example of *Watch the loop* as a picture: for readers without JavaScript, for print and for the PDF."""
 
-import argparse
 import base64
 import io
 from pathlib import Path
@@ -12,10 +11,11 @@ import torch.nn.functional as F
 from rtx_core.data.algorithmic import hop
 from rtx_core.models import build_model
 from rtx_core.paths import write_atomically
-from study.demo.explorer import hop_places, read_header, watched
+from study.demo.explorer import AT_LEAST, hop_places, read_header, watched
 
-EXAMPLE = "cacacdbcacbadbdcabdcacbdcbabacda"  # the page's: explorer.js
-COLOURS = {"follow": "#0b7f8a", "jump": "#8a3fc0", "earlier": "#b4552d", "back": "#6f7b1d", "rest": "#8d95a1"}
+MODEL = "khop-1x6-random.js"  # that is drawn, of the page's
+EXAMPLE = "cacacdbcacbadbdcabdcacbdcbabacda"  # the end of the page's: explorer.js
+COLOURS = {"follow": "#0f766e", "jump": "#c2570c", "previous": "#5d6879", "back": "#6f7b1d", "rest": "#a3abb8"}
 GOLD, GREY, RIGHT, WRONG = "#b07a00", "#5c6370", "#25855e", "#c0434f"
 GUTTER = -8.5  # left of the letters, for words
 LEAST = 0.05  # attention that is drawn
@@ -33,13 +33,13 @@ def stored_model(path: Path) -> tuple[torch.nn.Module, dict]:
     return model.eval(), header
 
 
-def kind_of(does: str) -> tuple[str, str]:
-    """A head's color and words, as explorer-words.js has them."""
+def kind_of(does: str, letter: str) -> tuple[str, str]:
+    """A head's color and words, as explorer-words.js has them, for the asked letter."""
     if does.startswith("hop"):
         return ("follow", "follows the pointer") if does == "hop1" else ("jump", f"jumps to hop {does[3:]}")
     if does.startswith("back"):
         return "back", f"{does[4:]} back"
-    return ("earlier", "finds the letter") if does == "earlier" else ("rest", "")
+    return ("previous", f"on the previous {letter}") if does == "earlier" else ("rest", "")
 
 
 def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
@@ -72,9 +72,12 @@ def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
         base = top - 1.15 * (step + 1)
         row(left, letters, base, N, gold, size=7.5)
         left.text(GUTTER, base + 0.72, f"pass {step + 1}", color=GREY, fontsize=9, fontweight="bold")
+        solved = np.cumprod([shares[step] > 0.9 for shares in header["right"][1:]]).sum()
+        left.text(GUTTER + 3.2, base + 0.72, "●" * solved + "○" * (hops - solved), color=GOLD, fontsize=7.5)
         lines = 0
         for head, named in enumerate(header["heads"][step]):
-            kind, words = kind_of(named["does"])
+            looks = weights[0, head, -1, places[named["does"]][0, -1]] if named["does"] in places else 0
+            kind, words = kind_of(named["does"], letters[-1]) if looks >= AT_LEAST else ("rest", "")
             for place, weight in enumerate(weights[0, head, -1, :-1].tolist()):
                 if weight >= LEAST:
                     strong = 0.8 + (1 if kind == "rest" else 3.5) * weight
@@ -126,20 +129,14 @@ def arc(ax, start: float, end: float, base: float, most: float, **style) -> floa
     return height
 
 
-def write_picture(path: Path, target: Path, **example) -> Path:
-    """The figure as SVG, the same bytes every time."""
+def write_picture(folder: str, **example) -> Path:
+    """The figure as explorer.svg beside a folder of models, the same bytes every time."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "explorer", "font.family": "sans-serif"}):
         content = io.BytesIO()
-        drawn(path, **example).savefig(content, format="svg", transparent=True, metadata={"Date": None})
+        figure = drawn(Path(folder, MODEL), **example)
+        figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
+    target = Path(folder).parent / "explorer.svg"
     write_atomically(target, content.getvalue())
     return target
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Draw the explorer's example.")
-    parser.add_argument("--model", default="book/demo/models/khop-1x6-random.js")
-    parser.add_argument("--target", default="book/demo/explorer.svg")
-    given = parser.parse_args()
-    print(write_picture(Path(given.model), Path(given.target)))

@@ -45,6 +45,8 @@ def llama(c: configs.LoopedConfig) -> dict[str, int]:
         found["adapter and norm of the state"] = 2 * d * d + c.state_norm * d
     if c.gate:
         found["gate"] = d * d
+    if c.loop_norm:
+        found["norm in the loop"] = d
     if c.lora_rank:
         matrices = 4 * (d + d) + 3 * (d + f)  # rows + columns of the seven matrices of a layer
         found["low-rank corrections"] = c.num_passes * c.num_layers * c.lora_rank * matrices

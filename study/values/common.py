@@ -1,8 +1,5 @@
-"""The names that the book's prose quotes: {val}`sst2.difference:+.1f`.  A page's own names live beside this,
-in `values_<page>.py`.
-
-Every run of a corpus in `results/` has a name, its folder's with `_` for `-`: `sst2_10pct`,
-`sst2_50pct_epochs1`.  A function is called once, when its name is first used.
+"""The names that the book's prose quotes: {val}`sst2.difference:+.1f`; a page's own live beside this.  Every run of a
+corpus has one, its folder's with `_` for `-`: `sst2_50pct_epochs1`.  A function is called once, when its name is used.
 """
 
 from rtx_core.report.statistics import common, same_share
@@ -43,7 +40,7 @@ def bag_of_words() -> Space:
 
 
 TASKS = {name for name, experiment in EXPERIMENTS.items() if not experiment.data.drawn}
-TASKS = tuple(TASKS - {"iso-depth"})  # whose models have names of their own, in values_looping.py
+TASKS = tuple(TASKS - {"iso-depth"})  # whose models have names of their own
 RUNS = {name for _, name, *_ in paper.planned() if name.startswith(TASKS)}
 VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
 COMPARED = {  # the tasks of the forest plots: in prose -> (title, folder of its records), the full budget first

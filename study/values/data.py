@@ -8,31 +8,26 @@ from study import paper
 
 
 def described(part: dict) -> dict:
-    """Size, shares of label 0 and 1, lengths in words, share cut at the limit, and of `copies`: texts that stand in a
-    training text."""
-    n = part["n"]
+    """Texts, and of these the shares that are positive, that reach the limit of tokens, and that stand `inside` a
+    training text, of which there are `copies`; lengths in words."""
+    n, copies = part["n"], part["within_training"] or 0
     lengths = np.repeat([int(length) for length in part["words"]], list(part["words"].values()))
-    words = {"mean": float(lengths.mean()), "median": float(np.median(lengths)), "most": int(lengths.max())}
-    found = {"n": n, "negative": part["labels"][0] / n, "positive": part["labels"][1] / n, "words": words}
-    found["cut"] = part["truncated"] / n
-    if part["within_training"] is not None:
-        found |= {"inside": part["within_training"] / n, "copies": part["within_training"]}
-    return found
+    found = {"n": n, "positive": part["labels"][1] / n, "cut": part["truncated"] / n}
+    found["words"] = {"mean": float(lengths.mean()), "median": float(np.median(lengths))}
+    return found | {"inside": copies / n, "copies": copies}
 
 
 def texts() -> Space:
     """`texts.sst2_seeded_128.test.inside`."""
-    found = {}
-    for path in sorted((paths.home() / "results" / "data").glob("*.json")):
-        parts = records.read_json(path)["parts"]
-        found[path.stem] = {name: described(part) for name, part in parts.items()}
-    return Space(found)
+    files = sorted((paths.home() / "results" / "data").glob("*.json"))
+    parts = {path.stem: records.read_json(path)["parts"] for path in files}
+    return Space({file: {name: described(part) for name, part in each.items()} for file, each in parts.items()})
 
 
 def language() -> Space:
     """The facts of the running texts: `language.shakespeare.n_train` characters."""
-    facts = {name: paper.records(experiment=name) for name in ("shakespeare", "tinystories")}
-    return Space({name: found[0]["data"] for name, found in facts.items()})
+    names = ("shakespeare", "tinystories")
+    return Space({name: paper.records(experiment=name)[0]["data"] for name in names})
 
 
 VALUES = {"texts": texts, "language": language}

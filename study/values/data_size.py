@@ -1,48 +1,153 @@
-"""Values of the page on data size: depth and width at a tenth of it, what the selected epoch decides."""
+"""Values of the page on less data, depth and rates: models of a tenth of SST-2, of the ladder by layers x passes:
+`ladder_tuned.accuracy('1x1')`."""
 
+from functools import cached_property
+from itertools import permutations
+
+import numpy as np
+
+from rtx_core import records
+from rtx_core.experiments.configure import configure
 from rtx_core.report.evidence import badge
-from rtx_core.report.statistics import difference
-from rtx_core.report.values import Gap, Model, Space
+from rtx_core.report.statistics import accuracy, adjusted, common, difference, over_seeds
+from rtx_core.report.values import Gap, Runs, Space, Unmeasured, Value, look_up
+from rtx_core.train.config import TrainConfig
 from study import paper
+from study.plan import LADDER, TENTH, TUNED, TUNING
+from study.values.sst2 import chosen, course
 
-DEPTHS = {
-    "once": ("sst2-10pct-numpasses1", "recurrent"),
-    "twice": ("sst2-10pct", "recurrent"),
-    "thrice": ("sst2-10pct-numpasses3", "recurrent"),
-    "six": ("sst2-10pct-numlayers6-numpasses1", "recurrent"),
-    "wide": ("sst2-10pct", "recurrent-wide"),
-    "baseline": ("sst2-10pct", "baseline"),
-}
+WIDE = {(384, "6x1"): ("baseline", {}), (384, "3x2"): ("recurrent-wide", {})}  # (width, rung) -> model, settings
+RUNGS = {(256, name): ("recurrent", s) for name, s in LADDER.items() if name != "1x1"} | WIDE
+DEPTHS = {"once": (256, "3x1"), "twice": (256, "3x2"), "thrice": (256, "3x3"), "six": (256, "6x1")}
+DEPTHS |= {"wide": (384, "3x2"), "baseline": (384, "6x1")}
+
+
+def rung(model: str, **settings: object) -> list[records.Record]:
+    """The records of a model on a tenth of SST-2."""
+    name = configure("sst2", model, **TENTH | settings).name
+    return Runs(paper.records(name=name), name).of(model)
+
+
+def of_depths() -> dict[str, list[records.Record]]:
+    return {name: rung(RUNGS[place][0], **RUNGS[place][1]) for name, place in DEPTHS.items()}
 
 
 def depth() -> Space:
-    """Each variant's Model, and paired differences of them, first minus second, in points."""
-    found = {key: paper.records(name=name, model=model) for key, (name, model) in DEPTHS.items()}
+    """Paired differences at the study's rate, first minus second, in points."""
+    found = of_depths()
     pairs = [("twice", "once"), ("thrice", "twice"), ("six", "twice"), ("wide", "twice"), ("baseline", "wide")]
-    gaps = {f"{a}_{b}": Gap(difference(found[a], found[b]), badge([found[a], found[b]])) for a, b in pairs}
-    return Space({key: Model(runs, key) for key, runs in found.items()} | gaps)
+    return Space({f"{a}_{b}": Gap(difference(found[a], found[b]), badge([found[a], found[b]])) for a, b in pairs})
 
 
-def selection() -> Space:
-    """All runs at a tenth of the data: test accuracies by selected epoch, gain of the next (points)."""
-    by_epoch, gains = {}, []
-    for name, model in DEPTHS.values():
-        for record in paper.records(name=name, model=model):
-            place = [row["step"] for row in record["history"]].index(record["selected"]["step"])
-            here, *later = record["history"][place:]
-            by_epoch.setdefault(round(here["epoch"]), []).append(100 * record["test"]["accuracy"])
-            if later:
-                gains.append(100 * (later[0]["validation_accuracy"] - here["validation_accuracy"]))
-    ends = {f"epoch_{epoch}": {"low": min(a), "high": max(a), "n": len(a)} for epoch, a in by_epoch.items()}
+def overfit() -> Space:
+    """Validation over training loss after the last epoch: `mean` in nats, and p of its difference from Baseline's."""
+    gaps = {
+        name: [run["history"][-1]["validation_loss"] - run["history"][-1]["train_loss"] for run in found]
+        for name, found in of_depths().items()
+    }
     return Space(
-        ends
-        | {
-            "epochs": sorted(by_epoch),
-            "n": len(gains),
-            "better": sum(g > 0 for g in gains),
-            "gain": sum(gains) / len(gains),
-        }
+        {name: {"mean": np.mean(each), "p": over_seeds(gaps["baseline"], each)[3]} for name, each in gaps.items()}
     )
 
 
-VALUES = {"depth": depth, "selection": selection}
+def selection() -> Space:
+    """The same runs by the epoch that is tested: the least and highest test accuracy (%), and of how many the next
+    epoch has the higher validation accuracy."""
+    by_epoch, gains = {}, []
+    for run in sum(of_depths().values(), []):
+        row = chosen(run)
+        by_epoch.setdefault(round(row["epoch"]), []).append(100 * run["test"]["accuracy"])
+        later = [after for after in run["history"] if after["step"] > row["step"]]
+        gains += [after["validation_accuracy"] - row["validation_accuracy"] for after in later[:1]]
+    ends = [(key, {epoch: end(a) for epoch, a in by_epoch.items()}) for key, end in (("low", min), ("high", max))]
+    ends = [(key, [each.get(epoch) for epoch in range(9)]) for key, each in ends]
+    counts = {"epochs": sorted(by_epoch), "n": sum(map(len, by_epoch.values())), "better": sum(g > 0 for g in gains)}
+    return Space(counts | dict(ends))
+
+
+class Ladder:
+    """Models of several layers and passes on the seeds that all have, which are five."""
+
+    def __init__(self, found: dict):
+        seeds = common(*found.values())
+        if len(seeds) < 5:
+            raise Unmeasured(f"The models of the ladder have {len(seeds)} seeds in common; run them on five.")
+        self.runs = dict(zip(found, zip(*seeds)))
+        self.badge = badge(list(self.runs.values()))
+
+    @cached_property
+    def differences(self) -> dict[tuple, Gap]:
+        """Of all pairs of one width, first minus second, adjusted for their number (both orders leave it as it is)."""
+        pairs = [(a, b) for a, b in permutations(self.runs, 2) if isinstance(a, str) or a[0] == b[0]]
+        family = adjusted([difference(self.runs[a], self.runs[b]) for a, b in pairs])
+        return {pair: Gap(found, self.badge) for pair, found in zip(pairs, family)}
+
+
+class Usual(Ladder):
+    """At the study's rate, by (width, rung)."""
+
+    def __init__(self):
+        super().__init__({place: rung(model, **settings) for place, (model, settings) in RUNGS.items()})
+
+    def differ(self, width: int, first: str, second: str) -> bool:
+        return bool(self.differences[(width, first), (width, second)].sign)
+
+    def accuracies(self, width: int, *without: str) -> list[float]:
+        some = (runs for (wide, r), runs in self.runs.items() if wide == width and r not in without)
+        return [accuracy(list(runs))[0] for runs in some]
+
+    @property
+    def tuned(self) -> list[float]:
+        """Of each model of width 256 that was tuned, what its own rate adds to its accuracy."""
+        return [look_up("ladder_tuned").gain(r) for r in TUNED if (256, r) in RUNGS]
+
+
+class Tuned(Ladder):
+    """At width 256, each at the rate of the lowest validation loss with seed 0."""
+
+    def __init__(self):
+        rates = (TrainConfig().learning_rate, *TUNING)
+        self.tried = {r: {rate: rung("recurrent", **LADDER[r], learning_rate=rate) for rate in rates} for r in TUNED}
+        loss = {
+            r: {rate: chosen(runs[0])["validation_loss"] for rate, runs in t.items()} for r, t in self.tried.items()
+        }
+        super().__init__({r: self.tried[r][min(loss[r], key=loss[r].get)] for r in TUNED})
+        self.words = look_up("bag_of_words.sst2_10pct.accuracy")
+
+    def accuracy(self, name: str, rate: float | None = None) -> Value:
+        """Of a model at its own rate, or at one that was tried."""
+        found = self.tried[name][rate] if rate else list(self.runs[name])
+        return Value(*accuracy(found), badge(found))
+
+    def accuracies(self) -> list[float]:
+        return [self.accuracy(name) for name in TUNED]
+
+    def peak(self, name: str, rate: float | None = None) -> float:
+        """The highest validation accuracy of a run, in the mean over seeds; at a rate that was tried, with seed 0."""
+        runs = self.tried[name][rate][:1] if rate else self.runs[name]
+        return float(np.mean([max(row["validation_accuracy"] for row in run["history"]) for run in runs]))
+
+    def gain(self, name: str) -> float:
+        """What its own rate adds to a model's accuracy, over the seeds that have both."""
+        pairs = common(self.runs[name], self.tried[name][TrainConfig().learning_rate])
+        return float(np.mean([mine["test"]["accuracy"] - usual["test"]["accuracy"] for mine, usual in pairs]))
+
+    def gains(self) -> list[float]:
+        return [self.gain(name) for name in TUNED]
+
+    def ahead(self, first: str, second: str) -> bool:
+        """Whether the first is significantly ahead."""
+        return self.differences[first, second].sign > 0
+
+    def differ(self, first: str, second: str) -> bool:
+        return self.differences[first, second].sign != 0
+
+
+VALUES = {
+    "tenth_course": lambda: course("sst2-10pct"),
+    "depth": depth,
+    "overfit": overfit,
+    "selection": selection,
+    "ladder": Usual,
+    "ladder_tuned": Tuned,
+}

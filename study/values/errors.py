@@ -1,4 +1,4 @@
-"""Where the two models err on GLUE's 872 sentences, first seed, such as `errors.both`."""
+"""Where the two models and a bag of words err on GLUE's 872 sentences, first seed, such as `errors.both`."""
 
 from itertools import combinations
 from statistics import mean
@@ -6,7 +6,6 @@ from statistics import mean
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.report import statistics
-from rtx_core.report.evidence import badge
 from rtx_core.report.values import Space
 from study import paper
 
@@ -16,25 +15,23 @@ def errors() -> Space:
     if None in pair:
         raise RtxError("There is no record of both models on GLUE's split, seed 0; run them.")
     labels, *guesses = statistics.same_texts(*pair)
-    wrong = [guess != labels for guess in guesses]
     (counts,) = paper.measurements("yardstick", "sst2-official")
-    words = counts.predictions["logits"].argmax(1) != labels
-    apart = guesses[0] != guesses[1]
-    n = len(labels)
-    return Space(
-        {
-            "n": n,
-            "baseline": int(wrong[0].sum()),
-            "recurrent": int(wrong[1].sum()),
-            "both": int((wrong[0] & wrong[1]).sum()),
-            "words_too": int((wrong[0] & wrong[1] & words).sum()),  # as many does the bag of words get wrong
-            "by_chance": float(wrong[0].mean() * wrong[1].mean() * n),  # both, were the errors independent
-            "apart": int(apart.sum()),
-            "baseline_right": int((apart & ~wrong[0]).sum()),
-            "recurrent_right": int((apart & ~wrong[1]).sum()),
-            "badge": badge(pair),
-        }
-    )
+    baseline, recurrent, words = (guess != labels for guess in (*guesses, counts.predictions["logits"].argmax(1)))
+    both, neither = baseline & recurrent, ~baseline & ~recurrent
+    chosen = {
+        "baseline": baseline,
+        "recurrent": recurrent,
+        "both": both,
+        "all_miss": both & words,
+        "only_baseline": recurrent & ~baseline,
+        "only_recurrent": baseline & ~recurrent,
+        "only_models": neither & words,
+        "only_words": both & ~words,
+    }
+    found = {name: int(each.sum()) for name, each in chosen.items()}
+    found |= {f"{name}_positive": float(labels[each].mean()) for name, each in chosen.items()}
+    by_chance = float(baseline.mean() * recurrent.mean() * len(labels))  # both, were the errors independent
+    return Space(found | {"n": len(labels), "by_chance": by_chance})
 
 
 def unlike(name: str) -> Space:
@@ -44,7 +41,7 @@ def unlike(name: str) -> Space:
     for a, b in combinations(runs, 2):
         _, one, other = statistics.same_texts(a, b)
         shares[a["model"] == b["model"]].append(float((one != other).mean()))
-    return Space({"one_model": mean(shares[True]), "two_models": mean(shares[False]), "badge": badge(runs)})
+    return Space({"one_model": mean(shares[True]), "two_models": mean(shares[False])})
 
 
 VALUES = {"errors": errors, "unlike": lambda: unlike("sst2-10pct")}

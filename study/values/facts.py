@@ -1,11 +1,13 @@
 """Names of the page *Computation, not memory*: `facts.bits('1x4')`, `facts.gain('1x4', '1x1')`, and odds on k-hop."""
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
+from rtx_core.report.phi import pooled_phi
 from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Runs
+from rtx_core.report.values import Runs, Value
 from study import paper
 from study.values.looping import Hops
 
@@ -24,7 +26,7 @@ class Facts(Runs):
     def models(self) -> list[str]:
         return sorted({record["model"] for record in self.records})
 
-    @cached_property
+    @property
     def exposures(self) -> int:
         return self.records[0]["config"]["train"]["epochs"]
 
@@ -48,15 +50,6 @@ class Facts(Runs):
         """How many times what `base` stores."""
         return self.bits(model) / self.bits(base)
 
-    def exponent(self, model: str, base: str, times: float) -> tuple[float, float, float]:
-        """(a, low, high) of bits ∝ times^a, by Student's t over the seeds that both have."""
-        pairs = common(self.of(model), self.of(base))
-        found = [np.log(a / b) / np.log(times) for a, b in (map(self._one, pair) for pair in pairs)]
-        return mean_interval([float(value) for value in found])
-
-    def _one(self, record) -> float:
-        return self.whole - self.facts * record["test"]["loss"] / float(np.log(2))
-
 
 def logit(record, hops: int = 4) -> float:
     """log(error / (1 − error)); half an answer is added to either side, so that no error stays finite."""
@@ -74,6 +67,11 @@ class OnLogits:
 
     def records(self, model: str) -> list:
         return Hops("khop").of(model)
+
+    @property
+    def odds(self) -> tuple[float, float, float]:
+        """The first's odds of a wrong answer over those of the second, (ratio, low, high)."""
+        return tuple(float(np.exp(value)) for value in (self.mean, self.low, self.high))
 
     @property
     def separated(self) -> bool:
@@ -118,7 +116,29 @@ class AtOwnRates(OnLogits):
         return [r["test"]["parts"][4]["error"] for r in runs if r["seed"] in cls.shared(model)]
 
 
+def facts_worth(model: str) -> Value:
+    """φ of a loop by its loss on 49,152 facts."""
+    found = Facts("facts-facts49152")
+    return worth(found, model, ("1x1", "2x1", "4x1"), lambda record: record["test"]["loss"])
+
+
+def pointers_worth(model: str) -> Value:
+    """φ of a loop by the logit of its error at four hops."""
+    return worth(Hops("khop"), model, ("1x1", "2x1", "3x1", "4x1"), logit)
+
+
+def worth(found: Runs, model: str, stacks: tuple[str, ...], score: Callable) -> Value:
+    """φ beside stacks of layers of one width, whose sizes are counted in layers, on the seeds that all have."""
+    runs = common(*(found.of(name) for name in (model, *stacks)))
+    looped, *standard = np.transpose([[score(record) for record in records] for records in runs])
+    size = runs[0][0]["config"]["model"]
+    sizes = [record["config"]["model"]["num_layers"] for record in runs[0][1:]]
+    return Value(*pooled_phi(looped, size["num_layers"], size["num_passes"], sizes, standard))
+
+
 VALUES = {
+    "facts_worth": lambda: facts_worth,
+    "pointers_worth": lambda: pointers_worth,
     "facts": lambda: Facts("facts-facts49152"),
     "facts_few": lambda: Facts("facts"),
     "facts_long": lambda: Facts("facts-epochs240"),

@@ -10,10 +10,7 @@ def counted() -> Space:
     return Space(
         {
             "papers": len(papers),
-            "beyond_abstract": sum(not row["read"].startswith("abstract") for row in papers),
             "abstract": sum(row["read"].startswith("abstract") for row in papers),
-            "interval": sum("interval" in row for row in papers),
-            "seeds": sum("seeds" in row for row in papers),
             **{field.CONTROLS[name].lower(): number for name, number in ran.items()},
         }
     )

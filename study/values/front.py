@@ -28,7 +28,6 @@ def front() -> Space:
             "sst2": Task(statistics.common(*pairs["sst2"]), called="sst2"),  # of the seeds that both have
             "full": tuple(tasks[task] for task in full),
             "largest": max(abs(tasks[task]) for task in full),
-            "reduced": tuple(gap for task, gap in tasks.items() if task not in full),
             "tenth": learning("sst2-10pct"),
             "chosen": [records.frame(sum(pairs[task], []))["selected_epoch"].max() for task in full],
         }
@@ -36,22 +35,16 @@ def front() -> Space:
 
 
 def learning(name: str) -> dict[str, float]:
-    """Of all runs: least training accuracy of the last epoch, and its validation loss over the lowest."""
+    """The least of all runs: training accuracy of the last epoch, and its validation loss over the lowest."""
     histories = [run["history"] for model in MODELS for run in of(name, model)]
-    ratios = [rows[-1]["validation_loss"] / min(row["validation_loss"] for row in rows) for rows in histories]
-    return {
-        "runs": len(histories),
-        "trained": min(rows[-1]["train_accuracy"] for rows in histories),
-        "least_rise": min(ratios),
-        "most_rise": max(ratios),
-    }
+    rises = [rows[-1]["validation_loss"] / min(row["validation_loss"] for row in rows) for rows in histories]
+    return {"trained": min(rows[-1]["train_accuracy"] for rows in histories), "least_rise": min(rises)}
 
 
 def scoreboard() -> Space:
-    """How many claims have which outcome: `scoreboard.reproduced`; of those that say what is ahead of what,
-    `scoreboard.directions.reproduced`."""
+    """How many claims have which outcome: `scoreboard.reproduced`; of one kind, `scoreboard.counts.reproduced`."""
     frame = claims.judged()
-    return Space(outcomes(frame) | {"directions": outcomes(frame[frame["kind"] == "direction"])})
+    return Space(outcomes(frame) | {f"{kind}s": outcomes(of) for kind, of in frame.groupby("kind")})
 
 
 def outcomes(frame: pd.DataFrame) -> dict[str, int]:

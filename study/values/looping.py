@@ -10,8 +10,8 @@ import numpy as np
 import yaml
 
 from rtx_core.report.display import Displayed, markdown
-from rtx_core.report.evidence import Badge, badge
-from rtx_core.report.phi import Looped, mean_phi
+from rtx_core.report.evidence import badge
+from rtx_core.report.phi import Looped, mean_phi, phi
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
 from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
 from study import paper
@@ -68,6 +68,21 @@ class Hops(Runs):
         """The largest rise of an error from one number of passes to another."""
         most = len(self.of(model)[0]["test"]["parts"])
         return max(self.error(model, h, second) - self.error(model, h, first) for h in range(most))
+
+
+def copying(hops: int, nearer: int, letters: int = 32) -> float:
+    """The share of wrong answers where the letter `nearer` hops away is given for that at `hops`."""
+    from rtx_core.data import HopData  # which imports torch
+    from rtx_core.data.algorithmic import KHop
+
+    return KHop(HopData(test_texts=10, letters=letters, hops=hops), 4).copying(hops, nearer)
+
+
+def reached(name: str) -> Callable[..., list[int]]:
+    """reached(model, passes) of state tracking: the factors that each seed keeps, less than a tenth wrong."""
+    runs = Hops(name)
+    seeds = {model: [r["seed"] for r in runs.of(model)] for model in {r["model"] for r in runs.records}}
+    return lambda model, passes=None: [runs.solved_by(model, seed, passes) + 1 for seed in seeds[model]]
 
 
 class Rounding:
@@ -157,71 +172,35 @@ class IsoDepth:
         sizes, losses = [self.size(m) for m in standard], [self.losses(m) for m in standard]
         return mean_phi(looped, sizes, losses)
 
+    def each(self, *models: str) -> list[float]:
+        """φ in each seed, the mean over these models; nan where one lies outside of the standard models."""
+        standard = self.of("6x1")
+        sizes, losses = [self.size(m) for m in standard], [self.losses(m) for m in standard]
+        looped = [Looped(self.losses(m), self.size(m), int(m[2])) for m in models]
+        return [
+            float(np.mean([phi(one.losses[k], one, sizes, [column[k] for column in losses]) for one in looped]))
+            for k in range(len(self.seeds))
+        ]
+
     @cached_property
     def phi(self) -> Space:
-        """φ of each shape at the widths that are measured and of each width, the mean of all, and the least."""
+        """φ of each shape at the widths that are measured and of each width, the mean of all, and the least; and by
+        how much it is larger for two passes than for six."""
         shapes = {f"of_{shape}": self.of(shape) for shape in ("3x2", "2x3", "1x6")}
         every = [model for models in shapes.values() for model in models]
         widths = {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in self.widths}
         least = min(every, key=lambda model: self.worth(model)[0])
         found = shapes | widths | {"of_all": every, "least": [least]}
         found = {name: self.worth(*models) for name, models in found.items()}
+        two, six = self.each(*shapes["of_3x2"]), self.each(*shapes["of_1x6"])
+        found["falls"] = mean_interval([a - b for a, b in zip(two, six)])
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
 
-
-# -- every recurrence beside the standard model of its size
-
-ERROR = {  # of a record, by task
-    "k-hop": lambda test: max(test["parts"][-1]["error"], 0.5 / test["parts"][-1]["answers"]),  # at the most hops
-    "Shakespeare": lambda test: test["loss"],
-    "TinyStories": lambda test: test["loss"],
-    "SST-2, a tenth": lambda test: 1 - test["accuracy"],
-}
-STORIES, CHARACTERS = "tinystories-small-learningrate0.004", "shakespeare-small-learningrate0.003"
-ONE_LAYER = "sst2-10pct-numlayers1"
-PAIRS = (  # recurrence, task, folder/model of it and of the standard model with as many parameters
-    ("1×4", "k-hop", "khop/1x4", "khop/1x1"),
-    ("2×2", "k-hop", "khop/2x2", "khop/2x1"),
-    ("FraiLT", "k-hop", "khop/frailt", "khop/1x1"),
-    ("Relaxed", "k-hop", "khop/relaxed", "khop/1x1"),
-    ("Gated", "k-hop", "khop/1x4-gated", "khop/1x1"),
-    ("Three Part", "k-hop", "khop/three-part", "khop/3x1"),
-    ("Kausik", "Shakespeare", f"{CHARACTERS}/kausik", f"{CHARACTERS}/gpt-1"),
-    ("FraiLT", "TinyStories", f"{STORIES}/frailt", f"{STORIES}/control"),
-    ("Recurrent", "SST-2, a tenth", "sst2-10pct/recurrent", "sst2-10pct-numpasses1/recurrent"),
-    ("ALBERT-like", "SST-2, a tenth", f"{ONE_LAYER}-numpasses6/recurrent", f"{ONE_LAYER}-numpasses1/recurrent"),
-)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A recurrence and the standard model of its size on one task, by error or loss; over the seeds that both have."""
-
-    recurrence: str
-    task: str
-    looped: float
-    standard: float
-    ratio: float  # of the looped model's error or loss to the standard one's, geometric mean over seeds
-    low: float  # 95 % interval; nan of one seed
-    high: float
-    parameters: float  # the looped model's as a share of the standard one's
-    badge: Badge
-
-
-def matrix() -> list[Pair]:
-    """Every pair of which a seed is recorded."""
-    found = []
-    for recurrence, task, *addresses in PAIRS:
-        names = (address.split("/") for address in addresses)
-        pairs = common(*(paper.records(name=name, model=model) for name, model in names))
-        if not pairs:
-            continue
-        first, second = ([ERROR[task](r["test"]) for r in column] for column in zip(*pairs))
-        ratio = np.exp(mean_interval([float(np.log(a / b)) for a, b in zip(first, second)]))
-        size = [r["parameters"]["non_embedding"] for r in pairs[0]]
-        means = [float(np.mean(column)) for column in (first, second)]
-        found.append(Pair(recurrence, task, *means, *map(float, ratio), size[0] / size[1], badge(pairs)))
-    return found
+    @property
+    def outside(self) -> list[str]:
+        """Looped models that are better or worse than every standard one in some seed, and so have no φ there."""
+        looped = [m for m in self.runs if not m.startswith("6x1")]
+        return [m for m in looped if np.isnan(self.each(m)).any()]
 
 
 # -- predictions
@@ -229,7 +208,7 @@ def matrix() -> list[Pair]:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A row of `predictions.yaml`, and what became of it."""
+    """A row of `predictions.yaml`, and what became of it; `taught`: what one learns from that, for this verdict."""
 
     id: str
     experiment: str
@@ -238,26 +217,26 @@ class Prediction:
     known: str
     written: str
     verdict: str
+    taught: str
 
     @property
     def box(self) -> Displayed:
         title = f":::{{admonition}} Predicted on {self.written}: {self.verdict}"
-        parts = (self.says, f"Contradicted by: {self.contradicted_by}", f"Known then: {self.known}")
-        return markdown("\n\n".join((f"{title}\n:class: note", *parts, ":::")))
+        parts = [self.says, f"Contradicted by: {self.contradicted_by}", f"Known then: {self.known}"]
+        if self.taught:
+            parts.append(f"**What it teaches:** {self.taught}")
+        return markdown("\n\n".join((f"{title}\n:class: note dropdown", *parts, ":::")))
 
 
 def predictions() -> dict[str, Prediction]:
     """By id.  A row without `kept` and `broken`, or one of whose names has no record, is not measured yet."""
     content = yaml.safe_load((Path(__file__).parents[1] / "predictions.yaml").read_text(encoding="utf-8"))
-    rows = content["predictions"]
-    return {
-        row["id"]: Prediction(
-            *(row[field] for field in ("id", "experiment", "says", "contradicted_by", "from")),
-            str(row.get("written", content["written"])),
-            verdict(row),
-        )
-        for row in rows
-    }
+    found = {}
+    for row in content["predictions"]:
+        stated = (row[field] for field in ("id", "experiment", "says", "contradicted_by", "from"))
+        written, became = str(row.get("written", content["written"])), verdict(row)
+        found[row["id"]] = Prediction(*stated, written, became, row.get("taught", {}).get(became, ""))
+    return found
 
 
 def verdict(row: dict) -> str:
@@ -278,12 +257,15 @@ VALUES = {
     "khop_printed": lambda: published()["khop"]["errors"],  # by layers, by hops
     "khop_long": lambda: Hops("khop-steps9000"),
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
-    "s3_16": lambda: Hops("state-tracking-letters16"),
+    "s3_reached": lambda: reached("state-tracking"),
+    "z6_reached": lambda: reached("state-tracking-groupZ6"),
+    "s3_16_reached": lambda: reached("state-tracking-letters16"),
+    "s3_long_reached": lambda: reached("state-tracking-letters16-steps12000"),
     "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
     "s3_scan": lambda: Hops("state-tracking-scan"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
+    "copying": lambda: copying,
     "khop_rounded": Rounding,
     "iso_depth": IsoDepth,
-    "matrix": matrix,
     "predictions": predictions,
 }

@@ -11,7 +11,7 @@ GROUPS = {
     "domains": ["multi-domain", "multi-domain-imdb"],
     "shakespeare": ["shakespeare", "shakespeare-small"],
     "tinystories": ["tinystories", "tinystories-small"],
-    "looping": ["khop", "khop-hard", "khop-published", "state-tracking", "iso-depth"],
+    "looping": ["facts", "khop", "khop-hard", "khop-published", "state-tracking", "iso-depth"],
 }
 
 

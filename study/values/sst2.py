@@ -1,4 +1,4 @@
-"""Values of the SST-2 page: the published rows, the course of training."""
+"""Values of SST-2: the published rows, and the course of training."""
 
 from statistics import mean
 
@@ -10,49 +10,39 @@ from study import paper, published
 PAIR = ("baseline", "recurrent")
 
 
-def paired(name: str) -> list[tuple]:
-    """(Baseline, Recurrent) of each seed that both have."""
-    return common(*(paper.records(name=name, model=model) for model in PAIR))
-
-
 def course(name: str) -> Space:
-    """Validation loss by model, means over the seeds of both: at the selected epoch, at the last, the rise
-    between; and by seed what was tested."""
+    """By model, an entry a seed that both have: the `epochs` tested; `missed` points of validation accuracy between
+    that epoch and the best; `gaps` of validation over training loss after the last, and `rises` of the former over
+    its lowest, in nats.  `peak`: the best validation accuracy, in the mean."""
     found = {}
-    for model, runs in zip(PAIR, zip(*paired(name))):
-        best = [record["selected"]["validation_loss"] for record in runs]
-        last = [record["history"][-1]["validation_loss"] for record in runs]
-        chosen = records.frame(runs)["selected_epoch"].tolist()
+    pairs = common(*(paper.records(name=name, model=model) for model in PAIR))
+    for model, runs in zip(PAIR, zip(*pairs)):
+        best = [max(row["validation_accuracy"] for row in run["history"]) for run in runs]
+        ends = [run["history"][-1] for run in runs]
         found[model] = {
-            "best": mean(best),
-            "last": mean(last),
-            "rise": mean(last) - mean(best),
-            "rises": [b - a for a, b in zip(best, last)],
-            "epochs": chosen,
-            "tested": [record["test"]["accuracy"] for record in runs],
-            "confusion": runs[0]["test"]["confusion"],  # rows: truth, columns: answers
-            "missed": [missed(record) for record in runs],
-            "peak": mean(max(row["validation_accuracy"] for row in record["history"]) for record in runs),
+            "epochs": records.frame(runs)["selected_epoch"].tolist(),
+            "missed": [100 * (high - chosen(run)["validation_accuracy"]) for high, run in zip(best, runs)],
+            "gaps": [end["validation_loss"] - end["train_loss"] for end in ends],
+            "rises": [end["validation_loss"] - chosen(run)["validation_loss"] for end, run in zip(ends, runs)],
+            "peak": mean(best),
         }
     return Space(found)
 
 
-def missed(record) -> float:
-    """Points of validation accuracy between the selected epoch, that of lowest loss, and the best one."""
-    rows = record["history"]
-    (chosen,) = (row for row in rows if row["step"] == record["selected"]["step"])
-    return 100 * (max(row["validation_accuracy"] for row in rows) - chosen["validation_accuracy"])
+def chosen(record) -> dict:
+    """The row of a run's history that was tested."""
+    return next(row for row in record["history"] if row["step"] == record["selected"]["step"])
 
 
 def quoted() -> Space:
     """The published rows, by task and source: `published_rows.sst2.table_6.baseline.accuracy`."""
-    tasks = published.published()["benchmarks"]
+    name = "published, "
     return Space(
         {
-            task: {entry["source"].removeprefix("published, ").replace(" ", "_").lower(): entry for entry in entries}
-            for task, entries in tasks.items()
+            task: {row["source"].removeprefix(name).lower(): row for row in rows}
+            for task, rows in published.published()["benchmarks"].items()
         }
     )
 
 
-VALUES = {"published_rows": quoted, "sst2_course": lambda: course("sst2"), "tenth_course": lambda: course("sst2-10pct")}
+VALUES = {"published_rows": quoted, "sst2_course": lambda: course("sst2")}

@@ -6,11 +6,8 @@ from rtx_core.report.values import Gap, Space
 from study import paper
 
 MODELS = ("baseline", "recurrent")
-RUNS = {  # bag of words of -> the runs of the models that stand beside it
-    "sst2": "sst2",
-    "sst2-official": "sst2-official",
-    "sst2-10pct": "sst2-10pct",
-    "sst2-short": "sst2-short",
+FULL = ("sst2", "sst2-official", "sst2-10pct", "sst2-short")  # bag of words of -> the models' runs beside it
+RUNS = {name: name for name in FULL} | {
     "sst2-grouped": "sst2-grouped-epochs1",
     "sst2-50pct": "sst2-50pct-epochs1",
     "sst2-long": "sst2-long-epochs1",
@@ -20,35 +17,26 @@ RUNS = {  # bag of words of -> the runs of the models that stand beside it
 }
 
 
-def minus_words(name: str, model: str):
-    """(model − bag of words, badge) on the seeds that both models have, or None where one is missing or the
-    model never answers some class."""
+def compared(name: str, model: str) -> tuple[list, list] | None:
+    """(runs, bag of words) on the seeds that both models have, or None where one is missing or the model never
+    answers some class."""
     words = paper.measurements("yardstick", name)
     seeds = statistics.common(*(paper.records(name=RUNS[name], model=each) for each in MODELS))
-    found = [record for pair in seeds for record in pair if record["model"] == model]
-    found = [record for record in found if statistics.answers_all(record)]
-    if not words or not found:
-        return None
-    beside = [records.Record(words[0].content | {"seed": record["seed"]}, words[0].path) for record in found]
-    return statistics.difference(found, beside, same_training=False), badge(found)
+    runs = [record for pair in seeds for record in pair if record["model"] == model]
+    runs = [record for record in runs if statistics.answers_all(record)]
+    beside = [records.Record(each.content | {"seed": run["seed"]}, each.path) for run in runs for each in words]
+    return (runs, beside) if beside else None
 
 
-def yardstick() -> Space:
-    """`yardstick.baseline.behind`: on how many tasks the bag of words is ahead, p adjusted over them."""
-    space = {}
-    for model in MODELS:
-        pairs = {name: pair for name in RUNS if (pair := minus_words(name, model))}
-        family = statistics.adjusted([difference for difference, _ in pairs.values()])
-        gaps = {name: Gap(found, evidence) for found, (name, (_, evidence)) in zip(family, pairs.items())}
-        full = [gap for gap in gaps.values() if gap.badge.budget == "full"]
-        space[model] = gaps | {
-            "tasks": len(gaps),
-            "full": len(full),
-            "behind": sum(gap.sign < 0 for gap in gaps.values()),
-            "ahead": sum(gap.sign > 0 for gap in gaps.values()),
-            "behind_full": sum(gap.sign < 0 for gap in full),
-        }
-    return Space(space)
+def against(model: str) -> Space:
+    """The differences by task, p adjusted over them, and on how many tasks the bag of words is behind or ahead."""
+    pairs = {name: pair for name in RUNS if (pair := compared(name, model))}
+    found = [statistics.difference(*pair, same_training=False) for pair in pairs.values()]
+    gaps = {name: Gap(gap, badge(pairs[name][0])) for name, gap in zip(pairs, statistics.adjusted(found))}
+    full = [gap for gap in gaps.values() if gap.badge.budget == "full"]
+    counts = {"tasks": len(gaps), "full": len(full), "ahead": sum(gap.sign > 0 for gap in gaps.values())}
+    counts |= {"behind": sum(gap.sign < 0 for gap in gaps.values()), "behind_full": sum(gap.sign < 0 for gap in full)}
+    return Space(gaps | counts | {"elsewhere": [gap for name, gap in gaps.items() if name != "sst2"]})
 
 
-VALUES = {"yardstick": yardstick}
+VALUES = {"yardstick": lambda: Space({model: against(model) for model in MODELS})}
