@@ -69,11 +69,6 @@ def test_a_longer_run_counts_what_is_counted():
     assert configure("facts", "1x6-random", steps=300, eval_every=50).train.steps == 400
 
 
-def test_a_compiled_run_is_another_run():
-    plain, compiled = (configure("sst2", "recurrent", compile=mode) for mode in ("", "default"))
-    assert (plain.name, compiled.name) == ("sst2", "sst2-compiledefault")
-
-
 VALUES = [0, 1, 2, 3, 16, 0.1, 0.1000001, 0.07, 1e-4, 1.00000001e-4, 1 / 3, 1.0, True, False, None]
 VALUES += ["all", "1e-3", "long", "short", "official", "constant", "Z6", "default", "real", "mirror"]
 VALUES += ["full", "reduced", "report", "nanogpt"]

@@ -37,22 +37,14 @@ def shakespeare() -> Space:
         found
         | {
             "leads": leads,
-            "tokens": every[0]["history"][-1]["tokens"],
             "parameters": groups["kausik"][0]["parameters"]["total"],
             "badge": badge(paper.records(experiment="shakespeare")),
             "pairs": counted["2"],
             "triples": counted["3"],
             "published": published.published()["shakespeare"]["losses"],
             "speed": speed(),
-            "writing": {model: writing(model) for model in ("gpt-2", "kausik")},
         }
     )
-
-
-def writing(model: str) -> list[float]:
-    """Milliseconds for one more character at each length, the fastest of the model's runs."""
-    runs = paper.records(experiment="shakespeare", model=model)
-    return np.min([[row["median_ms"] for row in r["latency"]["measured"]] for r in runs], axis=0).tolist()
 
 
 def speed() -> dict:
@@ -64,17 +56,9 @@ def speed() -> dict:
     found["ratio"] = {  # of the recurrence's time to that of a standard model, by length
         who: [passes["kausik", n] / passes[who, n] for n in content["sizes"]["lengths"]] for who in ("gpt-2", "gpt-6")
     }
-    found["doubling"] = {who: passes[who, 8192] / passes[who, 4096] for who in ("gpt-2", "gpt-6", "kausik")}
     following = {(row["who"], row["length"]): row["median_ms"] for row in content["next_character"]}
     for who in ("gpt-6", "kausik"):
         found[f"next-{who}"] = [following[who, n] for n in content["sizes"]["generated"]]
-    memory = {(row["segment"], row["length"]): row for row in content["memory"]}
-    kept, recomputed = memory[0, 2048], memory[16, 2048]
-    found["memory"] = {
-        "kept": kept["mib"],
-        "recomputed": recomputed["mib"],
-        "times": [memory[16, n]["ms"] / memory[0, n]["ms"] - 1 for s, n in memory if s == 0],  # by length
-    }
     return found
 
 
