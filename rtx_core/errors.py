@@ -1,5 +1,4 @@
-"""One kind of error for everything a user can get wrong: one sentence with what was got, what was expected,
-what to do."""
+"""One kind of error for all that a user can get wrong: a sentence with what was got, what was expected, what to do."""
 
 import re
 from collections.abc import Iterable

@@ -88,8 +88,7 @@ def percent(share: float | None) -> str:
 
 
 class Labelled(DataConfig):
-    """Texts with labels.  `reader` names the module whose `parts`,
-    `facts` and `vocabulary_source` take the settings."""
+    """Texts with labels; the module `reader` has `parts`, `facts` and `vocabulary_source`, called with the settings."""
 
     task_class = "rtx_core.data.texts:classification"
     labelled = True
@@ -264,10 +263,9 @@ class FilesData(Labelled):
 
     @property
     def slug(self) -> str:
-        """The name for folders; the same texts in BERT's pieces are other data.
+        """The name for folders: of x.csv "x", of x.jsonl "x-jsonl", of a data set of the hub with its owner in front.
 
-        Of a CSV the name without its ending; x.jsonl is "x-jsonl", and a data set of the hub has its owner's name in
-        front.
+        The same texts in BERT's pieces are other data.
         """
         file = PurePath(self.train)
         stem = file.stem if file.suffix.lower() == ".csv" else file.name

@@ -81,8 +81,7 @@ def shuffled(task: "Stories", part: str, seed: tuple[int, int]) -> np.ndarray:
 
 
 def tokenised(stories: dict[str, list[str]]) -> tuple[dict[str, np.ndarray], Tokenizer]:
-    """The tokens of both parts end to end, uint16, and the tokenizer trained on the first,
-    from the cache where it has them."""
+    """The tokens of both parts end to end, uint16, and the tokenizer trained on the first; both may be cached."""
 
     def make() -> dict[str, np.ndarray]:
         tokenizer = train_tokenizer(stories["train"])

@@ -1,6 +1,5 @@
 """A run is an experiment of the study with settings: `configure("sst2", "recurrent", seed=1, fraction=0.1)` gives its
-whole configuration, and the folder of its records is named by what differs from the experiment's own: `sst2-10pct`.  No
-torch here.
+whole configuration.  The folder of its records is named by what differs from the experiment: `sst2-10pct`.  No torch.
 """
 
 from collections.abc import Mapping

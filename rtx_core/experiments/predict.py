@@ -19,8 +19,7 @@ HEAD = ("text", "passes", "label")  # columns of every table of answers
 
 
 def load(address: "str | Path | Run | Record", source: str = "hub") -> "Predictor":
-    """The trained model of a run or its record, of a path under `results/` without the ending,
-    or of an exported folder."""
+    """The trained model of a run, of its record or the record's address ("sst2/recurrent-seed0"), or of a folder."""
     from rtx_core.experiments.weights import load_weights, weights_of
     from rtx_core.models import load_model
 

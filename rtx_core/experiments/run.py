@@ -166,10 +166,9 @@ def try_out(model, task, config: RunConfig, where) -> None:
 
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
-    """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited
-    for.
+    """Train, evaluate and record one run; goes on where it was interrupted.
 
-    Without `wait` that is `Busy`.
+    Another process that makes it is waited for; without `wait` that is `Busy`.
     """
     from rtx_core import evaluate
     from rtx_core.models import build_model, count_parameters, save_model

@@ -45,8 +45,7 @@ def recorded(config: RunConfig) -> Record | None:
 
 
 def differences(config: RunConfig, record: Record) -> list[str]:
-    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left
-    out.
+    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5", but what the data decides.
 
     A setting of the training or of the model that is younger than the record had its default.
     """

@@ -40,8 +40,7 @@ def count_parameters(model: nn.Module) -> dict[str, int]:
 
 
 def save_model(model: nn.Module, name: str, path: Path | str, **about: object) -> None:
-    """Weights as one safetensors file, with the model's name,
-    config and what else is said of it as JSON in its header."""
+    """Weights as one safetensors file; its header has the model's name, and its config and `about` as JSON."""
     header = {"model": name, "config": model.config.model_dump_json(), "about": json.dumps(about)}
     write_atomically(Path(path), save(untied(model.state_dict()), metadata=header))
 

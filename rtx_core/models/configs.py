@@ -65,8 +65,7 @@ class KausikConfig(GPTConfig):
 
 
 class LoopedConfig(Settings):
-    """The defaults are the control of the TinyStories study; from `num_core_layers` on,
-    every way of looping is a switch."""
+    """The defaults are the control of the TinyStories study; from `num_core_layers` on, no way of looping."""
 
     vocab_size: PositiveInt = 4096
     hidden_size: PositiveInt = 256

@@ -52,8 +52,7 @@ class PaddedAttention:
         self.place = place.to(device)  # (T,) the cell of each token, in the grids one after another
 
     def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
-        """out_i = Σ_j softmax_j(q_i · k_j / √D) v_j over j ≤ i of i's own sequence, q and k rotated; qkv (T, 3d)
-        -> (T, d)."""
+        """qkv (T, 3d) -> (T, d): Σ_j softmax_j(q_i · k_j / √D) v_j, j ≤ i of i's own sequence, q and k rotated."""
         mixed = []
         for cells, (B, L) in zip(self.cells, self.shapes):
             there = qkv if cells is None else qkv.index_select(0, cells)
@@ -93,8 +92,7 @@ class LlamaBlock(nn.Module):
 
     def _initialize(self, std: float, residual: float) -> None:
         """N(0, std), and smaller by 1/√(2 · layers) for `out` and for *up*: llama2.c means the two matrices that write
-        to the stream, but what its list of names catches is `w3`, the up matrix, and not `w2`,
-        the down matrix. Kept."""
+        to the stream, but its list of names catches `w3`, the up matrix, and not `w2`, the down matrix.  Kept."""
         for matrix in self.matrices:
             nn.init.normal_(matrix, std=std)
         with torch.no_grad():
@@ -106,8 +104,7 @@ class LlamaBlock(nn.Module):
         return self.qkv, self.out, self.gate_up, self.down
 
     def draw_noise(self, bits: int) -> None:
-        """W + s u with u uniform in ±½ and s a row's step on a grid of `bits`: every pass of a step meets the same;
-        0: none."""
+        """W + s u, u uniform in ±½ and s a row's step on a grid of `bits` (0: none): the same in all passes."""
         self.noisy = tuple(with_noise(w, bits) for w in self.matrices) if bits else None
 
     def forward(self, x: Tensor, grid: PaddedAttention | KVCache, matrices: Matrices | None = None) -> Tensor:

@@ -13,9 +13,8 @@ Three Part   `num_core_layers`, `injection`, `state_std`, `state_norm`: Geiping 
              after each branch too; the study's count has plain layers, A of d × 2d without bias, a norm after the loop
 Relaxed      `lora_rank`: Bae et al. 2024, eq. 4
 
-Any number of passes can be run and read: `states(batch, num_passes)` yields the state after each pass, and `read(state,
-batch)` turns a state into what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of
-them.
+Any number of passes can be run: `states(batch, num_passes)` yields the state after each, and `read(state, batch)` makes
+of it what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.
 """
 
 from collections.abc import Iterator
@@ -125,8 +124,7 @@ class Looped(nn.Module):
             yield s
 
     def initial_state(self, batch: Batch, like: Tensor) -> Tensor:
-        """Fresh noise in training.  Otherwise one fixed draw for each position,
-        so that a text's loss depends on nothing else."""
+        """Fresh noise in training; else one fixed draw a position, so that a text's loss depends on nothing else."""
         std = self.config.state_std
         if self.training:
             return std * torch.randn_like(like)
@@ -135,8 +133,7 @@ class Looped(nn.Module):
         return std * torch.from_numpy(draw).to(like)[batch.positions]
 
     def one_pass(self, s: Tensor, e: Tensor, r: int, grid: Grid) -> Tensor:
-        """The core once, (T, d) -> (T, d); `r` counts from 0,
-        and beyond the trained passes what the last has serves again."""
+        """The core once, (T, d) -> (T, d); `r` counts from 0, and what the last trained pass has serves beyond it."""
         c, r, before = self.config, min(r, self.config.num_passes - 1), s
         if c.injection == "add":
             s = s + e

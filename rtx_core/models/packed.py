@@ -1,8 +1,7 @@
 """A batch without padding: the sequences lie end to end in one flat array, and offsets say where each begins.
 
-Legend for shapes everywhere in `rtx_core`:
-T tokens in the batch, B sequences, L tokens of the longest, H heads, D = d/H, d hidden size, f intermediate size, C
-classes.
+Shapes everywhere in `rtx_core`: T tokens in the batch, B sequences, L tokens of the longest, H heads of size D,
+d = H · D hidden size, f intermediate size, C classes, V vocabulary.
 """
 
 from collections.abc import Sequence

@@ -56,8 +56,7 @@ class Record:
         return self.content.get(key, default)
 
     def stale_reason(self) -> str:
-        """Why it cannot be trusted as today's; empty when it can, and of an audit,
-        which is of the code that it names."""
+        """Why it cannot be trusted as today's; "" when it can, and of an audit, which is of the code that it names."""
         if self.get("kind") == "audits":
             return ""
         if kind := self.get("kind"):
@@ -314,8 +313,7 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
 
 
 def frame(found: Sequence[Record], **only: object) -> pd.DataFrame:
-    """Runs as rows: what was measured, every setting under its own name, why the record is stale,
-    and the record itself."""
+    """Runs as rows: what was measured, every setting by its name, why the record is stale, and the record itself."""
     table = pd.DataFrame([_row(record) for record in found])
     for column, wanted in only.items():
         if len(table) and column not in table:

@@ -57,8 +57,7 @@ def markdown(text: str) -> Displayed:
 def table(
     frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide: bool = False, board: bool = False
 ) -> Displayed:
-    """A numbered table of the frame's columns (not its index); the first column stays in view when a reader scrolls
-    sideways.
+    """A numbered table of the frame's columns (not its index), the first of which stays in view beside the others.
 
     Columns of numbers are aligned right.  Whole numbers get thousands separators, floats four significant digits, what
     is missing a dash; a column that wants another format is made of strings, one with links of `markdown`.  `wide` lets
@@ -133,8 +132,7 @@ def draw(fig: object) -> bytes:
 def samples(texts: Mapping[str, str]) -> Displayed:
     """Texts that a model wrote or that a data set holds, each under its heading, to the letter: {heading: text}.
 
-    Each stands in a fence that is longer than any in the text, so that nothing in a text can end it or be
-    read as markup.
+    Each stands in a fence longer than any in the text, so that nothing in it can end the fence or be markup.
     """
     lines, parts, plain = [], [], []
     for heading, text in texts.items():
@@ -192,11 +190,10 @@ def check(label: str, kind: str) -> None:
 
 
 def provenance(found: object, *, notebook: str = "") -> Displayed | None:
-    """A folded box of the records, a row for those of one machine: a link to each, minutes, last date, commits,
-    and what is stale; then the line that makes them again.  Nothing where there is no record.
+    """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale.
 
-    `notebook` is its name without folder and ending; the line passes the parameters that it runs with otherwise than
-    its file says.
+    Then the line that makes them again: of `notebook`, its name alone, with the parameters that its file does not say.
+    Nothing where there is no record.
     """
     records = as_records(found)
     if not records:
@@ -226,8 +223,7 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
 
 
 def _links(records: list) -> str:
-    """Folders, in each the models and the seeds of their records,
-    each a link to the copy of its file beside the page."""
+    """Folders, in each the models and their seeds, a seed a link to the copy of its record beside the page."""
     results, folders = home() / "results", {}
     for record in records:
         name, _, seed = record.path.stem.rpartition("-seed")

@@ -86,8 +86,7 @@ def loss(records: list) -> str | None:
 
 
 def scores(records: list, metric: str, average: str | None = None) -> list[float]:
-    """A test metric of each record: its own, or for precision, recall and F1 another average, from the
-    predictions."""
+    """A test metric of each record: its own, or precision, recall or F1 by another average, from the predictions."""
     if metric == "accuracy" or average in (None, records[0]["test"]["average"]):
         return [record["test"][metric] for record in records]
     from sklearn import metrics
@@ -156,8 +155,7 @@ def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str]
     """A row for each (name, difference, badge): its value with the 95 % interval, in points, or of two seeds with a
     tick for each; filled at the full budget, else hollow.
 
-    The color is the model's that is ahead where the difference is significant, else grey; the band is ±1
-    point.
+    The color is the model's that is ahead where the difference is significant, else grey; the band is ±1 point.
     """
     rows = list(rows)
     first, second = models

@@ -1,5 +1,4 @@
-"""The one training loop, for encoders and decoders alike: from (model, task, config, seed) to the best weights and the
-history.
+"""The one training loop, for encoders and decoders alike: (model, task, config, seed) -> best weights and history.
 
 It knows neither text nor architecture: the task gives batches and says what a model's loss on them is.
 """
