@@ -71,7 +71,9 @@ class GPT(nn.Module):
         """(B, N) -> (B, N, d); `start` is the position of the first of these tokens."""
         x, end = self.word(ids), start + ids.shape[1]
         if self.longest and end > self.longest:
-            raise RtxError(f"The text has {end:,} tokens; this model has positions for {self.longest:,}: build it with more.")
+            raise RtxError(
+                f"The text has {end:,} tokens; this model has positions for {self.longest:,}: build it with more."
+            )
         return self.dropout(x if self.position is None else x + self.position.weight[start:end])
 
     def trunk(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
