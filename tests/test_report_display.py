@@ -202,13 +202,13 @@ def test_accuracies_pair_what_can_be_paired():
     lone = [record(wrong=range(20), budget="reduced")]
     shown = figures.accuracies({"10 %": three, "50 %": lone}, heading="Data", label="tab-a", caption="C")
     found = cells(shown)
-    wide = found.index("Evidence") + 1
+    wide = found.index("Time (%)") + 1
     rows = [dict(zip(found, found[n * wide : (n + 1) * wide])) for n in range(1, 5)]
-    assert [row["Model"] for row in rows] == ["Baseline", "Recurrent"] * 2
+    assert [row["Model"] for row in rows] == ["Baseline ●●●", "Recurrent ●●●", "Baseline ○", "Recurrent"]
     gaps = [row["Baseline − Recurrent (points)"] for row in rows]
     assert gaps == ["0.0 (0.0 to 0.0)", "–", "–", "–"]
-    assert [row["Evidence"] for row in rows] == ["●●● full"] * 2 + ["○ reduced", "not measured"]
     assert rows[3]["Accuracy (%)"] == "not measured" and rows[0]["Recall (%)"] == rows[1]["Recall (%)"]
+    assert [row["Time (%)"] for row in rows] == ["–", "100", "–", "–"]
 
 
 def test_a_forest_has_the_color_of_who_is_ahead_and_is_filled_at_the_full_budget():
