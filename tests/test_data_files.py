@@ -11,7 +11,7 @@ from conftest import refused
 from data_factory import mirror  # noqa: F401
 
 import rtx_core as rtx
-from rtx_core.data import FilesData, from_files, profile, sample, task
+from rtx_core.data import FilesData, from_files, task
 from rtx_core.errors import RtxError
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import run as runner
@@ -75,13 +75,6 @@ def test_the_seed_draws_the_parts_and_every_row_lands_in_one(tmp_path):
     assert drawn[0].facts == drawn[1].facts != drawn[2].facts
     labels = np.concatenate([tokens.labels for tokens in drawn[0].parts.values()])
     assert np.bincount(labels).tolist() == [13, 13, 14]
-
-
-def test_a_sample_to_try_things_on_is_known_to_be_generated(tmp_path):
-    path = sample(tmp_path / "sample.csv", rows=40)
-    config = from_files(path, text="review", label="stars", generated=True)
-    assert config.classes == ("1", "5") and config.source == "embedded"
-    assert task(config, 8).facts["source"] == "embedded" and profile(config)["parts"]["train"]["n"] == 32
 
 
 def test_given_parts_are_taken_whole(tmp_path):
