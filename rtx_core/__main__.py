@@ -36,8 +36,6 @@ def run(words: list[str], replace: bool) -> None:
     names, given = settings_of(words)
     if not names:
         raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
-    if isinstance(given.get("seed"), list):
-        raise RtxError(f"The seed is {given['seed']}; several are seeds={given['seed']}.")
     if "seed" in given:
         given["seeds"] = [given.pop("seed")]
     if "replace" in given:

@@ -1,6 +1,6 @@
-"""One kind of error for everything a user can get wrong: one sentence with what was got, what was expected,
-what to do."""
+"""One kind of error for all that a user can get wrong: a sentence with what was got, what was expected, what to do."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -23,11 +23,7 @@ def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
 
 def is_unicode(text: str) -> bool:
     """Whether it can be written as UTF-8, which half of a surrogate pair cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return not re.search("[\ud800-\udfff]", text)
 
 
 class Busy(RtxError):

@@ -22,11 +22,8 @@ def classification_metrics(logits: np.ndarray, labels: np.ndarray) -> dict:
     confusion = np.zeros((classes, classes), dtype=np.int64)
     np.add.at(confusion, (labels, logits.argmax(1)), 1)
     right, true, guessed = np.diag(confusion), confusion.sum(1), confusion.sum(0)
-    scores = {
-        "precision": _ratio(right, guessed),
-        "recall": _ratio(right, true),
-        "f1": _ratio(2.0 * right, true + guessed),
-    }
+    scores = {"precision": _ratio(right, guessed), "recall": _ratio(right, true)}
+    scores["f1"] = _ratio(2.0 * right, true + guessed)
     result = {"n": len(labels), "loss": cross_entropy(logits, labels), "accuracy": float(right.sum() / len(labels))}
     if classes == 2:
         result |= {name: float(score[1]) for name, score in scores.items()}

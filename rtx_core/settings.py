@@ -5,16 +5,7 @@ import re
 from contextlib import suppress
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from rtx_core.errors import RtxError, unknown
 
@@ -32,7 +23,6 @@ PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False), _READ]
 NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False), _READ]
 Share = Annotated[float, Field(gt=0, le=1), _READ]  # of something, never none of it
 Probability = Annotated[float, Field(ge=0, lt=1), _READ]
-Rate = PositiveFloat
 
 
 class Settings(BaseModel):
@@ -49,9 +39,7 @@ class Settings(BaseModel):
             if first["type"] == "extra_forbidden":
                 raise unknown("setting", name, type(self).model_fields) from None
             if first["type"] == "missing":
-                raise RtxError(
-                    f"{type(self).__name__} has no {name}; give it one, or a default in the class."
-                ) from None
+                raise RtxError(f"{type(self).__name__} has no {name}; give it one, or a default.") from None
             reason = first["msg"].removeprefix("Value error, ").rstrip(".")
             if not name:
                 raise RtxError(f"{reason}.") from None
@@ -60,7 +48,7 @@ class Settings(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _from_json(cls, value: Any, about: ValidationInfo) -> Any:
+    def _from_json(cls, value: Any, about: Any) -> Any:
         """Tuples, and settings within settings, as a record or a file of weights holds them."""
         if isinstance(value, (list, dict)):
             with suppress(TypeError, ValueError):  # what does not fit is told as any other value is
@@ -70,8 +58,6 @@ class Settings(BaseModel):
 
     def replace(self, **changes: Any) -> Self:
         return type(self)(**{**self.model_dump(), **changes})
-
-    but = replace  # for study/demo/measure.py, whose source is hashed: until it is measured anew
 
     def changes(self, usual: Self) -> dict[str, Any]:
         """The settings that are not as usual, in the order of their class."""

@@ -3,6 +3,7 @@ and marks what no longer holds."""
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -66,10 +67,12 @@ def command(root: Path, *words: str) -> subprocess.CompletedProcess:
 
 def build(root: Path, what: str) -> list[str]:
     """Build the book as `make book` does; the places and conditions that are marked."""
-    begun = time.monotonic()
+    begun, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     options = ("book", "-W", "-n", "--keep-going")
     done = command(root, "-c", "from jupyter_book.cli.main import main; main()", "build", *options)
-    print(f"{what}: {time.monotonic() - begun:.0f} s")
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+    print(f"{what}: {time.monotonic() - begun:.0f} s, {spent:.0f} s of a processor")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     checked = command(root, "tests/check_html.py", "_build/html")
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -102,20 +105,20 @@ def test_whatever_is_run_the_book_is_built_and_marks_what_no_longer_holds(copy):
 
     page = copy / "notebooks" / "looping.ipynb"
     before = page.read_text(encoding="utf-8")
-    page.write_text(before.replace("seeds = [0, 1, 2, 3, 4]", "seeds = [0, 1]", 1), encoding="utf-8")
+    page.write_text(before.replace('"seeds = [0, 1, 2, 3, 4, 5, 6, 7]', '"seeds = [0, 1]', 1), encoding="utf-8")
     assert page.read_text(encoding="utf-8") != before and build(copy, "a changed parameter") == []
 
-    originals = {path: path.read_text(encoding="utf-8") for path in khop.glob("2x1-seed[0-4].json")}
+    originals = {path: path.read_text(encoding="utf-8") for path in khop.glob("2x1-seed[0-7].json")}
     for path in originals:  # as if it had been run again and learned the task
         test = json.loads(originals[path])["test"]
         for part in test["parts"]:
             part["error"] = 0.0
         change(path, test=test | {"accuracy": 1.0})
-    marked = build(copy, "five runs made again")
+    marked = build(copy, "eight runs made again")
     asked = [line.strip() for line in marked if line.startswith("    - ")]
     assert len(asked) > 3 and all("2x1" in line or "pointers_worth" in line for line in asked), asked
     assert not any("Error" in line for line in asked), asked
-    assert any(line.startswith("notebooks/looping.ipynb, cell 1") for line in marked)
+    assert any(line.startswith("notebooks/looping.ipynb, cell") for line in marked)
     assert "unborne" in (copy / "_build/html/notebooks/looping.html").read_text(encoding="utf-8")
 
     for path, text in originals.items():
@@ -124,6 +127,6 @@ def test_whatever_is_run_the_book_is_built_and_marks_what_no_longer_holds(copy):
 
     broken = khop / "1x1-seed0.json"
     broken.write_text(broken.read_text(encoding="utf-8")[:1000])
-    build(copy, "a truncated record")  # four seeds are left, which bear most sentences or do not
+    build(copy, "a truncated record")  # the other seeds are left, which bear most sentences or do not
     assert "khop/1x1-seed0.json" in (copy / "_build/html/notebooks/runs.html").read_text(encoding="utf-8")
     assert "khop/1x1-seed0.json" in command(copy, "-m", "rtx_core", "doctor").stdout

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from rtx_core import paths, records, study
+from rtx_core import records as store
 from rtx_core.errors import RtxError
 from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
-from rtx_core.records import store
 from rtx_core.report import statistics, values
 from study import paper, published
 

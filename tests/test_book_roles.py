@@ -190,3 +190,32 @@ def test_the_list_goes_when_everything_holds(tmp_path):
 )
 def test_a_condition_that_fails_tells_what_its_names_stand_for(guard, told):
     assert [part for part in told if part not in values.parts(guard)] == []
+
+
+def test_a_page_is_read_again_only_where_it_quotes_what_is_another_now(tmp_path, home, monkeypatch):
+    (tmp_path / "three.md").write_text("---\norphan: true\n---\n# Three\n\n{val}`word` in it.\n")
+    made = build(tmp_path, PAGE)
+    written = {name: (made / f"{name}.html").stat().st_mtime_ns for name in ("index", "two", "three")}
+    (home / "results").mkdir(exist_ok=True)
+    (home / "results" / "one.json").write_text("{}")
+    known = values.Names(GIVEN | {"sst2": lambda: Space({"n": 7000})})
+    monkeypatch.setattr(values, "names", lambda: known)
+    build_book(tmp_path, "values_roles")
+    again = {name for name, time in written.items() if (made / f"{name}.html").stat().st_mtime_ns != time}
+    assert "three" not in again and {"index", "two"} <= again
+    assert "Of 7,000 texts." in (made / "two.html").read_text(encoding="utf-8")
+    assert "sst2.difference" in (tmp_path / "_build" / "sentences.txt").read_text()
+
+
+def test_a_build_that_fails_tells_where_and_why(tmp_path, home, monkeypatch):
+    def told(text: str, error: type) -> str:
+        (tmp_path / "index.md").write_text(text)
+        with pytest.raises(error):
+            build_book(tmp_path, "values_roles", "paper")
+        return (tmp_path / "_build" / "failed.txt").read_text().splitlines()[-1]
+
+    warned = told("# Page\n\nOf {val}`sst2.n` texts, see {doc}`gone`.\n", AssertionError)
+    assert "index.md:3" in warned and "gone" in warned
+    monkeypatch.setattr(values, "shown", lambda quoted: 1 / 0)
+    stopped = told("# Page\n\nOf {val}`sst2.n` texts.\n", ZeroDivisionError)
+    assert stopped == "index.md: ZeroDivisionError: division by zero"

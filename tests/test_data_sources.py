@@ -23,22 +23,7 @@ from rtx_core.data import (
 from rtx_core.data.sources import content_sha256, load, resolve
 from rtx_core.errors import RtxError
 
-DAMAGES = [lambda f: f[:-1], lambda f: f[::-1], lambda f: f[:0]]
-DAMAGES += [
-    lambda f: f.assign(label=1 - f["label"]),
-    lambda f: f.assign(label="good"),
-    lambda f: f.assign(sentence=[*f["sentence"][:-1], "x"]),
-]
-
-
-def test_the_mirror_gives_the_hub_s_rows_as_text_and_label(mirror):
-    loaded = load("sst2", "mirror")
-    assert list(loaded) == ["train", "validation"]
-    for seed, frame in enumerate(loaded.values()):
-        expected = tiny_frame(30 - 20 * seed, seed)
-        assert list(frame.columns) == ["text", "label"]
-        assert frame["text"].tolist() == expected["sentence"].tolist()
-        assert frame["label"].tolist() == expected["label"].tolist()
+DAMAGES = [lambda f: f[:-1], lambda f: f[::-1], lambda f: f.assign(label=1 - f["label"])]
 
 
 def test_a_mirror_that_is_not_set_is_one_sentence():
@@ -79,9 +64,8 @@ def test_a_vocabulary_of_another_hash_is_refused(mirror):
 def test_an_unreadable_mirror_file_is_one_sentence(mirror, damage):
     path = mirror / "sst2" / "train.parquet"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(RtxError) as error:
+    with pytest.raises(RtxError, match="^sst2/train.parquet .*$"):
         load("sst2", "mirror")
-    assert "sst2/train.parquet" in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("rename, lacking", [({"sentence": "text"}, "sentence"), ({"label": "y"}, "label")])

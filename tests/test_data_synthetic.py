@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 
 from rtx_core.data import synthetic
 from rtx_core.data.synthetic import DOMAINS, LABEL_NOISE, STYLES, fill, play, reviews, tales
-from rtx_core.errors import RtxError
 
 GOLDEN = "a83f2c902fc1 f8151d2b9a19 85262fa5a067 c237f3e70320 40e5619f1843 47bc306b667c"
 GOLDEN += " 4db918d03392 8015ef29244f"
@@ -61,12 +60,6 @@ def test_a_turned_word_and_the_clause_that_counts_carry_the_sentiment(positive):
         assert (fill(Random(seed), "{+word}", words, positive) in good) == positive
         assert (fill(Random(seed), "{-word}", words, positive) in good) == (not positive)
         assert fill(Random(seed), "not {-word}", words, positive).removeprefix("not ") in good or positive
-
-
-def test_unknown_domains_and_styles_get_the_nearest_name():
-    for given, near in ((("movies", 3), "'movie'"), (("movie", 3, 0, "reviews"), "'review'")):
-        with pytest.raises(RtxError, match=near):
-            reviews(*given)
 
 
 def test_a_play_has_persons_who_answer_each_other():

@@ -1,8 +1,11 @@
-"""The lock pins everything exactly; environment.yml and pyproject.toml agree with it."""
+"""The lock pins everything exactly, environment.yml and pyproject.toml agree with it; all Python is linted."""
 
 import re
+import subprocess
+import sys
 import tomllib
 
+import pytest
 import yaml
 from packaging.utils import canonicalize_name
 
@@ -32,3 +35,10 @@ def test_all_three_agree():
     assert direct == {name: locked.get(name) for name in direct}
     needed = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
     assert {canonicalize_name(name) for name in needed} <= direct.keys()
+
+
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)
+def test_ruff(command):
+    words = [sys.executable, "-m", "ruff", *command, "--quiet", "--no-cache", "."]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -64,15 +64,6 @@ def test_latency_is_of_the_tokens_before_each_length():
     assert all(0 < row["p10_ms"] <= row["median_ms"] <= row["p90_ms"] for row in rows)
 
 
-def test_a_character_model_is_measured_with_a_sample(monkeypatch):
-    monkeypatch.setattr(generation, "SAMPLED", 20)
-    task = task_of(LanguageData(corpus="shakespeare", source="embedded", block_size=16, eval_batches=2), 2)
-    model = build_model("gpt", seed=0, **GPT | {"vocab_size": task.vocab_size})
-    found = evaluate.beside_the_test(model, task, of("shakespeare"), CPU)
-    assert found.keys() == {"samples", "latency"} and len(found["samples"][0]["text"]) == 20
-    assert [row["length"] for row in found["latency"]["measured"]] == [1, 4, 8, 16]
-
-
 def test_prompts_are_beginnings_of_validation_stories(task):
     made = stories.prompts(task, 5)
     assert len(set(made)) == 5 and all(len(text.split(" ")) == stories.PROMPT_WORDS for text in made)

@@ -53,25 +53,9 @@ def test_settings_reach_data_training_and_model():
     assert (longest.data.block_size, longest.overrides["block_size"]) == (256, 512)  # the model's, not the data's
 
 
-def test_recipes_and_budgets_of_the_language_experiments():
-    given = ["shakespeare", "gpt-2"]
-    report, nanogpt = (configure(*given, recipe=r, budget="full") for r in ("report", "nanogpt"))
-    assert report.overrides == {"num_layers": 2} and report.architecture == "gpt"
-    assert (report.train.steps, report.train.batch_size, report.train.schedule) == (10_000, 128, "constant")
-    assert (nanogpt.train.steps, nanogpt.train.batch_size, nanogpt.train.schedule) == (5000, 64, "cosine")
-    control, longer = (configure("tinystories", name, budget="full") for name in ("control", "control-long"))
-    assert (control.train.steps, longer.train.steps) == (25_000, 81_250)
-    assert control.train.steps * control.train.batch_size * control.data.block_size == 204_800_000
-
-
 def test_a_longer_run_counts_what_is_counted():
     assert configure("facts", "1x6-random").train.epochs == 80  # a third more
     assert configure("facts", "1x6-random", steps=300, eval_every=50).train.steps == 400
-
-
-def test_a_compiled_run_is_another_run():
-    plain, compiled = (configure("sst2", "recurrent", compile=mode) for mode in ("", "default"))
-    assert (plain.name, compiled.name) == ("sst2", "sst2-compiledefault")
 
 
 VALUES = [0, 1, 2, 3, 16, 0.1, 0.1000001, 0.07, 1e-4, 1.00000001e-4, 1 / 3, 1.0, True, False, None]

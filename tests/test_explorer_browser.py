@@ -1,34 +1,31 @@
-"""Somebody plays with *Watch the loop*, opened from disk: by link, by keys and by pointer; opt-in,
-where there is a Chromium."""
+"""Somebody plays with *Watch the loop* in the built book, opened from disk: by link, by keys and by pointer; opt-in,
+after `make book`, where there is a Chromium."""
 # ruff: noqa: F811  (fixtures)
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 from chromium import OPT_IN, all_of, driver, one, wait  # noqa: F401
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from test_explorer import DEMO, WORDS, about, explorer_file, hop, np, small, stored_model, watched, write_catalogue
+from test_explorer import DEMO, EXAMPLE, about, explorer_file, hop, np, small, stored_model, watched, write_catalogue
 
-pytestmark = OPT_IN
-PAGE = """<!doctype html><html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Watch the loop</title>
-<style>body { font-family: sans-serif; }
-[data-theme=dark] body { background: #121212; color: #ced6dd; --pst-color-background: #121212;
---pst-color-text-base: #ced6dd; --pst-color-text-muted: #9ca4af; --pst-color-border: #48566b; }</style>
-<div class="rtx-explorer"><p>This needs JavaScript.</p></div><script src="demo/explorer.js"></script>"""
-EXAMPLE = "cacacdbcacbadbdcabdcacbdcbabacda"
+from rtx_core.paths import REPOSITORY
+
+HTML = REPOSITORY / "_build" / "html"
+BUILT = HTML / "_static" / "demo"
+pytestmark = [*OPT_IN, pytest.mark.skipif(not BUILT.exists(), reason="the book is not built: run `make book`")]
+FRONT, TRY_IT = (page.as_uri() for page in (HTML / "index.html", HTML / "notebooks" / "try-it.html"))
 SIZES = {"wide": (1440, 2000), "narrow": (390, 3000)}
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(DEMO, folder / "demo", ignore=shutil.ignore_patterns("sst2*", "vocabulary*"))
-    (folder / "page.html").write_text(PAGE)
-    return (folder / "page.html").as_uri()
+def test_the_book_is_built_of_todays_files():
+    for path in DEMO.rglob("*.[jcs]*s"):
+        assert (BUILT / path.relative_to(DEMO)).read_bytes() == path.read_bytes(), path.name
 
 
 def size(driver, name: str) -> None:
@@ -39,11 +36,11 @@ def size(driver, name: str) -> None:
     )
 
 
-def visit(driver, address: str, link: str = "", screen: str = "wide") -> None:
+def visit(driver, link: str = "", screen: str = "wide", page: str = TRY_IT) -> None:
     size(driver, screen)
     driver.get("about:blank")  # a new hash alone loads no page
     driver.get_log("browser")
-    driver.get(address + link)
+    driver.get(page + link)
     done(driver)
 
 
@@ -85,38 +82,56 @@ def expected(model: str, letters: str, hops: int, steps: int, asked: int = 0, of
     return "abcd"[best], "none" if true < 0 else "yes" if best == true else "no"
 
 
-def test_it_answers_as_torch_does_without_being_asked(driver, address):
-    visit(driver, address)
-    assert (answer(driver), root(driver).get_attribute("data-right")) == expected("1x6-random", EXAMPLE, 4, 6)
-    assert len(all_of(driver, ".rtx-strip")) == 6
+WATCH = """
+new MutationObserver((_, observer) => {
+  if (document.querySelector(".rtx-explorer[data-answer]")) {
+    window.answered = performance.now();
+    observer.disconnect();
+  }
+}).observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-answer"] });
+"""
+
+
+def test_the_front_page_answers_within_a_second(driver):
+    watch = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+    times = [60_000]
+    while min(times) >= 1000 and len(times) <= 20:  # the machine may be busy
+        visit(driver, page=FRONT)
+        times.append(driver.execute_script("return window.answered"))
+    driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", watch)
+    assert min(times) < 1000, times
+    quiet(driver)
+
+
+def test_it_answers_as_torch_does_without_being_asked(driver):
+    visit(driver, page=FRONT)
+    assert (answer(driver), root(driver).get_attribute("data-right")) == expected("1x6-random", EXAMPLE, 4, 4)
     models = [s.get_attribute("src") for s in all_of(driver, "script[src*='models/khop']")]
     assert len(models) == 1 and models[0].endswith("khop-1x6-random.js")
     shown = [strip.get_attribute("data-answer") for strip in all_of(driver, ".rtx-strip")]
-    assert shown == [expected("1x6-random", EXAMPLE, 4, n)[0] for n in range(1, 7)]
+    assert shown == [expected("1x6-random", EXAMPLE, 4, n)[0] for n in range(1, 5)]
     said = one(driver, ".rtx-strip:nth-child(3) .rtx-hidden").get_attribute("textContent")
-    assert (
-        said.startswith("pass 3: head 1 looks at where it stands, ")
-        and "head 2 jumps to hop 3" in said
-        and "places back" in said
-    )
-    ready = driver.execute_script("return performance.now()")
-    assert ready < 60_000
+    assert said.startswith("pass 3: ") and "head 2 jumps to hop 3" in said and "places back" in said
+    assert "3 hops solved" in said
+    solved = [len(all_of(driver, f".rtx-strip:nth-child({n}) .rtx-full")) for n in range(1, 5)]
+    assert solved == [1, 2, 3, 4]
+    assert "4 hops" in one(driver, ".rtx-question").get_attribute("title")
     quiet(driver)
 
 
 @pytest.mark.parametrize("model", ["1x4", "2x2", "1x1", "4x1"])
-def test_every_model_answers_by_link(driver, address, model):
+def test_every_model_answers_by_link(driver, model):
     steps = {"1x4": 4, "2x2": 4, "1x1": 1, "4x1": 4}[model]
-    visit(driver, address, f"#letters={EXAMPLE}&hops=3&model={model}&asked=30")
+    visit(driver, f"#letters={EXAMPLE}&hops=3&model={model}&asked=30")
     found = answer(driver), root(driver).get_attribute("data-right")
     assert found == expected(model, EXAMPLE, 3, steps, asked=30)
     assert len(all_of(driver, ".rtx-strip")) == steps
     quiet(driver)
 
 
-def test_a_link_switches_a_head_off_and_another_link_is_followed(driver, address):
+def test_a_link_switches_a_head_off_and_another_link_is_followed(driver):
     first = f"#letters={EXAMPLE}&hops=4&passes=3&model=1x6-random&off=3.2"
-    visit(driver, address, first)
+    visit(driver, first)
     assert answer(driver) == expected("1x6-random", EXAMPLE, 4, 3, off=[(3, 2)])[0] != "c"
     assert link(driver) == first
     assert status(driver).startswith("Without head 2 in pass 3") and status(driver).endswith("it is c.")
@@ -134,8 +149,8 @@ def test_a_link_switches_a_head_off_and_another_link_is_followed(driver, address
     quiet(driver)
 
 
-def test_a_bad_link_is_repaired_and_said_and_nothing_becomes_html(driver, address):
-    visit(driver, address, "#letters=<img src=x onerror=alert(1)>abbdacbd&hops=77&passes=<b>&model=<i>9&off=a.b")
+def test_a_bad_link_is_repaired_and_said_and_nothing_becomes_html(driver):
+    visit(driver, "#letters=<img src=x onerror=alert(1)>abbdacbd&hops=77&passes=<b>&model=<i>9&off=a.b")
     said = status(driver)
     for words in ("no such model", "Only the letters", "hops goes from 0 to 4", "passes is a number", "pass.head"):
         assert words in said, said
@@ -148,8 +163,8 @@ def press(driver, *keys: str) -> None:
         driver.switch_to.active_element.send_keys(key)
 
 
-def test_keys_walk_the_letters_and_change_them(driver, address):
-    visit(driver, address, f"#letters={EXAMPLE}&model=1x4&hops=4")
+def test_keys_walk_the_letters_and_change_them(driver):
+    visit(driver, f"#letters={EXAMPLE}&model=1x4&hops=4")
     driver.execute_script("document.querySelector('.rtx-cell[tabindex=\"0\"]').focus()")
     press(driver, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
     assert "asked=30" in link(driver) and answer(driver) == expected("1x4", EXAMPLE, 4, 4, asked=30)[0]
@@ -173,8 +188,8 @@ def test_keys_walk_the_letters_and_change_them(driver, address):
 
 
 @pytest.mark.parametrize("screen", SIZES)
-def test_a_pointer_asks_switches_and_plays(driver, address, screen):
-    visit(driver, address, f"#letters={EXAMPLE}&model=1x6-random&hops=4&passes=3", screen)
+def test_a_pointer_asks_switches_and_plays(driver, screen):
+    visit(driver, f"#letters={EXAMPLE}&model=1x6-random&hops=4&passes=3", screen)
     one(driver, "[data-key='off=2.1']").click()
     assert answer(driver) == expected("1x6-random", EXAMPLE, 4, 3, off=[(2, 1)])[0]
     one(driver, ".rtx-whole").click()
@@ -196,10 +211,14 @@ def test_a_pointer_asks_switches_and_plays(driver, address, screen):
     one(driver, ".rtx-far").click()
     one(driver, "[data-key='shuffle']").click()
     assert root(driver).get_attribute("data-right") in ("yes", "no")
+    slider = one(driver, ".rtx-run input")
+    ActionChains(driver).move_to_element_with_offset(slider, slider.rect["width"] // 2 - 3, 0).click().perform()
+    assert "passes=12" in link(driver) and len(all_of(driver, ".rtx-strip")) == 12
     one(driver, ".rtx-play").click()
     assert root(driver).get_attribute("data-state") == "playing" and len(all_of(driver, ".rtx-strip")) == 1
+    one(driver, ".rtx-play").click()  # stops
     done(driver)
-    assert len(all_of(driver, ".rtx-strip")) == 4
+    assert len(all_of(driver, ".rtx-strip")) < 12
     quiet(driver)
 
 
@@ -232,10 +251,10 @@ return found;
 
 @pytest.mark.parametrize("screen", SIZES)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_nothing_spills_or_overlaps(driver, address, screen, dark):
+def test_nothing_spills_or_overlaps(driver, screen, dark):
     links = [f"#model={model}" for model in ("1x4", "1x1", "4x1")]
     for given in (*links, "", "#model=2x2&passes=12&off=1.1", f"#letters={EXAMPLE}&asked=11&hops=2", "#passes=64"):
-        visit(driver, address, given, screen)
+        visit(driver, given, screen)
         if dark:
             driver.execute_script("document.documentElement.dataset.theme = 'dark'")
         assert driver.execute_script(SPILLS) == [] and driver.execute_script(OVERLAPS) == []
@@ -246,28 +265,114 @@ def test_nothing_spills_or_overlaps(driver, address, screen, dark):
 
 
 @pytest.mark.parametrize("screen", SIZES)
-def test_cups_are_a_second_toy(driver, address, tmp_path, screen):
-    shutil.copytree(DEMO, tmp_path / "demo", ignore=shutil.ignore_patterns("sst2*", "vocabulary*", "state-*"))
-    (tmp_path / "page.html").write_text(PAGE)
-    content = explorer_file(small(1, 3, vocabulary=12), "state-tracking-1x3", about("1x3"), WORDS)
-    (tmp_path / "demo" / "models" / "state-tracking-1x3.js").write_bytes(content)
-    write_catalogue(tmp_path / "demo" / "models")
-    visit(driver, (tmp_path / "page.html").as_uri(), "#toy=cups&letters=uldr&passes=2", screen)
+def test_cups_are_a_second_toy(driver, screen):
+    visit(driver, "#toy=cups&letters=uldr&passes=2", screen)
     assert root(driver).get_attribute("data-toy") == "cups" and len(all_of(driver, ".rtx-strip")) == 2
-    assert link(driver) == "#letters=uldr&toy=cups&passes=2&model=1x3"
+    assert link(driver) == "#letters=uldr&toy=cups&passes=2&model=1x8"
     assert sorted(answer(driver).split()) == ["blue", "gold", "red"]
     driver.execute_script("document.querySelector('.rtx-cell[tabindex=\"0\"]').focus()")
     press(driver, "o", Keys.ARROW_LEFT)
-    assert link(driver) == "#letters=uldo&asked=3&toy=cups&passes=2&model=1x3"
-    assert driver.execute_script(SPILLS) == []
+    assert link(driver) == "#letters=uldo&asked=3&toy=cups&passes=2&model=1x8"
     driver.execute_script("document.querySelector(\"[data-key='toy=hops']\").click()")
     wait(driver, lambda d: "hops=" in link(d))
     quiet(driver)
 
 
-def test_a_missing_model_is_said(driver, address, tmp_path):
-    (tmp_path / "page.html").write_text(PAGE)
-    shutil.copytree(DEMO, tmp_path / "demo", ignore=shutil.ignore_patterns("sst2*", "vocabulary*", "khop*"))
-    driver.get((tmp_path / "page.html").as_uri())
+SMALL = """
+return [...document.querySelectorAll(".rtx-explorer :is(button, .rtx-choice label, input[type=range]):not(.rtx-cell)")]
+  .map((one) => [one.getBoundingClientRect(), one.className + one.textContent])
+  .filter(([box]) => box.width && (box.height < 44 || box.width < 44)).map(([, name]) => name);
+"""
+
+
+def test_a_finger_finds_its_target(driver):
+    for given in ("", "#model=4x1&off=1.1", "#toy=cups"):
+        visit(driver, given, "narrow")
+        assert driver.execute_script(SMALL) == []
+        assert all(cell.rect["height"] >= 44 for cell in all_of(driver, ".rtx-cell"))
+
+
+RINGED = """
+const one = document.activeElement, seen = one.type === "radio" ? one.nextElementSibling : one;
+const style = getComputedStyle(seen);
+return [one.dataset.key, style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2];
+"""
+
+
+def test_the_tab_key_reaches_everything_with_a_ring_and_a_name(driver):
+    visit(driver, "#model=1x4&passes=2&off=1.1")
+    driver.execute_script("document.querySelector('.rtx-explorer').previousElementSibling.tabIndex = -1")
+    driver.execute_script("document.querySelector('.rtx-explorer').previousElementSibling.focus()")
+    reached = []
+    while len(reached) < 40 and (not reached or reached[-1] != "link"):
+        press(driver, Keys.TAB)
+        key, ringed = driver.execute_script(RINGED)
+        if key or reached:
+            assert ringed and driver.switch_to.active_element.accessible_name, key
+            reached.append(key)
+    assert reached == ["toy=hops", "model=khop-1x4", "hops=4", "back", "on", "shuffle", "asked", "play"] + [
+        *("passes", "far", "count", "whole"),
+        *(f"off={step}.{head}" for step in (1, 2) for head in (1, 2, 3, 4)),
+        "link",
+    ]
+
+
+def test_on_paper_and_for_those_who_want_no_motion(driver):
+    visit(driver, "#passes=3")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    shown = [len([e for e in all_of(driver, css) if e.is_displayed()]) for css in (".rtx-controls", ".rtx-run")]
+    assert shown == [0, 0] and all(strip.is_displayed() for strip in all_of(driver, ".rtx-strip"))
+    style = "return getComputedStyle(document.querySelector('.rtx-look')).transitionDuration"
+    for motion, moves in (("reduce", False), ("no-preference", True)):
+        features = [{"name": "prefers-reduced-motion", "value": motion}]
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+        assert (driver.execute_script(style) != "0s") == moves
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_without_scripts_there_is_a_picture(driver):
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        driver.get(FRONT)
+        assert one(driver, ".rtx-explorer img").rect["width"] > 300
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def copied(folder: Path, *without: str) -> str:
+    """A small page beside a copy of the demo."""
+    page = '<meta name="viewport" content="width=device-width"><div class="rtx-explorer"></div>'
+    (folder / "page.html").write_text(f'<!doctype html>{page}<script src="demo/explorer.js"></script>')
+    shutil.copytree(DEMO, folder / "demo", ignore=shutil.ignore_patterns("sst2*", "vocabulary*", *without))
+    return (folder / "page.html").as_uri()
+
+
+@pytest.mark.parametrize("screen", SIZES)
+def test_a_model_of_more_letters_and_hops_is_offered_as_such(driver, tmp_path, screen):
+    page, models = copied(tmp_path), tmp_path / "demo" / "models"
+    more = {"letters": 48, "alphabet": 4, "hops": 8}
+    content = explorer_file(small(2, 3, vocabulary=14), "more-2x3", about("2x3"), more)
+    (models / "more-2x3.js").write_bytes(content)
+    write_catalogue(models)
+    visit(driver, "", screen, page)
+    assert link(driver).startswith(f"#letters={EXAMPLE}&hops=4")
+    turn = "document.querySelector(\"[data-key='model={}']\").click()"
+    driver.execute_script(turn.format("more-2x3"))
+    wait(driver, lambda d: "model=2x3" in link(d))
+    assert re.match(rf"#letters=[abcd]{{16}}{EXAMPLE}&hops=8&", link(driver))
+    assert root(driver).get_attribute("data-right") in ("yes", "no")  # there are so many hops
+    chosen = one(driver, ".rtx-choose-model input:checked + span").text
+    assert "8 hops" in chosen and len(all_of(driver, ".rtx-choose-hops input")) == 9
+    cells = len(all_of(driver, ".rtx-cell"))
+    assert cells == 48 if screen == "wide" else 8 < cells < 20
+    assert driver.execute_script(SPILLS) == []
+    driver.execute_script(turn.format("khop-1x4"))
+    wait(driver, lambda d: "model=1x4" in link(d))
+    assert link(driver).startswith(f"#letters={EXAMPLE}&hops=4")
+    quiet(driver)
+
+
+def test_a_missing_model_is_said(driver, tmp_path):
+    driver.get(copied(tmp_path, "khop*"))
     wait(driver, lambda d: root(d).get_attribute("data-state") == "failed")
     assert "is not in this copy of the book" in one(driver, "[role=alert]").text

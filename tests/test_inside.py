@@ -1,15 +1,21 @@
 """Looking inside a loop: on models made by hand, of which it is known what there is to find."""
 
+import json
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 from conftest import refused
 from reference import generator, small_decoder
 
-from rtx_core.data.algorithmic import NOTHING, hop
+from rtx_core.data.algorithmic import NOTHING, GroupWords, KHop, hop, products
+from rtx_core.data.config import GroupData, HopData, LanguageData
 from rtx_core.evaluate import inside
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
+from study.measurements import growth, lens, spans
+from study.values.inside import verdicts
 
 LOOPED = {"num_layers": 4, "num_core_layers": 2, "num_passes": 3}
 MODELS = {"a loop in the middle": (LOOPED, 3, 2), "three layers": ({"num_layers": 3, "num_passes": 1}, 3, 1)}
@@ -225,3 +231,80 @@ def test_a_loop_halts_where_two_passes_agree():
 def test_a_model_without_states_is_refused():
     with refused("Linear", "states(batch, passes)"):
         next(inside.steps(torch.nn.Linear(2, 2), texts(1)))
+
+
+def measured(kind, task):
+    """What a measurement saves of a small loop, as a file would give it back, and the loop."""
+    model = small_decoder("looped", **{"vocab_size": task.vocab_size, "num_layers": 1, "num_passes": 3})
+    ((content, predictions),) = kind.of_run({}, SimpleNamespace(task=task, trained=lambda record: model.float()))
+    assert predictions is None
+    return json.loads(json.dumps(content)), model.float()
+
+
+def test_what_is_saved_of_a_loop_that_runs_on_is_what_the_loop_does(monkeypatch):
+    monkeypatch.setattr(growth, "PASSES", (1, 2, 3, 5))
+    task = KHop(HopData(letters=12, hops=2, eval_texts=3, test_texts=3), batch_size=1)
+    saved, model = measured(growth, task)
+    assert saved["hops"] == [0, 1, 2] and saved["trained"] == 3 and saved["answers"][0] == growth.TEXTS * 12
+    assert saved["free"]["norm"][:3] == saved["held"]["norm"][:3] and saved["free"]["step"][0] is None
+    assert saved["held"]["norm"][3] == pytest.approx(saved["held"]["norm"][2])
+    ids, targets = map(
+        torch.from_numpy, task.texts(np.random.RandomState([5, 2]), np.repeat([0, 1, 2], growth.TEXTS), -1)
+    )
+    of_hops, asked = ids[:, :1] - 5, targets >= 0
+    for r, errors in zip(saved["passes"], saved["free"]["error"]):
+        wrong = model(ids, num_passes=r).argmax(-1) != targets
+        assert errors == pytest.approx([wrong[asked & (of_hops == k)].double().mean().item() for k in range(3)])
+    assert sorted(map(int, saved["radius"])) == [3, 5, 64]
+    exact = model.double()
+    assert saved["radius"]["3"][0] == pytest.approx(
+        inside.spectral_radius(*inside.normalised_pass(exact, ids[-1:], 3)), rel=1e-6
+    )
+
+
+def test_products_of_the_last_factors():
+    table, elements = products("S3"), np.random.RandomState(0).randint(6, size=(5, 7))
+    for m in (1, 2, 4):
+        found = spans.of_last(table, elements, m)
+        for row, expected in zip(found, elements):
+            for place in range(7):
+                product = expected[place - m + 1] if place >= m - 1 else -1
+                for factor in expected[place - m + 2 : place + 1] if product >= 0 else ():
+                    product = table[product, factor]
+                assert row[place] == product
+
+
+def test_of_a_fresh_loop_probes_read_the_last_factor_alone(monkeypatch):
+    monkeypatch.setattr(spans, "TEXTS", 200)
+    saved, _ = measured(spans, GroupWords(GroupData(group="S3", letters=8, eval_texts=16, test_texts=4), 16))
+    read = np.array(saved["spans"]["accuracy"])
+    assert saved["spans_read"] == list(spans.SPANS) and saved["late_places"] == [5, 8]
+    assert read.shape == (4, len(spans.SPANS)) and read[0, 0] > 0.99 and read[0, 1] < 0.4
+    prefix = np.array(saved["prefix"]["accuracy"])
+    assert prefix.shape == (4, 8) and prefix[:, 0].min() > 0.99 and prefix[0, 1:].max() < 0.5
+
+
+def test_what_is_read_of_a_language_loop_ends_where_its_evaluation_does(monkeypatch):
+    monkeypatch.setattr(lens, "SENTENCE", "the ")
+    monkeypatch.setattr(lens, "TOKENS", 1000)
+    task = LanguageData(corpus="shakespeare", source="embedded", block_size=16, eval_batches=2).task(4)
+    saved, model = measured(lens, task)
+    expected = task.evaluate(model, torch.device("cpu"), torch.no_grad())["validation_loss"]
+    assert saved["loss"][-1] == pytest.approx(expected, rel=1e-5) and len(saved["loss"]) == 3
+    n = np.array([row["n"] for row in saved["tokens"]])
+    assert n.sum() == saved["n"] == 2 * 4 * 16
+    for what in ("loss", "right", "changed"):
+        each = np.array([row[what] for row in saved["tokens"]])
+        assert (n @ each / n.sum()).tolist() == pytest.approx(saved[what])
+    assert saved["sentence"]["read"] == list("the ") and len(saved["sentence"]["said"]) == 3
+
+
+def test_a_prediction_is_judged_by_its_clauses():
+    judged = {
+        "inside-jumper": ({"one": True}, False),
+        "inside-patch": ({"one": True, "two": False, "three": False}, False),
+        "inside-s3": ({"one": False}, True),
+    }
+    found = verdicts(judged)
+    assert found["Verdict"].tolist() == ["kept", "in part", "contradicted"]
+    assert found["What failed"].tolist() == ["–", "two; three", "one"]

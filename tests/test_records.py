@@ -109,9 +109,7 @@ def test_a_loss_may_differ_from_the_predictions_by_rounding_alone(loss, put):
     content = json.loads(path.read_text())
     labels = np.zeros(10, dtype=int)
     margin = -np.log(np.expm1(loss)) if 0 < loss < 40 else -loss if loss else 1e3
-    logits = np.stack(
-        [np.full(10, margin), np.zeros(10)], axis=1
-    )  # of class 0, the true one: loss = log(1 + e^-margin)
+    logits = np.stack([np.full(10, margin), np.zeros(10)], 1)  # loss = log(1 + e^-margin), as 0 is the true class
     records.save_predictions(path.with_suffix(".npz"), logits, labels)
     content["test"] |= classification_metrics(**records.Record(content, path).predictions)
     for factor, shift, stands in ((1, 0, True), (1 + 2e-6, 2e-8, True), (1 + 1e-3, 1e-3, False)):

@@ -1,9 +1,12 @@
-"""Tables, figures and samples: data to the letter, the same bytes every time; numbers as they are written."""
+"""Tables, figures and samples: data to the letter, the same bytes every time; numbers as they are written; parameters
+that papermill injects, checked against the notebook's own."""
 
+import json
 import re
 import shlex
 from html import escape as escape_html
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -199,13 +202,13 @@ def test_accuracies_pair_what_can_be_paired():
     lone = [record(wrong=range(20), budget="reduced")]
     shown = figures.accuracies({"10 %": three, "50 %": lone}, heading="Data", label="tab-a", caption="C")
     found = cells(shown)
-    wide = found.index("Evidence") + 1
+    wide = found.index("Time (%)") + 1
     rows = [dict(zip(found, found[n * wide : (n + 1) * wide])) for n in range(1, 5)]
-    assert [row["Model"] for row in rows] == ["Baseline", "Recurrent"] * 2
+    assert [row["Model"] for row in rows] == ["Baseline ●●●", "Recurrent ●●●", "Baseline ○", "Recurrent"]
     gaps = [row["Baseline − Recurrent (points)"] for row in rows]
     assert gaps == ["0.0 (0.0 to 0.0)", "–", "–", "–"]
-    assert [row["Evidence"] for row in rows] == ["●●● full"] * 2 + ["○ reduced", "not measured"]
     assert rows[3]["Accuracy (%)"] == "not measured" and rows[0]["Recall (%)"] == rows[1]["Recall (%)"]
+    assert [row["Time (%)"] for row in rows] == ["–", "100", "–", "–"]
 
 
 def test_a_forest_has_the_color_of_who_is_ahead_and_is_filled_at_the_full_budget():
@@ -264,3 +267,40 @@ def test_provenance_has_a_row_for_records_of_a_machine_and_links_those_in_result
     assert '<a href="../records/sst2/recurrent-seed1.json">1</a>' in shown.markdown
     monkeypatch.setattr(display, "home", lambda: Path("elsewhere"))
     assert "<a" not in display.provenance(made).markdown
+
+
+OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate = 3e-5\n"
+FINE = ["models = ['recurrent']", "epochs = 1", "learning_rate = 1", "learning_rate = '1e-4'"]
+FINE += [""]
+WRONG = [
+    ("epoch = 1", "Unknown parameter 'epoch': did you mean 'epochs'?"),
+    ("epochs = 1.5", "Parameter epochs is 1.5 of type float; expected int."),
+    ("epochs = True", "Parameter epochs is True of type bool; expected int."),
+    ("models = 'recurrent'", "expected list.  With papermill: -y 'models: [a, b]'."),
+    ("learning_rate = 'fast'", "Parameter learning_rate is 'fast' of type str; expected float."),
+]
+
+
+def test_what_differs_from_the_notebooks_file_is_told(tmp_path, monkeypatch):
+    cell = {"source": OWN.splitlines(keepends=True), "metadata": {"tags": ["parameters"]}}
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": [{"source": [], "metadata": {}}, cell]}))
+    here = {"models": ["mine"], "epochs": 5, "learning_rate": 1.0, "other": 3}
+    monkeypatch.setattr(notebook.IPython, "get_ipython", lambda: SimpleNamespace(user_ns=here))
+    changed = notebook.changed_parameters(tmp_path / "n.ipynb")
+    assert changed == {"models": ["mine"], "learning_rate": 1.0}
+
+
+def inject(cell: str, monkeypatch) -> None:
+    cells = ["", "import rtx_core as rtx", OWN, f"# Parameters\n{cell}\n", "rtx.check_parameters()"]
+    shell = SimpleNamespace(user_ns={"In": cells}, set_custom_exc=lambda kinds, show: None)
+    monkeypatch.setattr(notebook.IPython, "get_ipython", lambda: shell)
+    notebook.check_parameters()
+
+
+@pytest.mark.parametrize(("cell", "said"), WRONG)
+def test_another_name_or_type_is_one_sentence(cell, said, monkeypatch):
+    for fine in FINE:
+        inject(fine, monkeypatch)
+    with pytest.raises(RtxError) as error:
+        inject(cell, monkeypatch)
+    assert said in str(error.value) and "\n" not in str(error.value)

@@ -1,6 +1,7 @@
-"""Statistics: intervals and comparisons as in textbooks."""
+"""Statistics: intervals and comparisons as in textbooks; the evidence badge, and the frames it reads."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy
 from report_records import LABELS, Record, record
@@ -8,6 +9,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from rtx_core.errors import RtxError
 from rtx_core.report import statistics
+from rtx_core.report.evidence import as_records, badge, by_model
 from rtx_core.report.statistics import Difference, Paired, common, difference, mean_interval
 
 
@@ -154,7 +156,7 @@ def test_intervals_over_texts_hold_the_truth_as_often_as_they_say(n, share):
 
 @pytest.mark.parametrize("seeds", SEEDS_IN_USE)
 def test_level_is_said_wrongly_in_one_of_twenty_at_the_margin_and_rightly_within_it(seeds):
-    drawn = np.random.default_rng(seeds).normal(0, 0.01, (DRAWS, 2, seeds))
+    drawn = np.random.default_rng(seeds).normal(0, 0.01, (DRAWS // 2, 2, seeds))  # each takes a while
 
     def called_level(truth: float, margin: float) -> float:
         pairs = ((list(one + truth), list(other)) for one, other in drawn)
@@ -245,3 +247,37 @@ def test_language_losses_are_paired_by_batch_over_seeds():
     assert Paired(0.2, 0.1, 0.3, (0.2, 0.2, 0.2), 0.2).sign == 0
     assert Paired(0.2, 0.1, 0.3, (0.2, 0.2, 0.2), 0.01).sign == 1
     assert Paired(0.2, 0.1, 0.3, (0.2, 0.2), None).sign == 0  # two seeds decide nothing
+
+
+def runs(models=("baseline", "recurrent"), seeds=(0, 1, 2), **changes) -> list:
+    return [record(model, seed, **changes) for model in models for seed in seeds]
+
+
+@pytest.mark.parametrize(
+    ("found", "circles", "words"),
+    [
+        (runs(), "●●●", "three seeds, full budget"),
+        (runs(seeds=[4], budget="reduced"), "○", "one seed, reduced budget"),
+        (runs(seeds=range(7)), "●●●●●+", "seven seeds, full budget"),
+        (runs(seeds=[0, 1]) + runs(seeds=[2], budget="reduced"), "●●○", "three seeds, mixed budget"),
+        (runs(["baseline"], [0, 1, 2]) + runs(["recurrent"], [1]), "●", "one seed, full budget"),  # in common
+        (runs(["baseline"], [0]) + runs(["recurrent"], [1]), "●", "one seed, full budget"),  # none in common
+        (runs(name="a") + runs(seeds=[0], name="b"), "●", "one seed, full budget"),  # of every setting
+        (runs(["baseline"], [0]) + runs(["recurrent"], [0], budget="reduced"), "○", "one seed, reduced budget"),
+        ([], "", "not measured"),
+    ],
+)
+def test_badge(found, circles, words):
+    made = badge(found)
+    assert (made.circles, made.words) == (circles, words)
+
+
+def test_records_come_out_of_everything_that_holds_them():
+    found = runs(seeds=[1, 0])
+    frame = pd.DataFrame({"model": [one["model"] for one in found], "record": found})
+    assert as_records(frame) == as_records(found) == as_records({"a": found[:2], "b": found[2:]}) == found
+    groups = by_model(frame)
+    assert list(groups) == ["baseline", "recurrent"]
+    assert [one["seed"] for one in groups["baseline"]] == [0, 1]
+    with pytest.raises(TypeError, match="expected records"):
+        as_records(3)

@@ -19,9 +19,9 @@ from conftest import SERVER, refused, shrink
 from safetensors.torch import load_file, save_file
 
 import rtx_core as rtx
+from rtx_core import records as store
 from rtx_core.errors import RtxError
 from rtx_core.models import build
-from rtx_core.records import store
 from rtx_core.train import checkpoint, trainer
 
 KILLED, LONG = -signal.SIGKILL, os.environ.get("RTX_LONG")  # all moments, for minutes, or three

@@ -138,9 +138,8 @@ def test_plateaus_are_pytorchs(losses, patience):
 
 def test_stopping_counts_epochs_without_enough_improvement():
     config = TrainConfig(stop_min_delta=0.1, stop_patience=2)
-    rows = [
-        {"epoch": float(i), "validation_loss": loss} for i, loss in enumerate([1.0, 0.95, 0.85, 0.8, 0.79], start=1)
-    ]
+    losses = enumerate([1.0, 0.95, 0.85, 0.8, 0.79], start=1)
+    rows = [{"epoch": float(i), "validation_loss": loss} for i, loss in losses]
     assert [stops_early(config, rows[:n]) for n in range(6)] == [False, False, False, False, False, True]
     assert not stops_early(config.replace(stop_patience=0), rows)
 
@@ -159,21 +158,12 @@ def test_cosine_goes_from_the_rate_to_the_least_one_and_constant_stays():
     assert set(rates_of("constant")[10:]) == {1.0}
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"learning_rate": 0.0},
-        {"epochs": -1},
-        {"clip_norm": float("nan")},
-        {"precision": "fp8"},
-        {"steps": 10},
-        {"steps": 10, "epochs": 0},
-        {"micro_batches": 4, "batch_size": 6},
-        {"learning_rate": "fast"},
-        {"epoch": 3},
-        {"epochs": True},
-    ],
-)
+WRONG = [{"learning_rate": 0.0}, {"epochs": -1}, {"clip_norm": float("nan")}, {"precision": "fp8"}, {"steps": 10}]
+WRONG += [{"steps": 10, "epochs": 0}, {"micro_batches": 4, "batch_size": 6}]
+WRONG += [{"learning_rate": "fast"}, {"epoch": 3}, {"epochs": True}]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_bad_settings_are_one_sentence(wrong):
     with refused(next(iter(wrong))):
         TrainConfig(**wrong)
@@ -186,6 +176,7 @@ def _losses(task, path, say, **options):
     return progress.history[-1]["validation_loss"]
 
 
+@pytest.mark.filterwarnings("ignore")  # the compiler's own, of caches and gradients
 def test_a_compiled_step_gives_the_numbers_of_the_plain_one(tiny_task, tmp_path, monkeypatch):
     compiled = []
 
@@ -198,19 +189,6 @@ def test_a_compiled_step_gives_the_numbers_of_the_plain_one(tiny_task, tmp_path,
     monkeypatch.setattr(torch, "compile", traced)
     assert _losses(tiny_task, tmp_path / "b", print, compile="default") == pytest.approx(plain, abs=1e-4)
     assert compiled == ["default"]
-
-
-def test_where_the_compiler_fails_the_plain_step_goes_on(tiny_task, tmp_path, monkeypatch):
-    def broken(model, mode):
-        def fail(*_):
-            raise RuntimeError("no compiler here\nand much more")
-
-        return fail
-
-    monkeypatch.setattr(torch, "compile", broken)
-    plain, lines = _losses(tiny_task, tmp_path / "a", print), []
-    assert _losses(tiny_task, tmp_path / "b", lines.append, compile="reduce-overhead") == plain
-    assert sum("torch.compile failed (RuntimeError: no compiler here)" in line for line in lines) == 1
 
 
 def test_the_optimizer_is_the_configured_adamw():

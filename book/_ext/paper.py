@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from html import escape
 from importlib.metadata import files
+from io import StringIO
 from pathlib import Path
 
 from docutils import nodes
@@ -15,6 +16,7 @@ from pybtex.style.formatting.plain import Style
 from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util.logging import WarningStreamHandler, is_suppressed_warning
 
 from rtx_core import paths, records
 from rtx_core.records import fingerprint
@@ -73,10 +75,17 @@ def prepare(app: Sphinx) -> None:
 
 
 def listen(app: Sphinx) -> None:
-    """Keep what a build warns of."""
-    app.warned = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda warning: app.warned.append(" ".join(warning.getMessage().split()))
+    """Keep what a build warns of, as it is shown."""
+    app.warned = StringIO()
+    handler = WarningStreamHandler(app.warned)
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(
+        lambda record: (
+            not is_suppressed_warning(
+                getattr(record, "type", ""), getattr(record, "subtype", ""), app.config.suppress_warnings
+            )
+        )
+    )
     logging.getLogger("sphinx").addHandler(handler)
 
 
@@ -85,8 +94,8 @@ def tell_why(app: Sphinx, error: Exception | None) -> None:
     page = app.env and app.env.temp_data.get("docname")
     stopped = f"{type(error).__name__}: {getattr(error, 'orig_exc', None) or error}"
     where = f"{app.env.doc2path(page, base=False)}: " if page else ""
-    told = [where + stopped] if error else app.warned
-    paths.write_atomically(Path(app.outdir).parent / "failed.txt", "".join(f"{line}\n" for line in told).encode())
+    told = f"{where}{stopped}\n" if error else app.warned.getvalue()
+    paths.write_atomically(Path(app.outdir).parent / "failed.txt", told.encode())
 
 
 class AuthorYear(BaseLabelStyle):

@@ -90,14 +90,17 @@ def describe(app: Sphinx, page: str, template: str, context: dict, doctree: node
 
 
 def write_files(app: Sphinx, error: Exception | None) -> None:
-    """The records, the chart library, the shared picture and the previews, beside the pages."""
+    """The records, the scripts of *Try it* (those in `_static` are loaded by every page), the chart library, the shared
+    picture and the previews, beside the pages."""
     if error or app.builder.format != "html":
         return
     root = Path(app.outdir)
     shutil.copytree(
         paths.home() / "results", root / "records", ignore=shutil.ignore_patterns("*.npz"), dirs_exist_ok=True
     )
-    static = root / "_static"
+    static, demo = root / "_static", Path(app.srcdir, "demo")
+    if demo.exists():
+        shutil.copytree(demo, static / "demo", ignore=shutil.ignore_patterns("*.json"), dirs_exist_ok=True)
     charts, version = static / "vega.js", f"// vl-convert {vl_convert.__version__}\n"
     if not charts.exists() or not charts.read_text(encoding="utf-8").startswith(version):  # it takes seconds
         paths.write_atomically(charts, f"{version}(() => {{{vl_convert.javascript_bundle()}}})();".encode())

@@ -7,7 +7,6 @@ marks, and `sentences.txt` beside the built book lists them: file, line, sentenc
 
 import json
 import os
-import posixpath
 import re
 from pathlib import Path
 

@@ -113,7 +113,7 @@ rtxDemo.explorerView = function () {
       cups: [["back", "some moves back"], ["rest", "elsewhere"]],
     }[entry.toy];
     const said = heads.map(([kind, text]) => element("li", {}, span(`rtx-swatch rtx-does-${kind}`), text));
-    const last = entry.toy === "hops" ? [pips(2, 3), "hops solved by then"] : [span("rtx-swatch rtx-right-yes"), "move after which the answer is right"];
+    const last = entry.toy === "hops" ? [pips(2, 3), "hops solved by then (9 texts of 10)"] : [span("rtx-swatch rtx-right-yes"), "move after which the answer is right"];
     parts.key.replaceChildren(element("li", {}, words.unit(file.config)), ...said, element("li", {}, ...last));
   }
 

@@ -292,7 +292,7 @@ var rtxDemo = rtxDemo || {};
         const words_ = [];
         const next = rules.modelOf(catalogue, meant ? given : {}, meant || !entry ? usualModel : entry, words_);
         const { letters, hops, passes } = root.dataset;
-        turnTo(next, { letters, hops, passes, ...(meant ? given : {}) }, words_);
+        turnTo(next, meant ? given : { letters, hops, passes }, words_);
       }
     }
     addEventListener("hashchange", () => fromLink(false));
@@ -310,10 +310,5 @@ var rtxDemo = rtxDemo || {};
   style.rel = "stylesheet";
   style.href = new URL("explorer.css", HERE);
   document.head.append(style);
-  const all = () => document.querySelectorAll(".rtx-explorer").forEach(start);
-  if (document.readyState === "loading") {
-    addEventListener("DOMContentLoaded", all);
-  } else {
-    all();
-  }
+  document.querySelectorAll(".rtx-explorer").forEach(start); // the script stands below its elements
 })();

@@ -202,7 +202,7 @@ var rtxDemo = rtxDemo || {};
     const compact = root.hasAttribute("data-compact");
     const demos = root.dataset.demos.split(" ");
     const titles = (root.dataset.titles || "").split(",");
-    const given = Array.from(root.querySelectorAll("ul"));
+    const given = Array.from(root.querySelectorAll("ul"), (list) => [list.previousElementSibling, list.querySelectorAll("li")]);
     const box = element("textarea", { id: `${name}-text`, rows: compact ? 2 : 3, dir: "auto", spellcheck: "false" });
     const slider = element("input", { id: `${name}-passes`, type: "range", min: 1, max: MOST, step: 1, value: 2 });
     const count = element("output", { for: `${name}-passes` }, "2");
@@ -220,10 +220,9 @@ var rtxDemo = rtxDemo || {};
       panelBox,
       link,
     );
-    given.forEach((list) => {
-      const title = list.previousElementSibling;
+    given.forEach(([title, items]) => {
       const row = element("p", { class: "rtx-examples" }, title ? title.textContent : "");
-      list.querySelectorAll("li").forEach(({ textContent, dataset }) => {
+      items.forEach(({ textContent, dataset }) => {
         const button = element("button", { type: "button", title: dataset.meant ? `meant: ${dataset.meant}` : "" }, textContent);
         button.onclick = () => {
           box.value = textContent;

@@ -1,5 +1,4 @@
-"""Tasks of which the rule is known: k-hop induction and words over a group, drawn afresh for every step, and random
-facts.
+"""Tasks of which the rule is known: k-hop induction and words over a group, drawn afresh, and random facts.
 
 A text is a row of tokens; a target of `NOTHING` is not asked for.  Training texts are a pure function of (seed, step),
 the validation and test texts of nothing but the settings.  That a test text was trained on is no matter: of 32
@@ -73,8 +72,7 @@ class Generated(Language):
         return row | {f"error_{self.by}_{part}": error for part, error in named if part in self.watched}
 
     def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, None]:
-        """Also the error of each part, after the trained number of passes and, of a looped model,
-        after each up to twice that."""
+        """Also the error of each part; of a looped model, after each pass up to twice the trained number too."""
         trained = getattr(model.config, "num_passes", 1)
         passes = 2 * trained if trained > 1 else 1
         losses, answers, wrong = self.answered(model, self.test_batches(), device, autocast, passes)
@@ -198,8 +196,7 @@ class GroupWords(Generated):
         super().__init__(config, config.letters, batch_size, micro_batches)
 
     def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Each step has a length of its own, the whole or a half of it, a quarter, …,
-        and more texts as they are shorter."""
+        """Each step has a length of its own, the whole or a half, a quarter, …; the shorter, the more texts."""
         halved = random.randint(1 + int(np.log2(self.config.letters // SHORTEST)))
         return self.texts(random, n << halved, self.config.letters >> halved)
 
@@ -208,8 +205,7 @@ class GroupWords(Generated):
 
     @cached_property
     def validation(self) -> list[tuple[Tensor, Tensor]]:
-        """Of the lengths that are trained on: of the longest alone,
-        what is learned of the shorter ones hardly shows."""
+        """Of all lengths that are trained on: the longest alone would hardly show what is learned of shorter ones."""
         seeds = [[EVALUATION_SEED, 0, b] for b in range(self.config.eval_texts // 16)]
         drawn = [self.draw(np.random.RandomState(seed), 16) for seed in seeds]
         return [(torch.from_numpy(inputs), torch.from_numpy(targets)) for inputs, targets in drawn]
@@ -227,9 +223,8 @@ class GroupWords(Generated):
 
 
 class GroupScan(GroupWords):
-    """State tracking that is told the way, the scan of Hillis & Steele 1986: after pass r the target at n is the
-    product of the last 2^r factors, so log2(letters) passes are enough.  A model that is run once has a target after
-    each layer.
+    """State tracking that is told the way, the scan of Hillis & Steele 1986: after pass r (of a model that is run once,
+    layer r) the target at n is the product of the last 2^r factors, so log2(letters) passes are enough.
 
     Validation and test ask, as ever, for the product of all factors after the last pass.
     """
@@ -264,8 +259,7 @@ def each_state(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
 
 
 class Facts(Generated):
-    """Facts to be learned by heart: a text is (a, b), and what is asked for at b is v, drawn at random once for each
-    pair.
+    """Facts to be learned by heart: a text is a pair (a, b), asked for at b is v, drawn at random once for each pair.
 
     Nothing can be computed here, so a model of loss L nats holds facts · (log2 values − L / ln 2) bits of them
     (Allen-Zhu & Li 2024, 2404.05405).  An epoch reads every fact once; test and training are the same facts.

@@ -88,8 +88,7 @@ def percent(share: float | None) -> str:
 
 
 class Labelled(DataConfig):
-    """Texts with labels.  `reader` names the module whose `parts`,
-    `facts` and `vocabulary_source` take the settings."""
+    """Texts with labels; the module `reader` has `parts`, `facts` and `vocabulary_source`, called with the settings."""
 
     task_class = "rtx_core.data.texts:classification"
     labelled = True
@@ -194,9 +193,7 @@ class HopData(Drawn):
     @model_validator(mode="after")
     def _answerable(self) -> "HopData":
         if self.hops > self.letters - 2:  # each leads back by a letter or more
-            raise ValueError(
-                f"hops is {self.hops}, and a text of {self.letters} letters has room for {self.letters - 2}"
-            )
+            raise ValueError(f"hops is {self.hops}, and {self.letters} letters have room for {self.letters - 2}")
         return self
 
 
@@ -266,10 +263,9 @@ class FilesData(Labelled):
 
     @property
     def slug(self) -> str:
-        """The name for folders; the same texts in BERT's pieces are other data.
+        """The name for folders: of x.csv "x", of x.jsonl "x-jsonl", of a data set of the hub with its owner in front.
 
-        Of a CSV the name without its ending; x.jsonl is "x-jsonl", and a data set of the hub has its owner's name in
-        front.
+        The same texts in BERT's pieces are other data.
         """
         file = PurePath(self.train)
         stem = file.stem if file.suffix.lower() == ".csv" else file.name

@@ -25,10 +25,8 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     in `_build/results/`, apart from those on real ones.
     """
     if not isinstance(train, str):
-        raise RtxError(
-            f"The training data is of type {type(train).__name__}; expected the name of a file: write a table to one, "
-            f"as table.to_parquet('reviews.parquet')."
-        )
+        got = f"The training data is of type {type(train).__name__}"
+        raise RtxError(f"{got}; expected the name of a file: write a table to one, as table.to_parquet('x.parquet').")
     vocabulary = "bert" if bert_source() else "trained"
     config = FilesData(train=train, text=text, label=label, **settings, classes=(), vocabulary=vocabulary)
     classes = read(config.train, config.text, config.label)["label"].unique()
@@ -133,7 +131,7 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
         raise RtxError(f"Texts and labels of {path} cannot both stand in column {text!r}: name two columns.")
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what the first line names not for row names
         raise RtxError(f"{path} has rows of more columns than its first line, which must name each of them.")
-    texts = [_text(value) for value in table[text]]
+    texts = [t if isinstance(t, str) and t.strip() and is_unicode(t) else "" for t in table[text]]
     labels = [_label(value) for value in table[label]]
     for kind, column, values in (("text", text, texts), ("label", label, labels)):
         if "" in values:
@@ -142,11 +140,6 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
             many = f" ({n} rows in all)" if (n := values.count("")) > 1 else ""
             raise RtxError(f"{place} holds {held!r:.60} where a {kind} was expected{many}: take such rows out.")
     return pd.DataFrame({"text": texts, "label": labels}, dtype="str")
-
-
-def _text(value: object) -> str:
-    """A text as it is, "" for none."""
-    return value if isinstance(value, str) and value.strip() and is_unicode(value) else ""
 
 
 def _label(value: object) -> str:

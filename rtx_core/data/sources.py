@@ -153,10 +153,8 @@ def asking_the_hub(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # whatever the client libraries raise, the user's choices are the same
-        raise RtxError(
-            f"The hub did not give {what} ({type(error).__name__}): check the network, or use a mirror "
-            f"(RTX_DATA) or source='embedded', whose results are synthetic."
-        ) from error
+        do = "check the network, or use a mirror (RTX_DATA) or source='embedded', whose results are synthetic"
+        raise RtxError(f"The hub did not give {what} ({type(error).__name__}): {do}.") from error
 
 
 def hub_table(name: str, split: str, **options: object) -> pd.DataFrame:

@@ -112,10 +112,8 @@ def grouped(pool: pd.DataFrame) -> list[np.ndarray]:
 
 def published(source: str) -> list[np.ndarray]:
     if source != "mirror":
-        raise RtxError(
-            f"The split 'published' is in the mirror's {PUBLISHED_FILE} only, and the source is {source!r}: "
-            f"set RTX_DATA and source='mirror', or use split='seeded'."
-        )
+        where = f"The split 'published' is in the mirror's {PUBLISHED_FILE} only, and the source is {source!r}"
+        raise RtxError(f"{where}: set RTX_DATA and source='mirror', or use split='seeded'.")
     assignment = read_table(mirror_file(PUBLISHED_FILE), PUBLISHED_FILE).get("split_a", pd.Series())
     verify(PUBLISHED_FILE, sha256_of("\n".join(map(str, assignment))), PUBLISHED_SHA256)
     return [np.flatnonzero(assignment == part) for part in PARTS]

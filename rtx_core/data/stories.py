@@ -62,9 +62,8 @@ def train_tokenizer(stories: list[str]) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), bytes_])
     tokenizer.decoder = decoders.ByteLevel()
     alphabet, signs = pre_tokenizers.ByteLevel.alphabet(), ["<story>"]
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY, special_tokens=signs, initial_alphabet=alphabet, show_progress=False
-    )
+    ways = {"special_tokens": signs, "initial_alphabet": alphabet, "show_progress": False}
+    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, **ways)
     tokenizer.train_from_iterator(stories[:TOKENIZER_STORIES], trainer)
     return tokenizer
 
@@ -82,8 +81,7 @@ def shuffled(task: "Stories", part: str, seed: tuple[int, int]) -> np.ndarray:
 
 
 def tokenised(stories: dict[str, list[str]]) -> tuple[dict[str, np.ndarray], Tokenizer]:
-    """The tokens of both parts end to end, uint16, and the tokenizer trained on the first,
-    from the cache where it has them."""
+    """The tokens of both parts end to end, uint16, and the tokenizer trained on the first; both may be cached."""
 
     def make() -> dict[str, np.ndarray]:
         tokenizer = train_tokenizer(stories["train"])

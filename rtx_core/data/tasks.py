@@ -4,7 +4,7 @@ A step's batches are a pure function of (seed, step), so that a resumed run read
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any
@@ -57,18 +57,21 @@ class Task:
 
 
 class Classification(Task):
-    """Tokenised texts with labels; every optimizer step reads `batch_size` of them."""
+    """Tokenised texts with labels, by part (train, validation, test); `tokenizer()` gives what made them.
+
+    Every optimizer step reads `batch_size` of them.
+    """
 
     unit = "texts"
 
     def __init__(
         self,
         parts: dict[str, Tokens],
-        classes: tuple[str, ...],
+        classes: tuple,
         facts: dict,
         batch_size: int,
         micro_batches: int = 1,
-        tokenizer: Callable[[], Any] | None = None,
+        tokenizer=None,
     ):
         super().__init__(batch_size, micro_batches)
         self.train, self.validation, self.test_part = parts["train"], parts["validation"], parts["test"]
@@ -92,10 +95,8 @@ class Classification(Task):
         """Cross-entropy; sums are [losses, right answers]."""
         logits = model(inputs)
         if logits.shape != (expected := (len(inputs), len(self.classes))):
-            raise RtxError(
-                f"The model gave an array of shape {tuple(logits.shape)} for {expected[0]} texts, one of them filler; "
-                f"expected {expected}, a row a text, as head(h[batch.starts]) gives."
-            )
+            got = f"The model gave shape {tuple(logits.shape)} for {expected[0]} texts, one of them filler"
+            raise RtxError(f"{got}; expected {expected}, a row a text, as head(h[batch.starts]) gives.")
         logits = logits[: len(targets)].to(next(model.parameters()).dtype)
         loss = F.cross_entropy(logits, targets, reduction="sum")
         right = (logits.argmax(1) == targets).sum()

@@ -75,9 +75,7 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
             equal = bool(np.array_equal(predictions["logits"], record.predictions["logits"]))
     result = Audit(records.short_name(record.path), rows[-1][0]["step"], len(rows), exact, worst, equal)
     if worst > TOLERANCE:
-        raise RtxError(
-            f"{result}; at most {TOLERANCE:g} was expected: the record does not come from this code on this data."
-        )
+        raise RtxError(f"{result}, at most {TOLERANCE:g} expected: the record does not come from this code and data.")
     if keep:
         identity = {"kind": "audits", "of": record["name"], "name": f"{record['model']}-seed{record['seed']}"}
         identity |= {"model": record["model"], "seed": record["seed"], "run": record["key"]}

@@ -1,6 +1,5 @@
 """A run is an experiment of the study with settings: `configure("sst2", "recurrent", seed=1, fraction=0.1)` gives its
-whole configuration, and the folder of its records is named by what differs from the experiment's own: `sst2-10pct`.  No
-torch here.
+whole configuration.  The folder of its records is named by what differs from the experiment: `sst2-10pct`.  No torch.
 """
 
 from collections.abc import Mapping
@@ -55,11 +54,8 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
         if model not in fixed.models and model not in registry.MODELS:
             raise unknown("model", model, dict.fromkeys([*fixed.shown, *registry.MODELS]))
         return model, fixed.models.get(model) or Entry(model)
-    named = isinstance(model, Mapping) and {type(model.get("base")), type(model.get("name"))} == {str}
-    if not named:
-        raise RtxError(
-            f"Model {model!r:.80} is no name and has no base and name; write {{base: recurrent, name: mine}}."
-        )
+    if not isinstance(model, Mapping) or {type(model.get("base")), type(model.get("name"))} != {str}:
+        raise RtxError(f"Model {model!r:.60} has no base and name; write its name, or {{base: recurrent, name: mine}}.")
     registry.check_name(model["name"])
     changed = {key: value for key, value in model.items() if key not in ("base", "name")}
     _, base = entry_of(fixed, model["base"])

@@ -92,9 +92,7 @@ def check_records(paths: Iterable[Path]) -> tuple[list, list[tuple[Path, str]]]:
             check_settings(record)
             other = first.setdefault(record["name"] if record.get("key") else record["of"], record)
             if other["data"]["sha256"] != record["data"]["sha256"]:
-                raise RtxError(
-                    f"{short_name(path)} was made on other data than {short_name(other.path)}; do not mix them."
-                )
+                raise RtxError(f"{short_name(path)} is of other data than {short_name(other.path)}; do not mix them.")
             sound.append(record)
         except RtxError as error:
             problems.append((path, str(error)))

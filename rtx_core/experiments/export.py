@@ -1,5 +1,4 @@
-"""A trained model as a folder that others can load: weights, configuration, tokenizer and a card,
-as the hub lays models out."""
+"""A trained model as a folder that others can load, laid out as on the hub: weights, config, tokenizer, a card."""
 
 import shutil
 from pathlib import Path

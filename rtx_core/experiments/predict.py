@@ -19,8 +19,7 @@ HEAD = ("text", "passes", "label")  # columns of every table of answers
 
 
 def load(address: "str | Path | Run | Record", source: str = "hub") -> "Predictor":
-    """The trained model of a run or its record, of a path under `results/` without the ending,
-    or of an exported folder."""
+    """The trained model of a run, of its record or the record's address ("sst2/recurrent-seed0"), or of a folder."""
     from rtx_core.experiments.weights import load_weights, weights_of
     from rtx_core.models import load_model
 
@@ -32,9 +31,7 @@ def load(address: "str | Path | Run | Record", source: str = "hub") -> "Predicto
         return load(records.at(str(address), source))
     weights = folder / "model.safetensors"
     if not weights.exists():
-        raise RtxError(
-            f"{address} holds no model.safetensors; expected a folder that `python -m rtx_core export` wrote."
-        )
+        raise RtxError(f"{address} holds no model.safetensors; expected a folder that `rtx export` wrote.")
     return Predictor(load_model(weights), folder)
 
 
@@ -94,9 +91,7 @@ def _passes(model: Callable, n: int | None) -> Iterator[None]:
 def _texts(given: object) -> list[str]:
     """Strings, as many as there are; anything else is an error."""
     if not isinstance(given, Iterable) or isinstance(given, (pd.DataFrame, Mapping, bytes)):
-        raise RtxError(
-            f"The texts are of type {type(given).__name__}; expected a list of strings, or a column of a table."
-        )
+        raise RtxError(f"The texts are of type {type(given).__name__}; expected strings, as a column of a table.")
     texts = [given] if isinstance(given, str) else list(given)
     if not texts:
         raise RtxError("There is no text to classify; give at least one.")

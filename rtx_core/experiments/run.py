@@ -71,12 +71,7 @@ class Runs(list[Run]):
 
 
 def runs(
-    name: str | FilesData,
-    /,
-    models: Sequence[str | Mapping] | None = None,
-    seeds: Sequence[int] | None = None,
-    replace: bool = False,
-    **settings: object,
+    name: str | FilesData, /, models: Sequence | None = None, seeds: Sequence | None = None, replace=False, **settings
 ) -> Runs:
     """Every run of these models, seeds and settings; a setting given as a list is swept.
     What is not recorded is trained now."""
@@ -114,9 +109,7 @@ def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True
 
 def distinct(name: str, values: object) -> list:
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise RtxError(
-            f"Parameter {name} is {values!r:.80}; expected a list of one or more.  With papermill: -y '{name}: [a, b]'."
-        )
+        raise RtxError(f"Parameter {name} is {values!r:.60}; expected a list.  With papermill: -y '{name}: [a, b]'.")
     if any(values.count(value) > 1 for value in values):
         raise RtxError(f"Parameter {name} is {values!r:.80}; every value may stand there once.")
     return list(values)
@@ -134,16 +127,11 @@ def as_rtx_error() -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as error:
-        reason = str(error).partition(". ")[0]
-        raise RtxError(
-            f"The GPU has too little memory for this run ({reason}); lower batch_size, raise micro_batches, or use "
-            f"device='cpu'.  {GOES_ON}"
-        ) from error
+        reason, do = str(error).partition(". ")[0], "lower batch_size, raise micro_batches, or use device='cpu'"
+        raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {GOES_ON}") from error
     except (OSError, SafetensorError) as error:
-        raise RtxError(
-            f"A file of this run cannot be read or written ({error}); make room, or make its folder writable.  "
-            f"{GOES_ON}"
-        ) from error
+        what = f"A file of this run cannot be read or written ({error})"
+        raise RtxError(f"{what}; make room, or make its folder writable.  {GOES_ON}") from error
 
 
 def try_out(model, task, config: RunConfig, where) -> None:
@@ -178,10 +166,9 @@ def try_out(model, task, config: RunConfig, where) -> None:
 
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
-    """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited
-    for.
+    """Train, evaluate and record one run; goes on where it was interrupted.
 
-    Without `wait` that is `Busy`.
+    Another process that makes it is waited for; without `wait` that is `Busy`.
     """
     from rtx_core import evaluate
     from rtx_core.models import build_model, count_parameters, save_model
@@ -264,9 +251,8 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         if found is not None:
             return Run(config, found)
         code_hash = fingerprint.model_hash(config.architecture)
-        progress, best = train(
-            model, task, config.train, config.seed, where, file, code_hash, say, compile=config.compile
-        )
+        asked = (config.train, config.seed, where, file, code_hash, say)
+        progress, best = train(model, task, *asked, compile=config.compile)
         return Run(config, record_it())
 
 

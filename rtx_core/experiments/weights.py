@@ -28,18 +28,13 @@ def recorded(config: RunConfig) -> Record | None:
     changed = config.data.other_texts(record["config"]["data"])
     if record.synthetic and (changed or record.stale_reason()):
         return None
+    made, otherwise = f"{records.short_name(record.path)} was made", "or replace=True to train again"
     if changed:
-        raise RtxError(
-            f"{records.short_name(record.path)} was made of other texts than its files hold now; give these a "
-            f"name of their own, from_files(name=…), or replace=True to train again."
-        )
+        raise RtxError(f"{made} of other texts than its files hold now; give a name, from_files(name=…), {otherwise}.")
     refuse_changed(record)
     if differing := differences(config, record):
-        raise RtxError(
-            f"{records.short_name(record.path)} was made under other settings ({', '.join(differing)}); give this run "
-            "a model "
-            f"name of its own, or replace=True to overwrite the record."
-        )
+        settings = f"under other settings ({', '.join(differing)})"
+        raise RtxError(f"{made} {settings}; give this run a model name of its own, {otherwise}.")
     # A checkpoint older than the record is of a run that was killed before it could remove it.
     finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
     with suppress(OSError):
@@ -50,8 +45,7 @@ def recorded(config: RunConfig) -> Record | None:
 
 
 def differences(config: RunConfig, record: Record) -> list[str]:
-    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5"; what the data decides is left
-    out.
+    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5", but what the data decides.
 
     A setting of the training or of the model that is younger than the record had its default.
     """
@@ -77,10 +71,8 @@ def refuse_changed(record: Record) -> None:
     """An error where a class that was registered here, or what trains it, is not what the record was made with."""
     kind = registry.MODELS.get(record["config"]["architecture"])
     if kind and not isinstance(kind.kind, str) and record.stale_reason():
-        raise RtxError(
-            f"{records.short_name(record.path)} was made with another version of the class {kind.kind.__name__} or of "
-            f"what trains it; replace=True trains today's, or register it under another name."
-        )
+        what = f"was made with another version of the class {kind.kind.__name__} or of what trains it"
+        raise RtxError(f"{records.short_name(record.path)} {what}; replace=True trains today's, or register it anew.")
 
 
 def weights_of(record: Record) -> Path:
@@ -116,17 +108,12 @@ def load_weights(record: Record):
     path = weights_of(record)
     refuse_changed(record)
     if not path.exists():
-        raise RtxError(
-            f"The trained weights of {record['name']}, {record['model']}, seed {record['seed']}, are not in "
-            "_build/runs: "
-            f"copy that folder from where it was made, or train it anew here, with replace=True (--replace)."
-        )
+        run = f"{record['name']}, {record['model']}, seed {record['seed']}"
+        raise RtxError(f"The trained weights of {run}, are not in _build/runs: copy them there, or use --replace.")
     model, expected = load_model(path), record.get("weights")
     altered = path == kept_at(record) and expected not in (None, sha256_of([path.read_bytes()]))
     if altered or model.about.get("run") != record["key"]:
-        raise RtxError(
-            f"{path.name} holds weights of another run than its record's "
-            f"({model.about.get('run')} instead of {record['key']}), "
-            f"or altered ones; restore both from git, or train it anew with replace=True."
-        )
+        other = f"({model.about.get('run')} instead of {record['key']})"
+        what = f"{path.name} holds weights of another run than its record's {other}, or altered ones"
+        raise RtxError(f"{what}; restore both from git, or train it anew with replace=True.")
     return model

@@ -1,5 +1,4 @@
-"""Speed that changes no formula, looked up by a model's exact class; a class that is not listed trains and serves as it
-is written.
+"""Speed that changes no formula, looked up by a model's exact class; any other trains and serves as it is written.
 
 A subclass may mean something else by the same methods, so it is not given its parent's fast path.
 """

@@ -13,8 +13,7 @@ class DropoutMasks:
     """Hands out inverted-dropout masks (Srivastava et al. 2014): 0 with probability p, else 1/(1 − p).
 
     torch draws Bernoulli numbers one by one from a Mersenne twister, 21 of the baseline step's 191 ms; 16-bit pieces of
-    SFC64's stream, compared as vectors, take 4.  `p` is rounded to a multiple of 1/65,536, and the scale uses that
-    value.
+    SFC64's stream, compared as vectors, take 4.  `p` is rounded to a multiple of 1/65,536, and so is the scale.
     """
 
     def __init__(self, seed: int, step: int):

@@ -1,5 +1,4 @@
-"""Kausik's recurrence with its back-propagation through time written out: the same numbers as `rtx_core.models.kausik`,
-sooner.
+"""Kausik's recurrence with its back-propagation through time written out: `models.kausik`'s numbers, sooner.
 
 The outputs, and queries, keys and values of the tokens, are computed for all positions at once; what is left in the
 loop is one block's matrix products for one position.  A test holds the two together in value and in gradient.
@@ -166,9 +165,7 @@ class Loop:
         return inner
 
     def backward(self, begin: int, inner: list[tuple], grad: Tensor) -> None:
-        """The gradients of a segment, given those of the states after it and its inner values; grad (N, B, d) is that
-        of the outputs.
-        """
+        """The gradients of a segment, given those after it, its inner values and grad (N, B, d), of the outputs."""
         key_value, out, up, down = self.products_back
         mask_out, mask_down, mask_attention = self.masks
         products = []

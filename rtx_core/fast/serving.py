@@ -43,9 +43,7 @@ class _Linear:
 
 
 class _ServingBlock:
-    """layers.EncoderBlock without dropout; `last` computes the [CLS] rows alone.  The norms' gains are multiplied into
-    the matrices.
-    """
+    """layers.EncoderBlock without dropout, the norms' gains in the matrices; `last` computes the [CLS] rows alone."""
 
     def __init__(self, block: EncoderBlock, last: bool):
         a, f, d = block.attention, block.ffn, block.attention.out.in_features

@@ -1,5 +1,4 @@
-"""Models by name: build, count, save and load them.  torch is imported when the first of these
-functions is asked for."""
+"""Models by name: build, count, save and load them.  The first of these functions imports torch."""
 
 __all__ = ["build_model", "count_parameters", "load_model", "save_model"]
 

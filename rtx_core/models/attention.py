@@ -45,49 +45,25 @@ def usable(backend: str, device: torch.device, dtype: torch.dtype, dropout: floa
     return (backend == "flash" or dropout == 0.0) and _varlen(backend) is not None
 
 
-def varlen_attention(
-    backend: str,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    offsets: tuple[Tensor, Tensor],
-    longest: tuple[int, int],
-    p: float = 0.0,
-    causal: bool = False,
-) -> Tensor:
-    """By a kernel that is told where each sequence of queries and of keys begins, and how long the longest is."""
-    if backend == "flash":
-        return _varlen("flash")(q, k, v, *offsets, *longest, dropout_p=p, causal=causal)
-    return _varlen("varlen")(q, k, v, *offsets, *longest, window_size=(-1, 0 if causal else -1))
-
-
 def packed_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    batch: Packed,
-    p: float = 0.0,
-    dropout: Dropout | None = None,
-    backend: str | None = None,
+    q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float = 0.0, dropout: Dropout | None = None, backend: str = ""
 ) -> Tensor:
     """Bidirectional attention within each sequence of `batch`.
 
     q (T, H, D), or (B, H, D) for one query a sequence (the [CLS] row of the last layer); k, v (T, H, D).
-    Returns the shape of q.  `backend` names a kernel; None takes the first usable one.
+    Returns the shape of q.  `backend` names a kernel; without it the first usable one is taken.
     """
     p = p if dropout is not None else 0.0
-    if backend is None:
-        backend = next(b for b in BACKENDS if usable(b, q.device, q.dtype, p))
+    backend = backend or next(b for b in BACKENDS if usable(b, q.device, q.dtype, p))
     if not usable(backend, q.device, q.dtype, p):
-        raise RtxError(
-            f"Attention backend {backend!r} cannot run {q.dtype} on {q.device} with dropout {p}; use 'sdpa'."
-        )
+        raise RtxError(f"Attention backend {backend!r} cannot run {q.dtype} on {q.device}, dropout {p}; use 'sdpa'.")
     if backend == "sdpa":
         return _sdpa(q, k, v, batch, p, dropout)
     one_query = len(q) != len(k)
     q_offsets = torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.offsets
     longest = (1 if one_query else batch.longest, batch.longest)
-    return varlen_attention(backend, q, k, v, (q_offsets, batch.offsets), longest, p)
+    more = {"dropout_p": p} if backend == "flash" else {"window_size": (-1, -1)}
+    return _varlen(backend)(q, k, v, q_offsets, batch.offsets, *longest, **more)
 
 
 def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout: Dropout | None) -> Tensor:

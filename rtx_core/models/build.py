@@ -40,8 +40,7 @@ def count_parameters(model: nn.Module) -> dict[str, int]:
 
 
 def save_model(model: nn.Module, name: str, path: Path | str, **about: object) -> None:
-    """Weights as one safetensors file, with the model's name,
-    config and what else is said of it as JSON in its header."""
+    """Weights as one safetensors file; its header has the model's name, and its config and `about` as JSON."""
     header = {"model": name, "config": model.config.model_dump_json(), "about": json.dumps(about)}
     write_atomically(Path(path), save(untied(model.state_dict()), metadata=header))
 
@@ -70,10 +69,8 @@ def load_model(path: Path | str, device: str = "cpu") -> nn.Module:
         model.about = json.loads(header.get("about", "{}"))
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         if "model" in header and header["model"] not in MODELS:
-            raise RtxError(
-                f"{path} is of the model {header['model']!r}, which is not registered here: run the cell or import the "
-                f"file that registers it, then load again."
-            ) from None
+            what = f"{path} is of the model {header['model']!r}, which is not registered here"
+            raise RtxError(f"{what}: run the cell or import the file that registers it, then load again.") from None
         reason = str(error).partition("\n")[0]
         raise RtxError(f"{path} holds no model that this code can read ({reason}); train or export it anew.") from error
     return model.to(device).eval()

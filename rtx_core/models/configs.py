@@ -10,10 +10,8 @@ from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveI
 def even_heads(config: "EncoderConfig | LoopedConfig") -> None:
     """Rotary positions turn pairs of a head's coordinates."""
     if config.hidden_size % (2 * config.num_heads):
-        raise ValueError(
-            f"hidden_size {config.hidden_size} over {config.num_heads} heads leaves no even head size for rotary pairs; "  # noqa: E501
-            f"choose hidden_size as a multiple of {2 * config.num_heads}"
-        )
+        odd = f"hidden_size {config.hidden_size} over {config.num_heads} heads leaves no even size for rotary pairs"
+        raise ValueError(f"{odd}; choose hidden_size as a multiple of {2 * config.num_heads}")
 
 
 class EncoderConfig(Settings):
@@ -54,9 +52,8 @@ class GPTConfig(Settings):
     @model_validator(mode="after")
     def _heads(self) -> Self:
         if self.hidden_size % self.num_heads:
-            raise ValueError(
-                f"hidden_size {self.hidden_size} is no multiple of num_heads {self.num_heads}; choose one that is"
-            )
+            wrong = f"hidden_size {self.hidden_size} is no multiple of num_heads {self.num_heads}"
+            raise ValueError(f"{wrong}; choose one that is")
         return self
 
 
@@ -68,8 +65,7 @@ class KausikConfig(GPTConfig):
 
 
 class LoopedConfig(Settings):
-    """The defaults are the control of the TinyStories study; from `num_core_layers` on,
-    every way of looping is a switch."""
+    """The defaults are the control of the TinyStories study; from `num_core_layers` on, no way of looping."""
 
     vocab_size: PositiveInt = 4096
     hidden_size: PositiveInt = 256
@@ -105,13 +101,9 @@ class LoopedConfig(Settings):
     def _switches(self) -> Self:
         even_heads(self)
         if self.num_core_layers > self.num_layers:
-            raise ValueError(
-                f"num_core_layers is {self.num_core_layers} of {self.num_layers} layers; it can be no more than all"
-            )
+            raise ValueError(f"num_core_layers is {self.num_core_layers} of {self.num_layers} layers; all is the most")
         if self.state_std is not None and self.injection == "none":
-            raise ValueError(
-                "state_std makes the initial state random, so the text must come in by injection: add or linear"
-            )
+            raise ValueError("state_std makes the initial state random: the text must come in by injection")
         if self.lora_rank > self.hidden_size:
             raise ValueError(f"lora_rank is {self.lora_rank}; it must be from 0 to hidden_size, {self.hidden_size}")
         return self

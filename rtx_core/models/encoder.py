@@ -31,10 +31,8 @@ class Encoder(nn.Module):
         self.word = nn.Embedding(c.vocab_size, c.hidden_size, padding_idx=c.pad_id)
         self.token_type = nn.Embedding(c.type_vocab_size, c.hidden_size)
         self.norm = RMSNorm(c.hidden_size, c.norm_eps)
-        self.layers = nn.ModuleList(
-            EncoderBlock(c.hidden_size, c.num_heads, c.intermediate_size, c.dropout, c.norm_eps)
-            for _ in range(c.num_layers)
-        )
+        sizes = (c.hidden_size, c.num_heads, c.intermediate_size, c.dropout, c.norm_eps)
+        self.layers = nn.ModuleList(EncoderBlock(*sizes) for _ in range(c.num_layers))
         self.head = nn.Linear(c.hidden_size, c.num_labels)
         self.apply(self._initialize)
 

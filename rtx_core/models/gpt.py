@@ -71,9 +71,8 @@ class GPT(nn.Module):
         """(B, N) -> (B, N, d); `start` is the position of the first of these tokens."""
         x, end = self.word(ids), start + ids.shape[1]
         if self.longest and end > self.longest:
-            raise RtxError(
-                f"The text has {end:,} tokens; this model has positions for {self.longest:,}: build it with a larger block_size."  # noqa: E501
-            )
+            most = f"this model has positions for {self.longest:,}"
+            raise RtxError(f"The text has {end:,} tokens; {most}: build it with a larger block_size.")
         return self.dropout(x if self.position is None else x + self.position.weight[start:end])
 
     def trunk(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)

@@ -9,10 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.models.attention import usable, varlen_attention
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.kv_cache import KVCache
-from rtx_core.models.layers import RMSNorm, rotary_rows, rotary_table, rotate
+from rtx_core.models.layers import RMSNorm, rotary_table, rotate
 from rtx_core.models.packed import Packed
 
 Matrices = tuple[Tensor, Tensor, Tensor, Tensor]  # a layer's qkv, out, gate_up, down
@@ -53,8 +52,7 @@ class PaddedAttention:
         self.place = place.to(device)  # (T,) the cell of each token, in the grids one after another
 
     def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
-        """out_i = Σ_j softmax_j(q_i · k_j / √D) v_j over j ≤ i of i's own sequence, q and k rotated; qkv (T, 3d)
-        -> (T, d)."""
+        """qkv (T, 3d) -> (T, d): Σ_j softmax_j(q_i · k_j / √D) v_j, j ≤ i of i's own sequence, q and k rotated."""
         mixed = []
         for cells, (B, L) in zip(self.cells, self.shapes):
             there = qkv if cells is None else qkv.index_select(0, cells)
@@ -63,33 +61,6 @@ class PaddedAttention:
             q, k, v = (x.transpose(1, 2) for x in (*qk.unbind(2), v.squeeze(2)))  # each (B, H, L, D)
             mixed.append(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B * L, -1))
         return mixed[0] if self.place is None else torch.cat(mixed).index_select(0, self.place)
-
-
-class VarlenAttention:
-    """The same by a kernel for 16-bit tensors on CUDA: nothing is padded, and nothing waits for the host.
-
-    (Not run yet on a GPU; its tests put a plain kernel in its place.)
-    """
-
-    def __init__(self, batch: Packed, config: LoopedConfig, backend: str):
-        self.offsets, self.longest, self.backend = batch.offsets, batch.longest, backend
-        head_size = config.hidden_size // config.num_heads
-        self.rope = rotary_rows(batch, head_size, config.rope_base)  # (T, 1, D/2)
-
-    def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
-        """qkv (T, 3d) -> (T, d)."""
-        q, k, v = qkv.view(len(qkv), 3, num_heads, -1).unbind(1)
-        q, k, places = rotate(q, self.rope), rotate(k, self.rope), (self.offsets, self.offsets)
-        longest = (self.longest, self.longest)
-        return varlen_attention(self.backend, q, k, v, places, longest, causal=True).reshape(len(qkv), -1)
-
-
-def varlen_backend(weight: Tensor) -> str | None:
-    """The kernel that products with these weights can use, under autocast too; None on every CPU."""
-    kind, dtype = weight.device.type, weight.dtype
-    if torch.is_autocast_enabled(kind):
-        dtype = torch.get_autocast_dtype(kind)
-    return next((name for name in ("flash", "varlen") if usable(name, weight.device, dtype, 0.0)), None)
 
 
 def with_noise(weight: Tensor, bits: int) -> Tensor:
@@ -121,8 +92,7 @@ class LlamaBlock(nn.Module):
 
     def _initialize(self, std: float, residual: float) -> None:
         """N(0, std), and smaller by 1/√(2 · layers) for `out` and for *up*: llama2.c means the two matrices that write
-        to the stream, but what its list of names catches is `w3`, the up matrix, and not `w2`,
-        the down matrix. Kept."""
+        to the stream, but its list of names catches `w3`, the up matrix, and not `w2`, the down matrix.  Kept."""
         for matrix in self.matrices:
             nn.init.normal_(matrix, std=std)
         with torch.no_grad():
@@ -134,13 +104,10 @@ class LlamaBlock(nn.Module):
         return self.qkv, self.out, self.gate_up, self.down
 
     def draw_noise(self, bits: int) -> None:
-        """W + s u with u uniform in ±½ and s a row's step on a grid of `bits`: every pass of a step meets the same;
-        0: none."""
+        """W + s u, u uniform in ±½ and s a row's step on a grid of `bits` (0: none): the same in all passes."""
         self.noisy = tuple(with_noise(w, bits) for w in self.matrices) if bits else None
 
-    def forward(
-        self, x: Tensor, grid: PaddedAttention | VarlenAttention | KVCache, matrices: Matrices | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, grid: PaddedAttention | KVCache, matrices: Matrices | None = None) -> Tensor:
         """x (T, d) -> (T, d)."""
         qkv, out, gate_up, down = matrices or self.noisy or self.matrices
         x = x + F.linear(grid.attend(F.linear(self.attention_norm(x), qkv), self.num_heads), out)

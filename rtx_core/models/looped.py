@@ -13,9 +13,8 @@ Three Part   `num_core_layers`, `injection`, `state_std`, `state_norm`: Geiping 
              after each branch too; the study's count has plain layers, A of d × 2d without bias, a norm after the loop
 Relaxed      `lora_rank`: Bae et al. 2024, eq. 4
 
-Any number of passes can be run and read: `states(batch, num_passes)` yields the state after each pass, and `read(state,
-batch)` turns a state into what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of
-them.
+Any number of passes can be run: `states(batch, num_passes)` yields the state after each, and `read(state, batch)` makes
+of it what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.
 """
 
 from collections.abc import Iterator
@@ -28,10 +27,10 @@ from torch import Tensor, nn
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.kv_cache import KVCache
 from rtx_core.models.layers import RMSNorm
-from rtx_core.models.llama import LlamaBlock, Matrices, PaddedAttention, VarlenAttention, varlen_backend
+from rtx_core.models.llama import LlamaBlock, Matrices, PaddedAttention
 from rtx_core.models.packed import Packed
 
-Grid = PaddedAttention | VarlenAttention | KVCache  # what attends
+Grid = PaddedAttention | KVCache  # what attends
 Batch = Packed | KVCache
 PARTS = (3, 1, 2, 1)  # how many of the seven matrices lie in a layer's qkv, out, gate_up, down
 
@@ -55,11 +54,8 @@ class LowRank(nn.Module):
 
     def correct(self, matrices: Matrices) -> Matrices:
         """W + γ B A for every W."""
-        corrected = (
-            torch.baddbmm(w.view(n, -1, w.shape[1]), b, a, alpha=self.scale).view_as(w)
-            for n, w, a, b in zip(PARTS, matrices, self.down, self.up)
-        )
-        return tuple(corrected)
+        each = zip(PARTS, matrices, self.down, self.up)
+        return tuple(torch.baddbmm(w.view(n, -1, w.shape[1]), b, a, alpha=self.scale).view_as(w) for n, w, a, b in each)
 
 
 class Looped(nn.Module):
@@ -113,10 +109,7 @@ class Looped(nn.Module):
             self.drawn_passes = int(np.random.RandomState([seed, step]).randint(self.config.num_passes)) + 1
 
     def grid(self, batch: Batch) -> Grid:
-        if isinstance(batch, KVCache):
-            return batch
-        backend = varlen_backend(self.word.weight)
-        return VarlenAttention(batch, self.config, backend) if backend else PaddedAttention(batch, self.config)
+        return batch if isinstance(batch, KVCache) else PaddedAttention(batch, self.config)
 
     def states(self, batch: Batch, num_passes: int | None = None) -> Iterator[Tensor]:
         """The state (T, d) after each pass, one after another; `num_passes` is free at test time."""
@@ -131,8 +124,7 @@ class Looped(nn.Module):
             yield s
 
     def initial_state(self, batch: Batch, like: Tensor) -> Tensor:
-        """Fresh noise in training.  Otherwise one fixed draw for each position,
-        so that a text's loss depends on nothing else."""
+        """Fresh noise in training; else one fixed draw a position, so that a text's loss depends on nothing else."""
         std = self.config.state_std
         if self.training:
             return std * torch.randn_like(like)
@@ -141,8 +133,7 @@ class Looped(nn.Module):
         return std * torch.from_numpy(draw).to(like)[batch.positions]
 
     def one_pass(self, s: Tensor, e: Tensor, r: int, grid: Grid) -> Tensor:
-        """The core once, (T, d) -> (T, d); `r` counts from 0,
-        and beyond the trained passes what the last has serves again."""
+        """The core once, (T, d) -> (T, d); `r` counts from 0, and what the last trained pass has serves beyond it."""
         c, r, before = self.config, min(r, self.config.num_passes - 1), s
         if c.injection == "add":
             s = s + e

@@ -1,8 +1,7 @@
 """A batch without padding: the sequences lie end to end in one flat array, and offsets say where each begins.
 
-Legend for shapes everywhere in `rtx_core`:
-T tokens in the batch, B sequences, L tokens of the longest, H heads, D = d/H, d hidden size, f intermediate size, C
-classes.
+Shapes everywhere in `rtx_core`: T tokens in the batch, B sequences, L tokens of the longest, H heads of size D,
+d = H · D hidden size, f intermediate size, C classes, V vocabulary.
 """
 
 from collections.abc import Sequence
@@ -40,12 +39,8 @@ class Packed:
         offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        return cls(
-            ids=torch.from_numpy(np.ascontiguousarray(ids, dtype=np.int64)),
-            positions=torch.from_numpy(positions),
-            offsets=torch.from_numpy(offsets.astype(np.int32)),
-            longest=int(lengths.max()),
-        )
+        arrays = (np.ascontiguousarray(ids, dtype=np.int64), positions, offsets.astype(np.int32))
+        return cls(*map(torch.from_numpy, arrays), int(lengths.max()))
 
     @classmethod
     def from_rows(cls, ids: Tensor) -> "Packed":
@@ -89,9 +84,7 @@ def filled(batch: Packed, multiple: int, lengths: tuple[int, ...] = ()) -> Packe
     tokens = len(batch.ids)
     extra = multiple - tokens % multiple
     longest = max(batch.longest, extra)
-    return Packed(
-        ids=torch.cat((batch.ids, batch.ids[:1].expand(extra))),
-        positions=torch.cat((batch.positions, torch.arange(extra))),
-        offsets=torch.cat((batch.offsets, torch.tensor([tokens + extra], dtype=torch.int32))),
-        longest=next((n for n in lengths if n >= longest), longest),
-    )
+    ids = torch.cat((batch.ids, batch.ids[:1].expand(extra)))
+    positions = torch.cat((batch.positions, torch.arange(extra)))
+    offsets = torch.cat((batch.offsets, torch.tensor([tokens + extra], dtype=torch.int32)))
+    return Packed(ids, positions, offsets, next((n for n in lengths if n >= longest), longest))

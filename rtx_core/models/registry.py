@@ -1,5 +1,4 @@
-"""Every model by name: its class, configuration, and how pictures show it.  Nothing here imports torch until a class is
-asked for.
+"""Every model by name: its class, configuration, and how pictures show it.  torch is imported with a class alone.
 
 A new architecture in this package is one file beside this one and one line in `MODELS`; one defined elsewhere, in a
 notebook cell for instance, is registered by `register`.
@@ -86,16 +85,9 @@ def config_of(name: str, **overrides: object) -> Settings:
 
 
 def register(
-    name: str,
-    cls: type | Settings | None = None,
-    config: Settings | None = None,
-    *,
-    title: str = "",
-    colour: str = "",
-    marker: str = "",
+    name: str, cls: type | Settings | None = None, config: Settings | None = None, *, title="", colour="", marker=""
 ) -> Callable[[type], type] | type:
-    """Add a model under a name: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` on
-    its class.
+    """Add a model: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` above its class.
 
     A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs,
     targets), (B, N) each or on TinyStories `Packed`, to its mean loss and, on k-hop and groups, inputs alone to logits

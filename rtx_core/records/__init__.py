@@ -1,34 +1,341 @@
-"""Records of runs: what they hold, where they lie, which code made them, and all of them as one table."""
+"""Records: one JSON file a run, `results/<name>/<model>-seed<k>.json`, its test predictions beside it; and all of them
+as one table.  The modules of this room: what a record holds (`schema`), which code made it (`fingerprint`), and whether
+today's code gives its numbers (`golden`).
 
-from rtx_core.records.store import (
-    DECIDED_BY_DATA,
-    NAMES,
-    SOURCES,
-    Record,
-    all_paths,
-    at,
-    find,
-    folder,
-    frame,
-    measurements,
-    now,
-    odd,
-    path_of,
-    paths,
-    read,
-    read_json,
-    records,
-    results,
-    save,
-    save_measurement,
-    save_predictions,
-    short_name,
-    sound,
-    verify,
-)
+Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.  What is measured
+beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way.
+"""
 
-__all__ = [
-    "DECIDED_BY_DATA", "NAMES", "SOURCES", "Record", "all_paths", "at", "find", "folder", "frame", "measurements",
-    "now", "odd", "path_of", "paths", "read", "read_json", "records", "results", "save", "save_measurement",
-    "save_predictions", "short_name", "sound", "verify",
-]  # fmt: skip
+import io
+import json
+import math
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from pathlib import Path
+from typing import get_args
+from zipfile import BadZipFile
+
+import numpy as np
+import pandas as pd
+
+from rtx_core import study
+from rtx_core.data.config import Source
+from rtx_core.errors import RtxError, unknown
+from rtx_core.metrics import classification_metrics
+from rtx_core.models import registry
+from rtx_core.paths import BOOK, build, home, write_atomically, write_json
+from rtx_core.records import fingerprint
+from rtx_core.records.schema import RESTORE, VERSION, check
+
+SOURCES = (*get_args(Source), "generated", "files")
+NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
+DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
+
+
+# -- one record --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A file of `results/`: `record["test"]["accuracy"]` reads the JSON."""
+
+    content: dict
+    path: Path
+
+    def __repr__(self) -> str:
+        return f"Record({short_name(self.path)})"
+
+    def __getitem__(self, key: str):
+        return self.content[key]
+
+    def get(self, key: str, default=None):
+        return self.content.get(key, default)
+
+    def stale_reason(self) -> str:
+        """Why it cannot be trusted as today's; "" when it can, and of an audit, which is of the code that it names."""
+        if self.get("kind") == "audits":
+            return ""
+        if kind := self.get("kind"):
+            if kind not in study.measurements():
+                return f"of a kind that is not measured here ({kind})"
+            today = fingerprint.module_hash(study.measurements()[kind])
+        elif (architecture := self["config"]["architecture"]) in registry.MODELS:
+            today = fingerprint.model_hash(architecture)
+        else:
+            return f"of a model that is not registered here ({architecture})"
+        if fingerprint.is_current(self["code"]["hashes"], today):
+            return ""
+        return f"made by another version of the code (commit {(self['code']['commit'] or 'unknown')[:9]})"
+
+    @property
+    def synthetic(self) -> bool:
+        return self["data"]["source"] == "embedded"
+
+    @property
+    def score(self) -> str:
+        """As in "test accuracy 0.9012"; of language models the loss."""
+        measure = "accuracy" if "accuracy" in self["test"] else "loss"
+        return f"test {measure} {self['test'][measure]:.4f}"
+
+    @cached_property
+    def predictions(self) -> dict[str, np.ndarray]:
+        """`logits` (n, C) and `labels` (n,) of the test set, in its order; of language models there are none."""
+        path = self.path.with_suffix(".npz")
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in ("logits", "labels")}
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
+            raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
+
+
+def short_name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def read_json(path: Path) -> dict:
+    """A JSON file of `results/`; one that is missing or truncated is one clear sentence."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
+    except (OSError, ValueError, RecursionError) as error:
+        raise RtxError(f"{short_name(path)} is not readable as JSON ({error}); {RESTORE}.") from error
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):  # "NaN", or 1e400
+        raise ValueError(f"{text} is no number of a record")
+    return value
+
+
+def verify(record: Record) -> None:
+    """An error unless every test metric follows from what was predicted."""
+    if (test := record.get("test")) is None:
+        return
+    near = {"rel_tol": 1e-5, "abs_tol": 1e-6}  # of metrics over float32 logits, whose loss may be 0
+    if "batch_losses" in test:
+        near = {"rel_tol": 1e-9, "abs_tol": 1e-12}
+        losses, sizes = np.array(list(zip(test["batch_losses"], test["batch_sizes"]))).T
+        share = sizes / sizes.sum()
+        variance = ((share * (losses - share @ losses)) ** 2).sum() * len(losses) / (len(losses) - 1)
+        counted = test | {"n": sizes.sum(), "loss": float(share @ losses), "error": math.sqrt(variance)}
+        if "parts" in test:
+            wrong = sum(part["answers"] * part["error"] for part in test["parts"])
+            counted["accuracy"] = 1 - wrong / sum(part["answers"] for part in test["parts"])
+    else:
+        counted = classification_metrics(**record.predictions)
+        counted["n"] = len(record.predictions["labels"])
+    for name in sorted(counted | test):
+        got, value = test.get(name), counted.get(name)
+        same = math.isclose(got, value, **near) if type(got) is type(value) is float else got == value
+        if not same:
+            said = f"says that its test {name} is {got}, and what was predicted gives {value}"
+            raise RtxError(f"{short_name(record.path)} {said}; restore both from git, or make the run again.")
+
+
+# -- the folder --------------------------------------------------------------------------------------------------------
+
+
+def folder(source: str = "hub") -> Path:
+    """Where the records of runs on such texts lie."""
+    if source not in SOURCES:
+        raise unknown("source", source, SOURCES)
+    return build() / "results" if source == "embedded" else home() / "results"
+
+
+def path_of(name: str, model: str, seed: int, source: str = "hub") -> Path:
+    return folder(source) / name / f"{model}-seed{seed}.json"
+
+
+def read(path: Path, measured: bool = False) -> Record:
+    """The record of a run in a file, checked; one that was put under another's name is an error.
+
+    With `measured` it may be of what was measured beside the runs.
+    """
+    content = read_json(path)
+    if measured and isinstance(content, dict) and "kind" in content:
+        if missing := [key for key in NEEDS if key not in content]:
+            raise RtxError(f"{short_name(path)} lacks {', '.join(missing)}; {RESTORE}.")
+        place = f"{content['kind']}/{content['of']}/{content['name']}"
+    else:
+        check(content, short_name(path))
+        place = f"{content['name']}/{content['model']}-seed{content['seed']}"
+    if not str(path.with_suffix("")).endswith(f"/{place}"):
+        raise RtxError(f"{short_name(path)} holds the record of {place}; move it to where it belongs.")
+    found = Record(content, path)
+    try:
+        verify(found)
+        found["data"]["sha256"]
+    except RtxError:
+        raise
+    except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise RtxError(f"{short_name(path)} is not made as records are ({reason}); {RESTORE}.") from None
+    return found
+
+
+def sound(path: Path, measured: bool = False) -> Record | None:
+    """The record in a file; None where there is none, and where it is odd: what `read` refuses.
+
+    A file is read once, and again when it or its predictions have changed.
+    """
+    return read_once(path, measured, _stamp(path), _stamp(path.with_suffix(".npz")))
+
+
+@cache
+def read_once(path: Path, measured: bool, *stamps: tuple[int, int] | None) -> Record | None:
+    try:
+        return read(path, measured)
+    except RtxError:
+        return None
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """By which a changed file is known, without reading it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def odd(source: str = "hub") -> dict[str, str]:
+    """The files that `records` and `measurements` leave out, each with why `read` refuses it."""
+    found = {}
+    for path in all_paths(folder(source)):
+        try:
+            read(path, measured=True)
+        except RtxError as error:
+            found[short_name(path)] = str(error)
+    return found
+
+
+def find(name: str, model: str, seed: int, source: str = "hub") -> Record | None:
+    """The record of a run, if there is one; an odd one is an error, and none while the book is built."""
+    path = path_of(name, model, seed, source)
+    if os.environ.get(BOOK):
+        return sound(path)
+    return read(path) if path.exists() else None
+
+
+def at(address: str, source: str = "hub") -> Record:
+    """The record of an address such as "sst2/recurrent-seed0", its path without the ending."""
+    name, _, stem = address.removesuffix(".json").rpartition("/")
+    path = folder(source) / name / f"{stem}.json"
+    if not name or not path.exists():
+        hint = "" if source == "embedded" else "; one of generated text is found with source='embedded'"
+        raise RtxError(f"There is no record {address!r} of source {source!r}: `rtx results` lists what there is{hint}.")
+    return read(path)
+
+
+def paths(source: str = "hub") -> list[Path]:
+    """The files of all runs."""
+    return list(folder(source).glob("*/*-seed[0-9]*.json"))
+
+
+def all_paths(root: Path) -> list[Path]:
+    """The files of all runs, and of all that is measured beside them."""
+    runs = sorted(root.glob("*/*-seed[0-9]*.json"))
+    return runs + sorted(root.glob("*/*/[!.]*.json"))
+
+
+def records(
+    name: str | None = None, experiment: str | None = None, model: str | None = None, source: str = "hub"
+) -> list[Record]:
+    """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
+    of = [path for path in paths(source) if name in (None, path.parent.name)]
+    found = [record for path in of if (record := sound(path))]
+    found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
+    return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
+
+
+def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
+    """Write predictions, then the record, in the place of one that is there."""
+    path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
+    check(content, short_name(path))
+    if predictions is not None:
+        save_predictions(path.with_suffix(".npz"), **predictions)
+    write_json(path, content)
+    return read(path)
+
+
+def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None:
+    buffer = io.BytesIO()
+    small = np.int8 if labels.max(initial=0) < 128 else np.int16
+    np.savez_compressed(buffer, logits=logits.astype(np.float32), labels=labels.astype(small))
+    write_atomically(path, buffer.getvalue())
+
+
+# -- measurements ------------------------------------------------------------------------------------------------------
+
+NEEDS = ("kind", "of", "name", "model", "seed", "data", "environment", "code", "made_by", "finished")
+
+
+def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
+    """All measurements of a kind, in the order of their names; odd ones are left out."""
+    every = sorted((folder(source) / kind).glob(f"{of}/[!.]*.json"))
+    return [found for path in every if (found := sound(path, measured=True))]
+
+
+def save_measurement(content: dict, logits: np.ndarray | None = None, labels: np.ndarray | None = None) -> Record:
+    """Write predictions, where there are any, then the measurement, dated now."""
+    content = {"schema": VERSION, **content, "finished": now()}
+    path = folder(content["data"]["source"]) / content["kind"] / content["of"] / f"{content['name']}.json"
+    if logits is not None:
+        save_predictions(path.with_suffix(".npz"), logits, labels)
+    write_json(path, content)
+    return read(path, measured=True)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# -- one table ---------------------------------------------------------------------------------------------------------
+
+
+def results(experiment: str | None = None, /, *, source: str = "", **only: object) -> pd.DataFrame:
+    """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
+
+    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these, as "quickstart"
+    is; an experiment that is neither recorded nor known is an error.
+    """
+    fixed = study.experiments().get(experiment)
+    found = records(source=source or (fixed.data.source if fixed else "hub"))
+    if experiment is not None:
+        known = {*study.experiments(), *(record["experiment"] for record in found)}
+        if experiment not in known:
+            raise unknown("experiment", experiment, sorted(known))
+        only["experiment"] = experiment
+    return frame(found, **only)
+
+
+def frame(found: Sequence[Record], **only: object) -> pd.DataFrame:
+    """Runs as rows: what was measured, every setting by its name, why the record is stale, and the record itself."""
+    table = pd.DataFrame([_row(record) for record in found])
+    for column, wanted in only.items():
+        if len(table) and column not in table:
+            raise RtxError(f"The results have no column {column!r}; they have {', '.join(table.columns)}.")
+        if len(table):
+            table = table[table[column].isin(wanted if isinstance(wanted, (list, tuple)) else [wanted])]
+    return table.reset_index(drop=True)
+
+
+def _row(record: Record) -> dict:
+    test, config, measured = record["test"], record["config"], record["latency"]["measured"]
+    row = {name: record[name] for name in NAMES}
+    row["source"] = record["data"]["source"]
+    row |= {name: test.get(name) for name in ("accuracy", "loss", "f1", "precision", "recall")}
+    row |= {"n_train": record["data"]["n_train"], "n_test": test["n"]}
+    row |= {"parameters": record["parameters"]["total"], "size_mb": record["size_mb"]}
+    last = measured[-1]
+    row["ms_per_text"] = last.get("per_sentence_ms")  # in a batch
+    row["ms_single"] = measured[0].get("per_sentence_ms", measured[0]["median_ms"])  # one text, or one token
+    row |= {"minutes": record["seconds"] / 60, "selected_step": record["selected"]["step"]}
+    selected = next(r for r in record["history"] if r["step"] == record["selected"]["step"])
+    row["selected_epoch"] = selected.get("epoch")
+    for part in ("data", "train", "model"):
+        row |= {name: value for name, value in config[part].items() if name not in row}
+    return row | {"architecture": config["architecture"], "stale": record.stale_reason(), "record": record}

@@ -26,6 +26,7 @@ from rtx_core.records import fingerprint
 FILE = Path(__file__).with_name("golden.json")
 STEPS = 5
 TOLERANCE = 2e-3  # relative, between processors that sum in other orders
+DO = "undo what changed them, or `golden --new`"
 SMALL = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2}
 
 
@@ -49,17 +50,9 @@ def _run(name: str, fast: bool) -> dict[str, list[float]]:
     known = registry.find(name).config.names()
     model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in known})
     task = _task(model.config)
-    config = TrainConfig(
-        epochs=0,
-        steps=STEPS,
-        batch_size=8,
-        learning_rate=1e-3,
-        schedule="constant",
-        warmup_steps=2,
-        eval_every=1,
-        stop_patience=0,
-        decay="all" if task.classes else "matrices",
-    )
+    ways = {"schedule": "constant", "warmup_steps": 2, "eval_every": 1, "stop_patience": 0}
+    ways["decay"] = "all" if task.classes else "matrices"
+    config = TrainConfig(epochs=0, steps=STEPS, batch_size=8, learning_rate=1e-3, **ways)
     objective, _ = task.loss(model.eval(), *task.step(1, 0)[0], task.examples(0))  # of the plain model
     objective.backward()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
@@ -164,10 +157,7 @@ def main(accept: bool = False, new: bool = False, show: bool = False) -> None:
         return
     expected = json.loads(FILE.read_text(encoding="utf-8"))
     if wrong := differing(found, expected, TOLERANCE):
-        raise RtxError(
-            f"Golden runs give other numbers than recorded: {'; '.join(wrong)}; undo what changed them, or "
-            "`golden --new`."
-        )
+        raise RtxError(f"Golden runs give other numbers than recorded: {'; '.join(wrong)}; {DO}.")
     if not accept:
         waiting = unregistered()
         print("all golden runs give their recorded numbers")
@@ -176,10 +166,8 @@ def main(accept: bool = False, new: bool = False, show: bool = False) -> None:
         return
     before = fingerprint.registered()
     if wrong := differing(found, _runs_at(before["commit"])):
-        raise RtxError(
-            f"Not accepted: on this machine commit {before['commit'][:9]} gives other numbers for {'; '.join(wrong)}; "
-            f"undo what changed them, or `golden --new`."
-        )
+        other = f"on this machine commit {before['commit'][:9]} gives other numbers for {'; '.join(wrong)}"
+        raise RtxError(f"Not accepted: {other}; {DO}.")
     own = [module for module in measuring() if changed_since(before["commit"], module)]
     _register({name: old for name, old in before["hashes"].items() if name not in own})
     print(f"accepted: the golden runs of commit {before['commit'][:9]}, bit for bit")

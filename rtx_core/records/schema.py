@@ -97,15 +97,10 @@ def check(content: object, name: str) -> dict:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the top"
-        raise RtxError(
-            f"{name} is no record of schema {VERSION}: at {place}, {first['msg'][:160]}; {RESTORE}."
-        ) from None
+        wrong = f"at {place}, {first['msg'][:160]}"
+        raise RtxError(f"{name} is no record of schema {VERSION}: {wrong}; {RESTORE}.") from None
     if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
-        raise RtxError(
-            f"{name} was altered: its key does not follow from its configuration, data and seed; restore it from git."
-        )
-    if content["selected"]["step"] not in [row["step"] for row in content["history"]]:
-        raise RtxError(
-            f"{name} selects step {content['selected']['step']}, which is not in its history; restore it from git."
-        )
+        raise RtxError(f"{name} was altered: its key does not follow from its configuration, data and seed; {RESTORE}.")
+    if (step := content["selected"]["step"]) not in [row["step"] for row in content["history"]]:
+        raise RtxError(f"{name} selects step {step}, which is not in its history; {RESTORE}.")
     return content

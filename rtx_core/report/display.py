@@ -57,23 +57,20 @@ def markdown(text: str) -> Displayed:
 def table(
     frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide: bool = False, board: bool = False
 ) -> Displayed:
-    """A numbered table of the frame's columns (not its index); the first column stays in view when a reader
-    scrolls sideways.
+    """A numbered table of the frame's columns (not its index), the first of which stays in view beside the others.
 
-    Columns of numbers are aligned right.  Whole numbers get thousands separators, floats four significant
-    digits, what is missing a dash; a column that wants another format is made of strings, one with links of
-    `markdown`.  `wide` lets it reach into the right margin; a `board` can be filtered and sorted
-    (`book/_static/board.js`).
+    Columns of numbers are aligned right.  Whole numbers get thousands separators, floats four significant digits, what
+    is missing a dash; a column that wants another format is made of strings, one with links of `markdown`.  `wide` lets
+    it reach into the right margin; a `board` can be filtered and sorted (`book/_static/board.js`).
     """
     check(label, "tab")
     if not len(frame.columns):
         raise RtxError(f"Table {label!r} has no columns: got an empty frame, expected at least one column.")
-    caption = one_line(caption)
-    note = one_line(note)
+    caption, note = one_line(caption), one_line(note)
     head = [one_line(name) for name in frame.columns]
     columns = [[show(value) for value in column] for _, column in frame.items()]
     rules = ["--:" if is_numeric(column) else ":--" for column in columns]
-    marked = [[cell_markup(value) for value in column] for _, column in frame.items()]
+    marked = [[v.markdown if isinstance(v, Displayed) else escape(show(v)) for v in of] for _, of in frame.items()]
     top, *rows = [[escape(name) for name in head], *zip(*marked)]
     classes = f"pinned{' full-width' * wide}{' board' * board}"
     lines = [f":::{{table}} {caption}", f":name: {label}", f":class: {classes}", ""]
@@ -82,8 +79,7 @@ def table(
         lines += ["", "{.table-note}", note]
     shown = pd.DataFrame(zip(*columns), columns=head)
     with pd.option_context("display.max_colwidth", None):
-        html = shown.to_html(index=False)
-    html = f"<p>{escape_html(caption)}</p>\n{html}\n<p><small>{escape_html(note)}</small></p>"
+        html = f"<p>{escape_html(caption)}</p>\n{shown.to_html(index=False)}\n<p><small>{escape_html(note)}</small></p>"
     plain = f"{caption}\n{shown.to_string(index=False)}"
     return Displayed({"text/markdown": "\n".join(lines), "text/html": html, "text/plain": plain})
 
@@ -95,8 +91,7 @@ def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object =
     While the book is built it is saved as `book/figures/<label>.svg`; elsewhere no file is written.
     """
     check(label, "fig")
-    caption = one_line(caption)
-    alt = one_line(alt)
+    caption, alt = one_line(caption), one_line(alt)
     if not alt:
         raise RtxError(f"Figure {label!r} has no alt text: say in a sentence what a reader would see in it.")
     svg = draw(getattr(drawn, "figure", drawn))
@@ -137,8 +132,7 @@ def draw(fig: object) -> bytes:
 def samples(texts: Mapping[str, str]) -> Displayed:
     """Texts that a model wrote or that a data set holds, each under its heading, to the letter: {heading: text}.
 
-    Each stands in a fence that is longer than any in the text, so that nothing in a text can end it or be
-    read as markup.
+    Each stands in a fence longer than any in the text, so that nothing in it can end the fence or be markup.
     """
     lines, parts, plain = [], [], []
     for heading, text in texts.items():
@@ -153,8 +147,7 @@ def samples(texts: Mapping[str, str]) -> Displayed:
 
 
 def escape(text: object) -> str:
-    """MyST that shows `text` as it is, on one line: no markup, role, math, link or cell border in it has any
-    effect."""
+    """MyST that shows `text` as it is, on one line: no markup, role, math, link or cell border in it has any effect."""
     return PUNCTUATION.sub(r"\\\1", one_line(text))
 
 
@@ -164,10 +157,6 @@ def one_line(text: object) -> str:
     A no-break space inside, as before %, stays.
     """
     return " ".join(re.split(r"[^\S\u202f\u00a0]+", CONTROL.sub(" ", str(text)))).strip()
-
-
-def cell_markup(value: object) -> str:
-    return value.markdown if isinstance(value, Displayed) else escape(show(value))
 
 
 def show(value: object) -> str:
@@ -201,11 +190,10 @@ def check(label: str, kind: str) -> None:
 
 
 def provenance(found: object, *, notebook: str = "") -> Displayed | None:
-    """A folded box of the records, a row for those of one machine: a link to each, minutes, last date, commits,
-    and what is stale; then the line that makes them again.  Nothing where there is no record.
+    """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale.
 
-    `notebook` is its name without folder and ending; the line passes the parameters that it runs with otherwise than
-    its file says.
+    Then the line that makes them again: of `notebook`, its name alone, with the parameters that its file does not say.
+    Nothing where there is no record.
     """
     records = as_records(found)
     if not records:
@@ -228,17 +216,14 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
         parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
         words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
         if parameters:
-            words += [
-                "-y",
-                yaml.safe_dump(parameters, default_flow_style=True, sort_keys=False, width=math.inf).strip(),
-            ]
+            flow = {"default_flow_style": True, "sort_keys": False, "width": math.inf}
+            words += ["-y", yaml.safe_dump(parameters, **flow).strip()]
         lines += ["", "```bash", shlex.join(words), "```"]
     return markdown("\n".join([*lines, "````"]))
 
 
 def _links(records: list) -> str:
-    """Folders, in each the models and the seeds of their records,
-    each a link to the copy of its file beside the page."""
+    """Folders, in each the models and their seeds, a seed a link to the copy of its record beside the page."""
     results, folders = home() / "results", {}
     for record in records:
         name, _, seed = record.path.stem.rpartition("-seed")

@@ -86,8 +86,7 @@ def loss(records: list) -> str | None:
 
 
 def scores(records: list, metric: str, average: str | None = None) -> list[float]:
-    """A test metric of each record: its own, or for precision, recall and F1 another average, from the
-    predictions."""
+    """A test metric of each record: its own, or precision, recall or F1 by another average, from the predictions."""
     if metric == "accuracy" or average in (None, records[0]["test"]["average"]):
         return [record["test"][metric] for record in records]
     from sklearn import metrics
@@ -105,7 +104,7 @@ def _percents(value: float, low: float, high: float, seeds: int) -> str:
 
 def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = "") -> Displayed:
     """Two rows a setting, {reader's name: runs, records or frame}: of Baseline and of Recurrent all measures of quality
-    (%), the badge; beside Baseline their paired difference in points with its p, beside Recurrent its share of
+    (%); beside Baseline their paired difference in points with its p, beside Recurrent its share of
     Baseline's time of a text in a batch.
 
     The intervals are Wilson's or, over seeds, Student's; of two seeds their range.  The test is the one of
@@ -119,7 +118,7 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
         groups = [[record for record in every if record["model"] == model] for model in models]
         pair = difference(*groups) if common(*groups) and all(map(answers_all, every)) else None
         for model, records in zip(models, groups):
-            row = {heading: name, "Model": title(model)}
+            row = {heading: name, "Model": f"{title(model)} {badge(records).circles}".strip()}
             area = mean_auc(records) if records else None
             if records:
                 row["Accuracy (%)"] = _percents(*accuracy(records), len(records))
@@ -132,11 +131,8 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
                 row |= {gap: interval(pair), "p": p_value(pair.p) or None}
             if all(groups) and model == second:
                 row["Time (%)"] = f"{100 * milliseconds(records) / milliseconds(groups[0]):.0f}"
-            rows.append(row | {"Training texts": every[0]["data"]["n_train"] if every else None})
-            rows[-1]["Evidence"] = str(badge(records))
-    frame = pd.DataFrame(rows)
-    ends = ["Training texts", "Evidence"]
-    frame = frame[[column for column in frame if column not in ends] + ends].dropna(axis=1, how="all")
+            rows.append(row)
+    frame = pd.DataFrame(rows).dropna(axis=1, how="all")
     return display.table(frame, label=label, caption=caption, note=note, wide=True)
 
 
@@ -156,8 +152,7 @@ def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str]
     """A row for each (name, difference, badge): its value with the 95 % interval, in points, or of two seeds with a
     tick for each; filled at the full budget, else hollow.
 
-    The color is the model's that is ahead where the difference is significant, else grey; the band is ±1
-    point.
+    The color is the model's that is ahead where the difference is significant, else grey; the band is ±1 point.
     """
     rows = list(rows)
     first, second = models

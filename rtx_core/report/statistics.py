@@ -78,8 +78,7 @@ def answers_all(record) -> bool:
 
 
 def matched_accuracy(record) -> float:
-    """Accuracy of a two-class model if as many texts were called positive as there are, those of the highest
-    scores."""
+    """Accuracy of a two-class model if as many texts were called positive as there are, those of the highest scores."""
     positive = record.predictions["labels"] == 1
     order = np.argsort(-np.diff(record.predictions["logits"])[:, 0], kind="stable")
     right = positive[order] == (np.arange(len(order)) < positive.sum())
@@ -173,14 +172,8 @@ def _weighted_precision(labels: np.ndarray, guesses: np.ndarray, weights: np.nda
     return negative + mean(labels == 1, weights) * (_precision(labels, guesses, weights) - negative)
 
 
-MEASURES = {
-    "accuracy": _accuracy,
-    "precision": _precision,
-    "recall": _recall,
-    "f1": _f1,
-    "weighted precision": _weighted_precision,
-    "weighted recall": _accuracy,
-}
+MEASURES = {"accuracy": _accuracy, "precision": _precision, "recall": _recall, "f1": _f1}
+MEASURES |= {"weighted precision": _weighted_precision, "weighted recall": _accuracy}
 
 
 def bootstrap(statistic: Callable, *columns: np.ndarray, level: float = 1 - ALPHA) -> tuple[float, float, float]:
@@ -196,8 +189,7 @@ def bootstrap(statistic: Callable, *columns: np.ndarray, level: float = 1 - ALPH
 def estimate(
     statistic: Callable, seeds: list[tuple], same_training: bool = True, level: float = 1 - ALPHA
 ) -> tuple[float, float, float]:
-    """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each
-    seed are given.
+    """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each seed are given.
 
     Of one seed the bootstrap interval over texts, of three and more Student's over seeds, of two their range.
     """

@@ -73,8 +73,7 @@ def __getattr__(name: str) -> dict[str, str] | list[str]:
 
 
 def number(value: float, form: str = ".1f") -> str:
-    """The value in a Python format with a real minus sign and a narrow no-break space before %; no zero has a
-    sign.
+    """The value in a Python format with a real minus sign and a narrow no-break space before %; no zero has a sign.
 
     >>> number(-0.0123, "+.1%") '\u22121.2\u202f%'
     """

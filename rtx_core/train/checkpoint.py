@@ -24,9 +24,7 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
     Weights that are no longer finite are refused, so that the checkpoint on disk is from before training diverged.
     """
     if not all(torch.isfinite(weights).all() for weights in model.parameters()):
-        raise RtxError(
-            "Training diverged: the weights are no longer finite; lower learning_rate (the last checkpoint is from before)."  # noqa: E501
-        )
+        raise RtxError("Training diverged: the weights are no longer finite; lower learning_rate.")
     tensors = {f"model/{k}": v for k, v in model.state_dict().items()}
     tensors |= {f"best/{k}": v for k, v in best.items()}
     for i, moments in optimizer.state_dict()["state"].items():
@@ -43,9 +41,7 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
     except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
         kept = "; the last one is whole, and the same command goes on from it" if path.exists() else ""
-        raise RtxError(
-            f"The checkpoint {path.name} cannot be written ({error}); make room or make its folder writable{kept}."
-        ) from error
+        raise RtxError(f"The checkpoint {path.name} cannot be written ({error}); make room{kept}.") from error
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict] | None:
@@ -74,9 +70,7 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tupl
         state = json.loads(about["state"])
     except (OSError, SafetensorError, LookupError, ValueError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:120]
-        raise RtxError(
-            f"The checkpoint {path.name} is damaged or of another run ({reason}); delete it to start the run anew."
-        ) from error
+        raise RtxError(f"The checkpoint {path.name} is damaged or of another run ({reason}); delete it.") from error
     torch.set_rng_state(groups["random"]["cpu"])
     if "cuda" in groups["random"] and torch.cuda.is_available():
         torch.cuda.set_rng_state(groups["random"]["cuda"])

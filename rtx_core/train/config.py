@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveInt, Probability, Rate, Settings
+from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveInt, Probability, Settings
 
 
 class TrainConfig(Settings):
@@ -16,7 +16,7 @@ class TrainConfig(Settings):
     steps: NaturalInt = Field(0, description="optimizer steps; 0: `epochs` counts")
     batch_size: PositiveInt = Field(16, description="texts or sequences in a step")
     micro_batches: PositiveInt = Field(1, description="parts of a step's batch, to bound memory")
-    learning_rate: Rate = Field(3e-5, description="of AdamW")
+    learning_rate: PositiveFloat = Field(3e-5, description="of AdamW")
     schedule: Literal["constant", "linear", "cosine", "plateau"] = Field(
         "plateau",
         description="after the warm-up: constant, linear or cosine to `min_learning_rate`, or cut on a plateau",
@@ -40,13 +40,9 @@ class TrainConfig(Settings):
         if bool(self.epochs) == bool(self.steps):
             raise ValueError(f"epochs is {self.epochs} and steps is {self.steps}; exactly one of them must be above 0")
         if self.steps and not self.eval_every:
-            raise ValueError(
-                "eval_every is 0, which means the end of an epoch, but steps are counted; give a number of steps"
-            )
+            raise ValueError("eval_every is 0, the end of an epoch, but steps are counted; give a number of steps")
         if self.batch_size % self.micro_batches:
-            raise ValueError(
-                f"micro_batches is {self.micro_batches}; it must divide the batch size, which is {self.batch_size}"
-            )
+            raise ValueError(f"micro_batches is {self.micro_batches}; it must divide batch_size, {self.batch_size}")
         return self
 
     def total_steps(self, steps_per_epoch: int | None) -> int:

@@ -1,5 +1,4 @@
-"""The one training loop, for encoders and decoders alike: from (model, task, config, seed) to the best weights and the
-history.
+"""The one training loop, for encoders and decoders alike: (model, task, config, seed) -> best weights and history.
 
 It knows neither text nor architecture: the task gives batches and says what a model's loss on them is.
 """
@@ -100,8 +99,8 @@ def train(
     with the same number of threads a resumed run and an uninterrupted one give the same numbers, bit for bit.
 
     `fast=False` leaves the fast path of the model's class aside.  `compile` is a mode of torch.compile, opt-in: on a
-    GPU "reduce-overhead" records CUDA graphs of its own; where it fails, the plain step goes on.  `max_steps` ends the
-    run early, without changing the schedule of the rate.
+    GPU "reduce-overhead" records CUDA graphs of its own.  `max_steps` ends the run early, without changing the schedule
+    of the rate.
     """
     keep_heap()
     model.to(device).train()
@@ -172,31 +171,8 @@ class Loop:
         self.path.begin(self.seeds["dropout"], p.step)
         if hasattr(self.model, "begin_step"):
             self.model.begin_step(self.seeds["dropout"], p.step)
-        of = self.task.examples(p.step)
-        try:
-            sums = self.gradients(of)
-        except RtxError:
-            raise
-        except Exception as error:  # the compiler may fail on any shape; the plain step has none of it
-            if not self.compile:
-                raise
-            reason = str(error).partition("\n")[0][:120]
-            self.say(f"torch.compile failed ({type(error).__name__}: {reason}); the plain step goes on")
-            self.compile, self.worker = "", self.model
-            self.optimizer.zero_grad(set_to_none=True)
-            self.path.begin(self.seeds["dropout"], p.step)
-            sums = self.gradients(of)
-        self.path.update(self.model, self.optimizer, self.config.clip_norm)
-        self.sums = self.sums + sums
-        p.decay *= 1 - rate * self.config.weight_decay
-        p.step += 1
-        p.examples += of
-        p.seen += of
-
-    def gradients(self, of: int) -> Tensor:
-        """Forward and backward over the step's micro-batches; the sums of the task's loss."""
-        sums: Tensor | float = 0.0
-        for inputs, targets in self.task.step(self.seeds["order"], self.progress.step):
+        of, sums = self.task.examples(p.step), 0.0
+        for inputs, targets in self.task.step(self.seeds["order"], p.step):  # micro-batches
             if self.compile and self.task.classes:  # few shapes, each compiled once
                 inputs = filled(inputs, SHAPES[0], SHAPES)
             inputs, targets = inputs.to(self.device), targets.to(self.device, non_blocking=True)
@@ -204,7 +180,12 @@ class Loop:
                 objective, found = self.task.loss(self.worker, inputs, targets, of)
             objective.backward()
             sums = sums + found
-        return sums
+        self.path.update(self.model, self.optimizer, self.config.clip_norm)
+        self.sums = self.sums + sums
+        p.decay *= 1 - rate * self.config.weight_decay
+        p.step += 1
+        p.examples += of
+        p.seen += of
 
     def collect(self) -> None:
         """Bring the sums from the device into the progress."""
@@ -238,11 +219,9 @@ class Loop:
         p, each = self.progress, self.clock.per_step()
         if loss is None:
             loss = self.task.summary(p.sums, p.seen)["train_loss"]
-        speed = self.clock.per_second(p.examples)
+        speed = f"{self.clock.per_second(p.examples):,.0f} {self.task.unit}/s"
         left = (self.total - p.step) * each / 60
-        return (
-            f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed:,.0f} {self.task.unit}/s · {left:.0f} min left"  # noqa: E501
-        )
+        return f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed} · {left:.0f} min left"
 
     def save(self) -> None:
         self.collect()

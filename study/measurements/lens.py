@@ -14,7 +14,7 @@ TOKENS = 40  # the most frequent
 
 
 def of_run(record, study) -> list[tuple]:
-    """Loss (nats), shares of answers right and changed by step, (R,), of all and of each frequent token that follows."""
+    """Loss (nats), shares of answers right and changed by step (R,): of all, of each frequent token that follows."""
     model, task = study.trained(record).cpu().eval(), study.task
     losses, answers, expected = [], [], []
     for inputs, targets in task.evaluation_batches("validation"):
@@ -30,7 +30,7 @@ def of_run(record, study) -> list[tuple]:
         return {"loss": losses[:, kept].double().mean(1).tolist(), "right": right.tolist(), "changed": changed}
 
     counts = torch.bincount(expected)
-    often = counts.argsort(descending=True)[:TOKENS].tolist()
+    often = counts.argsort(descending=True)[: min(TOKENS, int((counts > 0).sum()))].tolist()
     rows = [{"token": task.decode(np.array([i])), "n": int(counts[i])} | told(expected == i) for i in often]
     ids = torch.as_tensor(task.encode(SENTENCE))[None]
     said = [[task.decode(i[None]) for i in logits[0].argmax(-1).numpy()] for logits in inside.logits(model, ids)]

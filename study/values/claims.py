@@ -49,17 +49,13 @@ class Judged(Task):
     def share(self) -> Finding:
         """Recurrent's accuracy as a percentage of Baseline's."""
         score = S.MEASURES["accuracy"]
-        found = S.estimate(lambda y, a, b, w: score(y, b, w) / score(y, a, w), self.pairs)
-        value, *bounds = (100 * each for each in found)
-        return Finding(value, bounds, form=".1f", evidence=badge(self.pairs))
+        return estimated(lambda y, a, b, w: score(y, b, w) / score(y, a, w), self.pairs, ".1f")
 
     def balance(self, model: str, average: str = "") -> Finding:
         """Precision minus recall in points; `average="weighted "` as the study printed them."""
         precision, recall = S.MEASURES[f"{average}precision"], S.MEASURES[f"{average}recall"]
-        runs = getattr(self, model).records
-        found = S.estimate(lambda y, a, w: precision(y, a, w) - recall(y, a, w), [(run,) for run in runs])
-        value, *bounds = (100 * each for each in found)
-        return Finding(value, bounds, evidence=badge(runs))
+        runs = [(run,) for run in getattr(self, model).records]
+        return estimated(lambda y, a, w: precision(y, a, w) - recall(y, a, w), runs, "+.1f")
 
     @property
     def first_epoch(self) -> Finding:
@@ -81,6 +77,12 @@ class Judged(Task):
         value, *bounds, p = S.over_seeds(*([what(run) for run in column] for column in zip(*self.pairs)))
         sign = int(np.sign(value)) if p < S.ALPHA else 0
         return Finding(value, bounds, form=form, sign=sign, p=p, evidence=badge(self.pairs))
+
+
+def estimated(statistic, seeds: list[tuple], form: str) -> Finding:
+    """100 × a statistic of labels, guesses and weights, over the records of each seed."""
+    value, *bounds = (100 * each for each in S.estimate(statistic, seeds))
+    return Finding(value, bounds, form=form, evidence=badge(seeds))
 
 
 def rise(run) -> float:

@@ -8,8 +8,8 @@ from study import paper
 
 
 def described(part: dict) -> dict:
-    """Texts, and of these the shares that are positive, that reach the limit of tokens, and that stand `inside` a training
-    text, of which there are `copies`; lengths in words."""
+    """The number of texts; the shares that are positive, that reach the limit of tokens, and that stand `inside` a
+    training text (`copies` of them); lengths in words."""
     n, copies = part["n"], part["within_training"] or 0
     lengths = np.repeat([int(length) for length in part["words"]], list(part["words"].values()))
     found = {"n": n, "positive": part["labels"][1] / n, "cut": part["truncated"] / n}

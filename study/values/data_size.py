@@ -69,15 +69,14 @@ class Ladder:
     """Models of several layers and passes on the seeds that all have, which are five."""
 
     def __init__(self, found: dict):
-        seeds = common(*found.values())
-        if len(seeds) < 5:
-            raise Unmeasured(f"The models of the ladder have {len(seeds)} seeds in common; run them on five.")
-        self.runs = dict(zip(found, zip(*seeds)))
+        self.runs = dict(zip(found, zip(*common(*found.values()))))
         self.badge = badge(list(self.runs.values()))
 
     @cached_property
     def differences(self) -> dict[tuple, Gap]:
         """Of all pairs of one width, first minus second, adjusted for their number (both orders leave it as it is)."""
+        if self.badge.seeds < 5:
+            raise Unmeasured(f"The models of the ladder have {self.badge.seeds} seeds in common; run them on five.")
         pairs = [(a, b) for a, b in permutations(self.runs, 2) if isinstance(a, str) or a[0] == b[0]]
         family = adjusted([difference(self.runs[a], self.runs[b]) for a, b in pairs])
         return {pair: Gap(found, self.badge) for pair, found in zip(pairs, family)}
