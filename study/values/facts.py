@@ -144,5 +144,4 @@ VALUES = {
     "facts_long": lambda: Facts("facts-epochs240"),
     "on_logits": lambda: OnLogits,
     "at_own_rates": lambda: AtOwnRates,
-    "narrow_at_three": lambda: Hops("khop-learningrate0.004").errors("4x1-w32", 4),  # the best of three rates
 }

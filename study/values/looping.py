@@ -44,7 +44,10 @@ class Hops(Runs):
 
     def solved_by(self, model: str, seed: int, passes: int | None = None, below: float = SOLVED) -> int:
         """The same of one seed, with another bound for the error where one is given."""
-        (at,) = (i for i, record in enumerate(self.of(model)) if record["seed"] == seed)
+        seeds = [record["seed"] for record in self.of(model)]
+        if seed not in seeds:
+            raise Unmeasured(f"There is no record of {model} with seed {seed}; run it first.")
+        at = seeds.index(seed)
         return self._below(lambda hops: self.errors(model, hops, passes)[at], model, below)
 
     def _below(self, error: Callable[[int], float], model: str, below: float = SOLVED) -> int:

@@ -43,10 +43,6 @@ class Small(Runs):
         tried = self.rates.get(model) or self.rates.get(model.rpartition("-")[0])
         return min(tried, key=tried.get) if tried else None
 
-    def gain(self, model: str, rate: float) -> float:
-        """Nats that the best rate takes off the loss after few steps at this one."""
-        return self.rates[model][rate] - min(self.rates[model].values())
-
     def gaps(self, first: str, second: str) -> list[float]:
         """The loss of the first minus that of the second, by seed."""
         return [a["test"]["loss"] - b["test"]["loss"] for a, b in common(self.of(first), self.of(second))]
