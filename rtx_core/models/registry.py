@@ -50,7 +50,7 @@ MODELS: dict[str, Model] = {
     "recurrent": Model(_ENCODER, _RECURRENT, "Recurrent", "#ee6677", "s"),
     "recurrent-wide": Model(_ENCODER, _WIDE, "Recurrent, wide", "#aa3377", "D"),
     "gpt": Model("rtx_core.models.gpt:GPT", GPTConfig(), "GPT", "#117733", "o"),
-    "kausik": Model("rtx_core.models.kausik:Kausik", KausikConfig(), "Recurrent", "#d55e00", "s"),
+    "kausik": Model("rtx_core.models.kausik:Kausik", KausikConfig(), "Kausik", "#d55e00", "s"),
     "control": Model(_LOOPED, LoopedConfig(), "Control", "#555555", "o"),
     "frailt": Model(_LOOPED, LoopedConfig(num_passes=4, encoding="pass"), "FraiLT", "#882255", "s"),
     "three-part": Model(_LOOPED, _THREE_PART, "Three Part", "#44aa99", "^"),

@@ -30,4 +30,14 @@ def language() -> Space:
     return Space({name: paper.records(experiment=name)[0]["data"] for name in names})
 
 
-VALUES = {"texts": texts, "language": language}
+def left_out() -> int:
+    """The phrases of SST-2 that the leak-free split leaves out, as sentences of both validation and test have them."""
+    every, kept = (sum(part["n"] for part in parts.values()) for parts in map(counted, ("seeded", "grouped")))
+    return every - kept
+
+
+def counted(split: str) -> dict:
+    return records.read_json(paths.home() / "results" / "data" / f"sst2-{split}-128.json")["parts"]
+
+
+VALUES = {"texts": texts, "language": language, "left_out": left_out}

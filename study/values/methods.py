@@ -11,7 +11,7 @@ GROUPS = {
     "domains": ["multi-domain", "multi-domain-imdb"],
     "shakespeare": ["shakespeare", "shakespeare-small"],
     "tinystories": ["tinystories", "tinystories-small"],
-    "looping": ["facts", "khop", "khop-hard", "khop-published", "state-tracking", "iso-depth"],
+    "looping": ["facts", "khop", "khop-hard", "khop-published", "state-tracking", "state-tracking-scan", "iso-depth"],
 }
 
 
@@ -34,4 +34,12 @@ def sums(runs: list) -> dict[str, float]:
     }
 
 
-VALUES = {"protocol": protocol, "paper_cost": paper_cost}
+def audits() -> Space:
+    """The audits of the paper's runs: how many; the `steps` of those that repeated a part, in order; the `worst`
+    relative difference of a loss or accuracy."""
+    outcomes = [audit["outcome"] for audit in paper.measurements("audits")]
+    steps = sorted(outcome["steps"] for outcome in outcomes if outcome["predictions_equal"] is None)
+    return Space({"n": len(outcomes), "steps": steps, "worst": max(outcome["worst"] for outcome in outcomes)})
+
+
+VALUES = {"protocol": protocol, "paper_cost": paper_cost, "audits": audits}

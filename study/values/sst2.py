@@ -13,7 +13,7 @@ PAIR = ("baseline", "recurrent")
 def course(name: str) -> Space:
     """By model, an entry a seed that both have: the `epochs` tested; `missed` points of validation accuracy between
     that epoch and the best; `gaps` of validation over training loss after the last, and `rises` of the former over
-    its lowest, in nats.  `peak`: the best validation accuracy, in the mean."""
+    its lowest, in nats.  `peaks`: the best validation accuracies, and `peak` their mean."""
     found = {}
     pairs = common(*(paper.records(name=name, model=model) for model in PAIR))
     for model, runs in zip(PAIR, zip(*pairs)):
@@ -24,6 +24,7 @@ def course(name: str) -> Space:
             "missed": [100 * (high - chosen(run)["validation_accuracy"]) for high, run in zip(best, runs)],
             "gaps": [end["validation_loss"] - end["train_loss"] for end in ends],
             "rises": [end["validation_loss"] - chosen(run)["validation_loss"] for end, run in zip(ends, runs)],
+            "peaks": best,
             "peak": mean(best),
         }
     return Space(found)
