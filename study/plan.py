@@ -101,6 +101,7 @@ PLAN = (
     *(Study("state-tracking-scan", seeds=(seed,)) for seed in (0, 1, 2)),
     Study("facts", {"epochs": 240}, (0, 1)),
     Study("tinystories-small", SMALL["tinystories-small"], models=COMBINED),
+    Study("tinystories-small", SMALL["tinystories-small"], (3,), ("frailt",)),  # whose weights are kept
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
     Study("iso-depth", seeds=(3,), models=("1x6-64", "2x3-64", "6x1-64")),  # whose weights are kept
