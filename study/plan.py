@@ -204,6 +204,7 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("growth", {"experiment": "khop", "models": ["1x6-random", *GROWTH], "seeds": [5, 6, 7, 8]}, {}),
     ("spans", S3_LONG, {}),
     ("lens", {"experiment": "iso-depth", "models": ["1x6-64", "2x3-64", "6x1-64"], "seeds": [3]}, {}),
+    ("lens", {"experiment": "tinystories-small", "models": ["frailt"], "seeds": [3]} | SMALL["tinystories-small"], {}),
     ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),
     ("initial", {"experiment": "tinystories"}, {}),
     # last, as its times want a quiet machine
