@@ -33,10 +33,15 @@ def copy_mathjax(app: Sphinx) -> None:
 
 
 def fold_code(app: Sphinx, doctree: nodes.document) -> None:
-    """Code is folded; one click opens it."""
-    for cell in doctree.findall(nodes.container):
-        if cell.get("nb_element") == "cell_code" and not cell.get("hide_mode"):
+    """Code is folded; one click opens it, with that of the cells before it that show nothing."""
+    for cell in [cell for cell in doctree.findall(nodes.container) if cell.get("nb_element") == "cell_code"]:
+        if not cell.get("hide_mode"):
             cell.attributes.update(hide_mode="input", prompt_show="Code", prompt_hide="Code")
+        at = cell.parent.index(cell)
+        before = cell.parent[at - 1] if at else None
+        if isinstance(before, nodes.container) and before.get("nb_element") == "cell_code" and len(before) == 1:
+            cell[0].insert(0, before[0].children)
+            cell.parent.remove(before)
 
 
 def built_from() -> str:
