@@ -2,14 +2,13 @@
 
 import hashlib
 import re
-from random import Random
 
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from rtx_core.data import synthetic
-from rtx_core.data.synthetic import DOMAINS, LABEL_NOISE, STYLES, fill, play, reviews, tales
+from rtx_core.data.synthetic import DOMAINS, STYLES, play, reviews, tales
 
 GOLDEN = "a83f2c902fc1 f8151d2b9a19 85262fa5a067 c237f3e70320 40e5619f1843 47bc306b667c"
 GOLDEN += " 4db918d03392 8015ef29244f"
@@ -45,39 +44,17 @@ def test_labels_are_balanced_and_counting_words_is_not_enough(domain, style):
     assert 0.65 < score < 0.9
 
 
-def test_the_label_noise_is_the_stated_one(monkeypatch):
-    noisy = reviews("movie", 6000, style="phrase")["label"]
-    monkeypatch.setattr(synthetic, "LABEL_NOISE", 0.0)
-    true = reviews("movie", 6000, style="phrase")["label"]
-    assert abs((noisy != true).mean() - LABEL_NOISE) < 0.008 and true.mean() == 0.5
-
-
-@pytest.mark.parametrize("positive", [False, True])
-def test_a_turned_word_and_the_clause_that_counts_carry_the_sentiment(positive):
-    words = synthetic.REVIEWS | DOMAINS["movie"]
-    good = set(words["word_good"] + words["own_good"])
-    for seed in range(200):
-        assert (fill(Random(seed), "{+word}", words, positive) in good) == positive
-        assert (fill(Random(seed), "{-word}", words, positive) in good) == (not positive)
-        assert fill(Random(seed), "not {-word}", words, positive).removeprefix("not ") in good or positive
-
-
-def test_a_play_has_persons_who_answer_each_other():
+def test_a_play_is_speeches_of_persons():
     text = play(20_000)
-    assert len(text) == 20_000 and text == play(20_000) != play(20_000, seed=1) and play(300) == text[:300]
-    speeches = text.split("\n\n")[:-1]
-    for speech in speeches:
+    assert len(text) == 20_000 and play(300) == text[:300] and text != play(20_000, seed=1) and len(set(text)) < 65
+    for speech in text.split("\n\n")[:-1]:
         name, _, lines = speech.partition(":\n")
         assert name in synthetic.SPEAKERS and lines[0].isupper() and "{" not in lines
-        assert f"{name.capitalize()}?" not in lines  # nobody asks himself
-    assert len(set(text)) < 65
 
 
-def test_a_tale_keeps_its_hero_thing_and_friend():
+def test_a_tale_keeps_its_hero_and_thing():
     made = tales(200)
     assert made[:5] == tales(5) and len(set(made)) > 190 and tales(3, seed=1) != made[:3]
     for tale in made:
         name, thing = re.search(r"named (\w+)\. \w+ loved (?:her|his) ([\w ]+) very much", tale).groups()
         assert tale.count(name) >= 4 and tale.count(thing) >= 4 and "{" not in tale and "/" not in tale
-        [friend] = set(re.findall(r"(?:saw|you to|asked|said|The) the ([a-z]+ [a-z]+)", tale))
-        assert friend in synthetic.TALES["friend"]
