@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from committed import altered
 
 from rtx_core.paths import REPOSITORY
 from rtx_core.records.schema import run_key
@@ -51,19 +52,15 @@ def build(root: Path, what: str) -> list[str]:
     return listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
 
 
-def change(path: Path, **changes: object) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
-
-
 def test_whatever_is_run_the_book_is_built_and_marks_what_no_longer_holds(copy):
     khop = copy / "results" / "khop"
     assert build(copy, "first") == []
 
-    for kind in ("json", "npz"):
-        own = copy / f"results/own-mine/bag-of-vectors-seed0.{kind}"
-        own.parent.mkdir(exist_ok=True)
-        shutil.copy(copy / f"results/sst2-10pct/recurrent-seed0.{kind}", own)
-    change(own.with_suffix(".json"), experiment="own-data", name="own-mine", model="bag-of-vectors")
+    own = copy / "results" / "own-mine" / "bag-of-vectors-seed0"
+    own.parent.mkdir()
+    for kind in (".json", ".npz"):
+        shutil.copy(copy / f"results/sst2-10pct/recurrent-seed0{kind}", own.with_suffix(kind))
+    altered(own.with_suffix(".json"), experiment="own-data", name="own-mine", model="bag-of-vectors")
     assert build(copy, "own texts and an encoder that is registered nowhere") == []
     assert "own-mine/bag-of-vectors" in (copy / "_build/html/notebooks/runs.html").read_text(encoding="utf-8")
 
@@ -72,7 +69,7 @@ def test_whatever_is_run_the_book_is_built_and_marks_what_no_longer_holds(copy):
     record = json.loads(other.read_text(encoding="utf-8"))
     record["environment"]["device"] = "another processor"
     key = run_key(record["config"], record["data"]["sha256"], 8)
-    change(other, seed=8, key=key, environment=record["environment"])
+    altered(other, seed=8, key=key, environment=record["environment"])
     assert build(copy, "another seed on another processor") == []
     assert "khop/2x1-seed8" in (copy / "_build/html/notebooks/runs.html").read_text(encoding="utf-8")
 
@@ -86,7 +83,7 @@ def test_whatever_is_run_the_book_is_built_and_marks_what_no_longer_holds(copy):
         test = json.loads(originals[path])["test"]
         for part in test["parts"]:
             part["error"] = 0.0
-        change(path, test=test | {"accuracy": 1.0})
+        altered(path, test=test | {"accuracy": 1.0})
     marked = build(copy, "eight runs made again")
     asked = [line.strip() for line in marked if line.startswith("    - ")]
     assert len(asked) > 3 and all("2x1" in line or "pointers_worth" in line for line in asked), asked

@@ -139,12 +139,6 @@ def test_settings_that_cannot_be_are_one_sentence(given, fact):
         ClassificationData(**{"corpus": "sst2"} | given)
 
 
-def test_language_settings_that_cannot_be_are_refused():
-    for given in ({"corpus": "hamlet"}, {"eval_batches": 1}, {"block_size": 0}, {"across_stories": True}):
-        with refused(*given):
-            LanguageData(**{"corpus": "shakespeare"} | given)
-
-
 OWN = FilesData(train="a.csv", classes=("no", "yes"), vocabulary="trained", digest="0")
 DATA = [ClassificationData(corpus="sst2", fraction=0.1), OWN, HopData(hops=3), GroupData(group="Z6")]
 DATA += [FactData(keys=200), LanguageData(corpus="shakespeare", block_size=64), LanguageData(corpus="tinystories")]

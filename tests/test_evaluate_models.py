@@ -11,7 +11,6 @@ from rtx_core import build_model
 from rtx_core.data.tokens import Tokens
 from rtx_core.evaluate import bag_of_words, latency
 from rtx_core.models.packed import Packed
-from rtx_core.models.registry import MODELS
 from study.measurements import attention, ngrams, number_formats, rounding
 
 BATCH = Packed.from_sequences([[2, 9, 30, 41, 3], [2, 7, 3], [2, 5, 6, 8, 9, 11, 3]])
@@ -21,12 +20,6 @@ CPU = torch.device("cpu")
 
 def tiny(name="recurrent", **overrides):
     return build_model(name, seed=0, **TINY | overrides).eval()
-
-
-def test_counts_are_of_tokens_and_leave_the_tokens_alone():
-    given = Tokens(np.array([5, 2, 5, 3, 1], dtype=np.int32), np.array([0, 3, 5]), np.array([0, 1]))
-    assert bag_of_words.counts(given, 6).toarray().tolist() == [[0, 0, 1, 0, 0, 2], [0, 1, 0, 1, 0, 0]]
-    assert given.ids.tolist() == [5, 2, 5, 3, 1]
 
 
 def test_bag_of_words_learns_words_and_no_order():
@@ -114,11 +107,6 @@ def test_shared_draws_repeat_and_unshared_ones_do_not():
     drawn = rounding.draws(tiny(), BATCH, "recurrent", 0)
     assert [row["arm"] for row in drawn] == [arm for arm in ("shared", "unshared") for _ in rounding.BITS]
     assert drawn == rounding.draws(tiny(), BATCH, "recurrent", 0)
-
-
-def test_random_pairs_have_the_baselines_width_and_depth():
-    wide, base = MODELS[rounding.LOOPED].config, MODELS["baseline"].config
-    assert (wide.hidden_size, wide.num_layers * wide.num_passes) == (base.hidden_size, base.num_layers)
 
 
 def test_latency_is_of_every_batch_size_after_warming_up(monkeypatch):

@@ -293,19 +293,6 @@ def test_the_tab_key_reaches_everything_with_a_ring_and_a_name(driver):
     ]
 
 
-def test_on_paper_and_for_those_who_want_no_motion(driver):
-    visit(driver, "#passes=3")
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    shown = [len([e for e in all_of(driver, css) if e.is_displayed()]) for css in (".rtx-controls", ".rtx-run")]
-    assert shown == [0, 0] and all(strip.is_displayed() for strip in all_of(driver, ".rtx-strip"))
-    style = "return getComputedStyle(document.querySelector('.rtx-look')).transitionDuration"
-    for motion, moves in (("reduce", False), ("no-preference", True)):
-        features = [{"name": "prefers-reduced-motion", "value": motion}]
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
-        assert (driver.execute_script(style) != "0s") == moves
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
-
-
 def test_without_scripts_there_is_a_picture(driver):
     driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
