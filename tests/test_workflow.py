@@ -9,7 +9,7 @@ import subprocess
 import pytest
 import stages
 from committed import altered, put
-from test_environment import pins
+from test_repository import pins
 
 from rtx_core import records
 from rtx_core.__main__ import settings_of
