@@ -130,7 +130,7 @@ def test_two_seeds_give_a_range_and_no_verdict():
 
 @pytest.mark.parametrize("seeds", [3, 8])
 def test_level_is_said_wrongly_in_one_of_twenty_at_the_margin_and_rightly_within_it(seeds):
-    drawn = np.random.default_rng(seeds).normal(0, 0.01, (600, 2, seeds))
+    drawn = np.random.default_rng(seeds).normal(0, 0.01, (300, 2, seeds))
 
     def called_level(truth: float, margin: float) -> float:
         pairs = ((list(one + truth), list(other)) for one, other in drawn)
@@ -297,20 +297,20 @@ def test_the_interval_over_seeds_holds_the_exponent_and_grows_with_their_spread(
     assert widths[1] > 3 * widths[0]
 
 
-@pytest.mark.parametrize("seeds", [3, 5, 8])
+@pytest.mark.parametrize("seeds", [3, 8])
 def test_intervals_hold_the_exponent_as_often_as_they_say(seeds):
     """That of the mean over seeds' own exponents, and that of the exponent of mean losses."""
     random, held, sizes = np.random.default_rng(seeds), [], (60_000, 150_000, 100_000)
     exact = [a_looped(0.46, size) for size in sizes]
     mean = mean_phi(exact[:2], SIZES, loss_of(SIZES)[:, None])[0]
     pooled = phi(exact[2].losses[0], exact[2], SIZES, loss_of(SIZES))
-    for _ in range(1500):
+    for _ in range(600):
         standard = loss_of(SIZES)[:, None] + random.normal(0, 0.004, (len(SIZES), seeds))
         looped = [a_looped(0.46, size, noise=random.normal(0, 0.004, seeds)) for size in sizes]
         _, *of_mean = mean_phi(looped[:2], SIZES, standard)
         _, *of_pooled = pooled_phi(looped[2].losses, sizes[2], 4, SIZES, standard)
         held.append((of_mean[0] <= mean <= of_mean[1], of_pooled[0] <= pooled <= of_pooled[1]))
-    assert all(0.93 <= share <= 0.97 for share in np.mean(held, 0))
+    assert all(0.925 <= share <= 0.975 for share in np.mean(held, 0))
 
 
 def test_a_seed_is_set_beside_the_curve_of_its_own_seed():
