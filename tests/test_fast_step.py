@@ -147,16 +147,6 @@ def test_a_copy_of_a_prepared_decoder_reads_its_own_head():
     assert torch.isfinite(twin(torch.arange(9).view(1, 9), torch.ones(1, 9, dtype=torch.int64)))
 
 
-def test_masks_depend_on_seed_and_step_alone():
-    def draw(seed, step):
-        return DropoutMasks(seed, step).draw(0.3, (40, 50))
-
-    assert torch.equal(draw(1, 2), draw(1, 2))
-    assert not torch.equal(draw(1, 2), draw(1, 3)) and not torch.equal(draw(1, 2), draw(2, 2))
-    masks = DropoutMasks(1, 2)
-    assert not torch.equal(masks.draw(0.3, (40, 50)), masks.draw(0.3, (40, 50)))
-
-
 @pytest.mark.parametrize("p", [0.1, 0.19, 0.5, 0.9])
 def test_masks_drop_the_right_share_and_keep_the_mean(p):
     mask = DropoutMasks(0, 0).draw(p, (1000, 1000))

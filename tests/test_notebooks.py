@@ -15,6 +15,7 @@ from papermill.parameterize import parameterize_notebook
 
 from rtx_core import records
 from rtx_core.paths import REPOSITORY
+from rtx_core.report import statistics
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -47,10 +48,11 @@ TRAINING = {  # notebook: parameters of a run of seconds
 
 
 def execute(environ: dict, small: bool, page: Path) -> tuple[nbformat.NotebookNode, str]:
-    """In a process of its own."""
+    """In a process of its own, with few draws of a bootstrap."""
     os.environ.clear()
     os.environ.update(environ)
     torch.set_num_threads(1)
+    statistics.RESAMPLES = 50
     if small:
         shrink(pytest.MonkeyPatch())
     return execution.execute(page)
