@@ -263,6 +263,7 @@ def test_provenance_has_a_row_for_records_of_a_machine_and_links_those_in_result
 
 OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate = 3e-5\n"
 
+
 def inject(cell: str, monkeypatch) -> None:
     cells = ["", "import rtx_core as rtx", OWN, f"# Parameters\n{cell}\n", "rtx.check_parameters()"]
     shell = SimpleNamespace(user_ns={"In": cells}, set_custom_exc=lambda kinds, show: None)
