@@ -65,7 +65,7 @@ def test_records_are_counted_again_from_their_predictions(home):
 def test_an_unfinished_run_comes_with_the_line_that_finishes_it(home):
     run, lock = "runs/sst2/baseline-seed0-abc", home / "_build" / "locks" / "sst2-baseline-seed0"
     half = home / "results" / "sst2" / ".x.json.abc"
-    for path in (home / "_build" / run / "checkpoint.pt", lock, half):
+    for path in (home / "_build" / run / "checkpoint.safetensors", lock, half):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{run}\npython -m rtx_core run sst2 baseline\n")
     found = list(doctor.unfinished())

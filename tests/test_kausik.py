@@ -41,7 +41,7 @@ def loss_and_gradients(model, ids) -> dict[str, torch.Tensor]:
     return {"loss": loss.detach()} | {name: p.grad.clone() for name, p in model.named_parameters()}
 
 
-def test_plain_is_the_paper_s_picture():
+def test_plain_is_the_paper_s_picture_for_a_window_of_two():
     """h_1 = T(x_1), (y_i, h_{i+1}) = T(h_i, x_{i+1}), y_N = T(h_N), written out for three tokens."""
     layer = plain().layers[0]
     x = torch.randn(3, 2, 12)
@@ -57,7 +57,7 @@ def test_plain_is_the_paper_s_picture():
     assert torch.equal(states, torch.stack([h1, h2, h3])) and torch.equal(outputs, torch.stack([y1, y2, y3]))
 
 
-CASES = [{}, {"positions": True}, {"num_layers": 2}]
+CASES = [{}, {"positions": True}, {"num_layers": 2}, {"window": 3}, {"window": 5, "num_layers": 2}]
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 9])
@@ -79,11 +79,12 @@ def test_the_kernels_of_single_precision_give_the_same_numbers():
         assert (single[name] - value).norm() < 1e-3 * value.norm(), name
 
 
-def test_masks_are_where_the_equations_have_dropout():
+@pytest.mark.parametrize("window", [2, 4])
+def test_masks_are_where_the_equations_have_dropout(window):
     """Step after step with the masks multiplied in by hand; autograd's gradient of that is the recurrence's."""
     N, B, d, H, f = 5, 2, 6, 2, 5
     random = generator(4)
-    shapes = ((N, B, d), (N, B, d), (N, 2, B, H))
+    shapes = ((N, B, d), (N, B, d), (N, window, B, H))
     masks = [torch.empty(s).bernoulli_(0.6, generator=random) / 0.6 for s in shapes]
     m_out, m_down, m_attention = masks
     x, q, own = (torch.randn(N, B, k * d, generator=random).requires_grad_() for k in (1, 1, 2))
@@ -91,14 +92,14 @@ def test_masks_are_where_the_equations_have_dropout():
     K, O, U, D = (torch.randn(*s, generator=random).mul_(0.4).requires_grad_() for s in shapes)
     states = []
     for i in range(N):
-        rows = [*(F.layer_norm(h, (d,)) @ K.t() for h in states[-1:]), own[i]]
+        rows = [*(F.layer_norm(h, (d,)) @ K.t() for h in states[max(0, i - window + 1) :]), own[i]]
         k, v = torch.stack(rows).view(-1, B, 2, H, d // H).unbind(2)
         p = torch.softmax(torch.einsum("bhd,wbhd->wbh", q[i].view(B, H, -1), k) / (d // H) ** 0.5, 0)
         a = torch.einsum("wbh,wbhd->bhd", p * m_attention[i, : len(rows)], v).reshape(B, d)
         u = x[i] + m_out[i] * (a @ O.t())
         states.append(u + m_down[i] * (F.gelu(F.layer_norm(u, (d,)) @ U.t()) @ D.t()))
     expected, operands = torch.stack(states), (x, q, own, K, O, U, D)
-    found = Recurrence.apply(H, 1e-5, *operands, *masks)
+    found = Recurrence.apply(H, window, 1e-5, *operands, *masks)
     assert torch.allclose(found, expected, atol=1e-11)
     weight = torch.randn(N, B, d, generator=random)
     ours, theirs = (torch.autograd.grad((states * weight).sum(), operands) for states in (found, expected))

@@ -64,7 +64,7 @@ def test_a_run_leaves_weights_that_reproduce_the_recorded_test(home):
     assert record.path == home / "_build/results" / NAME / "recurrent-seed0.json"
     assert not (home / "results").exists()
     assert {path.name for path in folder.iterdir()} >= {"model.safetensors", "tokenizer.json"}
-    assert not (folder / "checkpoint.pt").exists()
+    assert not (folder / "checkpoint.safetensors").exists()
     task = data.task(run.config.data, 8)
     test, predictions = task.test(run.model, CPU, NO_AUTOCAST)
     assert np.allclose(predictions["logits"], run.predictions["logits"], atol=1e-6)
@@ -117,7 +117,7 @@ def test_what_is_found_is_not_made_again(monkeypatch):
 
 
 def test_only_a_checkpoint_older_than_the_record_is_removed(monkeypatch):
-    left = weights.weights_of(make().record).with_name("checkpoint.pt")
+    left = weights.weights_of(make().record).with_name("checkpoint.safetensors")
     forbid(monkeypatch)
     for seconds, stays in ((2**32, True), (0, False)):  # the first is of a run that is being made again
         left.touch()

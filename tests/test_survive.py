@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import SERVER, refused, shrink
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import rtx_core as rtx
 from rtx_core import records as store
@@ -133,8 +133,8 @@ def test_killed_at_any_moment_and_started_again(kind, whole, tmp_path):
     expected, moments = whole[kind]
     named, draw = list(dict.fromkeys(moments)), random.Random(f"moments of a {kind}")
     record = next(name for name in named if name.endswith("-seed0.json"))
-    assert "step" in named and moments[-1] == "os.remove checkpoint.pt"  # after the record
-    few = ["step", "os.rename checkpoint.pt", record, "os.remove checkpoint.pt"]
+    assert "step" in named and moments[-1] == "os.remove checkpoint.safetensors"  # after the record
+    few = ["step", "os.rename checkpoint.safetensors", record, "os.remove checkpoint.safetensors"]
     chosen = named if LONG else few
     for name in chosen:
         at = draw.choice([i for i, other in enumerate(moments, start=1) if other == name])
@@ -201,7 +201,7 @@ def not_a_number(optimizer) -> None:
 
 
 REFUSALS = {
-    "the last one is whole": partial(full_disk, owner=checkpoint.torch, function="save", call=5),
+    "the last one is whole": partial(full_disk, owner=checkpoint, function="save_file", call=5),
     "make room, or": partial(full_disk, owner=build, function="write_atomically"),
     "make its folder": partial(full_disk, owner=store, function="write_json"),
     "Read-only file system": read_only,
@@ -244,18 +244,18 @@ def cut(path: Path) -> None:
 UNUSABLE = {
     "damaged": cut,
     "size mismatch": lambda path: saved(path, inputs=4),
-    "'model'": lambda path: torch.save({}, path),
+    "'state'": lambda path: save_file(load_file(path), path, metadata={"another": "file"}),
 }
 
 
 @pytest.mark.parametrize("said", UNUSABLE)
 def test_what_cannot_be_used_is_one_sentence_and_stays(said, tmp_path):
-    path = tmp_path / "checkpoint.pt"
+    path = tmp_path / "checkpoint.safetensors"
     model, optimizer = saved(path)
     best, state = checkpoint.load(path, model, optimizer)
     assert state == {"step": 7} and torch.equal(best["weight"], model.weight)
     UNUSABLE[said](path)
     content = path.read_bytes()
-    with refused("checkpoint.pt", "delete it", said):
+    with refused("checkpoint.safetensors", "delete it", said):
         checkpoint.load(path, model, optimizer)
     assert path.read_bytes() == content

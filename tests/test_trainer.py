@@ -26,7 +26,7 @@ class Killed(Exception):
 
 def trained(task, path, config=QUICK, seed=0, say=lambda line: None, name="baseline", fast=True, code="h"):
     model = build_model(name, seed=seed, **SMALL)
-    progress, best = train(model, task, config, seed, CPU, path / "checkpoint.pt", code, say, fast)
+    progress, best = train(model, task, config, seed, CPU, path / "checkpoint.safetensors", code, say, fast)
     if best:
         model.load_state_dict(best)
     return model.state_dict(), progress

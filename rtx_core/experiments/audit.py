@@ -58,7 +58,7 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
     whole = len(compared) == len(record["history"])
     end = None if whole else compared[-1]["step"]
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "checkpoint.pt")
+        file = Path(folder, "checkpoint.safetensors")
         mode = record["config"].get("compile", "")
         progress, best = train(model, task, config, record["seed"], device, file, compile=mode, max_steps=end)
     rows = list(zip(compared, progress.history))

@@ -193,7 +193,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     } | ({"compile": config.compile} if config.compile else {})
     key = schema.run_key(described, task.facts["sha256"], config.seed)
     folder = work(config.name, config.model, config.seed, key)
-    file = folder / "checkpoint.pt"
+    file = folder / "checkpoint.safetensors"
     path = records.path_of(config.name, config.model, config.seed, task.facts["source"])
 
     def say(line: str) -> None:

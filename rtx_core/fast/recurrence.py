@@ -32,19 +32,29 @@ def states(model: Kausik, layer: GPTBlock, x: Tensor) -> Tensor:
     # A norm's gain scales the columns of the matrix after it: LN(h) W = ((h − mean) / std) (gain · W).
     key_value = layer.qkv.weight[d:] * layer.norm1.weight
     up = layer.up.weight * layer.norm2.weight
-    sizes = [(N, B, d), (N, B, d), (N, 2, B, layer.num_heads)]
+    sizes = [(N, B, d), (N, B, d), (N, model.config.window, B, layer.num_heads)]
     masks = [dropout_mask(size, layer.p, x) if model.training and layer.p else None for size in sizes]
-    about = (layer.num_heads, model.config.norm_eps)
+    about = (layer.num_heads, model.config.window, model.config.norm_eps)
     with torch.autocast(x.device.type, enabled=False):
         return Recurrence.apply(*about, x, q, own, key_value, layer.out.weight, up, layer.down.weight, *masks)
 
 
 def outputs(model: Kausik, layer: GPTBlock, h: Tensor) -> Tensor:
-    """y_1 … y_N of the states (N, B, d), all at once: a state attends to itself alone, so attention gives its value."""
+    """y_1 … y_N of the states (N, B, d), all at once: the last state of each window attends to the window."""
     N, B, d = h.shape
-    value = F.linear(layer.norm1(h), layer.qkv.weight[2 * d :]).view(N, B, layer.num_heads, -1)
-    keep = F.dropout(value.new_ones(N, B, layer.num_heads, 1), layer.p, model.training)
-    return layer.finish(h, (value * keep).flatten(2))
+    past = model.config.window - 1
+    normed = layer.norm1(h)
+    if past == 1:  # attention to itself alone: its value
+        value = F.linear(normed, layer.qkv.weight[2 * d :]).view(N, B, layer.num_heads, -1)
+        keep = F.dropout(value.new_ones(N, B, layer.num_heads, 1), layer.p, model.training)
+        return layer.finish(h, (value * keep).flatten(2))
+    q, k, v = layer.qkv(normed).view(N, B, 3, layer.num_heads, -1).permute(2, 0, 1, 3, 4)  # each (N, B, H, D)
+    before = (0, 0, 0, 0, 0, 0, past - 1, 0)
+    k, v = (F.pad(t, before).unfold(0, past, 1).transpose(-1, -2) for t in (k, v))  # (N, B, H, past, D)
+    real = torch.arange(past, device=h.device) >= past - 1 - torch.arange(N, device=h.device)[:, None]
+    p, mask = layer.p if model.training else 0.0, real.view(N, 1, 1, 1, past)
+    mixed = F.scaled_dot_product_attention(q.unsqueeze(3), k, v, attn_mask=mask, dropout_p=p)
+    return layer.finish(h, mixed.flatten(2))
 
 
 def dropout_mask(size: tuple[int, ...], p: float, like: Tensor) -> Tensor:
@@ -57,7 +67,7 @@ class Recurrence(torch.autograd.Function):
 
     One step, with n(·) the norm without its gain and m the dropout masks (all drawn before):
 
-        [k | v] = n(h) Kᵀ               of the state; those of the token come from outside
+        [k | v]_j = n(h_j) Kᵀ           of the states in the window; those of the token itself come from outside
         a = Σ_j m_j softmax_j(q · k_j / √D) v_j,   u = x + m_o (a Oᵀ),   h = u + m_d (gelu(n(u) Uᵀ) Dᵀ)
 
     Backward, a step computes the gradient of its state only.  The gradient of a matrix is a sum over steps of
@@ -65,22 +75,22 @@ class Recurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, heads: int, eps: float, x, q, own, key_value, out, up, down, *masks):
-        ctx.loop = Loop(heads, eps, x, q, own, (key_value, out, up, down), masks)
+    def forward(ctx, heads: int, window: int, eps: float, x, q, own, key_value, out, up, down, *masks):
+        ctx.loop = Loop(heads, window, eps, x, q, own, (key_value, out, up, down), masks)
         return ctx.loop.forward(any(ctx.needs_input_grad))
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        return None, None, *ctx.loop.backward(grad), None, None, None
+        return None, None, None, *ctx.loop.backward(grad), None, None, None
 
 
 class Loop:
     """One recurrence: its operands, and its two loops over the positions."""
 
-    def __init__(self, heads: int, eps: float, x: Tensor, q: Tensor, own: Tensor, weights: tuple, masks: tuple):
+    def __init__(self, heads: int, window: int, eps: float, x, q, own, weights: tuple, masks: tuple):
         N, B, d = x.shape
-        self.eps, self.size = eps, (B, heads, d // heads)
+        self.width, self.eps, self.size = window, eps, (B, heads, d // heads)
         self.scale = self.size[2] ** -0.5
         self.weights = weights
         self.x, self.own = x.unbind(0), own.unbind(0)  # each N × (B, …)
@@ -91,8 +101,8 @@ class Loop:
         self.inner: list[tuple] = []  # each step's inner values, for its backward pass
 
     def window(self, t: int) -> tuple[Tensor, Tensor]:
-        """Keys and values, (1 or 2, B, H, D) each, of the state before t and of token t itself."""
-        seen = torch.stack([*self.kv[t - 1 : t], self.own[t]] if t else [self.own[t]])
+        """Keys and values, (≤ w, B, H, D) each, of the states before t and of token t itself."""
+        seen = torch.stack([*self.kv[max(0, t - self.width + 1) : t], self.own[t]])
         return seen.view(-1, self.size[0], 2, *self.size[1:]).unbind(2)
 
     def forward(self, keep: bool) -> Tensor:
@@ -106,7 +116,7 @@ class Loop:
                 normed = torch.native_layer_norm(self.h[t - 1], d, None, None, eps)  # with mean and 1 / std
                 self.kv.append(key_value(normed[0]))
             k, v = self.window(t)
-            p = torch.softmax((self.q[t] * k).sum(-1), 0)  # (1 or 2, B, H)
+            p = torch.softmax((self.q[t] * k).sum(-1), 0)  # (≤ w, B, H)
             kept = p if mask_attention[t] is None else p * mask_attention[t][: len(p)]
             mixed = (kept.unsqueeze(-1) * v).sum(0).view_as(x)
             u = added(x, out(mixed), mask_out[t])
@@ -122,7 +132,8 @@ class Loop:
         """The gradients of x, q, own and the four weights, given that of the states, (N, B, d)."""
         key_value, out, up, down = (product(weight.t(), self.size[0]) for weight in self.weights)
         mask_out, mask_down, mask_attention = self.masks
-        d_x, d_q, d_own, d_kv, products, d_next = [], [], [], [], [], 0.0
+        d_x, d_q, d_own, products, d_next = [], [], [], [], 0.0
+        d_kv: list[Tensor | None] = [None] * len(self.kv)
         for t in reversed(range(len(self.x))):
             normed, p, mixed, u, normed_u, wide, active = self.inner[t]
             d_h = grad[t] + d_next  # of the state, by its output and through the step after it
@@ -140,16 +151,17 @@ class Loop:
             d_window = torch.stack((d_score * self.q[t], kept.unsqueeze(-1) * d_mixed), 2)
             d_x.append(d_u)
             d_q.append((d_score * k).sum(0).view_as(d_u) * self.scale)
-            *of_state, of_token = d_window.view(len(p), self.size[0], -1).unbind(0)
+            *of_states, of_token = d_window.view(len(p), self.size[0], -1).unbind(0)
             d_own.append(of_token)
+            for j, d_state in zip(range(t - len(of_states), t), of_states):
+                d_kv[j] = d_state if d_kv[j] is None else d_kv[j] + d_state
             products.append((mixed, d_out, normed_u[0], d_wide, active, d_down))
-            if t:
-                d_kv += of_state
-                d_next = norm_backward(key_value(d_kv[-1]), self.h[t - 1], *normed[1:])
+            if t:  # the window of step t is the last that reads state t − 1
+                d_next = norm_backward(key_value(d_kv[t - 1]), self.h[t - 1], *normed[1:])
         mixed, d_out, normed_u, d_wide, active, d_down = map(torch.cat, zip(*products))
         pairs = [(d_out, mixed), (d_wide, normed_u), (d_down, active)]
         if d_kv:
-            pairs.insert(0, (torch.cat(d_kv[::-1]), torch.cat([normed[0] for normed, *_ in self.inner[1:]])))
+            pairs.insert(0, (torch.cat(d_kv), torch.cat([normed[0] for normed, *_ in self.inner[1:]])))
         d_weights = [torch.zeros_like(weight) for weight in self.weights]
         for total, (gradient, value) in zip(d_weights[-len(pairs) :], pairs):
             total.addmm_(gradient.t(), value)

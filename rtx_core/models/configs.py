@@ -2,7 +2,7 @@
 
 from typing import Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveInt, Probability, Settings
 
@@ -60,7 +60,7 @@ class GPTConfig(Settings):
 class KausikConfig(GPTConfig):
     num_layers: PositiveInt = 1
     positions: bool = False
-    window: Literal[2] = 2  # positions that T sees: a state and a token
+    window: int = Field(2, ge=2)  # positions that T sees: window − 1 states and a token
     checkpoint: Literal[0] = 0  # of records that once could have had another
 
 

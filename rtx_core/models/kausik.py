@@ -4,9 +4,14 @@
     (y_i, h_{i+1}) = T([h_i, x_{i+1}])                    (equation 2)
     y_N = T([h_N])                                        (equation 3)
 
-T attends causally, so y_i never sees x_{i+1}: it is T([h_i]), and only the states are sequential.  With several layers
-each has a recurrence of its own, over the outputs of the layer below.  Here the equations stand as they are, position
-by position; gradients flow through every step.  `rtx_core.fast.recurrence` computes the same sooner.
+T attends causally, so y_i never sees x_{i+1}: it is T([h_i]), and only the states are sequential.  A window of width w
+holds w − 1 states and a token,
+
+    h_{i+1} = last of T([h_{i−w+2}, …, h_i, x_{i+1}]),    y_i = last of T([h_{i−w+2}, …, h_i]),
+
+shorter at the beginning; w = 2 is the paper's.  With several layers each has a recurrence of its own, over the outputs
+of the layer below.  Here the equations stand as they are, position by position; gradients flow through every step.
+`rtx_core.fast.recurrence` computes the same sooner.
 """
 
 from dataclasses import dataclass
@@ -27,47 +32,48 @@ class Kausik(GPT):
     def trunk(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
         x = x.transpose(0, 1)  # time first
         for layer in self.layers:
-            _, x = recurrence(layer, x)
+            _, x = recurrence(layer, x, self.config.window)
         return x.transpose(0, 1)
 
     # -- one token at a time: O(1) each, however long the text --------------------------------------------------------
 
     def start(self, batch: int) -> "RecurrentState":
-        return RecurrentState([None] * len(self.layers))
+        return RecurrentState([self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers])
 
     @torch.inference_mode()
     def advance(self, ids: Tensor, state: "RecurrentState") -> Tensor:
         """Logits (B, V) after one more token each, ids (B,)."""
         x = self.embed(ids[:, None], state.length)[:, 0]
         for i, layer in enumerate(self.layers):
-            before = state.layers[i]
-            state.layers[i] = last_of(layer, x[None] if before is None else torch.stack((before, x)))
-            x = last_of(layer, state.layers[i][None])
+            h = last_of(layer, torch.cat([state.layers[i], x[None]]))
+            state.layers[i] = torch.cat([state.layers[i], h[None]])[1 - self.config.window :]
+            x = last_of(layer, state.layers[i])
         state.length += 1
         return self.head(x)
 
 
 @dataclass
 class RecurrentState:
-    """All that is carried from token to token: the last state of each layer, (B, d), None before the first token."""
+    """All that is carried from token to token: the last window − 1 states of each layer, (≤ window − 1, B, d)."""
 
-    layers: list[Tensor | None]
+    layers: list[Tensor]
     length: int = 0
 
 
 def last_of(layer: GPTBlock, window: Tensor) -> Tensor:
-    """The last of T(window), a window (1 or 2, B, d) -> (B, d)."""
+    """The last of T(window), (w, B, d) -> (B, d)."""
     q, k, v = layer.heads(window.transpose(0, 1))
     return layer.finish(window[-1], F.scaled_dot_product_attention(q[:, :, -1:], k, v).flatten(1))
 
 
-def recurrence(layer: GPTBlock, x: Tensor) -> tuple[Tensor, Tensor]:
+def recurrence(layer: GPTBlock, x: Tensor, window: int = 2) -> tuple[Tensor, Tensor]:
     """Equations 1 to 3 as they stand, position by position: (states, outputs) of x (N, B, d)."""
     states, outputs = [], []
-    for token in x:
-        out = layer(torch.stack([*states[-1:], token], dim=1))
-        if states:
-            outputs.append(out[:, 0])
+    for i in range(len(x)):
+        seen = [*states[max(0, i - window + 1) :], x[i]]
+        out = layer(torch.stack(seen, dim=1))
+        if i:
+            outputs.append(out[:, -2])
         states.append(out[:, -1])
-    outputs.append(layer(states[-1][:, None])[:, -1])
+    outputs.append(layer(torch.stack(states[1 - window :], dim=1))[:, -1])
     return torch.stack(states), torch.stack(outputs)

@@ -58,7 +58,7 @@ def _run(name: str, fast: bool) -> dict[str, list[float]]:
     found = {"gradient_norm": [torch.nn.utils.get_total_norm(gradients).item()]}
     model.zero_grad(set_to_none=True)
     with tempfile.TemporaryDirectory() as folder:
-        file, cpu = Path(folder, "c.pt"), torch.device("cpu")
+        file, cpu = Path(folder, "c.safetensors"), torch.device("cpu")
         progress, _ = train(model, task, config, 1, cpu, file, say=lambda line: None, fast=fast)
     return found | {k: [row[k] for row in progress.history] for k in ("train_loss", "validation_loss")}
 
