@@ -129,6 +129,16 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     return float(differences.mean()), float(low), float(high), float(found.pvalue)
 
 
+def equivalence(first: list[float], second: list[float], margin: float) -> float:
+    """p of two one-sided paired t-tests over seeds (Schuirmann 1987): below 5 % the mean difference is within
+    ±margin, which is what may be called level; a difference that is not significant may not."""
+    differences = np.subtract(first, second)
+    if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
+        return 0.0 if abs(differences.mean()) < margin else 1.0
+    sides = ((-margin, "greater"), (margin, "less"))
+    return max(float(scipy.stats.ttest_1samp(differences, bound, alternative=side).pvalue) for bound, side in sides)
+
+
 # -- measures of labels and guesses (texts,) whose weights (..., texts) say how often each text counts; precision,
 # recall and f1 are of class 1
 
