@@ -9,7 +9,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from rtx_core.data import synthetic
-from rtx_core.data.synthetic import DOMAINS, LABEL_NOISE, STYLES, fill, play, reviews, tales
+from rtx_core.data.synthetic import DOMAINS, LABEL_NOISE, fill, play, reviews, tales
+
+STYLES = ("phrase", "review")
 
 GOLDEN = "a83f2c902fc1 f8151d2b9a19 85262fa5a067 c237f3e70320 40e5619f1843 47bc306b667c"
 GOLDEN += " 4db918d03392 8015ef29244f"
