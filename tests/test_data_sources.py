@@ -26,10 +26,12 @@ from rtx_core.data import (
     task,
 )
 from rtx_core.data.sources import content_sha256, load, resolve
-from rtx_core.data.synthetic import DOMAINS, STYLES, play, reviews, tales
+from rtx_core.data.synthetic import DOMAINS, play, reviews, tales
 from rtx_core.errors import RtxError
 
 DAMAGES = [lambda f: f[:-1], lambda f: f[::-1], lambda f: f.assign(label=1 - f["label"])]
+
+STYLES = ("phrase", "review")
 
 
 def test_a_mirror_that_is_not_set_is_one_sentence():

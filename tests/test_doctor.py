@@ -96,7 +96,7 @@ TAKEN = [RUN, "sst2-10pct/recurrent-seed0", "precision/sst2-10pct/baseline-seed0
 TAKEN += ["tinystories-report-reduced/frailt-seed0", "tinystories-report-reduced/control-long-seed0"]
 TAKEN += ["shakespeare-small-learningrate0.003/gpt-6-time-seed0"]
 TAKEN += ["shakespeare-report-reduced/gpt-2-seed0", "yardstick/sst2-10pct/bag-of-words-seed0"]
-TAKEN += ["khop/1x1-seed5"]  # with its weights
+TAKEN += ["khop/1x6-random-add-seed5", "khop/1x1-seed5"]  # the last with its weights
 
 
 @pytest.fixture
@@ -120,13 +120,13 @@ def test_sound_records_are_taken_once(there, home):
 
 INT8 = "precision/sst2-10pct/baseline-seed0-int8"
 WORDS = "yardstick/sst2-10pct/bag-of-words-seed0"
-FITTED = "shakespeare-small-learningrate0.003/gpt-6-time-seed0"
+ASKED = "khop/1x6-random-add-seed5"  # of these 4,000 steps, a third more than those of the others
 LIES = [  # (record, what is changed, what is said of it)
     (RUN, {"test__f1": 0.9}, "f1"),
-    (RUN, {"selected__validation_loss": 0.01}, "not the lowest"),
-    (RUN, {"budget": "reduced"}, "its settings are of sst2-10pct, full"),
-    (RUN, {"config__data__fraction": 0.5}, "settings are of sst2-50pct"),
-    (FITTED, {"budget": "reduced"}, "its settings are of shakespeare-small"),
+    (RUN, {"selected__validation_loss": 0.01}, "does not select the best step"),
+    (ASKED, {"budget": "reduced"}, "budget reduced instead of full"),
+    (ASKED, {"config__data__letters": 16}, "letters 16 instead of 32"),
+    (ASKED, {"asked__settings": {"steps": 9000}}, "name khop instead of khop-steps9000"),
     (INT8, {"test__recall": 0.5}, "recall"),
     (INT8, {"run": "0" * 24}, "of the run 0000"),
     (INT8, {"data__source": "embedded"}, "synthetic"),

@@ -49,7 +49,7 @@ LIES = [
     ({"history": []}, "at history"),
     ({"config__train__epochs": 6}, "its key does not follow from its configuration"),
     ({"data__sha256": "0" * 64}, "its key does not follow from its configuration"),
-    ({"selected__step": 1}, "selects step 1, which is not in its history"),
+    ({"selected__step": 1}, "does not select the best step"),
     ({"test__accuracy": 0.99}, "says that its test accuracy is 0.99"),
     ({"test__f1": None}, "says that its test f1 is None"),
     ({"test__f1": "high"}, "says that its test f1 is high"),

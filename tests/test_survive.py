@@ -245,9 +245,7 @@ def cut(path: Path) -> None:
 UNUSABLE = {
     "damaged": cut,
     "size mismatch": lambda path: saved(path, inputs=4),
-    "version 0, and this code reads version 1": lambda path: save_file(
-        load_file(path), path, metadata={"version": "0", "state": "{}"}
-    ),
+    "'state'": lambda path: save_file(load_file(path), path, metadata={"another": "file"}),
 }
 
 

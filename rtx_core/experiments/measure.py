@@ -10,6 +10,7 @@ what else must agree for a measurement to be found.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from importlib import import_module
 from types import ModuleType
 
 import torch
@@ -79,7 +80,7 @@ def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callabl
 
 def refuse_other(kind: str, experiment: str, data: DataConfig) -> None:
     """An error where such data are not what this kind is measured on."""
-    corpora = declared.measured_of(kind)
+    corpora = getattr(declared.study(), "MEASURED_OF", {}).get(kind)  # () of any data, None of texts with labels
     if corpora is None:
         fits, reads = data.labelled, "texts with labels"
     else:
@@ -105,7 +106,7 @@ def measure(
     study, measured = Study(experiment, to=to, **settings), []
     for one in dict.fromkeys((study, study.target)):
         refuse_other(kind, one.experiment, one.config.data)
-    for identity, facts, make in wanted(declared.measurement(kind), study):
+    for identity, facts, make in wanted(import_module(made_by), study):
         there = records.measurements(kind, identity["of"], study.source)
         there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]
         there = [m for m in there if m["data"]["sha256"] == facts["sha256"] and not m.stale_reason()]

@@ -61,7 +61,7 @@ class KausikConfig(GPTConfig):
     num_layers: PositiveInt = 1
     positions: bool = False
     window: int = Field(2, ge=2)  # positions that T sees: window − 1 states and a token
-    checkpoint: NaturalInt = 0  # > 0: the backward pass recomputes so many positions at a time from the states
+    checkpoint: Literal[0] = 0  # of records that once could have had another
 
 
 class LoopedConfig(Settings):

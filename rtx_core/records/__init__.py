@@ -230,11 +230,6 @@ def at(address: str, source: str = "hub") -> Record:
     return read(path)
 
 
-def paths(source: str = "hub") -> list[Path]:
-    """The files of all runs."""
-    return list(folder(source).glob("*/*-seed[0-9]*.json"))
-
-
 def all_paths(root: Path) -> list[Path]:
     """The files of all runs, and of all that is measured beside them."""
     runs = sorted(root.glob("*/*-seed[0-9]*.json"))
@@ -245,8 +240,7 @@ def records(
     name: str | None = None, experiment: str | None = None, model: str | None = None, source: str = "hub"
 ) -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
-    of = [path for path in paths(source) if name in (None, path.parent.name)]
-    found = [record for path in of if (record := sound(path))]
+    found = [record for path in folder(source).glob(f"{name or '*'}/*-seed[0-9]*.json") if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
     return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
 

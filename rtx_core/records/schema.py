@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -108,6 +109,10 @@ def check(content: object, name: str) -> dict:
         raise RtxError(f"{name} is no record of schema {VERSION}: {wrong}; {RESTORE}.") from None
     if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
         raise RtxError(f"{name} was altered: its key does not follow from its configuration, data and seed; {RESTORE}.")
-    if (step := content["selected"]["step"]) not in [row["step"] for row in content["history"]]:
-        raise RtxError(f"{name} selects step {step}, which is not in its history; {RESTORE}.")
+    best = min(content["history"], key=lambda row: row.get("validation_loss", math.inf))  # the first of equals
+    if any(best.get(part) != value for part, value in content["selected"].items()):
+        raise RtxError(f"{name} does not select the best step of its history, {best.get('step')}; {RESTORE}.")
+    other, rows = content.get("most_accurate"), content["history"]
+    if other and other["validation_accuracy"] != max(row["validation_accuracy"] for row in rows):
+        raise RtxError(f"{name} does not select the most accurate step of its history; {RESTORE}.")
     return content
