@@ -209,7 +209,7 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
         last = max(record["finished"] for record in group)[:16].replace("T", " ")
         cells = (f"{minutes:.1f}" if minutes else "", last, ", ".join(sorted(commits)), machine, stale)
         lines.append(f"| {_links(group)} | {' | '.join(map(escape, cells))} |")
-    lines += ["", f"Data: {'; '.join(dict.fromkeys(_data(record['data']) for record in records))}."]
+    lines += ["", f"Data: {'; '.join(_data([record['data'] for record in records]))}."]
     if notebook:
         from rtx_core.report.notebook import changed_parameters  # which imports IPython
 
@@ -239,7 +239,12 @@ def _links(records: list) -> str:
     )
 
 
-def _data(data: dict) -> str:
-    source = SOURCES.get(data.get("source"), data.get("source"))
-    parts = [escape(part) for part in (data["name"], source, data.get("split")) if part]
-    return ", ".join(parts + [f"`{data['sha256'][:16]}…`"] * bool(data.get("sha256")))
+def _data(every: list[dict]) -> list[str]:
+    """Each data set and its source once, with its splits and the hashes of their tokens."""
+    sets = {}
+    for data in every:
+        source = SOURCES.get(data.get("source"), data.get("source"))
+        splits = sets.setdefault(", ".join(escape(part) for part in (data["name"], source) if part), {})
+        part = " ".join([escape(data.get("split") or "")] + [f"`{data['sha256'][:16]}…`"] * bool(data.get("sha256")))
+        splits[part.strip()] = None
+    return [" ".join([name, ", ".join(splits)]).strip() for name, splits in sets.items()]
