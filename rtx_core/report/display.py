@@ -99,7 +99,8 @@ def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object =
     same = path.exists() and path.read_bytes() == svg  # an untouched file keeps its date
     if os.environ.get(BOOK) and not same:
         write_atomically(path, svg)
-    options = [f":name: {label}", f":alt: {json.dumps(alt, ensure_ascii=False)}", ":class: dark-light"]
+    broad = " broad" * (float(re.search(rb'width="([\d.]+)pt"', svg)[1]) > 410)  # on a telephone it scrolls
+    options = [f":name: {label}", f":alt: {json.dumps(alt, ensure_ascii=False)}", f":class: dark-light{broad}"]
     myst = "\n".join([f":::{{figure}} /figures/{label}.svg", *options, "", caption, ":::"])
     if chart is not None:
         myst += "\n\n" + for_script("chart", chart.to_dict(), label).markdown
