@@ -224,11 +224,11 @@ class Prediction:
 
     @property
     def box(self) -> Displayed:
-        title = f":::{{admonition}} Predicted on {self.written}: {self.verdict}"
+        title = f":::{{dropdown}} Predicted on {self.written}: {self.verdict}"
         parts = [self.says, f"Contradicted by: {self.contradicted_by}", f"Known then: {self.known}"]
         if self.taught:
             parts.append(f"**What it teaches:** {self.taught}")
-        return markdown("\n\n".join((f"{title}\n:class: note dropdown", *parts, ":::")))
+        return markdown("\n\n".join((title, *parts, ":::")))
 
 
 def predictions() -> dict[str, Prediction]:
