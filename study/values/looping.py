@@ -252,6 +252,7 @@ VALUES = {
     "s3_long_reached": lambda: reached("state-tracking-letters16-steps12000"),
     "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
     "s3_scan": lambda: Hops("state-tracking-scan"),
+    "s3_scan_reached": lambda: reached("state-tracking-scan"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "copying": lambda: copying,
     "khop_rounded": Rounding,
