@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rtx_core.report.phi import Looped, equal_size, mean_phi, phi, pooled_phi
+from rtx_core.report.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
 
 SIZES = np.array([50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000])
 
@@ -13,9 +13,9 @@ def loss_of(size):
     return 1.2 + 8 * np.asarray(size, float) ** -0.2
 
 
-def a_looped(exponent: float, recurrent=100_000, passes=4, noise=(0.0,)) -> Looped:
+def a_looped(exponent: float, recurrent=100_000, passes=4, noise=(0.0,)) -> LoopedLosses:
     loss = loss_of(passes**exponent * recurrent)
-    return Looped([loss + shift for shift in noise], recurrent, passes)
+    return LoopedLosses([loss + shift for shift in noise], recurrent, passes)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.46, 1.0])
@@ -67,9 +67,9 @@ def test_a_seed_is_set_beside_the_curve_of_its_own_seed():
 
 def test_one_seed_has_no_interval_and_a_model_out_of_range_no_part_in_the_mean():
     standard = loss_of(SIZES)[:, None]
-    value, low, high = mean_phi([a_looped(0.5), Looped([9.0], 10, 2)], SIZES, standard)
+    value, low, high = mean_phi([a_looped(0.5), LoopedLosses([9.0], 10, 2)], SIZES, standard)
     assert value == pytest.approx(0.5, abs=0.03) and np.isnan(low) and np.isnan(high)
-    assert np.isnan(mean_phi([Looped([9.0], 10, 2)], SIZES, standard)[0])
+    assert np.isnan(mean_phi([LoopedLosses([9.0], 10, 2)], SIZES, standard)[0])
 
 
 @pytest.mark.parametrize("seeds", [3, 5, 8])
