@@ -133,7 +133,7 @@ def test_a_sign_written_in_a_text_does_not_begin_a_story():
 def test_every_story_begins_with_its_sign_and_reads_back():
     data = task(TALES, 4)
     for name, texts in stories.load("embedded").items():
-        parted = stories.apart(data.parts[name])
+        parted = stories.split_stories(data.parts[name])
         assert [data.decode(ids[1:]) for ids in parted if ids[0] == STORY] == texts
         assert data.facts[f"{name}_stories"] == len(texts)
     assert data.facts["validation_bytes"] == sum(len(text.encode()) for text in texts)
@@ -151,7 +151,7 @@ def test_a_batch_is_cut_at_stories_and_blocks(across):
 
 def test_an_epoch_reads_the_shuffled_stories_in_turn():
     data = task(TALES, 4)
-    train = stories.apart(data.parts["train"])
+    train = stories.split_stories(data.parts["train"])
     steps = (len(data.parts["train"]) - 1) // 128
     for epoch in (0, 1):
         order = np.random.RandomState((3, epoch)).permutation(len(train))

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from rtx_core.errors import RtxError
 from rtx_core.report import statistics
 from rtx_core.report.evidence import as_records, badge, by_model
-from rtx_core.report.phi import Looped, equal_size, mean_phi, phi, pooled_phi
+from rtx_core.report.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
 from rtx_core.report.statistics import Difference, Paired, common, difference, mean_interval
 
 
@@ -265,9 +265,9 @@ def loss_of(size):
     return 1.2 + 8 * np.asarray(size, float) ** -0.2
 
 
-def a_looped(exponent: float, recurrent=100_000, passes=4, noise=(0.0,)) -> Looped:
+def a_looped(exponent: float, recurrent=100_000, passes=4, noise=(0.0,)) -> LoopedLosses:
     loss = loss_of(passes**exponent * recurrent)
-    return Looped([loss + shift for shift in noise], recurrent, passes)
+    return LoopedLosses([loss + shift for shift in noise], recurrent, passes)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.46, 1.0])
@@ -323,9 +323,9 @@ def test_a_seed_is_set_beside_the_curve_of_its_own_seed():
 
 def test_one_seed_has_no_interval_and_a_model_out_of_range_no_part_in_the_mean():
     standard = loss_of(SIZES)[:, None]
-    value, low, high = mean_phi([a_looped(0.5), Looped([9.0], 10, 2)], SIZES, standard)
+    value, low, high = mean_phi([a_looped(0.5), LoopedLosses([9.0], 10, 2)], SIZES, standard)
     assert value == pytest.approx(0.5, abs=0.03) and np.isnan(low) and np.isnan(high)
-    assert np.isnan(mean_phi([Looped([9.0], 10, 2)], SIZES, standard)[0])
+    assert np.isnan(mean_phi([LoopedLosses([9.0], 10, 2)], SIZES, standard)[0])
 
 
 def test_a_mean_outside_of_the_standard_ones_has_no_exponent():

@@ -65,7 +65,7 @@ class KausikConfig(GPTConfig):
 
 
 class LoopedConfig(Settings):
-    """The defaults are the control of the TinyStories study; from `num_core_layers` on, no way of looping."""
+    """The defaults are the TinyStories study's control; each field from `num_core_layers` on is a way of looping."""
 
     vocab_size: PositiveInt = 4096
     hidden_size: PositiveInt = 256

@@ -56,7 +56,7 @@ class Record:
         return self.content.get(key, default)
 
     def stale_reason(self) -> str:
-        """Why it cannot be trusted as today's; "" when it can, and of an audit, which is of the code that it names."""
+        """Why today's code may give other numbers, else ""; an audit is of the code that it names, so never stale."""
         if self.get("kind") == "audits":
             return ""
         if kind := self.get("kind"):

@@ -1,8 +1,8 @@
 """One look for the whole book: a color, a marker and a title per model, and how numbers are written.
 
 `COLOURS`, `MARKERS` (dicts by model) and `ORDER` (a list) are read from the registry of models whenever they
-are asked for, so a model that a notebook registers is in them at once.  How its variants look says the study;
-what neither says, as of "recurrent, 3 passes", depends on the name alone.
+are asked for, so a model that a notebook registers is in them at once.  The study says how their variants look
+(`LOOKS`).  Any other name, such as "recurrent, 3 passes", gets a title, a color and a marker that follow from it.
 """
 
 import math

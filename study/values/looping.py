@@ -10,7 +10,7 @@ import yaml
 
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import badge
-from rtx_core.report.phi import Looped, mean_phi, phi
+from rtx_core.report.phi import LoopedLosses, mean_phi, phi
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
 from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
 from study import paper
@@ -170,7 +170,7 @@ class IsoDepth:
     def worth(self, *models: str) -> tuple[float, float, float]:
         """φ of these models, (mean, low, high); the interval is nan of one seed."""
         standard = self.of("6x1")
-        looped = [Looped(self.losses(m), self.size(m), int(re.match(r"\dx(\d)", m)[1])) for m in models]
+        looped = [LoopedLosses(self.losses(m), self.size(m), int(re.match(r"\dx(\d)", m)[1])) for m in models]
         sizes, losses = [self.size(m) for m in standard], [self.losses(m) for m in standard]
         return mean_phi(looped, sizes, losses)
 
@@ -178,7 +178,7 @@ class IsoDepth:
         """φ in each seed, the mean over these models; nan where one lies outside of the standard models."""
         standard = self.of("6x1")
         sizes, losses = [self.size(m) for m in standard], [self.losses(m) for m in standard]
-        looped = [Looped(self.losses(m), self.size(m), int(m[2])) for m in models]
+        looped = [LoopedLosses(self.losses(m), self.size(m), int(m[2])) for m in models]
         return [
             float(np.mean([phi(one.losses[k], one, sizes, [column[k] for column in losses]) for one in looped]))
             for k in range(len(self.seeds))
