@@ -179,9 +179,6 @@ def test_three_part_is_prelude_core_and_coda_of_llama():
     torch.testing.assert_close(model(batch), expected, rtol=1e-5, atol=1e-5)
 
 
-# -- the GPT of the Shakespeare study ----------------------------------------------------------------------------------
-
-
 CHARACTERS = {"vocab_size": 31, "hidden_size": 48, "num_heads": 3, "intermediate_size": 80}
 CHARACTERS |= {"block_size": 16, "dropout": 0.0}
 
