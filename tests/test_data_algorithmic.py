@@ -29,7 +29,7 @@ from rtx_core.models.packed import Packed
 from rtx_core.paths import REPOSITORY
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
-from study.experiments import EXPERIMENTS
+from study.experiments import EXPERIMENTS, CurriculumData
 from study.measurements import quantized
 
 TEXTS = HopData(letters=14, hops=3, eval_texts=12, test_texts=24)
@@ -99,18 +99,23 @@ def test_in_the_published_setting_no_answer_is_one_too():
 
 
 def composed(group: str, word: list[int]) -> int:
-    """The product of a word, in Zn by adding, in Sn by carrying each point through the permutations."""
+    """The product of a word, in Zn by adding, in Sn and An by carrying each point through the permutations."""
     n = int(group[1:])
     if group[0] == "Z":
         return sum(word) % n
     elements = list(permutations(range(n)))
+    if group[0] == "A":  # an even number of pairs stand the wrong way round
+        elements = [e for e in elements if sum(x > y for i, x in enumerate(e) for y in e[i:]) % 2 == 0]
     points = list(range(n))
     for number in word:
         points = [elements[number][point] for point in points]
     return elements.index(tuple(points))
 
 
-@pytest.mark.parametrize(("group", "size", "commutes"), [("S3", 6, False), ("Z6", 6, True), ("S5", 120, False)])
+GROUPS = [("S3", 6, False), ("Z6", 6, True), ("A5", 60, False), ("S5", 120, False)]
+
+
+@pytest.mark.parametrize(("group", "size", "commutes"), GROUPS)
 def test_states_are_the_products_of_what_was_read(group, size, commutes):
     made = task(GroupData(group=group, letters=16, eval_texts=128, test_texts=8), 16)
     assert made.vocab_size == 2 * size and made.parts == list(range(1, 17))
@@ -174,6 +179,17 @@ def test_a_scan_is_learned_from_the_state_after_each_pass_or_layer(shape):
     assert len(losses) == 3 and objective.item() == pytest.approx(np.mean(losses), rel=1e-5)
     assert sums.item() == pytest.approx(objective.item() * targets.numel())
     assert torch.equal(F.linear(model.read(state, batch), model.head).view(*inputs.shape, -1), model(inputs))
+
+
+def test_a_curriculum_doubles_its_texts_and_runs_a_loop_once_a_factor():
+    short = task(CurriculumData(group="S3", letters=16, stage=2, eval_texts=16, test_texts=4), 4)
+    lengths = [{short.step(seed, i)[0][0].shape for seed in range(20)} for i in (1, 3, 9)]
+    assert lengths == [{(16, 4)}, {(16, 4), (8, 8)}, {(16, 4), (8, 8), (4, 16)}]
+    inputs, targets = short.step(0, 0)[0]
+    for shape, passes in (({"num_layers": 1, "num_passes": 9}, 4), ({"num_layers": 2, "num_passes": 1}, 1)):
+        model = build_model("looped", **SMALL | {"vocab_size": 12} | shape)
+        objective, _ = short.loss(model, inputs, targets, targets.numel())
+        assert torch.equal(objective, model(inputs, targets, num_passes=passes))
 
 
 def test_error_is_counted_by_hops_and_by_passes():

@@ -76,6 +76,8 @@ def test_a_record_tells_what_was_run(home):
     assert record["config"]["train"]["epochs"] == 2 and record["config"]["data"]["train_rows"] == 64
     assert [row["step"] for row in record["history"]] == [3, 6, 8, 9, 12, 15, 16]
     assert record["selected"]["validation_loss"] == min(row["validation_loss"] for row in record["history"])
+    assert record["most_accurate"]["validation_accuracy"] == max(r["validation_accuracy"] for r in record["history"])
+    assert record["most_accurate"]["test"]["n"] == record["test"]["n"]
     assert record["code"]["hashes"] == [fingerprint.model_hash("recurrent")] and record.stale_reason() == ""
     assert [m["batch"] for m in record["latency"]["measured"]] == [1, 8]
     assert str(home) not in json.dumps(record.content)

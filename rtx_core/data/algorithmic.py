@@ -183,7 +183,7 @@ class GroupWords(Generated):
     alone, so without these "a" and "a a" would look the same to every layer.
 
     A test is reported by n, the length of the product.  In S3 the order of the factors matters, in Z6 it does not;
-    that of S5 needs a depth that grows with the length (Merrill & Sabharwal 2025).
+    those of A5 and S5 need a depth that grows with the length (Merrill & Sabharwal 2025).
     """
 
     by = "length"
@@ -304,10 +304,12 @@ class Facts(Generated):
 
 
 def products(group: str) -> np.ndarray:
-    """table[a, b] is the element a · b of Zn, or of Sn, where a · b is b after a, and element 0 changes nothing."""
+    """table[a, b] is the element a · b of Zn, Sn or An, where a · b is b after a, and element 0 changes nothing."""
     n = int(group[1:])
     if group[0] == "Z":
         return np.add.outer(np.arange(n), np.arange(n)) % n
     elements = list(permutations(range(n)))  # of (0, 1, …) in lexical order
+    if group[0] == "A":  # those that swap an even number of pairs
+        elements = [e for e in elements if round(np.linalg.det(np.eye(n)[list(e)])) == 1]
     number = {element: i for i, element in enumerate(elements)}
     return np.array([[number[tuple(b[i] for i in a)] for b in elements] for a in elements])

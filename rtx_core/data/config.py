@@ -202,7 +202,7 @@ class GroupData(Drawn):
 
     task_class = "rtx_core.data.algorithmic:GroupWords"
 
-    group: Literal["S3", "Z6", "S4", "S5"]
+    group: Literal["S3", "Z6", "S4", "A5", "S5"]
     letters: Literal[8, 16, 32, 64, 128] = 64  # of the longest text, which holds products of every length
     eval_texts: Annotated[int, Field(ge=16)] = 256  # sixteen at a time, or more where they are shorter
     test_texts: AtLeastTwo = 1024

@@ -122,6 +122,9 @@ def check_settings(record) -> None:
         return
     if record["selected"]["validation_loss"] != min(row["validation_loss"] for row in record["history"]):
         raise RtxError(f"{name} selects a validation loss that is not the lowest of its history.")
+    other = record.get("most_accurate")
+    if other and other["validation_accuracy"] != max(row["validation_accuracy"] for row in record["history"]):
+        raise RtxError(f"{name} selects a validation accuracy that is not the highest of its history.")
     config, run = record["config"], (record["experiment"], record["model"], record["seed"])
     if told := record.get("asked"):
         asked = [configure(record["experiment"], told["model"], record["seed"], **told["settings"])]

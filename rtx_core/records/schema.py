@@ -42,6 +42,12 @@ class _Selected(_Part):
     validation_loss: float
 
 
+class _MostAccurate(_Part):
+    step: int
+    validation_accuracy: float
+    test: dict[str, Any]
+
+
 class _Code(_Part):
     commit: str | None
     clean: bool
@@ -72,6 +78,7 @@ class Schema(_Part):
     history: list[dict[str, int | float]] = Field(min_length=1)
     selected: _Selected
     test: dict[str, Any]
+    most_accurate: _MostAccurate | None = None  # of classifiers: the same run, by another rule of selection
     latency: _Latency
     environment: dict[str, Any]
     code: _Code
