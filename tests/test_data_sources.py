@@ -158,9 +158,6 @@ def test_a_record_s_data_settings_come_back(config):
     assert config_of(recorded) == config
 
 
-# -- generated text ----------------------------------------------------------------------------------------------------
-
-
 GOLDEN = "a83f2c902fc1 f8151d2b9a19 85262fa5a067 c237f3e70320 40e5619f1843 47bc306b667c"
 GOLDEN += " 4db918d03392 8015ef29244f"
 

@@ -71,9 +71,6 @@ def ids_of(tokenizer, texts, length: int = 128) -> list[list[int]]:
     return [encoded.ids for encoded in tokenizer.encode_batch([clean(text) for text in texts])]
 
 
-# -- word pieces -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("length", [3, 16, 128])
 def test_hostile_texts_are_cut_as_the_library_cuts_them(tokenizer, length):
     context = v8(DEMO / "wordpiece.js", cutter(tokenizer, length))
@@ -94,9 +91,6 @@ def test_words_know_their_pieces_and_what_was_cut_off(tokenizer):
     assert [(word["from"], word["to"]) for word in found["words"]] == [(1, 2), (2, 3), (3, 4)]
     whole = ids_of(tokenizer, ["A Good film, zz!"])[0]
     assert found["cut"] == len(whole) - 5
-
-
-# -- the forward pass --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +151,14 @@ def test_a_piece_that_training_never_met_counts_as_zeros(encoder, tokenizer):
     np.testing.assert_allclose(found, torch_logits(demo.reduced(encoder, met), sequences, 2), atol=2e-4)
 
 
+def test_int8_rows_come_back_within_half_a_step():
+    weight = torch.randn(5, 7)
+    weight[2] = 0
+    rows, scale = demo.quantized(weight)
+    assert rows.dtype == torch.int8 and rows.abs().max() == 127 and (rows[2] == 0).all()
+    assert ((rows * scale[:, None] - weight).abs() <= scale[:, None] / 2 + 1e-7).all()
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_pages_bag_of_words_is_scikit_learns(tokenizer, classes):
     frame = pd.DataFrame({"text": TEXTS, "label": np.arange(len(TEXTS)) % classes})
@@ -189,7 +191,10 @@ def test_what_a_shape_costs_is_what_torch_counts(width, layers, passes):
     assert cost["flops"] == counter.get_total_flops() + attention
 
 
-# -- what the repository holds -----------------------------------------------------------------------------------------
+def test_the_nearest_runs_come_first():
+    runs = [{"width": w, "layers": n, "passes": r} for w, n, r in [(384, 6, 1), (256, 3, 2), (256, 3, 3)]]
+    (found,) = ask(v8(DEMO / "loop-drawn.js"), "(runs) => rtxDemo.nearest(runs, 256, 3, 4, 2)", [runs])
+    assert [run["passes"] for run in found] == [3, 2]
 
 
 def committed(name: str) -> MiniRacer:

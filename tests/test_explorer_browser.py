@@ -11,9 +11,10 @@ import torch.nn.functional as F
 from chromium import OPT_IN, all_of, driver, errors, one, sized, wait  # noqa: F401
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from test_explorer import DEMO, EXAMPLE, hop, np, stored_model, watched
+from test_explorer import DEMO, EXAMPLE, hop, np, stored_model
 
 from rtx_core.paths import REPOSITORY
+from study.demo.explorer import watched
 
 HTML = REPOSITORY / "_build" / "html"
 BUILT = HTML / "_static" / "demo"

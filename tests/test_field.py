@@ -8,6 +8,7 @@ from small_book import build_book
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
+from rtx_core.report import values
 from study import field
 
 ROWS = field.rows()
@@ -32,6 +33,13 @@ def test_a_wrong_row_is_refused(tmp_path, change, told):
     file.write_text(yaml.safe_dump([row]))
     with pytest.raises(RtxError, match=f"Universal Transformer.*{told}"):
         field.rows(file)
+
+
+def test_marks_are_those_of_the_file():
+    shown = field.frame("compared").set_index("System")
+    assert list(shown.loc["DEQ", list(field.CONTROLS.values())]) == ["●", "●", "–", "–", "–"]
+    assert list(shown.loc["CART", ["Wide", "Narrow", "Depth", "Seeds"]]) == ["○", "○", "–", "3"]
+    assert values.look_up("field.narrow") == sum(shown["Narrow"] == "●") - 1  # the last is ours
 
 
 def test_the_directive_is_a_numbered_table_with_citations(tmp_path):

@@ -114,6 +114,13 @@ def test_bad_answers_are_asked_again_then_rejected_and_not_kept(serve):
     assert Judge().grade(["a", "b"]) == [GOOD, GOOD] and len(server.asked) == 6
 
 
+@pytest.mark.parametrize("status", [400, 422])
+def test_an_endpoint_that_refuses_settings_is_asked_without_them(serve, status):
+    server = serve((status, None), GOOD, GOOD)
+    assert Judge().grade(["a"]) == [GOOD]
+    assert "temperature" in server.asked[0][1] and "temperature" not in server.asked[1][1]
+
+
 @pytest.mark.parametrize("status", [401, 404, 422, 429, None])
 def test_a_refused_key_and_a_missing_endpoint_are_one_sentence_without_the_key(serve, status, capsys, monkeypatch):
     serve((status, None))

@@ -170,8 +170,15 @@ def test_benchmark_subtracts_only_what_is_of_one_kind():
     environment = found[0]["latency"]["environment"] | {"threads": 7}
     found[0]["latency"] = found[0]["latency"] | {"environment": environment}
     assert "ms" not in cells(figures.benchmark(found, label="tab-a", caption="C"))
-    found[0]["data"] = found[0]["data"] | {"name": "mine in place of theirs"}
-    assert published.apart(entries[1], found[0]) == "the published values are of theirs, ours of mine"
+
+
+def test_published_values_are_set_apart_from_those_of_other_texts():
+    entry, found = {"split": ["seeded"], "max_length": 128, "length_fraction": 0.5}, record()
+    assert published.apart(entry, found) == ""
+    for change in ({"split": "official"}, {"max_length": 64}, {"length": "short"}):
+        assert published.apart(entry, record(config={"data": found["config"]["data"] | change}))
+    found.synthetic = True
+    assert published.apart(entry, found)
 
 
 def test_accuracies_pair_what_can_be_paired():
@@ -267,3 +274,13 @@ def test_another_name_or_type_is_one_sentence(cell, said, monkeypatch):
     with pytest.raises(RtxError) as error:
         inject(cell, monkeypatch)
     assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_dots_are_a_row_for_each_model_and_in_it_a_mark_for_each_value():
+    frame = pd.DataFrame({"model": ["1x4", "2x2", "1x4"], "loss": [3.0, 1.0, 2.0]})
+    fig, (ax,) = figures.canvas(width=5.4)
+    figures.dots(frame, x="loss", ax=ax, names=["2x2", "1x4", "4x1"])
+    assert fig.get_size_inches()[0] == 5.4
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["2×2", "1×4"]  # the third has no value
+    assert [sorted(line.get_xdata()) for line in ax.lines] == [[1.0], [2.0, 3.0]]
+    assert all(abs(y - row) < 0.5 for row, line in enumerate(ax.lines) for y in line.get_ydata())

@@ -254,9 +254,6 @@ def test_records_come_out_of_everything_that_holds_them():
         as_records(3)
 
 
-# -- the worth of a pass, on curves whose exponent is known ------------------------------------------------------------
-
-
 SIZES = np.array([50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000])
 
 

@@ -93,9 +93,6 @@ def test_an_unknown_name_says_what_there_is():
     assert set(dir(rtx)) == set(rtx.__all__) and all(getattr(rtx, name) is not None for name in rtx.__all__)
 
 
-# -- pins and linting --------------------------------------------------------------------------------------------------
-
-
 PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.!]+)")
 
 

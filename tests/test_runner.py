@@ -54,9 +54,6 @@ def real(record, **changes):
     return records.save(content, record.predictions)
 
 
-# -- what a run leaves -------------------------------------------------------------------------------------------------
-
-
 def test_a_run_leaves_weights_that_reproduce_the_recorded_test(home):
     run = make()
     record, folder = run.record, weights.weights_of(run.record).parent
@@ -97,9 +94,6 @@ def test_the_frame_has_a_row_a_run_with_every_setting():
         rtx.runs("sst2", models=[mine | {"num_passes": 1}], seeds=[0], **GIVEN | {"epochs": 1})
     with pytest.raises(RtxError, match="no column 'modell'"):
         rtx.results(source="embedded", modell="recurrent")
-
-
-# -- found or made -----------------------------------------------------------------------------------------------------
 
 
 def test_what_is_found_is_not_made_again(monkeypatch):
@@ -151,9 +145,6 @@ def test_while_the_book_is_built_nothing_is_trained_on_real_text(monkeypatch):
     monkeypatch.setenv("RTX_BOOK", "1")
     runs = rtx.runs("sst2", models=["baseline", "recurrent"], **ASKED)
     assert len(runs) == 0 and len(runs.asked) == 2 and runs.frame.empty
-
-
-# -- a model of one's own ----------------------------------------------------------------------------------------------
 
 
 class MeanConfig(Settings):
@@ -274,6 +265,7 @@ WRONG_SETTINGS = {
     "did you mean 'num_passes'?": {"models": [{"base": "recurrent", "name": "x", "passes": 3}]},
     "that of another model": {"models": [{"base": "recurrent", "name": "baseline"}]},
     "'gpu'": {"device": "gpu"},
+    "published": {"split": "published"},
     "train_rows is 1,000,000": {"train_rows": 10**6},
     "Setting epochs is []": {"epochs": []},
 }

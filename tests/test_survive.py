@@ -64,9 +64,6 @@ def result(home: Path) -> dict:
     return content
 
 
-# -- kills -------------------------------------------------------------------------------------------------------------
-
-
 def live(home: Path, log: Path, kind: str, dies_at: int | None) -> None:
     """A process of its own; `dies_at` 0 only lists its moments."""
     os.environ["RTX_HOME"] = str(home)
@@ -157,9 +154,6 @@ def test_of_two_processes_with_one_run_the_second_waits_and_reads_the_first_ones
     assert result(tmp_path) == whole("classifier")[0]
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
-
-
 def full_disk(patch, owner, function: str, call: int = 1) -> None:
     """In one call no file may grow beyond 100 bytes: the system refuses half way, as a full disk does."""
     original, calls = getattr(owner, function), count(1)
@@ -223,9 +217,6 @@ def test_a_refusal_is_one_sentence_and_the_same_command_goes_on(sentence, whole,
     capsys.readouterr()
     run("classifier")
     assert "resumed at step" in capsys.readouterr().out and result(home) == whole("classifier")[0]
-
-
-# -- checkpoints that cannot be used -----------------------------------------------------------------------------------
 
 
 def saved(path: Path, inputs: int = 3):
