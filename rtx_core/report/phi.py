@@ -2,7 +2,7 @@
 
     φ = log[(N_eq − N_once) / N_rec] / log r      (Schwethelm et al., 2604.21106)
 
-N_rec parameters are run r times, N_once are not (here there are none), and N_eq is the size of the standard model
+N_rec parameters are run r times, N_once are not, and N_eq is the size of the standard model
 of equal loss: φ is 0 where a pass adds nothing, and 1 where it is worth as many layers of their own.
 """
 
@@ -16,11 +16,12 @@ from rtx_core.report.statistics import mean_interval
 
 @dataclass(frozen=True)
 class LoopedLosses:
-    """The losses (seeds,) in nats of a model that runs `recurrent` of its parameters `passes` times."""
+    """The losses (seeds,) in nats of a model that runs `recurrent` of its parameters `passes` times, `once` others."""
 
     losses: Sequence[float]
     recurrent: int
     passes: int
+    once: int = 0
 
 
 def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> float:
@@ -35,8 +36,9 @@ def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> fl
 
 
 def phi(loss: float, looped: LoopedLosses, sizes: Sequence[int], losses: Sequence[float]) -> float:
-    """φ of one looped model; nan where its loss is not among those of the standard models."""
-    return float(np.log(equal_size(loss, sizes, losses) / looped.recurrent) / np.log(looped.passes))
+    """φ of one looped model; nan where its loss is not among those of the standard models larger than N_once."""
+    worth = (equal_size(loss, sizes, losses) - looped.once) / looped.recurrent
+    return float(np.log(worth) / np.log(looped.passes)) if worth > 0 else float("nan")
 
 
 def mean_phi(

@@ -1,19 +1,21 @@
 """Names of the pages on looping: `khop.error('1x4', 4)`, `iso_depth.phi`, and what became of the predictions."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import yaml
 
+from rtx_core.records import Record
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import badge
 from rtx_core.report.phi import LoopedLosses, mean_phi, phi
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
-from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
+from rtx_core.report.values import Gap, Runs, Space, Unmeasured, Value, look_up
 from study import paper
+from study.experiments import EXPERIMENTS
 from study.published import published
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -123,16 +125,17 @@ class Rounding:
 class IsoDepth:
     """Six layer applications as 6x1, 3x2, 2x3 and 1x6 at several widths, `3x2-64`, on the seeds that all have."""
 
-    def __init__(self):
-        found = {}
-        for record in paper.records(name="iso-depth"):
-            found.setdefault(record["model"], {})[record["seed"]] = record
-        if not any(model.startswith("6x1") for model in found):
+    def __init__(self, records: Iterable[Record]):
+        self.found: dict[str, dict[int, Record]] = {}  # by model and seed
+        for record in records:
+            self.found.setdefault(record["model"], {})[record["seed"]] = record
+        shared = {model: by_seed for model, by_seed in self.found.items() if re.match(r"\dx\d", model)}
+        if not any(model.startswith("6x1") for model in shared):
             raise Unmeasured("There is no record of iso-depth, 6x1; run it first.")
-        self.seeds = sorted(set.intersection(*map(set, found.values())))
+        self.seeds = sorted(set.intersection(*map(set, shared.values())))
         if not self.seeds:
             raise Unmeasured("The models of iso-depth have no seed in common; run them on one.")
-        self.runs = {model: [by_seed[seed] for seed in self.seeds] for model, by_seed in found.items()}
+        self.runs = {model: [by_seed[seed] for seed in self.seeds] for model, by_seed in shared.items()}
         self.badge = badge(list(self.runs.values()))
 
     def losses(self, model: str) -> list[float]:
@@ -140,6 +143,9 @@ class IsoDepth:
 
     def loss(self, model: str) -> float:
         return float(np.mean(self.losses(model)))
+
+    def rate(self, model: str) -> float:
+        return self.runs[model][0]["config"]["train"]["learning_rate"]
 
     def size(self, model: str) -> int:
         """Parameters of the layers, which are all that is looped."""
@@ -198,11 +204,41 @@ class IsoDepth:
         found["falls"] = mean_interval([a - b for a, b in zip(two, six)])
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
 
+    @cached_property
+    def three_part(self) -> Value:
+        """φ of one layer run four times between two run once, on the seeds of these and the standard models."""
+        models = [m for m in self.found if m.startswith("three-part")]
+        if not models:
+            raise Unmeasured("There is no record of iso-depth, three-part; run it first.")
+        standard = self.of("6x1")
+        seeds = sorted(set.intersection(*(set(self.found[m]) for m in (*models, *standard))))
+        loss = {m: [self.found[m][seed]["test"]["loss"] for seed in seeds] for m in (*models, *standard)}
+        looped = []
+        for model in models:
+            record = self.found[model][seeds[0]]
+            shape, layers = record["config"]["model"], record["parameters"]["non_embedding"]
+            adapter = 2 * shape["hidden_size"] ** 2  # run in each pass, as the core is
+            once = (layers - adapter) // shape["num_layers"] * (shape["num_layers"] - shape["num_core_layers"])
+            looped.append(LoopedLosses(loss[model], layers - once, shape["num_passes"], once))
+        return Value(*mean_phi(looped, [self.size(m) for m in standard], [loss[m] for m in standard]))
+
     @property
     def outside(self) -> list[str]:
         """Looped models that are better or worse than every standard one in some seed, and so have no φ there."""
         looped = [m for m in self.runs if not m.startswith("6x1")]
         return [m for m in looped if np.isnan(self.each(m)).any()]
+
+
+def at_their_rates() -> list[Record]:
+    """Of seed 0 each model's run at the best of three rates, by validation loss."""
+    tried: dict[str, list[Record]] = {}
+    for record in paper.records(experiment="iso-depth"):
+        if record["seed"] == 0 and record["config"]["train"]["steps"] == EXPERIMENTS["iso-depth"].train.steps:
+            tried.setdefault(record["model"], []).append(record)
+    whole = [records for records in tried.values() if len(records) == 3]
+    if not whole:
+        raise Unmeasured("No model of iso-depth has runs at three rates; run it at 1.5e-3 and 6e-3.")
+    return [min(records, key=lambda r: r["selected"]["validation_loss"]) for records in whole]
 
 
 # -- predictions
@@ -256,6 +292,11 @@ VALUES = {
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "copying": lambda: copying,
     "khop_rounded": Rounding,
-    "iso_depth": IsoDepth,
+    "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
+    "iso_depth_first": lambda: IsoDepth(r for r in paper.records(name="iso-depth") if r["seed"] == 0),
+    "iso_depth_tuned": lambda: IsoDepth(at_their_rates()),
+    "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
+    "s3_curriculum": lambda: Hops("state-tracking-curriculum"),
+    "a5_scan": lambda: Hops("state-tracking-scan-groupA5-steps6000"),
     "predictions": predictions,
 }
