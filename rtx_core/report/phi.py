@@ -41,18 +41,25 @@ def phi(loss: float, looped: LoopedLosses, sizes: Sequence[int], losses: Sequenc
     return float(np.log(worth) / np.log(looped.passes)) if worth > 0 else float("nan")
 
 
+def phi_by_seed(
+    looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sequence[Sequence[float]]
+) -> np.ndarray:
+    """φ (models, seeds), each seed beside the standard models of that seed, as they share batches; `standard` is
+    (widths, seeds)."""
+    columns = np.array(standard, float).T
+    return np.array(
+        [[phi(loss, model, sizes, column) for loss, column in zip(model.losses, columns)] for model in looped]
+    )
+
+
 def mean_phi(
     looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sequence[Sequence[float]]
 ) -> tuple[float, float, float]:
-    """(φ, low, high), the mean over looped models and seeds; `standard` is (widths, seeds).
+    """(φ, low, high), the mean over looped models and seeds, with Student's interval over seeds; of one seed it is nan.
 
-    Each seed's models are set beside the standard ones of that seed, as they share batches, and the interval is
-    Student's over seeds; of one seed it is nan.  A model that lies outside of the standard ones in a seed is left out.
+    A model that lies outside of the standard ones in a seed is left out.
     """
-    columns = np.array(standard, float).T
-    found = np.array(
-        [[phi(loss, model, sizes, column) for loss, column in zip(model.losses, columns)] for model in looped]
-    )
+    found = phi_by_seed(looped, sizes, standard)
     inside = found[~np.isnan(found).any(1)]
     return mean_interval(inside.mean(0).tolist()) if len(inside) else (float("nan"),) * 3
 
