@@ -56,27 +56,17 @@ def test_a_step_is_the_same_in_any_number_of_pieces(config):
         assert len(expected[1]) == whole.examples(i) == 128
         assert flat(pieces.step(5, i)) == expected == flat(task(config, 4).step(5, i))
     assert flat(whole.step(5, 0)) != flat(whole.step(6, 0)) != flat(whole.step(6, 1))
-
-
-@pytest.mark.parametrize("config", [PLAY, TALES])
-def test_pieces_that_do_not_divide_are_one_sentence(config):
+    model = Bigram(whole.vocab_size)
+    (expected, total), found = gradient(whole, model, 2), gradient(pieces, model, 2)
+    torch.testing.assert_close(found, (expected, total))
+    assert whole.summary(total.tolist(), 128) == {"train_loss": total.item() / 128}
     with refused("micro_batches is 3", 4):
         task(config, 4, micro_batches=3)
 
 
 @pytest.mark.parametrize("config", [PLAY, TALES])
-def test_micro_batches_give_the_gradient_of_the_step(config):
-    model = Bigram(task(config, 4).vocab_size)
-    expected, total = gradient(task(config, 4), model, 2)
-    found, same = gradient(task(config, 4, micro_batches=4), model, 2)
-    torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(same, total)
-    assert task(config, 4).summary(total.tolist(), 128) == {"train_loss": total.item() / 128}
-
-
-@pytest.mark.parametrize("config", [PLAY, TALES])
 def test_evaluation_is_of_fixed_batches_of_both_parts(config):
-    data, model = task(config, 4), None
+    data = task(config, 4)
     model = Bigram(data.vocab_size).train()
     row = data.evaluate(model, CPU, NO_AUTOCAST)
     assert set(row) == {f"{p}_{k}" for p in ("validation", "training_sample") for k in ("loss", "error")}

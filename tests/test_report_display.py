@@ -95,16 +95,6 @@ def test_samples_show_texts_to_the_letter(text):
     assert len(tree) == 4 and tree[0].astext() == display.one_line(f"h{text}")
 
 
-def test_table_has_name_class_caption_and_note():
-    frame = pd.DataFrame({"x": [1]})
-    shown = display.table(frame, caption="Of $n$ and\n`code`.", label="tab-a", note="*Not* ours.", wide=True)
-    tree = rendered(shown)
-    table = next(tree.findall(nodes.table))
-    assert table["names"] == ["tab-a"] and {"pinned", "full-width"} <= set(table["classes"])
-    assert table[0].astext() == "Of n and code."
-    assert tree[-1].astext() == "Not ours." and tree[-1]["classes"] == ["table-note"]
-
-
 def test_numbers_stand_right_and_have_separators():
     data = {"name": ["a", "b"], "n": [25912706, 3], "x": [0.123456, None], "ok": [True, False]}
     data["ci"] = ["−1.2 (−2 to 0)", "+0.1"]
@@ -184,15 +174,6 @@ def test_benchmark_subtracts_only_what_is_of_one_kind():
     assert published.apart(entries[1], found[0]) == "the published values are of theirs, ours of mine"
 
 
-def test_published_values_are_set_apart_from_those_of_other_texts():
-    entry, found = {"split": ["seeded"], "max_length": 128, "length_fraction": 0.5}, record()
-    assert published.apart(entry, found) == ""
-    for change in ({"split": "official"}, {"max_length": 64}, {"length": "short"}):
-        assert published.apart(entry, record(config={"data": found["config"]["data"] | change}))
-    found.synthetic = True
-    assert published.apart(entry, found)
-
-
 def test_accuracies_pair_what_can_be_paired():
     names = ("baseline", "recurrent")
     three = [record(name, seed, range(20 + seed)) for name in names for seed in range(3)]
@@ -262,6 +243,14 @@ def test_provenance_has_a_row_for_records_of_a_machine_and_links_those_in_result
 
 
 OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate = 3e-5\n"
+FINE = ["models = ['recurrent']", "epochs = 1", "learning_rate = 1", "learning_rate = '1e-4'", ""]
+WRONG = [
+    ("epoch = 1", "Unknown parameter 'epoch': did you mean 'epochs'?"),
+    ("epochs = 1.5", "Parameter epochs is 1.5 of type float; expected int."),
+    ("epochs = True", "Parameter epochs is True of type bool; expected int."),
+    ("models = 'recurrent'", "expected list.  With papermill: -y 'models: [a, b]'."),
+    ("learning_rate = 'fast'", "Parameter learning_rate is 'fast' of type str; expected float."),
+]
 
 
 def inject(cell: str, monkeypatch) -> None:
@@ -271,17 +260,10 @@ def inject(cell: str, monkeypatch) -> None:
     notebook.check_parameters()
 
 
-def test_a_parameter_that_the_notebook_does_not_have_is_one_sentence(monkeypatch):
-    inject("models = ['recurrent']\nepochs = 1", monkeypatch)
-    with pytest.raises(RtxError, match="^Unknown parameter 'epoch': did you mean 'epochs'.*$"):
-        inject("epoch = 1", monkeypatch)
-
-
-def test_dots_are_a_row_for_each_model_and_in_it_a_mark_for_each_value():
-    frame = pd.DataFrame({"model": ["1x4", "2x2", "1x4"], "loss": [3.0, 1.0, 2.0]})
-    fig, (ax,) = figures.canvas(width=5.4)
-    figures.dots(frame, x="loss", ax=ax, names=["2x2", "1x4", "4x1"])
-    assert fig.get_size_inches()[0] == 5.4
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["2×2", "1×4"]  # the third has no value
-    assert [sorted(line.get_xdata()) for line in ax.lines] == [[1.0], [2.0, 3.0]]
-    assert all(abs(y - row) < 0.5 for row, line in enumerate(ax.lines) for y in line.get_ydata())
+@pytest.mark.parametrize(("cell", "said"), WRONG)
+def test_another_name_or_type_is_one_sentence(cell, said, monkeypatch):
+    for fine in FINE:
+        inject(fine, monkeypatch)
+    with pytest.raises(RtxError) as error:
+        inject(cell, monkeypatch)
+    assert said in str(error.value) and "\n" not in str(error.value)

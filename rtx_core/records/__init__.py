@@ -240,7 +240,9 @@ def records(
     name: str | None = None, experiment: str | None = None, model: str | None = None, source: str = "hub"
 ) -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
-    found = [record for path in folder(source).glob(f"{name or '*'}/*-seed[0-9]*.json") if (record := sound(path))]
+    begins = experiment if experiment in study.experiments() else ""  # as the folders of all its runs do
+    of = folder(source).glob(f"{name or begins + '*'}/*-seed[0-9]*.json")
+    found = [record for path in of if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
     return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
 
@@ -297,12 +299,11 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
     is; an experiment that is neither recorded nor known is an error.
     """
     fixed = study.experiments().get(experiment)
-    found = records(source=source or (fixed.data.source if fixed else "hub"))
-    if experiment is not None:
-        known = {*study.experiments(), *(record["experiment"] for record in found)}
-        if experiment not in known:
-            raise unknown("experiment", experiment, sorted(known))
-        only["experiment"] = experiment
+    source = source or (fixed.data.source if fixed else "hub")
+    found = records(experiment=experiment, source=source)
+    if experiment is not None and not fixed and not found:
+        known = {*study.experiments(), *(record["experiment"] for record in records(source=source))}
+        raise unknown("experiment", experiment, sorted(known))
     return frame(found, **only)
 
 

@@ -43,6 +43,12 @@ class _Selected(_Part):
     validation_loss: float
 
 
+class _MostAccurate(_Part):
+    step: int
+    validation_accuracy: float
+    test: dict[str, Any]
+
+
 class _Code(_Part):
     commit: str | None
     clean: bool
@@ -73,6 +79,7 @@ class Schema(_Part):
     history: list[dict[str, int | float]] = Field(min_length=1)
     selected: _Selected
     test: dict[str, Any]
+    most_accurate: _MostAccurate | None = None  # of classifiers: the same run, by another rule of selection
     latency: _Latency
     environment: dict[str, Any]
     code: _Code
@@ -105,4 +112,7 @@ def check(content: object, name: str) -> dict:
     best = min(content["history"], key=lambda row: row.get("validation_loss", math.inf))  # the first of equals
     if any(best.get(part) != value for part, value in content["selected"].items()):
         raise RtxError(f"{name} does not select the best step of its history, {best.get('step')}; {RESTORE}.")
+    other, rows = content.get("most_accurate"), content["history"]
+    if other and other["validation_accuracy"] != max(row["validation_accuracy"] for row in rows):
+        raise RtxError(f"{name} does not select the most accurate step of its history; {RESTORE}.")
     return content

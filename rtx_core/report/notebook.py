@@ -1,6 +1,8 @@
 """What notebooks share beside their science: a check of injected parameters, and errors that are one sentence."""
 
 import ast
+import math
+from contextlib import suppress
 
 import IPython
 
@@ -10,7 +12,7 @@ MARK = "# Parameters"  # papermill's first line of the cell that it injects
 
 
 def check_parameters() -> None:
-    """End with one sentence if papermill injected a parameter that the notebook does not have.
+    """End with one sentence if papermill injected a parameter that the notebook does not have, or of another type.
 
     papermill puts its cell after the one tagged `parameters`; both are read from the history of the kernel.  From here
     on an `RtxError` shows as its sentence alone.  Outside a notebook this does nothing.
@@ -21,16 +23,31 @@ def check_parameters() -> None:
     shell.set_custom_exc((RtxError,), _one_sentence)
     cells = [cell for cell in shell.user_ns.get("In", []) if cell.strip()]
     for before, cell in zip(cells, cells[1:]):
-        if cell.lstrip().startswith(MARK):
-            own = _assigned(before)
-            for name in _assigned(cell):
-                if name not in own:
-                    raise unknown("parameter", name, own)
+        if not cell.lstrip().startswith(MARK):
+            continue
+        own = _assigned(before)
+        for name, value in _assigned(cell).items():
+            if name not in own:
+                raise unknown("parameter", name, own)
+            kind = type(own[name])
+            fits = type(value) is kind or (kind is float and (type(value) is int or _is_number(value)))
+            if not fits:
+                advice = f"  With papermill: -y '{name}: [a, b]'." if kind is list else ""
+                got = f"{value!r:.80} of type {type(value).__name__}"
+                raise RtxError(f"Parameter {name} is {got}; expected {kind.__name__}.{advice}")
 
 
-def _assigned(source: str) -> list[str]:
-    """The names to which a cell gives values."""
-    return [node.targets[0].id for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+def _assigned(source: str) -> dict[str, object]:
+    """The values that a cell gives to names, as far as they are plain: numbers, texts, lists and the like."""
+    plain = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+    return {node.targets[0].id: ast.literal_eval(node.value) for node in plain}
+
+
+def _is_number(text: object) -> bool:
+    """YAML reads 1e-4 as text."""
+    with suppress(ValueError, TypeError):
+        return isinstance(text, str) and math.isfinite(float(text))
+    return False
 
 
 def _one_sentence(shell, kind, error, traceback, tb_offset=None) -> list[str]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -209,48 +208,35 @@ class IsoDepth:
 # -- predictions
 
 
-@dataclass(frozen=True)
 class Prediction:
-    """A row of `predictions.yaml`, and what became of it; `taught`: what one learns from that, for this verdict."""
+    """A row of `predictions.yaml`, and what became of it, which is asked of the records when it is first read."""
 
-    id: str
-    experiment: str
-    says: str
-    contradicted_by: str
-    known: str
-    written: str
-    verdict: str
-    taught: str
+    def __init__(self, row: dict, written: object):
+        self.row, self.experiment = row, row["experiment"]
+        self.written = row.get("written", written)
+
+    @cached_property
+    def verdict(self) -> str:
+        """Of a row without `kept` and `broken`, or one of whose names has no record, that it is not measured yet."""
+        if "kept" not in self.row:
+            return MISSING
+        try:
+            return BROKEN if look_up(self.row["broken"]) else KEPT if look_up(self.row["kept"]) else PARTLY
+        except Unmeasured:
+            return MISSING
 
     @property
     def box(self) -> Displayed:
-        title = f":::{{admonition}} Predicted on {self.written}: {self.verdict}"
-        parts = [self.says, f"Contradicted by: {self.contradicted_by}", f"Known then: {self.known}"]
-        if self.taught:
-            parts.append(f"**What it teaches:** {self.taught}")
-        return markdown("\n\n".join((f"{title}\n:class: note dropdown", *parts, ":::")))
+        title = f":::{{dropdown}} Predicted on {self.written}: {self.verdict}"
+        parts = [self.row["says"], f"Contradicted by: {self.row['contradicted_by']}", f"Known then: {self.row['from']}"]
+        if taught := self.row.get("taught", {}).get(self.verdict):  # what one learns from this verdict
+            parts.append(f"**What it teaches:** {taught}")
+        return markdown("\n\n".join((title, *parts, ":::")))
 
 
 def predictions() -> dict[str, Prediction]:
-    """By id.  A row without `kept` and `broken`, or one of whose names has no record, is not measured yet."""
     content = yaml.safe_load((Path(__file__).parents[1] / "predictions.yaml").read_text(encoding="utf-8"))
-    found = {}
-    for row in content["predictions"]:
-        stated = (row[field] for field in ("id", "experiment", "says", "contradicted_by", "from"))
-        written, became = str(row.get("written", content["written"])), verdict(row)
-        found[row["id"]] = Prediction(*stated, written, became, row.get("taught", {}).get(became, ""))
-    return found
-
-
-def verdict(row: dict) -> str:
-    if "kept" not in row:
-        return MISSING
-    try:
-        if look_up(row["broken"]):
-            return BROKEN
-        return KEPT if look_up(row["kept"]) else PARTLY
-    except Unmeasured:
-        return MISSING
+    return {row["id"]: Prediction(row, content["written"]) for row in content["predictions"]}
 
 
 VALUES = {
@@ -266,6 +252,7 @@ VALUES = {
     "s3_long_reached": lambda: reached("state-tracking-letters16-steps12000"),
     "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
     "s3_scan": lambda: Hops("state-tracking-scan"),
+    "s3_scan_reached": lambda: reached("state-tracking-scan"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "copying": lambda: copying,
     "khop_rounded": Rounding,
