@@ -133,8 +133,10 @@ class IsoDepth:
         self.looped = looped
         found = {m: records for m, records in by_model(records).items() if m.startswith(("6x1", *looped))}
         self.runs = dict(zip(found, zip(*common(*found.values())))) if found else {}
-        if not self.of("6x1"):
-            raise Unmeasured("There is no record of iso-depth, 6x1, of a seed that all its models have; run it first.")
+        for shape in ("6x1", *looped):
+            if not self.of(shape):
+                what = f"There is no record of iso-depth, {shape}, of a seed that its other models have; run it first."
+                raise Unmeasured(what)
         self.badge = badge(list(self.runs.values()))
 
     def of(self, shape: str) -> list[str]:
