@@ -15,6 +15,7 @@ from papermill.parameterize import parameterize_notebook
 
 from rtx_core import records
 from rtx_core.paths import REPOSITORY
+from rtx_core.report import statistics
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -46,10 +47,11 @@ TRAINING = {  # notebook: parameters of a run of seconds
 
 
 def execute(environ: dict, small: bool, page: Path) -> tuple[nbformat.NotebookNode, str]:
-    """In a process of its own."""
+    """In a process of its own, with few draws of a bootstrap."""
     os.environ.clear()
     os.environ.update(environ)
     torch.set_num_threads(1)
+    statistics.RESAMPLES = 50
     if small:
         shrink(pytest.MonkeyPatch())
     return execution.execute(page)
@@ -112,7 +114,7 @@ def test_a_bad_parameter_ends_in_one_sentence_alone(home, kernel):
     path, ways = REPOSITORY / "notebooks" / "sst2.ipynb", {"kernel_name": "python3", "progress_bar": False}
     with pytest.raises(papermill.PapermillExecutionError) as error:
         papermill.execute_notebook(path, home / "sst2.ipynb", {"epochs": "many"}, cwd=path.parent, **ways)
-    said = "Parameter epochs is 'many' of type str; expected int."
+    said = "epochs is 'many'; it must be a valid integer."
     assert error.value.ename == "RtxError" and error.value.evalue.startswith(said)
     assert len("".join(error.value.traceback).splitlines()) == 1
     assert not (home / "_build").exists()

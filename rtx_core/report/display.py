@@ -8,16 +8,13 @@ written by the author; cells and samples are data, so they show as they are, wha
 import base64
 import io
 import json
-import math
 import os
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape as escape_html
 
 import pandas as pd
-import yaml
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import BOOK, REPOSITORY, home, write_atomically
@@ -193,8 +190,7 @@ def check(label: str, kind: str) -> None:
 def provenance(found: object, *, notebook: str = "") -> Displayed | None:
     """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale.
 
-    Then the line that makes them again: of `notebook`, its name alone, with the parameters that its file does not say.
-    Nothing where there is no record.
+    Then the line that runs the `notebook`, of which the name alone is given.  Nothing where there is no record.
     """
     records = as_records(found)
     if not records:
@@ -212,14 +208,7 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
         lines.append(f"| {_links(group)} | {' | '.join(map(escape, cells))} |")
     lines += ["", f"Data: {'; '.join(_data([record['data'] for record in records]))}."]
     if notebook:
-        from rtx_core.report.notebook import changed_parameters  # which imports IPython
-
-        parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
-        words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
-        if parameters:
-            flow = {"default_flow_style": True, "sort_keys": False, "width": math.inf}
-            words += ["-y", yaml.safe_dump(parameters, **flow).strip()]
-        lines += ["", "```bash", shlex.join(words), "```"]
+        lines += ["", "```bash", f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb", "```"]
     return markdown("\n".join([*lines, "````"]))
 
 

@@ -15,7 +15,7 @@ from rtx_core.report.statistics import mean_interval
 
 
 @dataclass(frozen=True)
-class Looped:
+class LoopedLosses:
     """The losses (seeds,) in nats of a model that runs `recurrent` of its parameters `passes` times."""
 
     losses: Sequence[float]
@@ -34,13 +34,13 @@ def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> fl
     return float(np.exp(np.interp(-loss, -falling, np.log(sizes))))
 
 
-def phi(loss: float, looped: Looped, sizes: Sequence[int], losses: Sequence[float]) -> float:
+def phi(loss: float, looped: LoopedLosses, sizes: Sequence[int], losses: Sequence[float]) -> float:
     """φ of one looped model; nan where its loss is not among those of the standard models."""
     return float(np.log(equal_size(loss, sizes, losses) / looped.recurrent) / np.log(looped.passes))
 
 
 def mean_phi(
-    looped: Sequence[Looped], sizes: Sequence[int], standard: Sequence[Sequence[float]]
+    looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sequence[Sequence[float]]
 ) -> tuple[float, float, float]:
     """(φ, low, high), the mean over looped models and seeds; `standard` is (widths, seeds).
 
@@ -66,7 +66,7 @@ def pooled_phi(
     columns, looped = np.array(standard, float), np.array(losses, float)
 
     def without(left_out: list[int]) -> float:
-        one = Looped((), recurrent, passes)
+        one = LoopedLosses((), recurrent, passes)
         means = (np.delete(looped, left_out).mean(), np.delete(columns, left_out, 1).mean(1))
         return phi(means[0], one, sizes, means[1])
 

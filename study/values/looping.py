@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import yaml
 
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import badge
-from rtx_core.report.phi import Looped, mean_phi, phi
+from rtx_core.report.phi import LoopedLosses, mean_phi, phi
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
 from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
 from study import paper
@@ -171,7 +170,7 @@ class IsoDepth:
     def worth(self, *models: str) -> tuple[float, float, float]:
         """φ of these models, (mean, low, high); the interval is nan of one seed."""
         standard = self.of("6x1")
-        looped = [Looped(self.losses(m), self.size(m), int(re.match(r"\dx(\d)", m)[1])) for m in models]
+        looped = [LoopedLosses(self.losses(m), self.size(m), int(re.match(r"\dx(\d)", m)[1])) for m in models]
         sizes, losses = [self.size(m) for m in standard], [self.losses(m) for m in standard]
         return mean_phi(looped, sizes, losses)
 
@@ -179,7 +178,7 @@ class IsoDepth:
         """φ in each seed, the mean over these models; nan where one lies outside of the standard models."""
         standard = self.of("6x1")
         sizes, losses = [self.size(m) for m in standard], [self.losses(m) for m in standard]
-        looped = [Looped(self.losses(m), self.size(m), int(m[2])) for m in models]
+        looped = [LoopedLosses(self.losses(m), self.size(m), int(m[2])) for m in models]
         return [
             float(np.mean([phi(one.losses[k], one, sizes, [column[k] for column in losses]) for one in looped]))
             for k in range(len(self.seeds))
@@ -209,48 +208,35 @@ class IsoDepth:
 # -- predictions
 
 
-@dataclass(frozen=True)
 class Prediction:
-    """A row of `predictions.yaml`, and what became of it; `taught`: what one learns from that, for this verdict."""
+    """A row of `predictions.yaml`, and what became of it, which is asked of the records when it is first read."""
 
-    id: str
-    experiment: str
-    says: str
-    contradicted_by: str
-    known: str
-    written: str
-    verdict: str
-    taught: str
+    def __init__(self, row: dict, written: object):
+        self.row, self.experiment = row, row["experiment"]
+        self.written = row.get("written", written)
+
+    @cached_property
+    def verdict(self) -> str:
+        """Of a row without `kept` and `broken`, or one of whose names has no record, that it is not measured yet."""
+        if "kept" not in self.row:
+            return MISSING
+        try:
+            return BROKEN if look_up(self.row["broken"]) else KEPT if look_up(self.row["kept"]) else PARTLY
+        except Unmeasured:
+            return MISSING
 
     @property
     def box(self) -> Displayed:
-        title = f":::{{admonition}} Predicted on {self.written}: {self.verdict}"
-        parts = [self.says, f"Contradicted by: {self.contradicted_by}", f"Known then: {self.known}"]
-        if self.taught:
-            parts.append(f"**What it teaches:** {self.taught}")
-        return markdown("\n\n".join((f"{title}\n:class: note dropdown", *parts, ":::")))
+        title = f":::{{dropdown}} Predicted on {self.written}: {self.verdict}"
+        parts = [self.row["says"], f"Contradicted by: {self.row['contradicted_by']}", f"Known then: {self.row['from']}"]
+        if taught := self.row.get("taught", {}).get(self.verdict):  # what one learns from this verdict
+            parts.append(f"**What it teaches:** {taught}")
+        return markdown("\n\n".join((title, *parts, ":::")))
 
 
 def predictions() -> dict[str, Prediction]:
-    """By id.  A row without `kept` and `broken`, or one of whose names has no record, is not measured yet."""
     content = yaml.safe_load((Path(__file__).parents[1] / "predictions.yaml").read_text(encoding="utf-8"))
-    found = {}
-    for row in content["predictions"]:
-        stated = (row[field] for field in ("id", "experiment", "says", "contradicted_by", "from"))
-        written, became = str(row.get("written", content["written"])), verdict(row)
-        found[row["id"]] = Prediction(*stated, written, became, row.get("taught", {}).get(became, ""))
-    return found
-
-
-def verdict(row: dict) -> str:
-    if "kept" not in row:
-        return MISSING
-    try:
-        if look_up(row["broken"]):
-            return BROKEN
-        return KEPT if look_up(row["kept"]) else PARTLY
-    except Unmeasured:
-        return MISSING
+    return {row["id"]: Prediction(row, content["written"]) for row in content["predictions"]}
 
 
 VALUES = {
@@ -266,6 +252,7 @@ VALUES = {
     "s3_long_reached": lambda: reached("state-tracking-letters16-steps12000"),
     "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
     "s3_scan": lambda: Hops("state-tracking-scan"),
+    "s3_scan_reached": lambda: reached("state-tracking-scan"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "copying": lambda: copying,
     "khop_rounded": Rounding,
