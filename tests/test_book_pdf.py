@@ -19,7 +19,8 @@ format: jb-book
 root: index
 parts:
   - caption: Paper
-    chapters: [{file: results}, {file: references}]
+    chapters: [{file: results}]
+  - chapters: [{file: references}]
   - caption: R & D
     chapters: [{file: more}]
 """
@@ -47,7 +48,15 @@ RESULTS = f"""# Results
 
 {WIDE}
 
-````{{admonition}} Provenance
+````{{admonition}} Provenance ●
+:class: note
+
+| Record |
+|---|
+| a-record.json |
+````
+
+````{{admonition}} A box
 :class: note
 
 | Record | Finished |
@@ -63,24 +72,25 @@ RESULTS = f"""# Results
 A figure.
 :::
 """
+BIB = "@book{knuth, author={Donald Knuth}, title={The TeXbook}, publisher={Addison}, year={1984}}\n"
 PAGES = {
-    "index": "# A paper\n\nOf numbers {cite:t}`knuth`, see [](more.md).\n\n## The question\n\nWhy?\n",
-    "results": RESULTS,
-    "references": "# References\n\n```{bibliography}\n```\n",
-    "more": "# More\n\n| Row | Value |\n|:--|--:|\n"
+    "_toc.yml": TOC,
+    "references.bib": BIB,
+    "index.md": "# A paper\n\nOf numbers {cite:t}`knuth`, see [](more.md).\n\n## The question\n\nWhy?\n",
+    "results.md": RESULTS,
+    "references.md": "# References\n\n```{bibliography}\n```\n",
+    "more.md": "# More\n\n| Row | Value |\n|:--|--:|\n"
     + "".join(f"| {n} | {n * n} |\n" for n in range(90))
     + "\n\n| Text | Another | Square |\n|:--|:--|--:|\n"
     + "".join(f"| {LONG} | {LONG} | {n * n} |\n" for n in range(40)),
 }
-BIB = "@book{knuth, author={Donald Knuth}, title={The TeXbook}, publisher={Addison}, year={1984}}\n"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """LaTeX of that book, by the extension and with the settings of this one."""
     root = tmp_path_factory.mktemp("pdf")
-    files = {f"{name}.md": text for name, text in PAGES.items()}
-    for name, text in (files | {"_toc.yml": TOC, "references.bib": BIB}).items():
+    for name, text in PAGES.items():
         (root / name).write_text(text)
     figure = plt.Figure()
     figure.subplots().plot([1, 4, 9])
@@ -120,8 +130,7 @@ def test_parts_preface_and_chapters_come_in_order(tex):
 
 
 def test_numbers_stand_right_and_many_columns_are_small(tex):
-    assert columns(tex, "Name") == ("small", "tabulary", "LR")
-    assert columns(tex, "Name", of=1) == ("small", "tabulary", "LLR")
+    assert [columns(tex, "Name", of) for of in (0, 1)] == [("small", "tabulary", spec) for spec in ("LR", "LLR")]
     assert columns(tex, "column 0") == ("scriptsize", "tabulary", "R" * 9)
 
 
@@ -130,7 +139,8 @@ def test_long_tables_go_on_and_boxes_lose_their_frame(tex):
     kind, spec = columns(tex, "Text")[1:]
     shares = [float(share) for share in re.findall(r"p\{\\dimexpr(0\.\d+)\\linewidth", spec)]
     assert kind == "longtable" and len(shares) == 2 and 0.5 < sum(shares) < 1 and spec.endswith("r")
-    assert "sphinxadmonition" not in tex and r"\subsubsection*{Provenance}" in tex
+    assert "sphinxadmonition" not in tex and r"\subsubsection*{A box}" in tex
+    assert "Provenance" not in tex and "a-record" not in tex
 
 
 def test_figures_become_pdf(folder, tex):

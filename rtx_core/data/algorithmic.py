@@ -48,7 +48,7 @@ class Generated(Language):
         return tuple(torch.from_numpy(x).chunk(self.micro_batches)[piece] for x in drawn)
 
     def same_for_all(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
-        """Batches that every run reads: streams are told apart by three numbers, those of training by two."""
+        """Evaluation batches, the same for every run; seeds of three numbers never meet those of training, of two."""
         batches, size = [], min(TEXTS_AT_ONCE, -(-texts // 2))  # a standard error needs two
         for first in range(0, texts, size):
             random = np.random.RandomState([EVALUATION_SEED, stream, first])
@@ -223,10 +223,10 @@ class GroupWords(Generated):
 
 
 class GroupScan(GroupWords):
-    """State tracking that is told the way, the scan of Hillis & Steele 1986: after pass r (of a model that is run once,
-    layer r) the target at n is the product of the last 2^r factors, so log2(letters) passes are enough.
+    """State tracking with a target for each pass, as in the scan of Hillis & Steele 1986: after pass r, or layer r of a
+    model that is run once, it is the product of the last 2^r factors, so log2(letters) passes are enough.
 
-    Validation and test ask, as ever, for the product of all factors after the last pass.
+    Validation and test ask for the product of all factors after the last pass, as `GroupWords` does.
     """
 
     def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, of: int) -> Loss:

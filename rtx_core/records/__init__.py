@@ -56,7 +56,7 @@ class Record:
         return self.content.get(key, default)
 
     def stale_reason(self) -> str:
-        """Why it cannot be trusted as today's; "" when it can, and of an audit, which is of the code that it names."""
+        """Why today's code may give other numbers, else ""; an audit is of the code that it names, so never stale."""
         if self.get("kind") == "audits":
             return ""
         if kind := self.get("kind"):
@@ -230,11 +230,6 @@ def at(address: str, source: str = "hub") -> Record:
     return read(path)
 
 
-def paths(source: str = "hub") -> list[Path]:
-    """The files of all runs."""
-    return list(folder(source).glob("*/*-seed[0-9]*.json"))
-
-
 def all_paths(root: Path) -> list[Path]:
     """The files of all runs, and of all that is measured beside them."""
     runs = sorted(root.glob("*/*-seed[0-9]*.json"))
@@ -245,7 +240,8 @@ def records(
     name: str | None = None, experiment: str | None = None, model: str | None = None, source: str = "hub"
 ) -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
-    of = [path for path in paths(source) if name in (None, path.parent.name)]
+    begins = experiment if experiment in study.experiments() else ""  # as the folders of all its runs do
+    of = folder(source).glob(f"{name or begins + '*'}/*-seed[0-9]*.json")
     found = [record for path in of if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
     return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
@@ -303,12 +299,11 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
     is; an experiment that is neither recorded nor known is an error.
     """
     fixed = study.experiments().get(experiment)
-    found = records(source=source or (fixed.data.source if fixed else "hub"))
-    if experiment is not None:
-        known = {*study.experiments(), *(record["experiment"] for record in found)}
-        if experiment not in known:
-            raise unknown("experiment", experiment, sorted(known))
-        only["experiment"] = experiment
+    source = source or (fixed.data.source if fixed else "hub")
+    found = records(experiment=experiment, source=source)
+    if experiment is not None and not fixed and not found:
+        known = {*study.experiments(), *(record["experiment"] for record in records(source=source))}
+        raise unknown("experiment", experiment, sorted(known))
     return frame(found, **only)
 
 

@@ -1,13 +1,13 @@
 """Names of the page *Computation, not memory*: `facts.bits('1x4')`, `facts.gain('1x4', '1x1')`, and odds on k-hop."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
 from rtx_core.report.phi import pooled_phi
 from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Runs, Value
+from rtx_core.report.values import Runs, Value, look_up
 from study import paper
 from study.values.looping import Hops
 
@@ -61,12 +61,9 @@ def logit(record, hops: int = 4) -> float:
 class OnLogits:
     """Two k-hop models on the logit of their error at four hops, paired over seeds: first − second."""
 
-    def __init__(self, first: str, second: str):
-        self.by_seed = [logit(a) - logit(b) for a, b in common(self.records(first), self.records(second))]
+    def __init__(self, first: list, second: list):
+        self.by_seed = [logit(a) - logit(b) for a, b in common(first, second)]
         self.mean, self.low, self.high = mean_interval(self.by_seed)
-
-    def records(self, model: str) -> list:
-        return Hops("khop").of(model)
 
     @property
     def odds(self) -> tuple[float, float, float]:
@@ -87,44 +84,38 @@ class OnLogits:
         return len(self.by_seed)
 
 
-class AtOwnRates(OnLogits):
-    """The same, each at the best of RATES by its mean validation loss over the seeds that all rates have."""
+class AtOwnRates:
+    """k-hop models, each at the best of four rates by mean validation loss, over the seeds that it has at all rates."""
 
-    RATES = {0.002: "khop"} | {rate: f"khop-learningrate{rate}" for rate in (0.001, 0.004, 0.008)}
+    def __init__(self):
+        self.at = {0.002: look_up("khop")} | {rate: Hops(f"khop-learningrate{rate}") for rate in (0.001, 0.004, 0.008)}
+        self.best = cache(self._best)  # model -> rate, runs
 
-    def records(self, model: str) -> list:
-        return [
-            record for record in Hops(self.RATES[self.rate(model)]).of(model) if record["seed"] in self.shared(model)
-        ]
+    def _best(self, model: str) -> tuple[float, list]:
+        runs = dict(zip(self.at, zip(*common(*(found.of(model) for found in self.at.values())))))
+        losses = {rate: np.mean([run["selected"]["validation_loss"] for run in runs[rate]]) for rate in runs}
+        rate = min(losses, key=losses.get)
+        return rate, list(runs[rate])
 
-    @classmethod
-    def shared(cls, model: str) -> set[int]:
-        return set.intersection(*({r["seed"] for r in Hops(name).of(model)} for name in cls.RATES.values()))
+    def rate(self, model: str) -> float:
+        return self.best(model)[0]
 
-    @classmethod
-    def rate(cls, model: str) -> float:
-        def loss(rate: float) -> float:
-            runs = [r for r in Hops(cls.RATES[rate]).of(model) if r["seed"] in cls.shared(model)]
-            return float(np.mean([r["selected"]["validation_loss"] for r in runs]))
-
-        return min(cls.RATES, key=loss)
-
-    @classmethod
-    def errors(cls, model: str) -> list[float]:
+    def errors(self, model: str) -> list[float]:
         """At four hops, of each seed."""
-        runs = Hops(cls.RATES[cls.rate(model)]).of(model)
-        return [r["test"]["parts"][4]["error"] for r in runs if r["seed"] in cls.shared(model)]
+        return [run["test"]["parts"][4]["error"] for run in self.best(model)[1]]
+
+    def __call__(self, first: str, second: str) -> OnLogits:
+        return OnLogits(self.best(first)[1], self.best(second)[1])
 
 
 def facts_worth(model: str) -> Value:
     """φ of a loop by its loss on 49,152 facts."""
-    found = Facts("facts-facts49152")
-    return worth(found, model, ("1x1", "2x1", "4x1"), lambda record: record["test"]["loss"])
+    return worth(look_up("facts"), model, ("1x1", "2x1", "4x1"), lambda record: record["test"]["loss"])
 
 
 def pointers_worth(model: str) -> Value:
     """φ of a loop by the logit of its error at four hops."""
-    return worth(Hops("khop"), model, ("1x1", "2x1", "3x1", "4x1"), logit)
+    return worth(look_up("khop"), model, ("1x1", "2x1", "3x1", "4x1"), logit)
 
 
 def worth(found: Runs, model: str, stacks: tuple[str, ...], score: Callable) -> Value:
@@ -142,6 +133,6 @@ VALUES = {
     "facts": lambda: Facts("facts-facts49152"),
     "facts_few": lambda: Facts("facts"),
     "facts_long": lambda: Facts("facts-epochs240"),
-    "on_logits": lambda: OnLogits,
-    "at_own_rates": lambda: AtOwnRates,
+    "on_logits": lambda: lambda *models: OnLogits(*map(look_up("khop").of, models)),
+    "at_own_rates": AtOwnRates,
 }
