@@ -84,7 +84,7 @@ rtxDemo.explorerView = function () {
       parts.test,
       parts.how,
       parts.key,
-      element("div", { class: "rtx-headings", "aria-hidden": "true" }, span("", "click a head to switch it off"), parts.from, element("span", { class: "rtx-side" }, span("", "answer so far"), span("rtx-length", "length of state"))),
+      element("div", { class: "rtx-headings", "aria-hidden": "true" }, span("", "click a head to switch it off"), parts.from, element("span", { class: "rtx-side" }, span("", "answer so far"), element("span", { class: "rtx-length", title: "of the state's vector where it is asked" }, "length"))),
       parts.strips,
       element("p", { class: "rtx-foot" }, parts.link, " ", parts.source),
     );

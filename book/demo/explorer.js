@@ -174,13 +174,15 @@ var rtxDemo = rtxDemo || {};
 
     // How much the heads that are off are missed on other texts.
     function count(steps) {
-      halt = rtxDemo.countTexts(looped, toys, open, toyOf(), state, steps, COUNTED, (found) => {
+      const told = (found) => {
         parts.counted.textContent = words.counted(found, COUNTED);
         parts.counted.setAttribute("aria-busy", String(!found.finished)); // heard when it is done
         if (found.finished) {
           root.dataset.counted = [found.without, found.whole].map((share) => share.toFixed(3)).join();
         }
-      });
+      };
+      told({ done: 0 });
+      halt = rtxDemo.countTexts(looped, toys, open, toyOf(), state, steps, COUNTED, told);
     }
 
     function stop() {

@@ -30,8 +30,8 @@ def kind_of(looks: np.ndarray, places: dict[str, np.ndarray], at: int, letter: s
 
 
 def drawn(path: Path, letters: str, hops: int = 4, passes: int = 4):
-    """A matplotlib figure: the chain of hops, and for each pass where its heads look and what the answer is; dashed, where
-    they look from the letter that the next pass reads."""
+    """A matplotlib figure: the chain of hops, and for each pass where its heads look and what the answer is.  Dashed:
+    where they look from the letter that the next pass reads."""
     from matplotlib.figure import Figure
 
     model, header = stored_model(path)

@@ -1,8 +1,8 @@
 """The texts that *Watch the loop* opens with, chosen by a rule from fresh ones, so that a head that is switched off is
 missed on the first try.  How often it is missed on any text, the page counts itself.
 
-A head *serves* on a text if it looks along the chain there (at a hop, or some moves back) and the model's right answer is
-lost without it in one pass alone.
+A head *serves* in a pass on a text if it looks along the chain there (at a hop, or some moves back) and the model's
+right answer is lost without it in this pass alone.
 """
 
 import json
@@ -27,7 +27,9 @@ STREAM = 5  # of the generator, beside those of validation (0), test (1) and the
 
 
 @torch.inference_mode()
-def answers(model: Looped, ids: np.ndarray, at: int, options: int, passes: int, off=()) -> tuple[np.ndarray, np.ndarray]:
+def answers(
+    model: Looped, ids: np.ndarray, at: int, options: int, passes: int, off=()
+) -> tuple[np.ndarray, np.ndarray]:
     """(answers (passes, B), attention (passes, H, B, N)) at position `at` of texts (B, N), for models of one layer."""
     best, looks = [], []
     for weights, state in watched(model, torch.from_numpy(ids), passes, frozenset(off)):
