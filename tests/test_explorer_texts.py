@@ -13,10 +13,11 @@ from test_explorer import TASK, TOYS, texts
 from rtx_core.data.algorithmic import hop, products
 from study.demo.explorer import HERE, hop_places, stored_model, watched
 from study.demo.explorer_picture import trail, write_picture
-from study.demo.explorer_text import HOPS, MODELS, PASSES, read_texts, serving
+from study.demo.explorer_text import FOUR, HOPS, MODELS, PASSES, read_texts, serving
 
 FOLDER = DEMO / "models"
 OPENED = read_texts(FOLDER)
+EXAMPLE = OPENED["hops"]["letters"][-32:]
 
 
 def toys():
@@ -77,9 +78,11 @@ def answered(model, ids: np.ndarray, at: int, options: int, passes: int, off=())
 
 def test_the_text_of_hops_needs_every_pass_and_heads_in_each():
     model, _ = stored_model(FOLDER / MODELS["hops"])
-    items = np.array(["abcd".index(letter) for letter in OPENED["hops"]["letters"][-32:]])
+    items = np.array(["abcd".index(letter) for letter in EXAMPLE])
     ids, true = np.array([5 + HOPS, *items]), hop(items[None], np.array([HOPS]), -1)[0, -1]
     assert [answer == true for answer in answered(model, ids, -1, 4, PASSES)] == [False] * (PASSES - 1) + [True]
+    for name in FOUR:
+        assert answered(stored_model(FOLDER / name)[0], ids, -1, 4, PASSES)[-1] == true
     places = hop_places(ids[None], 4, HOPS)
     on_chain = [places[f"hop{k}"][0, -1] for k in range(1, HOPS + 1)]
     found = serving(model, ids[None], -1, 4, PASSES, np.array([true]), lambda b: on_chain)[:, :, 0]

@@ -42,7 +42,7 @@ rtxDemo.explorerWords = function () {
       const kind = what === "back" ? (toy === "cups" ? "back" : "rest") : n === "1" ? "follow" : "jump";
       return [kind, what === "back" ? `${n} back` : `hop ${n}`];
     }
-    const known = { earlier: ["previous", `previous ${letter}`], question: ["rest", asks(hops)], first: ["rest", "first move"], self: ["rest", "itself"] };
+    const known = { earlier: ["previous", `previous ${letter}`], question: ["rest", `“${asks(hops)}”`], first: ["rest", "first move"], self: ["rest", "itself"] };
     return known[does] || ["rest", "spread out"];
   }
 
@@ -51,7 +51,7 @@ rtxDemo.explorerWords = function () {
     const spread = "spread out: nowhere 40 %";
     return toy === "cups"
       ? [["back", "1 back, 2 back …"], ["rest", `itself, or ${spread}`]]
-      : [["previous", `previous ${letter}`], ["follow", "hop 1"], ["jump", "hop 2, hop 3 …"], ["rest", `itself, 2 back, ${asks(hops)}, or ${spread}`]];
+      : [["previous", `previous ${letter}`], ["follow", "hop 1"], ["jump", "hop 2, hop 3 …"], ["rest", `itself, 2 back, “${asks(hops)}”, or ${spread}`]];
   }
 
   const asks = (hops) => count(hops, "hop"); // the first token

@@ -20,6 +20,11 @@ from rtx_core.paths import write_atomically
 from study.demo.explorer import HERE, hop_places, stored_model, watched
 
 MODELS = {"hops": "khop-1x6-random.js", "cups": "state-tracking-1x8.js"}  # that the page opens with
+FOUR = (
+    "khop-1x4.js",
+    "khop-2x2.js",
+    "khop-4x1.js",
+)  # that apply a layer four times too, and are right on the text as on most
 LETTERS = 48  # of a text of hops: the model here reads its end, that of eight hops all of it
 HOPS = PASSES = 4  # that are shown
 TEXTS = 400  # that are looked through
@@ -30,7 +35,8 @@ STREAM = 5  # of the generator, beside those of validation (0), test (1) and the
 def answers(
     model: Looped, ids: np.ndarray, at: int, options: int, passes: int, off=()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(answers (passes, B), attention (passes, H, B, N)) at position `at` of texts (B, N), for models of one layer."""
+    """(answers (passes, B), attention (passes, H, B, N)) at position `at` of texts (B, N); a pass
+    is one application of one layer."""
     best, looks = [], []
     for weights, state in watched(model, torch.from_numpy(ids), passes, frozenset(off)):
         best.append(F.linear(model.norm(state[:, at]), model.head)[:, :options].argmax(-1).numpy())
@@ -51,9 +57,9 @@ def serving(model: Looped, ids: np.ndarray, at: int, options: int, passes: int, 
     return found & strongest & on_chain
 
 
-def text_of_hops(model: Looped, alphabet: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first text that is right after pass 4 and not before, and in which after the first pass every pass has a head
-    that serves; and which those are (passes, H)."""
+def text_of_hops(model: Looped, others: list[Looped], alphabet: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first text that the model and the others answer rightly, the model not before pass 4, and in which after the
+    first pass every pass has a head that serves; and which those are (passes, H)."""
     small = {"eval_texts": 16, "test_texts": 16}
     task = KHop(HopData(letters=LETTERS, alphabet=alphabet, hops=HOPS, **small), 2)
     items = task.fixed(np.random.RandomState([0, STREAM]), TEXTS, 0)[0][:, 1:]
@@ -63,6 +69,8 @@ def text_of_hops(model: Looped, alphabet: int) -> tuple[np.ndarray, np.ndarray]:
     before = (answers(model, ids, -1, alphabet, PASSES)[0][:-1] == true).any(0)
     serves = serving(model, ids, -1, alphabet, PASSES, true, places.__getitem__)
     good = serves[1:].any(1).all(0) & ~before & (true >= 0)
+    for other in others:
+        good &= answers(other, ids, -1, alphabet, PASSES)[0][-1] == true
     return chosen(items, serves, good)
 
 
@@ -88,8 +96,9 @@ def chosen(items: np.ndarray, serves: np.ndarray, good: np.ndarray) -> tuple[np.
 def texts(folder: Path) -> dict[str, dict]:
     """{toy: {letters, serves: ["pass.head", …]}} for the models in a folder."""
     (hops, header), (cups, other) = (stored_model(folder / name) for name in MODELS.values())
+    others = [stored_model(folder / name)[0] for name in FOUR]
     found = {
-        "hops": ("abcdefgh", *text_of_hops(hops, header["task"]["alphabet"])),
+        "hops": ("abcdefgh", *text_of_hops(hops, others, header["task"]["alphabet"])),
         "cups": ("nludro", *text_of_cups(cups, other["task"]["letters"])),  # as in toys.js
     }
     return {

@@ -1,9 +1,9 @@
 var rtxDemo = rtxDemo || {};
 rtxDemo.explorerTexts = {
   "hops": {
-    "letters": "bcbdabcacabadbacdcababcbdbcdabdadcbababcadabdcda",
+    "letters": "dadcdabdcabdabcacadcacbdcdcdcdabdcabadcabadbadcd",
     "serves": [
-      "1.1",
+      "1.4",
       "2.4",
       "3.4",
       "4.3"
