@@ -59,14 +59,14 @@ def test_a_head_is_said_to_do_what_it_does_in_this_text():
 def test_what_the_passes_read_is_followed_back_from_the_asked_letter():
     generator, context = np.random.RandomState(2), toys()
     looks = "(step, item) => steps[step].map((head) => head[item + 1].slice(0, item + 2))"
-    script = f"(steps) => T.trail(steps.length, 10, 1, {looks})"
+    script = f"(steps) => T.trail(steps.length, 10, [9, 8, 5, 4, 2, 0], 1, {looks})"
     for _ in range(20):
         steps = np.stack([[random_attention(generator, 12, 12) for _ in range(2)] for _ in range(4)])
         (found,) = ask(context, script, [steps.tolist()])
-        assert [item + 1 for item in found] == trail(list(steps))
+        assert [item + 1 for item in found] == trail(list(steps), [10, 9, 6, 5, 3, 1])
     steps = np.zeros((3, 1, 12, 12))
     steps[2, 0, 11, 7] = steps[1, 0, 7, 4] = 0.9  # the first step is read at 4
-    assert trail(list(steps)) == [4, 7, 11]
+    assert trail(list(steps), [7, 4]) == [4, 7, 11] and trail(list(steps), [7]) == [7, 7, 11]
 
 
 def answered(model, ids: np.ndarray, at: int, options: int, passes: int, off=()) -> list[int]:

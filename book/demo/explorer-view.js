@@ -224,7 +224,7 @@ rtxDemo.explorerView = function () {
     const marked = new Map(chain.map(({ to }, i) => [to, i + 1]));
     const height = place.width < NARROW ? 76 : 88;
     const next = trail[one.step - 1];
-    const sources = [{ item: state.asked, heads }, ...((next ?? state.asked) === state.asked ? [] : [{ item: next, heads: headsOf(next) }])];
+    const sources = [{ item: state.asked, heads }, ...(next === state.asked ? [] : [{ item: next, heads: headsOf(next) }])];
     const node = element(
       "li",
       { class: "rtx-strip", "data-step": one.step, "data-answer": answers[found.best], "data-right": found.right },

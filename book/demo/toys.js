@@ -80,15 +80,15 @@ rtxDemo.toys = function () {
     return weights[best] < HERE ? "spread" : role || `back${asked + toy.before - best}`;
   }
 
-  // The items on which the answer rests, from the last step back: in each the item that the next one looks at most, as
-  // long as a head that is on gives an earlier item HERE or more.  `looks(step, item)` are its heads' attentions by token.
-  function trail(steps, asked, before, looks) {
+  // The item of a chain that the next step reads, for each step, from the last one back: the item that a head looks at
+  // most, if it is one of `chain` further on and has HERE or more.  `looks(step, item)` are the heads' attentions by token.
+  function trail(steps, asked, chain, before, looks) {
     const found = [];
     for (let step = steps - 1, at = asked; step >= 0; step--) {
       found[step] = at;
-      const most = looks(step, at).map((weights) => Math.max(...weights.slice(before, before + at), 0));
-      const head = most.indexOf(Math.max(...most));
-      at = most[head] >= HERE ? looks(step, at)[head].indexOf(most[head], before) - before : at;
+      const most = (item) => Math.max(...looks(step, at).map((weights) => weights[item + before] ?? 0));
+      const [next] = chain.filter((item) => item < at && most(item) >= HERE).sort((a, b) => most(b) - most(a));
+      at = next ?? at;
     }
     return found;
   }

@@ -57,7 +57,7 @@ def drawn(path: Path, letters: str, hops: int = 4, passes: int = 4):
         left.text((at + back) / 2, top + 0.36 + height, f"hop {number}", color=GOLD, ha="center", fontsize=7.5)
         at = to
     seen = list(watched(model, torch.from_numpy(inputs), passes))
-    path = trail([weights[0].numpy() for weights, _ in seen])
+    path = trail([weights[0].numpy() for weights, _ in seen], [to for _, to in chain])
     for step, (weights, state) in enumerate(seen):
         base = top - 1.15 * (step + 1)
         row(left, letters, base, N, gold, size=7.5)
@@ -90,13 +90,14 @@ def drawn(path: Path, letters: str, hops: int = 4, passes: int = 4):
     return fig
 
 
-def trail(steps: list[np.ndarray]) -> list[int]:
-    """The place that each step is read at, as in toys.js: from attention (H, N, N) of each."""
+def trail(steps: list[np.ndarray], chain: list[int]) -> list[int]:
+    """The place of the chain that is read next, for each step, as in toys.js: from attention (H, N, N) of each."""
     found, at = [], len(steps[0][0]) - 1
     for weights in reversed(steps):
         found.append(at)
-        looks = weights[:, at, 1:at]
-        at = int(looks.max(0).argmax()) + 1 if looks.size and looks.max() >= HERE else at
+        looks = {place: weights[:, at, place].max() for place in chain if place < at}
+        best = max(looks, key=looks.get, default=at)
+        at = best if looks.get(best, 0) >= HERE else at
     return found[::-1]
 
 

@@ -1,10 +1,10 @@
 var rtxDemo = rtxDemo || {};
 rtxDemo.explorerTexts = {
   "hops": {
-    "letters": "dadcdabdcabdabcacadcacbdcdcdcdabdcabadcabadbadcd",
+    "letters": "badabadcbcababadcdcacadadadcbadcdcdbcbdcadcbdbdc",
     "serves": [
-      "1.4",
       "2.4",
+      "3.3",
       "3.4",
       "4.3"
     ]
