@@ -41,16 +41,6 @@ def measurements() -> Mapping[str, str]:
     return getattr(study(), "MEASUREMENTS", {})
 
 
-def measured_of(kind: str) -> tuple[str, ...] | None:
-    """The corpora that a kind is measured of, () of any data; None of texts with labels."""
-    return getattr(study(), "MEASURED_OF", {}).get(kind)
-
-
-def measurement(kind: str) -> ModuleType:
-    """The module of a kind, imported now."""
-    return import_module(measurements()[kind])
-
-
 def commands(*parser: object) -> None:
     """Add the commands of the study to those of the library."""
     getattr(study(), "commands", lambda *parser: None)(*parser)

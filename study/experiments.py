@@ -2,6 +2,7 @@
 
 from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData, ScanData
 from rtx_core.experiments import Entry, Experiment
+from rtx_core.settings import PositiveInt
 from rtx_core.train.config import TrainConfig
 
 # nanoGPT's own recipe for characters, from which those of all language models differ a little
@@ -83,9 +84,17 @@ _STUDIED = {  # the recurrences of this book as they loop one layer four times, 
 }
 
 
-def _iso_depth(layers: int, passes: int, width: int) -> Entry:
+class CurriculumData(GroupData):
+    """The texts of state tracking, short ones first (`curriculum.GroupCurriculum`)."""
+
+    task_class = "study.curriculum:GroupCurriculum"
+
+    stage: PositiveInt = 500  # steps after which the longest text is twice as long
+
+
+def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> Entry:
     """Six layer applications; the MLP as llama2.c sizes it, 8/3 of the width in eights."""
-    depth = {"num_layers": layers, "num_passes": passes, "num_heads": width // 16}
+    depth = {"num_layers": layers, "num_passes": passes, "num_heads": width // 16} | switches
     return Entry("looped", depth | {"hidden_size": width, "intermediate_size": -(-width // 3) * 8})
 
 
@@ -219,6 +228,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         seeds=(0, 1, 2),
         keep_weights=True,
     ),
+    "state-tracking-curriculum": Experiment(  # short products first, as many passes as factors
+        CurriculumData(group="S3"),
+        _HOPS.replace(batch_size=16),
+        models={"1x64": _looped(1, 64), "8x1": _looped(8, 1)},
+        shown=("1x64", "8x1"),
+        seeds=(0, 1, 2),
+        keep_weights=True,
+    ),
     "iso-depth": Experiment(
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _NANOGPT.replace(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
@@ -226,10 +243,13 @@ EXPERIMENTS: dict[str, Experiment] = {
             f"{layers}x{passes}-{width}": _iso_depth(layers, passes, width)
             for layers, passes in ((6, 1), (3, 2), (2, 3), (1, 6))
             for width in (32, 48, 64, 96, 128)
+        }
+        | {
+            f"three-part-{width}": _iso_depth(3, 4, width, num_core_layers=1, injection="linear") for width in (64, 128)
         },
         shown=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
         + ("6x1-32", "6x1-48", "6x1-96"),
-        seeds=(0, 1, 2),
+        seeds=tuple(range(8)),
         keep_weights=True,
     ),
 }

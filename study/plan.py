@@ -49,6 +49,8 @@ LADDER = {  # layers x passes at width 256, as settings of `recurrent`
 }
 TUNING = (1e-4, 3e-4, 1e-3)  # rates that are tried beside the study's 3e-5, with one seed
 TUNED = {"1x1": 1e-4, "3x1": 3e-4, "3x2": 3e-4, "6x1": 1e-3, "1x6": 3e-4}  # the best, by validation loss
+# of iso-depth: loops of width 64 and the standard models among which their equals lie
+NARROW = ("6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")
 
 PLAN = (
     Study("sst2", reduced=({}, EPOCH, THREE_DOMAINS)),
@@ -99,12 +101,16 @@ PLAN = (
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
     Study("state-tracking", {"letters": 16, "steps": 12_000}, (0, 1, 2), ("1x8", "8x1")),
     *(Study("state-tracking-scan", seeds=(seed,)) for seed in (0, 1, 2)),
+    *(Study("state-tracking-curriculum", seeds=(seed,)) for seed in (0, 1, 2)),
+    *(Study("state-tracking-scan", {"group": "A5", "steps": 6000}, (seed,)) for seed in (0, 1, 2)),
     Study("facts", {"epochs": 240}, (0, 1)),
     Study("tinystories-small", SMALL["tinystories-small"], models=COMBINED),
     Study("tinystories-small", SMALL["tinystories-small"], (3,), ("frailt",)),  # whose weights are kept
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
-    Study("iso-depth", seeds=(3,), models=("1x6-64", "2x3-64", "6x1-64")),  # whose weights are kept
+    *(Study("iso-depth", {"learning_rate": rate}) for rate in (1.5e-3, 6e-3)),
+    *(Study("iso-depth", seeds=(seed,), models=("three-part-64", "three-part-128")) for seed in range(8)),
+    *(Study("iso-depth", {"steps": 3200}, (seed,), NARROW) for seed in (0, 1, 2)),
     *(Study(name, settings, models=LARGER_MODELS[name]) for name, settings in LARGER.items()),
     Study("khop-hard", seeds=(0, 1, 2), models=("6x1-w36",)),
     Study("khop-hard", seeds=(3,), models=("2x3", "1x6", "6x1")),  # whose weights are kept

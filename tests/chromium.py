@@ -32,6 +32,15 @@ def driver(tmp_path_factory):
     found.quit()
 
 
+def sized(driver, width: int, height: int, mobile: bool = False) -> None:
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def errors(driver) -> list[str]:
+    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
 def wait(driver, condition):
     return WebDriverWait(driver, 60).until(condition)
 

@@ -11,40 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from committed import altered
 
 from rtx_core.paths import REPOSITORY
 from rtx_core.records.schema import run_key
 
 pytestmark = pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="ten minutes: RTX_LONG=1")
-
-OWN_DATA = """
-import csv, random
-import rtx_core as rtx
-from torch import nn
-
-class Settings(rtx.Settings):
-    vocab_size: int = 30_522
-    num_labels: int = 2
-    hidden_size: int = 16
-
-@rtx.register("bag-of-vectors", Settings(), title="Mine")
-class Mine(nn.Module):
-    def __init__(self, config):
-        super().__init__()
-        self.config = config
-        self.word = nn.EmbeddingBag(config.vocab_size, config.num_labels)
-
-    def forward(self, batch):
-        return 50 * self.word(batch.ids, batch.starts)
-
-draw = random.Random(0)
-with open("mine.csv", "w", newline="") as file:
-    rows = [(draw.choice(["good", "bad"]), draw.randrange(10**6)) for _ in range(400)]
-    csv.writer(file).writerows([("text", "label"), *((f"{word} {n}", word) for word, n in rows)])
-data = rtx.data.from_files(train="mine.csv", text="text", label="label")
-small = dict(epochs=4, learning_rate=0.1, warmup_steps=1)
-print(rtx.runs(data, models=["bag-of-vectors"], seeds=[0], **small).frame[["accuracy", "loss", "source"]])
-"""
 
 
 @pytest.fixture
@@ -80,26 +52,24 @@ def build(root: Path, what: str) -> list[str]:
     return listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
 
 
-def change(path: Path, **changes: object) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
-
-
 def test_whatever_is_run_the_book_is_built_and_marks_what_no_longer_holds(copy):
     khop = copy / "results" / "khop"
     assert build(copy, "first") == []
 
-    (copy / "mine.py").write_text(OWN_DATA)
-    made = command(copy, "mine.py")
-    assert made.returncode == 0, made.stdout + made.stderr
-    assert list((copy / "results").glob("*/bag-of-vectors-seed0.json"))
-    assert build(copy, "own texts and an own encoder") == []
+    own = copy / "results" / "own-mine" / "bag-of-vectors-seed0"
+    own.parent.mkdir()
+    for kind in (".json", ".npz"):
+        shutil.copy(copy / f"results/sst2-10pct/recurrent-seed0{kind}", own.with_suffix(kind))
+    altered(own.with_suffix(".json"), experiment="own-data", name="own-mine", model="bag-of-vectors")
+    assert build(copy, "own texts and an encoder that is registered nowhere") == []
+    assert "own-mine/bag-of-vectors" in (copy / "_build/html/notebooks/runs.html").read_text(encoding="utf-8")
 
     other = khop / "2x1-seed8.json"
     shutil.copy(khop / "2x1-seed0.json", other)
     record = json.loads(other.read_text(encoding="utf-8"))
     record["environment"]["device"] = "another processor"
     key = run_key(record["config"], record["data"]["sha256"], 8)
-    change(other, seed=8, key=key, environment=record["environment"])
+    altered(other, seed=8, key=key, environment=record["environment"])
     assert build(copy, "another seed on another processor") == []
     assert "khop/2x1-seed8" in (copy / "_build/html/notebooks/runs.html").read_text(encoding="utf-8")
 
@@ -113,7 +83,7 @@ def test_whatever_is_run_the_book_is_built_and_marks_what_no_longer_holds(copy):
         test = json.loads(originals[path])["test"]
         for part in test["parts"]:
             part["error"] = 0.0
-        change(path, test=test | {"accuracy": 1.0})
+        altered(path, test=test | {"accuracy": 1.0})
     marked = build(copy, "eight runs made again")
     asked = [line.strip() for line in marked if line.startswith("    - ")]
     assert len(asked) > 3 and all("2x1" in line or "pointers_worth" in line for line in asked), asked

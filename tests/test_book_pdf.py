@@ -63,24 +63,25 @@ RESULTS = f"""# Results
 A figure.
 :::
 """
+BIB = "@book{knuth, author={Donald Knuth}, title={The TeXbook}, publisher={Addison}, year={1984}}\n"
 PAGES = {
-    "index": "# A paper\n\nOf numbers {cite:t}`knuth`, see [](more.md).\n\n## The question\n\nWhy?\n",
-    "results": RESULTS,
-    "references": "# References\n\n```{bibliography}\n```\n",
-    "more": "# More\n\n| Row | Value |\n|:--|--:|\n"
+    "_toc.yml": TOC,
+    "references.bib": BIB,
+    "index.md": "# A paper\n\nOf numbers {cite:t}`knuth`, see [](more.md).\n\n## The question\n\nWhy?\n",
+    "results.md": RESULTS,
+    "references.md": "# References\n\n```{bibliography}\n```\n",
+    "more.md": "# More\n\n| Row | Value |\n|:--|--:|\n"
     + "".join(f"| {n} | {n * n} |\n" for n in range(90))
     + "\n\n| Text | Another | Square |\n|:--|:--|--:|\n"
     + "".join(f"| {LONG} | {LONG} | {n * n} |\n" for n in range(40)),
 }
-BIB = "@book{knuth, author={Donald Knuth}, title={The TeXbook}, publisher={Addison}, year={1984}}\n"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """LaTeX of that book, by the extension and with the settings of this one."""
     root = tmp_path_factory.mktemp("pdf")
-    files = {f"{name}.md": text for name, text in PAGES.items()}
-    for name, text in (files | {"_toc.yml": TOC, "references.bib": BIB}).items():
+    for name, text in PAGES.items():
         (root / name).write_text(text)
     figure = plt.Figure()
     figure.subplots().plot([1, 4, 9])
@@ -120,8 +121,7 @@ def test_parts_preface_and_chapters_come_in_order(tex):
 
 
 def test_numbers_stand_right_and_many_columns_are_small(tex):
-    assert columns(tex, "Name") == ("small", "tabulary", "LR")
-    assert columns(tex, "Name", of=1) == ("small", "tabulary", "LLR")
+    assert [columns(tex, "Name", of) for of in (0, 1)] == [("small", "tabulary", spec) for spec in ("LR", "LLR")]
     assert columns(tex, "column 0") == ("scriptsize", "tabulary", "R" * 9)
 
 

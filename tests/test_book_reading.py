@@ -87,11 +87,11 @@ def page(book, name: str) -> BeautifulSoup:
     return BeautifulSoup((book / name).read_text(encoding="utf-8"), "html.parser")
 
 
-def test_outputs_lead_to_code_records_and_notebook(book):
+def test_outputs_lead_to_records_and_notebook(book):
     soup = page(book, "notebooks/one.html")
     marks = soup.select(".made")
     said = [[link.get_text() for link in mark.select("a")] for mark in marks]
-    assert said == 2 * [["Code", "Records", "Notebook"]]
+    assert said == 2 * [["Records", "Notebook"]]
     for link in soup.select(".made a"):
         target = link["href"]
         assert soup.find(id=target[1:]) if target[0] == "#" else (book / "notebooks" / target).is_file()

@@ -1,7 +1,6 @@
 """k-hop induction and words over groups against their definitions; and what must hold of anything drawn afresh."""
 
 import shutil
-from contextlib import nullcontext
 from copy import deepcopy
 from functools import reduce
 from itertools import permutations
@@ -13,6 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import SMALL
+from data_factory import CPU, NO_AUTOCAST
 
 import rtx_core as rtx
 from rtx_core import records
@@ -29,7 +29,7 @@ from rtx_core.models.packed import Packed
 from rtx_core.paths import REPOSITORY
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
-from study.experiments import EXPERIMENTS
+from study.experiments import EXPERIMENTS, CurriculumData
 from study.measurements import quantized
 
 TEXTS = HopData(letters=14, hops=3, eval_texts=12, test_texts=24)
@@ -57,17 +57,10 @@ def test_hops_are_those_of_the_definition(neighbours):
 
 def test_copying_errs_as_often_as_the_letter_it_says_is_another():
     task = KHop(HopData(letters=12, test_texts=4), 4)
-    inputs, _ = task.texts(np.random.RandomState(0), np.full(50, 3), -100)
-    wrong = asked = 0
-    for row in inputs[:, 1:]:
-        for at in range(len(row)):
-            chain = [at]  # walked one letter after another
-            while len(chain) < 4 and chain[-1] >= 0:
-                before = [s for s in range(chain[-1]) if row[s] == row[chain[-1]]]
-                chain.append(before[-1] + 1 if before else -1)
-            if len(chain) == 4 and chain[3] >= 0:
-                asked, wrong = asked + 1, wrong + (row[chain[1]] != row[chain[3]])
-    assert task.copying(3, 1, texts=50) == pytest.approx(wrong / asked) and 0 < wrong < asked
+    rows = task.texts(np.random.RandomState(0), np.full(50, 3), -100)[0][:, 1:].tolist()
+    said, asked = ([by_definition(row, i, k) for row in rows for i in range(12)] for k in (1, 3))
+    wrong = [a != b for a, b in zip(said, asked) if b >= 0]
+    assert task.copying(3, 1, texts=50) == pytest.approx(np.mean(wrong)) and 0 < np.mean(wrong) < 1
     assert task.copying(3, 3) == 0 and task.copying(1, 0) == 1  # no two neighbours are equal
 
 
@@ -82,10 +75,8 @@ def test_a_text_is_a_number_of_hops_and_letters_without_equal_neighbours():
 
 def test_texts_follow_from_seed_and_step_alone_and_none_is_drawn_twice():
     one, other = task(TEXTS, 8, 2), task(TEXTS, 8, 2)
-    drawn = [one.step(s, i) for s in (0, 1) for i in (0, 1)]
-    again = [other.step(s, i) for s in (0, 1) for i in (0, 1)]
-    for a, b in zip(drawn, again):
-        assert all(torch.equal(x, y) for pair in zip(a, b) for x, y in zip(*pair))
+    drawn, again = ([each.step(s, i) for s in (0, 1) for i in (0, 1)] for each in (one, other))
+    torch.testing.assert_close(drawn, again, rtol=0, atol=0)
     rows = [tuple(row) for batches in drawn for inputs, _ in batches for row in inputs.tolist()]
     fixed = [tuple(row) for inputs, _ in one.validation + one.test_batches() for row in inputs.tolist()]
     assert len(set(rows)) == len(rows) == 32 and not set(rows) & set(fixed)
@@ -108,18 +99,23 @@ def test_in_the_published_setting_no_answer_is_one_too():
 
 
 def composed(group: str, word: list[int]) -> int:
-    """The product of a word, in Zn by adding, in Sn by carrying each point through the permutations."""
+    """The product of a word, in Zn by adding, in Sn and An by carrying each point through the permutations."""
     n = int(group[1:])
     if group[0] == "Z":
         return sum(word) % n
     elements = list(permutations(range(n)))
+    if group[0] == "A":  # an even number of pairs stand the wrong way round
+        elements = [e for e in elements if sum(x > y for i, x in enumerate(e) for y in e[i:]) % 2 == 0]
     points = list(range(n))
     for number in word:
         points = [elements[number][point] for point in points]
     return elements.index(tuple(points))
 
 
-@pytest.mark.parametrize(("group", "size", "commutes"), [("S3", 6, False), ("Z6", 6, True), ("S5", 120, False)])
+GROUPS = [("S3", 6, False), ("Z6", 6, True), ("A5", 60, False), ("S5", 120, False)]
+
+
+@pytest.mark.parametrize(("group", "size", "commutes"), GROUPS)
 def test_states_are_the_products_of_what_was_read(group, size, commutes):
     made = task(GroupData(group=group, letters=16, eval_texts=128, test_texts=8), 16)
     assert made.vocab_size == 2 * size and made.parts == list(range(1, 17))
@@ -185,10 +181,20 @@ def test_a_scan_is_learned_from_the_state_after_each_pass_or_layer(shape):
     assert torch.equal(F.linear(model.read(state, batch), model.head).view(*inputs.shape, -1), model(inputs))
 
 
+def test_a_curriculum_doubles_its_texts_and_runs_a_loop_once_a_factor():
+    short = task(CurriculumData(group="S3", letters=16, stage=2, eval_texts=16, test_texts=4), 4)
+    lengths = [{short.step(seed, i)[0][0].shape for seed in range(20)} for i in (1, 3, 9)]
+    assert lengths == [{(16, 4)}, {(16, 4), (8, 8)}, {(16, 4), (8, 8), (4, 16)}]
+    inputs, targets = short.step(0, 0)[0]
+    for shape, passes in (({"num_layers": 1, "num_passes": 9}, 4), ({"num_layers": 2, "num_passes": 1}, 1)):
+        model = build_model("looped", **SMALL | {"vocab_size": 12} | shape)
+        objective, _ = short.loss(model, inputs, targets, targets.numel())
+        assert torch.equal(objective, model(inputs, targets, num_passes=passes))
+
+
 def test_error_is_counted_by_hops_and_by_passes():
     made = task(TEXTS, 8)
-    cpu, plain = torch.device("cpu"), torch.autocast("cpu", enabled=False)
-    result, _ = made.test(Oracle([0, 2, 1]), cpu, plain)
+    result, _ = made.test(Oracle([0, 2, 1]), CPU, NO_AUTOCAST)
     assert [row["hops"] for row in result["parts"]] == [0, 1, 2, 3] and result["by"] == "hops"
     assert [row["error"] for row in result["parts"]] == [0, 0, 0, 1]
     passes = [row["error_by_passes"] for row in result["parts"]]
@@ -214,14 +220,18 @@ def test_a_run_is_recorded_found_and_audited(home):
         records.save(altered)
 
 
+def small_loop(made, **more):
+    size = SMALL | {"vocab_size": made.vocab_size, "num_layers": 1, "num_passes": 4}
+    return build_model("looped", seed=0, **size | more)
+
+
 def test_a_looped_model_is_tested_with_its_layers_rounded():
-    made, cpu = task(TEXTS, 8), torch.device("cpu")
-    size = SMALL | {"vocab_size": made.vocab_size, "num_layers": 1, "num_passes": 2}
-    model = build_model("looped", seed=0, **size).eval()
+    made = task(TEXTS, 8)
+    model = small_loop(made).eval()
     before = deepcopy(model.state_dict())
     measured = quantized.of_run({}, SimpleNamespace(task=made, trained=lambda record: model))
     assert [content["suffix"] for content, _ in measured] == [[f"int{bits}"] for bits in quantized.BITS]
-    exact, _ = made.test(model, cpu, torch.autocast("cpu", enabled=False))
+    exact, _ = made.test(model, CPU, NO_AUTOCAST)
     off = [abs(content["test"]["loss"] - exact["loss"]) for content, _ in measured]
     assert 0 < off[0] < off[-1]  # 8 bits are nearer to the exact weights than 3
     for content, _ in measured:
@@ -231,25 +241,22 @@ def test_a_looped_model_is_tested_with_its_layers_rounded():
 
 def test_every_step_of_training_draws_its_passes(tmp_path):
     made, ran = task(TEXTS, 4), []
-    size = SMALL | {"vocab_size": made.vocab_size, "num_layers": 1, "num_passes": 4}
-    model = build_model("looped", seed=0, random_passes=True, **size)
+    model = small_loop(made, random_passes=True)
     model.register_forward_pre_hook(lambda model, _: ran.append(model.drawn_passes) if model.training else None)
     config = TrainConfig(epochs=0, steps=12, batch_size=4, eval_every=12)
-    train(model, made, config, 3, torch.device("cpu"), tmp_path / "c", say=lambda line: None)
+    train(model, made, config, 3, CPU, tmp_path / "c", say=lambda line: None)
     assert ran == [np.random.RandomState([20_003, i]).randint(4) + 1 for i in range(12)]
 
 
 @pytest.mark.parametrize("name", ["looped", "gpt", "kausik"])
 def test_validation_counts_every_answer_alike(name):
-    made, cpu, plain = task(TEXTS, 8), torch.device("cpu"), torch.autocast("cpu", enabled=False)
-    settings = SMALL | {"vocab_size": made.vocab_size}
-    if name != "looped":
-        settings["block_size"] = made.block_size
-    model = build_model(name, seed=0, **settings).eval()
+    made = task(TEXTS, 8)
+    length = {} if name == "looped" else {"block_size": made.block_size}
+    model = build_model(name, seed=0, **SMALL | {"vocab_size": made.vocab_size} | length).eval()
     inputs, targets = (torch.cat(x) for x in zip(*made.validation))
     with torch.inference_mode():
         logits, asked = model(inputs), targets >= 0
-    row, wrong = made.evaluate(model, cpu, plain), (logits.argmax(-1) != targets) & asked
+    row, wrong = made.evaluate(model, CPU, NO_AUTOCAST), (logits.argmax(-1) != targets) & asked
     assert len({int((y >= 0).sum()) for _, y in made.validation}) == 2  # batches of unequal numbers
     assert row["validation_loss"] == pytest.approx(F.cross_entropy(logits[asked], targets[asked]).item())
     assert row["validation_accuracy"] == pytest.approx(1 - (wrong.sum() / asked.sum()).item())
@@ -263,8 +270,7 @@ def test_weights_that_come_with_a_clone_give_the_losses_of_their_record(address,
     monkeypatch.setattr(weights, "made_at", lambda record: Path("nowhere"))
     record = records.at(address)
     model, read = rtx.load(record).model, task(config_of(record["config"]["data"]), 32)
-    device, exact = torch.device("cpu"), nullcontext()
-    found, _, _ = read.answered(model, read.test_batches()[:2], device, exact, 2 * model.config.num_passes)
+    found, _, _ = read.answered(model, read.test_batches()[:2], CPU, NO_AUTOCAST, 2 * model.config.num_passes)
     assert found.tolist() == pytest.approx(record["test"]["batch_losses"][:2], rel=1e-3)
     record.content["key"] = "0" * 24
     with pytest.raises(RtxError, match="holds weights of another run than its record's"):
@@ -287,12 +293,11 @@ class Count(Generated):
     def __init__(self, config, batch_size, micro_batches=1):
         super().__init__(config, 6, batch_size, micro_batches)
 
-    def draw(self, random, n):
+    def draw(self, random, n, first=0):
         texts = (random.randint(9, size=(n, 1)) + self.config.by * np.arange(7)) % 9
         return texts[:, :-1].copy(), texts[:, 1:].copy()
 
-    def fixed(self, random, n, first):
-        return self.draw(random, n)
+    fixed = draw
 
     def part_of(self, inputs):
         return inputs * 0

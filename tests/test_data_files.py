@@ -41,9 +41,7 @@ def described(path, **given) -> FilesData:
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_every_format_gives_the_same_task(tmp_path, suffix):
-    config = described(save(reviews(), tmp_path / f"reviews{suffix}"))
-    assert config.classes == ("2", "5", "10") and config.vocabulary == "trained"
-    found = task(config, 8)
+    found = task(described(save(reviews(), tmp_path / f"reviews{suffix}")), 8)
     assert found.classes == ("2", "5", "10") and found.model_settings == {"num_labels": 3}
     assert [found.facts[f"n_{part}"] for part in ("train", "validation", "test")] == [32, 4, 4]
     assert found.facts["name"] == f"reviews{suffix}" and found.facts["source"] == "files"
@@ -93,13 +91,8 @@ def test_bert_s_vocabulary_is_used_where_it_is_at_hand(tmp_path, mirror):
 
 
 def test_labels_may_be_words_truths_or_whole_floats(tmp_path):
-    for labels, expected in (
-        (["neg", "pos"], ("neg", "pos")),
-        ([True, False], ("False", "True")),
-        ([1.0, 0.0], ("0", "1")),
-        (["2", "x"], ("2", "x")),
-        (["nan", "a"], ("a", "nan")),
-    ):
+    written = {("neg", "pos"): ["neg", "pos"], ("False", "True"): [True, False], ("0", "1"): [1.0, 0.0]}
+    for expected, labels in (written | {("2", "x"): ["2", "x"], ("a", "nan"): ["nan", "a"]}).items():
         frame = reviews().assign(stars=[labels[i % 2] for i in range(40)])
         assert described(save(frame, tmp_path / "reviews.parquet")).classes == expected
 
@@ -123,19 +116,19 @@ def test_a_label_that_training_has_not_is_named(tmp_path):
         described(path, test=other)
 
 
-@pytest.mark.parametrize(
-    "content, facts",
-    [
-        (b"", []),
-        (b"review,stars\n", ["no row"]),
-        (b"review,stars\na,1\nb,1,2\n", ["line 3"]),
-        (b'review,stars\n"a,1\nb,2\n', []),
-        (b"review,stars\n\xff\xfe,1\n", ["UTF-8"]),
-        (b"text;stars\na;1\n", ["'review'", "text, stars"]),
-        (b"review,stars\na,1\nb,1\n", ["'stars'", "1 "]),
-        (b"review,stars\na,1,2\nb,1,2\n", ["columns"]),
-    ],
-)
+BAD_TABLES = [
+    (b"", []),
+    (b"review,stars\n", ["no row"]),
+    (b"review,stars\na,1\nb,1,2\n", ["line 3"]),
+    (b'review,stars\n"a,1\nb,2\n', []),
+    (b"review,stars\n\xff\xfe,1\n", ["UTF-8"]),
+    (b"text;stars\na;1\n", ["'review'", "text, stars"]),
+    (b"review,stars\na,1\nb,1\n", ["'stars'", "1 "]),
+    (b"review,stars\na,1,2\nb,1,2\n", ["columns"]),
+]
+
+
+@pytest.mark.parametrize("content, facts", BAD_TABLES)
 def test_a_bad_table_is_one_sentence(tmp_path, content, facts):
     path = tmp_path / "reviews.csv"
     path.write_bytes(content)

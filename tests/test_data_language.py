@@ -56,27 +56,17 @@ def test_a_step_is_the_same_in_any_number_of_pieces(config):
         assert len(expected[1]) == whole.examples(i) == 128
         assert flat(pieces.step(5, i)) == expected == flat(task(config, 4).step(5, i))
     assert flat(whole.step(5, 0)) != flat(whole.step(6, 0)) != flat(whole.step(6, 1))
-
-
-@pytest.mark.parametrize("config", [PLAY, TALES])
-def test_pieces_that_do_not_divide_are_one_sentence(config):
+    model = Bigram(whole.vocab_size)
+    (expected, total), found = gradient(whole, model, 2), gradient(pieces, model, 2)
+    torch.testing.assert_close(found, (expected, total))
+    assert whole.summary(total.tolist(), 128) == {"train_loss": total.item() / 128}
     with refused("micro_batches is 3", 4):
         task(config, 4, micro_batches=3)
 
 
 @pytest.mark.parametrize("config", [PLAY, TALES])
-def test_micro_batches_give_the_gradient_of_the_step(config):
-    model = Bigram(task(config, 4).vocab_size)
-    expected, total = gradient(task(config, 4), model, 2)
-    found, same = gradient(task(config, 4, micro_batches=4), model, 2)
-    torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(same, total)
-    assert task(config, 4).summary(total.tolist(), 128) == {"train_loss": total.item() / 128}
-
-
-@pytest.mark.parametrize("config", [PLAY, TALES])
 def test_evaluation_is_of_fixed_batches_of_both_parts(config):
-    data, model = task(config, 4), None
+    data = task(config, 4)
     model = Bigram(data.vocab_size).train()
     row = data.evaluate(model, CPU, NO_AUTOCAST)
     assert set(row) == {f"{p}_{k}" for p in ("validation", "training_sample") for k in ("loss", "error")}
@@ -143,7 +133,7 @@ def test_a_sign_written_in_a_text_does_not_begin_a_story():
 def test_every_story_begins_with_its_sign_and_reads_back():
     data = task(TALES, 4)
     for name, texts in stories.load("embedded").items():
-        parted = stories.apart(data.parts[name])
+        parted = stories.split_stories(data.parts[name])
         assert [data.decode(ids[1:]) for ids in parted if ids[0] == STORY] == texts
         assert data.facts[f"{name}_stories"] == len(texts)
     assert data.facts["validation_bytes"] == sum(len(text.encode()) for text in texts)
@@ -161,7 +151,7 @@ def test_a_batch_is_cut_at_stories_and_blocks(across):
 
 def test_an_epoch_reads_the_shuffled_stories_in_turn():
     data = task(TALES, 4)
-    train = stories.apart(data.parts["train"])
+    train = stories.split_stories(data.parts["train"])
     steps = (len(data.parts["train"]) - 1) // 128
     for epoch in (0, 1):
         order = np.random.RandomState((3, epoch)).permutation(len(train))

@@ -1,13 +1,17 @@
-"""Where text comes from: the mirror and its damages, the hub out of reach, settings that cannot be."""
+"""Where text comes from: the mirror and its damages, the hub out of reach, generated text; settings that cannot be."""
 # ruff: noqa: F811  (fixtures)
 
+import hashlib
 import json
+import re
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from conftest import refused
 from data_factory import mirror, tiny_frame  # noqa: F401
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
 
 from rtx_core.data import (
     ClassificationData,
@@ -18,12 +22,16 @@ from rtx_core.data import (
     LanguageData,
     config_of,
     sources,
+    synthetic,
     task,
 )
 from rtx_core.data.sources import content_sha256, load, resolve
+from rtx_core.data.synthetic import DOMAINS, play, reviews, tales
 from rtx_core.errors import RtxError
 
 DAMAGES = [lambda f: f[:-1], lambda f: f[::-1], lambda f: f.assign(label=1 - f["label"])]
+
+STYLES = ("phrase", "review")
 
 
 def test_a_mirror_that_is_not_set_is_one_sentence():
@@ -121,31 +129,22 @@ def test_content_hash_is_of_the_content_and_not_of_the_file(tmp_path):
     assert len({content_sha256(f) for f in [frame, *other]}) == 5
 
 
-@pytest.mark.parametrize(
-    "given, facts",
-    [
-        ({"corpus": "sst-2"}, ["sst-2", "'sst2'"]),
-        ({"corpus": "sst2", "split": "seed"}, ["'seed'", "'seeded'"]),
-        ({"corpus": "yelp", "split": "official"}, ["yelp", "official", "seeded"]),
-        ({"corpus": "sst2", "source": "miror"}, ["source", "miror"]),
-        ({"corpus": "sst2", "fraction": 0.0}, ["fraction", "0.0"]),
-        ({"corpus": "sst2", "fraction": 1.5}, ["fraction", "1.5"]),
-        ({"corpus": "sst2", "length_fraction": float("nan")}, ["length_fraction", "nan"]),
-        ({"corpus": "sst2", "length": "middle"}, ["length", "middle"]),
-        ({"corpus": "sst2", "max_length": 2}, ["max_length", "2"]),
-        ({"corpus": "sst2", "train_rows": -1}, ["train_rows", "-1"]),
-        ({"corpus": "sst2", "max_lenght": 64}, ["max_lenght", "'max_length'"]),
-    ],
-)
-def test_settings_that_cannot_be_are_one_sentence(given, facts):
-    with refused(*facts):
-        ClassificationData(**given)
+CANNOT_BE = [
+    ({"corpus": "sst-2"}, "'sst2'"),
+    ({"split": "seed"}, "'seeded'"),
+    ({"corpus": "yelp", "split": "official"}, "seeded"),
+    ({"source": "miror"}, "miror"),
+    ({"fraction": 1.5}, "fraction"),
+    ({"length_fraction": float("nan")}, "nan"),
+    ({"max_length": 2}, "max_length"),
+    ({"max_lenght": 64}, "'max_length'"),
+]
 
 
-def test_language_settings_that_cannot_be_are_refused():
-    for given in ({"corpus": "hamlet"}, {"eval_batches": 1}, {"block_size": 0}, {"across_stories": True}):
-        with refused(*given):
-            LanguageData(**{"corpus": "shakespeare"} | given)
+@pytest.mark.parametrize("given, fact", CANNOT_BE)
+def test_settings_that_cannot_be_are_one_sentence(given, fact):
+    with refused(fact):
+        ClassificationData(**{"corpus": "sst2"} | given)
 
 
 OWN = FilesData(train="a.csv", classes=("no", "yes"), vocabulary="trained", digest="0")
@@ -157,3 +156,53 @@ DATA += [FactData(keys=200), LanguageData(corpus="shakespeare", block_size=64), 
 def test_a_record_s_data_settings_come_back(config):
     recorded = json.loads(json.dumps(config.model_dump(mode="json") | {"source": config.source}))
     assert config_of(recorded) == config
+
+
+GOLDEN = "a83f2c902fc1 f8151d2b9a19 85262fa5a067 c237f3e70320 40e5619f1843 47bc306b667c"
+GOLDEN += " 4db918d03392 8015ef29244f"
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def test_the_same_text_on_every_machine():
+    made = ["".join(reviews(domain, 100, style=style)["text"]) for domain in DOMAINS for style in STYLES]
+    made += [play(5000), "".join(tales(50))]
+    assert " ".join(map(digest, made)) == GOLDEN
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_longer_table_begins_with_the_shorter_one_and_seeds_differ(style):
+    long = reviews("product", 90, 3, style)
+    assert long.head(37).equals(reviews("product", 37, 3, style))
+    assert not long.head(37).equals(reviews("product", 37, 4, style))
+    assert len(reviews("movie", 0)) == 0 and reviews("movie", 0).dtypes.equals(long.dtypes)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_labels_are_balanced_and_counting_words_is_not_enough(domain, style):
+    table = reviews(domain, 1500, 5, style)
+    assert 0.47 < table["label"].mean() < 0.53 and table["text"].nunique() > 0.85 * len(table)
+    assert not table["text"].str.contains("[{}|]").any()
+    counts = CountVectorizer(token_pattern=r"\S+").fit(table["text"])
+    x, y = counts.transform(table["text"]), table["label"]
+    score = LogisticRegression(max_iter=500).fit(x[:1000], y[:1000]).score(x[1000:], y[1000:])
+    assert 0.65 < score < 0.9
+
+
+def test_a_play_is_speeches_of_persons():
+    text = play(20_000)
+    assert len(text) == 20_000 and play(300) == text[:300] and text != play(20_000, seed=1) and len(set(text)) < 65
+    for speech in text.split("\n\n")[:-1]:
+        name, _, lines = speech.partition(":\n")
+        assert name in synthetic.SPEAKERS and lines[0].isupper() and "{" not in lines
+
+
+def test_a_tale_keeps_its_hero_and_thing():
+    made = tales(200)
+    assert made[:5] == tales(5) and len(set(made)) > 190 and tales(3, seed=1) != made[:3]
+    for tale in made:
+        name, thing = re.search(r"named (\w+)\. \w+ loved (?:her|his) ([\w ]+) very much", tale).groups()
+        assert tale.count(name) >= 4 and tale.count(thing) >= 4 and "{" not in tale and "/" not in tale

@@ -56,12 +56,6 @@ def test_every_row_lands_in_one_part_and_the_permutation_never_changes(glue, how
         pd.testing.assert_frame_equal(frame, before[name])
 
 
-@pytest.mark.parametrize("source", ["hub", "embedded"])
-def test_published_needs_the_mirror(glue, source):
-    with refused("published", repr(source), "RTX_DATA"):
-        split(glue, "published", source)
-
-
 def test_published_follows_the_assignment_file(mirror):
     pool = {"train": numbered([0] * 30), "validation": numbered([1] * 40)[30:]}
     train, validation, test = rows(split(pool, "published", "mirror")).values()

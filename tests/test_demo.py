@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from py_mini_racer import MiniRacer
+from reference import disturbed
 from torch.utils.flop_counter import FlopCounterMode
 
 from rtx_core import build_model
@@ -70,9 +71,6 @@ def ids_of(tokenizer, texts, length: int = 128) -> list[list[int]]:
     return [encoded.ids for encoded in tokenizer.encode_batch([clean(text) for text in texts])]
 
 
-# -- word pieces -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("length", [3, 16, 128])
 def test_hostile_texts_are_cut_as_the_library_cuts_them(tokenizer, length):
     context = v8(DEMO / "wordpiece.js", cutter(tokenizer, length))
@@ -95,22 +93,11 @@ def test_words_know_their_pieces_and_what_was_cut_off(tokenizer):
     assert found["cut"] == len(whole) - 5
 
 
-# -- the forward pass --------------------------------------------------------------------------------------------------
-
-
-def spread(model: torch.nn.Module) -> torch.nn.Module:
-    """Weights large enough that sentences differ."""
-    generator = torch.Generator().manual_seed(0)
-    for name, weight in model.named_parameters():
-        size = 0.5 if name.startswith(("word", "norm")) else 0.2
-        weight.data += size * torch.randn(weight.shape, generator=generator)
-    return model.eval()
-
-
 @pytest.fixture(scope="module")
 def encoder(tokenizer):
     small = {"hidden_size": 32, "num_heads": 2, "intermediate_size": 48}
-    return spread(build_model("recurrent", seed=0, vocab_size=tokenizer.get_vocab_size(), **small))
+    model = build_model("recurrent", seed=0, vocab_size=tokenizer.get_vocab_size(), **small)
+    return disturbed(model, 0.2).eval()
 
 
 @torch.inference_mode()
@@ -208,9 +195,6 @@ def test_the_nearest_runs_come_first():
     runs = [{"width": w, "layers": n, "passes": r} for w, n, r in [(384, 6, 1), (256, 3, 2), (256, 3, 3)]]
     (found,) = ask(v8(DEMO / "loop-drawn.js"), "(runs) => rtxDemo.nearest(runs, 256, 3, 4, 2)", [runs])
     assert [run["passes"] for run in found] == [3, 2]
-
-
-# -- what the repository holds -----------------------------------------------------------------------------------------
 
 
 def committed(name: str) -> MiniRacer:

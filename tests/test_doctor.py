@@ -7,6 +7,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
+from committed import altered, put
 
 from rtx_core import RtxError
 from rtx_core.__main__ import main
@@ -47,19 +48,15 @@ def test_data_is_read_and_what_is_not_there_is_said(tmp_path, monkeypatch):
 
 
 def test_records_are_counted_again_from_their_predictions(home):
-    for name in ("sst2-10pct", "yardstick/sst2-10pct", "tinystories-report-reduced"):
-        shutil.copytree(REPOSITORY / "results" / name, home / "results" / name)
+    for name in (*TAKEN, "sst2-10pct/baseline-seed1"):
+        put(home, name)
     own = shutil.copytree(home / "results" / "sst2-10pct", home / "results" / "own-mine")
     for path in own.glob("*.json"):  # of own data: the catalogue does not know what it is called
-        content = json.loads(path.read_text()) | {"experiment": "own-data", "name": "own-mine"}
-        path.write_text(json.dumps(content))
+        altered(path, experiment="own-data", name="own-mine")
     assert [level for level, *_ in doctor.records() if level == "wrong"] == []
-    path = home / "results" / "sst2-10pct" / "baseline-seed0.json"
-    content = json.loads(path.read_text())
-    content["test"]["f1"] += 0.01
-    path.write_text(json.dumps(content))
-    wrong = [(said, do) for level, said, do in doctor.records() if level == "wrong"]
-    assert len(wrong) == 1 and "f1" in wrong[0][0] and wrong[0][1].startswith("git checkout -- ")
+    put(home, RUN, test__f1=0.9)
+    ((said, do),) = [(said, do) for level, said, do in doctor.records() if level == "wrong"]
+    assert "f1" in said and do.startswith("git checkout -- ")
 
 
 def test_an_unfinished_run_comes_with_the_line_that_finishes_it(home):
@@ -99,28 +96,15 @@ TAKEN = [RUN, "sst2-10pct/recurrent-seed0", "precision/sst2-10pct/baseline-seed0
 TAKEN += ["tinystories-report-reduced/frailt-seed0", "tinystories-report-reduced/control-long-seed0"]
 TAKEN += ["shakespeare-small-learningrate0.003/gpt-6-time-seed0"]
 TAKEN += ["shakespeare-report-reduced/gpt-2-seed0", "yardstick/sst2-10pct/bag-of-words-seed0"]
-TAKEN += ["khop/1x1-seed5"]  # with its weights
+TAKEN += ["khop/1x6-random-add-seed5", "khop/1x1-seed5"]  # the last with its weights
 
 
 @pytest.fixture
 def there(tmp_path_factory):
     made = tmp_path_factory.mktemp("there")
-    for name in (*TAKEN, f"weights/{TAKEN[-1]}"):
-        for file in (REPOSITORY / "results").glob(f"{name}.*"):
-            place = made / file.relative_to(REPOSITORY)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file, place)
+    for name in TAKEN:
+        put(made, name)
     return made
-
-
-def altered(there, name, *keys, value):
-    """Another value under these keys of a record."""
-    path = there / "results" / f"{name}.json"
-    content = part = json.loads(path.read_text())
-    for key in keys[:-1]:
-        part = part[key]
-    part[keys[-1]] = value
-    path.write_text(json.dumps(content))
 
 
 def files(folder):
@@ -128,7 +112,7 @@ def files(folder):
 
 
 def test_sound_records_are_taken_once(there, home):
-    altered(there, TAKEN[1], "experiment", value="own-data")  # whose name says nothing of its settings
+    put(there, TAKEN[1], experiment="own-data")  # whose name says nothing of its settings
     assert len(import_records(str(there))) == len(TAKEN)
     assert files(home / "results") == files(there / "results")
     assert import_records(str(there / "results")) == []
@@ -136,24 +120,23 @@ def test_sound_records_are_taken_once(there, home):
 
 INT8 = "precision/sst2-10pct/baseline-seed0-int8"
 WORDS = "yardstick/sst2-10pct/bag-of-words-seed0"
-FITTED = "shakespeare-small-learningrate0.003/gpt-6-time-seed0"
-LIES = [  # (record, keys …, value, what is said of it)
-    (RUN, "test", "f1", 0.9, "f1"),
-    (RUN, "selected", "validation_loss", 0.01, "not the lowest"),
-    (RUN, "budget", "reduced", "its settings are of sst2-10pct, full"),
-    (RUN, "config", "data", "fraction", 0.5, "settings are of sst2-50pct"),
-    (FITTED, "budget", "reduced", "its settings are of shakespeare-small"),
-    (INT8, "test", "recall", 0.5, "recall"),
-    (INT8, "run", "0" * 24, "of the run 0000"),
-    (INT8, "data", "source", "embedded", "synthetic"),
-    (WORDS, "data", "sha256", "0" * 64, "do not mix them"),
+ASKED = "khop/1x6-random-add-seed5"  # of these 4,000 steps, a third more than those of the others
+LIES = [  # (record, what is changed, what is said of it)
+    (RUN, {"test__f1": 0.9}, "f1"),
+    (RUN, {"selected__validation_loss": 0.01}, "does not select the best step"),
+    (ASKED, {"budget": "reduced"}, "budget reduced instead of full"),
+    (ASKED, {"config__data__letters": 16}, "letters 16 instead of 32"),
+    (ASKED, {"asked__settings": {"steps": 9000}}, "name khop instead of khop-steps9000"),
+    (INT8, {"test__recall": 0.5}, "recall"),
+    (INT8, {"run": "0" * 24}, "of the run 0000"),
+    (INT8, {"data__source": "embedded"}, "synthetic"),
+    (WORDS, {"data__sha256": "0" * 64}, "do not mix them"),
 ]
 
 
-@pytest.mark.parametrize("lie", LIES, ids=lambda lie: "-".join(map(str, lie[1:3])))
-def test_a_record_that_lies_is_refused_with_all_others(there, home, lie):
-    name, *keys, value, said = lie
-    altered(there, name, *keys, value=value)
+@pytest.mark.parametrize(("name", "changes", "said"), LIES)
+def test_a_record_that_lies_is_refused_with_all_others(name, changes, said, there, home):
+    put(there, name, **changes)
     with pytest.raises(RtxError, match=said):
         import_records(str(there))
     assert files(home) == {}
@@ -162,7 +145,7 @@ def test_a_record_that_lies_is_refused_with_all_others(there, home, lie):
 def test_another_record_of_that_name_is_replaced_only_when_told(there, home):
     import_records(str(there))
     before = files(home)
-    altered(there, RUN, "seconds", value=1.0)
+    put(there, RUN, seconds=1.0)
     with pytest.raises(RtxError, match="baseline-seed0.json differs .*--replace"):
         import_records(str(there))
     assert files(home) == before

@@ -12,7 +12,7 @@ from rtx_core import RtxError, data
 from rtx_core.data.preprocess import clean
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import weights
-from rtx_core.experiments.measure import Study, measure
+from rtx_core.experiments.measure import Measured, measure
 from rtx_core.models import registry
 from rtx_core.models.packed import Packed
 from study.demo import measure as demo
@@ -109,13 +109,13 @@ def test_initial_losses_are_of_every_model(monkeypatch):
 
 
 def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
-    class Real(Study):  # the texts are synthetic; what matters is the way
+    class Real(Measured):  # the texts are synthetic; what matters is the way
         def __init__(self, *given, **settings):
             super().__init__(*given, **settings)
             self.target.source = self.source = "hub"
             self.runs = lambda: iter([run])
 
-    monkeypatch.setattr("rtx_core.experiments.measure.Study", Real)
+    monkeypatch.setattr("rtx_core.experiments.measure.Measured", Real)
     (made,) = measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)
     assert made["of"] == "quickstart-maxlength16-trainrows300-to-yelp-maxlength16"
     assert made["run"] == run["key"]

@@ -11,7 +11,6 @@ from rtx_core import build_model
 from rtx_core.data.tokens import Tokens
 from rtx_core.evaluate import bag_of_words, latency
 from rtx_core.models.packed import Packed
-from rtx_core.models.registry import MODELS
 from study.measurements import attention, ngrams, number_formats, rounding
 
 BATCH = Packed.from_sequences([[2, 9, 30, 41, 3], [2, 7, 3], [2, 5, 6, 8, 9, 11, 3]])
@@ -21,12 +20,6 @@ CPU = torch.device("cpu")
 
 def tiny(name="recurrent", **overrides):
     return build_model(name, seed=0, **TINY | overrides).eval()
-
-
-def test_counts_are_of_tokens_and_leave_the_tokens_alone():
-    given = Tokens(np.array([5, 2, 5, 3, 1], dtype=np.int32), np.array([0, 3, 5]), np.array([0, 1]))
-    assert bag_of_words.counts(given, 6).toarray().tolist() == [[0, 0, 1, 0, 0, 2], [0, 1, 0, 1, 0, 0]]
-    assert given.ids.tolist() == [5, 2, 5, 3, 1]
 
 
 def test_bag_of_words_learns_words_and_no_order():
@@ -64,18 +57,13 @@ def test_attention_weights_give_what_the_layers_compute(name):
 def test_a_format_stays_within_its_error_and_size(number_format, error):
     model = tiny(vocab_size=30_000)
     ready = number_formats.converted(model, number_format)
+    assert next(model.parameters()).dtype == torch.float32 and "forward" not in vars(model)  # it stays as it was
     with torch.inference_mode():
         exact, got = model(BATCH), ready(BATCH).float()
     assert (got - exact).norm() <= error * exact.norm()
     assert number_format == "fp32" or not torch.equal(got, exact)
     size = number_formats.stored_mb(ready) / number_formats.stored_mb(model)
     assert size == pytest.approx({"fp32": 1, "int8": 0.97}.get(number_format, 0.5), abs=0.03)
-
-
-def test_the_model_itself_is_left_as_it_was():
-    model = tiny()
-    number_formats.converted(model, "bf16")
-    assert next(model.parameters()).dtype == torch.float32 and "forward" not in vars(model)
 
 
 def test_rounding_is_symmetric_a_row_and_within_half_a_step():
@@ -117,14 +105,8 @@ def test_shared_draws_repeat_and_unshared_ones_do_not():
     apart = rounding.with_rounded_layers(rounding.untied(tiny()), 2, chance).layers[0].copies
     assert not torch.equal(apart[0].ffn.down.weight, apart[1].ffn.down.weight)
     drawn = rounding.draws(tiny(), BATCH, "recurrent", 0)
-    n = len(rounding.BITS)
-    assert [row["arm"] for row in drawn] == ["shared"] * n + ["unshared"] * n
+    assert [row["arm"] for row in drawn] == [arm for arm in ("shared", "unshared") for _ in rounding.BITS]
     assert drawn == rounding.draws(tiny(), BATCH, "recurrent", 0)
-
-
-def test_random_pairs_have_the_baselines_width_and_depth():
-    wide, base = MODELS[rounding.LOOPED].config, MODELS["baseline"].config
-    assert (wide.hidden_size, wide.num_layers * wide.num_passes) == (base.hidden_size, base.num_layers)
 
 
 def test_latency_is_of_every_batch_size_after_warming_up(monkeypatch):

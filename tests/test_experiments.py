@@ -12,7 +12,7 @@ from rtx_core.__main__ import settings_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments import run as runner
 from rtx_core.experiments import weights
-from rtx_core.experiments.configure import configure, sweep
+from rtx_core.experiments.configure import configure
 from rtx_core.experiments.doctor import check_settings
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
@@ -81,13 +81,6 @@ def test_every_accepted_configuration_has_steps_and_a_name_of_its_own(random, ru
         data = config.data.replace(source=usual.data.source)
         same = by_name.setdefault(config.name, (data, config.train, config.overrides, config.compile))
         assert same == (data, config.train, config.overrides, config.compile)
-
-
-def test_lists_are_swept_in_order():
-    settings = {"fraction": [0.1, 1.0], "epochs": 1, "split": ["seeded", "official"]}
-    found = [(s["fraction"], s["epochs"], s["split"]) for s in sweep(settings)]
-    assert found == [(0.1, 1, "seeded"), (0.1, 1, "official"), (1.0, 1, "seeded"), (1.0, 1, "official")]
-    assert sweep({}) == [{}]
 
 
 def test_a_run_is_made_again_by_its_command():

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import disturbed
 from test_demo import DEMO, ask, v8
 
 from rtx_core import build_model
@@ -18,22 +19,11 @@ from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
 from rtx_core.evaluate import inside
 from rtx_core.models.packed import Packed
-from study.demo.explorer import (
-    AT_LEAST,
-    UNREAD,
-    explorer_file,
-    hop_places,
-    masses,
-    named,
-    read_header,
-    steps_of,
-    watched,
-    word_places,
-    write_catalogue,
-)
+from study.demo import explorer
 from study.demo.explorer_picture import EXAMPLE, MODEL, stored_model, write_picture
 
-EXPORTED = [path for path in sorted((DEMO / "models").glob("*.js")) if (read_header(path) or {}).get("task")]
+EXPORTED = [path for path in sorted((DEMO / "models").glob("*.js")) if (explorer.read_header(path) or {}).get("task")]
+EACH = pytest.mark.parametrize(("layers", "passes"), [(1, 4), (2, 2), (3, 1)])
 SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 24, "rope_base": 100.0}
 HOPS = {"letters": 12, "alphabet": 4, "hops": 3, "eval_texts": 16, "test_texts": 16}
 WORDS = {"group": "S3", "letters": 16, "eval_texts": 16, "test_texts": 16}
@@ -53,16 +43,9 @@ function plain(one) {
 """
 
 
-def spread(model: torch.nn.Module) -> torch.nn.Module:
-    """Weights large enough that texts differ."""
-    generator = torch.Generator().manual_seed(0)
-    for weight in model.parameters():
-        weight.data += 0.3 * torch.randn(weight.shape, generator=generator)
-    return model.eval()
-
-
 def small(layers: int, passes: int, vocabulary: int = 9) -> torch.nn.Module:
-    return spread(build_model("looped", seed=0, vocab_size=vocabulary, num_layers=layers, num_passes=passes, **SMALL))
+    shape = {"vocab_size": vocabulary, "num_layers": layers, "num_passes": passes}
+    return disturbed(build_model("looped", seed=0, **shape, **SMALL), 0.3).eval()
 
 
 def about(name: str) -> dict:
@@ -87,7 +70,7 @@ def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
     """Attention, logits and the lengths of states of a few texts."""
     found = ask(context, f"(ids) => seen(model, ids, {steps}, {json.dumps(list(off))}).map(plain)", inputs.tolist())
     out = frozenset((step - 1, head) for step, head in off)
-    for i, (weights, state) in enumerate(watched(model, torch.from_numpy(inputs), steps, out)):
+    for i, (weights, state) in enumerate(explorer.watched(model, torch.from_numpy(inputs), steps, out)):
         ours = {key: np.array([text[i][key] for text in found]) for key in found[0][i]}
         np.testing.assert_allclose(ours["weights"].reshape(weights.shape), weights, atol=1e-4)
         logits = F.linear(model.norm(state), model.head).detach()
@@ -95,44 +78,32 @@ def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
         np.testing.assert_allclose(ours["lengths"], state.norm(dim=-1).detach(), rtol=1e-4)
 
 
-# -- the forward pass --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("layers", "passes"), [(1, 4), (2, 2), (3, 1)])
-def test_what_is_watched_is_what_the_model_computes(layers, passes):
+@EACH
+def test_what_is_watched_and_switched_off_is_what_the_model_computes(layers, passes):
     model, inputs = small(layers, passes), torch.from_numpy(texts(header_of(layers, passes), 6))
-    seen = [state for _, state in watched(model, inputs, layers * passes)]
-    batch = Packed.from_rows(inputs)
-    with torch.inference_mode():
-        for r, state in enumerate(model.states(batch)):
-            torch.testing.assert_close(seen[layers * (r + 1) - 1].flatten(0, 1), state, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize(("layers", "passes"), [(1, 4), (2, 2), (3, 1)])
-def test_what_is_watched_and_switched_off_is_as_inside_the_loop(layers, passes):
-    model, inputs = small(layers, passes), torch.from_numpy(texts(header_of(layers, passes), 6))
+    seen, states = zip(*explorer.watched(model, inputs, layers * passes))
     alpha = inside.attention(model, inputs)  # (R, layers, H, B, N, N)
-    seen = [weights.transpose(0, 1) for weights, _ in watched(model, inputs, layers * passes)]
-    torch.testing.assert_close(torch.stack(seen), alpha.flatten(0, 1), atol=1e-5, rtol=1e-4)
-    mix = inside.silence(model, [(2, 0, 1)])  # step 2 is a pass of a looped model, else a layer
-    *_, expected = inside.steps(model, inputs, mix=mix)
-    step = layers if passes > 1 else 1
-    *_, (_, found) = watched(model, inputs, layers * passes, frozenset({(step, 1)}))
+    torch.testing.assert_close(torch.stack(seen).transpose(1, 2), alpha.flatten(0, 1), atol=1e-5, rtol=1e-4)
+    for r, state in enumerate(model.states(Packed.from_rows(inputs))):
+        torch.testing.assert_close(states[layers * (r + 1) - 1].flatten(0, 1), state, atol=1e-5, rtol=1e-5)
+    *_, expected = inside.steps(model, inputs, mix=inside.silence(model, [(2, 0, 1)]))
+    step = layers if passes > 1 else 1  # the second pass of a looped model, else the second layer
+    *_, (_, found) = explorer.watched(model, inputs, layers * passes, frozenset({(step, 1)}))
     torch.testing.assert_close(found.flatten(0, 1), expected, atol=1e-4, rtol=1e-4)
 
 
 def header_of(layers: int, passes: int) -> dict:
-    return read_text(explorer_file(small(layers, passes), "tiny", about("tiny"), HOPS))
+    return read_text(explorer.explorer_file(small(layers, passes), "tiny", about("tiny"), HOPS))
 
 
 def read_text(content: bytes) -> dict:
     return json.loads(content.decode().partition("] = ")[2].rstrip().removesuffix(";"))
 
 
-@pytest.mark.parametrize(("layers", "passes"), [(1, 4), (2, 2), (3, 1)])
+@EACH
 def test_the_page_computes_what_torch_does_and_heads_can_be_off(layers, passes):
     model = small(layers, passes)
-    content = explorer_file(model, "tiny", about("tiny"), HOPS).decode()
+    content = explorer.explorer_file(model, "tiny", about("tiny"), HOPS).decode()
     context, inputs = page("tiny", content), texts(read_text(content.encode()), 7)
     agrees(context, model, inputs, layers * passes + 2)
     agrees(context, model, inputs[:, :6], layers * passes)  # a shorter text
@@ -141,7 +112,7 @@ def test_the_page_computes_what_torch_does_and_heads_can_be_off(layers, passes):
 
 def test_words_over_a_group_are_written_too():
     model = small(1, 3, vocabulary=12)
-    content = explorer_file(model, "cups", about("cups"), WORDS).decode()
+    content = explorer.explorer_file(model, "cups", about("cups"), WORDS).decode()
     header = read_text(content.encode())
     assert header["task"] == {"kind": "cups", "letters": 16} and len(header["right"]) == 16
     agrees(page("cups", content), model, texts(header, 5), 4)
@@ -149,9 +120,11 @@ def test_words_over_a_group_are_written_too():
 
 @pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_an_exported_model_answers_as_in_torch(path):
-    header, content = read_header(path), path.read_text(encoding="utf-8")
+    header, content = explorer.read_header(path), path.read_text(encoding="utf-8")
+    assert header["record"].split("/")[1].rpartition("-seed")[0] == header["model"]
     (model, _), context, inputs = stored_model(path), page(path.stem, content), texts(header, 500)
     config = model.config
+    assert np.shape(header["heads"]) == (explorer.steps_of(model), config.num_heads)
     steps = config.num_layers * config.num_passes
     agrees(context, model, inputs[:3], steps + 3 * config.num_layers * (config.num_passes > 1))
     script = f"""(ids) => {{
@@ -160,7 +133,7 @@ def test_an_exported_model_answers_as_in_torch(path):
       return ids.map((_, t) => {{ var p = E.shares(model, last, t, options); return p.indexOf(Math.max(...p)); }});
     }}"""
     answers = np.array(ask(context, script, inputs.tolist()))
-    *_, (_, state) = watched(model, torch.from_numpy(inputs), steps)
+    *_, (_, state) = explorer.watched(model, torch.from_numpy(inputs), steps)
     options = 6 if header["task"]["kind"] == "cups" else header["task"]["alphabet"]
     with torch.inference_mode():
         logits = F.linear(model.norm(state), model.head)[..., :options]
@@ -169,24 +142,15 @@ def test_an_exported_model_answers_as_in_torch(path):
     assert clear.mean() > 0.999 and (answers == logits.argmax(-1).numpy())[clear].all()
 
 
-@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
-def test_an_exported_file_says_what_it_is(path):
-    model, header = stored_model(path)
-    assert header["record"].split("/")[1].rpartition("-seed")[0] == header["model"]
-    assert len(header["heads"]) == steps_of(model) == len(header["right"][0])
-    assert all(len(row) == model.config.num_heads for row in header["heads"])
-    assert path.stat().st_size < 280_000 * model.config.num_layers
-
-
 def test_what_the_page_cannot_run_is_refused():
     model = small(1, 2)
     gated = build_model("looped", seed=0, vocab_size=9, num_layers=1, num_passes=2, gate=True, **SMALL)
     with pytest.raises(RtxError, match="no plain looped decoder"):
-        explorer_file(gated, "gated", about("gated"), HOPS)
+        explorer.explorer_file(gated, "gated", about("gated"), HOPS)
     with pytest.raises(RtxError, match="another task"):
-        explorer_file(model, "z6", about("z6"), WORDS | {"group": "Z6"})
-    content = explorer_file(model, "tiny", about("tiny"), HOPS).decode()
-    for name, usual in UNREAD.items():
+        explorer.explorer_file(model, "z6", about("z6"), WORDS | {"group": "Z6"})
+    content = explorer.explorer_file(model, "tiny", about("tiny"), HOPS).decode()
+    for name, usual in explorer.UNREAD.items():
         was, now = (f'"{name}":{json.dumps(value)}' for value in (usual, "other"))
         assert was in content
         with pytest.raises(Exception, match=f"cannot run a model with {name}"):
@@ -203,13 +167,10 @@ def test_the_recorded_example_is_the_pages_drawn_from_its_model(tmp_path):
     assert f'{EXAMPLE}"' in (DEMO / "explorer.js").read_text(encoding="utf-8")
 
 
-# -- names of heads ----------------------------------------------------------------------------------------------------
-
-
 def test_places_of_a_text_are_those_of_its_hops():
     header = header_of(1, 2)
     inputs = texts(header, 40)
-    places = hop_places(inputs, 4, 3)
+    places = explorer.hop_places(inputs, 4, 3)
     for k in (1, 2, 3):
         at = places[f"hop{k}"][:, 1:]
         expected = hop(inputs[:, 1:], np.full(len(inputs), k), -1)
@@ -223,7 +184,7 @@ def test_places_of_a_text_are_those_of_its_hops():
 
 def test_a_head_is_named_by_where_it_looks():
     inputs = texts(header_of(1, 2), 60)
-    places = hop_places(inputs, 4, 3)
+    places = explorer.hop_places(inputs, 4, 3)
     B, N = inputs.shape
     weights = torch.zeros(B, 4, N, N)
     for head, kind in enumerate(("hop1", "earlier", "question")):
@@ -231,45 +192,22 @@ def test_a_head_is_named_by_where_it_looks():
         weights[b, head, t, places[kind][b, t]] = 0.9
     weights[:, 3] = torch.ones(N, N).tril() / torch.arange(1, N + 1)[:, None]
     asked = places["hop3"] >= 0
-    found = named(masses(weights, places, asked), list(places))
+    found = explorer.named(explorer.masses(weights, places, asked), list(places))
     assert [one["does"] for one in found[:3]] == ["hop1", "earlier", "question"]
     assert all(abs(one["share"] - 0.9) < 1e-3 for one in found[:3])
-    assert found[3]["does"] == "spread" and found[3]["share"] < AT_LEAST
+    assert found[3]["does"] == "spread" and found[3]["share"] < explorer.AT_LEAST
 
 
-def test_places_of_words():
-    places = word_places(np.zeros((2, 5), dtype=int))
-    assert places["back2"].tolist() == [[-1, -1, 0, 1, 2]] * 2 and (places["first"] == 0).all()
-
-
-def test_the_catalogue_lists_the_models(tmp_path):
-    for name, layers, passes in (("khop-3x1", 3, 1), ("khop-1x4", 1, 4)):
-        content = explorer_file(small(layers, passes), name, about(name[5:]), HOPS)
-        (tmp_path / f"{name}.js").write_bytes(content)
-    (tmp_path / "else.js").write_text("var rtxDemo = {};")
-    listed = write_catalogue(tmp_path).read_text(encoding="utf-8")
+def test_the_catalogue_of_the_book_is_of_its_models(tmp_path):
+    for path in [*EXPORTED, DEMO / "models" / "vocabulary.js"]:
+        (tmp_path / path.name).symlink_to(path)
+    listed = (DEMO / "models" / "explorer.js").read_text(encoding="utf-8")
+    assert explorer.write_catalogue(tmp_path).read_text(encoding="utf-8") == listed
     (found,) = ask(v8(listed), "() => rtxDemo.explorer", [0])
-    assert [one["name"] for one in found] == ["khop-1x4", "khop-3x1"]
-    assert found[0] == {
-        "name": "khop-1x4",
-        "model": "1x4",
-        "toy": "hops",
-        "layers": 1,
-        "passes": 4,
-        "random": False,
-        "hops": 3,
-    }
+    assert sorted(one["name"] for one in found) == [path.stem for path in EXPORTED] and found
+    links = {one["toy"] + one["model"] for one in found}
+    assert len(links) == len(found)  # a link names a model by these
 
-
-def test_the_catalogue_of_the_book_is_of_its_models():
-    listed = v8(DEMO / "models" / "explorer.js")
-    (found,) = ask(listed, "() => rtxDemo.explorer.map((one) => one.name)", [0])
-    assert sorted(found) == [path.stem for path in EXPORTED] and found
-    (links,) = ask(listed, "() => rtxDemo.explorer.map((one) => one.toy + one.model)", [0])
-    assert len(set(links)) == len(links)  # a link names a model by these
-
-
-# -- toys --------------------------------------------------------------------------------------------------------------
 
 TOYS = "var T = rtxDemo.toys(), S = rtxDemo.explorerState();"
 TASK = {"kind": "hops", "letters": 32, "alphabet": 4, "hops": 4}
@@ -295,12 +233,12 @@ def test_what_is_true_is_what_the_task_asks_for(toys):
 def test_a_head_looks_where_its_name_says(toys):
     """What the page takes for the place of a name, against what the names were counted with."""
     inputs = texts({"task": TASK}, 20)
-    for does, expected in hop_places(inputs, 4, 4).items():
+    for does, expected in explorer.hop_places(inputs, 4, 4).items():
         function = f"(items) => items.map((_, t) => T.hops.place(items, t, {json.dumps(does)}))"
         found = np.array(ask(toys, function, inputs[:, 1:].tolist()))
         np.testing.assert_array_equal(np.maximum(found, -1), expected[:, 1:], does)
     words = np.zeros((2, 9), dtype=int)
-    for does, expected in word_places(words).items():
+    for does, expected in explorer.word_places(words).items():
         function = f"(items) => items.map((_, t) => T.cups.place(items, t, {json.dumps(does)}))"
         np.testing.assert_array_equal(ask(toys, function, words.tolist()), expected, does)
 
@@ -326,10 +264,13 @@ def test_cups_stand_where_the_group_says(toys):
     assert ids == [words[0, 0] + 6, *words[0, 1:]]
 
 
+def of_the_task(items: list[int]) -> bool:
+    return 2 <= len(items) <= 32 and set(items) <= {0, 1, 2, 3} and (np.diff(items) != 0).all()
+
+
 def test_drawn_texts_are_of_the_task(toys):
-    script = f"() => T.draw(T.hops, {json.dumps(TASK)}, Math.random)"
-    for items in ask(toys, script, [0] * 20):
-        assert len(items) == 32 and set(items) <= {0, 1, 2, 3} and (np.diff(items) != 0).all()
+    drawn = ask(toys, f"() => T.draw(T.hops, {json.dumps(TASK)}, Math.random)", [0] * 20)
+    assert {len(items) for items in drawn} == {32} and all(map(of_the_task, drawn))
 
 
 @settings(deadline=None, max_examples=60)
@@ -339,9 +280,8 @@ def test_any_letters_become_a_text_or_none(toys, written):
     if found["items"] is None:
         assert found["said"]
     else:
-        items = found["items"]
-        assert 2 <= len(items) <= 32 and set(items) <= {0, 1, 2, 3} and (np.diff(items) != 0).all()
-        (again,) = ask(toys, f"(items) => T.write(T.hops, {json.dumps(TASK)}, items)", [items])
+        assert of_the_task(found["items"])
+        (again,) = ask(toys, f"(items) => T.write(T.hops, {json.dumps(TASK)}, items)", [found["items"]])
         if not found["said"]:
             assert again == "".join(written.lower().split())
 
@@ -366,23 +306,23 @@ def test_a_link_carries_all(toys):
     assert usual["written"] == "#letters=abca&hops=2&passes=4&model=1x4"
 
 
-@pytest.mark.parametrize(
-    ("link", "changed", "said"),
-    [
-        ("#hops=9", {"hops": 4}, "hops goes from 0 to 4"),
-        ("#hops=-1.2", {"hops": 0}, "hops goes from 0 to 4"),
-        ("#hops=many", {"hops": 2}, "hops is a number"),
-        ("#passes=1e9", {"passes": 64}, "passes goes from 1 to 64"),
-        ("#passes=0", {"passes": 1}, "passes goes from 1 to 64"),
-        ("#asked=99", {"asked": 3}, "asked goes from 1 to 4"),
-        ("#letters=aab", {"items": [0, 2, 1]}, "never the same letter"),
-        ("#letters=a<b>x", {"items": [0, 1]}, "only the letters a, b, c, d"),
-        ("#letters=%E0%Z1", {"items": [0, 1, 2, 0]}, "at least 2 letters"),
-        ("#letters=" + "ab" * 40, {"items": [0, 1] * 16}, "at most 32 letters"),
-        ("#off=2.9", {"off": []}, "pass.head"),
-        ("#off=2.1,<b>", {"off": ["2.1"]}, "pass.head"),
-    ],
-)
+BAD_LINKS = [
+    ("#hops=9", {"hops": 4}, "hops"),
+    ("#hops=-1.2", {"hops": 0}, "hops"),
+    ("#hops=many", {"hops": 2}, "hops"),
+    ("#passes=1e9", {"passes": 64}, "passes"),
+    ("#passes=0", {"passes": 1}, "passes"),
+    ("#asked=99", {"asked": 3}, "asked"),
+    ("#letters=aab", {"items": [0, 2, 1]}, "letter"),
+    ("#letters=a<b>x", {"items": [0, 1]}, "a, b, c, d"),
+    ("#letters=%E0%Z1", {"items": [0, 1, 2, 0]}, "letters"),
+    ("#letters=" + "ab" * 40, {"items": [0, 1] * 16}, "32"),
+    ("#off=2.9", {"off": []}, "pass.head"),
+    ("#off=2.1,<b>", {"off": ["2.1"]}, "pass.head"),
+]
+
+
+@pytest.mark.parametrize(("link", "changed", "said"), BAD_LINKS)
 def test_of_a_bad_value_the_nearest_is_taken_with_a_word(toys, link, changed, said):
     found = read_link(toys, link)
     assert {key: found[key] for key in changed} == changed

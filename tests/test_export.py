@@ -12,9 +12,7 @@ QUICK = {"source": "embedded", "train_rows": 64, "epochs": 1, "learning_rate": 1
 TEXTS = ["a lovely film", "dull , slow and far too long", "fine"]
 
 
-@pytest.fixture(autouse=True)
-def small(small_models):
-    """Seconds."""
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def exported(home, model, name):

@@ -58,7 +58,7 @@ def trained(name, task, path, config=CONFIG, device=CPU, fast=True, **overrides)
     """(model, losses, progress) of the package's trainer."""
     model = build_model(name, seed=0, **SMALL | overrides)
     progress, best = train(model, task, config, 0, device, path / "c", "", lambda line: None, fast)
-    assert not best or progress.best_step < progress.step
+    assert all(row["step"] < progress.step for by, row in progress.best.items() if by in best)
     return model, [row["train_loss"] for row in progress.history], progress
 
 
@@ -145,16 +145,6 @@ def test_a_copy_of_a_prepared_decoder_reads_its_own_head():
     with torch.no_grad():
         model.word.weight.fill_(torch.nan)
     assert torch.isfinite(twin(torch.arange(9).view(1, 9), torch.ones(1, 9, dtype=torch.int64)))
-
-
-def test_masks_depend_on_seed_and_step_alone():
-    def draw(seed, step):
-        return DropoutMasks(seed, step).draw(0.3, (40, 50))
-
-    assert torch.equal(draw(1, 2), draw(1, 2))
-    assert not torch.equal(draw(1, 2), draw(1, 3)) and not torch.equal(draw(1, 2), draw(2, 2))
-    masks = DropoutMasks(1, 2)
-    assert not torch.equal(masks.draw(0.3, (40, 50)), masks.draw(0.3, (40, 50)))
 
 
 @pytest.mark.parametrize("p", [0.1, 0.19, 0.5, 0.9])

@@ -16,25 +16,11 @@ BIB = REPOSITORY / "book" / "references.bib"
 CELLS = {*field.BUILT, *field.COMPARED, "controls", "equal"} - {"read"}
 
 
-def test_enough_systems_and_ours_once():
-    assert len(ROWS) >= 25
-    assert len({row["name"] for row in ROWS}) == len(ROWS)
-    assert [row["name"] for row in ROWS if not row["key"]] == ["This book"]
-
-
-def test_every_key_is_in_the_bibliography():
+def test_every_system_stands_there_once_and_every_key_in_the_bibliography():
     known = set(re.findall(r"^@\w+\{([^,]+),", BIB.read_text(encoding="utf-8"), re.MULTILINE))
     assert {row["key"] for row in ROWS if row["key"]} <= known
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
-def test_a_row_says_where_each_cell_comes_from(row):
-    assert row["source"] and row["read"] in ("whole", "main text", "parts", "abstract")
-    if isinstance(row["where"], dict):
-        assert row["where"].keys() == row.keys() & CELLS - ({"code"} - row["where"].keys())
-    else:
-        assert row["where"]
-    assert len(row["claim"].split()) <= 12
+    assert len({row["name"] for row in ROWS}) == len(ROWS)
+    assert [row["name"] for row in ROWS if not row["key"]] == ["This book"]
 
 
 @pytest.mark.parametrize(

@@ -166,12 +166,6 @@ def test_a_class_without_source_counts_by_what_it_does(monkeypatch):
     assert found[0] == found[2] != found[1]
 
 
-def test_hashes_that_give_the_same_numbers_are_current(monkeypatch):
-    monkeypatch.setattr(fingerprint, "registered", lambda: {"same": {"today": ["old"], "old": ["older"]}})
-    assert fingerprint.is_current(["today"], "today") and fingerprint.is_current(["old", "today"], "today")
-    assert not fingerprint.is_current(["older"], "today") and not fingerprint.is_current(["old", "other"], "today")
-
-
 def test_what_a_class_inherits_and_a_measurement_imports_counts(package, monkeypatch):
     mine = replace(registry.MODELS["baseline"], kind=type("Mine", (Encoder,), {}))
     monkeypatch.setitem(registry.MODELS, "mine", mine)

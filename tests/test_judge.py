@@ -10,7 +10,7 @@ import pytest
 from rtx_core import RtxError, records
 from rtx_core.experiments import measure as measuring
 from study.measurements import judge as module
-from study.measurements.judge import CRITERIA, Judge, scores
+from study.measurements.judge import Judge, scores
 
 KEY = "sk-very-secret-0123456789"
 GOOD = {"grammar": 7, "creativity": 6, "consistency": 5, "plot": 4}
@@ -75,16 +75,11 @@ def text_of(server, n):
     return server.asked[n][1]["messages"][0]["content"]
 
 
-# -- an answer -----------------------------------------------------------------------------------------------
-
-BAD = ["", "no JSON", "{", "[]", "7", "null", "[7, 7, 7, 7]", '{"grammar": 7}', '{"plot": NaN}', "\x00"]
-BAD += ["[" * 100_000]
-BAD += [json.dumps(GOOD | {"plot": value}) for value in (11, 0, -3, 9.5, "10", True, None)]
-BAD += [json.dumps(GOOD | {"bonus": 10}), json.dumps(GOOD) * 2, json.dumps([GOOD])]
-BAD += ['{"plot": 4, ' + json.dumps(GOOD)[1:]]
-BAD += [json.dumps(GOOD)[:-1] + ', "plot": 1e400}', json.dumps({name.upper(): 10 for name in CRITERIA})]
-BAD += [form % json.dumps(GOOD) for form in ("Here:\n```json\n%s\n```", "```json\n%s", "```yaml\n%s\n```")]
-BAD += ["```" + " " * 100_000, "``````", None, 3]
+WRITTEN = json.dumps(GOOD)
+BAD = ["", "no JSON", "null", "[7, 7, 7, 7]", '{"grammar": 7}', "\x00", "[" * 100_000, "```" + " " * 100_000, None, 3]
+BAD += [json.dumps(GOOD | {"plot": value}) for value in (11, 0, 9.5, "10", True, None)]
+BAD += [json.dumps(GOOD | {"bonus": 10}), WRITTEN * 2, f"[{WRITTEN}]", '{"plot": 4, ' + WRITTEN[1:], WRITTEN.upper()]
+BAD += [f"Here:\n```json\n{WRITTEN}\n```", f"```json\n{WRITTEN}", f"```yaml\n{WRITTEN}\n```"]
 
 
 @pytest.mark.parametrize("answer", BAD, ids=range(len(BAD)))
@@ -98,9 +93,6 @@ def test_four_whole_numbers_from_1_to_10_are_scores(form):
         assert scores(form % json.dumps(grades, indent=1)) == grades
 
 
-# -- asking --------------------------------------------------------------------------------------------------
-
-
 def test_a_story_is_asked_once_with_the_studys_prompt(serve, home):
     server = serve(GOOD)
     for _ in range(2):  # the second time from the disk
@@ -108,8 +100,7 @@ def test_a_story_is_asked_once_with_the_studys_prompt(serve, home):
     authorization, request = server.asked[0]
     assert authorization == f"Bearer {KEY}"
     assert (request["model"], request["temperature"]) == ("vendor/m 1.5", 0)
-    assert text_of(server, 0).count("Once {story} *** upon.") == 1
-    assert "In the following exercise, the student is given a task" in text_of(server, 0)
+    assert text_of(server, 0).count("Once {story} *** upon.") == 1 and len(text_of(server, 0)) > 400
     (kept,) = (home / "_build" / "cache" / "judge").iterdir()
     kept.write_text(json.dumps(GOOD | {"plot": 11}))
     assert Judge().grade(["Once {story} *** upon."]) == [GOOD]
@@ -119,13 +110,8 @@ def test_a_story_is_asked_once_with_the_studys_prompt(serve, home):
 def test_bad_answers_are_asked_again_then_rejected_and_not_kept(serve):
     server = serve("{broken", GOOD, GOOD | {"plot": 100}, "", "?", GOOD)
     assert Judge().grade(["a", "b"]) == [GOOD, None] and len(server.asked) == 5
-    assert text_of(server, 1) == text_of(server, 0) + module.AGAIN and "not valid" in module.AGAIN
+    assert text_of(server, 1) == text_of(server, 0) + module.AGAIN
     assert Judge().grade(["a", "b"]) == [GOOD, GOOD] and len(server.asked) == 6
-
-
-def test_errors_of_the_server_are_waited_for(serve):
-    server = serve((429, None), (500, None), (503, None), GOOD)
-    assert Judge().grade(["a"]) == [GOOD] and len(server.asked) == 4
 
 
 @pytest.mark.parametrize("status", [400, 422])
@@ -135,38 +121,27 @@ def test_an_endpoint_that_refuses_settings_is_asked_without_them(serve, status):
     assert "temperature" in server.asked[0][1] and "temperature" not in server.asked[1][1]
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 422, 429])
-def test_a_refused_key_is_one_sentence_without_the_key(serve, status, capsys):
+@pytest.mark.parametrize("status", [401, 404, 422, 429, None])
+def test_a_refused_key_and_a_missing_endpoint_are_one_sentence_without_the_key(serve, status, capsys, monkeypatch):
     serve((status, None))
-    with pytest.raises(RtxError, match=f"status {status}.; check RTX_JUDGE_KEY") as error:
+    if status is None:
+        monkeypatch.setenv("RTX_JUDGE_URL", "http://127.0.0.1:9/v1")
+        monkeypatch.setattr(module, "RETRIES", 0)
+    with pytest.raises(RtxError, match=f"status {status}" if status else "APIConnectionError") as error:
         Judge().grade(["a"])
     assert KEY not in str(error.value) + repr(error.value.__cause__) + capsys.readouterr().out
 
 
-def test_an_unreachable_endpoint_is_one_sentence(monkeypatch):
-    monkeypatch.setenv("RTX_JUDGE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setattr(module, "RETRIES", 0)
-    with pytest.raises(RtxError, match="no usable reply \\(APIConnectionError\\)"):
-        Judge().grade(["a"])
-
-
-@pytest.mark.parametrize(
-    "key, said", [("", "RTX_JUDGE_KEY is not set"), ("sk-ü", "printable ASCII"), ("a\nb", "printable ASCII")]
-)
-def test_a_key_that_is_none_is_one_sentence(monkeypatch, key, said):
+@pytest.mark.parametrize("key", ["", "sk-ü", "a\nb"])
+def test_without_a_key_or_the_client_it_is_one_sentence(monkeypatch, key):
     monkeypatch.setenv("RTX_JUDGE_KEY", key)
-    with pytest.raises(RtxError, match=said) as error:
+    with pytest.raises(RtxError, match="RTX_JUDGE_KEY is not") as error:
         Judge()
     assert not key or key not in str(error.value)
-
-
-def test_without_the_client_it_is_one_sentence(monkeypatch):
+    monkeypatch.setenv("RTX_JUDGE_KEY", KEY)
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(RtxError, match="pip install openai"):
         Judge()
-
-
-# -- the record ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -196,9 +171,7 @@ def test_scores_are_recorded_under_the_name_of_their_judge(serve, run, monkeypat
     assert written and all(KEY not in path.read_text() for path in written)
 
 
-BODIES = [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe"]
-BODIES += [b'{"choices": null}', b'{"choices": [7]}', b'{"choices": []}']
-UNUSABLE = [[HTML], ["?"], [GOOD, HTML], *([(200, body)] for body in BODIES)]
+UNUSABLE = [[HTML], ["?"], [GOOD, HTML], *([(200, body)] for body in (b"", b"[]", b"\xff", b'{"choices": [7]}'))]
 
 
 @pytest.mark.parametrize("replies", UNUSABLE, ids=range(len(UNUSABLE)))

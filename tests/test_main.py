@@ -35,24 +35,23 @@ def test_a_value_that_cannot_be_read_is_one_sentence(word):
     assert "\n" not in str(error.value) and len(str(error.value)) < 200
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["run"], "Nothing to run"),
-        (["run", "sst3"], "Unknown experiment 'sst3'"),
-        (["run", "sst2", "seed=99999999999999999999"], "whole number from 0"),
-        (["run", "sst2", "replace=true"], "by --replace"),
-        (["run", "sst2", "model=recurrent"], "models=[…]"),
-        (["run", "sst2", "recurrent", "models=[baseline]"], "Give the models once"),
-        (["measure", "yardstick"], "Nothing to measure"),
-        (["measure", "judge", "sst2"], "judge cannot be measured of sst2"),
-        (["measure", "precision", "sst2", "to=yelp"], "leave out to=yelp"),
-        (["measure", "precision", "sst2", "models=recurrent"], "expected a list"),
-        (["results", "nope"], "Unknown experiment 'nope'"),
-        (["export-demo", "sst2/recurrent-seed77"], "There is no record"),
-    ],
-)
-def test_a_refusal_is_one_sentence_and_not_zero(words, said, monkeypatch):
+REFUSED = {
+    "Nothing to run": "run",
+    "Unknown experiment 'sst3'": "run sst3",
+    "whole number from 0": "run sst2 seed=99999999999999999999",
+    "by --replace": "run sst2 replace=true",
+    "models=[…]": "run sst2 model=recurrent",
+    "Give the models once": "run sst2 recurrent models=[baseline]",
+    "Nothing to measure": "measure yardstick",
+    "judge cannot be measured of sst2": "measure judge sst2",
+    "leave out to=yelp": "measure precision sst2 to=yelp",
+    "Unknown experiment 'nope'": "results nope",
+    "There is no record": "export-demo sst2/recurrent-seed77",
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_a_refusal_is_one_sentence_and_not_zero(said, monkeypatch):
     with pytest.raises(SystemExit) as end:
-        run(monkeypatch, *words)
+        run(monkeypatch, *REFUSED[said].split())
     assert said in str(end.value.code) and "\n" not in str(end.value.code)

@@ -15,6 +15,7 @@ from papermill.parameterize import parameterize_notebook
 
 from rtx_core import records
 from rtx_core.paths import REPOSITORY
+from rtx_core.report import statistics
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -23,9 +24,8 @@ CLASSIFY = {"source": "embedded", "epochs": 1, "train_rows": 48, "seeds": [0]}
 STEPS = {"source": "embedded", "steps": 2}
 DECODE = STEPS | {"seeds": [0], "batch_size": 2, "block_size": 32, "precision": "fp32"}
 TRAINING = {  # notebook: parameters of a run of seconds
-    "quickstart": {"train_rows": 48},
+    "quickstart": {"train_rows": 48, "steps": 2, "width": 16, "heads": 2, "gate": True, "injection": "add"},
     "own-data": {"epochs": 1, "hidden_size": 16},
-    "sandbox": {"steps": 2, "width": 16, "heads": 2, "gate": True, "injection": "add"},
     "sst2": CLASSIFY,
     "data": CLASSIFY | {"split": ["seeded", "grouped"]},
     "data-size": CLASSIFY | {"fraction": [0.5, 1.0], "rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3]},
@@ -47,10 +47,11 @@ TRAINING = {  # notebook: parameters of a run of seconds
 
 
 def execute(environ: dict, small: bool, page: Path) -> tuple[nbformat.NotebookNode, str]:
-    """In a process of its own."""
+    """In a process of its own, with few draws of a bootstrap."""
     os.environ.clear()
     os.environ.update(environ)
     torch.set_num_threads(1)
+    statistics.RESAMPLES = 50
     if small:
         shrink(pytest.MonkeyPatch())
     return execution.execute(page)
@@ -95,10 +96,10 @@ def test_a_page_that_trains_runs_on_generated_text(name, home):
     assert not (home / "results").exists()
 
 
-def test_the_sandbox_learns_to_write_too(home):
-    outputs = run("sandbox", home, TRAINING["sandbox"] | {"data": "text"})
+def test_a_design_of_the_quick_start_learns_to_write_too(home):
+    outputs = run("quickstart", home, TRAINING["quickstart"] | {"data": "text"})
     assert any(len(output.text) > 20 for output in outputs if output.get("name") == "stdout")
-    assert sum("text/html" in output.get("data", {}) for output in outputs) == 2  # the curve and the frontier
+    assert all(f":name: fig-design-{drawn}" in str(outputs) for drawn in ("learning", "frontier"))
 
 
 @pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS if path.stem not in TRAINING])
@@ -113,7 +114,7 @@ def test_a_bad_parameter_ends_in_one_sentence_alone(home, kernel):
     path, ways = REPOSITORY / "notebooks" / "sst2.ipynb", {"kernel_name": "python3", "progress_bar": False}
     with pytest.raises(papermill.PapermillExecutionError) as error:
         papermill.execute_notebook(path, home / "sst2.ipynb", {"epochs": "many"}, cwd=path.parent, **ways)
-    said = "Parameter epochs is 'many' of type str; expected int."
+    said = "epochs is 'many'; it must be a valid integer."
     assert error.value.ename == "RtxError" and error.value.evalue.startswith(said)
     assert len("".join(error.value.traceback).splitlines()) == 1
     assert not (home / "_build").exists()

@@ -2,8 +2,9 @@
 
 import json
 import os
-import shutil
+from functools import partial
 
+import committed
 import numpy as np
 import pytest
 
@@ -32,24 +33,7 @@ def test_everything_committed_reads_and_verifies(monkeypatch):
 
 @pytest.fixture
 def put(home):
-    """Copies a committed record, with changes, and gives its path."""
-
-    def copy(name=CLASSIFIER, **changes):
-        path = home / "results" / f"{name}.json"
-        path.parent.mkdir(parents=True)
-        content = json.loads((RESULTS / f"{name}.json").read_text())
-        for place, value in changes.items():
-            *parts, last = place.split("__")
-            inner = content
-            for part in parts:
-                inner = inner[part]
-            inner.pop(last) if value is None else inner.update({last: value})
-        path.write_text(json.dumps(content))
-        if (RESULTS / f"{name}.npz").exists():
-            shutil.copy(RESULTS / f"{name}.npz", path.with_suffix(".npz"))
-        return path
-
-    return copy
+    return partial(committed.put, home)
 
 
 def refused(path) -> str:
@@ -65,7 +49,7 @@ LIES = [
     ({"history": []}, "at history"),
     ({"config__train__epochs": 6}, "its key does not follow from its configuration"),
     ({"data__sha256": "0" * 64}, "its key does not follow from its configuration"),
-    ({"selected__step": 1}, "selects step 1, which is not in its history"),
+    ({"selected__step": 1}, "does not select the best step"),
     ({"test__accuracy": 0.99}, "says that its test accuracy is 0.99"),
     ({"test__f1": None}, "says that its test f1 is None"),
     ({"test__f1": "high"}, "says that its test f1 is high"),
@@ -80,7 +64,7 @@ LIES = [
 
 @pytest.mark.parametrize(("changes", "said"), LIES)
 def test_a_record_that_was_altered_or_misplaced_is_refused(changes, said, put):
-    assert said in refused(put(**changes))
+    assert said in refused(put(CLASSIFIER, **changes))
 
 
 @pytest.mark.parametrize("change", [{"test__loss": 1.0}, {"test__error": 1.0}, {"test__batch_sizes": [1, 2]}])
@@ -89,7 +73,7 @@ def test_a_language_record_is_counted_again_from_its_batches(change, put):
 
 
 def test_other_predictions_are_refused(put):
-    path = put()
+    path = put(CLASSIFIER)
     file, found = path.with_suffix(".npz"), records.read(path).predictions
     flipped = found["labels"].copy()
     flipped[0] = 1 - flipped[0]
@@ -105,7 +89,7 @@ def test_other_predictions_are_refused(put):
 
 @pytest.mark.parametrize("loss", [0.0, 1e-12, 1e-8, 1e-3, 1.0, 40.0, 1e4])
 def test_a_loss_may_differ_from_the_predictions_by_rounding_alone(loss, put):
-    path = put()
+    path = put(CLASSIFIER)
     content = json.loads(path.read_text())
     labels = np.zeros(10, dtype=int)
     margin = -np.log(np.expm1(loss)) if 0 < loss < 40 else -loss if loss else 1e3
@@ -122,7 +106,7 @@ def test_a_loss_may_differ_from_the_predictions_by_rounding_alone(loss, put):
 
 
 def test_an_odd_record_is_left_out_and_named(put, monkeypatch):
-    path = put()
+    path = put(CLASSIFIER)
     later = path.with_stem("baseline-seed7")
     later.write_text(path.read_text().replace('"schema": 2', '"schema": 3', 1))
     path.with_stem("baseline-seed8").write_text("{")
@@ -140,7 +124,7 @@ BROKEN += ["[" * 100_000, '{"a":' * 100_000]
 
 @pytest.mark.parametrize("content", BROKEN, ids=range(len(BROKEN)))
 def test_a_broken_file_is_one_sentence(content, put):
-    path = put()
+    path = put(CLASSIFIER)
     path.write_text(content)
     assert len(refused(path)) < 400
     path.write_bytes(b"\xff\xfe" + content.encode())
@@ -149,7 +133,7 @@ def test_a_broken_file_is_one_sentence(content, put):
 
 @pytest.mark.parametrize("number", ["1e400", "NaN"])
 def test_what_is_no_number_is_refused_wherever_it_stands(number, put):
-    path = put()
+    path = put(CLASSIFIER)
     path.write_text(path.read_text().replace('"threads": 1', f'"threads": {number}', 1))
     assert f"is not readable as JSON ({number}" in refused(path)
 

@@ -36,37 +36,34 @@ def given(monkeypatch):
     monkeypatch.setattr(values, "names", lambda: known)
 
 
-@pytest.mark.parametrize(
-    ("test", "word"),
-    [
-        ({"direction": "ahead.difference"}, "reproduced"),
-        ({"direction": "behind.difference"}, "of the opposite sign"),  # one seed
-        ({"direction": "ahead.difference", "expect": "below"}, "contradicted"),
-        ({"direction": "small.difference"}, "of the same sign"),  # a reduced budget
-        ({"direction": "even.difference"}, "undecided"),
-        ({"direction": ["ahead.difference", "even.difference"]}, "undecided"),
-        ({"direction": ["ahead.difference", "even.difference", "behind.difference"]}, "of the opposite sign"),
-        ({"direction": ["ahead.difference", "small.difference"]}, "of the same sign"),
-        ({"direction": "nothing.difference"}, "not measured"),
-        ({"direction": "even.minus('recurrent', 'baseline', 'f1')"}, "undecided"),
-        ({"value": "steady.baseline", "published": 0.902, "n": 200}, "reproduced"),
-        ({"value": "steady.baseline", "published": 0.8, "n": 2000}, "contradicted"),
-        ({"value": "steady.baseline", "published": 0.87, "n": 200}, "undecided"),
-        ({"value": "steady.baseline", "published": 0.87, "n": 200, "same_texts": True}, "contradicted"),
-        ({"value": "even.baseline", "published": 0.9, "n": 200}, "undecided"),  # chance, but beyond a point
-        ({"value": "small.baseline", "published": 0.945, "n": 200}, "undecided"),
-        ({"value": "behind.baseline", "published": 0.85, "n": 200}, "undecided"),  # one seed
-        ({"bound": "narrow", "at_least": 0.95}, "reproduced"),
-        ({"bound": "lone", "at_least": 0.95}, "undecided"),  # one seed
-        ({"bound": "narrow", "at_least": 0.97}, "contradicted"),
-        ({"bound": "narrow", "at_most": 0.96}, "undecided"),
-        ({"bound": "even.difference", "within": 3}, "reproduced"),
-        ({"bound": "ahead.difference", "within": 3}, "contradicted"),
-        ({"count": "count", "equals": 25_912_706}, "reproduced"),
-        ({"count": "count", "equals": 9_800_000}, "contradicted"),
-        ({"count": "count / 1e6", "at_most": 26}, "reproduced"),
-    ],
-)
+OUTCOMES = [
+    ({"direction": "ahead.difference"}, "reproduced"),
+    ({"direction": "behind.difference"}, "of the opposite sign"),  # one seed
+    ({"direction": "ahead.difference", "expect": "below"}, "contradicted"),
+    ({"direction": "small.difference"}, "of the same sign"),  # a reduced budget
+    ({"direction": ["ahead.difference", "even.difference"]}, "undecided"),
+    ({"direction": ["ahead.difference", "even.difference", "behind.difference"]}, "of the opposite sign"),
+    ({"direction": ["ahead.difference", "small.difference"]}, "of the same sign"),
+    ({"direction": "nothing.difference"}, "not measured"),
+    ({"direction": "even.minus('recurrent', 'baseline', 'f1')"}, "undecided"),
+    ({"value": "steady.baseline", "published": 0.902, "n": 200}, "reproduced"),
+    ({"value": "steady.baseline", "published": 0.8, "n": 2000}, "contradicted"),
+    ({"value": "steady.baseline", "published": 0.87, "n": 200}, "undecided"),
+    ({"value": "steady.baseline", "published": 0.87, "n": 200, "same_texts": True}, "contradicted"),
+    ({"value": "even.baseline", "published": 0.9, "n": 200}, "undecided"),  # chance, but beyond a point
+    ({"value": "behind.baseline", "published": 0.85, "n": 200}, "undecided"),  # one seed
+    ({"bound": "narrow", "at_least": 0.95}, "reproduced"),
+    ({"bound": "lone", "at_least": 0.95}, "undecided"),  # one seed
+    ({"bound": "narrow", "at_least": 0.97}, "contradicted"),
+    ({"bound": "narrow", "at_most": 0.96}, "undecided"),
+    ({"bound": "even.difference", "within": 3}, "reproduced"),
+    ({"bound": "ahead.difference", "within": 3}, "contradicted"),
+    ({"count": "count", "equals": 9_800_000}, "contradicted"),
+    ({"count": "count / 1e6", "at_most": 26}, "reproduced"),
+]
+
+
+@pytest.mark.parametrize(("test", "word"), OUTCOMES)
 def test_outcomes(test, word):
     assert claims.judge(test).word == word
 
@@ -107,18 +104,15 @@ def test_claims_are_read_and_judged(tmp_path):
     assert frame["badge"].tolist() == ["●●● full", "", ""] and frame["page"].tolist() == ["sst2", "", ""]
 
 
-@pytest.mark.parametrize(
-    ("row", "complaint"),
-    [
-        ("{says: a, source: b, page: c, test: {directon: x}}", "Unknown test of a claim 'directon'"),
-        ("{says: a, page: c, test: {count: x}}", "A claim on SST-2 has says, page, test; expected page, says, source"),
-    ],
-)
-def test_bad_rows_are_refused(tmp_path, row, complaint):
+def test_bad_rows_are_refused(tmp_path):
     path = tmp_path / "claims.yaml"
-    path.write_text(f"SST-2: [{row}]\n")
-    with pytest.raises(RtxError, match=complaint):
-        claims.judged(path)
+    for row, complaint in (
+        ("{says: a, source: b, page: c, test: {directon: x}}", "'directon'"),
+        ("{says: a, page: c, test: {count: x}}", "expected page, says, source"),
+    ):
+        path.write_text(f"SST-2: [{row}]\n")
+        with pytest.raises(RtxError, match=complaint):
+            claims.judged(path)
 
 
 def test_values_of_a_task():

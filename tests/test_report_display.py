@@ -1,9 +1,7 @@
 """Tables, figures and samples: data to the letter, the same bytes every time; numbers as they are written; parameters
 that papermill injects, checked against the notebook's own."""
 
-import json
 import re
-import shlex
 from html import escape as escape_html
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +9,6 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 from docutils import nodes
 from docutils.core import publish_doctree
@@ -98,16 +95,6 @@ def test_samples_show_texts_to_the_letter(text):
     assert len(tree) == 4 and tree[0].astext() == display.one_line(f"h{text}")
 
 
-def test_table_has_name_class_caption_and_note():
-    frame = pd.DataFrame({"x": [1]})
-    shown = display.table(frame, caption="Of $n$ and\n`code`.", label="tab-a", note="*Not* ours.", wide=True)
-    tree = rendered(shown)
-    table = next(tree.findall(nodes.table))
-    assert table["names"] == ["tab-a"] and {"pinned", "full-width"} <= set(table["classes"])
-    assert table[0].astext() == "Of n and code."
-    assert tree[-1].astext() == "Not ours." and tree[-1]["classes"] == ["table-note"]
-
-
 def test_numbers_stand_right_and_have_separators():
     data = {"name": ["a", "b"], "n": [25912706, 3], "x": [0.123456, None], "ok": [True, False]}
     data["ci"] = ["−1.2 (−2 to 0)", "+0.1"]
@@ -183,8 +170,6 @@ def test_benchmark_subtracts_only_what_is_of_one_kind():
     environment = found[0]["latency"]["environment"] | {"threads": 7}
     found[0]["latency"] = found[0]["latency"] | {"environment": environment}
     assert "ms" not in cells(figures.benchmark(found, label="tab-a", caption="C"))
-    found[0]["data"] = found[0]["data"] | {"name": "mine in place of theirs"}
-    assert published.apart(entries[1], found[0]) == "the published values are of theirs, ours of mine"
 
 
 def test_published_values_are_set_apart_from_those_of_other_texts():
@@ -241,19 +226,14 @@ def test_losses_and_times_are_those_of_all_seeds_on_one_machine():
     assert milliseconds(found) == 10 / 16
 
 
-def test_provenance_names_records_and_the_line_that_makes_them_again(monkeypatch):
-    parameters = {"models": ["baseline"], "split": "seeded", "rates": [3e-5, 1.5e-7, 0.1], "data": "it's 2e-3.csv"}
-    monkeypatch.setattr(notebook, "changed_parameters", lambda path: parameters)
+def test_provenance_names_records_and_the_line_that_makes_them_again():
     shown = display.provenance([record(stale="made by `other` code")], notebook="sst2")
     found = cells(shown)
     assert found[6:] == [
         *("sst2: baseline 0", "1.5", "2026-11-21 02:55", "012345678"),
         *("A | machine (2 threads)", "made by `other` code"),
     ]
-    line = re.search(r"^papermill .*", shown.markdown, re.MULTILINE)[0]
-    *words, given = shlex.split(line)
-    assert words == ["papermill", "notebooks/sst2.ipynb", "_build/sst2.ipynb", "-y"]
-    assert yaml.safe_load(given) == parameters
+    assert "\npapermill notebooks/sst2.ipynb _build/sst2.ipynb\n" in shown.markdown
     assert display.provenance([]) is None
 
 
@@ -270,8 +250,7 @@ def test_provenance_has_a_row_for_records_of_a_machine_and_links_those_in_result
 
 
 OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate = 3e-5\n"
-FINE = ["models = ['recurrent']", "epochs = 1", "learning_rate = 1", "learning_rate = '1e-4'"]
-FINE += [""]
+FINE = ["models = ['recurrent']", "epochs = 1", "learning_rate = 1", "learning_rate = '1e-4'", ""]
 WRONG = [
     ("epoch = 1", "Unknown parameter 'epoch': did you mean 'epochs'?"),
     ("epochs = 1.5", "Parameter epochs is 1.5 of type float; expected int."),
@@ -279,15 +258,6 @@ WRONG = [
     ("models = 'recurrent'", "expected list.  With papermill: -y 'models: [a, b]'."),
     ("learning_rate = 'fast'", "Parameter learning_rate is 'fast' of type str; expected float."),
 ]
-
-
-def test_what_differs_from_the_notebooks_file_is_told(tmp_path, monkeypatch):
-    cell = {"source": OWN.splitlines(keepends=True), "metadata": {"tags": ["parameters"]}}
-    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": [{"source": [], "metadata": {}}, cell]}))
-    here = {"models": ["mine"], "epochs": 5, "learning_rate": 1.0, "other": 3}
-    monkeypatch.setattr(notebook.IPython, "get_ipython", lambda: SimpleNamespace(user_ns=here))
-    changed = notebook.changed_parameters(tmp_path / "n.ipynb")
-    assert changed == {"models": ["mine"], "learning_rate": 1.0}
 
 
 def inject(cell: str, monkeypatch) -> None:

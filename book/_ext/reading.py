@@ -1,4 +1,4 @@
-"""What helps a reader along: links from each figure and table to the code and the records that made it, previews of
+"""What helps a reader along: links from each figure and table to the records and the notebook that made it, previews of
 what a link leads to, one script for charts, and what a shared link shows.  All of it works from a disk."""
 
 import re
@@ -20,8 +20,7 @@ MODE = '<script>try { localStorage.mode ||= "auto"; } catch {}</script>\n'
 
 
 def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Below each figure and table of a notebook: its code, its records, its notebook; of other pages: all runs,
-    the source."""
+    """Below each figure and table of a notebook: its records, its notebook; of other pages: all runs, the source."""
     if app.builder.format != "html":
         return
     up = "../" * docname.count("/")
@@ -32,11 +31,7 @@ def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         made = [node for node in made if node["ids"]]
         if cell.get("nb_element") != "cell_code" or not made:
             continue
-        shown = any(part.get("nb_element") == "cell_code_source" for part in cell.findall(nodes.container))
-        here = f"code-{made[0]['ids'][-1]}"
-        cell["ids"].append(here)
-        links = [("Code", f"#{here}")] if shown else []
-        links += [("Records", "#provenance")] if found else []
+        links = [("Records", "#provenance")] if found else []
         links += [("Notebook", f"{up}_sources/{source}")]
         put_below(made, links)
     if source.endswith(".md"):

@@ -1,4 +1,4 @@
-// On every page: one switch opens all folded code, links to code or records open what is folded there,
+// On every page: one switch opens all folded code, links to records open what is folded there,
 // and a link to a figure, a table, a source or a term shows it before one goes there.
 
 const ROOT = document.documentElement.dataset.content_root || "./";
@@ -56,7 +56,6 @@ function codeSwitch() {
 function unfold() {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
-  target.querySelectorAll(":scope > details.hide, :scope > .cell_input details").forEach((cell) => { cell.open = true; });
   if (target.matches(".dropdown.toggle-hidden")) target.querySelector(".toggle-button")?.click();
   target.scrollIntoView();
 }

@@ -22,7 +22,7 @@ def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
 
 
 def config_of(fields: Mapping) -> DataConfig:
-    """The settings that a record holds as `config.data`: of the kind that has most of them, and fewest beside."""
+    """A record's `config.data` as settings, of the kind whose fields fit it best."""
     names = {kind: set(kind.names()) for kind in _kinds(DataConfig)}
     kind = max(names, key=lambda kind: (len(names[kind] & fields.keys()), -len(names[kind])))
     return kind(**{name: value for name, value in fields.items() if name in names[kind]})

@@ -48,7 +48,7 @@ class Generated(Language):
         return tuple(torch.from_numpy(x).chunk(self.micro_batches)[piece] for x in drawn)
 
     def same_for_all(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
-        """Batches that every run reads: streams are told apart by three numbers, those of training by two."""
+        """Evaluation batches, the same for every run; seeds of three numbers never meet those of training, of two."""
         batches, size = [], min(TEXTS_AT_ONCE, -(-texts // 2))  # a standard error needs two
         for first in range(0, texts, size):
             random = np.random.RandomState([EVALUATION_SEED, stream, first])
@@ -183,7 +183,7 @@ class GroupWords(Generated):
     alone, so without these "a" and "a a" would look the same to every layer.
 
     A test is reported by n, the length of the product.  In S3 the order of the factors matters, in Z6 it does not;
-    that of S5 needs a depth that grows with the length (Merrill & Sabharwal 2025).
+    those of A5 and S5 need a depth that grows with the length (Merrill & Sabharwal 2025).
     """
 
     by = "length"
@@ -223,10 +223,10 @@ class GroupWords(Generated):
 
 
 class GroupScan(GroupWords):
-    """State tracking that is told the way, the scan of Hillis & Steele 1986: after pass r (of a model that is run once,
-    layer r) the target at n is the product of the last 2^r factors, so log2(letters) passes are enough.
+    """State tracking with a target for each pass, as in the scan of Hillis & Steele 1986: after pass r, or layer r of a
+    model that is run once, it is the product of the last 2^r factors, so log2(letters) passes are enough.
 
-    Validation and test ask, as ever, for the product of all factors after the last pass.
+    Validation and test ask for the product of all factors after the last pass, as `GroupWords` does.
     """
 
     def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, of: int) -> Loss:
@@ -304,10 +304,12 @@ class Facts(Generated):
 
 
 def products(group: str) -> np.ndarray:
-    """table[a, b] is the element a · b of Zn, or of Sn, where a · b is b after a, and element 0 changes nothing."""
+    """table[a, b] is the element a · b of Zn, Sn or An, where a · b is b after a, and element 0 changes nothing."""
     n = int(group[1:])
     if group[0] == "Z":
         return np.add.outer(np.arange(n), np.arange(n)) % n
     elements = list(permutations(range(n)))  # of (0, 1, …) in lexical order
+    if group[0] == "A":  # those that swap an even number of pairs
+        elements = [e for e in elements if round(np.linalg.det(np.eye(n)[list(e)])) == 1]
     number = {element: i for i, element in enumerate(elements)}
     return np.array([[number[tuple(b[i] for i in a)] for b in elements] for a in elements])

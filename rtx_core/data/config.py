@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rtx_core.data.tasks import Task
 
 Source = Literal["real", "hub", "mirror", "embedded"]  # "real": the mirror that RTX_DATA names, else the hub
-# What is drawn by a rule is the same whatever texts other runs read.  "embedded": a trial, recorded as those are
+# Of what is drawn by a rule every source of real texts means "generated"; "embedded" is a trial, kept in `_build`
 DrawnSource = Annotated[
     Literal["generated", "embedded"],
     BeforeValidator(lambda value: "generated" if value in ("real", "hub", "mirror") else value),
@@ -43,7 +43,7 @@ class DataConfig(Settings):
     trial: ClassVar[Mapping[str, object]] = {}  # the run's settings with which it takes seconds
     sizes: ClassVar[tuple[str, ...]] = ()  # settings of which less is a reduced budget
     unnamed: ClassVar[tuple[str, ...]] = ("source",)  # settings that do not tell which texts are read
-    made_by: ClassVar[str] = ""  # what began such a run, where that is no command
+    made_by: ClassVar[str] = ""  # how to start such a run, where no command does
 
     def task(self, batch_size: int, micro_batches: int = 1) -> "Task":
         """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
@@ -202,7 +202,7 @@ class GroupData(Drawn):
 
     task_class = "rtx_core.data.algorithmic:GroupWords"
 
-    group: Literal["S3", "Z6", "S4", "S5"]
+    group: Literal["S3", "Z6", "S4", "A5", "S5"]
     letters: Literal[8, 16, 32, 64, 128] = 64  # of the longest text, which holds products of every length
     eval_texts: Annotated[int, Field(ge=16)] = 256  # sixteen at a time, or more where they are shorter
     test_texts: AtLeastTwo = 1024

@@ -68,7 +68,7 @@ def train_tokenizer(stories: list[str]) -> Tokenizer:
     return tokenizer
 
 
-def apart(ids: np.ndarray) -> list[np.ndarray]:
+def split_stories(ids: np.ndarray) -> list[np.ndarray]:
     """The stories of a part, each with its STORY."""
     return np.split(ids, np.flatnonzero(ids == STORY)[1:])
 
@@ -76,7 +76,7 @@ def apart(ids: np.ndarray) -> list[np.ndarray]:
 @lru_cache(maxsize=1)  # made once an epoch
 def shuffled(task: "Stories", part: str, seed: tuple[int, int]) -> np.ndarray:
     """The tokens of a part, its stories in the order that two numbers seed."""
-    stories = apart(task.parts[part])
+    stories = split_stories(task.parts[part])
     return np.concatenate([stories[i] for i in np.random.RandomState(seed).permutation(len(stories))])
 
 

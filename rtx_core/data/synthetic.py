@@ -13,8 +13,6 @@ from random import Random
 
 import pandas as pd
 
-from rtx_core.errors import unknown
-
 LABEL_NOISE = 0.03  # share of reviews with the wrong label: nobody can score above 97 % except by luck
 LONGEST = 12  # sentences of a review
 SLOT = re.compile(r"\{([+-]?)(\w+)\}")
@@ -87,14 +85,11 @@ DOMAINS = {
         own_good: sturdy | reliable | durable | light | handy | quiet
     """),
 }
-STYLES = ("phrase", "review")
 
 
 def reviews(domain: str, n: int, seed: int = 0, style: str = "review") -> pd.DataFrame:
-    """The first `n` rows of the endless table of a domain, style and seed: text and label (1 positive)."""
-    for kind, given, known in (("domain", domain, DOMAINS), ("style", style, STYLES)):
-        if given not in known:
-            raise unknown(kind, given, known)
+    """The first `n` rows of the endless table of a domain, a style (phrase or review) and a seed: text and label
+    (1 positive)."""
     rng, words = Random(f"{domain} {style} {seed}"), REVIEWS | DOMAINS[domain]
     texts, labels = [], []
     for row in range(n):

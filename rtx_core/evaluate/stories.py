@@ -7,7 +7,7 @@ import torch
 from sklearn.feature_extraction.text import CountVectorizer
 from torch import Tensor, nn
 
-from rtx_core.data.stories import STORY, apart
+from rtx_core.data.stories import STORY, split_stories
 from rtx_core.evaluate import generation
 from rtx_core.evaluate.early_exit import frontier, readings
 
@@ -27,7 +27,7 @@ COMMON = frozenset(_COMMON.split())
 
 def prompts(task, n: int) -> list[str]:
     """The first words of stories from all over the validation part, which no model has read."""
-    stories = apart(task.parts["validation"])
+    stories = split_stories(task.parts["validation"])
     chosen = (task.decode(stories[i][1:]) for i in np.linspace(0, len(stories) - 1, n).astype(int))
     return [" ".join(story.split(" ")[:PROMPT_WORDS]) for story in chosen]
 

@@ -66,8 +66,8 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
     worst = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))
     exact, equal = all(a == b for _, a, b in pairs), None
     if whole:
-        if best:
-            model.load_state_dict(best)
+        if "validation_loss" in best:
+            model.load_state_dict(best["validation_loss"])
         test, predictions = task.test(model, device, autocast_of(config.precision, device))
         worst = max(worst, abs(test["loss"] - record["test"]["loss"]) / record["test"]["loss"])
         exact = exact and test["loss"] == record["test"]["loss"]

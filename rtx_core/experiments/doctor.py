@@ -108,48 +108,24 @@ def check_records(paths: Iterable[Path]) -> tuple[list, list[tuple[Path, str]]]:
 
 
 def check_settings(record) -> None:
-    """An error unless a run's name, budget and selected step follow from its settings and history.
+    """An error unless the names and the settings of a run are those of what was asked for.
 
-    What a run on own data or with a model of one's own is called says nothing of its settings.
+    The first records do not say what was asked for, and an experiment or a model of one's own is not known here.
     """
     from rtx_core import study
     from rtx_core.experiments.configure import configure
+    from rtx_core.experiments.weights import differences
     from rtx_core.models import registry
-    from rtx_core.records import short_name
+    from rtx_core.records import NAMES, short_name
 
-    name, fixed = short_name(record.path), study.experiments().get(record.get("experiment"))
-    if fixed is None or record["model"] not in {*fixed.models, *registry.MODELS}:
+    known = record.get("experiment") in study.experiments() and record["config"]["architecture"] in registry.MODELS
+    if not known or not (asked := record.get("asked")):
         return
-    if record["selected"]["validation_loss"] != min(row["validation_loss"] for row in record["history"]):
-        raise RtxError(f"{name} selects a validation loss that is not the lowest of its history.")
-    config, run = record["config"], (record["experiment"], record["model"], record["seed"])
-    if told := record.get("asked"):
-        asked = [configure(record["experiment"], told["model"], record["seed"], **told["settings"])]
-    else:
-        asked = [configure(*run, **given) for given in _as_if_asked(record, fixed)]
-    expected = [(c.name, c.budget, c.architecture, getattr(c.data, "corpus", "")) for c in asked]
-    mine = (record["name"], record["budget"], config["architecture"], config["data"].get("corpus", ""))
-    if mine not in expected:
-        raise RtxError(f"{name} is {', '.join(mine)}, and its settings are of {', '.join(expected[0])}.")
-
-
-def _as_if_asked(record, fixed) -> Iterator[dict]:
-    """Settings that may have made a record in which what was asked for does not stand."""
-    from rtx_core.experiments.configure import entry_of
-    from rtx_core.models import registry
-    from rtx_core.records import DECIDED_BY_DATA
-
-    config, (_, entry) = record["config"], entry_of(fixed, record["model"])
-    usual = dict(registry.config_of(entry.base, **entry.settings))
-    given = {key: value for key, value in config["data"].items() if key != "corpus"} | config["train"]
-    changed = {key: value for key, value in config["model"].items() if value != usual.get(key)}
-    given |= {key: value for key, value in changed.items() if key not in DECIDED_BY_DATA}
-    given["recipe"] = record["recipe"] or None
-    near = round(given["steps"] / entry.steps_factor)  # rounding makes several numbers fit
-    steps = [n for n in range(max(0, near - 2), near + 3) if round(n * entry.steps_factor) == given["steps"]]
-    for budget in fixed.budgets:
-        for n in steps or [near]:
-            yield given | {"budget": budget, "steps": n}
+    config = configure(record["experiment"], asked["model"], record["seed"], **asked["settings"])
+    named = [(part, record[part], getattr(config, part)) for part in NAMES]
+    wrong = [f"{part} {had} instead of {ours}" for part, had, ours in named if had != ours]
+    if wrong := wrong + differences(config, record):
+        raise RtxError(f"{short_name(record.path)} is not what was asked for: {', '.join(wrong)}.")
 
 
 def unfinished() -> Iterator[Finding]:

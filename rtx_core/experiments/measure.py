@@ -10,6 +10,7 @@ what else must agree for a measurement to be found.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from importlib import import_module
 from types import ModuleType
 
 import torch
@@ -27,7 +28,7 @@ from rtx_core.records import fingerprint
 from rtx_core.train.device import choose, environment
 
 
-class Study:
+class Measured:
     """The runs of one experiment; what is measured of them is measured on its data, or on those of `to`."""
 
     def __init__(self, experiment: str, models: Sequence = (), seeds: Sequence = (), to="", **settings):
@@ -38,7 +39,7 @@ class Study:
         self.config = experiments.configure(experiment, self.models[0], self.seeds[0], **settings)
         self.name, self.source = self.config.name, resolve(self.config.data.source)
         shared = {name: settings[name] for name in ("source", "max_length") if name in settings}
-        self.target = Study(to, **shared) if to else self
+        self.target = Measured(to, **shared) if to else self
 
     @cached_property
     def device(self) -> torch.device:
@@ -63,7 +64,7 @@ class Study:
         return load_weights(record)
 
 
-def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callable[[], list]]]:
+def wanted(kind: ModuleType, study: Measured) -> Iterator[tuple[dict, dict, Callable[[], list]]]:
     """(what must agree for a measurement to be found, facts of the data, what makes it) of each."""
     if hasattr(kind, "of_study"):
         yield {"of": study.name} | kind.identity(study), study.task.facts, lambda: [kind.of_study(study)]
@@ -79,7 +80,7 @@ def wanted(kind: ModuleType, study: Study) -> Iterator[tuple[dict, dict, Callabl
 
 def refuse_other(kind: str, experiment: str, data: DataConfig) -> None:
     """An error where such data are not what this kind is measured on."""
-    corpora = declared.measured_of(kind)
+    corpora = getattr(declared.study(), "MEASURED_OF", {}).get(kind)  # () of any data, None of texts with labels
     if corpora is None:
         fits, reads = data.labelled, "texts with labels"
     else:
@@ -102,10 +103,10 @@ def measure(
         raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
     made_by = known[kind]
     made_with = fingerprint.commit() | {"hashes": [fingerprint.module_hash(made_by)]}  # now, as the files may change
-    study, measured = Study(experiment, to=to, **settings), []
+    study, measured = Measured(experiment, to=to, **settings), []
     for one in dict.fromkeys((study, study.target)):
         refuse_other(kind, one.experiment, one.config.data)
-    for identity, facts, make in wanted(declared.measurement(kind), study):
+    for identity, facts, make in wanted(import_module(made_by), study):
         there = records.measurements(kind, identity["of"], study.source)
         there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]
         there = [m for m in there if m["data"]["sha256"] == facts["sha256"] and not m.stale_reason()]

@@ -10,6 +10,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -203,15 +204,25 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         autocast = autocast_of(config.train.precision, where)
         about = {"run_name": config.name, "run": key, "classes": task.classes, "unit": task.unit}
         about["max_length"] = described["data"].get("max_length")
-        if best:
+        if "validation_loss" in best:
             save_model(model, config.architecture, folder / "last.safetensors", **about)
-            last, _ = task.test(model, where, autocast)
-            model.load_state_dict(best)
-        test, predictions = task.test(model, where, autocast)
+        weights = {"last": deepcopy(model.state_dict())} | best
+
+        def test_of(by: str) -> tuple:
+            model.load_state_dict(weights.get(by, weights["last"]))
+            return task.test(model, where, autocast)
+
+        more = {}
+        if task.classes:  # what another rule of selection would have given
+            more["most_accurate"] = progress.selected("validation_accuracy") | {
+                "test": test_of("validation_accuracy")[0]
+            }
+        test, predictions = test_of("validation_loss")
         if "batch_losses" in test:
-            test["last_loss"] = last["loss"] if best else test["loss"]
-        weights = folder / "model.safetensors"
-        save_model(model, config.architecture, weights, **about)
+            test["last_loss"] = test_of("last")[0]["loss"] if "validation_loss" in best else test["loss"]
+            model.load_state_dict(weights.get("validation_loss", weights["last"]))
+        file_of_weights = folder / "model.safetensors"
+        save_model(model, config.architecture, file_of_weights, **about)
         if task.classes:
             task.tokenizer().save(str(folder / "tokenizer.json"))
         parameters = count_parameters(model)
@@ -225,8 +236,9 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
             "parameters": parameters,
             "size_mb": parameters["total"] * 4 / 2**20,
             "history": progress.history,
-            "selected": {"step": progress.best_step, "validation_loss": progress.best_loss},
+            "selected": progress.selected("validation_loss"),
             "test": test,
+            **more,
             **evaluate.beside_the_test(model, task, config, where),
             "environment": environment(where),
             "code": made_by | {"hashes": progress.codes},
@@ -237,7 +249,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         fixed = study.experiments().get(config.experiment)
         kept = fixed is not None and fixed.keep_weights and config.data.source != "embedded"
         if kept := kept and parameters["total"] <= MOST_KEPT:
-            content["weights"] = sha256_of([weights.read_bytes()])
+            content["weights"] = sha256_of([file_of_weights.read_bytes()])
         record = records.save(content, predictions)
         if kept:
             keep(record)

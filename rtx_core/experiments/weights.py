@@ -1,4 +1,4 @@
-"""What a run left: its record, where it is of the very configuration that is asked for, and its trained weights."""
+"""What a run left: its record, if that is of the configuration that is asked for, and its trained weights."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -45,7 +45,8 @@ def recorded(config: RunConfig) -> Record | None:
 
 
 def differences(config: RunConfig, record: Record) -> list[str]:
-    """Settings in which a record is not what is asked for, as "epochs 1 instead of 5", but what the data decides.
+    """Settings that differ between a record and what is asked for, as "epochs 1 instead of 5"; those that the data
+    decides do not count.
 
     A setting of the training or of the model that is younger than the record had its default.
     """
@@ -68,7 +69,7 @@ def _plain(settings: Settings) -> dict:
 
 
 def refuse_changed(record: Record) -> None:
-    """An error where a class that was registered here, or what trains it, is not what the record was made with."""
+    """An error where a class that was registered here, or the code that trains it, has changed since the record."""
     kind = registry.MODELS.get(record["config"]["architecture"])
     if kind and not isinstance(kind.kind, str) and record.stale_reason():
         what = f"was made with another version of the class {kind.kind.__name__} or of what trains it"

@@ -5,14 +5,12 @@ loop is one block's matrix products for one position.  A test holds the two toge
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import MethodType
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.utils.checkpoint import checkpoint
 
 from rtx_core.fast import onednn
 from rtx_core.models.gpt import GPTBlock
@@ -21,9 +19,8 @@ from rtx_core.models.kausik import Kausik
 
 def trunk(model: Kausik, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
     x = x.transpose(0, 1).contiguous()  # time first from here on: the loop reads and writes whole slices
-    read = recomputed if model.config.checkpoint and model.training else outputs
     for layer in model.layers:
-        x = read(model, layer, states(model, layer, x))
+        x = outputs(model, layer, states(model, layer, x))
     return x.transpose(0, 1)
 
 
@@ -37,10 +34,9 @@ def states(model: Kausik, layer: GPTBlock, x: Tensor) -> Tensor:
     up = layer.up.weight * layer.norm2.weight
     sizes = [(N, B, d), (N, B, d), (N, model.config.window, B, layer.num_heads)]
     masks = [dropout_mask(size, layer.p, x) if model.training and layer.p else None for size in sizes]
-    segment = (model.config.checkpoint or N) if torch.is_grad_enabled() else 1
-    shape = Shape(layer.num_heads, model.config.window, model.config.norm_eps, segment)
+    about = (layer.num_heads, model.config.window, model.config.norm_eps)
     with torch.autocast(x.device.type, enabled=False):
-        return Recurrence.apply(shape, x, q, own, key_value, layer.out.weight, up, layer.down.weight, *masks)
+        return Recurrence.apply(*about, x, q, own, key_value, layer.out.weight, up, layer.down.weight, *masks)
 
 
 def outputs(model: Kausik, layer: GPTBlock, h: Tensor) -> Tensor:
@@ -61,28 +57,9 @@ def outputs(model: Kausik, layer: GPTBlock, h: Tensor) -> Tensor:
     return layer.finish(h, mixed.flatten(2))
 
 
-def recomputed(model: Kausik, layer: GPTBlock, h: Tensor) -> Tensor:
-    """`outputs`, of which the backward pass holds the inner values of `config.checkpoint` positions at a time."""
-    size, before = model.config.checkpoint, model.config.window - 2  # states of the window before its last
-    pieces = []
-    for begin in range(0, len(h), size):
-        first = max(0, begin - before)
-        piece = checkpoint(outputs, model, layer, h[first : begin + size], use_reentrant=False)
-        pieces.append(piece[begin - first :])
-    return torch.cat(pieces)
-
-
 def dropout_mask(size: tuple[int, ...], p: float, like: Tensor) -> Tensor:
     """Zeros with probability p, else 1 / (1 − p)."""
     return torch.empty(size, device=like.device, dtype=like.dtype).bernoulli_(1 - p).div_(1 - p)
-
-
-@dataclass(frozen=True)
-class Shape:
-    heads: int
-    window: int
-    eps: float
-    segment: int  # positions whose inner values are held at a time
 
 
 class Recurrence(torch.autograd.Function):
@@ -98,80 +75,68 @@ class Recurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, shape: Shape, x, q, own, key_value, out, up, down, *masks):
-        loop = Loop(shape, x, q, own, (key_value, out, up, down), masks)
-        for begin in range(0, len(x), shape.segment):
-            inner = loop.forward(begin)
-        ctx.loop, ctx.inner = loop, inner  # of the last segment, which backward needs first
-        return torch.stack(loop.h)
+    def forward(ctx, heads: int, window: int, eps: float, x, q, own, key_value, out, up, down, *masks):
+        ctx.loop = Loop(heads, window, eps, x, q, own, (key_value, out, up, down), masks)
+        return ctx.loop.forward(any(ctx.needs_input_grad))
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        loop, inner = ctx.loop, ctx.inner
-        loop.begin_backward()
-        starts = range(0, len(grad), loop.shape.segment)
-        for begin in reversed(starts):
-            loop.backward(begin, inner if begin == starts[-1] else loop.forward(begin), grad)
-        gradients = (torch.stack(each) for each in (loop.d_x, loop.d_q, loop.d_own))
-        return None, *gradients, *loop.d_weights, None, None, None
+        return None, None, None, *ctx.loop.backward(grad), None, None, None
 
 
 class Loop:
-    """One recurrence: its operands, and its two loops over a segment of positions."""
+    """One recurrence: its operands, and its two loops over the positions."""
 
-    def __init__(self, shape: Shape, x: Tensor, q: Tensor, own: Tensor, weights: tuple, masks: tuple):
+    def __init__(self, heads: int, window: int, eps: float, x, q, own, weights: tuple, masks: tuple):
         N, B, d = x.shape
-        self.shape, self.size = shape, (B, shape.heads, d // shape.heads)
+        self.width, self.eps, self.size = window, eps, (B, heads, d // heads)
         self.scale = self.size[2] ** -0.5
-        self.weights, self.products = weights, [product(weight, B) for weight in weights]
+        self.weights = weights
         self.x, self.own = x.unbind(0), own.unbind(0)  # each N × (B, …)
         self.q = (q * self.scale).view(N, *self.size).unbind(0)
         self.masks = tuple([None] * N if mask is None else mask.unbind(0) for mask in masks)
-        self.h: list[Tensor] = [None] * N  # the states
-        self.kv: list[Tensor] = [None] * N  # and their keys and values, (B, 2d)
-
-    def begin_backward(self) -> None:
-        self.products_back = [product(weight.t(), self.size[0]) for weight in self.weights]
-        self.d_x, self.d_q, self.d_own, self.d_kv = ([None] * len(self.x) for _ in range(4))
-        self.d_weights = [torch.zeros_like(weight) for weight in self.weights]
-        self.d_next = 0.0  # gradient of a state through the step after it
+        self.h: list[Tensor] = []  # the states
+        self.kv: list[Tensor] = []  # and their keys and values, (B, 2d)
+        self.inner: list[tuple] = []  # each step's inner values, for its backward pass
 
     def window(self, t: int) -> tuple[Tensor, Tensor]:
         """Keys and values, (≤ w, B, H, D) each, of the states before t and of token t itself."""
-        seen = torch.stack([*self.kv[max(0, t - self.shape.window + 1) : t], self.own[t]])
+        seen = torch.stack([*self.kv[max(0, t - self.width + 1) : t], self.own[t]])
         return seen.view(-1, self.size[0], 2, *self.size[1:]).unbind(2)
 
-    def forward(self, begin: int) -> list[tuple]:
-        """The states of a segment, given those before it; returns each step's inner values."""
-        key_value, out, up, down = self.products
+    def forward(self, keep: bool) -> Tensor:
+        """The states (N, B, d); the inner values are kept where `keep`."""
+        key_value, out, up, down = (product(weight, self.size[0]) for weight in self.weights)
         mask_out, mask_down, mask_attention = self.masks
-        d, eps, inner = self.x[0].shape[-1:], self.shape.eps, []
-        for t in range(begin, min(len(self.x), begin + self.shape.segment)):
+        d, eps = self.x[0].shape[-1:], self.eps
+        for t, x in enumerate(self.x):
             normed = (None, None, None)
             if t:
                 normed = torch.native_layer_norm(self.h[t - 1], d, None, None, eps)  # with mean and 1 / std
-                self.kv[t - 1] = key_value(normed[0])
+                self.kv.append(key_value(normed[0]))
             k, v = self.window(t)
             p = torch.softmax((self.q[t] * k).sum(-1), 0)  # (≤ w, B, H)
             kept = p if mask_attention[t] is None else p * mask_attention[t][: len(p)]
-            mixed = (kept.unsqueeze(-1) * v).sum(0).view_as(self.x[t])
-            u = added(self.x[t], out(mixed), mask_out[t])
+            mixed = (kept.unsqueeze(-1) * v).sum(0).view_as(x)
+            u = added(x, out(mixed), mask_out[t])
             normed_u = torch.native_layer_norm(u, d, None, None, eps)
             wide = up(normed_u[0])
             active = F.gelu(wide)
-            self.h[t] = added(u, down(active), mask_down[t])
-            inner.append((normed, p, mixed, u, normed_u, wide, active))
-        return inner
+            self.h.append(added(u, down(active), mask_down[t]))
+            if keep:
+                self.inner.append((normed, p, mixed, u, normed_u, wide, active))
+        return torch.stack(self.h)
 
-    def backward(self, begin: int, inner: list[tuple], grad: Tensor) -> None:
-        """The gradients of a segment, given those after it, its inner values and grad (N, B, d), of the outputs."""
-        key_value, out, up, down = self.products_back
+    def backward(self, grad: Tensor) -> tuple[Tensor, ...]:
+        """The gradients of x, q, own and the four weights, given that of the states, (N, B, d)."""
+        key_value, out, up, down = (product(weight.t(), self.size[0]) for weight in self.weights)
         mask_out, mask_down, mask_attention = self.masks
-        products = []
-        for t in reversed(range(begin, begin + len(inner))):
-            normed, p, mixed, u, normed_u, wide, active = inner[t - begin]
-            d_h = grad[t] + self.d_next
+        d_x, d_q, d_own, products, d_next = [], [], [], [], 0.0
+        d_kv: list[Tensor | None] = [None] * len(self.kv)
+        for t in reversed(range(len(self.x))):
+            normed, p, mixed, u, normed_u, wide, active = self.inner[t]
+            d_h = grad[t] + d_next  # of the state, by its output and through the step after it
             d_down = d_h if mask_down[t] is None else d_h * mask_down[t]
             d_wide = torch.ops.aten.gelu_backward(down(d_down), wide)
             d_u = d_h + norm_backward(up(d_wide), u, *normed_u[1:])
@@ -184,22 +149,23 @@ class Loop:
                 kept, d_p = p * mask, d_p * mask
             d_score = torch.ops.aten._softmax_backward_data(d_p, p, 0, p.dtype).unsqueeze(-1)
             d_window = torch.stack((d_score * self.q[t], kept.unsqueeze(-1) * d_mixed), 2)
-            d_window = d_window.view(len(p), self.size[0], -1)
-            self.d_x[t], self.d_q[t] = d_u, (d_score * k).sum(0).view_as(d_u) * self.scale
-            *of_states, self.d_own[t] = d_window.unbind(0)
+            d_x.append(d_u)
+            d_q.append((d_score * k).sum(0).view_as(d_u) * self.scale)
+            *of_states, of_token = d_window.view(len(p), self.size[0], -1).unbind(0)
+            d_own.append(of_token)
             for j, d_state in zip(range(t - len(of_states), t), of_states):
-                self.d_kv[j] = d_state if self.d_kv[j] is None else self.d_kv[j] + d_state
+                d_kv[j] = d_state if d_kv[j] is None else d_kv[j] + d_state
             products.append((mixed, d_out, normed_u[0], d_wide, active, d_down))
             if t:  # the window of step t is the last that reads state t − 1
-                self.d_next = norm_backward(key_value(self.d_kv[t - 1]), self.h[t - 1], *normed[1:])
+                d_next = norm_backward(key_value(d_kv[t - 1]), self.h[t - 1], *normed[1:])
         mixed, d_out, normed_u, d_wide, active, d_down = map(torch.cat, zip(*products))
         pairs = [(d_out, mixed), (d_wide, normed_u), (d_down, active)]
-        first = max(1, begin)
-        if begin + len(inner) > first:
-            states = [normed[0] for normed, *_ in inner[first - begin :]]
-            pairs.insert(0, (torch.cat(self.d_kv[first - 1 : begin + len(inner) - 1]), torch.cat(states)))
-        for total, (gradient, value) in zip(self.d_weights[-len(pairs) :], pairs):
+        if d_kv:
+            pairs.insert(0, (torch.cat(d_kv), torch.cat([normed[0] for normed, *_ in self.inner[1:]])))
+        d_weights = [torch.zeros_like(weight) for weight in self.weights]
+        for total, (gradient, value) in zip(d_weights[-len(pairs) :], pairs):
             total.addmm_(gradient.t(), value)
+        return *(torch.stack(each[::-1]) for each in (d_x, d_q, d_own)), *d_weights
 
 
 def norm_backward(grad: Tensor, x: Tensor, mean: Tensor, scale: Tensor) -> Tensor:

@@ -23,25 +23,6 @@ from rtx_core.models.packed import Packed
 TOKENS = 16  # the batch for which oneDNN chooses its layout; any other works too
 
 
-class _Linear:
-    """x Wᵀ + b with W packed; `plus`, `times` and `silu` fuse what follows."""
-
-    def __init__(self, weight: Tensor, bias: Tensor):
-        self.weight, self.bias = onednn.packed(weight, TOKENS), bias
-
-    def __call__(self, x: Tensor, then: str = "none") -> Tensor:
-        return onednn.linear(x, self.weight, self.bias, then)
-
-    def silu(self, x: Tensor) -> Tensor:
-        return self(x, "swish")
-
-    def plus(self, x: Tensor, other: Tensor) -> Tensor:
-        return onednn.linear_with(x, other, self.weight, self.bias, "add")
-
-    def times(self, x: Tensor, other: Tensor) -> Tensor:
-        return onednn.linear_with(x, other, self.weight, self.bias, "mul")
-
-
 class _ServingBlock:
     """layers.EncoderBlock without dropout, the norms' gains in the matrices; `last` computes the [CLS] rows alone."""
 
@@ -49,18 +30,23 @@ class _ServingBlock:
         a, f, d = block.attention, block.ffn, block.attention.out.in_features
         self.eps, self.heads, self.last = block.attention_norm.eps, a.num_heads, last
         qkv, gate_up = a.qkv.weight * block.attention_norm.weight, f.gate_up.weight * block.ffn_norm.weight
-        self.q = _Linear(qkv[:d], a.qkv.bias[:d]) if last else None
-        self.qkv = _Linear(qkv[d:], a.qkv.bias[d:]) if last else _Linear(qkv, a.qkv.bias)
-        self.out, self.down = _Linear(a.out.weight, a.out.bias), _Linear(f.down.weight, f.down.bias)
-        self.gate, self.up = (_Linear(w, b) for w, b in zip(gate_up.chunk(2), f.gate_up.bias.chunk(2)))
+
+        def laid(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+            return onednn.packed(weight, TOKENS), bias
+
+        self.q = laid(qkv[:d], a.qkv.bias[:d]) if last else None
+        self.qkv = laid(qkv[d:], a.qkv.bias[d:]) if last else laid(qkv, a.qkv.bias)
+        self.out, self.down = laid(a.out.weight, a.out.bias), laid(f.down.weight, f.down.bias)
+        self.gate, self.up = map(laid, gate_up.chunk(2), f.gate_up.bias.chunk(2))
 
     def __call__(self, x: Tensor, batch: Packed, rope: tuple[Tensor, Tensor]) -> Tensor:
         T, d = x.shape
         y, _ = norm(x, self.eps)
-        heads = self.qkv(y).view(T, -1, self.heads, d // self.heads)  # (T, 2 or 3, H, D)
+        heads = onednn.linear(y, *self.qkv).view(T, -1, self.heads, d // self.heads)  # (T, 2 or 3, H, D)
         if self.last:  # [CLS] stands at position 0, which is rotated by nothing
             x = x[batch.starts]
-            q, k = self.q(y[batch.starts]).view(len(x), self.heads, -1), rotated(heads[:, 0], *rope)
+            q = onednn.linear(y[batch.starts], *self.q).view(len(x), self.heads, -1)
+            k = rotated(heads[:, 0], *rope)
         else:
             q, k = rotated(heads[:, :2].flatten(1, 2), *rope).chunk(2, 1)
         if len(batch) == 1:  # no grid: the sentence is its own
@@ -68,9 +54,10 @@ class _ServingBlock:
             mixed = F.scaled_dot_product_attention(*alone)[0].transpose(0, 1)
         else:
             mixed = packed_attention(q, k, heads[:, -1], batch)
-        x = self.out.plus(mixed.reshape(-1, d), x)
+        x = onednn.linear_with(mixed.reshape(-1, d), x, *self.out, "add")
         y, _ = norm(x, self.eps)
-        return self.down.plus(self.up.times(y, self.gate.silu(y)), x)
+        inner = onednn.linear_with(y, onednn.linear(y, *self.gate, "swish"), *self.up, "mul")
+        return onednn.linear_with(inner, x, *self.down, "add")
 
 
 def serving(model: nn.Module) -> Callable[[Packed], Tensor]:

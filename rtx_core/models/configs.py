@@ -61,11 +61,11 @@ class KausikConfig(GPTConfig):
     num_layers: PositiveInt = 1
     positions: bool = False
     window: int = Field(2, ge=2)  # positions that T sees: window − 1 states and a token
-    checkpoint: NaturalInt = 0  # > 0: the backward pass recomputes so many positions at a time from the states
+    checkpoint: Literal[0] = 0  # of records that once could have had another
 
 
 class LoopedConfig(Settings):
-    """The defaults are the control of the TinyStories study; from `num_core_layers` on, no way of looping."""
+    """The defaults are the TinyStories study's control; each field from `num_core_layers` on is a way of looping."""
 
     vocab_size: PositiveInt = 4096
     hidden_size: PositiveInt = 256

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import count
 
 from rtx_core.errors import RtxError, unknown
 from rtx_core.models.configs import EncoderConfig, GPTConfig, KausikConfig, LoopedConfig
@@ -21,9 +20,9 @@ class Model:
 
     kind: type | str
     config: Settings
-    title: str
-    colour: str
-    marker: str
+    title: str = ""  # where one of these is not given, it follows from the name (`report.style.look`)
+    colour: str = ""
+    marker: str = ""
 
     @property
     def cls(self) -> type:
@@ -58,10 +57,6 @@ MODELS: dict[str, Model] = {
     "looped": Model(_LOOPED, LoopedConfig(num_passes=4), "Looped", "#cc3311", "P"),
 }
 
-SPARE_COLOURS = ("#66ccee", "#997700", "#332288", "#cc99bb", "#7799dd", "#556b2f", "#8b4513", "#00a087")
-SPARE_MARKERS = ("v", "P", "X", "*", "<", ">", "h", "p")
-_registered = count()
-
 
 def find(name: str) -> Model:
     if not isinstance(name, str) or name not in MODELS:
@@ -91,9 +86,8 @@ def register(
 
     A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs,
     targets), (B, N) each or on TinyStories `Packed`, to its mean loss and, on k-hop and groups, inputs alone to logits
-    (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  Colour and marker are assigned where they
-    are not given.  A name of the package itself cannot be taken; one registered before is replaced, as a notebook's
-    cell is run again.
+    (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  A name of the package itself cannot be
+    taken; one registered before is replaced, as a notebook's cell is run again.
     """
     if not isinstance(name, str):
         raise RtxError(f'The name of a model is {name!r:.60}; write @register("mine", MineConfig()) above its class.')
@@ -107,12 +101,5 @@ def register(
     if not isinstance(config, Settings):
         expected = "an instance of a subclass of rtx_core.Settings"
         raise RtxError(f"The config of {name!r} is {config!r:.60}; expected {expected}.")
-    known, n = MODELS.get(name), next(_registered)
-    MODELS[name] = Model(
-        kind=cls,
-        config=config,
-        title=title or name.replace("-", " ").capitalize(),
-        colour=colour or (known.colour if known else SPARE_COLOURS[n % len(SPARE_COLOURS)]),
-        marker=marker or (known.marker if known else SPARE_MARKERS[n % len(SPARE_MARKERS)]),
-    )
+    MODELS[name] = Model(cls, config, title, colour, marker)
     return cls

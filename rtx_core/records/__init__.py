@@ -56,7 +56,7 @@ class Record:
         return self.content.get(key, default)
 
     def stale_reason(self) -> str:
-        """Why it cannot be trusted as today's; "" when it can, and of an audit, which is of the code that it names."""
+        """Why today's code may give other numbers, else ""; an audit is of the code that it names, so never stale."""
         if self.get("kind") == "audits":
             return ""
         if kind := self.get("kind"):
@@ -230,11 +230,6 @@ def at(address: str, source: str = "hub") -> Record:
     return read(path)
 
 
-def paths(source: str = "hub") -> list[Path]:
-    """The files of all runs."""
-    return list(folder(source).glob("*/*-seed[0-9]*.json"))
-
-
 def all_paths(root: Path) -> list[Path]:
     """The files of all runs, and of all that is measured beside them."""
     runs = sorted(root.glob("*/*-seed[0-9]*.json"))
@@ -246,7 +241,7 @@ def records(
 ) -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
     begins = experiment if experiment in study.experiments() else ""  # as the folders of all its runs do
-    of = [path for path in paths(source) if name in (None, path.parent.name) and path.parent.name.startswith(begins)]
+    of = folder(source).glob(f"{name or begins + '*'}/*-seed[0-9]*.json")
     found = [record for path in of if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
     return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]

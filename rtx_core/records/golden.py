@@ -6,7 +6,6 @@ last accepted commit on this machine and, only if all are equal bit for bit, reg
 numbers, so that records stay current.  `rtx golden --new` registers it as new on purpose: records made before are
 stale, and say so."""
 
-import ast
 import json
 import os
 import shutil
@@ -128,16 +127,8 @@ def changed_since(commit: str, module: str) -> bool:
     path = f"{module.replace('.', '/')}.py"
     then, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
     others = [name for name in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))]
-    return then is None or _said(then) != _said(now) or any(changed_since(commit, o) for o in others)
-
-
-def _said(source: str) -> str:
-    """What Python source says, however its lines are broken."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            del node.body[0]
-    return ast.dump(tree)
+    same = then is not None and fingerprint.bare(then) == fingerprint.bare(now)
+    return not same or any(changed_since(commit, other) for other in others)
 
 
 def unregistered() -> list[str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -42,6 +43,12 @@ class _Selected(_Part):
     validation_loss: float
 
 
+class _MostAccurate(_Part):
+    step: int
+    validation_accuracy: float
+    test: dict[str, Any]
+
+
 class _Code(_Part):
     commit: str | None
     clean: bool
@@ -72,6 +79,7 @@ class Schema(_Part):
     history: list[dict[str, int | float]] = Field(min_length=1)
     selected: _Selected
     test: dict[str, Any]
+    most_accurate: _MostAccurate | None = None  # of classifiers: the same run, by another rule of selection
     latency: _Latency
     environment: dict[str, Any]
     code: _Code
@@ -101,6 +109,10 @@ def check(content: object, name: str) -> dict:
         raise RtxError(f"{name} is no record of schema {VERSION}: {wrong}; {RESTORE}.") from None
     if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
         raise RtxError(f"{name} was altered: its key does not follow from its configuration, data and seed; {RESTORE}.")
-    if (step := content["selected"]["step"]) not in [row["step"] for row in content["history"]]:
-        raise RtxError(f"{name} selects step {step}, which is not in its history; {RESTORE}.")
+    best = min(content["history"], key=lambda row: row.get("validation_loss", math.inf))  # the first of equals
+    if any(best.get(part) != value for part, value in content["selected"].items()):
+        raise RtxError(f"{name} does not select the best step of its history, {best.get('step')}; {RESTORE}.")
+    other, rows = content.get("most_accurate"), content["history"]
+    if other and other["validation_accuracy"] != max(row["validation_accuracy"] for row in rows):
+        raise RtxError(f"{name} does not select the most accurate step of its history; {RESTORE}.")
     return content

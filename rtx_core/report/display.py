@@ -8,16 +8,13 @@ written by the author; cells and samples are data, so they show as they are, wha
 import base64
 import io
 import json
-import math
 import os
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape as escape_html
 
 import pandas as pd
-import yaml
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import BOOK, REPOSITORY, home, write_atomically
@@ -99,7 +96,8 @@ def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object =
     same = path.exists() and path.read_bytes() == svg  # an untouched file keeps its date
     if os.environ.get(BOOK) and not same:
         write_atomically(path, svg)
-    options = [f":name: {label}", f":alt: {json.dumps(alt, ensure_ascii=False)}", ":class: dark-light"]
+    broad = " broad" * (float(re.search(rb'width="([\d.]+)pt"', svg)[1]) > 410)  # on a telephone it scrolls
+    options = [f":name: {label}", f":alt: {json.dumps(alt, ensure_ascii=False)}", f":class: dark-light{broad}"]
     myst = "\n".join([f":::{{figure}} /figures/{label}.svg", *options, "", caption, ":::"])
     if chart is not None:
         myst += "\n\n" + for_script("chart", chart.to_dict(), label).markdown
@@ -192,8 +190,7 @@ def check(label: str, kind: str) -> None:
 def provenance(found: object, *, notebook: str = "") -> Displayed | None:
     """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale.
 
-    Then the line that makes them again: of `notebook`, its name alone, with the parameters that its file does not say.
-    Nothing where there is no record.
+    Then the line that runs the `notebook`, of which the name alone is given.  Nothing where there is no record.
     """
     records = as_records(found)
     if not records:
@@ -209,16 +206,9 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
         last = max(record["finished"] for record in group)[:16].replace("T", " ")
         cells = (f"{minutes:.1f}" if minutes else "", last, ", ".join(sorted(commits)), machine, stale)
         lines.append(f"| {_links(group)} | {' | '.join(map(escape, cells))} |")
-    lines += ["", f"Data: {'; '.join(dict.fromkeys(_data(record['data']) for record in records))}."]
+    lines += ["", f"Data: {'; '.join(_data([record['data'] for record in records]))}."]
     if notebook:
-        from rtx_core.report.notebook import changed_parameters  # which imports IPython
-
-        parameters = changed_parameters(REPOSITORY / "notebooks" / f"{notebook}.ipynb")
-        words = ["papermill", f"notebooks/{notebook}.ipynb", f"_build/{notebook}.ipynb"]
-        if parameters:
-            flow = {"default_flow_style": True, "sort_keys": False, "width": math.inf}
-            words += ["-y", yaml.safe_dump(parameters, **flow).strip()]
-        lines += ["", "```bash", shlex.join(words), "```"]
+        lines += ["", "```bash", f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb", "```"]
     return markdown("\n".join([*lines, "````"]))
 
 
@@ -239,7 +229,12 @@ def _links(records: list) -> str:
     )
 
 
-def _data(data: dict) -> str:
-    source = SOURCES.get(data.get("source"), data.get("source"))
-    parts = [escape(part) for part in (data["name"], source, data.get("split")) if part]
-    return ", ".join(parts + [f"`{data['sha256'][:16]}…`"] * bool(data.get("sha256")))
+def _data(every: list[dict]) -> list[str]:
+    """Each data set and its source once, with its splits and the hashes of their tokens."""
+    sets = {}
+    for data in every:
+        source = SOURCES.get(data.get("source"), data.get("source"))
+        splits = sets.setdefault(", ".join(escape(part) for part in (data["name"], source) if part), {})
+        part = " ".join([escape(data.get("split") or "")] + [f"`{data['sha256'][:16]}…`"] * bool(data.get("sha256")))
+        splits[part.strip()] = None
+    return [" ".join([name, ", ".join(splits)]).strip() for name, splits in sets.items()]

@@ -33,7 +33,7 @@ def by_model(found: object) -> dict[str, list]:
 
 
 def milliseconds(records: list, measured: int = -1) -> float:
-    """Inference time of a text, the median over the seeds timed as the first; `measured` 0: alone, -1: in batches."""
+    """Inference time of a text, alone (`measured` 0) or in batches (-1): the median over seeds timed on one machine."""
     records = [r for r in records if device_of(r, "latency") == device_of(records[0], "latency")]
     times = [record["latency"]["measured"][measured] for record in records]
     return float(np.median([time["per_sentence_ms"] for time in times]))

@@ -1,10 +1,8 @@
 """What notebooks share beside their science: a check of injected parameters, and errors that are one sentence."""
 
 import ast
-import json
 import math
 from contextlib import suppress
-from pathlib import Path
 
 import IPython
 
@@ -37,17 +35,6 @@ def check_parameters() -> None:
                 advice = f"  With papermill: -y '{name}: [a, b]'." if kind is list else ""
                 got = f"{value!r:.80} of type {type(value).__name__}"
                 raise RtxError(f"Parameter {name} is {got}; expected {kind.__name__}.{advice}")
-
-
-def changed_parameters(notebook: Path) -> dict[str, object]:
-    """The parameters of the running notebook that are not what its file says; outside of a notebook none."""
-    shell = IPython.get_ipython()
-    if shell is None or not notebook.exists():
-        return {}
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    tagged = (cell["source"] for cell in cells if "parameters" in cell["metadata"].get("tags", ()))
-    own, here = _assigned("".join(next(tagged, ()))), shell.user_ns
-    return {name: here[name] for name, value in own.items() if here.get(name, value) != value}
 
 
 def _assigned(source: str) -> dict[str, object]:

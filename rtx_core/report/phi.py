@@ -2,7 +2,7 @@
 
     φ = log[(N_eq − N_once) / N_rec] / log r      (Schwethelm et al., 2604.21106)
 
-N_rec parameters are run r times, N_once are not (here there are none), and N_eq is the size of the standard model
+N_rec parameters are run r times, N_once are not, and N_eq is the size of the standard model
 of equal loss: φ is 0 where a pass adds nothing, and 1 where it is worth as many layers of their own.
 """
 
@@ -15,12 +15,13 @@ from rtx_core.report.statistics import mean_interval
 
 
 @dataclass(frozen=True)
-class Looped:
-    """The losses (seeds,) in nats of a model that runs `recurrent` of its parameters `passes` times."""
+class LoopedLosses:
+    """The losses (seeds,) in nats of a model that runs `recurrent` of its parameters `passes` times, `once` others."""
 
     losses: Sequence[float]
     recurrent: int
     passes: int
+    once: int = 0
 
 
 def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> float:
@@ -34,12 +35,15 @@ def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> fl
     return float(np.exp(np.interp(-loss, -falling, np.log(sizes))))
 
 
-def phi(loss: float, looped: Looped, sizes: Sequence[int], losses: Sequence[float]) -> float:
-    """φ of one looped model; nan where its loss is not among those of the standard models."""
-    return float(np.log(equal_size(loss, sizes, losses) / looped.recurrent) / np.log(looped.passes))
+def phi(loss: float, looped: LoopedLosses, sizes: Sequence[int], losses: Sequence[float]) -> float:
+    """φ of one looped model; nan where its loss is not among those of the standard models larger than N_once."""
+    worth = (equal_size(loss, sizes, losses) - looped.once) / looped.recurrent
+    return float(np.log(worth) / np.log(looped.passes)) if worth > 0 else float("nan")
 
 
-def phi_by_seed(looped: Sequence[Looped], sizes: Sequence[int], standard: Sequence[Sequence[float]]) -> np.ndarray:
+def phi_by_seed(
+    looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sequence[Sequence[float]]
+) -> np.ndarray:
     """φ (models, seeds), each seed beside the standard models of that seed, as they share batches; `standard` is
     (widths, seeds)."""
     columns = np.array(standard, float).T
@@ -49,7 +53,7 @@ def phi_by_seed(looped: Sequence[Looped], sizes: Sequence[int], standard: Sequen
 
 
 def mean_phi(
-    looped: Sequence[Looped], sizes: Sequence[int], standard: Sequence[Sequence[float]]
+    looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sequence[Sequence[float]]
 ) -> tuple[float, float, float]:
     """(φ, low, high), the mean over looped models and seeds, with Student's interval over seeds; of one seed it is nan.
 
@@ -71,7 +75,7 @@ def pooled_phi(
     columns, looped = np.array(standard, float), np.array(losses, float)
 
     def without(left_out: list[int]) -> float:
-        one = Looped((), recurrent, passes)
+        one = LoopedLosses((), recurrent, passes)
         means = (np.delete(looped, left_out).mean(), np.delete(columns, left_out, 1).mean(1))
         return phi(means[0], one, sizes, means[1])
 

@@ -1,8 +1,8 @@
 """One look for the whole book: a color, a marker and a title per model, and how numbers are written.
 
 `COLOURS`, `MARKERS` (dicts by model) and `ORDER` (a list) are read from the registry of models whenever they
-are asked for, so a model that a notebook registers is in them at once.  How its variants look says the study;
-any other name, such as "recurrent, 3 passes", gets a color and a marker that depend on the name alone.
+are asked for, so a model that a notebook registers is in them at once.  The study says how their variants look
+(`LOOKS`).  Any other name, such as "recurrent, 3 passes", gets a title, a color and a marker that follow from it.
 """
 
 import math
@@ -10,9 +10,10 @@ import zlib
 from collections.abc import Iterable
 
 from rtx_core import study
-from rtx_core.models.registry import MODELS, SPARE_COLOURS, SPARE_MARKERS
+from rtx_core.models.registry import MODELS
 
 MINUS, NARROW = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
+BY_NAME = ("#66ccee", "#997700", "#332288", "#cc99bb", "#7799dd", "#556b2f", "#8b4513", "#00a087")
 LOOK = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -35,13 +36,11 @@ def theme() -> None:
 
 def look(name: str) -> tuple[str, str, str]:
     """(title, color, marker) of a model."""
-    if name in MODELS:
-        return MODELS[name].title, MODELS[name].colour, MODELS[name].marker
-    if name in study.looks():
-        return study.looks()[name]
     n = zlib.crc32(name.encode())
-    spare = SPARE_COLOURS[n % len(SPARE_COLOURS)], SPARE_MARKERS[n % len(SPARE_MARKERS)]
-    return name.replace("-", " ").capitalize(), *spare
+    made = name.replace("-", " ").capitalize(), BY_NAME[n % len(BY_NAME)], "vPX*<>hp"[n % 8]
+    model = MODELS.get(name)
+    given = (model.title, model.colour, model.marker) if model else study.looks().get(name, made)
+    return tuple(one or other for one, other in zip(given, made))
 
 
 def title(name: str) -> str:

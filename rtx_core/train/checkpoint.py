@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from rtx_core.errors import RtxError
 from rtx_core.models.build import untied
 
-VERSION = 1  # of the layout below; a file of another one is not read
-
 
 def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: dict[str, Tensor], state: dict) -> None:
     """Weights, optimizer moments, best weights and random states as tensors; the rest as JSON in the header.
@@ -35,8 +33,7 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
     temporary = path.with_name(f".{path.name}.partial")  # all that a kill leaves; the next save overwrites it
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        about = {"version": str(VERSION), "state": json.dumps(state)}
-        save_file(untied(tensors), temporary, metadata=about)
+        save_file(untied(tensors), temporary, metadata={"state": json.dumps(state)})
         os.replace(temporary, path)
     except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
@@ -56,9 +53,7 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tupl
     moments: dict[int, dict] = {}
     try:
         with safe_open(path, framework="pt") as file:
-            about = file.metadata()
-            if about["version"] != str(VERSION):
-                raise ValueError(f"it is of version {about['version']}, and this code reads version {VERSION}")
+            state = json.loads(file.metadata()["state"])
             for key in file.keys():
                 group, name = key.split("/", 1)
                 groups[group][name] = file.get_tensor(key)
@@ -67,7 +62,6 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tupl
             moments.setdefault(int(index), {})[key] = tensor
         model.load_state_dict(groups["model"])
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
-        state = json.loads(about["state"])
     except (OSError, SafetensorError, LookupError, ValueError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:120]
         raise RtxError(f"The checkpoint {path.name} is damaged or of another run ({reason}); delete it.") from error

@@ -4,6 +4,7 @@ It knows neither text nor architecture: the task gives batches and says what a m
 """
 
 import math
+import operator
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,14 +33,17 @@ class Progress:
     examples: int = 0  # texts or tokens seen in them
     seconds: float = 0.0  # spent training and validating, restarts included
     history: list[dict] = field(default_factory=list)  # one row an evaluation
-    best_loss: float = float("inf")  # lowest validation loss seen, whose weights are kept
-    best_step: int = 0
+    # the row of lowest validation loss and, where there are classes, that of highest accuracy, whose weights are kept
+    best: dict[str, dict] = field(default_factory=dict)  # column -> its value there, the step and the decay
     decay: float = 1.0  # Π (1 − rate · weight decay) so far: what became of weights that never had a gradient
-    best_decay: float = 1.0
     # of the task's loss (and right answers) since the last evaluation
     sums: list[float] = field(default_factory=list)
     seen: int = 0  # examples since then
     codes: list[str] = field(default_factory=list)  # hashes of the code that worked on this run, in turn
+
+    def selected(self, by: str) -> dict:
+        """Step and value of the best row by a column of the history."""
+        return {"step": self.best[by]["step"], by: self.best[by]["value"]}
 
 
 def seeds(seed: int) -> dict[str, int]:
@@ -92,10 +96,11 @@ def train(
     fast: bool = True,
     compile: str = "",
     max_steps: int | None = None,
-) -> tuple[Progress, dict[str, Tensor]]:
+) -> tuple[Progress, dict[str, dict[str, Tensor]]]:
     """Train `model`, which ends with its last weights; returns the progress and the weights of lowest validation loss.
 
-    The latter are empty where the last are the best.  Resumes from `checkpoint_path` if that file exists.  On a CPU
+    They come as {"validation_loss": weights}, of a task with classes beside those of highest "validation_accuracy";
+    where the last are the best they are left out.  Resumes from `checkpoint_path` if that file exists.  On a CPU
     with the same number of threads a resumed run and an uninterrupted one give the same numbers, bit for bit.
 
     `fast=False` leaves the fast path of the model's class aside.  `compile` is a mode of torch.compile, opt-in: on a
@@ -110,7 +115,8 @@ def train(
         loop.resume(checkpoint_path, code_hash)
         progress, best = loop.run(max_steps)
         last = path.whole(model.state_dict(), progress.decay)
-        best = {} if progress.best_step == progress.step else path.whole(best, progress.best_decay)
+        earlier = {by: row for by, row in progress.best.items() if row["step"] < progress.step}
+        best = {by: path.whole(best[by], row["decay"]) for by, row in earlier.items()}
     finally:
         path.finish()
     model.load_state_dict(last)
@@ -138,14 +144,17 @@ class Loop:
         """Go on from this checkpoint, if it is there, and write later ones to its place."""
         self.checkpoint_path = checkpoint_path
         if (found := checkpoint.load(checkpoint_path, self.model, self.optimizer)) is not None:
-            self.best, state = found
+            tensors, state = found
+            for name, tensor in tensors.items():
+                by, name = name.split("/", 1)
+                self.best.setdefault(by, {})[name] = tensor
             self.progress = Progress(**state["progress"])
             self.clock = Clock(self.progress)
             self.say(f"resumed at step {self.progress.step:,} of {self.total:,}")
         if code_hash and code_hash not in self.progress.codes:
             self.progress.codes.append(code_hash)
 
-    def run(self, max_steps: int | None = None) -> tuple[Progress, dict[str, Tensor]]:
+    def run(self, max_steps: int | None = None) -> tuple[Progress, dict[str, dict[str, Tensor]]]:
         p, config, end = self.progress, self.config, min(self.total, max_steps or self.total)
         while p.step < end and not stops_early(config, p.history):
             rate = learning_rate(config, p.step, p.history, self.total)
@@ -208,9 +217,11 @@ class Loop:
             raise RtxError(f"Training diverged: the validation loss is {loss} at step {p.step:,}; lower learning_rate.")
         p.history.append(row)
         p.sums, p.seen = [], 0
-        if loss < p.best_loss:
-            p.best_loss, p.best_step, p.best_decay = loss, p.step, p.decay
-            self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        better = {"validation_loss": operator.lt} | ({"validation_accuracy": operator.gt} if self.task.classes else {})
+        for by, than in better.items():
+            if by not in p.best or than(row[by], p.best[by]["value"]):
+                p.best[by] = {"value": row[by], "step": p.step, "decay": p.decay}
+                self.best[by] = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
         self.clock.tick()  # validation takes time too
         said = [f"{k.replace('_', ' ')} {v:.4f}" for k, v in row.items() if k.startswith("validation")]
         self.say(f"{self.line(row['train_loss'])} · {', '.join(said)}")
@@ -226,7 +237,8 @@ class Loop:
     def save(self) -> None:
         self.collect()
         state = {"progress": vars(self.progress)}
-        checkpoint.save(self.checkpoint_path, self.model, self.optimizer, self.best, state)
+        best = {f"{by}/{name}": tensor for by, weights in self.best.items() for name, tensor in weights.items()}
+        checkpoint.save(self.checkpoint_path, self.model, self.optimizer, best, state)
         self.clock.saved()
 
 

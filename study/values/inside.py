@@ -1,4 +1,4 @@
-"""Names of the pages *Inside the loop*, `run_on.errors('1x4', 64)`, `lens.loss('1x6-64', 3)`, `spans.reach(8)`; and
+"""Names of the pages *Inside the loop*, `run_on.errors('1x4', 64)`, `lens.changed('1x6-64')`, `spans.reach(8)`; and
 how their predictions are judged, clause by clause.
 """
 
@@ -29,9 +29,6 @@ def measured(kind: str, model: str, of: str = "*") -> list[records.Record]:
 class RunOn:
     """Loops over pointers that run on to 256 passes; lists hold a seed each."""
 
-    def seeds(self, model: str, of: str = "khop") -> list[int]:
-        return [one["seed"] for one in measured("growth", model, of)]
-
     def growth(self, model: str, of: str = "khop") -> list[float]:
         """How many times as long the state is after the last pass as after the trained ones."""
         return [
@@ -52,20 +49,21 @@ class RunOn:
             for one, k in zip(measured("growth", model, of), most)
         ]
 
+    def resting(self, model: str, of: str = "khop") -> int:
+        """The seeds whose last pass moves the state by less than a thousandth of its length."""
+        return sum(one["free"]["step"][-1] < 0.001 for one in measured("growth", model, of))
+
     def radius(self, model: str, passes: int, of: str = "khop") -> list[float]:
         """The largest spectral radius of the normalised pass over texts, after so many passes."""
         return [max(one["radius"][str(passes)]) for one in measured("growth", model, of)]
 
 
 class Lens:
-    """Language loops read after each step, which counts from 1."""
+    """Language loops read after each step."""
 
-    def loss(self, model: str, step: int = 0) -> float:
-        return measured("lens", model)[0]["loss"][step - 1]
-
-    def changed(self, model: str, step: int = 0) -> float:
-        """The share of answers that this step changes; the first changes none."""
-        return measured("lens", model)[0]["changed"][step - 2 if step else -1]
+    def changed(self, model: str) -> float:
+        """The share of answers that the last step changes."""
+        return measured("lens", model)[0]["changed"][-1]
 
 
 class Spans:

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from rtx_core.records import Record
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import badge, by_model
-from rtx_core.report.phi import Looped, mean_phi, phi_by_seed
+from rtx_core.report.phi import LoopedLosses, mean_phi, phi_by_seed
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
-from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
+from rtx_core.report.values import Gap, Runs, Space, Unmeasured, Value, look_up
 from study import paper
+from study.experiments import EXPERIMENTS
 from study.published import published
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -129,9 +131,10 @@ class IsoDepth:
 
     LOOPED = ("3x2", "2x3", "1x6")
 
-    def __init__(self):
-        found = by_model(paper.records(name="iso-depth"))
-        self.runs = dict(zip(found, zip(*common(*found.values())))) if found else {}
+    def __init__(self, records: Iterable[Record]):
+        self.found = by_model(list(records))
+        shapes = {model: found for model, found in self.found.items() if model[1] == "x"}
+        self.runs = dict(zip(shapes, zip(*common(*shapes.values())))) if shapes else {}
         if not self.of("6x1"):
             raise Unmeasured("There is no record of iso-depth, 6x1, of a seed that all its models have; run it first.")
         self.badge = badge(list(self.runs.values()))
@@ -139,6 +142,9 @@ class IsoDepth:
     def of(self, shape: str) -> list[str]:
         """The models of a shape, such as "3x2", by width."""
         return sorted((m for m in self.runs if m.startswith(f"{shape}-")), key=self.size)
+
+    def rate(self, model: str) -> float:
+        return self.runs[model][0]["config"]["train"]["learning_rate"]
 
     def size(self, model: str) -> int:
         """Parameters of the layers, which are all that is looped."""
@@ -164,15 +170,19 @@ class IsoDepth:
         """Whether a looped model has a lower loss than the standard one of its width."""
         return any(min(row[1:]) < row[0] for row in self.rows.values())
 
-    def beside(self, *models: str) -> tuple[list[Looped], list[int], list[list[float]]]:
+    def beside(self, *models: str) -> tuple[list[LoopedLosses], list[int], list[list[float]]]:
         """What φ of these models is made of: themselves, sizes and losses of the standard ones."""
-        looped = [Looped(losses, self.size(m), int(m[2])) for m, losses in zip(models, self.losses(*models))]
+        looped = [LoopedLosses(losses, self.size(m), int(m[2])) for m, losses in zip(models, self.losses(*models))]
         standard = self.of("6x1")
         return looped, [self.size(m) for m in standard], self.losses(*standard)
 
     def worth(self, *models: str) -> tuple[float, float, float]:
         """φ of these models, (mean, low, high); the interval is nan of one seed."""
         return mean_phi(*self.beside(*models))
+
+    def each(self, *models: str) -> list[float]:
+        """φ in each seed, the mean over these models; nan where one lies outside of the standard models."""
+        return phi_by_seed(*self.beside(*models)).mean(0).tolist()
 
     @cached_property
     def phi(self) -> Space:
@@ -184,15 +194,44 @@ class IsoDepth:
         least = min(every, key=lambda model: self.worth(model)[0])
         groups = shapes | widths | {"of_all": every, "least": [least]}
         found = {name: self.worth(*models) for name, models in groups.items()}
-        two, six = (phi_by_seed(*self.beside(*models)).mean(0) for models in (shapes["of_3x2"], shapes["of_1x6"]))
-        found["falls"] = mean_interval(list(two - six))
+        two, six = self.each(*shapes["of_3x2"]), self.each(*shapes["of_1x6"])
+        found["falls"] = mean_interval([a - b for a, b in zip(two, six)])
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
+
+    @cached_property
+    def three_part(self) -> Value:
+        """φ of one layer run four times between two run once, on the seeds of these and the standard models."""
+        models = [m for m in self.found if m.startswith("three-part")]
+        if not models:
+            raise Unmeasured("There is no record of iso-depth, three-part; run it first.")
+        standard = self.of("6x1")
+        columns = list(zip(*common(*(self.found[m] for m in (*models, *standard)))))
+        losses = [[record["test"]["loss"] for record in column] for column in columns]
+        looped = []
+        for (record, *_), each in zip(columns[: len(models)], losses):
+            shape, layers = record["config"]["model"], record["parameters"]["non_embedding"]
+            adapter = 2 * shape["hidden_size"] ** 2  # run in each pass, as the core is
+            once = (layers - adapter) // shape["num_layers"] * (shape["num_layers"] - shape["num_core_layers"])
+            looped.append(LoopedLosses(each, layers - once, shape["num_passes"], once))
+        return Value(*mean_phi(looped, [self.size(m) for m in standard], losses[len(models) :]))
 
     @property
     def outside(self) -> list[str]:
         """Looped models that are better or worse than every standard one in some seed, and so have no φ there."""
         looped = [m for m in self.runs if m not in self.of("6x1")]
         return [m for m, found in zip(looped, phi_by_seed(*self.beside(*looped))) if np.isnan(found).any()]
+
+
+def at_their_rates() -> list[Record]:
+    """Of seed 0 each model's run at the best of three rates, by validation loss."""
+    tried: dict[str, list[Record]] = {}
+    for record in paper.records(experiment="iso-depth"):
+        if record["seed"] == 0 and record["config"]["train"]["steps"] == EXPERIMENTS["iso-depth"].train.steps:
+            tried.setdefault(record["model"], []).append(record)
+    whole = [records for records in tried.values() if len(records) == 3]
+    if not whole:
+        raise Unmeasured("No model of iso-depth has runs at three rates; run it at 1.5e-3 and 6e-3.")
+    return [min(records, key=lambda r: r["selected"]["validation_loss"]) for records in whole]
 
 
 # -- predictions
@@ -217,11 +256,11 @@ class Prediction:
 
     @property
     def box(self) -> Displayed:
-        title = f":::{{admonition}} Predicted on {self.written}: {self.verdict}"
+        title = f":::{{dropdown}} Predicted on {self.written}: {self.verdict}"
         parts = [self.row["says"], f"Contradicted by: {self.row['contradicted_by']}", f"Known then: {self.row['from']}"]
         if taught := self.row.get("taught", {}).get(self.verdict):  # what one learns from this verdict
             parts.append(f"**What it teaches:** {taught}")
-        return markdown("\n\n".join((f"{title}\n:class: note dropdown", *parts, ":::")))
+        return markdown("\n\n".join((title, *parts, ":::")))
 
 
 def predictions() -> dict[str, Prediction]:
@@ -242,9 +281,15 @@ VALUES = {
     "s3_long_reached": lambda: factors("state-tracking-letters16-steps12000"),
     "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
     "s3_scan": lambda: Hops("state-tracking-scan"),
+    "s3_scan_reached": lambda: factors("state-tracking-scan"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "copying": lambda: copying,
     "khop_rounded": Rounding,
-    "iso_depth": IsoDepth,
+    "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
+    "iso_depth_first": lambda: IsoDepth(r for r in paper.records(name="iso-depth") if r["seed"] == 0),
+    "iso_depth_tuned": lambda: IsoDepth(at_their_rates()),
+    "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
+    "s3_curriculum": lambda: Hops("state-tracking-curriculum"),
+    "a5_scan": lambda: Hops("state-tracking-scan-groupA5-steps6000"),
     "predictions": predictions,
 }
