@@ -19,7 +19,8 @@ format: jb-book
 root: index
 parts:
   - caption: Paper
-    chapters: [{file: results}, {file: references}]
+    chapters: [{file: results}]
+  - chapters: [{file: references}]
   - caption: R & D
     chapters: [{file: more}]
 """
@@ -47,7 +48,15 @@ RESULTS = f"""# Results
 
 {WIDE}
 
-````{{admonition}} Provenance
+````{{admonition}} Provenance ●
+:class: note
+
+| Record |
+|---|
+| a-record.json |
+````
+
+````{{admonition}} A box
 :class: note
 
 | Record | Finished |
@@ -130,7 +139,8 @@ def test_long_tables_go_on_and_boxes_lose_their_frame(tex):
     kind, spec = columns(tex, "Text")[1:]
     shares = [float(share) for share in re.findall(r"p\{\\dimexpr(0\.\d+)\\linewidth", spec)]
     assert kind == "longtable" and len(shares) == 2 and 0.5 < sum(shares) < 1 and spec.endswith("r")
-    assert "sphinxadmonition" not in tex and r"\subsubsection*{Provenance}" in tex
+    assert "sphinxadmonition" not in tex and r"\subsubsection*{A box}" in tex
+    assert "Provenance" not in tex and "a-record" not in tex
 
 
 def test_figures_become_pdf(folder, tex):

@@ -122,7 +122,7 @@ def test_words_over_a_group_are_written_too():
 def test_an_exported_model_answers_as_in_torch(path):
     header, content = explorer.read_header(path), path.read_text(encoding="utf-8")
     assert header["record"].split("/")[1].rpartition("-seed")[0] == header["model"]
-    (model, _), context, inputs = stored_model(path), page(path.stem, content), texts(header, 500)
+    (model, _), context, inputs = stored_model(path), page(path.stem, content), texts(header, 120)
     config = model.config
     assert np.shape(header["heads"]) == (explorer.steps_of(model), config.num_heads)
     steps = config.num_layers * config.num_passes

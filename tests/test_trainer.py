@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import refused
+from conftest import refused, small_task
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
 from rtx_core.models import build_model
@@ -187,17 +187,17 @@ def _losses(task, path, say, **options):
 
 
 @pytest.mark.filterwarnings("ignore")  # the compiler's own, of caches and gradients
-def test_a_compiled_step_gives_the_numbers_of_the_plain_one(tiny_task, tmp_path, monkeypatch):
-    compiled = []
+def test_a_compiled_step_gives_the_numbers_of_the_plain_one(tmp_path, monkeypatch):
+    compiled, task = [], small_task(16, 8)  # two steps: to trace a step takes long
 
     def traced(model, mode):
         compiled.append(mode)
         return torch_compile(model, backend="eager")  # the graph is traced, and no C compiler is asked for
 
     torch_compile = torch.compile
-    plain = _losses(tiny_task, tmp_path / "a", print)
+    plain = _losses(task, tmp_path / "a", print)
     monkeypatch.setattr(torch, "compile", traced)
-    assert _losses(tiny_task, tmp_path / "b", print, compile="default") == pytest.approx(plain, abs=1e-4)
+    assert _losses(task, tmp_path / "b", print, compile="default") == pytest.approx(plain, abs=1e-4)
     assert compiled == ["default"]
 
 

@@ -27,7 +27,8 @@ class Parts(SphinxPostTransform):
         root = self.document.next_node(nodes.section)
         trees = [node for node in root if "toctree-wrapper" in node.get("classes", ())]
         for place, tree in zip(trees, self.config.external_site_map.root.subtrees):
-            place.insert(0, latex(rf"\part{{{escape(tree.caption or '', self.config.latex_engine)}}}"))
+            if tree.caption:  # else it goes on with the part before
+                place.insert(0, latex(rf"\part{{{escape(tree.caption, self.config.latex_engine)}}}"))
         for section in [node for node in root if isinstance(node, nodes.section)]:
             section.replace_self([nodes.rubric("", "", *section[0].children), *section[1:]])
         root.insert(1, latex(r"\chapter*{Preface}\addcontentsline{toc}{chapter}{Preface}"))
@@ -53,7 +54,10 @@ class Tables(SphinxPostTransform):
 
     def run(self, **options: object) -> None:
         for box in [node for node in self.document.findall(nodes.admonition) if node.next_node(nodes.table)]:
-            box.replace_self([nodes.rubric("", "", *box[0].children), *box[1:]])
+            if box[0].astext().startswith("Provenance"):  # which is for a screen
+                box.parent.remove(box)
+            else:
+                box.replace_self([nodes.rubric("", "", *box[0].children), *box[1:]])
         for table in list(self.document.findall(nodes.table)):
             rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
             columns = list(zip(*rows))

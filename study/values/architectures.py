@@ -83,7 +83,7 @@ def counted() -> Space:
         same.append(sum(parameters(config).values()) == record["parameters"]["total"])
     printed = published.published()
     stated = {name: printed["counts"][name]["total"] for name in ("baseline", "recurrent")}
-    return Space(found | {"runs": len(every), "agree": all(same), "published": stated})
+    return Space(found | {"agree": all(same), "published": stated})
 
 
 VALUES = {"counted": counted}

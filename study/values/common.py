@@ -58,7 +58,6 @@ VALUES |= {key: lambda name=name: task(name) for key, (_, name) in COMPARED.item
 VALUES |= {
     "compared": COMPARED,
     "domains": lambda: task("multi-domain-trainrows5000-epochs1"),
-    "domains_imdb": lambda: task("multi-domain-imdb-trainrows5000-epochs1"),
     "leakage": leakage,
     "bag_of_words": bag_of_words,
 }

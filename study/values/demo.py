@@ -18,7 +18,6 @@ def demo() -> Space:
             "accuracy": model.accuracy,
             "fp32": measured["fp32_accuracy"],
             "same": measured["same_class"],
-            "logits": measured["logit_difference"],
             "pieces": measured["pieces"],
             "trained": trained,
             "after": {WORDS[n]: accuracy for n, accuracy in after.items()},

@@ -23,8 +23,6 @@ def errors() -> Space:
         "recurrent": recurrent,
         "both": both,
         "all_miss": both & words,
-        "only_baseline": recurrent & ~baseline,
-        "only_recurrent": baseline & ~recurrent,
         "only_models": neither & words,
         "only_words": both & ~words,
     }

@@ -13,7 +13,7 @@ from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import badge, by_model
 from rtx_core.report.phi import LoopedLosses, mean_phi, phi_by_seed
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
-from rtx_core.report.values import Gap, Runs, Space, Unmeasured, Value, look_up
+from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
 from study import paper
 from study.experiments import EXPERIMENTS
 from study.published import published
@@ -129,25 +129,22 @@ class Rounding:
 class IsoDepth:
     """Six layer applications as 6x1, 3x2, 2x3 and 1x6 at several widths, `3x2-64`, on the seeds that all have."""
 
-    LOOPED = ("3x2", "2x3", "1x6")
-
-    def __init__(self, records: Iterable[Record]):
-        self.found = by_model(list(records))
-        shapes = {model: found for model, found in self.found.items() if model[1] == "x"}
-        self.runs = dict(zip(shapes, zip(*common(*shapes.values())))) if shapes else {}
-        if not self.of("6x1"):
-            raise Unmeasured("There is no record of iso-depth, 6x1, of a seed that all its models have; run it first.")
+    def __init__(self, records: Iterable[Record], looped: tuple[str, ...] = ("3x2", "2x3", "1x6")):
+        self.looped = looped
+        found = {m: records for m, records in by_model(records).items() if m.startswith(("6x1", *looped))}
+        self.runs = dict(zip(found, zip(*common(*found.values())))) if found else {}
+        for shape in ("6x1", *looped):
+            if not self.of(shape):
+                what = f"There is no record of iso-depth, {shape}, of a seed that its other models have; run it first."
+                raise Unmeasured(what)
         self.badge = badge(list(self.runs.values()))
 
     def of(self, shape: str) -> list[str]:
         """The models of a shape, such as "3x2", by width."""
         return sorted((m for m in self.runs if m.startswith(f"{shape}-")), key=self.size)
 
-    def rate(self, model: str) -> float:
-        return self.runs[model][0]["config"]["train"]["learning_rate"]
-
     def size(self, model: str) -> int:
-        """Parameters of the layers, which are all that is looped."""
+        """Parameters of the layers and what joins them."""
         return self.runs[model][0]["parameters"]["non_embedding"]
 
     def losses(self, *models: str) -> list[list[float]]:
@@ -157,7 +154,7 @@ class IsoDepth:
     @cached_property
     def rows(self) -> dict[str, list[float]]:
         """Mean losses from least to most sharing, of each width at which all four shapes are measured."""
-        shapes = [{m.split("-")[1]: np.mean(self.losses(m)) for m in self.of(s)} for s in ("6x1", *self.LOOPED)]
+        shapes = [{m.split("-")[-1]: np.mean(self.losses(m)) for m in self.of(s)} for s in ("6x1", *self.looped)]
         return {width: [of[width] for of in shapes] for width in shapes[0] if all(width in of for of in shapes)}
 
     @property
@@ -170,50 +167,42 @@ class IsoDepth:
         """Whether a looped model has a lower loss than the standard one of its width."""
         return any(min(row[1:]) < row[0] for row in self.rows.values())
 
+    def rate(self, model: str) -> float:
+        return self.runs[model][0]["config"]["train"]["learning_rate"]
+
     def beside(self, *models: str) -> tuple[list[LoopedLosses], list[int], list[list[float]]]:
         """What φ of these models is made of: themselves, sizes and losses of the standard ones."""
-        looped = [LoopedLosses(losses, self.size(m), int(m[2])) for m, losses in zip(models, self.losses(*models))]
+        looped = []
+        for model, losses in zip(models, self.losses(*models)):
+            shape, size = self.runs[model][0]["config"]["model"], self.size(model)
+            adapter = 2 * shape["hidden_size"] ** 2 if shape["injection"] == "linear" else 0  # run in each pass
+            outside = shape["num_layers"] - (shape["num_core_layers"] or shape["num_layers"])
+            once = outside * (size - adapter) // shape["num_layers"]
+            looped.append(LoopedLosses(losses, size - once, shape["num_passes"], once))
         standard = self.of("6x1")
         return looped, [self.size(m) for m in standard], self.losses(*standard)
+
+    def by_seed(self, *models: str) -> list[float]:
+        """φ in each seed, the mean over these models; nan where one lies outside of the standard ones."""
+        return phi_by_seed(*self.beside(*models)).mean(0).tolist()
 
     def worth(self, *models: str) -> tuple[float, float, float]:
         """φ of these models, (mean, low, high); the interval is nan of one seed."""
         return mean_phi(*self.beside(*models))
 
-    def each(self, *models: str) -> list[float]:
-        """φ in each seed, the mean over these models; nan where one lies outside of the standard models."""
-        return phi_by_seed(*self.beside(*models)).mean(0).tolist()
-
     @cached_property
     def phi(self) -> Space:
-        """φ of each shape and each width, the mean of all, and the least; and by how much it is larger for two passes
-        than for six."""
-        shapes = {f"of_{shape}": self.of(shape) for shape in self.LOOPED}
+        """φ of each shape and each width, the mean of all, and the least; and by how much it is larger for the fewest
+        passes than for the most."""
+        shapes = {f"of_{shape}": self.of(shape) for shape in self.looped}
         every = sum(shapes.values(), [])
         widths = {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in self.rows}
         least = min(every, key=lambda model: self.worth(model)[0])
         groups = shapes | widths | {"of_all": every, "least": [least]}
         found = {name: self.worth(*models) for name, models in groups.items()}
-        two, six = self.each(*shapes["of_3x2"]), self.each(*shapes["of_1x6"])
-        found["falls"] = mean_interval([a - b for a, b in zip(two, six)])
+        fewest, most = (self.by_seed(*self.of(self.looped[i])) for i in (0, -1))
+        found["falls"] = mean_interval([a - b for a, b in zip(fewest, most)])
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
-
-    @cached_property
-    def three_part(self) -> Value:
-        """φ of one layer run four times between two run once, on the seeds of these and the standard models."""
-        models = [m for m in self.found if m.startswith("three-part")]
-        if not models:
-            raise Unmeasured("There is no record of iso-depth, three-part; run it first.")
-        standard = self.of("6x1")
-        columns = list(zip(*common(*(self.found[m] for m in (*models, *standard)))))
-        losses = [[record["test"]["loss"] for record in column] for column in columns]
-        looped = []
-        for (record, *_), each in zip(columns[: len(models)], losses):
-            shape, layers = record["config"]["model"], record["parameters"]["non_embedding"]
-            adapter = 2 * shape["hidden_size"] ** 2  # run in each pass, as the core is
-            once = (layers - adapter) // shape["num_layers"] * (shape["num_layers"] - shape["num_core_layers"])
-            looped.append(LoopedLosses(each, layers - once, shape["num_passes"], once))
-        return Value(*mean_phi(looped, [self.size(m) for m in standard], losses[len(models) :]))
 
     @property
     def outside(self) -> list[str]:
@@ -229,8 +218,6 @@ def at_their_rates() -> list[Record]:
         if record["seed"] == 0 and record["config"]["train"]["steps"] == EXPERIMENTS["iso-depth"].train.steps:
             tried.setdefault(record["model"], []).append(record)
     whole = [records for records in tried.values() if len(records) == 3]
-    if not whole:
-        raise Unmeasured("No model of iso-depth has runs at three rates; run it at 1.5e-3 and 6e-3.")
     return [min(records, key=lambda r: r["selected"]["validation_loss"]) for records in whole]
 
 
@@ -279,9 +266,9 @@ VALUES = {
     "z6_reached": lambda: factors("state-tracking-groupZ6"),
     "s3_16_reached": lambda: factors("state-tracking-letters16"),
     "s3_long_reached": lambda: factors("state-tracking-letters16-steps12000"),
+    "s3_scan_reached": lambda: factors("state-tracking-scan"),
     "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
     "s3_scan": lambda: Hops("state-tracking-scan"),
-    "s3_scan_reached": lambda: factors("state-tracking-scan"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "copying": lambda: copying,
     "khop_rounded": Rounding,
@@ -289,6 +276,7 @@ VALUES = {
     "iso_depth_first": lambda: IsoDepth(r for r in paper.records(name="iso-depth") if r["seed"] == 0),
     "iso_depth_tuned": lambda: IsoDepth(at_their_rates()),
     "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
+    "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
     "s3_curriculum": lambda: Hops("state-tracking-curriculum"),
     "a5_scan": lambda: Hops("state-tracking-scan-groupA5-steps6000"),
     "predictions": predictions,

@@ -54,7 +54,6 @@ def formats() -> Space:
             "tests": len(changes),
             "significant": sum(change.sign != 0 for change in changes),
             "largest": 100 * max(abs(change.value) for change in changes),
-            "least_adjusted": min(change.adjusted for change in changes),
         }
     )
 

@@ -29,15 +29,12 @@ def shakespeare() -> Space:
             for second in STANDARD
             for a, b in common(groups[first], groups[second])
         ]
-        pairs = common(groups["kausik-positions"], groups["kausik"])
-        part["positions"] = [a["test"]["loss"] - b["test"]["loss"] for a, b in pairs]
         found[recipe] = part
     (counted,) = (m["losses"] for m in paper.measurements("ngrams"))
     return Space(
         found
         | {
             "leads": leads,
-            "parameters": groups["kausik"][0]["parameters"]["total"],
             "badge": badge(paper.records(experiment="shakespeare")),
             "pairs": counted["2"],
             "triples": counted["3"],

@@ -1,4 +1,4 @@
-"""Names of the TinyStories page: `stories.loss.frailt`, `stories.gap.frailt.control_long`."""
+"""Names of the TinyStories page, such as `stories.gap.frailt.control_long`."""
 
 import math
 
@@ -26,14 +26,10 @@ def stories() -> Space:
     return Space(
         {
             "badge": badge(list(groups.values())),
-            "tokens": groups["control"][0]["history"][-1]["tokens"],
             "share": groups["control"][0]["history"][-1]["tokens"] / FULL,
-            "data": groups["control"][0]["data"],
-            "loss": {model: np.mean(some) for model, some in losses.items()},
             "seeds": max(np.ptp(some) for some in losses.values()),  # the most that two seeds of a model differ
             "more_tokens": np.mean(losses["control"]) - np.mean(losses["control-long"]),
             "gap": gaps,
-            "printed": {"control": printed["control"], "control_again": again},
             "published": {model: printed[model] - printed["control"] for model in LOOPS},
             "published_again": {model: printed[model] - again for model in LOOPS},
             "corrections": groups["relaxed"][0]["extra"]["components"]["low-rank corrections"]
