@@ -28,7 +28,7 @@ FOUR = (
 FARTHEST = 8  # hops that another model here follows; they lead somewhere too
 LETTERS = 48  # of a text of hops: the model here reads its end, that of eight hops all of it
 HOPS = PASSES = 4  # that are shown
-TEXTS = 80_000  # that are looked through
+TEXTS = 160_000  # that are looked through
 APART = 3  # letters that each hop leads back, at least, so that one sees it
 ALONG = [f"hop{k}" for k in range(1, HOPS + 1)]
 STREAM = 5  # of the generator, beside those of validation (0), test (1) and the counts (4)
@@ -61,7 +61,7 @@ def serving(model: Looped, ids: np.ndarray, at: int, options: int, passes: int, 
 
 
 def text_of_hops(model: Looped, others: list[Looped], alphabet: int) -> tuple[np.ndarray, list]:
-    """The first text of which the model answers k hops rightly after pass k and not after the pass before, for each k,
+    """The first text of which the model answers k hops rightly after pass k and not before, for each k,
     and the others four; in which after the first pass every pass has a head that serves; and which those are,
     as `chosen` gives them."""
     small = {"eval_texts": 16, "test_texts": 16}
@@ -77,7 +77,7 @@ def text_of_hops(model: Looped, others: list[Looped], alphabet: int) -> tuple[np
         ids[:, 0] = alphabet + 1 + k
         true = hop(ids[:, 1:], np.full(len(ids), k), -1)[:, -1]
         right = answers(model, ids, -1, alphabet, k)[0] == true
-        seen = right[-1] & ~right[:-1][-1:].any(0)
+        seen = right[-1] & ~right[:-1].any(0)
         items, ids, places, true = items[seen], ids[seen], places[seen], true[seen]
     serves = serving(model, ids, -1, alphabet, PASSES, true, lambda b: places[b, 1:])
     good = serves[1:].any(1).all(0)
@@ -91,7 +91,7 @@ def text_of_cups(model: Looped, letters: int) -> tuple[np.ndarray, list]:
     do, as `chosen` gives them."""
     small = {"eval_texts": 16, "test_texts": 16}
     task = GroupWords(GroupData(group="S3", letters=letters, **small), 2)
-    ids, targets = task.fixed(np.random.RandomState([0, STREAM]), TEXTS // 1600, 0)
+    ids, targets = task.fixed(np.random.RandomState([0, STREAM]), TEXTS // 3200, 0)
     passes = model.config.num_passes
     at = passes - 1
     serves = serving(model, ids, at, 6, passes, targets[:, at], lambda b: np.arange(at))

@@ -1,12 +1,12 @@
 var rtxDemo = rtxDemo || {};
 rtxDemo.explorerTexts = {
   "hops": {
-    "letters": "abacacabadcdbadabacdcbabacbcacbabdcacacdbcacdabc",
+    "letters": "cbdbdbacadcbacbdbadcdbacdbdcacabadcdbcabdcabdcdb",
     "serves": [
       "4.3",
-      "3.4",
-      "2.4",
-      "1.1"
+      "1.1",
+      "3.3",
+      "2.3"
     ]
   },
   "cups": {
