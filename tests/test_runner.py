@@ -328,7 +328,8 @@ def test_an_audit_repeats_a_run_bit_for_bit_and_tells_a_forged_one(home):
     with pytest.raises(RtxError, match="first evaluation of this record is at step 3"):
         audit.audit(str(record.path), steps=2)
     rows = [row | {"validation_loss": row["validation_loss"] * 0.9} for row in record["history"]]
-    selected = {"step": rows[-1]["step"], "validation_loss": rows[-1]["validation_loss"]}
+    best = min(rows, key=lambda row: row["validation_loss"])
+    selected = {"step": best["step"], "validation_loss": best["validation_loss"]}
     record.path.write_text(json.dumps(record.content | {"history": rows, "selected": selected}))
     with pytest.raises(RtxError, match="does not come from this code"):
         audit.audit(str(record.path))
