@@ -34,7 +34,7 @@ from rtx_core.errors import RtxError, unknown
 from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import ALPHA, ENOUGH_SEEDS, as_one_more_run
 from rtx_core.report.style import number, p_value, percent
-from rtx_core.report.values import look_up
+from rtx_core.report.values import Value, look_up
 
 REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
 SAME, OPPOSITE = "of the same sign", "of the opposite sign"
@@ -131,7 +131,7 @@ def bound(value: object, at_least: float = -np.inf, at_most: float = np.inf, wit
 
 def count(value: float, equals: float | None = None, at_least: float = -np.inf, at_most: float = np.inf) -> Outcome:
     kept = at_least <= value <= at_most and equals in (None, value)
-    line = getattr(value, "text", "") or number(value, ",.0f" if float(value).is_integer() else ".4g")
+    line = str(value) if isinstance(value, Value) else number(value, ",.0f" if float(value).is_integer() else ".4g")
     return Outcome(by_bounds(kept, not kept), line)
 
 

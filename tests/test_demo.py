@@ -215,7 +215,7 @@ def committed(name: str) -> MiniRacer:
 def test_the_committed_model_answers_as_it_did_in_torch(path):
     """Generated sentences, whose logits by the trained model in fp32 were written down when it was exported."""
     checked = json.loads(path.read_text(encoding="utf-8"))
-    texts, expected = zip(*checked[::4])
+    texts, expected = zip(*checked[::10])
     found = np.array(ask(committed(path.name.removesuffix(".check.json")), "logits", texts))
     expected = np.array(expected)
     assert len(checked) == 200 and (found.argmax(1) == expected.argmax(1)).mean() >= 0.99

@@ -127,7 +127,6 @@ LIES = [  # (record, what is changed, what is said of it)
     (ASKED, {"budget": "reduced"}, "budget reduced instead of full"),
     (ASKED, {"config__data__letters": 16}, "letters 16 instead of 32"),
     (ASKED, {"asked__settings": {"steps": 9000}}, "name khop instead of khop-steps9000"),
-    (INT8, {"test__recall": 0.5}, "recall"),
     (INT8, {"run": "0" * 24}, "of the run 0000"),
     (INT8, {"data__source": "embedded"}, "synthetic"),
     (WORDS, {"data__sha256": "0" * 64}, "do not mix them"),

@@ -58,12 +58,6 @@ def test_a_cold_sample_is_the_most_probable_text():
             ids.append(token)
 
 
-def test_latency_is_of_the_tokens_before_each_length():
-    rows = generation.latency(build_model("gpt", seed=0, **GPT), (4, 16), CPU, repeats=2)
-    assert [(row["length"], row["tokens"]) for row in rows] == [(4, 8), (16, 16)]
-    assert all(0 < row["p10_ms"] <= row["median_ms"] <= row["p90_ms"] for row in rows)
-
-
 def test_drawing_follows_the_distribution():
     logits = torch.tensor([0.5, 2.0, -1.0]).expand(20_000, 3)
     uniform = torch.from_numpy(np.random.RandomState(0).random_sample(20_000))

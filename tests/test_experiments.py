@@ -64,7 +64,7 @@ VALUES += ["full", "reduced", "report", "nanogpt"]
 RUNS = strategies.sampled_from([(name, model) for name, e in EXPERIMENTS.items() for model in e.shown])
 
 
-@hypothesis.settings(max_examples=40, deadline=None)
+@hypothesis.settings(max_examples=20, deadline=None)
 @hypothesis.given(strategies.randoms(), RUNS)
 def test_every_accepted_configuration_has_steps_and_a_name_of_its_own(random, run):
     usual, by_name = configure(*run), {}

@@ -23,6 +23,14 @@ def test_every_system_stands_there_once_and_every_key_in_the_bibliography():
     assert [row["name"] for row in ROWS if not row["key"]] == ["This book"]
 
 
+def test_each_row_says_where_its_cells_come_from():
+    for row in ROWS:
+        where = row["where"]
+        assert row["source"] and where and row["read"] in ("whole", "main text", "parts", "abstract"), row["name"]
+        if isinstance(where, dict):
+            assert where.keys() == row.keys() & CELLS - ({"code"} - where.keys()), row["name"]
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [({"controls": ["iso-all"]}, "iso-all"), ({"speed": "fast"}, "speed"), ({"source": None}, "source")],

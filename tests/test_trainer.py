@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import refused
+from conftest import refused, small_task
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
+from rtx_core.errors import RtxError
 from rtx_core.models import build_model
 from rtx_core.train import trainer
 from rtx_core.train.config import TrainConfig, learning_rate, plateaus, stops_early
@@ -115,6 +116,11 @@ def test_half_precision_products_train_on_a_cpu_too(tiny_task, tmp_path):
     assert progress.history[-1]["validation_accuracy"] > 0.8
 
 
+def test_divergence_is_one_sentence(tiny_task, tmp_path):
+    with pytest.raises(RtxError, match="lower learning_rate"):
+        trained(tiny_task, tmp_path, QUICK.replace(learning_rate=1e30, clip_norm=1e30))
+
+
 @pytest.mark.parametrize("warmup", [0, 1, 2, 7, 100])
 def test_the_warm_up_is_pytorchs_to_the_last_bit(warmup):
     schedule = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=3e-5)
@@ -187,17 +193,17 @@ def _losses(task, path, say, **options):
 
 
 @pytest.mark.filterwarnings("ignore")  # the compiler's own, of caches and gradients
-def test_a_compiled_step_gives_the_numbers_of_the_plain_one(tiny_task, tmp_path, monkeypatch):
-    compiled = []
+def test_a_compiled_step_gives_the_numbers_of_the_plain_one(tmp_path, monkeypatch):
+    compiled, task = [], small_task(16, 8)  # two steps: to trace a step takes long
 
     def traced(model, mode):
         compiled.append(mode)
         return torch_compile(model, backend="eager")  # the graph is traced, and no C compiler is asked for
 
     torch_compile = torch.compile
-    plain = _losses(tiny_task, tmp_path / "a", print)
+    plain = _losses(task, tmp_path / "a", print)
     monkeypatch.setattr(torch, "compile", traced)
-    assert _losses(tiny_task, tmp_path / "b", print, compile="default") == pytest.approx(plain, abs=1e-4)
+    assert _losses(task, tmp_path / "b", print, compile="default") == pytest.approx(plain, abs=1e-4)
     assert compiled == ["default"]
 
 

@@ -39,7 +39,9 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
             cell.attributes.update(hide_mode="input", prompt_show="Code", prompt_hide="Code")
         at = cell.parent.index(cell)
         before = cell.parent[at - 1] if at else None
-        if isinstance(before, nodes.container) and before.get("nb_element") == "cell_code" and len(before) == 1:
+        if not isinstance(before, nodes.container) or before.get("nb_element") != "cell_code":
+            continue
+        if [part.get("nb_element") for part in (*before, cell[0])] == 2 * ["cell_code_source"]:
             cell[0].insert(0, before[0].children)
             cell.parent.remove(before)
 

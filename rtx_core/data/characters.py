@@ -37,11 +37,13 @@ def load(source: str) -> str:
 
 
 class Characters(Language):
-    """A text as symbols 0 … V − 1 in the order of their code points."""
+    """A text as symbols 0 … V − 1 in the order of their code points; another text is a subclass with its own two."""
+
+    hub, load = HUB, staticmethod(load)
 
     def __init__(self, config: LanguageData, batch_size: int, micro_batches: int = 1):
         super().__init__(batch_size, micro_batches, config.block_size, config.eval_batches)
-        text = load(config.source)
+        text = self.load(config.source)
         self.symbols = sorted(set(text))
         self.vocab_size = len(self.symbols)
         ids = self.encode(text)
@@ -52,7 +54,7 @@ class Characters(Language):
             most = f"below the {validation:,} characters of the validation part"
             raise RtxError(f"block_size is {self.block_size:,}: it must be {most}.")
         name, source = "synthetic play", resolve(config.source)
-        self.facts = {"name": name if source == "embedded" else HUB, "source": source}
+        self.facts = {"name": name if source == "embedded" else self.hub, "source": source}
         self.facts |= {"sha256": sha256_of([text]), "unit": "characters"}
         self.facts |= {"vocabulary": self.vocab_size, "test_is_validation": True}
         self.facts |= {"n_train": train, "n_validation": validation, "n_test": validation}

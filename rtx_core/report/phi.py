@@ -2,7 +2,7 @@
 
     φ = log[(N_eq − N_once) / N_rec] / log r      (Schwethelm et al., 2604.21106)
 
-N_rec parameters are run r times, N_once are not (here there are none), and N_eq is the size of the standard model
+N_rec parameters are run r times, N_once are not, and N_eq is the size of the standard model
 of equal loss: φ is 0 where a pass adds nothing, and 1 where it is worth as many layers of their own.
 """
 
@@ -16,11 +16,12 @@ from rtx_core.report.statistics import mean_interval
 
 @dataclass(frozen=True)
 class LoopedLosses:
-    """The losses (seeds,) in nats of a model that runs `recurrent` of its parameters `passes` times."""
+    """The losses (seeds,) in nats of a model that runs `recurrent` of its parameters `passes` times, `once` others."""
 
     losses: Sequence[float]
     recurrent: int
     passes: int
+    once: int = 0
 
 
 def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> float:
@@ -35,22 +36,30 @@ def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> fl
 
 
 def phi(loss: float, looped: LoopedLosses, sizes: Sequence[int], losses: Sequence[float]) -> float:
-    """φ of one looped model; nan where its loss is not among those of the standard models."""
-    return float(np.log(equal_size(loss, sizes, losses) / looped.recurrent) / np.log(looped.passes))
+    """φ of one looped model; nan where its loss is not among those of the standard models larger than N_once."""
+    worth = (equal_size(loss, sizes, losses) - looped.once) / looped.recurrent
+    return float(np.log(worth) / np.log(looped.passes)) if worth > 0 else float("nan")
+
+
+def phi_by_seed(
+    looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sequence[Sequence[float]]
+) -> np.ndarray:
+    """φ (models, seeds), each seed beside the standard models of that seed, as they share batches; `standard` is
+    (widths, seeds)."""
+    columns = np.array(standard, float).T
+    return np.array(
+        [[phi(loss, model, sizes, column) for loss, column in zip(model.losses, columns)] for model in looped]
+    )
 
 
 def mean_phi(
     looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sequence[Sequence[float]]
 ) -> tuple[float, float, float]:
-    """(φ, low, high), the mean over looped models and seeds; `standard` is (widths, seeds).
+    """(φ, low, high), the mean over looped models and seeds, with Student's interval over seeds; of one seed it is nan.
 
-    Each seed's models are set beside the standard ones of that seed, as they share batches, and the interval is
-    Student's over seeds; of one seed it is nan.  A model that lies outside of the standard ones in a seed is left out.
+    A model that lies outside of the standard ones in a seed is left out.
     """
-    columns = np.array(standard, float).T
-    found = np.array(
-        [[phi(loss, model, sizes, column) for loss, column in zip(model.losses, columns)] for model in looped]
-    )
+    found = phi_by_seed(looped, sizes, standard)
     inside = found[~np.isnan(found).any(1)]
     return mean_interval(inside.mean(0).tolist()) if len(inside) else (float("nan"),) * 3
 

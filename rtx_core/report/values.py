@@ -20,7 +20,7 @@ import numpy as np
 from rtx_core import study
 from rtx_core.errors import RtxError, unknown
 from rtx_core.report import statistics
-from rtx_core.report.evidence import Badge, as_records, badge, milliseconds
+from rtx_core.report.evidence import WORDS, Badge, as_records, badge, milliseconds
 from rtx_core.report.style import number
 
 # -- values
@@ -31,15 +31,23 @@ class Unmeasured(RtxError):
 
 
 class Value(float):
-    """A share with its 95 % interval; other kinds of number say how they are written."""
+    """A number with its 95 % interval, a share unless `form` says otherwise; `sign` and `p` are what its test says."""
 
-    form = ".1%"
-
-    def __new__(cls, value: float, low: float = math.nan, high: float = math.nan, evidence: Badge | None = None):
+    def __new__(
+        cls,
+        value: float,
+        low: float = math.nan,
+        high: float = math.nan,
+        evidence: Badge | None = None,
+        *,
+        form: str = ".1%",
+        sign: int = 0,
+        p: float | None = None,
+        text: str = "",
+    ):
         self = super().__new__(cls, value)
-        self.low = low
-        self.high = high
-        self.badge = evidence
+        self.low, self.high, self.badge = low, high, evidence
+        self.form, self.sign, self.p, self.text = form, sign, p, text
         return self
 
     @property
@@ -48,19 +56,16 @@ class Value(float):
         return f"{number(scale * self.low, form)} to {number(scale * self.high, form)}"
 
     def __str__(self) -> str:
-        bounds = "" if math.isnan(self.low) else f" ({self.interval})"
-        return number(self, self.form) + bounds
+        bounds = f" ({self.interval})" if self.low < self.high else ""
+        return self.text or number(self, self.form) + bounds
 
 
 class Gap(Value):
     """A paired difference in percentage points, with what `statistics.difference` says of it."""
 
-    form = "+.1f"
-
     def __new__(cls, found: statistics.Difference, evidence: Badge):
-        self = super().__new__(cls, 100 * found.value, 100 * found.low, 100 * found.high, evidence)
-        self.p = found.p
-        self.sign = found.sign
+        points = (100 * each for each in (found.value, found.low, found.high))
+        self = super().__new__(cls, *points, evidence, form="+.1f", sign=found.sign, p=found.p)
         self.seeds = found.seeds
         self.by_seed = tuple(100 * difference for difference in found.by_seed)
         return self
@@ -291,7 +296,8 @@ def parts(guard: str) -> str:
         used = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
         if root(node) in names().given and used <= names().given.keys() | FUNCTIONS.keys():
             with suppress(RtxError):
-                found.setdefault(ast.unparse(node), written(look_up(ast.unparse(node))))
+                if not callable(value := look_up(ast.unparse(node))):
+                    found.setdefault(ast.unparse(node), written(value))
         else:
             for inner in ast.iter_child_nodes(node):
                 walk(inner)
@@ -310,12 +316,15 @@ def written(value: object) -> str:
 
 
 def shown(quoted: str) -> str:
-    """The text for `{val}`: "name" or "name:format"; a real minus sign, a thin no-break space before %."""
+    """The text for `{val}`: "name" or "name:format"; a real minus sign, a thin no-break space before %.
+
+    A small count is a word where the format is `words`: "with one of {val}`len(seeds):words`".
+    """
     expression, _, form = quoted.partition(":")
     value = look_up(expression.strip())
     if not form:
         return written(value)
     try:
-        return number(value, form.strip())
-    except (TypeError, ValueError) as error:
+        return WORDS[value] if form.strip() == "words" else number(value, form.strip())
+    except (TypeError, ValueError, IndexError) as error:
         raise RtxError(f"{quoted!r} cannot be written: {error}.") from error

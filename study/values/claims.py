@@ -7,7 +7,6 @@ from rtx_core import paths, records
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics as S
 from rtx_core.report.evidence import badge, device_of
-from rtx_core.report.style import number
 from rtx_core.report.values import Gap, Model, Space, Task, Unmeasured, Value
 from study import claims, paper
 from study.published import published
@@ -15,20 +14,6 @@ from study.values.common import task
 from study.values.sst2 import chosen
 
 MODELS = ("baseline", "recurrent")
-
-
-class Finding(Value):
-    """A number with its 95 % interval, if it has one, the sign and p of its test, and how it is written."""
-
-    def __new__(cls, value: float, bounds=None, *, form="+.1f", text="", sign=0, p=None, evidence=None):
-        self = super().__new__(cls, value, *(bounds or (value, value)), evidence)
-        self.form, self.sign, self.p = form, sign, p
-        interval = f" ({self.interval})" if bounds else ""
-        self.text = text or number(self, form) + interval
-        return self
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Judged(Task):
@@ -46,43 +31,41 @@ class Judged(Task):
         return S.common(*(getattr(self, model).records for model in MODELS))
 
     @property
-    def share(self) -> Finding:
+    def share(self) -> Value:
         """Recurrent's accuracy as a percentage of Baseline's."""
         score = S.MEASURES["accuracy"]
         return estimated(lambda y, a, b, w: score(y, b, w) / score(y, a, w), self.pairs, ".1f")
 
-    def balance(self, model: str, average: str = "") -> Finding:
+    def balance(self, model: str, average: str = "") -> Value:
         """Precision minus recall in points; `average="weighted "` as the study printed them."""
         precision, recall = S.MEASURES[f"{average}precision"], S.MEASURES[f"{average}recall"]
         runs = [(run,) for run in getattr(self, model).records]
         return estimated(lambda y, a, w: precision(y, a, w) - recall(y, a, w), runs, "+.1f")
 
     @property
-    def first_epoch(self) -> Finding:
+    def first_epoch(self) -> Value:
         """Validation accuracy after the first epoch, Baseline − Recurrent, in points."""
         return self.over_seeds(lambda run: 100 * run["history"][0]["validation_accuracy"], "+.1f")
 
     @property
-    def overfitting(self) -> Finding:
+    def overfitting(self) -> Value:
         """By how much more Baseline's validation loss rises from its lowest to its last value, in nats."""
         return self.over_seeds(rise, "+.2f")
 
-    def rise(self, model: str) -> Finding:
+    def rise(self, model: str) -> Value:
         runs = getattr(self, model).records
-        value, *bounds = S.mean_interval(list(map(rise, runs)))
-        return Finding(value, bounds, form="+.2f", evidence=badge(runs))
+        return Value(*S.mean_interval(list(map(rise, runs))), badge(runs), form="+.2f")
 
-    def over_seeds(self, what, form: str) -> Finding:
+    def over_seeds(self, what, form: str) -> Value:
         """`what(run)` of Baseline − that of Recurrent, by the paired t-test."""
         value, *bounds, p = S.over_seeds(*([what(run) for run in column] for column in zip(*self.pairs)))
         sign = int(np.sign(value)) if p < S.ALPHA else 0
-        return Finding(value, bounds, form=form, sign=sign, p=p, evidence=badge(self.pairs))
+        return Value(value, *bounds, badge(self.pairs), form=form, sign=sign, p=p)
 
 
-def estimated(statistic, seeds: list[tuple], form: str) -> Finding:
+def estimated(statistic, seeds: list[tuple], form: str) -> Value:
     """100 × a statistic of labels, guesses and weights, over the records of each seed."""
-    value, *bounds = (100 * each for each in S.estimate(statistic, seeds))
-    return Finding(value, bounds, form=form, evidence=badge(seeds))
+    return Value(*(100 * each for each in S.estimate(statistic, seeds)), badge(seeds), form=form)
 
 
 def rise(run) -> float:
@@ -121,26 +104,26 @@ def half_minus_all() -> Space:
     return Space({name: Gap(S.difference(*pair, same_training=False), badge(pair)) for name, pair in pairs.items()})
 
 
-def shrinks(small: Task, large: Task) -> Finding:
+def shrinks(small: Task, large: Task) -> Value:
     """By how many points the lead that a model has on the first is smaller on the second."""
     change = (1 if small.difference > 0 else -1) * (small.difference - large.difference)
     pairs = [getattr(each, model).records for each in (small, large) for model in MODELS]
-    return Finding(change, evidence=badge(pairs))
+    return Value(change, change, change, badge(pairs), form="+.1f")
 
 
-def harder(task: Task, than: Task, name: str) -> Finding:
+def harder(task: Task, than: Task, name: str) -> Value:
     """Accuracy on `than` minus accuracy on `task` in points; other texts, so Fisher's exact test."""
     pair = [getattr(each, name).records[0] for each in (task, than)]
     (a, n), (b, m) = [(round(r["test"]["accuracy"] * r["test"]["n"]), r["test"]["n"]) for r in pair]
     points, p = 100 * (b / m - a / n), S.same_share(a, n, b, m)
     sign = int(np.sign(points)) if p < S.ALPHA else 0
-    return Finding(points, sign=sign, p=p, evidence=badge(pair[0]))
+    return Value(points, evidence=badge(pair[0]), form="+.1f", sign=sign, p=p)
 
 
 # Times and counts, which no seed decides
 
 
-def times(task: Task, device: str = "cpu") -> Finding:
+def times(task: Task, device: str = "cpu") -> Value:
     """Recurrent's time of a text in a batch over Baseline's; bounds: the middle 80 % of batches."""
     pairs = S.common(*(getattr(task, name).records for name in MODELS))
     machines = {device_of(record, "latency") for pair in pairs for record in pair}
@@ -149,7 +132,7 @@ def times(task: Task, device: str = "cpu") -> Finding:
         raise Unmeasured(f"There is no record of the times of both models on one {kind}.")
     keys = ("per_sentence_ms", "p10_ms", "p90_ms")
     y, x = [{k: np.median([p[i]["latency"]["measured"][-1][k] for p in pairs]) for k in keys} for i in (0, 1)]
-    return Finding(x[keys[0]] / y[keys[0]], (x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"]), form=".2f")
+    return Value(x[keys[0]] / y[keys[0]], x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"], form=".2f")
 
 
 def profile(name: str) -> dict:
@@ -170,16 +153,16 @@ def labels() -> Space:
         "three": [off(part, 100 / 3) for part in profile("multi-domain-seeded-128").values()],
         "yelp": [off(part, 50) for part in profile("yelp-seeded-128").values()],
     }
-    return Space({name: Finding(max(each), text=f"{max(each):.3f} points off at most") for name, each in found.items()})
+    return Space({name: Value(max(each), text=f"{max(each):.3f} points off at most") for name, each in found.items()})
 
 
-def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> Finding:
+def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> Value:
     """Per cent of the longest test texts that have as many words or tokens."""
     histogram = profile(name)["test"][unit]
     every = np.sort(np.repeat([int(n) for n in histogram], list(histogram.values())))
     some = every[len(every) - round(longest * len(every)) :]
     share = 100 * float(((low <= some) & (some <= high)).mean())
-    return Finding(share, text=f"{share:.1f} % of the texts")
+    return Value(share, text=f"{share:.1f} % of the texts")
 
 
 def sizes() -> Space:
@@ -191,15 +174,15 @@ def sizes() -> Space:
     differing = sum(getattr(first, name) != getattr(second, name) for name in widths)
     depths = [each.num_layers * each.num_passes for each in (first, second)]
 
-    def off(a: float, b: float, percent: float) -> Finding:
+    def off(a: float, b: float, percent: float) -> Value:
         distance = max(*abs(np.subtract(millions, (a, b))) / 0.05, abs(saving - percent))
-        return Finding(distance, text=f"{millions[0]:.1f} M, {millions[1]:.1f} M, {saving:.1f} %")
+        return Value(distance, text=f"{millions[0]:.1f} M, {millions[1]:.1f} M, {saving:.1f} %")
 
     return Space(
         {
             "off": off,
-            "differing": Finding(differing, text=f"{differing} of {len(widths)} widths differ"),
-            "depth_gap": Finding(abs(depths[0] - depths[1]), text=f"depth {depths[0]} and {depths[1]}"),
+            "differing": Value(differing, text=f"{differing} of {len(widths)} widths differ"),
+            "depth_gap": Value(abs(depths[0] - depths[1]), text=f"depth {depths[0]} and {depths[1]}"),
         }
     )
 

@@ -1,19 +1,21 @@
 """Names of the pages on looping: `khop.error('1x4', 4)`, `iso_depth.phi`, and what became of the predictions."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
 import yaml
 
+from rtx_core.records import Record
 from rtx_core.report.display import Displayed, markdown
-from rtx_core.report.evidence import badge
-from rtx_core.report.phi import LoopedLosses, mean_phi, phi
+from rtx_core.report.evidence import badge, by_model
+from rtx_core.report.phi import LoopedLosses, mean_phi, phi_by_seed
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
 from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
 from study import paper
+from study.experiments import EXPERIMENTS
 from study.published import published
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -39,19 +41,21 @@ class Hops(Runs):
 
     def solved(self, model: str, passes: int | None = None) -> int:
         """Up to how many hops the mean error stays below a tenth."""
-        return self._below(lambda hops: self.error(model, hops, passes), model)
+        return _in_a_row(self.error(model, hops, passes) for hops in self._hops(model))
+
+    def reached(self, model: str, passes: int | None = None, below: float = SOLVED) -> dict[int, int]:
+        """The same of each seed, with another bound for the error where one is given."""
+        table = zip(*(self.errors(model, hops, passes) for hops in self._hops(model)))
+        return {record["seed"]: _in_a_row(errors, below) for record, errors in zip(self.of(model), table)}
 
     def solved_by(self, model: str, seed: int, passes: int | None = None, below: float = SOLVED) -> int:
-        """The same of one seed, with another bound for the error where one is given."""
-        seeds = [record["seed"] for record in self.of(model)]
-        if seed not in seeds:
+        found = self.reached(model, passes, below)
+        if seed not in found:
             raise Unmeasured(f"There is no record of {model} with seed {seed}; run it first.")
-        at = seeds.index(seed)
-        return self._below(lambda hops: self.errors(model, hops, passes)[at], model, below)
+        return found[seed]
 
-    def _below(self, error: Callable[[int], float], model: str, below: float = SOLVED) -> int:
-        most = len(self.of(model)[0]["test"]["parts"]) - 1
-        return next((hops for hops in range(1, most + 1) if error(hops) >= below), most + 1) - 1
+    def _hops(self, model: str) -> range:
+        return range(1, len(self.of(model)[0]["test"]["parts"]))
 
     def difference(self, first: str, second: str, hops: int) -> Gap:
         """Of the errors of two models, first − second in points, paired over the seeds that both have."""
@@ -63,13 +67,16 @@ class Hops(Runs):
 
     def behind(self, model: str, other: str) -> float:
         """By how much a model's error exceeds another's at the number of hops where it does so most."""
-        most = len(self.of(model)[0]["test"]["parts"])
-        return max(self.error(model, h) - self.error(other, h) for h in range(most))
+        return max(self.error(model, h) - self.error(other, h) for h in (0, *self._hops(model)))
 
     def rise(self, model: str, first: int, second: int) -> float:
         """The largest rise of an error from one number of passes to another."""
-        most = len(self.of(model)[0]["test"]["parts"])
-        return max(self.error(model, h, second) - self.error(model, h, first) for h in range(most))
+        return max(self.error(model, h, second) - self.error(model, h, first) for h in (0, *self._hops(model)))
+
+
+def _in_a_row(errors: Iterable[float], below: float = SOLVED) -> int:
+    """How many of the first are below a bound."""
+    return sum(1 for _ in takewhile(lambda error: error < below, errors))
 
 
 def copying(hops: int, nearer: int, letters: int = 32) -> float:
@@ -80,11 +87,10 @@ def copying(hops: int, nearer: int, letters: int = 32) -> float:
     return KHop(HopData(test_texts=10, letters=letters, hops=hops), 4).copying(hops, nearer)
 
 
-def reached(name: str) -> Callable[..., list[int]]:
-    """reached(model, passes) of state tracking: the factors that each seed keeps, less than a tenth wrong."""
+def factors(name: str) -> Callable[..., list[int]]:
+    """Of words over a group, whose lengths count from 1: how many factors each seed keeps, by model and passes."""
     runs = Hops(name)
-    seeds = {model: [r["seed"] for r in runs.of(model)] for model in {r["model"] for r in runs.records}}
-    return lambda model, passes=None: [runs.solved_by(model, seed, passes) + 1 for seed in seeds[model]]
+    return lambda model, passes=None: [hops + 1 for hops in runs.reached(model, passes).values()]
 
 
 class Rounding:
@@ -123,86 +129,96 @@ class Rounding:
 class IsoDepth:
     """Six layer applications as 6x1, 3x2, 2x3 and 1x6 at several widths, `3x2-64`, on the seeds that all have."""
 
-    def __init__(self):
-        found = {}
-        for record in paper.records(name="iso-depth"):
-            found.setdefault(record["model"], {})[record["seed"]] = record
-        if not any(model.startswith("6x1") for model in found):
-            raise Unmeasured("There is no record of iso-depth, 6x1; run it first.")
-        self.seeds = sorted(set.intersection(*map(set, found.values())))
-        if not self.seeds:
-            raise Unmeasured("The models of iso-depth have no seed in common; run them on one.")
-        self.runs = {model: [by_seed[seed] for seed in self.seeds] for model, by_seed in found.items()}
+    def __init__(self, records: Iterable[Record], looped: tuple[str, ...] = ("3x2", "2x3", "1x6")):
+        self.looped = looped
+        found = {m: records for m, records in by_model(records).items() if m.startswith(("6x1", *looped))}
+        self.runs = dict(zip(found, zip(*common(*found.values())))) if found else {}
+        for shape in ("6x1", *looped):
+            if not self.of(shape):
+                what = f"There is no record of iso-depth, {shape}, of a seed that its other models have; run it first."
+                raise Unmeasured(what)
         self.badge = badge(list(self.runs.values()))
-
-    def losses(self, model: str) -> list[float]:
-        return [record["test"]["loss"] for record in self.runs[model]]
-
-    def loss(self, model: str) -> float:
-        return float(np.mean(self.losses(model)))
-
-    def size(self, model: str) -> int:
-        """Parameters of the layers, which are all that is looped."""
-        return self.runs[model][0]["parameters"]["non_embedding"]
 
     def of(self, shape: str) -> list[str]:
         """The models of a shape, such as "3x2", by width."""
-        return sorted((m for m in self.runs if m.startswith(f"{shape}-")), key=lambda m: int(m.split("-")[1]))
+        return sorted((m for m in self.runs if m.startswith(f"{shape}-")), key=self.size)
 
-    @property
-    def widths(self) -> list[str]:
-        """Widths at which all four shapes are measured."""
-        shapes = [{m.split("-")[1] for m in self.of(shape)} for shape in ("6x1", "3x2", "2x3", "1x6")]
-        return sorted(set.intersection(*shapes), key=int)
+    def size(self, model: str) -> int:
+        """Parameters of the layers and what joins them."""
+        return self.runs[model][0]["parameters"]["non_embedding"]
+
+    def losses(self, *models: str) -> list[list[float]]:
+        """Of each model, by seed."""
+        return [[record["test"]["loss"] for record in self.runs[m]] for m in models]
+
+    @cached_property
+    def rows(self) -> dict[str, list[float]]:
+        """Mean losses from least to most sharing, of each width at which all four shapes are measured."""
+        shapes = [{m.split("-")[-1]: np.mean(self.losses(m)) for m in self.of(s)} for s in ("6x1", *self.looped)]
+        return {width: [of[width] for of in shapes] for width in shapes[0] if all(width in of for of in shapes)}
 
     @property
     def in_order(self) -> bool:
         """Whether loss rises with sharing at every width."""
-        losses = [[self.loss(f"{s}-{width}") for s in ("6x1", "3x2", "2x3", "1x6")] for width in self.widths]
-        return all(row == sorted(row) for row in losses)
+        return all(row == sorted(row) for row in self.rows.values())
 
     @property
     def looped_ahead(self) -> bool:
         """Whether a looped model has a lower loss than the standard one of its width."""
-        looped = [m for shape in ("3x2", "2x3", "1x6") for m in self.of(shape)]
-        return any(self.loss(m) < self.loss(f"6x1-{m.split('-')[1]}") for m in looped)
+        return any(min(row[1:]) < row[0] for row in self.rows.values())
+
+    def rate(self, model: str) -> float:
+        return self.runs[model][0]["config"]["train"]["learning_rate"]
+
+    def beside(self, *models: str) -> tuple[list[LoopedLosses], list[int], list[list[float]]]:
+        """What φ of these models is made of: themselves, sizes and losses of the standard ones."""
+        looped = []
+        for model, losses in zip(models, self.losses(*models)):
+            shape, size = self.runs[model][0]["config"]["model"], self.size(model)
+            adapter = 2 * shape["hidden_size"] ** 2 if shape["injection"] == "linear" else 0  # run in each pass
+            outside = shape["num_layers"] - (shape["num_core_layers"] or shape["num_layers"])
+            once = outside * (size - adapter) // shape["num_layers"]
+            looped.append(LoopedLosses(losses, size - once, shape["num_passes"], once))
+        standard = self.of("6x1")
+        return looped, [self.size(m) for m in standard], self.losses(*standard)
+
+    def by_seed(self, *models: str) -> list[float]:
+        """φ in each seed, the mean over these models; nan where one lies outside of the standard ones."""
+        return phi_by_seed(*self.beside(*models)).mean(0).tolist()
 
     def worth(self, *models: str) -> tuple[float, float, float]:
         """φ of these models, (mean, low, high); the interval is nan of one seed."""
-        standard = self.of("6x1")
-        looped = [LoopedLosses(self.losses(m), self.size(m), int(re.match(r"\dx(\d)", m)[1])) for m in models]
-        sizes, losses = [self.size(m) for m in standard], [self.losses(m) for m in standard]
-        return mean_phi(looped, sizes, losses)
-
-    def each(self, *models: str) -> list[float]:
-        """φ in each seed, the mean over these models; nan where one lies outside of the standard models."""
-        standard = self.of("6x1")
-        sizes, losses = [self.size(m) for m in standard], [self.losses(m) for m in standard]
-        looped = [LoopedLosses(self.losses(m), self.size(m), int(m[2])) for m in models]
-        return [
-            float(np.mean([phi(one.losses[k], one, sizes, [column[k] for column in losses]) for one in looped]))
-            for k in range(len(self.seeds))
-        ]
+        return mean_phi(*self.beside(*models))
 
     @cached_property
     def phi(self) -> Space:
-        """φ of each shape at the widths that are measured and of each width, the mean of all, and the least; and by
-        how much it is larger for two passes than for six."""
-        shapes = {f"of_{shape}": self.of(shape) for shape in ("3x2", "2x3", "1x6")}
-        every = [model for models in shapes.values() for model in models]
-        widths = {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in self.widths}
+        """φ of each shape and each width, the mean of all, and the least; and by how much it is larger for the fewest
+        passes than for the most."""
+        shapes = {f"of_{shape}": self.of(shape) for shape in self.looped}
+        every = sum(shapes.values(), [])
+        widths = {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in self.rows}
         least = min(every, key=lambda model: self.worth(model)[0])
-        found = shapes | widths | {"of_all": every, "least": [least]}
-        found = {name: self.worth(*models) for name, models in found.items()}
-        two, six = self.each(*shapes["of_3x2"]), self.each(*shapes["of_1x6"])
-        found["falls"] = mean_interval([a - b for a, b in zip(two, six)])
+        groups = shapes | widths | {"of_all": every, "least": [least]}
+        found = {name: self.worth(*models) for name, models in groups.items()}
+        fewest, most = (self.by_seed(*self.of(self.looped[i])) for i in (0, -1))
+        found["falls"] = mean_interval([a - b for a, b in zip(fewest, most)])
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
 
     @property
     def outside(self) -> list[str]:
         """Looped models that are better or worse than every standard one in some seed, and so have no φ there."""
-        looped = [m for m in self.runs if not m.startswith("6x1")]
-        return [m for m in looped if np.isnan(self.each(m)).any()]
+        looped = [m for m in self.runs if m not in self.of("6x1")]
+        return [m for m, found in zip(looped, phi_by_seed(*self.beside(*looped))) if np.isnan(found).any()]
+
+
+def at_their_rates() -> list[Record]:
+    """Of seed 0 each model's run at the best of three rates, by validation loss."""
+    tried: dict[str, list[Record]] = {}
+    for record in paper.records(experiment="iso-depth"):
+        if record["seed"] == 0 and record["config"]["train"]["steps"] == EXPERIMENTS["iso-depth"].train.steps:
+            tried.setdefault(record["model"], []).append(record)
+    whole = [records for records in tried.values() if len(records) == 3]
+    return [min(records, key=lambda r: r["selected"]["validation_loss"]) for records in whole]
 
 
 # -- predictions
@@ -246,16 +262,22 @@ VALUES = {
     "khop_printed": lambda: published()["khop"]["errors"],  # by layers, by hops
     "khop_long": lambda: Hops("khop-steps9000"),
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
-    "s3_reached": lambda: reached("state-tracking"),
-    "z6_reached": lambda: reached("state-tracking-groupZ6"),
-    "s3_16_reached": lambda: reached("state-tracking-letters16"),
-    "s3_long_reached": lambda: reached("state-tracking-letters16-steps12000"),
+    "s3_reached": lambda: factors("state-tracking"),
+    "z6_reached": lambda: factors("state-tracking-groupZ6"),
+    "s3_16_reached": lambda: factors("state-tracking-letters16"),
+    "s3_long_reached": lambda: factors("state-tracking-letters16-steps12000"),
+    "s3_scan_reached": lambda: factors("state-tracking-scan"),
     "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
     "s3_scan": lambda: Hops("state-tracking-scan"),
-    "s3_scan_reached": lambda: reached("state-tracking-scan"),
     "z6": lambda: Hops("state-tracking-groupZ6"),
     "copying": lambda: copying,
     "khop_rounded": Rounding,
-    "iso_depth": IsoDepth,
+    "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
+    "iso_depth_first": lambda: IsoDepth(r for r in paper.records(name="iso-depth") if r["seed"] == 0),
+    "iso_depth_tuned": lambda: IsoDepth(at_their_rates()),
+    "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
+    "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
+    "s3_curriculum": lambda: Hops("state-tracking-curriculum"),
+    "a5_scan": lambda: Hops("state-tracking-scan-groupA5-steps6000"),
     "predictions": predictions,
 }

@@ -10,12 +10,6 @@ from study import paper
 ROOT = 2**0.5  # equal errors of two passes that add up, over independent ones
 
 
-class Ratio(Value):
-    """A factor with its 95 % interval."""
-
-    form = ".2f"
-
-
 def rounding() -> Space:
     """Errors at the end, shared over unshared weights, of what is rounded and to how many bits: geometric means."""
     ends: dict[tuple, dict[str, list]] = {}
@@ -27,7 +21,8 @@ def rounding() -> Space:
     found = {}
     for place, arms in ends.items():
         logs = list(np.log(arms["shared"]) - np.log(arms["unshared"]))
-        found[place] = Ratio(*np.exp(statistics.mean_interval(logs)), Badge(len(logs) if place[0] is None else 1, 0))
+        evidence = Badge(len(logs) if place[0] is None else 1, 0)
+        found[place] = Value(*np.exp(statistics.mean_interval(logs)), evidence, form=".2f")
     claimed = [ratio for (model, bits), ratio in found.items() if model is None and bits in (4, 6, 8)]
     return Space(
         {

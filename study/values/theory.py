@@ -7,18 +7,12 @@ from rtx_core.report.values import Space, Value
 from study import paper
 
 
-class Change(Value):
-    """A difference of test losses in nats, with its 95 % interval."""
-
-    form = "+.3f"
-
-
 def passes() -> Space:
-    """Test loss with a second pass minus that without."""
+    """Test loss in nats with a second pass minus that without."""
     twice, once = (paper.records(name=name, model="recurrent") for name in ("sst2-10pct", "sst2-10pct-numpasses1"))
     losses = [[record["test"]["loss"] for record in side] for side in zip(*statistics.common(twice, once))]
     *loss, p = statistics.over_seeds(*losses)
-    return Space({"second_loss": Change(*loss), "second_loss_p": p})
+    return Space({"second_loss": Value(*loss, form="+.3f"), "second_loss_p": p})
 
 
 def attention() -> Space:
