@@ -13,7 +13,7 @@ from sphinx.util.texescape import escape
 
 LINE = 80  # letters that a line of a table holds
 SHORT = 16  # letters of a column that is never broken
-LONGEST = 100  # letters of a cell for which a column is made wider
+LONGEST = 60  # letters of a cell for which a column is made wider
 
 
 class Parts(SphinxPostTransform):
