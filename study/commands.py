@@ -36,6 +36,7 @@ def export_demo(runs: list[str], folder: str, source: str) -> None:
     from rtx_core.errors import RtxError
     from study.demo.explorer import export_explorer, exported
     from study.demo.explorer_picture import write_picture
+    from study.demo.explorer_text import write_texts
     from study.demo.export import export_demo
 
     for address in runs or exported(folder):
@@ -48,7 +49,7 @@ def export_demo(runs: list[str], folder: str, source: str) -> None:
                 raise
             print(f"What is of {address} stays as it is. {error}")
     if not runs:
-        print(write_picture(folder))
+        print(write_texts(folder), write_picture(folder), sep="\n")
 
 
 def commands(add: Callable, flags: Callable) -> None:

@@ -75,7 +75,8 @@ def test_a_notebook_runs_again_where_what_it_read_changed_and_its_page_where_it_
         for name, text in texts.items():
             (home / "results" / name).write_text(text)
         ran.clear()
-        pages = execution.run_notebooks(app, env)
+        execution.start_notebooks(app, env)
+        pages = execution.await_notebooks(app, env)
         for page in pages:
             source = [(home / f"{page}.ipynb").read_text()]
             execution.put_outputs(app, page, source)

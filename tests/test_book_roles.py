@@ -40,6 +40,7 @@ WRITTEN = {
     "sst2.n": "6,823",
     "sst2.loss": "−0.25",
     "1 - sst2.accuracy:.0%": "10\u202f%",
+    "len(word) - 13:words": "four",
     "word": "text_with *marks*",
 }
 
@@ -53,6 +54,7 @@ WRONG = {
     "sst2.m": "'m'",
     "lacking.n": "'lacking' .* 'khop'",
     "sst2.n:%z": "cannot be written",
+    "sst2.n:words": "cannot be written",
     "sst2.n +": "SyntaxError",
     "__import__('os')": "'__import__'",
     "open('x')": "'open'",

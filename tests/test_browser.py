@@ -149,8 +149,7 @@ def test_a_visitor_types_a_text_and_opens_a_link(visit):
 
 
 @pytest.mark.parametrize(
-    ("link", "shown"),
-    [("main a[href^='#fig-sst2-bubble'].reference", "img"), ("main a[href*='references.html#']", "p, span")],
+    ("link", "shown"), [("main a[href^='#fig-'].reference", "img"), ("main a[href*='references.html#']", "p, span")]
 )
 def test_a_link_shows_what_it_leads_to(visit, link, shown):
     page = "notebooks/sst2.html"

@@ -26,7 +26,7 @@ from rtx_core.data import (
     task,
 )
 from rtx_core.data.sources import content_sha256, load, resolve
-from rtx_core.data.synthetic import DOMAINS, play, reviews, tales
+from rtx_core.data.synthetic import DOMAINS, LABEL_NOISE, play, reviews, tales
 from rtx_core.errors import RtxError
 
 DAMAGES = [lambda f: f[:-1], lambda f: f[::-1], lambda f: f.assign(label=1 - f["label"])]
@@ -190,6 +190,13 @@ def test_labels_are_balanced_and_counting_words_is_not_enough(domain, style):
     x, y = counts.transform(table["text"]), table["label"]
     score = LogisticRegression(max_iter=500).fit(x[:1000], y[:1000]).score(x[1000:], y[1000:])
     assert 0.65 < score < 0.9
+
+
+def test_the_label_noise_is_the_stated_one(monkeypatch):
+    noisy = reviews("movie", 6000, style="phrase")["label"]
+    monkeypatch.setattr(synthetic, "LABEL_NOISE", 0.0)
+    true = reviews("movie", 6000, style="phrase")["label"]
+    assert abs((noisy != true).mean() - LABEL_NOISE) < 0.008 and true.mean() == 0.5
 
 
 def test_a_play_is_speeches_of_persons():

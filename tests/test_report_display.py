@@ -74,7 +74,7 @@ def test_cells_show_data_as_it_is(text):
 @hostile
 def test_alt_text_arrives_as_it_is(text):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(display, "draw", lambda fig: b"<svg/>")
+        patch.setattr(display, "draw", lambda fig: b'<svg width="300pt"/>')
         shown = display.figure(plt.Figure(), caption="A figure.", label="fig-a", alt=f"a{text}")
     image = next(rendered(shown).findall(nodes.image))
     assert image["alt"] == display.one_line(f"a{text}")

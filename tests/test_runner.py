@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import refused
 from data_factory import CPU, NO_AUTOCAST
 
 import rtx_core as rtx
@@ -274,8 +273,9 @@ WRONG_SETTINGS = {
 @pytest.mark.parametrize("said", WRONG_SETTINGS)
 def test_a_wrong_setting_is_one_sentence_before_any_training(said, home, monkeypatch):
     monkeypatch.setattr("rtx_core.train.trainer.train", lambda *_: 1 / 0)
-    with refused(said):
+    with pytest.raises(RtxError) as error:
         rtx.runs("sst2", **{"models": ["recurrent"]} | GIVEN | WRONG_SETTINGS[said])
+    assert said in str(error.value) and "\n" not in str(error.value)
     assert not (home / "_build/results").exists() and not (home / "_build/runs").exists()
 
 
@@ -328,7 +328,8 @@ def test_an_audit_repeats_a_run_bit_for_bit_and_tells_a_forged_one(home):
     with pytest.raises(RtxError, match="first evaluation of this record is at step 3"):
         audit.audit(str(record.path), steps=2)
     rows = [row | {"validation_loss": row["validation_loss"] * 0.9} for row in record["history"]]
-    selected = {"step": rows[-1]["step"], "validation_loss": rows[-1]["validation_loss"]}
+    best = min(rows, key=lambda row: row["validation_loss"])
+    selected = {"step": best["step"], "validation_loss": best["validation_loss"]}
     record.path.write_text(json.dumps(record.content | {"history": rows, "selected": selected}))
     with pytest.raises(RtxError, match="does not come from this code"):
         audit.audit(str(record.path))

@@ -9,6 +9,7 @@ import torch
 from conftest import refused, small_task
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
+from rtx_core.errors import RtxError
 from rtx_core.models import build_model
 from rtx_core.train import trainer
 from rtx_core.train.config import TrainConfig, learning_rate, plateaus, stops_early
@@ -113,6 +114,11 @@ def test_the_model_is_as_before_but_for_its_weights(tiny_task, tmp_path):
 def test_half_precision_products_train_on_a_cpu_too(tiny_task, tmp_path):
     _, progress = trained(tiny_task, tmp_path, QUICK.replace(epochs=6, precision="bf16"))
     assert progress.history[-1]["validation_accuracy"] > 0.8
+
+
+def test_divergence_is_one_sentence(tiny_task, tmp_path):
+    with pytest.raises(RtxError, match="lower learning_rate"):
+        trained(tiny_task, tmp_path, QUICK.replace(learning_rate=1e30, clip_norm=1e30))
 
 
 @pytest.mark.parametrize("warmup", [0, 1, 2, 7, 100])

@@ -76,22 +76,29 @@ def kept(app: Sphinx, docname: str) -> Path:
     return Path(app.outdir).parent / "executed" / f"{docname}.json"
 
 
-def run_notebooks(app: Sphinx, env: BuildEnvironment, *changes: set[str]) -> list[str]:
-    """Run the notebooks whose cells, code or records changed since they ran; the pages that show other outputs."""
+def start_notebooks(app: Sphinx, env: BuildEnvironment, *changes: set[str]) -> list[str]:
+    """Run the notebooks whose cells, code or records changed since they ran, while other listeners work."""
     pages = {name: Path(env.doc2path(name)) for name in sorted(env.found_docs)}
-    pages = {name: page for name, page in pages.items() if page.suffix == ".ipynb"}
-    today = code()
-    waiting = [name for name, page in pages.items() if is_old(kept(app, name), page, today)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, (notebook, error) in zip(waiting, pool.map(lambda name: apart(execute, pages[name]), waiting)):
-            getLogger(__name__).info("executed %s", name)
-            if error:
-                raise SphinxError(f"{pages[name].name}: {error}")
-            outputs = [cell.outputs for cell in cells_of(notebook)]
-            made = {"code": today, "cells": sources(notebook), "read": notebook.metadata["read"], "outputs": outputs}
-            write_json(kept(app, name), made)
+    app.notebooks = {name: page for name, page in pages.items() if page.suffix == ".ipynb"}
+    app.code = code()
+    pool = ThreadPoolExecutor(os.cpu_count())
+    waiting = [name for name, page in app.notebooks.items() if is_old(kept(app, name), page, app.code)]
+    app.running = {name: pool.submit(apart, execute, app.notebooks[name]) for name in waiting}
+    return []
+
+
+def await_notebooks(app: Sphinx, env: BuildEnvironment, *changes: set[str]) -> list[str]:
+    """Keep what they gave; the pages that show other outputs than before."""
+    for name, run in app.running.items():
+        notebook, error = run.result()
+        getLogger(__name__).info("executed %s", name)
+        if error:
+            raise SphinxError(f"{app.notebooks[name].name}: {error}")
+        outputs = [cell.outputs for cell in cells_of(notebook)]
+        made = {"code": app.code, "cells": sources(notebook), "read": notebook.metadata["read"], "outputs": outputs}
+        write_json(kept(app, name), made)
     env.shows = getattr(env, "shows", {})  # page -> hash of the outputs that it was read with
-    return [name for name in pages if env.shows.get(name) != outputs_of(kept(app, name))[0]]
+    return [name for name in app.notebooks if env.shows.get(name) != outputs_of(kept(app, name))[0]]
 
 
 def is_old(file: Path, page: Path, today: str) -> bool:
@@ -179,6 +186,7 @@ def undrawn_why(error: BaseException, before: str) -> str:
 def setup(app: Sphinx) -> dict:
     SERVER.set_forkserver_preload(SHARED)
     ensure_running()  # it imports while Sphinx reads its settings
-    app.connect("env-get-outdated", run_notebooks)
+    app.connect("env-get-outdated", start_notebooks, priority=100)
+    app.connect("env-get-outdated", await_notebooks, priority=900)
     app.connect("source-read", put_outputs)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -2,10 +2,10 @@
 var rtxDemo = rtxDemo || {};
 
 // How often a model is right on fresh texts with heads switched off, beside the whole model on the same texts: the causal
-// test with numbers.  Every letter that has an answer is asked, as for the shares in a model's file.  Runs a few texts at
-// a time, so that the page stays awake; returns a function that stops it.
-rtxDemo.countTexts = function (looped, toys, open, toy, { hops, off }, steps, texts, told) {
-  const AT_ONCE = 4;
+// test with numbers.  Every letter that has an answer is asked, or the move that is shown, as for the shares in a model's
+// file.  Runs a few texts at a time, so that the page stays awake; returns a function that stops it.
+rtxDemo.countTexts = function (looped, toys, open, toy, { asked: shown, hops, off }, steps, texts, told) {
+  const AT_ONCE = 2;
   const { task } = open.file;
   const options = toy.options(task);
   let timer = 0, done = 0, asked = 0, without = 0, whole = 0;
@@ -30,9 +30,10 @@ rtxDemo.countTexts = function (looped, toys, open, toy, { hops, off }, steps, te
       const [missing, all] = [off, []].map((out) => answers(items, out));
       items.forEach((_, t) => {
         const truth = toy.truth(items, task, t, hops);
-        asked += truth >= 0;
-        without += truth >= 0 && missing[t] === truth;
-        whole += truth >= 0 && all[t] === truth;
+        const counts = truth >= 0 && (task.kind === "hops" || t === shown);
+        asked += counts;
+        without += counts && missing[t] === truth;
+        whole += counts && all[t] === truth;
       });
     }
     told({ done, without: without / asked, whole: whole / asked, finished: done === texts });

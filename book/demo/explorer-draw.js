@@ -17,13 +17,16 @@ rtxDemo.explorerDraw = function () {
 
   const round = (x) => Math.round(10 * x) / 10;
 
-  // Which items are shown, and where, each `least` to `most` pixels wide: all that fit, else a window that ends just after the asked one.
-  function places(width, length, asked, before, least, most) {
-    const question = before ? Math.max(least, 22) : 0;
-    const room = Math.max(6, Math.floor((width - question) / least));
-    const all = length <= room;
+  const LEAST = 9; // pixels of an item, where many have to be seen
+
+  // Which items are shown, and where, each `least` to `most` pixels wide: all that fit, else a window that ends just after
+  // the asked one and reaches back to the item `from`, if need be with narrower items.
+  function places(width, length, asked, from, before, least, most) {
+    const question = before ? 44 : 0;
+    const all = length * least <= width - question;
     const gap = all ? 0 : 16;
-    const shown = all ? length : Math.max(5, Math.floor((width - question - gap) / least));
+    const fit = (size) => Math.max(5, Math.floor((width - question - gap) / size));
+    const shown = all ? length : Math.min(length, fit(LEAST), Math.max(fit(least), asked + 2 - from));
     const last = all ? length - 1 : Math.min(length - 1, Math.max(asked + 1, shown - 1));
     const first = last - shown + 1;
     const cell = Math.min(most, (width - question - (first > 0 ? gap : 0)) / shown);
@@ -106,25 +109,27 @@ rtxDemo.explorerDraw = function () {
     return made;
   }
 
-  // Arcs of every head from the asked item; heads: [{weights (by token), kind, off, number}].  Below them the items again,
-  // as `glyph` writes them, or, of a list, a dot for each item, filled where the answer is right.  `marked`: the hop that
-  // leads to an item.
-  function strip(heads, { items, asked, hops }, before, place, height, glyph, marked) {
+  // Arcs of every head from the asked item, and dashed those from the item that the next step reads; sources: [{item, heads:
+  // [{weights (by token), kind, off, number}]}].  Below them the items again, as `glyph` writes them, or, of a list, a dot
+  // for each item, filled where the answer is right.  `asks` is the first token; `marked`: the hop that leads to an item.
+  function strip(sources, { items, asked }, asks, before, place, height, glyph, marked) {
     const base = height - 18;
     const group = svg("svg", { width: place.width, height, "aria-hidden": "true", focusable: "false" });
-    const from = place.x(asked);
-    const arcs = heads.flatMap((head) => head.weights.map((weight, token) => ({ head, weight, token })));
+    const arcs = sources.flatMap(({ item, heads }) => heads.flatMap((head) => head.weights.map((weight, token) => ({ source: item, head, weight, token }))));
+    const seen = ({ source, weight, token }) => (source === asked ? weight >= 0.04 : weight >= 0.2 && source >= place.first && token >= before && token - before < source);
     const pale = (one) => one.head.kind === "rest" || one.head.off;
     const order = (a, b) => pale(b) - pale(a) || a.weight - b.weight; // what matters lies on top
-    for (const { head, weight, token } of arcs.filter((one) => one.weight >= 0.04).sort(order)) {
+    for (const { source, head, weight, token } of arcs.filter(seen).sort(order)) {
       const item = token - before;
-      const shift = (head.number - (heads.length + 1) / 2) * Math.min(2.2, place.cell / 9);
+      const from = place.x(source);
+      const shift = (head.number - (sources[0].heads.length + 1) / 2) * Math.min(2.2, place.cell / 9);
       const to = (item < 0 ? place.question : place.x(item)) + shift;
       const strong = 1 + (head.kind === "rest" ? 1.5 : 5) * weight;
       const looks = svg("g", { class: `rtx-look rtx-does-${head.kind}`, "data-head": head.number });
       looks.classList.toggle("rtx-off", head.off);
+      looks.classList.toggle("rtx-next", source !== asked);
       looks.style.setProperty("--strong", (head.kind === "rest" ? 0.25 + 0.3 * weight : 0.22 + 0.7 * weight).toFixed(2));
-      if (item === asked) {
+      if (item === source) {
         looks.append(svg("circle", { cx: round(from + shift), cy: base - 9, r: round(2.5 + 2 * weight), fill: "none", "stroke-width": round(0.8 + 2 * weight), class: "rtx-arc" }));
       } else {
         const high = arcHeight(from - to, base - 8) * (0.86 + 0.07 * head.number);
@@ -133,13 +138,16 @@ rtxDemo.explorerDraw = function () {
       }
       group.append(looks);
     }
+    for (const { item } of sources.slice(1).filter(({ item }) => item >= place.first)) {
+      group.append(svg("circle", { cx: round(place.x(item)), cy: height - 8, r: 7, class: "rtx-read" }));
+    }
     const letter = (x, text, kind, lower = 0) => {
       const made = svg("text", { x: round(x), y: height - 4 + lower, class: kind });
       made.textContent = text;
       group.append(made);
     };
     if (before) {
-      letter(place.question, `${hops}×`, "rtx-item rtx-later");
+      letter(place.question, asks, "rtx-item rtx-later");
     }
     if (place.hidden) {
       letter(place.edge, "…", "rtx-item rtx-later");

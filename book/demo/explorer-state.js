@@ -64,6 +64,8 @@ rtxDemo.explorerState = function () {
   const mostPasses = (config) => (looped(config) ? MOST : config.num_layers);
   const farthest = (config) => (looped(config) ? FAR : config.num_layers);
   const trained = (config) => (looped(config) ? config.num_passes : config.num_layers);
+  // Passes that a model is shown with: those of its training; of a random number, one for each hop.
+  const usualPasses = ({ config, task }) => (config.random_passes ? Math.min(config.num_passes, task.hops) : trained(config));
   // Applications of a layer in so many passes, or layers of a standard model.
   const steps = (config, passes) => (looped(config) ? passes * config.num_layers : passes);
 
@@ -78,12 +80,8 @@ rtxDemo.explorerState = function () {
     return (failed < 0 ? right.length : failed) - 1;
   }
 
-  // Of words, the last move up to which the trained passes are right 95 times of 100; of letters, the last letter.
-  function farthestRight(file, last) {
-    const { task, config, right } = file;
-    const wrong = task.kind === "cups" ? right.findIndex((shares) => shares[steps(config, trained(config)) - 1] < 0.95) : -1;
-    return wrong > 0 ? wrong - 1 : last;
-  }
+  // The item that is asked at first: of letters the last, of moves as many as there are passes.
+  const usualAsked = ({ config, task }, last) => (task.kind === "cups" ? Math.min(last, trained(config) - 1) : last);
 
   // {items, asked, hops, passes, off, said} of a link's fields for a model's file; `usual` gives what the link leaves out.
   function complete(file, toy, toys, given, usual) {
@@ -100,7 +98,7 @@ rtxDemo.explorerState = function () {
     asked = number(given.asked, asked + 1, 1, items.length, "the letter that is asked", said) - 1;
     const hops = "hops" in task ? number(given.hops, Math.min(usual.hops, task.hops), 0, task.hops, "the number of hops", said) : 0;
     const what = looped(config) ? "the number of passes" : "the number of layers";
-    const passes = number(given.passes, usual.passes || trained(config), 1, farthest(config), what, said);
+    const passes = number(given.passes, usual.passes || usualPasses(file), 1, farthest(config), what, said);
     const off = new Set();
     const written = given.off === undefined ? [] : given.off.split(",").filter((one) => one.trim());
     for (const one of written) {
@@ -136,5 +134,5 @@ rtxDemo.explorerState = function () {
     return `#${parts.join("&")}`;
   }
 
-  return { fields, modelOf, solved, farthestRight, complete, write, looped, mostPasses, farthest, trained, steps, MOST, FAR };
+  return { fields, modelOf, solved, usualAsked, usualPasses, complete, write, looped, mostPasses, farthest, trained, steps, MOST, FAR };
 };

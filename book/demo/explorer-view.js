@@ -2,7 +2,8 @@
 var rtxDemo = rtxDemo || {};
 
 // The explorer's elements and how they are filled.  `build` makes them once, `render` fills them from what is shown:
-// {entry, file, state, toy, names, answers, chain, truth, strips: [{step, rows, does, shares, length, off, reached, solved}], playing}.  Text is text alone.
+// {entry, file, state, toy, names, answers, chain, truth, strips: [{step, heads, shares, length, reached, solved}], trail, playing};
+// `heads(item)` is [{weights, off, does, usual}], `trail` an item for each strip.  Text is text alone.
 rtxDemo.explorerView = function () {
   const draw = rtxDemo.explorerDraw();
   const words = rtxDemo.explorerWords();
@@ -52,25 +53,27 @@ rtxDemo.explorerView = function () {
       label: element("label", { for: id }),
       far: button("", { class: "rtx-far", "data-key": "far" }),
       from: span(""),
+      how: element("p", { class: "rtx-how" }),
       key: element("ul", { class: "rtx-key" }),
       strips: element("ol", { class: "rtx-strips" }),
       status: element("p", { class: "rtx-status", role: "status" }),
       link: button("Copy a link to this", { class: "rtx-link", "data-key": "link" }),
       source: span("rtx-source"),
-      count: button("Try 200 texts", { class: "rtx-count", "data-key": "count" }),
-      counted: element("p", { class: "rtx-counted", role: "status" }),
+      counted: span(""),
       whole: button("All heads on", { class: "rtx-whole", "data-key": "whole" }),
     };
-    parts.test = element("div", { class: "rtx-test" }, parts.count, parts.whole, parts.counted);
+    parts.counted.setAttribute("role", "status");
+    parts.test = element("div", { class: "rtx-test" }, parts.counted, parts.whole);
     const walk = element("div", { class: "rtx-walk" });
-    const back = button("‹", { "aria-label": "Ask the letter before", "data-key": "back" });
-    const on = button("›", { "aria-label": "Ask the next letter", "data-key": "on" });
+    parts.back = button("‹", { "data-key": "back" });
+    parts.on = button("›", { "data-key": "on" });
     const shuffle = button("Shuffle", { "data-key": "shuffle" });
-    [[back, () => act.walk(-1)], [on, () => act.walk(1)], [shuffle, act.shuffle], [parts.play, act.play], [parts.far, act.far], [parts.whole, act.whole], [parts.link, act.link], [parts.count, act.count]].forEach(([one, does]) => (one.onclick = does));
-    walk.append(back, on, shuffle);
+    [[parts.back, () => act.walk(-1)], [parts.on, () => act.walk(1)], [shuffle, act.shuffle], [parts.play, act.play], [parts.far, act.far], [parts.whole, act.whole], [parts.link, act.link]].forEach(([one, does]) => (one.onclick = does));
+    walk.append(parts.back, parts.on, shuffle);
     parts.slider.oninput = () => act.passes(Number(parts.slider.value));
     parts.items.onkeydown = act.key;
     parts.items.onpaste = act.paste;
+    parts.strips.onkeydown = toNextHead;
     parts.main = element("div", { class: "rtx-main" }, parts.above, parts.items);
     root.replaceChildren(
       parts.controls,
@@ -79,8 +82,9 @@ rtxDemo.explorerView = function () {
       element("div", { class: "rtx-run" }, parts.play, parts.label, parts.slider, parts.passes, parts.far),
       parts.status,
       parts.test,
+      parts.how,
       parts.key,
-      element("div", { class: "rtx-headings", "aria-hidden": "true" }, span("", "click a head to switch it off"), parts.from, element("span", { class: "rtx-side" }, span("", "answer so far"), span("rtx-length", "length"))),
+      element("div", { class: "rtx-headings", "aria-hidden": "true" }, span("", "click a head to switch it off"), parts.from, element("span", { class: "rtx-side" }, span("", "answer so far"), element("span", { class: "rtx-length", title: "of the state's vector where it is asked" }, "length"))),
       parts.strips,
       element("p", { class: "rtx-foot" }, parts.link, " ", parts.source),
     );
@@ -106,15 +110,23 @@ rtxDemo.explorerView = function () {
     parts.controls.replaceChildren(...groups);
   }
 
-  // What the colors mean.
-  function key(parts, { entry, file }) {
-    const heads = {
-      hops: [["previous", "previous occurrence"], ["follow", "follows: one hop"], ["jump", "jumps: two or more"], ["rest", "elsewhere"]],
-      cups: [["back", "some moves back"], ["rest", "elsewhere"]],
-    }[entry.toy];
+  // The arrow keys go from head to head.
+  function toNextHead(event) {
+    const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    const heads = [...event.currentTarget.querySelectorAll(".rtx-head")];
+    const to = heads[heads.indexOf(event.target) + by];
+    if (to && heads.includes(event.target)) {
+      to.focus();
+      event.preventDefault();
+    }
+  }
+
+  // What the colors and the dots mean.
+  function key(parts, { entry, state, names }) {
+    const heads = words.heads(state.hops, names[state.items[state.asked]], entry.toy);
     const said = heads.map(([kind, text]) => element("li", {}, span(`rtx-swatch rtx-does-${kind}`), text));
-    const last = entry.toy === "hops" ? [pips(2, 3), "hops solved by then (9 texts of 10)"] : [span("rtx-swatch rtx-right-yes"), "move after which the answer is right"];
-    parts.key.replaceChildren(element("li", {}, words.unit(file.config)), ...said, element("li", {}, ...last));
+    const last = entry.toy === "hops" ? [pips(2, 3), "hops right by then in 9 of 10 texts, not only in this one"] : [span("rtx-swatch rtx-right-yes"), "move after which the answer is right"];
+    parts.key.replaceChildren(...said, element("li", {}, ...last));
   }
 
   // So many dots of so many are full.
@@ -129,7 +141,7 @@ rtxDemo.explorerView = function () {
     parts.items.setAttribute("aria-label", entry.toy === "cups" ? "Moves; the chosen one is asked" : "Letters; the chosen one is asked");
     const cells = [];
     if (toy.before) {
-      cells.push(element("span", { class: "rtx-question", title: `The model reads this first: ${words.count(state.hops, "hop")} are asked for` }, `${state.hops}×`));
+      cells.push(element("span", { class: "rtx-question", title: "The model reads this first: so many hops are asked for" }, words.asks(state.hops)));
     }
     if (place.hidden) {
       cells.push(span("rtx-gap", "…"));
@@ -164,7 +176,7 @@ rtxDemo.explorerView = function () {
   }
 
   // The answer's columns, whether it is right, and the state's length.
-  function answer(shown, strip, most) {
+  function answer(shown, strip) {
     const { entry, toy, answers, truth } = shown;
     const best = strip.shares.indexOf(Math.max(...strip.shares));
     const right = truth < 0 ? "none" : best === truth ? "yes" : "no";
@@ -179,45 +191,46 @@ rtxDemo.explorerView = function () {
     const mark = { yes: "✓", no: "✗", none: "" }[right];
     const verdict = span(`rtx-verdict rtx-right-${right}`, span("rtx-mark", mark), span("rtx-sure", words.percent(strip.shares[best])));
     verdict.setAttribute("aria-hidden", "true");
-    const stick = span("rtx-stick");
-    stick.style.setProperty("--share", (strip.length / most).toFixed(4));
-    const length = span("rtx-length", stick, span("rtx-of", words.size(strip.length)));
+    const length = span("rtx-length", words.size(strip.length));
     length.setAttribute("aria-hidden", "true");
-    length.title = "length of the state's vector at the asked position";
     return { node: element("div", { class: "rtx-side" }, columns, verdict, length), best, right };
   }
 
-  function strip(shown, one, place, most, act) {
-    const { file, state, entry, names, answers, toy, chain } = shown;
+  function strip(shown, one, place, act) {
+    const { file, state, entry, names, answers, toy, chain, trail } = shown;
     const { title, part } = words.strip(file.config, one.step);
-    const found = answer(shown, one, most);
+    const found = answer(shown, one);
     const nameOf = (item) => names[state.items[item]];
     const phone = matchMedia("(max-width: 640px)").matches; // as in explorer.css
-    const heads = one.rows.map((weights, h) => ({ weights, number: h + 1, kind: one.does[h][0], off: one.off.has(h) }));
-    const switches = heads.map((head, h) => {
-      const [kind, short, long] = one.does[h];
-      const looks = words.looks(head.weights, state.asked, nameOf, toy.before);
+    const called = (does, item) => words.head(does, state.hops, nameOf(item), entry.toy);
+    const headsOf = (item) => one.heads(item).map((head, h) => ({ ...head, number: h + 1, kind: called(head.does, item)[0], short: called(head.does, item)[1] }));
+    const heads = headsOf(state.asked);
+    const looks = (head) => words.looks(head.weights, state.asked, nameOf, toy.before);
+    const switches = heads.map((head) => {
       const key = `${one.step}.${head.number}`;
+      const usual = called(head.usual, state.asked)[1];
       const made = element("button", {
-        type: "button", role: "switch", class: `rtx-head rtx-does-${kind}`, "aria-checked": String(!head.off), "data-key": `off=${key}`, "data-head": head.number,
-        "aria-label": `Head ${head.number} in ${title}${part ? `, ${part}` : ""}: ${long}`, title: `Head ${head.number} ${long}: here ${looks}. Click to switch it ${head.off ? "on" : "off"}.`,
-      }, span("rtx-dot", String(head.number)), span("rtx-does", head.off ? "off" : phone ? short.replace("to hop", "to") : short));
+        type: "button", role: "switch", class: `rtx-head rtx-does-${head.kind}`, "aria-checked": String(!head.off), "data-key": `off=${key}`, "data-head": head.number,
+        "aria-label": `Head ${head.number} in ${title}${part ? `, ${part}` : ""}: ${head.short}`, title: `Head ${head.number}: ${looks(head)}; in most texts ${usual}. Click to switch it ${head.off ? "on" : "off"}.`,
+      }, span("rtx-dot", String(head.number)), span("rtx-does", head.off ? "off" : head.short));
       made.onclick = () => act.off(key);
       return made;
     });
-    const told = heads.map((head, h) => (head.off ? `head ${head.number} is off` : `head ${head.number} ${one.does[h][2]}, ${words.looks(head.weights, state.asked, nameOf, toy.before)}`));
+    const told = heads.map((head) => (head.off ? `head ${head.number} is off` : `head ${head.number}, ${head.short}: ${looks(head)}`));
     const said = { yes: "right", no: "wrong", none: "and nothing is right here" }[found.right];
     const whole = one.solved === null || state.off.size ? null : one.solved; // it was counted with all heads on
-    const solves = whole === null ? "" : ` On other texts ${words.count(whole, "hop")} solved by then.`;
+    const solves = whole === null ? "" : ` In 9 of 10 texts ${words.count(whole, "hop")} right by then.`;
     const sentence = `${title}${part ? `, ${part}` : ""}: ${told.join("; ")}. Answer: ${answers[found.best]}, ${words.percent(one.shares[found.best])}, ${said}. Length of the state: ${words.size(one.length)}.${solves}`;
     const marked = new Map(chain.map(({ to }, i) => [to, i + 1]));
     const height = place.width < NARROW ? 76 : 88;
+    const next = trail[one.step - 1];
+    const sources = [{ item: state.asked, heads }, ...(next === state.asked ? [] : [{ item: next, heads: headsOf(next) }])];
     const node = element(
       "li",
       { class: "rtx-strip", "data-step": one.step, "data-answer": answers[found.best], "data-right": found.right },
       element("p", { class: "rtx-hidden" }, sentence),
-      element("div", { class: "rtx-heads" }, element("p", { class: "rtx-title", title: whole === null ? false : `${words.count(whole, "hop")} solved by then: right for 9 texts of 10` }, title, part ? span("rtx-part", ` ${part}`) : "", whole === null ? "" : pips(whole, file.task.hops)), element("div", { class: "rtx-switches", role: "group", "aria-label": `Heads of ${title}` }, ...switches)),
-      element("div", { class: "rtx-arcs" }, draw.strip(heads, state, toy.before, place, height, one.reached || ((item) => names[item]), marked)),
+      element("div", { class: "rtx-heads" }, element("p", { class: "rtx-title", title: whole === null ? false : `${words.count(whole, "hop")} right by then in 9 of 10 texts, not only in this one` }, title, part ? span("rtx-part", ` ${part}`) : "", whole === null ? "" : pips(whole, file.task.hops)), element("div", { class: "rtx-switches", role: "group", "aria-label": `Heads of ${title}` }, ...switches)),
+      element("div", { class: "rtx-arcs" }, draw.strip(sources, state, words.asks(state.hops), toy.before, place, height, one.reached || ((item) => names[item]), marked)),
       found.node,
     );
     const light = (number) => () => number ? (node.dataset.lit = number) : delete node.dataset.lit;
@@ -235,14 +248,15 @@ rtxDemo.explorerView = function () {
     parts.root.dataset.toy = entry.toy;
     controls(parts, shown, catalogue, act);
     key(parts, shown);
+    parts.how.textContent = words.how(file, rules.solved(file, 1) === 1);
+    [parts.back, parts.on].forEach((one, i) => one.setAttribute("aria-label", `${entry.toy === "cups" ? "Choose" : "Ask"} the ${["previous", "next"][i]} ${entry.toy === "cups" ? "move" : "letter"}`));
     const width = parts.main.clientWidth;
     const [least, widest] = entry.toy === "cups" ? [19, 54] : [width < NARROW - 140 ? 20 : 9, 27];
-    const place = draw.places(width, state.items.length, state.asked, toy.before, least, widest);
+    const place = draw.places(width, state.items.length, state.asked, Math.min(state.asked, ...shown.chain.map(({ back }) => back)), toy.before, least, widest);
     row(parts, shown, place, act);
-    const most = Math.max(...shown.strips.map((one) => one.length));
     const many = shown.strips.length > rules.MOST;
     const kept = many ? [...shown.strips.slice(0, FEW), ...shown.strips.slice(-FEW)] : shown.strips;
-    const drawn = kept.map((one) => strip(shown, one, place, most, act));
+    const drawn = kept.map((one) => strip(shown, one, place, act));
     const nodes = drawn.map((one) => one.node);
     if (many) {
       const skipped = shown.strips.length - 2 * FEW;
@@ -250,17 +264,18 @@ rtxDemo.explorerView = function () {
     }
     parts.strips.replaceChildren(...nodes);
     const { best, right } = drawn.at(-1);
-    parts.from.textContent = entry.toy === "cups" ? "where each head looks from the chosen move" : `where each head looks from the asked ${names[state.items[state.asked]]}`;
+    const from = entry.toy === "cups" ? ["where each head looks from the chosen move"] : [`where each head looks from the asked ${names[state.items[state.asked]]}; `, span("rtx-dashes"), " from the letter that is read next"];
+    parts.from.replaceChildren(...from);
     const looped = rules.looped(file.config);
     const unit = looped ? "pass" : "layer";
-    const usual = rules.trained(file.config);
+    const [usual, most] = [rules.usualPasses(file), rules.trained(file.config)];
     parts.slider.max = rules.mostPasses(file.config);
     parts.slider.value = state.passes;
     parts.slider.disabled = rules.mostPasses(file.config) === 1;
     parts.slider.setAttribute("aria-valuetext", words.count(state.passes, unit, looped ? "passes" : "layers"));
     parts.label.textContent = looped ? "Passes" : "Layers";
-    const trained = file.config.random_passes ? `trained with 1 to ${usual}` : `trained with ${usual}`;
-    parts.passes.textContent = looped ? `${state.passes} (${trained})` : `${state.passes} of ${usual}`;
+    const trained = file.config.random_passes ? `trained with 1 to ${most}, at random` : `trained with ${most}`;
+    parts.passes.textContent = looped ? `${state.passes} (${trained})` : `${state.passes} of ${most}`;
     parts.far.hidden = !looped;
     parts.far.textContent = state.passes === rules.FAR ? `Back to ${usual}` : `${rules.FAR} passes`;
     parts.test.hidden = state.off.size === 0;

@@ -14,40 +14,47 @@ rtxDemo.explorerWords = function () {
     const stack = `${word(layers)} ${layers === 1 ? "layer" : "layers"}`;
     const times = { 1: layers === 1 ? ", once" : "", 2: ", twice", 3: ", three times", 4: ", four times" }[passes] ?? `, ${passes} times`;
     const more = hops > usual ? ` (to ${hops} hops)` : "";
-    return stack + (random ? `, 1 to ${passes} times` : times) + more;
+    return stack + (random ? ", random passes" : times) + more;
   }
 
-  // What a strip is, said of a whole model.
-  function unit({ num_layers: layers, num_passes: passes }) {
+  // What happens in a strip: of one layer on letters as *Inside the loop* finds it, and no more than that.
+  function how({ config, task }, first) {
+    const { num_layers: layers, num_passes: passes } = config;
     if (passes === 1) {
       return layers === 1 ? "This layer runs once." : "Each layer has weights of its own and runs once.";
     }
-    return `Each pass runs the same ${layers === 1 ? "layer" : `${word(layers)} layers`} once more.`;
+    const same = `Each pass runs the same ${layers === 1 ? "layer" : `${word(layers)} layers`} again, on all ${task.kind === "cups" ? "moves" : "letters"} at once`;
+    if (layers > 1) {
+      return `${same}.`;
+    }
+    if (task.kind === "cups") {
+      return `${same}, and carries the cups about one move further.`;
+    }
+    return first
+      ? `${same}. Pass 1 finds, for every letter, the letter one hop on. In pass 2 every letter looks there and takes over what that one found: two hops. So it goes on, about a hop a pass.`
+      : `${same}. From pass 2 on every letter looks one hop on and takes over what that letter holds by then.`;
   }
 
-  const AT_LEAST = 0.3; // of a head's attention, for a name, as in *Inside the loop*
-
-  // What a head does in most texts: [kind for its color, a few letters beside its switch, words for a sentence].
-  function head({ does }, hops, letter) {
+  // What a head does: [kind for its color, a few letters beside its switch].
+  function head(does, hops, letter, toy) {
     const [, what, n] = /^(hop|back)(\d+)$/.exec(does) || [];
-    if (what === "hop") {
-      return n === "1" ? ["follow", "follows to hop 1", "follows the pointer to hop 1"] : ["jump", `jumps to hop ${n}`, `jumps to hop ${n}`];
+    if (what) {
+      const kind = what === "back" ? (toy === "cups" ? "back" : "rest") : n === "1" ? "follow" : "jump";
+      return [kind, what === "back" ? `${n} back` : `hop ${n}`];
     }
-    if (what === "back") {
-      return ["back", `${n} back`, n === "1" ? "looks one back" : `looks ${word(Number(n))} back`];
-    }
-    const known = {
-      earlier: ["previous", `previous ${letter}`, `looks at the previous ${letter}`],
-      question: ["rest", `looks at ${hops}×`, "looks at the number of hops"],
-      first: ["rest", "first move", "looks at the first move"],
-      self: ["rest", "itself", "looks at where it stands"],
-      spread: ["rest", "spread out", "looks at many places"],
-    };
-    return known[does] || known.spread;
+    const known = { earlier: ["previous", `previous ${letter}`], question: ["rest", `“${asks(hops)}”`], first: ["rest", "first move"], self: ["rest", "itself"] };
+    return known[does] || ["rest", "spread out"];
   }
 
-  // The same in this text, where so much of the head's attention lies on what it looks at in most.
-  const headHere = (named, hops, letter, share) => (named.does === "spread" || share >= AT_LEAST ? head(named, hops, letter) : ["rest", "elsewhere", "looks elsewhere than in most texts"]);
+  // All of these, for the key.
+  function heads(hops, letter, toy) {
+    const spread = "spread out: nowhere 40 %";
+    return toy === "cups"
+      ? [["back", "1 back, 2 back …"], ["rest", `itself, or ${spread}`]]
+      : [["previous", `previous ${letter}`], ["follow", "hop 1"], ["jump", "hop 2, hop 3 …"], ["rest", `itself, 2 back, “${asks(hops)}”, or ${spread}`]];
+  }
+
+  const asks = (hops) => count(hops, "hop"); // the first token
 
   // The name of a strip: pass 3, layer 2, or pass 2 with layer 1.
   function strip(config, step) {
@@ -64,7 +71,7 @@ rtxDemo.explorerWords = function () {
     row.forEach((weight, at) => (best = weight > row[best] ? at : best));
     const back = asked + before - best;
     const name = back ? (nameOf(best - before) || "").replace(/^the /, "") : "";
-    const where = best < before ? "the number of hops" : back === 0 ? "itself" : `the ${name} ${count(back, "place")} back`;
+    const where = best < before ? "the first token, the number of hops" : back === 0 ? "itself" : `the ${name} ${count(back, "place")} back`;
     return `${percent(row[best])} on ${where}`;
   }
 
@@ -88,10 +95,8 @@ rtxDemo.explorerWords = function () {
     return `A${after.slice(1)}: ${verdict}${share}.`;
   }
 
-  function counted({ done, without, whole }, off) {
-    const them = off === 1 ? "it" : "them";
-    return `On ${done} fresh texts ${percent(without)} of the answers are right without ${them}, ${percent(whole)} with all heads.`;
-  }
+  const counted = ({ done, without, whole, finished }, texts) =>
+    finished ? `On ${texts} texts: ${percent(whole).replace(" %", "")} → ${percent(without)} right.` : `counting… ${done} of ${texts}`;
 
   // The chain, for those who do not see it.
   function chain(hops, items, names, asked) {
@@ -99,5 +104,5 @@ rtxDemo.explorerWords = function () {
     return `From the ${names[items[asked]]} at ${asked + 1}${steps.length ? `, ${steps.join(", ")}` : ""}.`;
   }
 
-  return { status, counted, chain, model, unit, headHere, strip, looks, count, percent, size };
+  return { status, counted, chain, model, how, head, heads, asks, strip, looks, count, percent, size };
 };

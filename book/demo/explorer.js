@@ -7,11 +7,9 @@ var rtxDemo = rtxDemo || {};
 // no, none) are of the last strip.  A link carries all: see explorer-state.js.
 (function () {
   const HERE = new URL(".", document.currentScript.src);
-  const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "explorer-count.js", "models/explorer.js"];
+  const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "explorer-count.js", "models/explorer.js", "models/explorer-texts.js"];
   const BEAT = 1200; // milliseconds between passes that are played
   const COUNTED = 200; // texts on which heads that are off are missed or not
-  // A model takes as many as it reads, from the end.
-  const EXAMPLES = { hops: "dcbdabcdbadbcadbcacacdbcacbadbdcabdcacbdcbabacda", cups: "uloudlrulounlduo" };
   const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
 
   const loading = new Map();
@@ -68,15 +66,17 @@ var rtxDemo = rtxDemo || {};
     const catalogue = rtxDemo.explorer;
     const usualModel = catalogue.find((one) => one.model === root.dataset.model) || catalogue[0];
     const kept = {}; // of each toy: items, asked and the letters that its model reads
-    let entry, open, state, said = [], runs = [], timer = 0, asking = 0, halt = () => {};
+    let entry, open, state, said = [], runs = [], timer = 0, asking = 0, goal = 0, halt = () => {};
 
     const toyOf = () => toys[entry.toy];
     const playing = () => timer !== 0;
 
-    // Show a model and what a link or the element's attributes say; the rest stays as it was.
+    // Show a model and what a link or the element's attributes say.  Text and hops stay; another model begins with the passes
+    // of its own training and all of its heads.
     async function turnTo(next, given, words_ = []) {
       const mine = ++asking;
       stop();
+      goal = 0;
       try {
         const found = await model(looped, next.name);
         if (mine !== asking) {
@@ -84,12 +84,12 @@ var rtxDemo = rtxDemo || {};
         }
         const { file } = found;
         const toy = toys[next.toy];
-        const same = state && rules.looped(file.config) && rules.looped(open.config);
         const hops = state && state.hops < open.file.task.hops ? state.hops : file.task.hops; // the most stays the most
-        const usual = { ...textFor(next.toy, file), hops, passes: same ? state.passes : 0 };
+        const usual = { ...textFor(next.toy, file), hops, passes: next === entry ? state.passes : 0 };
+        const again = next !== entry && state && state.off.size && given.off === undefined ? ["all heads are on again"] : [];
         [entry, open] = [next, found];
         ({ said, ...state } = rules.complete(file, toy, toys, given, usual));
-        said = [...words_, ...said];
+        said = [...words_, ...again, ...said];
         show();
       } catch (error) {
         failed(root, error);
@@ -100,12 +100,12 @@ var rtxDemo = rtxDemo || {};
     function textFor(name, file) {
       const { letters } = file.task;
       const symbols = toys[name].symbols(file.task);
-      const example = Array.from(EXAMPLES[name], (letter) => symbols.indexOf(letter));
+      const example = Array.from(rtxDemo.explorerTexts[name].letters, (letter) => symbols.indexOf(letter));
       const last = kept[name];
       const untouched = !last || last.items.join() === example.slice(-last.letters).join();
       const items = (untouched ? example : last.items).slice(-letters);
       const end = items.length - 1;
-      return { items, asked: last ? Math.max(0, end - (last.items.length - 1 - last.asked)) : rules.farthestRight(file, end) };
+      return { items, asked: last ? Math.max(0, end - (last.items.length - 1 - last.asked)) : rules.usualAsked(file, end) };
     }
 
     // The steps of the model on this text without the heads in `out`; the last two runs are kept.
@@ -138,32 +138,51 @@ var rtxDemo = rtxDemo || {};
       const letter = names[state.items[state.asked]];
       const strips = computed(steps, state.off).map((one) => {
         const tokens = one.lengths.length;
-        const row = (h) => Array.from(one.weights.subarray((h * tokens + at) * tokens, (h * tokens + at) * tokens + at + 1));
-        const named = file.heads[Math.min(one.step, file.heads.length) - 1];
-        const rows = Array.from({ length: config.num_heads }, (_, h) => row(h));
+        const row = (h, at) => Array.from(one.weights.subarray((h * tokens + at) * tokens, (h * tokens + at) * tokens + at + 1));
+        const rows = (item) => Array.from({ length: config.num_heads }, (_, h) => row(h, item + toy.before));
+        const usual = file.heads[Math.min(one.step, file.heads.length) - 1].map(({ does }) => does);
+        const heads = (item) => rows(item).map((weights, h) => ({ weights, off: one.off.has(h), usual: usual[h], does: toys.doesHere(toy, file.task, state.items, item, weights, usual[h]) }));
         const best = (t) => {
           const found = looped.shares(open, one, t + toy.before, options);
           return found.indexOf(Math.max(...found));
         };
         const reached = entry.toy === "cups" ? state.items.map((_, t) => best(t) === toy.truth(state.items, file.task, t)) : null;
-        return { step: one.step, reached, solved: rules.solved(file, one.step), off: one.off, rows, does: named.map((one, h) => words.headHere(one, state.hops, letter, rows[h][toy.place(state.items, state.asked, one.does)])), shares: looped.shares(open, one, at, options), length: one.lengths[at] };
+        return { step: one.step, reached, solved: rules.solved(file, one.step), heads, shares: looped.shares(open, one, at, options), length: one.lengths[at] };
       });
+      const looks = (step, item) => strips[step].heads(item).map(({ weights, off }) => (off ? [0] : weights));
       const answers = toy.answers(file.task);
       const chain = entry.toy === "hops" ? toy.chain(state.items, state.asked, state.hops) : [];
+      const trail = toys.trail(strips.length, state.asked, chain.map(({ to }) => to), toy.before, looks);
       const truth = toy.truth(state.items, file.task, state.asked, state.hops);
-      const shown = { entry, file, state, toy, names, answers, chain, truth, strips, playing: playing() };
+      const shown = { entry, file, state, toy, names, answers, chain, truth, strips, trail, playing: playing() };
       const found = view.render(parts, shown, catalogue, act);
       kept[entry.toy] = { items: state.items, asked: state.asked, letters: file.task.letters };
       const whole = state.off.size ? looped.shares(open, computed(steps, new Set()).at(-1), at, options) : null;
       const others = (file.right[entry.toy === "hops" ? state.hops : state.asked] || [])[steps - 1];
       const first = said.map((one) => `${one[0].toUpperCase()}${one.slice(1)}. `).join("");
       parts.status.textContent = first + words.status(config, { ...found, off: state.off, others, whole: whole && answers[whole.indexOf(Math.max(...whole))] });
-      parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; click it again, or type, to change it." : "Three cups, swapped again and again: where are they after the chosen move? Choose another move; click it again to change it.";
+      parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; click it again, or type, to change it." : "Where are the three cups after the chosen move? Choose another; click it again to change it.";
       parts.link.dataset.link = rules.write(state, entry, toys.write(toy, file.task, state.items));
       parts.source.textContent = `Model: ${file.record}, ${words.count(config.num_layers, "layer")} of width ${config.hidden_size}, run in this page.`;
       root.dataset.answer = found.answer;
       root.dataset.right = found.right;
       root.dataset.state = playing() ? "playing" : "done";
+      if (state.off.size && !playing() && state.passes <= rules.MOST) {
+        count(steps);
+      }
+    }
+
+    // How much the heads that are off are missed on other texts.
+    function count(steps) {
+      const told = (found) => {
+        parts.counted.textContent = words.counted(found, COUNTED);
+        parts.counted.setAttribute("aria-busy", String(!found.finished)); // heard when it is done
+        if (found.finished) {
+          root.dataset.counted = [found.without, found.whole].map((share) => share.toFixed(3)).join();
+        }
+      };
+      told({ done: 0 });
+      halt = rtxDemo.countTexts(looped, toys, open, toyOf(), state, steps, COUNTED, told);
     }
 
     function stop() {
@@ -218,38 +237,28 @@ var rtxDemo = rtxDemo || {};
         const said = () => (parts.status.textContent = "The link stands in the address bar, and is copied where the browser allows it.");
         navigator.clipboard ? navigator.clipboard.writeText(location.href).then(said, said) : said();
       },
-      count() {
-        halt();
-        const steps = rules.steps(open.config, state.passes);
-        const { off } = state;
-        halt = rtxDemo.countTexts(looped, toys, open, toyOf(), state, steps, COUNTED, (found) => {
-          parts.counted.textContent = words.counted(found, off.size);
-          if (found.finished) {
-            root.dataset.counted = [found.without, found.whole].map((share) => share.toFixed(3)).join();
-          }
-        });
-      },
       whole: () => change({ off: new Set() }),
       far() {
         stop();
-        change({ passes: state.passes === rules.FAR ? rules.trained(open.config) : rules.FAR });
+        change({ passes: state.passes === rules.FAR ? rules.usualPasses(open.file) : rules.FAR });
       },
       play() {
         if (playing()) {
           stop();
           return show();
         }
-        const end = Math.min(rules.mostPasses(open.config), Math.max(state.passes, rules.trained(open.config)));
+        const first = goal > state.passes ? state.passes + 1 : 1; // what was paused goes on
+        goal = first > 1 ? goal : Math.min(rules.mostPasses(open.config), Math.max(state.passes, rules.usualPasses(open.file)));
         timer = setInterval(() => {
-          if (state.passes + 1 >= end) {
+          if (state.passes + 1 >= goal) {
             stop();
           }
-          change({ passes: Math.min(end, state.passes + 1) });
+          change({ passes: state.passes + 1 });
         }, BEAT);
-        if (end === 1) {
+        if (first === goal) {
           stop();
         }
-        return change({ passes: 1 });
+        return change({ passes: first });
       },
       key(event) {
         if (event.ctrlKey || event.metaKey || event.altKey) {
@@ -266,10 +275,12 @@ var rtxDemo = rtxDemo || {};
         } else if (turn) {
           set(state.asked, toys.nextThere(toy, task, state.items, state.asked, turn));
         } else if (item >= 0) {
-          if (toys.fits(toy, state.items, state.asked, item)) {
+          if (item === state.items[state.asked]) {
+            change({}, [`this is ${toy.names(task)[item]} already`]);
+          } else if (toys.fits(toy, state.items, state.asked, item)) {
             set(state.asked, item);
           } else {
-            change({}, ["two neighbours are never the same letter"]);
+            change({}, ["no two equal neighbours"]);
           }
         } else if (/^\d$/.test(event.key) && task.hops >= Number(event.key)) {
           act.hops(Number(event.key));

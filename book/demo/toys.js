@@ -8,6 +8,7 @@ var rtxDemo = rtxDemo || {};
 //   options     token ids among which the model answers, in the order of `truth`; answers: how they are said
 //   neighbour   whether an item may stand beside another
 //   place       the token at which a head looks that does what a model's file says of it, −1 for none
+//   roles       what a head may do that has a name of its own; else it looks so many back
 rtxDemo.toys = function () {
   // k-hop induction: one hop leads from a letter to the one that followed its last earlier occurrence.
   const hops = {
@@ -18,6 +19,7 @@ rtxDemo.toys = function () {
     ids: (items, task, k) => [task.alphabet + 1 + k, ...items],
     options: (task) => Array.from({ length: task.alphabet }, (_, i) => i),
     neighbour: (a, b) => a !== b,
+    roles: (task) => ["earlier", ...Array.from({ length: task.hops }, (_, i) => `hop${i + 1}`), "question", "self"],
     // [{from, back, to}, …]: back to the same letter, then one to the right; shorter than k where there is none.
     chain(items, asked, k) {
       const found = [];
@@ -54,6 +56,7 @@ rtxDemo.toys = function () {
     ids: (items) => items.map((item, t) => (t ? item : item + 6)),
     options: () => [0, 1, 2, 3, 4, 5],
     neighbour: () => true,
+    roles: () => ["self"],
     // Places of the three cups after each of the first `asked` + 1 moves.
     places(items, asked) {
       let now = MOVES[0];
@@ -67,6 +70,28 @@ rtxDemo.toys = function () {
   };
 
   const stepsBack = (does) => Number(does.replace(/^back|^self/, "")); // back3 is three, self none
+
+  const HERE = 0.4; // of a head's attention on one place, else it is spread out
+
+  // What a head does in this text, from its attention by token; where two names lead to one place, what it usually does.
+  function doesHere(toy, task, items, asked, weights, usual) {
+    const best = weights.indexOf(Math.max(...weights));
+    const role = [usual, ...toy.roles(task)].find((does) => toy.place(items, asked, does) === best);
+    return weights[best] < HERE ? "spread" : role || `back${asked + toy.before - best}`;
+  }
+
+  // The item of a chain that the next step reads, for each step, from the last one back: the item that a head looks at
+  // most, if it is one of `chain` further on and has HERE or more.  `looks(step, item)` are the heads' attentions by token.
+  function trail(steps, asked, chain, before, looks) {
+    const found = [];
+    for (let step = steps - 1, at = asked; step >= 0; step--) {
+      found[step] = at;
+      const most = (item) => Math.max(...looks(step, at).map((weights) => weights[item + before] ?? 0));
+      const [next] = chain.filter((item) => item < at && most(item) >= HERE).sort((a, b) => most(b) - most(a));
+      at = next ?? at;
+    }
+    return found;
+  }
 
   // A text of so many items drawn by `random`, which gives numbers from 0 to 1.
   function draw(toy, task, random) {
@@ -117,12 +142,12 @@ rtxDemo.toys = function () {
       }
     });
     if (items.join() !== before) {
-      said.push("two neighbours are never the same letter");
+      said.push("no two equal neighbours");
     }
     return items.length < 2 ? { items: null, said: [...said, "a text has at least 2 letters"] } : { items, said };
   }
 
   const write = (toy, task, items) => items.map((item) => toy.symbols(task)[item]).join("");
 
-  return { hops, cups, draw, read, write, fits, nextThere };
+  return { hops, cups, doesHere, trail, draw, read, write, fits, nextThere };
 };

@@ -22,9 +22,9 @@ from rtx_core.data.sources import resolve, sha256_of
 from rtx_core.errors import Busy, RtxError
 from rtx_core.experiments.configure import RunConfig, configure, experiment, sweep
 from rtx_core.experiments.lock import record_lock
-from rtx_core.experiments.weights import MOST_KEPT, keep, load_weights, recorded, work
+from rtx_core.experiments.weights import MOST_KEPT, kept_at, load_weights, recorded, work
 from rtx_core.models import registry
-from rtx_core.paths import BOOK, build
+from rtx_core.paths import BOOK, build, write_atomically
 from rtx_core.records import Record, fingerprint, schema
 
 GOES_ON = "The same command goes on from the last checkpoint."
@@ -252,7 +252,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
             content["weights"] = sha256_of([file_of_weights.read_bytes()])
         record = records.save(content, predictions)
         if kept:
-            keep(record)
+            write_atomically(kept_at(record), file_of_weights.read_bytes())
         file.unlink(missing_ok=True)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return record

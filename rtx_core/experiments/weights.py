@@ -9,7 +9,7 @@ from rtx_core.data.sources import resolve, sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
-from rtx_core.paths import build, home, write_atomically
+from rtx_core.paths import build, home
 from rtx_core.records import DECIDED_BY_DATA, Record
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
@@ -83,14 +83,8 @@ def weights_of(record: Record) -> Path:
 
 
 def kept_at(record: Record) -> Path:
+    """Where the weights of small models lie beside the records, so that they come with a clone."""
     return home() / "results/weights" / record["name"] / f"{record['model']}-seed{record['seed']}.safetensors"
-
-
-def keep(record: Record) -> Path:
-    """Put the weights of a run that was made here beside the records, so that they come with a clone."""
-    target = kept_at(record)
-    write_atomically(target, made_at(record).read_bytes())
-    return target
 
 
 def made_at(record: Record) -> Path:

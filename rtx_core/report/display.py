@@ -91,12 +91,12 @@ def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object =
     caption, alt = one_line(caption), one_line(alt)
     if not alt:
         raise RtxError(f"Figure {label!r} has no alt text: say in a sentence what a reader would see in it.")
-    svg = draw(getattr(drawn, "figure", drawn))
+    drawn = getattr(drawn, "figure", drawn)
+    svg, broad = draw(drawn), " broad" if drawn.get_figwidth() > 5.7 else ""  # inches; on a telephone it scrolls
     path = REPOSITORY / "book" / "figures" / f"{label}.svg"
     same = path.exists() and path.read_bytes() == svg  # an untouched file keeps its date
     if os.environ.get(BOOK) and not same:
         write_atomically(path, svg)
-    broad = " broad" * (float(re.search(rb'width="([\d.]+)pt"', svg)[1]) > 410)  # on a telephone it scrolls
     options = [f":name: {label}", f":alt: {json.dumps(alt, ensure_ascii=False)}", f":class: dark-light{broad}"]
     myst = "\n".join([f":::{{figure}} /figures/{label}.svg", *options, "", caption, ":::"])
     if chart is not None:

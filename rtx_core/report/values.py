@@ -20,7 +20,7 @@ import numpy as np
 from rtx_core import study
 from rtx_core.errors import RtxError, unknown
 from rtx_core.report import statistics
-from rtx_core.report.evidence import Badge, as_records, badge, milliseconds
+from rtx_core.report.evidence import WORDS, Badge, as_records, badge, milliseconds
 from rtx_core.report.style import number
 
 # -- values
@@ -316,12 +316,15 @@ def written(value: object) -> str:
 
 
 def shown(quoted: str) -> str:
-    """The text for `{val}`: "name" or "name:format"; a real minus sign, a thin no-break space before %."""
+    """The text for `{val}`: "name" or "name:format"; a real minus sign, a thin no-break space before %.
+
+    A small count is a word where the format is `words`: "with one of {val}`len(seeds):words`".
+    """
     expression, _, form = quoted.partition(":")
     value = look_up(expression.strip())
     if not form:
         return written(value)
     try:
-        return number(value, form.strip())
-    except (TypeError, ValueError) as error:
+        return WORDS[value] if form.strip() == "words" else number(value, form.strip())
+    except (TypeError, ValueError, IndexError) as error:
         raise RtxError(f"{quoted!r} cannot be written: {error}.") from error

@@ -5,6 +5,7 @@ Each holds the weights in float32, what its record says of it, and what two coun
 step. A step is one application of one layer.
 """
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,12 +21,14 @@ from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
 from rtx_core.evaluate.inside import AT_LEAST
 from rtx_core.experiments.weights import load_weights
+from rtx_core.models import build_model
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.layers import rotary_table, rotate
 from rtx_core.models.looped import Looped
 from rtx_core.paths import write_atomically
 from study.demo.export import script
 
+HERE = 0.4  # of a head's attention on one place, for the page to say what it does in a text, as in toys.js
 PASSES = 12  # of a looped model that are counted; the page's slider ends there
 TEXTS = 500  # of each part, for the names of heads and the shares that are right
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
@@ -194,6 +197,18 @@ def write_catalogue(folder: Path) -> Path:
     content = f"var rtxDemo = rtxDemo || {{}};\nrtxDemo.explorer = [\n{lines},\n];\n"
     write_atomically(folder / "explorer.js", content.encode())
     return folder / "explorer.js"
+
+
+def stored_model(path: Path) -> tuple[torch.nn.Module, dict]:
+    """The model in a script that `export_explorer` wrote, and what the script says of it."""
+    header = read_header(path)
+    model, data = build_model("looped", seed=0, **header["config"]), base64.b64decode(header["data"])
+    arrays = {}
+    for name, place in header["arrays"].items():
+        values = np.frombuffer(data, np.float32, int(np.prod(place["shape"])), place["at"])
+        arrays[name] = torch.from_numpy(values.copy()).view(place["shape"])
+    model.load_state_dict(arrays)
+    return model.eval(), header
 
 
 def read_header(path: Path) -> dict | None:

@@ -1,6 +1,5 @@
 """A recorded example of *Watch the loop* as a picture: for readers without JavaScript, for print and for the PDF."""
 
-import base64
 import io
 from pathlib import Path
 
@@ -9,41 +8,30 @@ import torch
 import torch.nn.functional as F
 
 from rtx_core.data.algorithmic import hop
-from rtx_core.models import build_model
 from rtx_core.paths import write_atomically
-from study.demo.explorer import AT_LEAST, hop_places, read_header, watched
+from study.demo.explorer import HERE, hop_places, stored_model, watched
+from study.demo.explorer_text import MODELS, read_texts
 
-MODEL = "khop-1x6-random.js"  # that is drawn, of the page's
-EXAMPLE = "cacacdbcacbadbdcabdcacbdcbabacda"  # the end of the page's: explorer.js
 COLOURS = {"follow": "#0f766e", "jump": "#c2570c", "previous": "#5d6879", "back": "#6f7b1d", "rest": "#a3abb8"}
 GOLD, GREY, RIGHT, WRONG = "#b07a00", "#5c6370", "#25855e", "#c0434f"
 GUTTER = -8.5  # left of the letters, for words
 LEAST = 0.05  # attention that is drawn
 
 
-def stored_model(path: Path) -> tuple[torch.nn.Module, dict]:
-    """The model in a script that `export_explorer` wrote, and what the script says of it."""
-    header = read_header(path)
-    model, data = build_model("looped", seed=0, **header["config"]), base64.b64decode(header["data"])
-    arrays = {}
-    for name, place in header["arrays"].items():
-        values = np.frombuffer(data, np.float32, int(np.prod(place["shape"])), place["at"])
-        arrays[name] = torch.from_numpy(values.copy()).view(place["shape"])
-    model.load_state_dict(arrays)
-    return model.eval(), header
+def kind_of(looks: np.ndarray, places: dict[str, np.ndarray], at: int, letter: str) -> tuple[str, str]:
+    """A head's color and words, as explorer-words.js has them, from its attention by place at position `at`."""
+    kinds = ["earlier", *(kind for kind in places if kind.startswith("hop"))]
+    best = next((kind for kind in kinds if places[kind][0, at] == looks.argmax()), "")
+    if not best or looks.max() < HERE:
+        return "rest", ""
+    if best == "earlier":
+        return "previous", f"previous {letter}"
+    return ("follow" if best == "hop1" else "jump"), f"hop {best[3:]}"
 
 
-def kind_of(does: str, letter: str) -> tuple[str, str]:
-    """A head's color and words, as explorer-words.js has them, for the asked letter."""
-    if does.startswith("hop"):
-        return ("follow", "follows the pointer") if does == "hop1" else ("jump", f"jumps to hop {does[3:]}")
-    if does.startswith("back"):
-        return "back", f"{does[4:]} back"
-    return ("previous", f"on the previous {letter}") if does == "earlier" else ("rest", "")
-
-
-def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
-    """A matplotlib figure: the chain of hops, and for each pass where its heads look and what the answer is."""
+def drawn(path: Path, letters: str, hops: int = 4, passes: int = 4):
+    """A matplotlib figure: the chain of hops, and for each pass where its heads look and what the answer is.  Dashed:
+    where they look from the letter that the next pass reads."""
     from matplotlib.figure import Figure
 
     model, header = stored_model(path)
@@ -68,26 +56,28 @@ def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
         left.annotate("", (to - 0.2, top + 0.28), (back, top + 0.28), arrowprops={"arrowstyle": "->", "color": GOLD})
         left.text((at + back) / 2, top + 0.36 + height, f"hop {number}", color=GOLD, ha="center", fontsize=7.5)
         at = to
-    for step, (weights, state) in zip(range(passes), watched(model, torch.from_numpy(inputs), passes)):
+    seen = list(watched(model, torch.from_numpy(inputs), passes))
+    path = trail([weights[0].numpy() for weights, _ in seen], [to for _, to in chain])
+    for step, (weights, state) in enumerate(seen):
         base = top - 1.15 * (step + 1)
         row(left, letters, base, N, gold, size=7.5)
         left.text(GUTTER, base + 0.72, f"pass {step + 1}", color=GREY, fontsize=9, fontweight="bold")
         solved = np.cumprod([shares[step] > 0.9 for shares in header["right"][1:]]).sum()
         left.text(GUTTER + 3.2, base + 0.72, "●" * solved + "○" * (hops - solved), color=GOLD, fontsize=7.5)
         lines = 0
-        for head, named in enumerate(header["heads"][step]):
-            looks = weights[0, head, -1, places[named["does"]][0, -1]] if named["does"] in places else 0
-            kind, words = kind_of(named["does"], letters[-1]) if looks >= AT_LEAST else ("rest", "")
-            for place, weight in enumerate(weights[0, head, -1, :-1].tolist()):
-                if weight >= LEAST:
-                    strong = 0.8 + (1 if kind == "rest" else 3.5) * weight
-                    alpha = (0.25 if kind == "rest" else 0.3) + 0.6 * weight * (kind != "rest")
-                    arc(left, N, place, base + 0.17, 0.65, color=COLOURS[kind], linewidth=strong, alpha=alpha)
-            if words:
-                left.text(
-                    GUTTER, base + 0.5 - 0.2 * lines, f"head {head + 1} {words}", color=COLOURS[kind], fontsize=7.5
-                )
-                lines += 1
+        for at, least, look in ((path[step], 0.2, "--"), (N, LEAST, "-")):
+            for head, looks in enumerate(weights[0, :, at].numpy()):
+                kind, words = kind_of(looks, places, at, letters[at - 1])
+                for place, weight in enumerate(looks[:at].tolist()):
+                    if weight >= least and (place or at == N):
+                        strong = 0.8 + (1 if kind == "rest" else 3.5) * weight
+                        alpha = (0.25 if kind == "rest" else 0.3) + 0.6 * weight * (kind != "rest")
+                        style = {"color": COLOURS[kind], "linewidth": strong, "alpha": alpha, "linestyle": look}
+                        arc(left, at, place, base + 0.17, 0.65, **style)
+                if words and at == N and look == "-":
+                    y = base + 0.5 - 0.2 * lines
+                    left.text(GUTTER, y, f"head {head + 1}: {words}", color=COLOURS[kind], fontsize=7.5)
+                    lines += 1
         logits = F.linear(model.norm(state[0, -1]), model.head)[:alphabet]
         shares = logits.softmax(-1).tolist()
         best = int(np.argmax(shares))
@@ -98,6 +88,17 @@ def drawn(path: Path, letters: str = EXAMPLE, hops: int = 4, passes: int = 4):
         mark = "right" if best == true else "wrong"
         right.text(alphabet - 0.3, base + 0.2, mark, color=RIGHT if best == true else WRONG, fontsize=8)
     return fig
+
+
+def trail(steps: list[np.ndarray], chain: list[int]) -> list[int]:
+    """The place of the chain that is read next, for each step, as in toys.js: from attention (H, N, N) of each."""
+    found, at = [], len(steps[0][0]) - 1
+    for weights in reversed(steps):
+        found.append(at)
+        looks = {place: weights[:, at, place].max() for place in chain if place < at}
+        best = max(looks, key=looks.get, default=at)
+        at = best if looks.get(best, 0) >= HERE else at
+    return found[::-1]
 
 
 def steps_along(places: dict[str, np.ndarray], hops: int, at: int):
@@ -130,12 +131,13 @@ def arc(ax, start: float, end: float, base: float, most: float, **style) -> floa
 
 
 def write_picture(folder: str, **example) -> Path:
-    """The figure as explorer.svg beside a folder of models, the same bytes every time."""
+    """The figure as explorer.svg beside a folder of models and its text, the same bytes every time."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "explorer", "font.family": "sans-serif"}):
         content = io.BytesIO()
-        figure = drawn(Path(folder, MODEL), **example)
+        letters = read_texts(folder)["hops"]["letters"][-32:]
+        figure = drawn(Path(folder, MODELS["hops"]), **{"letters": letters} | example)
         figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
     target = Path(folder).parent / "explorer.svg"
     write_atomically(target, content.getvalue())

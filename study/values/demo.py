@@ -1,8 +1,10 @@
 """The model that the page *Try it* runs, as measured: `demo.accuracy`, `demo.after.three`."""
 
+from rtx_core.paths import REPOSITORY
 from rtx_core.report.evidence import WORDS
 from rtx_core.report.values import Model, Space
 from study import paper
+from study.demo.explorer_text import read_texts
 
 
 def demo() -> Space:
@@ -41,4 +43,13 @@ class Cups:
         return 1 - self.record["test"]["parts"][move - 1]["error_by_passes"][passes - 1]
 
 
-VALUES = {"demo": demo, "cups": Cups}
+def explorer() -> Space:
+    """The first part after pass 1 that the explorer's text cannot do without: `explorer.hops`, `explorer.cups`."""
+    named = {}
+    for toy, text in read_texts(REPOSITORY / "book" / "demo" / "models").items():
+        step, head = next(part.split(".") for part in text["serves"] if not part.startswith("1."))
+        named[toy] = f"head {head} in pass {step}"
+    return Space(named)
+
+
+VALUES = {"demo": demo, "cups": Cups, "explorer": explorer}
