@@ -79,8 +79,10 @@ def answered(model, ids: np.ndarray, at: int, options: int, passes: int, off=())
 def test_the_text_of_hops_needs_every_pass_and_heads_in_each():
     model, _ = stored_model(FOLDER / MODELS["hops"])
     items = np.array(["abcd".index(letter) for letter in EXAMPLE])
-    ids, true = np.array([5 + HOPS, *items]), hop(items[None], np.array([HOPS]), -1)[0, -1]
-    assert [answer == true for answer in answered(model, ids, -1, 4, PASSES)] == [False] * (PASSES - 1) + [True]
+    for k in range(1, HOPS + 1):
+        ids, true = np.array([5 + k, *items]), hop(items[None], np.array([k]), -1)[0, -1]
+        right = [answer == true for answer in answered(model, ids, -1, 4, k)]
+        assert right[-1] and not any(right[k - 2 : -1])
     for name in FOUR:
         assert answered(stored_model(FOLDER / name)[0], ids, -1, 4, PASSES)[-1] == true
     places = hop_places(ids[None], 4, HOPS)

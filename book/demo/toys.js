@@ -142,7 +142,7 @@ rtxDemo.toys = function () {
       }
     });
     if (items.join() !== before) {
-      said.push("no two equal neighbours");
+      said.push("no two equal neighbours: letters are changed");
     }
     return items.length < 2 ? { items: null, said: [...said, "a text has at least 2 letters"] } : { items, said };
   }

@@ -27,7 +27,7 @@ FOUR = (
 )  # that apply a layer four times too, and are right on the text as on most
 LETTERS = 48  # of a text of hops: the model here reads its end, that of eight hops all of it
 HOPS = PASSES = 4  # that are shown
-TEXTS = 10_000  # that are looked through
+TEXTS = 40_000  # that are looked through
 APART = 3  # letters that each hop leads back, at least, so that one sees it
 ALONG = [f"hop{k}" for k in range(1, HOPS + 1)]
 STREAM = 5  # of the generator, beside those of validation (0), test (1) and the counts (4)
@@ -60,8 +60,9 @@ def serving(model: Looped, ids: np.ndarray, at: int, options: int, passes: int, 
 
 
 def text_of_hops(model: Looped, others: list[Looped], alphabet: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first text that the model and the others answer rightly, the model not before pass 4, and in which after the
-    first pass every pass has a head that serves; and which those are (passes, H)."""
+    """The first text of which the model answers k hops rightly after pass k and not after the pass before, for each k,
+    and the others four; in which after the first pass every pass has a head that serves; and which those are
+    (passes, H)."""
     small = {"eval_texts": 16, "test_texts": 16}
     task = KHop(HopData(letters=LETTERS, alphabet=alphabet, hops=HOPS, **small), 2)
     items = task.fixed(np.random.RandomState([0, STREAM]), TEXTS, 0)[0][:, 1:]
@@ -70,10 +71,14 @@ def text_of_hops(model: Looped, others: list[Looped], alphabet: int) -> tuple[np
     places = np.stack([found[kind][:, -1] for kind in ("self", *ALONG)], 1)
     seen = (places[:, -1] >= 0) & (places[:, :-1] - places[:, 1:] >= APART).all(1)
     items, ids, places = items[seen], ids[seen], places[seen]
-    true = hop(items[:, -32:], np.full(len(ids), HOPS), -1)[:, -1]
-    before = (answers(model, ids, -1, alphabet, PASSES)[0][:-1] == true).any(0)
+    for k in range(1, HOPS + 1):
+        ids[:, 0] = alphabet + 1 + k
+        true = hop(ids[:, 1:], np.full(len(ids), k), -1)[:, -1]
+        right = answers(model, ids, -1, alphabet, k)[0] == true
+        seen = right[-1] & ~right[:-1][-1:].any(0)
+        items, ids, places, true = items[seen], ids[seen], places[seen], true[seen]
     serves = serving(model, ids, -1, alphabet, PASSES, true, lambda b: places[b, 1:])
-    good = serves[1:].any(1).all(0) & ~before
+    good = serves[1:].any(1).all(0)
     for other in others:
         good &= answers(other, ids, -1, alphabet, PASSES)[0][-1] == true
     return chosen(items, serves, good)
@@ -84,7 +89,7 @@ def text_of_cups(model: Looped, letters: int) -> tuple[np.ndarray, np.ndarray]:
     do (passes, H)."""
     small = {"eval_texts": 16, "test_texts": 16}
     task = GroupWords(GroupData(group="S3", letters=letters, **small), 2)
-    ids, targets = task.fixed(np.random.RandomState([0, STREAM]), TEXTS // 200, 0)
+    ids, targets = task.fixed(np.random.RandomState([0, STREAM]), TEXTS // 800, 0)
     passes = model.config.num_passes
     at = passes - 1
     serves = serving(model, ids, at, 6, passes, targets[:, at], lambda b: np.arange(at))

@@ -1,11 +1,10 @@
 var rtxDemo = rtxDemo || {};
 rtxDemo.explorerTexts = {
   "hops": {
-    "letters": "badabadcbcababadcdcacadadadcbadcdcdbcbdcadcbdbdc",
+    "letters": "adadcdcacacbabdabdbacbdcdcdcbcabacbdcbacadcbabac",
     "serves": [
-      "2.4",
+      "2.3",
       "3.3",
-      "3.4",
       "4.3"
     ]
   },
