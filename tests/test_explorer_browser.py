@@ -109,7 +109,7 @@ def test_it_answers_as_torch_does_without_being_asked(driver):
 
 
 def test_a_link_switches_a_head_off_and_another_link_is_followed(driver):
-    part = next(part for part in OPENED["hops"]["serves"] if part > "2")
+    part = next(part for part in OPENED["hops"]["serves"] if part > "2")  # what is missed most often
     off = [tuple(map(int, part.split(".")))]
     first = f"#letters={EXAMPLE}&hops=4&passes=4&model=1x6-random&off={part}"
     visit(driver, first)

@@ -25,9 +25,10 @@ FOUR = (
     "khop-2x2.js",
     "khop-4x1.js",
 )  # that apply a layer four times too, and are right on the text as on most
+FARTHEST = 8  # hops that another model here follows; they lead somewhere too
 LETTERS = 48  # of a text of hops: the model here reads its end, that of eight hops all of it
 HOPS = PASSES = 4  # that are shown
-TEXTS = 40_000  # that are looked through
+TEXTS = 80_000  # that are looked through
 APART = 3  # letters that each hop leads back, at least, so that one sees it
 ALONG = [f"hop{k}" for k in range(1, HOPS + 1)]
 STREAM = 5  # of the generator, beside those of validation (0), test (1) and the counts (4)
@@ -59,10 +60,10 @@ def serving(model: Looped, ids: np.ndarray, at: int, options: int, passes: int, 
     return found & strongest & on_chain
 
 
-def text_of_hops(model: Looped, others: list[Looped], alphabet: int) -> tuple[np.ndarray, np.ndarray]:
+def text_of_hops(model: Looped, others: list[Looped], alphabet: int) -> tuple[np.ndarray, list]:
     """The first text of which the model answers k hops rightly after pass k and not after the pass before, for each k,
-    and the others four; in which after the first pass every pass has a head that serves; and which those are
-    (passes, H)."""
+    and the others four; in which after the first pass every pass has a head that serves; and which those are,
+    as `chosen` gives them."""
     small = {"eval_texts": 16, "test_texts": 16}
     task = KHop(HopData(letters=LETTERS, alphabet=alphabet, hops=HOPS, **small), 2)
     items = task.fixed(np.random.RandomState([0, STREAM]), TEXTS, 0)[0][:, 1:]
@@ -70,6 +71,7 @@ def text_of_hops(model: Looped, others: list[Looped], alphabet: int) -> tuple[np
     found = hop_places(ids, alphabet, HOPS)
     places = np.stack([found[kind][:, -1] for kind in ("self", *ALONG)], 1)
     seen = (places[:, -1] >= 0) & (places[:, :-1] - places[:, 1:] >= APART).all(1)
+    seen &= hop(items, np.full(TEXTS, FARTHEST), -1)[:, -1] >= 0
     items, ids, places = items[seen], ids[seen], places[seen]
     for k in range(1, HOPS + 1):
         ids[:, 0] = alphabet + 1 + k
@@ -84,23 +86,25 @@ def text_of_hops(model: Looped, others: list[Looped], alphabet: int) -> tuple[np
     return chosen(items, serves, good)
 
 
-def text_of_cups(model: Looped, letters: int) -> tuple[np.ndarray, np.ndarray]:
+def text_of_cups(model: Looped, letters: int) -> tuple[np.ndarray, list]:
     """The first text in which a head of a pass after the first serves, asked after as many moves as passes; and which
-    do (passes, H)."""
+    do, as `chosen` gives them."""
     small = {"eval_texts": 16, "test_texts": 16}
     task = GroupWords(GroupData(group="S3", letters=letters, **small), 2)
-    ids, targets = task.fixed(np.random.RandomState([0, STREAM]), TEXTS // 800, 0)
+    ids, targets = task.fixed(np.random.RandomState([0, STREAM]), TEXTS // 1600, 0)
     passes = model.config.num_passes
     at = passes - 1
     serves = serving(model, ids, at, 6, passes, targets[:, at], lambda b: np.arange(at))
     return chosen(ids - 6 * (np.arange(ids.shape[1]) == 0), serves, serves[1:].any((0, 1)))
 
 
-def chosen(items: np.ndarray, serves: np.ndarray, good: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def chosen(items: np.ndarray, serves: np.ndarray, good: np.ndarray) -> tuple[np.ndarray, list]:
+    """The first good text and the (pass, head) that serve on it, both from 0; what serves on most texts comes first."""
     if not good.any():
         raise RtxError("No text shows what a head is for; look through more of them.")
     first = int(good.argmax())
-    return items[first], serves[:, :, first]
+    often = serves.mean(-1)
+    return items[first], sorted(np.argwhere(serves[:, :, first]).tolist(), key=lambda part: -often[tuple(part)])
 
 
 def texts(folder: Path) -> dict[str, dict]:
@@ -114,7 +118,7 @@ def texts(folder: Path) -> dict[str, dict]:
     return {
         toy: {
             "letters": "".join(symbols[item] for item in items),
-            "serves": [f"{step + 1}.{head + 1}" for step, head in np.argwhere(serves)],
+            "serves": [f"{step + 1}.{head + 1}" for step, head in serves],
         }
         for toy, (symbols, items, serves) in found.items()
     }

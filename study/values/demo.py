@@ -44,7 +44,7 @@ class Cups:
 
 
 def explorer() -> Space:
-    """The first part after pass 1 that the explorer's text cannot do without: `explorer.hops`, `explorer.cups`."""
+    """A part after pass 1 that the explorer's text cannot do without: `explorer.hops`, `explorer.cups`."""
     named = {}
     for toy, text in read_texts(REPOSITORY / "book" / "demo" / "models").items():
         step, head = next(part.split(".") for part in text["serves"] if not part.startswith("1."))

@@ -1,25 +1,26 @@
 var rtxDemo = rtxDemo || {};
 rtxDemo.explorerTexts = {
   "hops": {
-    "letters": "adadcdcacacbabdabdbacbdcdcdcbcabacbdcbacadcbabac",
+    "letters": "abacacabadcdbadabacdcbabacbcacbabdcacacdbcacdabc",
     "serves": [
-      "2.3",
-      "3.3",
-      "4.3"
+      "4.3",
+      "3.4",
+      "2.4",
+      "1.1"
     ]
   },
   "cups": {
     "letters": "uulluouooduroulr",
     "serves": [
-      "1.3",
       "1.4",
       "2.2",
-      "2.3",
-      "3.3",
+      "1.3",
       "4.2",
+      "3.3",
+      "7.3",
       "5.3",
-      "6.3",
-      "7.3"
+      "2.3",
+      "6.3"
     ]
   }
 };
