@@ -32,11 +32,12 @@ class Sizes:
     lengths: tuple[int, ...] = (256, 512, 1024, 2048, 4096, 8192)
     length_rounds: int = 2
     memory_lengths: tuple[int, ...] = (256, 512, 1024, 2048)
+    segments: tuple[int, ...] = (0,)  # once also positions that were recomputed at a time; 0: everything is kept
     generated: tuple[int, ...] = (16, 64, 256, 1024, 4096)  # lengths of text whose next character is timed
     texts: int = 2
 
 
-QUICK = Sizes(2, 16, 1, (8, 16), 1, (16,), (4, 8), 1)
+QUICK = Sizes(2, 16, 1, (8, 16), 1, (16,), (0,), (4, 8), 1)
 
 
 def built(name: str, where, fast: bool = True, **overrides) -> nn.Module:
@@ -134,15 +135,15 @@ def by_length(sizes: Sizes, where: torch.device) -> list[dict]:
 
 
 def memory(sizes: Sizes, where: torch.device) -> list[dict]:
-    """Most memory that both passes add to what the model takes, in the plain loop and as it is trained."""
-    ways = [(length, fast) for length in sizes.memory_lengths for fast in (False, True)]
+    """Most memory that both passes add to what the model takes; segment None: by the plain loop."""
+    ways = [(length, segment) for length in sizes.memory_lengths for segment in (None, *sizes.segments)]
     found = [timing.apart(added_memory, sizes, where, *way) for way in ways]
-    return [{"fast": fast, "length": n, "batch": sizes.batch} | row for (n, fast), row in zip(ways, found)]
+    return [{"segment": s, "length": n, "batch": sizes.batch} | row for (n, s), row in zip(ways, found)]
 
 
-def added_memory(sizes: Sizes, where: torch.device, length: int, fast: bool) -> dict[str, float]:
+def added_memory(sizes: Sizes, where: torch.device, length: int, segment: int | None) -> dict[str, float]:
     """MiB and milliseconds of one forward and backward pass."""
-    model = built("kausik", where, fast)
+    model = built("kausik", where, fast=segment is not None)
     gradients(model, *characters(model, 1, 3))  # what is set up once is not counted
     batch = characters(model, sizes.batch, length)
     reset_peak_memory(where)

@@ -67,7 +67,7 @@ def test_recurrence(home):
     content = recurrence.measure(recurrence.QUICK, CPU)
     as_recorded("recurrence", content, home)
     assert 0 <= content["difference"] < 1e-4
-    assert [row["fast"] for row in content["memory"]] == [False, True]
+    assert [row["segment"] for row in content["memory"]] == [None, 0]
 
 
 def test_ways_that_differ_are_refused(monkeypatch):

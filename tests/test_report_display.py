@@ -119,7 +119,7 @@ def test_a_figure_is_written_for_the_book_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(display, "REPOSITORY", tmp_path)
 
     def drawn() -> display.Displayed:
-        _, ax = plt.subplots()
+        _, ax = plt.subplots(figsize=(5.4, 3))
         ax.plot([1, 4, 9])
         return display.figure(ax, caption="Squares of $n$.", label="fig-a", alt="A line.")
 

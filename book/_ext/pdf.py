@@ -13,7 +13,7 @@ from sphinx.util.texescape import escape
 
 LINE = 80  # letters that a line of a table holds
 SHORT = 16  # letters of a column that is never broken
-LONGEST = 40  # letters of a cell for which a column is made wider
+LONGEST = 60  # letters of a cell for which a column is made wider
 
 
 class Parts(SphinxPostTransform):
@@ -87,6 +87,10 @@ class Figures(ImageConverter):
 
     def is_available(self) -> bool:
         return True
+
+    def handle(self, node: nodes.image) -> None:
+        super().handle(node)
+        node["width"] = "72%"  # of the line
 
     def convert(self, _from: str, _to: str) -> bool:
         Path(_to).write_bytes(vl_convert.svg_to_pdf(Path(_from).read_text(encoding="utf-8")))

@@ -110,7 +110,7 @@ def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True
 
 def distinct(name: str, values: object) -> list:
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise RtxError(f"Parameter {name} is {values!r:.60}; expected a list.  With papermill: -y '{name}: [a, b]'.")
+        raise RtxError(f"Parameter {name} is {values!r:.60}; expected a list, with papermill -y '{name}: [a, b]'.")
     if any(values.count(value) > 1 for value in values):
         raise RtxError(f"Parameter {name} is {values!r:.80}; every value may stand there once.")
     return list(values)

@@ -1,8 +1,5 @@
 """Names of the front page, abstract, discussion and conclusions, such as `front.tasks.short`."""
 
-import pandas as pd
-
-from rtx_core import records
 from rtx_core.report import statistics
 from rtx_core.report.evidence import badge
 from rtx_core.report.values import Gap, Space, Task, look_up
@@ -29,7 +26,6 @@ def front() -> Space:
             "full": tuple(tasks[task] for task in full),
             "largest": max(abs(tasks[task]) for task in full),
             "tenth": learning("sst2-10pct"),
-            "chosen": [records.frame(sum(pairs[task], []))["selected_epoch"].max() for task in full],
         }
     )
 
@@ -42,14 +38,10 @@ def learning(name: str) -> dict[str, float]:
 
 
 def scoreboard() -> Space:
-    """How many claims have which outcome: `scoreboard.reproduced`; of one kind, `scoreboard.counts.reproduced`."""
-    frame = claims.judged()
-    return Space(outcomes(frame) | {f"{kind}s": outcomes(of) for kind, of in frame.groupby("kind")})
-
-
-def outcomes(frame: pd.DataFrame) -> dict[str, int]:
-    counts = {word.replace(" ", "_"): int((frame["outcome"] == word).sum()) for word in claims.OUTCOMES}
-    return counts | {"all": len(frame)}
+    """How many claims have which outcome: `scoreboard.reproduced`."""
+    found = claims.judged()["outcome"]
+    counts = {word.replace(" ", "_"): int((found == word).sum()) for word in claims.OUTCOMES}
+    return Space(counts | {"all": len(found)})
 
 
 VALUES = {"front": front, "scoreboard": scoreboard}

@@ -243,7 +243,7 @@ class Prediction:
 
     @property
     def box(self) -> Displayed:
-        title = f":::{{dropdown}} Predicted on {self.written}: {self.verdict}"
+        title = f":::{{dropdown}} {self.verdict.capitalize()}: {self.experiment} ({self.written})"
         parts = [self.row["says"], f"Contradicted by: {self.row['contradicted_by']}", f"Known then: {self.row['from']}"]
         if taught := self.row.get("taught", {}).get(self.verdict):  # what one learns from this verdict
             parts.append(f"**What it teaches:** {taught}")

@@ -1,8 +1,13 @@
-"""Names of the methods page: the protocol and what the runs cost, such as `paper_cost.shakespeare.hours`."""
+"""What the study is made of: its protocol and what the runs cost (`paper_cost.shakespeare.hours`), counts of the
+data sets (`texts.sst2_seeded_128.test.inside`), and how many papers of the field's table ran which control.
+"""
 
+import numpy as np
+
+from rtx_core import paths, records
 from rtx_core.report.evidence import device_of
 from rtx_core.report.values import Space
-from study import paper
+from study import field, paper
 from study.experiments import EXPERIMENTS
 
 GROUPS = {
@@ -42,4 +47,57 @@ def audits() -> Space:
     return Space({"n": len(outcomes), "steps": steps, "worst": max(outcome["worst"] for outcome in outcomes)})
 
 
-VALUES = {"protocol": protocol, "paper_cost": paper_cost, "audits": audits}
+def described(part: dict) -> dict:
+    """The number of texts; the shares that are positive, that reach the limit of tokens, and that stand `inside` a
+    training text (`copies` of them); lengths in words."""
+    n, copies = part["n"], part["within_training"] or 0
+    lengths = np.repeat([int(length) for length in part["words"]], list(part["words"].values()))
+    found = {"n": n, "positive": part["labels"][1] / n, "cut": part["truncated"] / n}
+    found["words"] = {"mean": float(lengths.mean()), "median": float(np.median(lengths))}
+    return found | {"inside": copies / n, "copies": copies}
+
+
+def texts() -> Space:
+    """`texts.sst2_seeded_128.test.inside`."""
+    files = sorted((paths.home() / "results" / "data").glob("*.json"))
+    parts = {path.stem: records.read_json(path)["parts"] for path in files}
+    return Space({file: {name: described(part) for name, part in each.items()} for file, each in parts.items()})
+
+
+def language() -> Space:
+    """The facts of the running texts: `language.shakespeare.n_train` characters."""
+    names = ("shakespeare", "tinystories")
+    return Space({name: paper.records(experiment=name)[0]["data"] for name in names})
+
+
+def left_out() -> int:
+    """The phrases of SST-2 that the leak-free split leaves out, as sentences of both validation and test have them."""
+    every, kept = (sum(part["n"] for part in parts.values()) for parts in map(parts_of, ("seeded", "grouped")))
+    return every - kept
+
+
+def parts_of(split: str) -> dict:
+    return records.read_json(paths.home() / "results" / "data" / f"sst2-{split}-128.json")["parts"]
+
+
+def controls() -> Space:
+    papers = [row for row in field.rows() if row["key"]]
+    ran = {name: sum(name in row.get("controls", ()) for row in papers) for name in field.CONTROLS}
+    return Space(
+        {
+            "papers": len(papers),
+            "abstract": sum(row["read"].startswith("abstract") for row in papers),
+            **{field.CONTROLS[name].lower(): number for name, number in ran.items()},
+        }
+    )
+
+
+VALUES = {
+    "protocol": protocol,
+    "paper_cost": paper_cost,
+    "audits": audits,
+    "texts": texts,
+    "language": language,
+    "left_out": left_out,
+    "field": controls,
+}

@@ -51,11 +51,10 @@ def formats() -> Space:
     )
     return Space(
         {
-            "tests": len(changes),
             "significant": sum(change.sign != 0 for change in changes),
             "largest": 100 * max(abs(change.value) for change in changes),
         }
     )
 
 
-VALUES = {"rounding": rounding, "formats": formats, "root": ROOT}
+VALUES = {"rounding": rounding, "formats": formats}
