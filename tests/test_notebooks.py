@@ -114,7 +114,7 @@ def test_a_bad_parameter_ends_in_one_sentence_alone(home, kernel):
     path, ways = REPOSITORY / "notebooks" / "sst2.ipynb", {"kernel_name": "python3", "progress_bar": False}
     with pytest.raises(papermill.PapermillExecutionError) as error:
         papermill.execute_notebook(path, home / "sst2.ipynb", {"epochs": "many"}, cwd=path.parent, **ways)
-    said = "epochs is 'many'; it must be a valid integer."
+    said = "Parameter epochs is 'many' of type str; expected int."
     assert error.value.ename == "RtxError" and error.value.evalue.startswith(said)
     assert len("".join(error.value.traceback).splitlines()) == 1
     assert not (home / "_build").exists()
