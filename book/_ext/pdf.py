@@ -11,6 +11,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.transforms.post_transforms.images import ImageConverter
 from sphinx.util.texescape import escape
 
+ON_A_SCREEN = ("Run it yourself",)  # parts that a paper does without
 LINE = 80  # letters that a line of a table holds
 SHORT = 16  # letters of a column that is never broken
 LONGEST = 60  # letters of a cell for which a column is made wider
@@ -18,7 +19,7 @@ LONGEST = 60  # letters of a cell for which a column is made wider
 
 class Parts(SphinxPostTransform):
     """The start page becomes the preface, each table of contents in it a part; the bibliography comes back to
-    its own page, and code that is folded on a screen is left out."""
+    its own page; code that is folded on a screen is left out, and pages that are of use on one alone."""
 
     default_priority = 760  # Sphinx moves the bibliography to the end at 750
     builders = ("latex",)
@@ -27,7 +28,9 @@ class Parts(SphinxPostTransform):
         root = self.document.next_node(nodes.section)
         trees = [node for node in root if "toctree-wrapper" in node.get("classes", ())]
         for place, tree in zip(trees, self.config.external_site_map.root.subtrees):
-            if tree.caption:  # else it goes on with the part before
+            if tree.caption in ON_A_SCREEN:
+                self.leave_out(place)
+            elif tree.caption:  # else it goes on with the part before
                 place.insert(0, latex(rf"\part{{{escape(tree.caption, self.config.latex_engine)}}}"))
         for section in [node for node in root if isinstance(node, nodes.section)]:
             section.replace_self([nodes.rubric("", "", *section[0].children), *section[1:]])
@@ -42,6 +45,14 @@ class Parts(SphinxPostTransform):
                 page.children = []
                 page.extend([latex(r"\phantomsection\label{\detokenize{references::doc}}"), listed])
                 break
+
+    def leave_out(self, part: nodes.Element) -> None:
+        """Take these pages out; what links to them keeps its words."""
+        pages = {page["docname"] for page in part.findall(addnodes.start_of_file)}
+        part.parent.remove(part)
+        for link in list(self.document.findall(nodes.reference)):
+            if link.get("refuri", "").lstrip("%").partition("#")[0] in pages:
+                link.replace_self(link.children)
 
 
 class Tables(SphinxPostTransform):
@@ -90,7 +101,7 @@ class Figures(ImageConverter):
 
     def handle(self, node: nodes.image) -> None:
         super().handle(node)
-        node["width"] = "72%"  # of the line
+        node["width"] = "64%"  # of the line
 
     def convert(self, _from: str, _to: str) -> bool:
         Path(_to).write_bytes(vl_convert.svg_to_pdf(Path(_from).read_text(encoding="utf-8")))
