@@ -144,7 +144,7 @@ def test_long_tables_go_on_and_boxes_lose_their_frame(tex):
 
 
 def test_figures_become_pdf(folder, tex):
-    assert r"\sphinxincludegraphics[width=0.720\linewidth]{{a}.pdf}" in tex
+    assert r"\sphinxincludegraphics[width=0.640\linewidth]{{a}.pdf}" in tex
     assert (folder / "a.pdf").read_bytes().startswith(b"%PDF")
 
 
