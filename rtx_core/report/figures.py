@@ -230,7 +230,7 @@ def bubble(found: object) -> Figure:
     fig, (ax,) = canvas()
     groups = by_model(found)
     colors = palette(groups)
-    for name, marker in markers(groups).items():
+    for n, (name, marker) in enumerate(markers(groups).items()):
         records = groups[name]
         y, low, high = (100 * share for share in accuracy(records))
         x = milliseconds(records)
@@ -242,7 +242,7 @@ def bubble(found: object) -> Figure:
         look = {"color": colors[name], "alpha": 0.45, "edgecolor": "black", "marker": marker}
         ax.scatter(x, y, s=12 * size, zorder=3, **look)
         words = f"{title(name)}\n{size:.1f} MiB"
-        ax.annotate(words, (x, y), xytext=(16, 14), textcoords="offset points", fontsize=9)
+        ax.annotate(words, (x, y), xytext=(16, -36 if n % 2 else 14), textcoords="offset points", fontsize=9)
     ax.margins(0.35)
     ax.set_xlim(left=0)
     ax.set(xlabel="inference time of a text, in batches (ms)", ylabel="test accuracy (%)")

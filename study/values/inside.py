@@ -2,6 +2,7 @@
 how their predictions are judged, clause by clause.
 """
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,8 @@ import yaml
 from rtx_core import records
 from rtx_core.report.values import Unmeasured
 from study import plan
+
+BELOW = str.maketrans("01234j", "₀₁₂₃₄ⱼ")
 
 
 def measured(kind: str, model: str, of: str = "*") -> list[records.Record]:
@@ -92,7 +95,8 @@ def verdicts(judged: dict[str, tuple[dict[str, bool], bool]]) -> pd.DataFrame:
             clauses, contradicted = judged[row["id"]]
             failed = [clause for clause, kept in clauses.items() if not kept]
             verdict = "contradicted" if contradicted else "in part" if failed else "kept"
-            says = {"Prediction": " ".join(row["says"].split()), "Verdict": verdict}
+            text = re.sub("_([0-4j])", lambda found: found[1].translate(BELOW), " ".join(row["says"].split()))
+            says = {"Prediction": text.replace("2^(r−1)", "2ʳ⁻¹"), "Verdict": verdict}
             rows.append(says | {"What failed": "; ".join(failed) or "–"})
     return pd.DataFrame(rows)
 
