@@ -113,7 +113,7 @@ PLAN = (
     *(Study("iso-depth", {"steps": 3200}, (seed,), NARROW) for seed in (0, 1, 2)),
     *(Study(name, settings, models=LARGER_MODELS[name]) for name, settings in LARGER.items()),
     Study("khop-hard", seeds=(0, 1, 2), models=("6x1-w36",)),
-    Study("khop-hard", seeds=(3,), models=("2x3", "1x6", "6x1")),  # whose weights are kept
+    Study("khop-hard", seeds=(3,), models=("2x3", "1x6", "6x1")),  # the first one's weights are kept
     *(
         Study("khop", {"learning_rate": rate}, (0, 1, 2), (model,))
         for model in ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1")
