@@ -1,13 +1,15 @@
 """What the claims page judges beside the values that other pages quote: shares, counts, times, one task against
 another."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rtx_core import paths, records
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics as S
 from rtx_core.report.evidence import badge, device_of
-from rtx_core.report.values import Gap, Model, Space, Task, Unmeasured, Value
+from rtx_core.report.values import Gap, Model, Runs, Space, Task, Unmeasured, Value, look_up
 from study import claims, paper
 from study.published import published
 from study.values.common import task
@@ -45,22 +47,28 @@ class Judged(Task):
     @property
     def first_epoch(self) -> Value:
         """Validation accuracy after the first epoch, Baseline − Recurrent, in points."""
-        return self.over_seeds(lambda run: 100 * run["history"][0]["validation_accuracy"], "+.1f")
+        return over_seeds(self.pairs, lambda run: 100 * run["history"][0]["validation_accuracy"], "+.1f")
 
     @property
     def overfitting(self) -> Value:
         """By how much more Baseline's validation loss rises from its lowest to its last value, in nats."""
-        return self.over_seeds(rise, "+.2f")
+        return over_seeds(self.pairs, rise, "+.2f")
 
     def rise(self, model: str) -> Value:
         runs = getattr(self, model).records
         return Value(*S.mean_interval(list(map(rise, runs))), badge(runs), form="+.2f")
 
-    def over_seeds(self, what, form: str) -> Value:
-        """`what(run)` of Baseline − that of Recurrent, by the paired t-test."""
-        value, *bounds, p = S.over_seeds(*([what(run) for run in column] for column in zip(*self.pairs)))
-        sign = int(np.sign(value)) if p < S.ALPHA else 0
-        return Value(value, *bounds, badge(self.pairs), form=form, sign=sign, p=p)
+
+def over_seeds(pairs: list[tuple], what: Callable, form: str) -> Value:
+    """`what(run)` of the first minus that of the second of each pair, by the paired t-test."""
+    value, *bounds, p = S.over_seeds(*([what(run) for run in column] for column in zip(*pairs)))
+    sign = int(np.sign(value)) if p < S.ALPHA else 0
+    return Value(value, *bounds, badge(pairs), form=form, sign=sign, p=p)
+
+
+def loss_gap(runs: Runs, first: str, second: str) -> Value:
+    """Test loss of the first model minus that of the second, in nats per character or token."""
+    return over_seeds(S.common(runs.of(first), runs.of(second)), lambda run: run["test"]["loss"], "+.3f")
 
 
 def estimated(statistic, seeds: list[tuple], form: str) -> Value:
@@ -187,6 +195,32 @@ def sizes() -> Space:
     )
 
 
+def decoders() -> Space:
+    """What is counted and timed of the decoders of the other two studies."""
+    printed = published()["tinystories"]["components"]
+    ours = {model: paper.records(name="tinystories-report-reduced", model=model)[0] for model in printed}
+    off = sum(abs(ours[model]["parameters"]["total"] - printed[model]["total"]) for model in printed)
+    letters = [paper.records(name="shakespeare-nanogpt-reduced", model=m)[0] for m in ("gpt-1", "gpt-6", "kausik")]
+    millions = [record["parameters"]["total"] / 1e6 for record in letters]
+    stories = look_up("stories")
+    times = records.read_json(paths.home() / "results" / "benchmarks" / "recurrence-cpu.json")["by_length"]
+    of_length = {row["length"]: row["median_ms"] for row in times if row["who"] == "kausik"}
+    slope = np.polyfit(np.log(list(of_length)), np.log(list(of_length.values())), 1)[0]
+    step, memory, same = stories.cost.step, stories.cost.memory, stories.initial.same_order
+    words = ", ".join(f"{m:.2f} M" for m in millions)
+    return Space(
+        {
+            "letters": Value(max(abs(np.subtract(millions, (1.89, 10.74, 1.89)))), text=words),
+            "growth": Value(slope, text=f"length to the power {slope:.2f}"),
+            "printed": Value(off, text=f"{off} off"),
+            "order": Value(same, text=f"in {same} of {stories.initial.n} seeds"),
+            "frailt": Value(step.frailt, text=f"{step.frailt:.1f} times"),
+            "three_part": Value(step.three_part, text=f"{step.three_part:.1f} times"),
+            "memory": Value(memory.frailt, text=f"{memory.frailt:.1f} times"),
+        }
+    )
+
+
 def upheld() -> Space:
     """What the reproduced claims rest on: counts, what was measured of one model, trained models that are compared."""
     frame = claims.judged()
@@ -205,5 +239,7 @@ VALUES = {
     "labels": labels,
     "lengths": lambda: lengths,
     "sizes": sizes,
+    "loss_gap": lambda: loss_gap,
+    "decoders": decoders,
     "upheld": upheld,
 }
