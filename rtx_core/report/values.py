@@ -222,7 +222,7 @@ class Runs:
 # -- names: what {val} and {holds} of the book (`book/_ext/values_roles.py`) and the claims ask
 
 FUNCTIONS = {
-    function.__name__: function for function in (abs, min, max, round, len, all, any, sorted, sum, map, math.isnan)
+    function.__name__: function for function in (abs, min, max, round, len, all, any, sorted, sum, map, zip, math.isnan)
 }
 
 
