@@ -12,11 +12,8 @@ from rtx_core.report.evidence import badge, device_of
 from rtx_core.report.values import Gap, Model, Runs, Space, Task, Unmeasured, Value, look_up
 from study import claims, paper
 from study.published import published
-from study.values.common import task
+from study.values.common import PAIR, rises, task
 from study.values.performance import benchmark, by_length, story_cost, story_memory
-from study.values.sst2 import chosen
-
-MODELS = ("baseline", "recurrent")
 
 
 class Judged(Task):
@@ -31,7 +28,7 @@ class Judged(Task):
 
     @property
     def pairs(self) -> list[tuple]:
-        return S.common(*(getattr(self, model).records for model in MODELS))
+        return S.common(*(getattr(self, model).records for model in PAIR))
 
     @property
     def share(self) -> Value:
@@ -53,11 +50,11 @@ class Judged(Task):
     @property
     def overfitting(self) -> Value:
         """By how much more Baseline's validation loss rises from its lowest to its last value, in nats."""
-        return over_seeds(self.pairs, rise, "+.2f")
+        return over_seeds(self.pairs, lambda run: rises([run])[0], "+.2f")
 
     def rise(self, model: str) -> Value:
         runs = getattr(self, model).records
-        return Value(*S.mean_interval(list(map(rise, runs))), badge(runs), form="+.2f")
+        return Value(*S.mean_interval(rises(runs)), badge(runs), form="+.2f")
 
 
 def over_seeds(pairs: list[tuple], what: Callable, form: str) -> Value:
@@ -77,11 +74,6 @@ def estimated(statistic, seeds: list[tuple], form: str) -> Value:
     return Value(*(100 * each for each in S.estimate(statistic, seeds)), badge(seeds), form=form)
 
 
-def rise(run) -> float:
-    """Of the validation loss, from its lowest to its last value."""
-    return run["history"][-1]["validation_loss"] - chosen(run)["validation_loss"]
-
-
 def tasks() -> Space:
     """Each at the largest budget at which the models have a seed in common."""
     budgets = {
@@ -97,7 +89,7 @@ def tasks() -> Space:
 
     def largest(called: str, names: list[str]) -> Judged:
         runs = [paper.records(name=name) for name in names]
-        pairs = [S.common(*([r for r in found if r["model"] == model] for model in MODELS)) for found in runs]
+        pairs = [S.common(*([r for r in found if r["model"] == model] for model in PAIR)) for found in runs]
         return Judged(next((found for found, both in zip(runs, pairs) if both), runs[-1]), called=called)
 
     return Space({name: largest(name.replace("_", " "), names) for name, names in budgets.items()})
@@ -109,24 +101,15 @@ def tasks() -> Space:
 def half_minus_all() -> Space:
     """Trained on half of the data minus trained on all of it, at one epoch, on one test part."""
     half, all_ = task("sst2-50pct-epochs1"), task("sst2-epochs1")
-    pairs = {name: [getattr(each, name).records for each in (half, all_)] for name in MODELS}
+    pairs = {name: [getattr(each, name).records for each in (half, all_)] for name in PAIR}
     return Space({name: Gap(S.difference(*pair, same_training=False), badge(pair)) for name, pair in pairs.items()})
 
 
 def shrinks(small: Task, large: Task) -> Value:
     """By how many points the lead that a model has on the first is smaller on the second."""
     change = (1 if small.difference > 0 else -1) * (small.difference - large.difference)
-    pairs = [getattr(each, model).records for each in (small, large) for model in MODELS]
+    pairs = [getattr(each, model).records for each in (small, large) for model in PAIR]
     return Value(change, change, change, badge(pairs), form="+.1f")
-
-
-def harder(task: Task, than: Task, name: str) -> Value:
-    """Accuracy on `than` minus accuracy on `task` in points; other texts, so Fisher's exact test."""
-    pair = [getattr(each, name).records[0] for each in (task, than)]
-    (a, n), (b, m) = [(round(r["test"]["accuracy"] * r["test"]["n"]), r["test"]["n"]) for r in pair]
-    points, p = 100 * (b / m - a / n), S.same_share(a, n, b, m)
-    sign = int(np.sign(points)) if p < S.ALPHA else 0
-    return Value(points, evidence=badge(pair[0]), form="+.1f", sign=sign, p=p)
 
 
 # Times and counts, which no seed decides
@@ -134,7 +117,7 @@ def harder(task: Task, than: Task, name: str) -> Value:
 
 def times(task: Task, device: str = "cpu") -> Value:
     """Recurrent's time of a text in a batch over Baseline's; bounds: the middle 80 % of batches."""
-    pairs = S.common(*(getattr(task, name).records for name in MODELS))
+    pairs = S.common(*(getattr(task, name).records for name in PAIR))
     machines = {device_of(record, "latency") for pair in pairs for record in pair}
     if len(machines) != 1 or pairs[0][0]["latency"]["environment"]["device_type"] != device:
         kind = "GPU" if device == "cuda" else "CPU"
@@ -176,9 +159,9 @@ def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> 
 
 def sizes() -> Space:
     """How far our counts are from those stated, in roundings of these (0.05 million, a point), and what differs."""
-    millions = [getattr(task("sst2"), name).parameters / 1e6 for name in MODELS]
+    millions = [getattr(task("sst2"), name).parameters / 1e6 for name in PAIR]
     saving = 100 * (1 - millions[1] / millions[0])
-    first, second = map(config_of, MODELS)
+    first, second = map(config_of, PAIR)
     widths = ("hidden_size", "num_heads", "intermediate_size")
     differing = sum(getattr(first, name) != getattr(second, name) for name in widths)
     depths = [each.num_layers * each.num_passes for each in (first, second)]
@@ -237,7 +220,6 @@ VALUES = {
     "judged": tasks,
     "half_minus_all": half_minus_all,
     "shrinks": lambda: shrinks,
-    "harder_task": lambda: harder,
     "times_of": lambda: times,
     "labels": labels,
     "lengths": lambda: lengths,
