@@ -196,6 +196,7 @@ TASKS = [
     *({"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")),
 ]
 CLASSIFIERS = ["baseline", "recurrent", "recurrent-wide"]
+STORIES = ["control", "frailt", "three-part", "relaxed", "control-3", "control-8", "control-long"]
 S3_LONG = {"experiment": "state-tracking", "models": ["1x8"], "seeds": [0, 1, 2], "letters": 16, "steps": 12_000}
 MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     *(("yardstick", settings, {}) for settings in TASKS),
@@ -213,6 +214,8 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("lens", {"experiment": "tinystories-small", "models": ["frailt"], "seeds": [3]} | SMALL["tinystories-small"], {}),
     ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),
     ("initial", {"experiment": "tinystories"}, {}),
+    ("grades", {"experiment": "tinystories"}, {"budget": "reduced"}),
+    ("grades", {"experiment": "tinystories-small", "models": STORIES} | SMALL["tinystories-small"], {}),
     # last, as its times want a quiet machine
     ("precision", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
 )

@@ -107,4 +107,16 @@ def exit_points(found: list) -> list[tuple[float, float, float]]:
     return points
 
 
-VALUES = {"stories": stories}
+def grades(name: str) -> dict[str, dict[str, list[float]]]:
+    """What is counted of the stories that models wrote: share -> model -> by seed."""
+    (measured,) = paper.measurements("grades", name)
+    grades = measured["grades"].items()
+    return {share: {model: [seed[share] for seed in seeds] for model, seeds in grades} for share in measured["written"]}
+
+
+VALUES = {
+    "stories": stories,
+    "story_grades": lambda: grades(NAME),
+    "stories_as_written": lambda: paper.measurements("grades", NAME)[0]["written"],
+    "small_story_grades": lambda: grades("tinystories-small-learningrate0.004"),
+}
