@@ -222,7 +222,7 @@ class Runs:
 
 # -- names: what {val} and {holds} of the book (`book/_ext/values_roles.py`) and the claims ask
 
-TAKEN = (abs, min, max, round, len, all, any, sorted, sum, map, mean, math.isnan)
+TAKEN = (abs, min, max, round, len, all, any, sorted, sum, map, zip, mean, math.isnan)
 FUNCTIONS = {function.__name__: function for function in TAKEN}
 
 
