@@ -7,7 +7,7 @@ from rtx_core.report.evidence import by_model
 from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Runs, Space, look_up
 from study import paper
-from study.experiments import COMBINED
+from study.experiments import ONE_SEED
 from study.plan import LARGER
 from study.published import published
 
@@ -100,7 +100,7 @@ class Small(Language):
         whole = []
         for record in paper.records(experiment=experiment):
             config, model = record["config"], record["model"]
-            if model in COMBINED or config["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]:
+            if model in ONE_SEED or config["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]:
                 continue
             if config["train"]["steps"] == TRIED:
                 self.rates.setdefault(model, {})[config["train"]["learning_rate"]] = record["test"]["loss"]
@@ -122,10 +122,16 @@ def wide(experiment: str) -> Language:
     return Language(wider, f"{experiment} at twice the width")
 
 
-def combined() -> Language:
-    """The loops of TinyStories and two combinations of them, in the one seed that all have."""
-    name = "tinystories-small-learningrate0.004"
+def first_seed(name: str) -> Language:
+    """The runs of seed 0, the one that all models of an experiment have."""
     return Language([r for r in paper.records(name=name) if r["seed"] == 0], name)
+
+
+def grades(name: str) -> dict[str, dict[str, list[float]]]:
+    """What is counted of the stories that models wrote: share -> model -> by seed."""
+    (measured,) = paper.measurements("grades", name)
+    grades = measured["grades"].items()
+    return {share: {model: [seed[share] for seed in seeds] for model, seeds in grades} for share in measured["written"]}
 
 
 def leads() -> list[float]:
@@ -150,10 +156,14 @@ VALUES = {
     "stories": lambda: AsPublished("tinystories-report-reduced"),
     "shakespeare_report": lambda: AsPublished("shakespeare-report-reduced"),
     "shakespeare_nanogpt": lambda: AsPublished("shakespeare-nanogpt-reduced"),
+    "story_grades": lambda: grades("tinystories-report-reduced"),
+    "small_story_grades": lambda: grades("tinystories-small-learningrate0.004"),
+    "stories_as_written": lambda: paper.measurements("grades", "tinystories-report-reduced")[0]["written"],
     "shakespeare_leads": leads,
     "ngrams": lambda: paper.measurements("ngrams")[0]["losses"],
     "initial_losses": initial,
-    "stories_combined": combined,
+    "stories_combined": lambda: first_seed("tinystories-small-learningrate0.004"),
+    "shakespeare_windows": lambda: first_seed("shakespeare-small-learningrate0.003"),
     "shakespeare_wide": lambda: wide("shakespeare-small"),
     "stories_wide": lambda: wide("tinystories-small"),
     "shakespeare_small": lambda: Small("shakespeare-small"),
