@@ -1,18 +1,8 @@
-"""Names of the pages *Inside the loop*, `run_on.errors('1x4', 64)`, `lens.changed('1x6-64')`, `spans.reach(8)`; and
-how their predictions are judged, clause by clause.
-"""
-
-import re
-from pathlib import Path
-
-import pandas as pd
-import yaml
+"""Names of the pages *Inside the loop*, `run_on.errors('1x4', 64)`, `lens.changed('1x6-64')`, `spans.reach(8)`."""
 
 from rtx_core import records
 from rtx_core.report.values import Unmeasured
 from study import plan
-
-BELOW = str.maketrans("01234j", "₀₁₂₃₄ⱼ")
 
 
 def measured(kind: str, model: str, of: str = "*") -> list[records.Record]:
@@ -80,25 +70,6 @@ class Spans:
     def read(self, passes: int, span: int) -> list[float]:
         """The share read of the product of the last `span` factors, at the later places."""
         return [one["spans"]["accuracy"][passes][one["spans_read"].index(span)] for one in measured("spans", "1x8")]
-
-
-def verdicts(judged: dict[str, tuple[dict[str, bool], bool]]) -> pd.DataFrame:
-    """A row a prediction of `predictions_inside.yaml`: what it said, its verdict, and the clauses that failed.
-
-    `judged` gives for each id what its clauses came to, in the order in which they stand, and whether what its author
-    named as a contradiction happened.
-    """
-    written = yaml.safe_load((Path(__file__).parents[1] / "predictions_inside.yaml").read_text(encoding="utf-8"))
-    rows = []
-    for row in written["predictions"]:
-        if row["id"] in judged:
-            clauses, contradicted = judged[row["id"]]
-            failed = [clause for clause, kept in clauses.items() if not kept]
-            verdict = "contradicted" if contradicted else "in part" if failed else "kept"
-            text = re.sub("_([0-4j])", lambda found: found[1].translate(BELOW), " ".join(row["says"].split()))
-            says = {"Prediction": text.replace("2^(r−1)", "2ʳ⁻¹"), "Verdict": verdict}
-            rows.append(says | {"What failed": "; ".join(failed) or "–"})
-    return pd.DataFrame(rows)
 
 
 VALUES = {"run_on": RunOn, "lens": Lens, "spans": Spans}

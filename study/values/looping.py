@@ -1,25 +1,21 @@
-"""Names of the pages on looping: `khop.error('1x4', 4)`, `iso_depth.phi`, and what became of the predictions."""
+"""Names of the pages on looping: `khop.error('1x4', 4)`, `iso_depth.phi`."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import takewhile
-from pathlib import Path
 
 import numpy as np
-import yaml
 
 from rtx_core.records import Record
-from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import badge, by_model
 from rtx_core.report.phi import LoopedLosses, mean_phi, phi_by_seed
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
-from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
+from rtx_core.report.values import Gap, Runs, Space, Unmeasured
 from study import paper
 from study.experiments import EXPERIMENTS
-from study.published import published
+from study.predictions import predictions
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
-KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
 
 
 # -- k-hop induction
@@ -221,45 +217,10 @@ def at_their_rates() -> list[Record]:
     return [min(records, key=lambda r: r["selected"]["validation_loss"]) for records in whole]
 
 
-# -- predictions
-
-
-class Prediction:
-    """A row of `predictions.yaml`, and what became of it, which is asked of the records when it is first read."""
-
-    def __init__(self, row: dict, written: object):
-        self.row, self.experiment = row, row["experiment"]
-        self.written = row.get("written", written)
-
-    @cached_property
-    def verdict(self) -> str:
-        """Of a row without `kept` and `broken`, or one of whose names has no record, that it is not measured yet."""
-        if "kept" not in self.row:
-            return MISSING
-        try:
-            return BROKEN if look_up(self.row["broken"]) else KEPT if look_up(self.row["kept"]) else PARTLY
-        except Unmeasured:
-            return MISSING
-
-    @property
-    def box(self) -> Displayed:
-        title = f":::{{dropdown}} {self.verdict.capitalize()}: {self.experiment} ({self.written})"
-        parts = [self.row["says"], f"Contradicted by: {self.row['contradicted_by']}", f"Known then: {self.row['from']}"]
-        if taught := self.row.get("taught", {}).get(self.verdict):  # what one learns from this verdict
-            parts.append(f"**What it teaches:** {taught}")
-        return markdown("\n\n".join((title, *parts, ":::")))
-
-
-def predictions() -> dict[str, Prediction]:
-    content = yaml.safe_load((Path(__file__).parents[1] / "predictions.yaml").read_text(encoding="utf-8"))
-    return {row["id"]: Prediction(row, content["written"]) for row in content["predictions"]}
-
-
 VALUES = {
     "khop": lambda: Hops("khop"),
     "khop_hard": lambda: Hops("khop-hard"),
     "khop_published": lambda: Hops("khop-published-reduced"),
-    "khop_printed": lambda: published()["khop"]["errors"],  # by layers, by hops
     "khop_long": lambda: Hops("khop-steps9000"),
     "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
     "s3_reached": lambda: factors("state-tracking"),
