@@ -1,8 +1,6 @@
 """What the claims page judges beside the values that other pages quote: shares, counts, times, one task against
 another."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rtx_core import paths, records
@@ -12,7 +10,7 @@ from rtx_core.report.evidence import badge, device_of
 from rtx_core.report.values import Gap, Model, Runs, Space, Task, Unmeasured, Value, look_up
 from study import claims, paper
 from study.published import published
-from study.values.common import PAIR, rises, task
+from study.values.common import PAIR, functions, paired_difference, rise, task, test_loss
 from study.values.performance import benchmark, by_length, story_cost, story_memory
 
 
@@ -45,28 +43,21 @@ class Judged(Task):
     @property
     def first_epoch(self) -> Value:
         """Validation accuracy after the first epoch, Baseline − Recurrent, in points."""
-        return over_seeds(self.pairs, lambda run: 100 * run["history"][0]["validation_accuracy"], "+.1f")
+        return paired_difference(self.pairs, lambda run: 100 * run["history"][0]["validation_accuracy"], "+.1f")
 
     @property
     def overfitting(self) -> Value:
         """By how much more Baseline's validation loss rises from its lowest to its last value, in nats."""
-        return over_seeds(self.pairs, lambda run: rises([run])[0], "+.2f")
+        return paired_difference(self.pairs, rise, "+.2f")
 
     def rise(self, model: str) -> Value:
         runs = getattr(self, model).records
-        return Value(*S.mean_interval(rises(runs)), badge(runs), form="+.2f")
-
-
-def over_seeds(pairs: list[tuple], what: Callable, form: str) -> Value:
-    """`what(run)` of the first minus that of the second of each pair, by the paired t-test."""
-    value, *bounds, p = S.over_seeds(*([what(run) for run in column] for column in zip(*pairs)))
-    sign = int(np.sign(value)) if p < S.ALPHA else 0
-    return Value(value, *bounds, badge(pairs), form=form, sign=sign, p=p)
+        return Value(*S.mean_interval(list(map(rise, runs))), badge(runs), form="+.2f")
 
 
 def loss_gap(runs: Runs, first: str, second: str) -> Value:
     """Test loss of the first model minus that of the second, in nats per character or token."""
-    return over_seeds(S.common(runs.of(first), runs.of(second)), lambda run: run["test"]["loss"], "+.3f")
+    return paired_difference(S.common(runs.of(first), runs.of(second)), test_loss, "+.3f")
 
 
 def estimated(statistic, seeds: list[tuple], form: str) -> Value:
@@ -115,7 +106,7 @@ def shrinks(small: Task, large: Task) -> Value:
 # Times and counts, which no seed decides
 
 
-def times(task: Task, device: str = "cpu") -> Value:
+def times_of(task: Task, device: str = "cpu") -> Value:
     """Recurrent's time of a text in a batch over Baseline's; bounds: the middle 80 % of batches."""
     pairs = S.common(*(getattr(task, name).records for name in PAIR))
     machines = {device_of(record, "latency") for pair in pairs for record in pair}
@@ -219,12 +210,8 @@ def upheld() -> Space:
 VALUES = {
     "judged": tasks,
     "half_minus_all": half_minus_all,
-    "shrinks": lambda: shrinks,
-    "times_of": lambda: times,
     "labels": labels,
-    "lengths": lambda: lengths,
     "sizes": sizes,
-    "loss_gap": lambda: loss_gap,
     "decoders": decoders,
     "upheld": upheld,
-}
+} | functions(shrinks, times_of, lengths, loss_gap)

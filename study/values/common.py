@@ -76,6 +76,13 @@ def p_over_seeds(measure: Callable, first: Model | list, second: Model | list) -
     return statistics.over_seeds(*([measure(run) for run in runs_of(found)] for found in (first, second)))[3]
 
 
+def paired_difference(pairs: list[tuple], what: Callable, form: str) -> Value:
+    """`what(run)` of the first minus that of the second of each pair, by the paired t-test."""
+    value, *bounds, p = statistics.over_seeds(*([what(run) for run in column] for column in zip(*pairs)))
+    sign = int(np.sign(value)) if p < statistics.ALPHA else 0
+    return Value(value, *bounds, badge(pairs), form=form, sign=sign, p=p)
+
+
 def front() -> Space:
     """Baseline − Recurrent of all tasks, p adjusted; those at the full budget; SST-2 on the seeds that both have."""
     pairs = {key: [paper.records(name=name, model=m) for m in PAIR] for key, (_, name) in COMPARED.items()}
@@ -138,9 +145,9 @@ def generalization_gap(run) -> float:
     return run["history"][-1]["validation_loss"] - run["history"][-1]["train_loss"]
 
 
-def rises(found: Model | list) -> list[float]:
+def rise(run) -> float:
     """Of the validation loss, from its lowest to its last value, in nats."""
-    return [a - b for a, b in zip(last(found, "validation_loss"), tested(found, "validation_loss"))]
+    return run["history"][-1]["validation_loss"] - chosen(run)["validation_loss"]
 
 
 LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labelled)
@@ -159,4 +166,4 @@ VALUES |= {
     "scoreboard": scoreboard,
 }
 VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, p_over_seeds, harder_task)
-VALUES |= functions(tested, last, peaks, missed, rises, test_loss, generalization_gap)
+VALUES |= functions(tested, last, peaks, missed, rise, test_loss, generalization_gap)
