@@ -41,7 +41,8 @@ HOSTILE = [
     "[CLS] [SEP] [PAD] [MASK] [UNK] ##s",
     "film " * 200,
 ]
-LETTERS = st.sampled_from([*"aB <>/!.,:_-\n\t\x1c\x85é́ßİ日🎬'", "http://", "www.", "<br />", "!!!", "film", "good"])
+PARTS = ["http://", "www.", "<br />", "!!!", "film", "good"]
+LETTERS = st.sampled_from([*"aB <>/!.,:_-\n\t\x1c\x85é́ßİ日🎬'", *PARTS])
 
 
 def v8(*files) -> MiniRacer:

@@ -30,7 +30,7 @@ def recorded(config: RunConfig) -> Record | None:
         return None
     made, otherwise = f"{records.short_name(record.path)} was made", "or replace=True to train again"
     if changed:
-        raise RtxError(f"{made} of other texts than its files hold now; give a name, from_files(name=…), {otherwise}.")
+        raise RtxError(f"{made} of other texts than its files hold now; give a name, from_files(name=), {otherwise}.")
     refuse_changed(record)
     if differing := differences(config, record):
         settings = f"under other settings ({', '.join(differing)})"
