@@ -6,6 +6,7 @@ letters there are 2·10¹⁵ equally likely ones.
 """
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cached_property
 from itertools import permutations
 
@@ -84,6 +85,9 @@ class Generated(Language):
             row = {self.by: part, "answers": n, "error": by_passes[trained - 1]}
             result["parts"].append(row | ({"error_by_passes": by_passes} if trained > 1 else {}))
         return result, None
+
+    def trial(self, model: nn.Module, inputs: Tensor, targets: Tensor, device: torch.device) -> None:
+        self.answered(model, [(inputs.cpu(), targets.cpu())], device, nullcontext())
 
     def answered(
         self, model: nn.Module, batches, device: torch.device, autocast, passes: int = 1

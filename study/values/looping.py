@@ -11,11 +11,11 @@ import yaml
 from rtx_core.records import Record
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import badge, by_model
-from rtx_core.report.phi import LoopedLosses, mean_phi, phi_by_seed
 from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
 from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
 from study import paper
 from study.experiments import EXPERIMENTS
+from study.phi import LoopedLosses, mean_phi, phi_by_seed
 from study.published import published
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
