@@ -2,7 +2,6 @@
 how their predictions are judged, clause by clause.
 """
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -11,8 +10,6 @@ import yaml
 from rtx_core import records
 from rtx_core.report.values import Unmeasured
 from study import plan
-
-BELOW = str.maketrans("01234j", "₀₁₂₃₄ⱼ")
 
 
 def measured(kind: str, model: str, of: str = "*") -> list[records.Record]:
@@ -83,21 +80,19 @@ class Spans:
 
 
 def verdicts(judged: dict[str, tuple[dict[str, bool], bool]]) -> pd.DataFrame:
-    """A row a prediction of `predictions_inside.yaml`: what it said, its verdict, and the clauses that failed.
+    """A row a prediction of `predictions_inside.yaml`: its verdict, and which of its clauses held and which failed.
 
     `judged` gives for each id what its clauses came to, in the order in which they stand, and whether what its author
     named as a contradiction happened.
     """
     written = yaml.safe_load((Path(__file__).parents[1] / "predictions_inside.yaml").read_text(encoding="utf-8"))
     rows = []
-    for row in written["predictions"]:
-        if row["id"] in judged:
-            clauses, contradicted = judged[row["id"]]
-            failed = [clause for clause, kept in clauses.items() if not kept]
-            verdict = "contradicted" if contradicted else "in part" if failed else "kept"
-            text = re.sub("_([0-4j])", lambda found: found[1].translate(BELOW), " ".join(row["says"].split()))
-            says = {"Prediction": text.replace("2^(r−1)", "2ʳ⁻¹"), "Verdict": verdict}
-            rows.append(says | {"What failed": "; ".join(failed) or "–"})
+    for name in (row["id"] for row in written["predictions"] if row["id"] in judged):
+        clauses, contradicted = judged[name]
+        held, failed = ("; ".join(c for c, kept in clauses.items() if bool(kept) is way) for way in (True, False))
+        verdict = "contradicted" if contradicted else "in part" if failed else "kept"
+        about = name.removeprefix("inside-").replace("-", " ").capitalize()
+        rows.append({"About": about, "Verdict": verdict, "Held": held or "–", "Failed": failed or "–"})
     return pd.DataFrame(rows)
 
 
