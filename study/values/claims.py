@@ -13,6 +13,7 @@ from rtx_core.report.values import Gap, Model, Runs, Space, Task, Unmeasured, Va
 from study import claims, paper
 from study.published import published
 from study.values.common import task
+from study.values.performance import benchmark, by_length, story_cost, story_memory
 from study.values.sst2 import chosen
 
 MODELS = ("baseline", "recurrent")
@@ -202,23 +203,25 @@ def decoders() -> Space:
     off = sum(abs(ours[model]["parameters"]["total"] - printed[model]["total"]) for model in printed)
     letters = [paper.records(name="shakespeare-nanogpt-reduced", model=m)[0] for m in ("gpt-1", "gpt-6", "kausik")]
     millions = [record["parameters"]["total"] / 1e6 for record in letters]
-    stories = look_up("stories")
-    times = records.read_json(paths.home() / "results" / "benchmarks" / "recurrence-cpu.json")["by_length"]
-    of_length = {row["length"]: row["median_ms"] for row in times if row["who"] == "kausik"}
-    slope = np.polyfit(np.log(list(of_length)), np.log(list(of_length.values())), 1)[0]
-    step, memory, same = stories.cost.step, stories.cost.memory, stories.initial.same_order
+    recurrence = benchmark("recurrence")
+    slope = np.polyfit(*np.log([recurrence["sizes"]["lengths"], by_length("by_length", "kausik")]), 1)[0]
+    initial = look_up("initial_losses")
     words = ", ".join(f"{m:.2f} M" for m in millions)
     return Space(
         {
             "letters": Value(max(abs(np.subtract(millions, (1.89, 10.74, 1.89)))), text=words),
             "growth": Value(slope, text=f"length to the power {slope:.2f}"),
             "printed": Value(off, text=f"{off} off"),
-            "order": Value(same, text=f"in {same} of {stories.initial.n} seeds"),
-            "frailt": Value(step.frailt, text=f"{step.frailt:.1f} times"),
-            "three_part": Value(step.three_part, text=f"{step.three_part:.1f} times"),
-            "memory": Value(memory.frailt, text=f"{memory.frailt:.1f} times"),
+            "order": Value(initial.same_order, text=f"in {initial.same_order} of {initial.seeds} seeds"),
+            "frailt": times_more(story_cost("frailt")),
+            "three_part": times_more(story_cost("three-part")),
+            "memory": times_more(story_memory("frailt")),
         }
     )
+
+
+def times_more(ratio: float) -> Value:
+    return Value(ratio, text=f"{ratio:.1f} times")
 
 
 def upheld() -> Space:

@@ -2,6 +2,8 @@
 corpus has one, its folder's with `_` for `-`: `sst2_50pct_epochs1`.  A function is called once, when its name is used.
 """
 
+from collections.abc import Callable
+
 from rtx_core.report.statistics import common, same_share
 from rtx_core.report.values import Model, Space, Task
 from study import paper
@@ -39,8 +41,12 @@ def bag_of_words() -> Space:
     return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
 
 
-TASKS = {name for name, experiment in EXPERIMENTS.items() if not experiment.data.drawn}
-TASKS = tuple(TASKS - {"iso-depth"})  # whose models have names of their own
+def functions(*given: Callable) -> dict[str, Callable]:
+    """The values of functions that sentences call themselves."""
+    return {function.__name__: lambda function=function: function for function in given}
+
+
+TASKS = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labelled)
 RUNS = {name for _, name, *_ in paper.planned() if name.startswith(TASKS)}
 VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
 COMPARED = {  # the tasks of the forest plots: in prose -> (title, folder of its records), the full budget first
