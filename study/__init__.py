@@ -20,11 +20,13 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "growth": "study.measurements.growth",  # a loop over pointers that runs on to 256 passes
     "spans": "study.measurements.spans",  # which products a loop over group elements holds
     "lens": "study.measurements.lens",  # what a language model would say after each pass
+    "grades": "study.measurements.grades",  # what can be counted of written stories beside their training's
     "judge": "study.measurements.judge",  # stories graded by a language model
     "demo": "study.demo.measure",  # a trained model as the page Try it runs it
 }
 MEASURED_OF = {  # kind -> the corpora that it is measured of, () where it is of any data; all others: texts with labels
     "ngrams": ("shakespeare",),
+    "grades": ("tinystories",),
     "judge": ("tinystories",),
     "initial": ("shakespeare", "tinystories"),
     "lens": ("shakespeare", "tinystories"),

@@ -1,4 +1,4 @@
-"""Claims of the original study, judged from today's records.
+"""Claims of the four sources, judged from today's records.
 
 A claim is a row of a section of YAML: what is claimed, where, on which page it is treated, and one test:
 

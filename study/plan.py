@@ -8,7 +8,7 @@ from rtx_core import records
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure
-from study.experiments import COMBINED, EXPERIMENTS, GROWTH
+from study.experiments import COMBINED, EXPERIMENTS, GROWTH, ONE_SEED, WINDOWS
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ PLAN = (
         for rate in rates
     ),
     *(
-        Study(name, settings, (seed,), tuple(model for model in EXPERIMENTS[name].models if model not in COMBINED))
+        Study(name, settings, (seed,), tuple(model for model in EXPERIMENTS[name].models if model not in ONE_SEED))
         for seed in range(5)
         for name, settings in SMALL.items()
         if seed in EXPERIMENTS[name].seeds
@@ -105,6 +105,7 @@ PLAN = (
     *(Study("state-tracking-scan", {"group": "A5", "steps": 6000}, (seed,)) for seed in (0, 1, 2)),
     Study("facts", {"epochs": 240}, (0, 1)),
     Study("tinystories-small", SMALL["tinystories-small"], models=COMBINED),
+    Study("shakespeare-small", SMALL["shakespeare-small"], models=WINDOWS),
     Study("tinystories-small", SMALL["tinystories-small"], (3,), ("frailt",)),  # whose weights are kept
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),
@@ -196,6 +197,7 @@ TASKS = [
     *({"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")),
 ]
 CLASSIFIERS = ["baseline", "recurrent", "recurrent-wide"]
+STORIES = ["control", "frailt", "three-part", "relaxed", "control-3", "control-8", "control-long"]
 S3_LONG = {"experiment": "state-tracking", "models": ["1x8"], "seeds": [0, 1, 2], "letters": 16, "steps": 12_000}
 MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     *(("yardstick", settings, {}) for settings in TASKS),
@@ -213,6 +215,8 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("lens", {"experiment": "tinystories-small", "models": ["frailt"], "seeds": [3]} | SMALL["tinystories-small"], {}),
     ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),
     ("initial", {"experiment": "tinystories"}, {}),
+    ("grades", {"experiment": "tinystories"}, {"budget": "reduced"}),
+    ("grades", {"experiment": "tinystories-small", "models": STORIES} | SMALL["tinystories-small"], {}),
     # last, as its times want a quiet machine
     ("precision", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
 )

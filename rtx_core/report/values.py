@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, cached_property
+from statistics import mean
 
 import numpy as np
 
@@ -221,9 +222,8 @@ class Runs:
 
 # -- names: what {val} and {holds} of the book (`book/_ext/values_roles.py`) and the claims ask
 
-FUNCTIONS = {
-    function.__name__: function for function in (abs, min, max, round, len, all, any, sorted, sum, map, math.isnan)
-}
+TAKEN = (abs, min, max, round, len, all, any, sorted, sum, map, zip, mean, math.isnan)
+FUNCTIONS = {function.__name__: function for function in TAKEN}
 
 
 @cache

@@ -1,39 +1,25 @@
-"""What the performance page quotes: `fast_step.baseline.plain` is the plain way's time over ours."""
+"""What `benchmarks` have timed on a CPU, in milliseconds: `timed('recurrence', 'steps', 'plain loop')`."""
+
+from functools import reduce
+from operator import getitem
 
 from rtx_core import paths, records
-from rtx_core.report.values import Space
-
-WAYS = {"ours": "this project", "plain": "plain, padded to 128", "longest": "plain, padded to the longest"}
+from study.values.common import functions
 
 
 def benchmark(name: str) -> dict:
+    """What `python -m benchmarks.<name>` recorded."""
     return records.read_json(paths.REPOSITORY / "results" / "benchmarks" / f"{name}-cpu.json")
 
 
-def step() -> Space:
-    """A training step: `ms` of each way, and how many times longer than ours each takes."""
-    found = benchmark("training-step")
-    times = {}
-    for model, limit in found["floor"].items():
-        each = {short: found["steps"].get(f"{model}, {way}") for short, way in WAYS.items()}
-        ms = {short: t["median_ms"] for short, t in each.items() if t} | {"limit": limit["ms"]}
-        times[model] = {short: t / ms["ours"] for short, t in ms.items()} | {"ms": ms}
-        times[model]["over_limit"] = ms["ours"] / ms["limit"]
-    compiled = {way.split(", ")[1].split(".")[-1]: t["median_ms"] for way, t in found["compiled"].items() if "," in way}
-    return Space(times | {name: found[name] for name in ("rows", "rows_trained")} | {"compiled": compiled})
+def timed(name: str, *place: str) -> float:
+    """The median at a place of a benchmark."""
+    return reduce(getitem, place, benchmark(name))["median_ms"]
 
 
-def sentence() -> Space:
-    """One sentence: ms prepared for serving."""
-    models = benchmark("latency")["models"].items()
-    return Space({model: {"served": ways["packed, prepared for serving"]["median_ms"]} for model, ways in models})
-
-
-def decoders() -> Space:
-    """How many times as fast as the plain way stories of unequal length are read, at 32 bits."""
-    timed = [ways["stories, 32 bits"] for ways in benchmark("decoder")["models"].values()]
-    ratios = [t["plain"]["median_ms"] / t["ours"]["median_ms"] for t in timed]
-    return Space({"stories": {"low": min(ratios), "high": max(ratios)}})
+def step_ms(model: str, way: str) -> float:
+    """A training step on SST-2."""
+    return timed("training-step", "steps", f"{model}, {way}")
 
 
 def least_by_size() -> float:
@@ -44,4 +30,38 @@ def least_by_size() -> float:
     return min(ms / took[*size, "baseline"] for (*size, who), ms in took.items() if who == "baseline, plain")
 
 
-VALUES = {"fast_least_by_size": least_by_size, "fast_step": step, "fast_sentence": sentence, "fast_decoders": decoders}
+def story_gains() -> list[float]:
+    """How many times as fast as the plain way each model reads stories of unequal length, at 32 bits."""
+    timed = [ways["stories, 32 bits"] for ways in benchmark("decoder")["models"].values()]
+    return [t["plain"]["median_ms"] / t["ours"]["median_ms"] for t in timed]
+
+
+def story_cost(model: str) -> float:
+    """A training step on stories over the control's."""
+    step, control = (timed("decoder", "models", m, "stories, bf16 products", "ours") for m in (model, "control"))
+    return step / control
+
+
+def story_memory(model: str) -> float:
+    """What such a step adds to memory, over what the control's adds."""
+    memory = benchmark("decoder")["memory_mib"]
+    return memory[model] / memory["control"]
+
+
+def by_length(part: str, who: str) -> list[float]:
+    """Of the recurrence along the text (`kausik`), or of a standard model beside it, at each length."""
+    return [row["median_ms"] for row in benchmark("recurrence")[part] if row["who"] == who]
+
+
+def times_as_slow(who: str) -> list[float]:
+    """The recurrence over a standard model, forward and backward, at each length."""
+    return [ours / its for ours, its in zip(by_length("by_length", "kausik"), by_length("by_length", who))]
+
+
+def next_ms(who: str) -> list[float]:
+    """One more character after each number of them."""
+    return by_length("next_character", who)
+
+
+VALUES = {"least_by_size": least_by_size, "story_gains": story_gains}
+VALUES |= functions(benchmark, timed, step_ms, story_cost, story_memory, times_as_slow, next_ms)

@@ -1,0 +1,171 @@
+"""Language models of the studies' size, and those that two cores train to the end: `stories_small.loss('frailt')`."""
+
+import numpy as np
+import pandas as pd
+
+from rtx_core.report.evidence import by_model
+from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.values import Runs, Space, look_up
+from study import paper
+from study.experiments import ONE_SEED
+from study.plan import LARGER
+from study.published import published
+
+TRIED = 600  # steps of the runs that choose the learning rate
+STANDARD, RECURRENT = ("gpt-1", "gpt-2", "gpt-6"), ("kausik", "kausik-positions")
+IN_FULL = {  # tokens or characters that the study's own runs read
+    "tinystories-report-reduced": 204_800_000,
+    "shakespeare-report-reduced": 10_000 * 128 * 256,
+    "shakespeare-nanogpt-reduced": 5000 * 64 * 256,
+}
+
+
+class Language(Runs):
+    """Decoders of one task; losses in nats per token or character."""
+
+    def gaps(self, first: str, second: str) -> list[float]:
+        """The loss of the first minus that of the second, by seed."""
+        return [a["test"]["loss"] - b["test"]["loss"] for a, b in common(self.of(first), self.of(second))]
+
+    def gap(self, first: str, second: str) -> float:
+        return float(np.mean(self.gaps(first, second)))
+
+    def ahead(self, first: str, second: str) -> bool:
+        return self.gap(first, second) < 0
+
+    def tokens(self, model: str) -> int:
+        """That a run of it reads."""
+        return self.of(model)[0]["history"][-1]["tokens"]
+
+    def at(self, step: int, *models: str) -> list[float]:
+        """Validation loss of each model after so many steps, in the mean over seeds."""
+        runs = [[r["history"] for r in self.of(model)] for model in models]
+        return [np.mean([row["validation_loss"] for rows in of for row in rows if row["step"] == step]) for of in runs]
+
+    def trained(self, model: str) -> int:
+        """The number of passes that it was trained with."""
+        return self.of(model)[0]["extra"]["trained_passes"]
+
+    def by_passes(self, model: str) -> np.ndarray:
+        """Validation loss after 1, 2, … passes at test time, in the mean over seeds."""
+        return np.mean([record["extra"]["passes"]["validation"] for record in self.of(model)], axis=0)
+
+    def passes(self, model: str, n: int) -> float:
+        return self.by_passes(model)[n - 1]
+
+    def best(self, model: str) -> int:
+        return int(self.by_passes(model).argmin()) + 1
+
+    def twice(self, model: str) -> float:
+        """What twice as many passes as in training add to the loss."""
+        trained = self.trained(model)
+        return self.passes(model, 2 * trained) - self.passes(model, trained)
+
+
+class AsPublished(Language):
+    """The start of a training of the study."""
+
+    def __init__(self, name: str):
+        super().__init__(paper.records(name=name), name)
+        self.share = self.records[0]["history"][-1]["tokens"] / IN_FULL[name]
+
+    @property
+    def seeds(self) -> float:
+        """The most that two seeds of a model differ, in nats."""
+        return max(np.ptp([record["test"]["loss"] for record in some]) for some in by_model(self.records).values())
+
+    def exits(self, asking: bool = True) -> list[float]:
+        """At each threshold of each loop: the loss of early exit minus the least of all tokens at no more computation.
+
+        Reading a token out after every pass is computation too; `asking=False` takes it as free.
+        """
+        gaps = []
+        for model, found in by_model([r for r in self.records if r["extra"]["trained_passes"] > 1]).items():
+            size, trained = found[0]["config"]["model"], self.trained(model)
+            flops, alike = np.array(found[0]["extra"]["flops_per_token"]), self.by_passes(model)[:trained]
+            a_pass, head = flops[1] - flops[0], 2 * size["vocab_size"] * size["hidden_size"]
+            reading = head + (flops[0] - a_pass - head) / 2  # the head and, as large as the prelude, the coda
+            tried = pd.DataFrame([row for r in found for row in r["extra"]["exits"]]).groupby("allowed").mean()
+            for row in tried.drop_duplicates("validation_passes").itertuples():  # others change nothing
+                cost = flops[0] + (row.validation_passes - 1) * (a_pass + asking * reading)
+                gaps.append(row.validation_loss - alike[flops[:trained] <= cost * (1 + 1e-9)].min())
+        return gaps
+
+
+class Small(Language):
+    """An experiment's runs at the rate that was best for their model after few steps, of the seeds that all have."""
+
+    def __init__(self, experiment: str):
+        self.rates = {}  # model -> learning rate -> loss after few steps
+        whole = []
+        for record in paper.records(experiment=experiment):
+            config, model = record["config"], record["model"]
+            if model in ONE_SEED or config["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]:
+                continue
+            if config["train"]["steps"] == TRIED:
+                self.rates.setdefault(model, {})[config["train"]["learning_rate"]] = record["test"]["loss"]
+            else:
+                whole.append(record)
+        chosen = [r for r in whole if r["config"]["train"]["learning_rate"] == self.rate(r["model"])]
+        super().__init__([r for of_seed in common(*by_model(chosen).values()) for r in of_seed], experiment)
+
+    def rate(self, model: str) -> float | None:
+        """The best that was tried; a model that trains longer (`gpt-2-time`) has that of the same model."""
+        tried = self.rates.get(model) or self.rates.get(model.rpartition("-")[0])
+        return min(tried, key=tried.get) if tried else None
+
+
+def wide(experiment: str) -> Language:
+    """The runs at twice the width, whose rate is half the best one at the width itself."""
+    found = [r for r in paper.records(experiment=experiment) if r["config"]["train"]["steps"] != TRIED]
+    wider = [r for r in found if LARGER[experiment].items() <= (r["config"]["model"] | r["config"]["train"]).items()]
+    return Language(wider, f"{experiment} at twice the width")
+
+
+def first_seed(name: str) -> Language:
+    """The runs of seed 0, the one that all models of an experiment have."""
+    return Language([r for r in paper.records(name=name) if r["seed"] == 0], name)
+
+
+def grades(name: str) -> dict[str, dict[str, list[float]]]:
+    """What is counted of the stories that models wrote: share -> model -> by seed."""
+    (measured,) = paper.measurements("grades", name)
+    grades = measured["grades"].items()
+    return {share: {model: [seed[share] for seed in seeds] for model, seeds in grades} for share in measured["written"]}
+
+
+def leads() -> list[float]:
+    """By how many nats each recurrent model of the study is ahead of each standard one, by recipe and seed."""
+    recipes = map(look_up, ("shakespeare_report", "shakespeare_nanogpt"))
+    return [gap for recipe in recipes for a in STANDARD for b in RECURRENT for gap in recipe.gaps(a, b)]
+
+
+def initial() -> Space:
+    """Losses before training of the study's four models, in its order: the least range of a model's seeds, and in how
+    many of these the models come as in print; FraiLT minus the control, (mean, low, high)."""
+    printed = [row["initial"] for row in published()["tinystories"]["initial"].values()]
+    (measured,) = paper.measurements("initial", "tinystories")
+    losses = np.array([measured["losses"][model] for model in published()["tinystories"]["initial"]])  # (models, seeds)
+    same = (np.argsort(losses, axis=0) == np.argsort(printed)[:, None]).all(0)
+    frailt = mean_interval([b - a for a, b in zip(measured["losses"]["control"], measured["losses"]["frailt"])])
+    found = {"seeds": losses.shape[1], "range": np.ptp(losses, axis=1).min(), "same_order": same.sum()}
+    return Space(found | {"published_range": np.ptp(printed), "frailt": frailt})
+
+
+VALUES = {
+    "stories": lambda: AsPublished("tinystories-report-reduced"),
+    "shakespeare_report": lambda: AsPublished("shakespeare-report-reduced"),
+    "shakespeare_nanogpt": lambda: AsPublished("shakespeare-nanogpt-reduced"),
+    "story_grades": lambda: grades("tinystories-report-reduced"),
+    "small_story_grades": lambda: grades("tinystories-small-learningrate0.004"),
+    "stories_as_written": lambda: paper.measurements("grades", "tinystories-report-reduced")[0]["written"],
+    "shakespeare_leads": leads,
+    "ngrams": lambda: paper.measurements("ngrams")[0]["losses"],
+    "initial_losses": initial,
+    "stories_combined": lambda: first_seed("tinystories-small-learningrate0.004"),
+    "shakespeare_windows": lambda: first_seed("shakespeare-small-learningrate0.003"),
+    "shakespeare_wide": lambda: wide("shakespeare-small"),
+    "stories_wide": lambda: wide("tinystories-small"),
+    "shakespeare_small": lambda: Small("shakespeare-small"),
+    "stories_small": lambda: Small("tinystories-small"),
+}
