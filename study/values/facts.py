@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from rtx_core.report.phi import pooled_phi
 from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Runs, Value, look_up
 from study import paper
+from study.phi import pooled_phi
 from study.values.common import functions, test_loss
 from study.values.looping import Hops
 

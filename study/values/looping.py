@@ -8,11 +8,11 @@ import numpy as np
 
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge, by_model
-from rtx_core.report.phi import LoopedLosses, mean_phi, phi_by_seed
 from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Runs, Space, Unmeasured, Value
 from study import paper
 from study.experiments import EXPERIMENTS
+from study.phi import LoopedLosses, mean_phi, phi_by_seed
 from study.predictions import predictions
 from study.values.common import functions, paired_difference
 
