@@ -11,8 +11,8 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from rtx_core.errors import RtxError
 from rtx_core.report import statistics
 from rtx_core.report.evidence import as_records, badge, by_model
-from rtx_core.report.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
 from rtx_core.report.statistics import Difference, Paired, common, difference, mean_interval
+from study.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
 
 
 def scored(right: int, n: int) -> Record:

@@ -1,4 +1,4 @@
-"""Language models of the study's own size, and those that two cores train to the end: `stories_small.loss('frailt')`."""
+"""Language models of the studies' size, and those that two cores train to the end: `stories_small.loss('frailt')`."""
 
 import numpy as np
 import pandas as pd
@@ -75,7 +75,7 @@ class AsPublished(Language):
         return max(np.ptp([record["test"]["loss"] for record in some]) for some in by_model(self.records).values())
 
     def exits(self, asking: bool = True) -> list[float]:
-        """At each threshold of each loop: the loss of early exit minus the least loss of all tokens at no more computation.
+        """At each threshold of each loop: the loss of early exit minus the least of all tokens at no more computation.
 
         Reading a token out after every pass is computation too; `asking=False` takes it as free.
         """
@@ -159,7 +159,6 @@ VALUES = {
     "story_grades": lambda: grades("tinystories-report-reduced"),
     "small_story_grades": lambda: grades("tinystories-small-learningrate0.004"),
     "stories_as_written": lambda: paper.measurements("grades", "tinystories-report-reduced")[0]["written"],
-    "published": published,
     "shakespeare_leads": leads,
     "ngrams": lambda: paper.measurements("ngrams")[0]["losses"],
     "initial_losses": initial,
