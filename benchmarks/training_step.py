@@ -6,7 +6,6 @@ machine that does nothing else: about ten minutes on two CPU cores, with a C++ c
 """
 
 import time
-from types import MethodType
 
 import numpy as np
 import torch
@@ -21,6 +20,7 @@ from rtx_core.data.splits import parts
 from rtx_core.data.tasks import Classification
 from rtx_core.data.tokens import Tokens
 from rtx_core.fast import accelerate
+from rtx_core.fast.dropout import DropoutMasks
 from rtx_core.models import build_model
 from rtx_core.models.encoder import Encoder
 from rtx_core.train.config import TrainConfig
@@ -137,9 +137,9 @@ def ablation(sst2: Sst2, rounds: int) -> dict[str, dict]:
     for way in ("+ rows in use, clipping in AdamW", "+ masks by the step", "+ one node a block"):
         model = build_model("baseline", seed=0)
         path = accelerate(model, sst2.task, sst2.where)
-        if way != "+ one node a block":
-            model.block = MethodType(Encoder.block, model)
-        if "masks" not in way and "node" not in way:
+        if "masks" in way:
+            path.begin = lambda seed, step, model=model: setattr(model, "step_dropout", DropoutMasks(seed, step))
+        elif "node" not in way:
             path.begin = lambda seed, step: None
         ways[way] = timing.stepping(model, sst2.task, TrainConfig(), sst2.where, path)
     return timing.interleaved(ways, rounds, warm_up=4)

@@ -13,6 +13,7 @@ from rtx_core.errors import RtxError
 from rtx_core.models import build_model
 from rtx_core.train import trainer
 from rtx_core.train.config import TrainConfig, learning_rate, plateaus, stops_early
+from rtx_core.train.device import environment
 from rtx_core.train.trainer import train
 
 SMALL = {"vocab_size": 97, "hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
@@ -114,6 +115,17 @@ def test_the_model_is_as_before_but_for_its_weights(tiny_task, tmp_path):
 def test_half_precision_products_train_on_a_cpu_too(tiny_task, tmp_path):
     _, progress = trained(tiny_task, tmp_path, QUICK.replace(epochs=6, precision="bf16"))
     assert progress.history[-1]["validation_accuracy"] > 0.8
+
+
+def test_where_the_processor_has_no_16_bit_products_it_says_so_and_trains_in_fp32(tiny_task, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx512_f": True})
+    assert environment(CPU)["bf16"] is False
+    said, losses = [], {}
+    for precision in ("fp32", "bf16"):
+        config, model = QUICK.replace(epochs=1, precision=precision), build_model("recurrent", seed=0, **SMALL)
+        progress, _ = train(model, tiny_task, config, 0, CPU, tmp_path / precision, "", said.append)
+        losses[precision] = [row["train_loss"] for row in progress.history]
+    assert losses["bf16"] == losses["fp32"] and sum("fp32" in line for line in said) == 1
 
 
 def test_divergence_is_one_sentence(tiny_task, tmp_path):

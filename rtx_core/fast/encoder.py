@@ -1,7 +1,5 @@
 """How an `Encoder` trains fast on a CPU: fused blocks, masks by step, an embedding without unused rows."""
 
-from types import MethodType
-
 import torch
 from torch import Tensor, nn
 
@@ -13,18 +11,23 @@ from rtx_core.models.layers import EncoderBlock
 from rtx_core.models.packed import Packed
 
 
-def block(model: Encoder, layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout) -> Tensor:
-    """`Encoder.block`, fused where the masks of a step are handed down on a CPU."""
-    if not (isinstance(dropout, DropoutMasks) and fused_block.usable(h)):
-        return layer(h, batch, rope, rows, dropout)
-    parts = 3 if rows is None else 2
-    kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else h.dtype
-    made = batch.__dict__.setdefault("made", {})  # index tables and weights in the products' format, once a batch
-    if parts not in made:
-        made[parts] = fused_block.grid(batch, model.config.num_heads, parts, kind)
-    if layer not in made:
-        made[layer] = fused_block.cast(layer, kind)
-    return fused_block.block(layer, h, rope, made[parts], rows, dropout, made[layer])
+class Blocks:
+    """`Encoder.block` of one step, fused where its masks are handed down on a CPU."""
+
+    def __init__(self):
+        self.weights: dict[EncoderBlock, list[Tensor]] = {}  # in the products' format, each layer's cast once
+
+    def __call__(self, layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout) -> Tensor:
+        if not (isinstance(dropout, DropoutMasks) and fused_block.usable(h)):
+            return layer(h, batch, rope, rows, dropout)
+        kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else h.dtype
+        asked = 3 if rows is None else 2, kind
+        grids = batch.__dict__.setdefault("grids", {})  # index tables, made once a batch
+        if asked not in grids:
+            grids[asked] = fused_block.grid(batch, layer.attention.num_heads, *asked)
+        if layer not in self.weights:
+            self.weights[layer] = fused_block.cast(layer, kind)
+        return fused_block.block(layer, h, rope, grids[asked], rows, dropout, self.weights[layer])
 
 
 class EncoderPath:
@@ -34,10 +37,10 @@ class EncoderPath:
         self.model, self.word, self.device = model, model.word, device
         self.words = model.word = PrunedEmbedding(model.word, ids)
         self.dense = [p for p in model.parameters() if p is not self.words.weight]
-        model.block = MethodType(block, model)
 
     def begin(self, seed: int, step: int) -> None:
-        """Before a step: its masks, on a CPU; a GPU draws its own."""
+        """Before a step: its blocks, and on a CPU its masks; a GPU draws its own."""
+        self.model.block = Blocks()
         self.model.step_dropout = DropoutMasks(seed, step) if self.device.type == "cpu" else None
 
     def update(self, model: Encoder, optimizer: torch.optim.Optimizer, clip_norm: float) -> None:
@@ -60,7 +63,7 @@ class EncoderPath:
 
     def finish(self) -> None:
         self.model.word = self.word
-        del self.model.block
+        vars(self.model).pop("block", None)
         self.model.step_dropout = None
 
 

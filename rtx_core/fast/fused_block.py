@@ -84,7 +84,7 @@ def norm(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 
 
 def _norm_backward(grad: Tensor, gain: Tensor, unit: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradients of (x, gain) for y = unit · gain, unit = x · scale:  dx = s (dû − û mean(dû û)),  dg = Σ dy û."""
+    """Gradients of (x, gain) for y = gain · û, û = s x:  dx = s (dû − û mean(dû û)),  dg = Σ dy û."""
     grad = grad.to(unit.dtype)
     d_gain = (grad * unit).sum(0)
     d_unit = grad * gain

@@ -3,8 +3,8 @@
 Two facts make it cheap.
 
 * A row whose token occurs nowhere in the data set never has a gradient, so its moments stay 0 and AdamW (Loshchilov
-  & Hutter 2019, algorithm 2) only decays it: after steps with rates η_t it is Π_t (1 − η_t λ) times its initial value.
-  Such rows, 60 % of BERT's vocabulary on SST-2, are left out and multiplied by that product at the end.
+  & Hutter 2019, algorithm 2) only decays it: after steps with rates η_t it is Π_t (1 − η_t λ) times its initial
+  value.  Such rows, 60 % of BERT's vocabulary on SST-2, are left out and multiplied by that product at the end.
 * A step's gradient is zero outside the rows of its own tokens, about 130.  On a CPU it is taken for those alone and
   written into a buffer that is zero elsewhere: nothing is zero-filled, and the norm and the clipping read 130 rows.
 

@@ -22,6 +22,14 @@ def choose(name: str) -> torch.device:
     return torch.device(name)
 
 
+def has_bf16(where: torch.device) -> bool:
+    """Whether the machine itself multiplies 16-bit numbers; emulated, their products are slower than those of 32."""
+    if where.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    able = torch.cpu.get_capabilities()
+    return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
 def keep_heap() -> None:
     """Let glibc keep freed memory instead of returning it to the kernel after every step.
 
@@ -54,6 +62,7 @@ def environment(where: torch.device) -> dict:
         "device": torch.cuda.get_device_name(where) if where.type == "cuda" else processor(),
         "device_type": where.type,
         "threads": torch.get_num_threads(),
+        "bf16": has_bf16(where),
         "python": platform.python_version(),
         "system": platform.system(),
         "packages": packages,

@@ -18,7 +18,7 @@ from rtx_core.fast import accelerate
 from rtx_core.models.packed import filled
 from rtx_core.train import checkpoint
 from rtx_core.train.config import TrainConfig, learning_rate, stops_early
-from rtx_core.train.device import keep_heap
+from rtx_core.train.device import has_bf16, keep_heap
 
 CHECKPOINT_SECONDS = 120  # a killed run loses at most this much work
 REPORT_SECONDS = 20  # between two lines of progress
@@ -52,7 +52,8 @@ def seeds(seed: int) -> dict[str, int]:
 
 
 def autocast_of(precision: str, device: torch.device) -> torch.autocast:
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+    """What bf16 means: products of 16 bits, where the machine has them."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16" and has_bf16(device))
 
 
 def optimizer_of(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
@@ -131,6 +132,8 @@ class Loop:
         self.path, self.say, self.compile = path, say, compile
         self.device = next(model.parameters()).device
         self.autocast = autocast_of(config.precision, self.device)
+        if config.precision == "bf16" and not has_bf16(self.device):
+            say("this processor has no bf16 products: everything is computed in fp32")
         self.optimizer = optimizer_of(model, config)
         self.worker = torch.compile(model, mode=compile) if compile else model
         self.total = config.total_steps(task.steps_per_epoch)
