@@ -37,11 +37,16 @@ def _shakespeare_small() -> dict[str, Entry]:
     width = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
     models = {f"gpt-{n}": Entry("gpt", width | {"num_layers": n}) for n in (1, 2, 4, 6)}
     models |= {"kausik": Entry("kausik", width), "kausik-positions": Entry("kausik", width | {"positions": True})}
+    models |= {f"kausik-w{n}": Entry("kausik", width | {"window": n}) for n in (4, 8)}
+    models["kausik-2"] = Entry("kausik", width | {"num_layers": 2})
     # a step takes 41, 78, 152 and 226 ms on one quiet thread, and one of `kausik` 84: python -m benchmarks.small
     steps = {"gpt-1": 2.06, "gpt-2": 1.08, "gpt-4": 0.55, "gpt-6": 0.37}
     return models | {f"{name}-time": Entry("gpt", models[name].settings, n) for name, n in steps.items()}
 
 
+WINDOWS = ("kausik-w4", "kausik-w8", "kausik-2")  # wider ones, and two layers
+COMBINED = ("frailt-lora", "three-part-encoded")  # of TinyStories
+ONE_SEED = COMBINED + WINDOWS
 _SMALL = dict(hidden_size=64, num_heads=4, intermediate_size=176, rope_base=100.0)
 
 _PUBLISHED_WIDTH = dict(hidden_size=128, num_heads=4, intermediate_size=344)
@@ -75,7 +80,6 @@ _NARROW = {
     "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),
     "6x1-w36": _looped(6, 1, hidden_size=36, num_heads=2, intermediate_size=104),
 }
-COMBINED = ("frailt-lora", "three-part-encoded")  # of TinyStories: one seed
 _STUDIED = {  # the recurrences of this book as they loop one layer four times, or three layers of which one is looped
     "frailt": _looped(1, 4, encoding="pass"),
     "relaxed": _looped(1, 4, lora_rank=1),

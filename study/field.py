@@ -14,15 +14,14 @@ CONTROLS = {WIDE: "Wide", NARROW: "Narrow"}  # as field.yaml names them -> head 
 CONTROLS |= {"iso-compute by depth": "Depth", "iso-compute by tokens": "Tokens", "tuned rate": "Rate"}
 BUILT = {
     "stored": "Stored parameters",
-    "effective": "Counted unrolled",
     "tokens": "Training tokens",
     "loops": "Passes",
     "injection": "Input put in again",
     "halting": "Halting",
-    "code": "Code",
 }
-COMPARED = {"seeds": "Seeds", "interval": "Interval", "claim": "Headline", "read": "We read"}
-NEEDED, FIELDS = {"name", "key", "source", "read", "claim", "where"}, {*BUILT, *COMPARED, "controls", "equal"}
+COMPARED = {"claim": "Headline", "read": "We read"}
+UNSHOWN = {"effective", "seeds", "interval", "code"}  # told by few
+NEEDED, FIELDS = {"name", "key", "source", "read", "claim", "where"}, {*BUILT, *COMPARED, *UNSHOWN, "controls", "equal"}
 
 
 def rows(path: Path = FILE) -> list[dict]:
@@ -37,10 +36,13 @@ def rows(path: Path = FILE) -> list[dict]:
 
 
 def frame(part: str) -> pd.DataFrame:
-    """How each was `built`, or what it was `compared` with: ● run, ○ equal parameters of untold shape."""
+    """How each was `built`, of those of which three cells are told, or what each was `compared` with: ● run, ○ equal
+    parameters of untold shape."""
     found = []
     for row in rows():
         cells = {head: row.get(name) for name, head in (BUILT if part == "built" else COMPARED).items()}
+        if part == "built" and sum(cell is not None for cell in cells.values()) < 3:
+            continue
         if part == "compared":
             run, unsure = row.get("controls", ()), (WIDE, NARROW) if row.get("equal") else ()
             marks = {c: "●" if c in run else "○" if c in unsure else None for c in CONTROLS}
@@ -52,6 +54,6 @@ def frame(part: str) -> pd.DataFrame:
 def table(part: str, caption: str) -> display.Displayed:
     """The frame as a numbered table, each system with its citation."""
     shown = frame(part)
-    cited = [f" {{cite:p}}`{row['key']}`" if row["key"] else "" for row in rows()]
-    marked = [display.markdown(display.escape(name) + cite) for name, cite in zip(shown["System"], cited)]
+    cited = {row["name"]: f" {{cite:p}}`{row['key']}`" if row["key"] else "" for row in rows()}
+    marked = [display.markdown(display.escape(name) + cited[name]) for name in shown["System"]]
     return display.table(shown.assign(System=marked), label=f"tab-field-{part}", caption=caption, wide=True, board=True)

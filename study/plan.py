@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure
-from study.experiments import COMBINED, EXPERIMENTS, GROWTH
+from study.experiments import COMBINED, EXPERIMENTS, GROWTH, ONE_SEED, WINDOWS
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ PLAN = (
         for rate in rates
     ),
     *(
-        Study(name, settings, (seed,), tuple(model for model in EXPERIMENTS[name].models if model not in COMBINED))
+        Study(name, settings, (seed,), tuple(model for model in EXPERIMENTS[name].models if model not in ONE_SEED))
         for seed in range(5)
         for name, settings in SMALL.items()
         if seed in EXPERIMENTS[name].seeds
@@ -104,6 +104,7 @@ PLAN = (
     *(Study("state-tracking-scan", {"group": "A5", "steps": 6000}, (seed,)) for seed in (0, 1, 2)),
     Study("facts", {"epochs": 240}, (0, 1)),
     Study("tinystories-small", SMALL["tinystories-small"], models=COMBINED),
+    Study("shakespeare-small", SMALL["shakespeare-small"], models=WINDOWS),
     Study("tinystories-small", SMALL["tinystories-small"], (3,), ("frailt",)),  # whose weights are kept
     *(Study("khop-hard", seeds=(seed,)) for seed in EXPERIMENTS["khop-hard"].seeds),
     *(Study("iso-depth", seeds=(seed,)) for seed in EXPERIMENTS["iso-depth"].seeds),

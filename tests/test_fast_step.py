@@ -162,9 +162,9 @@ def test_every_dropout_has_the_configured_probability(fused):
     drawn = []
 
     class Noted(DropoutMasks):
-        def draw(self, p, shape):
+        def draw(self, p, shape, dtype):
             drawn.append((round(p, 4), math.prod(shape)))
-            return super().draw(p, shape)
+            return super().draw(p, shape, dtype)
 
     model = build_model("baseline", seed=0, **TINY, dropout=0.25).train()
     model.step_dropout = Noted(0, 0)

@@ -13,7 +13,7 @@ from study import field
 
 ROWS = field.rows()
 BIB = REPOSITORY / "book" / "references.bib"
-CELLS = {*field.BUILT, *field.COMPARED, "controls", "equal"} - {"read"}
+CELLS = field.FIELDS - {"read"}
 
 
 def test_every_system_stands_there_once_and_every_key_in_the_bibliography():
@@ -46,7 +46,7 @@ def test_a_wrong_row_is_refused(tmp_path, change, told):
 def test_marks_are_those_of_the_file():
     shown = field.frame("compared").set_index("System")
     assert list(shown.loc["DEQ", list(field.CONTROLS.values())]) == ["●", "●", "–", "–", "–"]
-    assert list(shown.loc["CART", ["Wide", "Narrow", "Depth", "Seeds"]]) == ["○", "○", "–", "3"]
+    assert list(shown.loc["CART", ["Wide", "Narrow", "Depth"]]) == ["○", "○", "–"]
     assert values.look_up("field.narrow") == sum(shown["Narrow"] == "●") - 1  # the last is ours
 
 

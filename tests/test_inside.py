@@ -15,7 +15,7 @@ from rtx_core.evaluate import inside
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
 from study.measurements import growth, lens, spans
-from study.values.inside import verdicts
+from study.predictions import verdicts
 
 LOOPED = {"num_layers": 4, "num_core_layers": 2, "num_passes": 3}
 MODELS = {"a loop in the middle": (LOOPED, 3, 2), "three layers": ({"num_layers": 3, "num_passes": 1}, 3, 1)}
@@ -293,4 +293,4 @@ def test_a_prediction_is_judged_by_its_clauses():
     }
     found = verdicts(judged)
     assert found["Verdict"].tolist() == ["kept", "in part", "contradicted"]
-    assert found["What failed"].tolist() == ["–", "two; three", "one"]
+    assert found["Failed"].tolist() == ["–", "two; three", "one"]

@@ -12,14 +12,14 @@ from sphinx.transforms.post_transforms.images import ImageConverter
 from sphinx.util.texescape import escape
 
 ON_A_SCREEN = ("Run it yourself",)  # parts that a paper does without
-LINE = 80  # letters that a line of a table holds
+LINE = 105  # letters that a line of a table holds
 SHORT = 16  # letters of a column that is never broken
 LONGEST = 60  # letters of a cell for which a column is made wider
 
 
 class Parts(SphinxPostTransform):
     """The start page becomes the preface, each table of contents in it a part; the bibliography comes back to
-    its own page; code that is folded on a screen is left out, and pages that are of use on one alone."""
+    its own page; what is folded on a screen is left out, and pages that are of use on one alone."""
 
     default_priority = 760  # Sphinx moves the bibliography to the end at 750
     builders = ("latex",)
@@ -35,9 +35,9 @@ class Parts(SphinxPostTransform):
         for section in [node for node in root if isinstance(node, nodes.section)]:
             section.replace_self([nodes.rubric("", "", *section[0].children), *section[1:]])
         root.insert(1, latex(r"\chapter*{Preface}\addcontentsline{toc}{chapter}{Preface}"))
-        for cell in list(self.document.findall(nodes.container)):
-            if cell.get("nb_element") == "cell_code_source":
-                cell.parent.remove(cell)
+        for node in list(self.document.findall(nodes.Element)):
+            if node.get("nb_element") == "cell_code_source" or node.get("design_component") == "dropdown":
+                node.parent.remove(node)
         listed = self.document.next_node(thebibliography)
         for page in self.document.findall(addnodes.start_of_file):
             if page["docname"] == "references" and listed is not None:
@@ -65,10 +65,8 @@ class Tables(SphinxPostTransform):
 
     def run(self, **options: object) -> None:
         for box in [node for node in self.document.findall(nodes.admonition) if node.next_node(nodes.table)]:
-            if box[0].astext().startswith("Provenance"):  # which is for a screen
-                box.parent.remove(box)
-            else:
-                box.replace_self([nodes.rubric("", "", *box[0].children), *box[1:]])
+            folded = "dropdown" in box["classes"]
+            box.replace_self([] if folded else [nodes.rubric("", "", *box[0].children), *box[1:]])
         for table in list(self.document.findall(nodes.table)):
             rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
             columns = list(zip(*rows))
@@ -85,7 +83,7 @@ class Tables(SphinxPostTransform):
                 kinds = [
                     kind.lower() if want in short else wrapped(kind, want * share) for kind, want in zip(kinds, wanted)
                 ]
-            size = "small" if len(columns) < 6 else "footnotesize" if len(columns) < 9 else "scriptsize"
+            size = "footnotesize" if len(columns) < 7 else "scriptsize"
             spec = addnodes.tabular_col_spec(spec="".join(kinds))
             begin = rf"\begingroup\{size}\setlength{{\tymin}}{{{0.75 / len(columns):.3f}\linewidth}}"
             table.replace_self([latex(begin), spec, table, latex(r"\endgroup")])
@@ -101,7 +99,7 @@ class Figures(ImageConverter):
 
     def handle(self, node: nodes.image) -> None:
         super().handle(node)
-        node["width"] = "64%"  # of the line
+        node["width"] = "56%"  # of the line
 
     def convert(self, _from: str, _to: str) -> bool:
         Path(_to).write_bytes(vl_convert.svg_to_pdf(Path(_from).read_text(encoding="utf-8")))

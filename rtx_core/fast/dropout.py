@@ -19,11 +19,12 @@ class DropoutMasks:
     def __init__(self, seed: int, step: int):
         self.stream = np.random.SFC64([seed, step])
 
-    def draw(self, p: float, shape: tuple[int, ...]) -> Tensor:
-        """A float32 mask of this shape whose entries have mean 1."""
+    def draw(self, p: float, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
+        """A mask of this shape whose entries have mean 1, but for what `dtype` rounds of the scale."""
         cut, size = min(round(p * LEVELS), LEVELS - 1), math.prod(shape)
         bits = torch.from_numpy(self.stream.random_raw(-(-size // 4)).view(np.int16)[:size])
-        return (bits >= cut - LEVELS // 2).to(torch.float32).mul_(LEVELS / (LEVELS - cut)).view(shape)
+        kept = torch.ge(bits, cut - LEVELS // 2, out=torch.empty(size, dtype=dtype))
+        return kept.mul_(LEVELS / (LEVELS - cut)).view(shape)
 
     def drop(self, x: Tensor, p: float) -> Tensor:
-        return x * self.draw(p, x.shape).to(x.dtype) if p else x
+        return x * self.draw(p, tuple(x.shape), x.dtype) if p else x

@@ -18,10 +18,13 @@ def block(model: Encoder, layer: EncoderBlock, h: Tensor, batch: Packed, rope, r
     if not (isinstance(dropout, DropoutMasks) and fused_block.usable(h)):
         return layer(h, batch, rope, rows, dropout)
     parts = 3 if rows is None else 2
-    grids = batch.__dict__.setdefault("grids", {})  # index tables, made once a batch
-    if parts not in grids:
-        grids[parts] = fused_block.grid(batch, model.config.num_heads, parts, h.dtype)
-    return fused_block.block(layer, h, rope, grids[parts], rows, dropout)
+    kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else h.dtype
+    made = batch.__dict__.setdefault("made", {})  # index tables and weights in the products' format, once a batch
+    if parts not in made:
+        made[parts] = fused_block.grid(batch, model.config.num_heads, parts, kind)
+    if layer not in made:
+        made[layer] = fused_block.cast(layer, kind)
+    return fused_block.block(layer, h, rope, made[parts], rows, dropout, made[layer])
 
 
 class EncoderPath:

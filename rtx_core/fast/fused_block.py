@@ -6,7 +6,8 @@ block is one node of the graph.  What that buys, each named where it stands:
 * matrix products by oneDNN, with biases, masks and sums fused in: 15 % above MKL (215 tokens, an AMD CPU);
 * queries, keys and values reach the padded grid, and come back, by one gather each: index tables are made once a batch;
 * RMSNorm keeps x/‖x‖, SwiGLU its halves in one array: no concatenation, and no gradient filled with zeros first;
-* [CLS] stands at position 0, where rotation is the identity, so the last layer's single query is not rotated.
+* [CLS] stands at position 0, where rotation is the identity, so the last layer's single query is not rotated;
+* under autocast every product reads and gives 16 bits, with sums of 32; norms, softmax and the stream keep 32.
 
 `layers.EncoderBlock` states the formulas; a test holds the two together in value and in gradient.
 """
@@ -51,14 +52,13 @@ def grid(batch: Packed, heads: int, parts: int, dtype: torch.dtype) -> Grid:
 
 
 def usable(x: Tensor) -> bool:
-    """On a CPU, outside autocast; float64 is there for tests."""
-    real = x.dtype in (torch.float32, torch.float64)
-    return real and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    """On a CPU; float64 is there for tests."""
+    return x.dtype in (torch.float32, torch.float64) and x.device.type == "cpu"
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, times: Tensor | None = None) -> Tensor:
     """(x Wᵀ + b) ⊙ times."""
-    if not onednn.ONEDNN or x.dtype != torch.float32:
+    if x.dtype not in onednn.FORMATS:
         out = F.linear(x, weight, bias)
         return out if times is None else out.mul_(times)
     if times is None:
@@ -68,6 +68,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, times: Tensor 
 
 def rotated(qk: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn each pair (x_i, x_{i+D/2}) of qk (T, 2H, D) by its angle, into a new array; −sin turns it back."""
+    qk = qk.to(torch.promote_types(qk.dtype, cos.dtype))
     a, b = qk.unflatten(-1, (2, -1)).unbind(-2)
     out = torch.empty(qk.shape, dtype=qk.dtype)
     first, second = out.unflatten(-1, (2, -1)).unbind(-2)
@@ -84,18 +85,33 @@ def norm(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 
 def _norm_backward(grad: Tensor, gain: Tensor, unit: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of (x, gain) for y = unit · gain, unit = x · scale:  dx = s (dû − û mean(dû û)),  dg = Σ dy û."""
+    grad = grad.to(unit.dtype)
     d_gain = (grad * unit).sum(0)
     d_unit = grad * gain
     mean = torch.linalg.vecdot(d_unit, unit)[:, None].div_(unit.shape[-1])
     return d_unit.addcmul_(unit, mean, value=-1).mul_(scale), d_gain
 
 
+def _product_backward(grad: Tensor, x: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Gradients of (W, b) for x Wᵀ + b."""
+    return torch.mm(grad.t(), x).to(dtype), grad.sum(0).to(dtype)
+
+
+def cast(layer: EncoderBlock, dtype: torch.dtype) -> list[Tensor]:
+    """The layer's parameters in the order of the formula, those of its products in `dtype`."""
+    return [w.detach().to(w.dtype if "norm" in name else dtype) for name, w in layer.named_parameters()]
+
+
 def block(
-    layer: EncoderBlock, x: Tensor, rope: tuple[Tensor, Tensor], index: Grid, cls: Tensor | None, masks
+    layer: EncoderBlock, x: Tensor, rope: tuple[Tensor, Tensor], index: Grid, cls: Tensor | None, masks, weights
 ) -> Tensor:
-    """`layer` applied to x (T, d) -> (T, d), or -> (B, d) when `cls` (B,) asks for those rows alone."""
-    weights = layer.parameters()  # in the order of the formula
-    return FusedBlock.apply(layer.attention_norm.eps, rope, index, cls, masks, layer.dropout, x, *weights)
+    """`layer` applied to x (T, d) -> (T, d), or -> (B, d) when `cls` (B,) asks for those rows alone.
+
+    `weights` are those of `cast`.
+    """
+    with torch.autocast("cpu", enabled=False):
+        fixed = (layer.attention_norm.eps, rope, index, cls, masks, layer.dropout, weights)
+        return FusedBlock.apply(*fixed, x, *layer.parameters())
 
 
 class FusedBlock(torch.autograd.Function):
@@ -103,17 +119,17 @@ class FusedBlock(torch.autograd.Function):
     masks are drawn in the order in which that class draws them."""
 
     @staticmethod
-    def forward(ctx, eps, rope, index, cls, masks, dropout, x, *weights):
+    def forward(ctx, eps, rope, index, cls, masks, dropout, weights, x, *_):
         g1, w_qkv, b_qkv, w_out, b_out, g2, w_gu, b_gu, w_down, b_down = weights
-        (B, H, L), d, f = index.shape, x.shape[1], w_down.shape[1]
+        (B, H, L), d, f, kind = index.shape, x.shape[1], w_down.shape[1], w_qkv.dtype
         D, (cos, sin) = d // H, rope
 
         def mask(p: float, *shape: int) -> Tensor | None:
-            return masks.draw(p, shape).to(x.dtype) if p else None
+            return masks.draw(p, shape, kind) if p else None
 
         # attention: x1 = x + m1 ⊙ (out (softmax(q kᵀ/√D + bias) ⊙ m_p) v)
         u1, s1 = norm(x, eps)
-        y1 = u1 * g1
+        y1 = (u1 * g1).to(kind)
         if cls is None:
             y_q, skip = None, x
             qkv = linear(y1, w_qkv, b_qkv).view(-1, 3 * H, D)
@@ -125,16 +141,16 @@ class FusedBlock(torch.autograd.Function):
             kv = linear(y1, w_qkv[d:], b_qkv[d:]).view(-1, 2 * H, D)
             kv[:, :H] = rotated(kv[:, :H], cos, sin)
             k, v = kv.view(-1, D).index_select(0, index.spread).view(2, B * H, L, D).unbind()
-        p = torch.baddbmm(index.bias, q, k.mT, alpha=D**-0.5).softmax(-1)  # (B·H, L or 1, L)
+        p = torch.baddbmm(index.bias, q, k.mT, alpha=D**-0.5).softmax(-1, dtype=x.dtype)  # (B·H, L or 1, L)
         m_p = mask(dropout, *p.shape)
-        kept = p if m_p is None else p * m_p
+        kept = p.to(kind) if m_p is None else p.to(kind) * m_p
         mixed = torch.bmm(kept, v).view(-1, D)
         mixed = (mixed.index_select(0, index.heads) if cls is None else mixed).view(-1, d)
         m1 = mask(compound_dropout(dropout), len(mixed), d)
-        x1 = linear(mixed, w_out, b_out, m1).add_(skip)
+        x1 = linear(mixed, w_out, b_out, m1).to(x.dtype).add_(skip)
         # feed-forward: out = x1 + m3 ⊙ down(m2 ⊙ silu(gate) ⊙ up)
         u2, s2 = norm(x1, eps)
-        y2 = u2 * g2
+        y2 = (u2 * g2).to(kind)
         gate_up = linear(y2, w_gu, b_gu)
         silu = F.silu(gate_up[:, :f])
         m2 = mask(dropout, len(y2), f)
@@ -146,7 +162,7 @@ class FusedBlock(torch.autograd.Function):
         ffn = (u2, s2, y2, gate_up, silu, m2, inner, m3)
         ctx.save_for_backward(g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *attention, *ffn, *index[:3])
         ctx.shape = index.shape
-        return linear(inner, w_down, b_down, m3).add_(x1)
+        return linear(inner, w_down, b_down, m3).to(x.dtype).add_(x1)
 
     @staticmethod
     @once_differentiable
@@ -154,22 +170,22 @@ class FusedBlock(torch.autograd.Function):
         g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *saved = ctx.saved_tensors
         u1, s1, y1, y_q, q, k, v, p, kept, m_p, mixed, m1, *saved = saved
         u2, s2, y2, gate_up, silu, m2, inner, m3, *tables = saved
-        (B, H, L), (T, d), f = ctx.shape, u1.shape, w_down.shape[1]
+        (B, H, L), (T, d), f, kind = ctx.shape, u1.shape, w_down.shape[1], w_down.dtype
         D, index = d // H, Grid(*tables, None, ctx.shape)
         # feed-forward
-        d_down = d_out if m3 is None else d_out * m3
-        d_w_down, d_b_down = torch.mm(d_down.t(), inner), d_down.sum(0)
+        d_down = d_out.to(kind) if m3 is None else d_out.to(kind) * m3
+        d_w_down, d_b_down = _product_backward(d_down, inner, d_out.dtype)
         d_inner = linear(d_down, w_down.t(), None, m2)
         d_gu = torch.empty_like(gate_up)
         torch.mul(d_inner, silu, out=d_gu[:, f:])
         d_inner.mul_(gate_up[:, f:])
         torch.ops.aten.silu_backward.grad_input(d_inner, gate_up[:, :f], grad_input=d_gu[:, :f])
-        d_w_gu, d_b_gu = torch.mm(d_gu.t(), y2), d_gu.sum(0)
+        d_w_gu, d_b_gu = _product_backward(d_gu, y2, d_out.dtype)
         d_x1, d_g2 = _norm_backward(linear(d_gu, w_gu.t()), g2, u2, s2)
         d_x1.add_(d_out)
         # attention
-        d_att = d_x1 if m1 is None else d_x1 * m1
-        d_w_out, d_b_out = torch.mm(d_att.t(), mixed), d_att.sum(0)
+        d_att = d_x1.to(kind) if m1 is None else d_x1.to(kind) * m1
+        d_w_out, d_b_out = _product_backward(d_att, mixed, d_out.dtype)
         d_mixed = linear(d_att, w_out.t()).view(-1, D)
         if cls is None:
             d_mixed = d_mixed.new_zeros(B * H * L, D).index_copy_(0, index.heads, d_mixed)
@@ -179,7 +195,7 @@ class FusedBlock(torch.autograd.Function):
         d_p = torch.bmm(d_mixed, v.mT)
         if m_p is not None:
             d_p.mul_(m_p)
-        d_scores = torch.ops.aten._softmax_backward_data(d_p, p, -1, p.dtype).mul_(D**-0.5)
+        d_scores = torch.ops.aten._softmax_backward_data(d_p.to(p.dtype), p, -1, p.dtype).mul_(D**-0.5).to(kind)
         torch.bmm(d_scores.mT, q, out=parts[-2])
         if cls is None:
             torch.bmm(d_scores, k, out=parts[0])
@@ -187,16 +203,16 @@ class FusedBlock(torch.autograd.Function):
         turned[:, :-H] = rotated(turned[:, :-H], cos, -sin)  # all but the values
         d_proj = turned.view(T, -1)
         if cls is None:
-            d_w_qkv, d_b_qkv = torch.mm(d_proj.t(), y1), d_proj.sum(0)
+            d_w_qkv, d_b_qkv = _product_backward(d_proj, y1, d_out.dtype)
             d_x, d_g1 = _norm_backward(linear(d_proj, w_qkv.t()), g1, u1, s1)
             d_x.add_(d_x1)
         else:
             d_q = torch.bmm(d_scores, k).view(B, d)
-            d_w_qkv = torch.cat((torch.mm(d_q.t(), y_q), torch.mm(d_proj.t(), y1)))
-            d_b_qkv = torch.cat((d_q.sum(0), d_proj.sum(0)))
+            parts = _product_backward(d_q, y_q, d_out.dtype), _product_backward(d_proj, y1, d_out.dtype)
+            d_w_qkv, d_b_qkv = map(torch.cat, zip(*parts))
             d_y1 = linear(d_proj, w_qkv[d:].t()).index_add_(0, cls, linear(d_q, w_qkv[:d].t()))
             d_x, d_g1 = _norm_backward(d_y1, g1, u1, s1)
             d_x.index_add_(0, cls, d_x1)
         d_attention = (d_g1, d_w_qkv, d_b_qkv, d_w_out, d_b_out)
         d_ffn = (d_g2, d_w_gu, d_b_gu, d_w_down, d_b_down)
-        return *[None] * 6, d_x, *d_attention, *d_ffn
+        return *[None] * 7, d_x, *d_attention, *d_ffn

@@ -24,28 +24,29 @@ def packed(weight: Tensor, rows: int) -> Tensor:
 
 
 @torch.inference_mode()
-def usable() -> bool:
-    """Whether these products work here and give what torch's do.
+def usable(dtype: torch.dtype = torch.float32) -> bool:
+    """Whether these products work here on numbers of this format and give what torch's do.
     Private operators may change with any version of torch."""
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return False  # measured on those machines alone
     x, weight, bias, other = (
-        torch.arange(float(rows * columns)).sin().view(rows, columns)
+        torch.arange(float(rows * columns)).sin().view(rows, columns).to(dtype)
         for rows, columns in ((3, 16), (8, 16), (1, 8), (3, 8))
     )
-    bias = bias[0]
+    bias, eps = bias[0], torch.finfo(dtype).eps
     with torch.autocast("cpu", enabled=False):
-        plain = F.linear(x, weight, bias)
+        plain = F.linear(x.float(), weight.float(), bias.float())
         expected = [plain, F.silu(plain), plain + other, plain * other]
         try:
             for w in (weight, packed(weight, len(x))):
                 found = [linear(x, w, bias), linear(x, w, bias, "swish")]
                 found += [linear_with(x, other, w, bias, operation) for operation in ("add", "mul")]
-                if not all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, expected)):
+                close = (torch.allclose(a.float(), b, eps, 1e-5) for a, b in zip(found, expected))
+                if not all(close):
                     return False
         except (AttributeError, RuntimeError, TypeError):
             return False
     return True
 
 
-ONEDNN = usable()
+FORMATS = [dtype for dtype in (torch.float32, torch.bfloat16) if usable(dtype)]

@@ -182,7 +182,7 @@ def added(x: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
 def product(weight: Tensor, rows: int) -> Callable[[Tensor], Tensor]:
     """x (rows, n) -> x weightᵀ, with the weight laid out once for many products of few rows:
     a quarter less time at 8 rows."""
-    if onednn.ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32:
+    if weight.device.type == "cpu" and weight.dtype in onednn.FORMATS:
         packed = onednn.packed(weight, rows)
         return lambda x: onednn.linear(x, packed)
     transposed = weight.t().contiguous()

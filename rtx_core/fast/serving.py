@@ -66,7 +66,7 @@ def serving(model: nn.Module) -> Callable[[Packed], Tensor]:
     Any other model than `Encoder` itself serves as it is.
     """
     weight = next(model.parameters())
-    packable = onednn.ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32
+    packable = weight.device.type == "cpu" and weight.dtype in onednn.FORMATS
     if type(model) is not Encoder or not packable:
         return torch.inference_mode()(model)
     with torch.inference_mode():

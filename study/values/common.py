@@ -1,54 +1,21 @@
 """The names that the book's prose quotes: {val}`sst2.difference:+.1f`; a page's own live beside this.  Every run of a
-corpus has one, its folder's with `_` for `-`: `sst2_50pct_epochs1`.  A function is called once, when its name is used.
+labelled corpus has one, its folder's with `_` for `-`: `sst2_50pct_epochs1`.  A value that is a function is called
+once, when its name is used; `functions` are those that a sentence calls itself.
 """
 
 from collections.abc import Callable
+from statistics import mean
 
-from rtx_core.report.statistics import common, same_share
-from rtx_core.report.values import Model, Space, Task
-from study import paper
+import numpy as np
+
+from rtx_core.report import statistics
+from rtx_core.report.evidence import badge
+from rtx_core.report.values import Gap, Model, Space, Task, Value
+from study import claims, paper
 from study.experiments import EXPERIMENTS
+from study.published import published
 
-
-def task(name: str) -> Task:
-    return Task(paper.records(name=name), called=name)
-
-
-def leakage() -> Space:
-    """Points of accuracy that leaving a sentence's phrases on both sides of the split is worth, at one epoch,
-    on the seeds of both."""
-    pooled, grouped = task("sst2-epochs1"), task("sst2-grouped-epochs1")
-    found = {}
-    for model in ("baseline", "recurrent"):
-        pairs = common(getattr(pooled, model).records, getattr(grouped, model).records)
-        found[model] = 100 * sum(a["test"]["accuracy"] - b["test"]["accuracy"] for a, b in pairs) / len(pairs)
-    words = bag_of_words()
-    found["bag_of_words"] = 100 * (words.sst2.accuracy - words.sst2_grouped.accuracy)
-    return Space(found | {"p_values": [chance(pooled, grouped, model) for model in ("baseline", "recurrent")]})
-
-
-def chance(pooled: Task, grouped: Task, model: str) -> float:
-    """p that chance in the choice of test texts alone explains it, by Fisher's exact test on the first seed."""
-    tests = [getattr(task, model).records[0]["test"] for task in (pooled, grouped)]
-    return same_share(*(n for test in tests for n in (round(test["accuracy"] * test["n"]), test["n"])))
-
-
-def bag_of_words() -> Space:
-    """What word counts alone can do, by data set: `bag_of_words.sst2_10pct.accuracy`."""
-    found = {}
-    for measured in paper.measurements("yardstick"):
-        found.setdefault(measured["of"], []).append(measured)
-    return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
-
-
-def functions(*given: Callable) -> dict[str, Callable]:
-    """The values of functions that sentences call themselves."""
-    return {function.__name__: lambda function=function: function for function in given}
-
-
-TASKS = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labelled)
-RUNS = {name for _, name, *_ in paper.planned() if name.startswith(TASKS)}
-VALUES = {name.replace("-", "_"): lambda name=name: task(name) for name in sorted(RUNS)}
+PAIR = ("baseline", "recurrent")
 COMPARED = {  # the tasks of the forest plots: in prose -> (title, folder of its records), the full budget first
     "sst2": ("SST-2", "sst2"),
     "official": ("SST-2, GLUE's split", "sst2-official"),
@@ -60,10 +27,143 @@ COMPARED = {  # the tasks of the forest plots: in prose -> (title, folder of its
     "yelp": ("Yelp, 128 tokens", "yelp-trainrows10000-epochs1"),
     "yelp_512": ("Yelp, 512 tokens", "yelp-maxlength512-trainrows10000-epochs1"),
 }
-VALUES |= {key: lambda name=name: task(name) for key, (_, name) in COMPARED.items()}
+
+
+def functions(*given: Callable) -> dict[str, Callable]:
+    return {function.__name__: lambda function=function: function for function in given}
+
+
+def task(name: str) -> Task:
+    return Task(paper.records(name=name), called=name)
+
+
+def transfer() -> Space:
+    """Models of one corpus, tested on another."""
+    ways = {"to_yelp": "sst2-10pct-to-yelp", "to_sst2": "yelp-trainrows10000-epochs1-to-sst2"}
+    return Space({key: Task(paper.measurements("transfer", name), called=name) for key, name in ways.items()})
+
+
+def bag_of_words() -> Space:
+    """What word counts alone can do, by data set: `bag_of_words.sst2_10pct.accuracy`."""
+    found = {}
+    for measured in paper.measurements("yardstick"):
+        found.setdefault(measured["of"], []).append(measured)
+    return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
+
+
+def leakage() -> Space:
+    """Points of accuracy that leaving a sentence's phrases on both sides of the split is worth, at one epoch,
+    on the seeds of both."""
+    pooled, grouped, words = task("sst2-epochs1"), task("sst2-grouped-epochs1"), bag_of_words()
+    found = {"bag_of_words": 100 * (words.sst2.accuracy - words.sst2_grouped.accuracy)}
+    for model in PAIR:
+        pairs = statistics.common(*(getattr(each, model).records for each in (pooled, grouped)))
+        found[model] = 100 * mean(a["test"]["accuracy"] - b["test"]["accuracy"] for a, b in pairs)
+    return Space(found)
+
+
+def harder_task(task: Task, than: Task, name: str) -> Value:
+    """Accuracy on `than` minus accuracy on `task` in points; other texts, so Fisher's exact test of the first seeds."""
+    pair = [getattr(each, name).records[0] for each in (task, than)]
+    (a, n), (b, m) = [(round(r["test"]["accuracy"] * r["test"]["n"]), r["test"]["n"]) for r in pair]
+    points, p = 100 * (b / m - a / n), statistics.same_share(a, n, b, m)
+    sign = int(np.sign(points)) if p < statistics.ALPHA else 0
+    return Value(points, evidence=badge(pair[0]), form="+.1f", sign=sign, p=p)
+
+
+def p_over_seeds(measure: Callable, first: Model | list, second: Model | list) -> float:
+    """p of the difference in a measure of each run, by the paired t-test."""
+    return statistics.over_seeds(*([measure(run) for run in runs_of(found)] for found in (first, second)))[3]
+
+
+def paired_difference(pairs: list[tuple], what: Callable, form: str) -> Value:
+    """`what(run)` of the first minus that of the second of each pair, by the paired t-test."""
+    value, *bounds, p = statistics.over_seeds(*([what(run) for run in column] for column in zip(*pairs)))
+    sign = int(np.sign(value)) if p < statistics.ALPHA else 0
+    return Value(value, *bounds, badge(pairs), form=form, sign=sign, p=p)
+
+
+def front() -> Space:
+    """Baseline − Recurrent of all tasks, p adjusted; those at the full budget; SST-2 on the seeds that both have."""
+    pairs = {key: [paper.records(name=name, model=m) for m in PAIR] for key, (_, name) in COMPARED.items()}
+    family = statistics.adjusted([statistics.difference(*pair) for pair in pairs.values()])
+    tasks = {key: Gap(found, badge(pair)) for (key, pair), found in zip(pairs.items(), family)}
+    full = tuple(gap for gap in tasks.values() if gap.badge.budget == "full")
+    return Space({"tasks": tasks, "full": full, "sst2": Task(statistics.common(*pairs["sst2"]), called="sst2")})
+
+
+def scoreboard() -> Space:
+    """How many claims have which outcome: `scoreboard.reproduced`."""
+    found = claims.judged()["outcome"]
+    return Space({word: int((found == word).sum()) for word in claims.OUTCOMES} | {"all": len(found)})
+
+
+def published_rows() -> Space:
+    """By task and source: `published_rows.sst2.table_6.baseline.accuracy`."""
+    tasks = published()["benchmarks"].items()
+    return Space({task: {row["source"].split(", ")[1].lower(): row for row in rows} for task, rows in tasks})
+
+
+# The course of training: lists with an entry a run, of a model or of records
+
+
+def runs_of(found: Model | list) -> list:
+    return getattr(found, "records", found)
+
+
+def chosen(run) -> dict:
+    """The row of a run's history that was tested."""
+    return next(row for row in run["history"] if row["step"] == run["selected"]["step"])
+
+
+def tested(found: Model | list, what: str) -> list[float]:
+    """`what` after the epoch whose weights were tested."""
+    return [chosen(run)[what] for run in runs_of(found)]
+
+
+def missed(found: Model | list) -> list[float]:
+    """Points of validation accuracy between the epoch that was tested and the best."""
+    return [100 * (best - a) for best, a in zip(peaks(found), tested(found, "validation_accuracy"))]
+
+
+def last(found: Model | list, what: str) -> list[float]:
+    """`what` after the last epoch."""
+    return [run["history"][-1][what] for run in runs_of(found)]
+
+
+def peaks(found: Model | list) -> list[float]:
+    """The highest validation accuracy of a run."""
+    return [max(row["validation_accuracy"] for row in run["history"]) for run in runs_of(found)]
+
+
+def test_loss(run) -> float:
+    return run["test"]["loss"]
+
+
+def generalization_gap(run) -> float:
+    """Validation over training loss after the last epoch, in nats."""
+    return run["history"][-1]["validation_loss"] - run["history"][-1]["train_loss"]
+
+
+def rise(run) -> float:
+    """Of the validation loss, from its lowest to its last value, in nats."""
+    return run["history"][-1]["validation_loss"] - chosen(run)["validation_loss"]
+
+
+LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labelled)
+NAMES = {name.replace("-", "_"): name for _, name, *_ in paper.planned() if name.startswith(LABELLED)}
+NAMES |= {key: name for key, (_, name) in COMPARED.items()}
+NAMES |= {"domains": "multi-domain-trainrows5000-epochs1", "films": "multi-domain-imdb-trainrows5000-epochs1"}
+VALUES = {key: lambda name=name: task(name) for key, name in NAMES.items()}
 VALUES |= {
+    "transfer": transfer,
     "compared": COMPARED,
-    "domains": lambda: task("multi-domain-trainrows5000-epochs1"),
-    "leakage": leakage,
+    "published": published,
+    "published_rows": published_rows,
     "bag_of_words": bag_of_words,
+    "leakage": leakage,
+    "front": front,
+    "scoreboard": scoreboard,
 }
+VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, p_over_seeds, harder_task)
+VALUES |= functions(tested, last, peaks, missed, rise, test_loss, generalization_gap)

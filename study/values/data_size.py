@@ -9,12 +9,12 @@ import numpy as np
 from rtx_core import records
 from rtx_core.experiments.configure import configure
 from rtx_core.report.evidence import badge
-from rtx_core.report.statistics import accuracy, adjusted, common, difference, over_seeds
+from rtx_core.report.statistics import accuracy, adjusted, common, difference
 from rtx_core.report.values import Gap, Runs, Space, Unmeasured, Value, look_up
 from rtx_core.train.config import TrainConfig
 from study import paper
 from study.plan import LADDER, TENTH, TUNED, TUNING
-from study.values.sst2 import chosen, course
+from study.values.common import chosen, functions
 
 WIDE = {(384, "6x1"): ("baseline", {}), (384, "3x2"): ("recurrent-wide", {})}  # (width, rung) -> model, settings
 RUNGS = {(256, name): ("recurrent", s) for name, s in LADDER.items() if name != "1x1"} | WIDE
@@ -28,41 +28,28 @@ def rung(model: str, **settings: object) -> list[records.Record]:
     return Runs(paper.records(name=name), name).of(model)
 
 
-def of_depths() -> dict[str, list[records.Record]]:
-    return {name: rung(RUNGS[place][0], **RUNGS[place][1]) for name, place in DEPTHS.items()}
+def of_depths() -> Space:
+    """Runs at the study's rate, by name, and all of them."""
+    found = {name: rung(RUNGS[place][0], **RUNGS[place][1]) for name, place in DEPTHS.items()}
+    return Space(found | {"all": sum(found.values(), [])})
 
 
 def depth() -> Space:
-    """Paired differences at the study's rate, first minus second, in points."""
-    found = of_depths()
+    """Paired differences of these, first minus second, in points: `depth.twice_once`."""
     pairs = [("twice", "once"), ("thrice", "twice"), ("six", "twice"), ("wide", "twice"), ("baseline", "wide")]
-    return Space({f"{a}_{b}": Gap(difference(found[a], found[b]), badge([found[a], found[b]])) for a, b in pairs})
+    found = {f"{a}_{b}": [getattr(of_depths(), name) for name in (a, b)] for a, b in pairs}
+    return Space({name: Gap(difference(*pair), badge(pair)) for name, pair in found.items()})
 
 
-def overfit() -> Space:
-    """Validation over training loss after the last epoch: `mean` in nats, and p of its difference from Baseline's."""
-    gaps = {
-        name: [run["history"][-1]["validation_loss"] - run["history"][-1]["train_loss"] for run in found]
-        for name, found in of_depths().items()
-    }
-    return Space(
-        {name: {"mean": np.mean(each), "p": over_seeds(gaps["baseline"], each)[3]} for name, each in gaps.items()}
-    )
+def tested_after(epoch: int) -> list[float]:
+    """Test accuracies of those of these runs whose weights after this epoch are tested."""
+    return [run["test"]["accuracy"] for run in of_depths().all if round(chosen(run)["epoch"]) == epoch]
 
 
-def selection() -> Space:
-    """The same runs by the epoch that is tested: the least and highest test accuracy (%), and of how many the next
-    epoch has the higher validation accuracy."""
-    by_epoch, gains = {}, []
-    for run in sum(of_depths().values(), []):
-        row = chosen(run)
-        by_epoch.setdefault(round(row["epoch"]), []).append(100 * run["test"]["accuracy"])
-        later = [after for after in run["history"] if after["step"] > row["step"]]
-        gains += [after["validation_accuracy"] - row["validation_accuracy"] for after in later[:1]]
-    ends = [(key, {epoch: end(a) for epoch, a in by_epoch.items()}) for key, end in (("low", min), ("high", max))]
-    ends = [(key, [each.get(epoch) for epoch in range(9)]) for key, each in ends]
-    counts = {"epochs": sorted(by_epoch), "n": sum(map(len, by_epoch.values())), "better": sum(g > 0 for g in gains)}
-    return Space(counts | dict(ends))
+def better_next(run) -> bool:
+    """Whether the epoch after the one that is tested has the higher validation accuracy."""
+    later = [row for row in run["history"] if row["step"] > chosen(run)["step"]]
+    return bool(later) and later[0]["validation_accuracy"] > chosen(run)["validation_accuracy"]
 
 
 class Ladder:
@@ -142,11 +129,5 @@ class Tuned(Ladder):
         return self.differences[first, second].sign != 0
 
 
-VALUES = {
-    "tenth_course": lambda: course("sst2-10pct"),
-    "depth": depth,
-    "overfit": overfit,
-    "selection": selection,
-    "ladder": Usual,
-    "ladder_tuned": Tuned,
-}
+VALUES = {"depth": depth, "depths": of_depths, "ladder": Usual, "ladder_tuned": Tuned}
+VALUES |= functions(tested_after, better_next)

@@ -1,46 +1,27 @@
-"""The model that the page *Try it* runs, as measured: `demo.accuracy`, `demo.after.three`."""
+"""What the page *Try it* says of its models: `demo` is the measurement of its classifier."""
 
 from rtx_core.paths import REPOSITORY
-from rtx_core.report.evidence import WORDS
-from rtx_core.report.values import Model, Space
+from rtx_core.records import Record
+from rtx_core.report.values import Runs, Space
 from study import paper
 from study.demo.explorer_text import read_texts
+from study.values.common import functions
 
 
-def demo() -> Space:
-    found = paper.measurements("demo", of="sst2")
-    model = Model(found, "the model of the page Try it; make it: python -m rtx_core measure demo sst2")
-    (measured,) = found
-    after = dict(enumerate(measured["accuracy_after"], start=1))
-    trained = measured["trained_passes"]
-    sure = [[each["probabilities"][1] for each in example["passes"]] for example in measured["examples"]]
-    return Space(
-        {
-            "n": model.n,
-            "accuracy": model.accuracy,
-            "fp32": measured["fp32_accuracy"],
-            "same": measured["same_class"],
-            "pieces": measured["pieces"],
-            "trained": trained,
-            "after": {WORDS[n]: accuracy for n, accuracy in after.items()},
-            "spread": 100 * (max(after.values()) - min(after.values())),
-            "examples": len(sure),
-            "positive": sum(shares[trained - 1] > 0.5 for shares in sure),
-            "surer": sum(abs(shares[-1] - 0.5) > abs(shares[trained - 1] - 0.5) for shares in sure),
-        }
-    )
+def demo() -> Record:
+    return paper.measurements("demo", of="sst2")[0]
 
 
-class Cups:
-    """The run whose layer tracks three cups on that page."""
+def positive(passes: int) -> list[float]:
+    """How likely the classifier finds each sentence of the figure positive after so many passes."""
+    return [example["passes"][passes - 1]["probabilities"][1] for example in demo()["examples"]]
 
-    def __init__(self):
-        found = paper.records(name="state-tracking-letters16-steps12000", model="1x8")
-        self.record = Model([r for r in found if r["seed"] == 0], "the cups of the page Try it").records[0]
-        self.letters = self.record["config"]["data"]["letters"]
 
-    def right(self, move: int, passes: int) -> float:
-        return 1 - self.record["test"]["parts"][move - 1]["error_by_passes"][passes - 1]
+def cups_right(move: int, passes: int) -> float:
+    """The share of answers after so many moves that the layer which tracks three cups gives rightly."""
+    name = "state-tracking-letters16-steps12000"
+    run = next(r for r in Runs(paper.records(name=name), name).of("1x8") if r["seed"] == 0)
+    return 1 - run["test"]["parts"][move - 1]["error_by_passes"][passes - 1]
 
 
 def explorer() -> Space:
@@ -52,4 +33,4 @@ def explorer() -> Space:
     return Space(named)
 
 
-VALUES = {"demo": demo, "cups": Cups, "explorer": explorer}
+VALUES = {"demo": demo, "explorer": explorer} | functions(positive, cups_right)

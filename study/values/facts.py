@@ -1,7 +1,7 @@
 """Names of the page *Computation, not memory*: `facts.bits('1x4')`, `facts.gain('1x4', '1x1')`, and odds on k-hop."""
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Runs, Value, look_up
 from study import paper
 from study.phi import pooled_phi
+from study.values.common import functions, test_loss
 from study.values.looping import Hops
 
 
@@ -18,7 +19,7 @@ class Facts(Runs):
     def __init__(self, name: str):
         super().__init__(paper.records(name=name), name)
 
-    @cached_property
+    @property
     def facts(self) -> int:
         return self.records[0]["config"]["data"]["facts"]
 
@@ -30,17 +31,10 @@ class Facts(Runs):
     def exposures(self) -> int:
         return self.records[0]["config"]["train"]["epochs"]
 
-    @cached_property
-    def whole(self) -> float:
-        """Bits of all facts."""
-        return self.facts * float(np.log2(self.records[0]["config"]["data"]["values"]))
-
-    def each(self, model: str) -> list[float]:
-        """Bits that each seed stores."""
-        return [self.whole - self.facts * r["test"]["loss"] / float(np.log(2)) for r in self.of(model)]
-
     def bits(self, model: str) -> float:
-        return float(np.mean(self.each(model)))
+        """Stored in the mean over seeds."""
+        values = self.records[0]["config"]["data"]["values"]
+        return self.facts * float(np.log2(values) - self.loss(model) / np.log(2))
 
     def known(self, model: str) -> float:
         """The share of facts that are answered rightly, in the mean over seeds."""
@@ -84,6 +78,10 @@ class OnLogits:
         return len(self.by_seed)
 
 
+def on_logits(first: str, second: str) -> OnLogits:
+    return OnLogits(*map(look_up("khop").of, (first, second)))
+
+
 class AtOwnRates:
     """k-hop models, each at the best of four rates by mean validation loss, over the seeds that it has at all rates."""
 
@@ -110,7 +108,7 @@ class AtOwnRates:
 
 def facts_worth(model: str) -> Value:
     """φ of a loop by its loss on 49,152 facts."""
-    return worth(look_up("facts"), model, ("1x1", "2x1", "4x1"), lambda record: record["test"]["loss"])
+    return worth(look_up("facts"), model, ("1x1", "2x1", "4x1"), test_loss)
 
 
 def pointers_worth(model: str) -> Value:
@@ -128,11 +126,9 @@ def worth(found: Runs, model: str, stacks: tuple[str, ...], score: Callable) -> 
 
 
 VALUES = {
-    "facts_worth": lambda: facts_worth,
-    "pointers_worth": lambda: pointers_worth,
     "facts": lambda: Facts("facts-facts49152"),
     "facts_few": lambda: Facts("facts"),
     "facts_long": lambda: Facts("facts-epochs240"),
-    "on_logits": lambda: lambda *models: OnLogits(*map(look_up("khop").of, models)),
     "at_own_rates": AtOwnRates,
 }
+VALUES |= functions(facts_worth, pointers_worth, on_logits)

@@ -1,4 +1,4 @@
-"""Language models of the study's own size, and those that two cores train to the end: `stories_small.loss('frailt')`."""
+"""Language models of the studies' size, and those that two cores train to the end: `stories_small.loss('frailt')`."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from rtx_core.report.evidence import by_model
 from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Runs, Space, look_up
 from study import paper
-from study.experiments import COMBINED
+from study.experiments import ONE_SEED
 from study.plan import LARGER
 from study.published import published
 
@@ -75,7 +75,7 @@ class AsPublished(Language):
         return max(np.ptp([record["test"]["loss"] for record in some]) for some in by_model(self.records).values())
 
     def exits(self, asking: bool = True) -> list[float]:
-        """At each threshold of each loop: the loss of early exit minus the least loss of all tokens at no more computation.
+        """At each threshold of each loop: the loss of early exit minus the least of all tokens at no more computation.
 
         Reading a token out after every pass is computation too; `asking=False` takes it as free.
         """
@@ -100,7 +100,7 @@ class Small(Language):
         whole = []
         for record in paper.records(experiment=experiment):
             config, model = record["config"], record["model"]
-            if model in COMBINED or config["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]:
+            if model in ONE_SEED or config["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]:
                 continue
             if config["train"]["steps"] == TRIED:
                 self.rates.setdefault(model, {})[config["train"]["learning_rate"]] = record["test"]["loss"]
@@ -122,9 +122,8 @@ def wide(experiment: str) -> Language:
     return Language(wider, f"{experiment} at twice the width")
 
 
-def combined() -> Language:
-    """The loops of TinyStories and two combinations of them, in the one seed that all have."""
-    name = "tinystories-small-learningrate0.004"
+def first_seed(name: str) -> Language:
+    """The runs of seed 0, the one that all models of an experiment have."""
     return Language([r for r in paper.records(name=name) if r["seed"] == 0], name)
 
 
@@ -160,11 +159,11 @@ VALUES = {
     "story_grades": lambda: grades("tinystories-report-reduced"),
     "small_story_grades": lambda: grades("tinystories-small-learningrate0.004"),
     "stories_as_written": lambda: paper.measurements("grades", "tinystories-report-reduced")[0]["written"],
-    "published": published,
     "shakespeare_leads": leads,
     "ngrams": lambda: paper.measurements("ngrams")[0]["losses"],
     "initial_losses": initial,
-    "stories_combined": combined,
+    "stories_combined": lambda: first_seed("tinystories-small-learningrate0.004"),
+    "shakespeare_windows": lambda: first_seed("shakespeare-small-learningrate0.003"),
     "shakespeare_wide": lambda: wide("shakespeare-small"),
     "stories_wide": lambda: wide("tinystories-small"),
     "shakespeare_small": lambda: Small("shakespeare-small"),

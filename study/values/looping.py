@@ -1,28 +1,36 @@
-"""Names of the pages on looping: `khop.error('1x4', 4)`, `iso_depth.phi`, and what became of the predictions."""
+"""Names of the pages on looping: `khop.error('1x4', 4)`, `iso_depth.phi`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import takewhile
-from pathlib import Path
 
 import numpy as np
-import yaml
 
 from rtx_core.records import Record
-from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.evidence import badge, by_model
-from rtx_core.report.statistics import Difference, common, mean_interval, over_seeds
-from rtx_core.report.values import Gap, Runs, Space, Unmeasured, look_up
+from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.values import Runs, Space, Unmeasured, Value
 from study import paper
 from study.experiments import EXPERIMENTS
 from study.phi import LoopedLosses, mean_phi, phi_by_seed
-from study.published import published
+from study.predictions import predictions
+from study.values.common import functions, paired_difference
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
-KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
 
 
-# -- k-hop induction
+# -- Following pointers, and products in a group
+
+
+def wrong(record, hops: int, passes: int | None = None) -> float:
+    """The share of wrong answers; `passes` other than the trained number where they are given."""
+    part = record["test"]["parts"][hops]
+    return part["error"] if passes is None else part["error_by_passes"][passes - 1]
+
+
+def in_a_row(errors: Iterable[float], below: float = SOLVED) -> int:
+    """How many of the first are below a bound."""
+    return sum(1 for _ in takewhile(lambda error: error < below, errors))
 
 
 class Hops(Runs):
@@ -31,52 +39,43 @@ class Hops(Runs):
     def __init__(self, name: str):
         super().__init__(paper.records(name=name), name)
 
+    def hops(self, model: str) -> range:
+        return range(len(self.of(model)[0]["test"]["parts"]))
+
     def errors(self, model: str, hops: int, passes: int | None = None) -> list[float]:
-        """The share of wrong answers of each seed; `passes` other than the trained number where they are given."""
-        parts = [record["test"]["parts"][hops] for record in self.of(model)]
-        return [part["error"] if passes is None else part["error_by_passes"][passes - 1] for part in parts]
+        """Of each seed."""
+        return [wrong(record, hops, passes) for record in self.of(model)]
 
     def error(self, model: str, hops: int, passes: int | None = None) -> float:
         return float(np.mean(self.errors(model, hops, passes)))
 
     def solved(self, model: str, passes: int | None = None) -> int:
         """Up to how many hops the mean error stays below a tenth."""
-        return _in_a_row(self.error(model, hops, passes) for hops in self._hops(model))
+        return in_a_row(self.error(model, hops, passes) for hops in self.hops(model)[1:])
 
-    def reached(self, model: str, passes: int | None = None, below: float = SOLVED) -> dict[int, int]:
-        """The same of each seed, with another bound for the error where one is given."""
-        table = zip(*(self.errors(model, hops, passes) for hops in self._hops(model)))
-        return {record["seed"]: _in_a_row(errors, below) for record, errors in zip(self.of(model), table)}
+    def solved_by(self, model: str, seed: int, below: float = SOLVED) -> int:
+        """The same of one seed, with another bound for the error where one is given."""
+        for record in self.of(model):
+            if record["seed"] == seed:
+                return in_a_row((wrong(record, hops) for hops in self.hops(model)[1:]), below)
+        raise Unmeasured(f"There is no record of {model} with seed {seed}; run it first.")
 
-    def solved_by(self, model: str, seed: int, passes: int | None = None, below: float = SOLVED) -> int:
-        found = self.reached(model, passes, below)
-        if seed not in found:
-            raise Unmeasured(f"There is no record of {model} with seed {seed}; run it first.")
-        return found[seed]
+    def factors(self, model: str, passes: int | None = None) -> list[int]:
+        """Of words over a group, whose lengths count from 1: how many factors each seed keeps."""
+        return [1 + in_a_row(wrong(r, n, passes) for n in self.hops(model)[1:]) for r in self.of(model)]
 
-    def _hops(self, model: str) -> range:
-        return range(1, len(self.of(model)[0]["test"]["parts"]))
-
-    def difference(self, first: str, second: str, hops: int) -> Gap:
+    def difference(self, first: str, second: str, hops: int) -> Value:
         """Of the errors of two models, first − second in points, paired over the seeds that both have."""
         pairs = common(self.of(first), self.of(second))
-        a, b = ([run["test"]["parts"][hops]["error"] for run in column] for column in zip(*pairs))
-        by_seed = tuple(x - y for x, y in zip(a, b))
-        found = Difference(*over_seeds(a, b), pairs[0][0]["test"]["n"], by_seed, "paired t-test over seeds")
-        return Gap(found, badge(pairs))
+        return paired_difference(pairs, lambda run: 100 * wrong(run, hops), "+.1f")
 
     def behind(self, model: str, other: str) -> float:
         """By how much a model's error exceeds another's at the number of hops where it does so most."""
-        return max(self.error(model, h) - self.error(other, h) for h in (0, *self._hops(model)))
+        return max(self.error(model, h) - self.error(other, h) for h in self.hops(model))
 
     def rise(self, model: str, first: int, second: int) -> float:
         """The largest rise of an error from one number of passes to another."""
-        return max(self.error(model, h, second) - self.error(model, h, first) for h in (0, *self._hops(model)))
-
-
-def _in_a_row(errors: Iterable[float], below: float = SOLVED) -> int:
-    """How many of the first are below a bound."""
-    return sum(1 for _ in takewhile(lambda error: error < below, errors))
+        return max(self.error(model, h, second) - self.error(model, h, first) for h in self.hops(model))
 
 
 def copying(hops: int, nearer: int, letters: int = 32) -> float:
@@ -87,30 +86,19 @@ def copying(hops: int, nearer: int, letters: int = 32) -> float:
     return KHop(HopData(test_texts=10, letters=letters, hops=hops), 4).copying(hops, nearer)
 
 
-def factors(name: str) -> Callable[..., list[int]]:
-    """Of words over a group, whose lengths count from 1: how many factors each seed keeps, by model and passes."""
-    runs = Hops(name)
-    return lambda model, passes=None: [hops + 1 for hops in runs.reached(model, passes).values()]
-
-
 class Rounding:
-    """What rounding the layers after training adds to the error at four hops, in means over seeds."""
+    """What rounding the layers after training adds to the error, in means over seeds."""
 
     def __init__(self):
         self.measured = paper.measurements("quantized", "khop")
         self.exact = Hops("khop")
 
     def cost(self, model: str, bits: int, hops: int = 4, passes: int | None = None) -> float:
-        found = [m for m in self.measured if (m["model"], m["bits"]) == (model, bits)]
+        found = {m["seed"]: m for m in self.measured if (m["model"], m["bits"]) == (model, bits)}
         if not found:
             raise Unmeasured(f"There is no measurement of {model} rounded to {bits} bits; make it first.")
-        changes = []
-        for measured in found:
-            (exact,) = (r for r in self.exact.of(model) if r["seed"] == measured["seed"])
-            parts = (record["test"]["parts"][hops] for record in (measured, exact))
-            after, before = (p["error"] if passes is None else p["error_by_passes"][passes - 1] for p in parts)
-            changes.append(after - before)
-        return float(np.mean(changes))
+        exact = {record["seed"]: record for record in self.exact.of(model)}
+        return float(np.mean([wrong(m, hops, passes) - wrong(exact[seed], hops, passes) for seed, m in found.items()]))
 
     def most(self, bits: int) -> float:
         """The largest change of a model's error at any number of hops."""
@@ -221,63 +209,28 @@ def at_their_rates() -> list[Record]:
     return [min(records, key=lambda r: r["selected"]["validation_loss"]) for records in whole]
 
 
-# -- predictions
-
-
-class Prediction:
-    """A row of `predictions.yaml`, and what became of it, which is asked of the records when it is first read."""
-
-    def __init__(self, row: dict, written: object):
-        self.row, self.experiment = row, row["experiment"]
-        self.written = row.get("written", written)
-
-    @cached_property
-    def verdict(self) -> str:
-        """Of a row without `kept` and `broken`, or one of whose names has no record, that it is not measured yet."""
-        if "kept" not in self.row:
-            return MISSING
-        try:
-            return BROKEN if look_up(self.row["broken"]) else KEPT if look_up(self.row["kept"]) else PARTLY
-        except Unmeasured:
-            return MISSING
-
-    @property
-    def box(self) -> Displayed:
-        title = f":::{{dropdown}} {self.verdict.capitalize()}: {self.experiment} ({self.written})"
-        parts = [self.row["says"], f"Contradicted by: {self.row['contradicted_by']}", f"Known then: {self.row['from']}"]
-        if taught := self.row.get("taught", {}).get(self.verdict):  # what one learns from this verdict
-            parts.append(f"**What it teaches:** {taught}")
-        return markdown("\n\n".join((title, *parts, ":::")))
-
-
-def predictions() -> dict[str, Prediction]:
-    content = yaml.safe_load((Path(__file__).parents[1] / "predictions.yaml").read_text(encoding="utf-8"))
-    return {row["id"]: Prediction(row, content["written"]) for row in content["predictions"]}
-
-
-VALUES = {
-    "khop": lambda: Hops("khop"),
-    "khop_hard": lambda: Hops("khop-hard"),
-    "khop_published": lambda: Hops("khop-published-reduced"),
-    "khop_printed": lambda: published()["khop"]["errors"],  # by layers, by hops
-    "khop_long": lambda: Hops("khop-steps9000"),
-    "s3": lambda: Hops("state-tracking"),  # its parts are lengths, from 1, where those of hops are from 0
-    "s3_reached": lambda: factors("state-tracking"),
-    "z6_reached": lambda: factors("state-tracking-groupZ6"),
-    "s3_16_reached": lambda: factors("state-tracking-letters16"),
-    "s3_long_reached": lambda: factors("state-tracking-letters16-steps12000"),
-    "s3_scan_reached": lambda: factors("state-tracking-scan"),
-    "s3_long": lambda: Hops("state-tracking-letters16-steps12000"),
-    "s3_scan": lambda: Hops("state-tracking-scan"),
-    "z6": lambda: Hops("state-tracking-groupZ6"),
-    "copying": lambda: copying,
+HOPS = {
+    "khop": "khop",
+    "khop_hard": "khop-hard",
+    "khop_published": "khop-published-reduced",
+    "khop_long": "khop-steps9000",
+    "s3": "state-tracking",  # the parts of these are lengths, from 1, where those of hops are from 0
+    "s3_16": "state-tracking-letters16",
+    "s3_long": "state-tracking-letters16-steps12000",
+    "s3_scan": "state-tracking-scan",
+    "s3_curriculum": "state-tracking-curriculum",
+    "z6": "state-tracking-groupZ6",
+    "a5_scan": "state-tracking-scan-groupA5-steps6000",
+}
+VALUES = {key: lambda name=name: Hops(name) for key, name in HOPS.items()}
+VALUES |= {f"{key}_reached": lambda name=HOPS[key]: Hops(name).factors for key in HOPS if key.startswith(("s3", "z6"))}
+VALUES |= {
     "khop_rounded": Rounding,
     "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
     "iso_depth_first": lambda: IsoDepth(r for r in paper.records(name="iso-depth") if r["seed"] == 0),
     "iso_depth_tuned": lambda: IsoDepth(at_their_rates()),
     "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
     "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
-    "s3_curriculum": lambda: Hops("state-tracking-curriculum"),
-    "a5_scan": lambda: Hops("state-tracking-scan-groupA5-steps6000"),
     "predictions": predictions,
 }
+VALUES |= functions(copying)

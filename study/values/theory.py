@@ -1,4 +1,4 @@
-"""What a further pass is worth on 10 % of SST-2, where [CLS] looks in a sentence, and numbers of the derivations:
+"""Where [CLS] looks in a sentence, and numbers of the derivations:
 collisions of rotary positions, distances between activations.
 """
 
@@ -6,55 +6,34 @@ import numpy as np
 from scipy.special import ndtr
 
 from rtx_core.models.registry import config_of
-from rtx_core.report import statistics
-from rtx_core.report.values import Space, Value
+from rtx_core.report.values import Space
 from study import paper
 
-
-def passes() -> Space:
-    """Test loss in nats with a second pass minus that without."""
-    twice, once = (paper.records(name=name, model="recurrent") for name in ("sst2-10pct", "sst2-10pct-numpasses1"))
-    losses = [[record["test"]["loss"] for record in side] for side in zip(*statistics.common(twice, once))]
-    *loss, p = statistics.over_seeds(*losses)
-    return Space({"second_loss": Value(*loss, form="+.3f"), "second_loss_p": p})
+OFFSETS = 512  # looked at for collisions, from 0
 
 
 def attention() -> Space:
-    """By model: the probability of "negative", and the token that [CLS] weighs most in each application."""
-    found = {}
-    for measured in paper.measurements("attention", "sst2"):
-        weights = np.mean(measured["weights"], axis=1)  # (applications, tokens)
-        found.setdefault(
-            measured["model"],
-            {
-                "negative": measured["probabilities"][measured["classes"].index("negative")],
-                "most": [measured["tokens"][place] for place in weights.argmax(1)],
-            },
-        )
-    return Space(found)
-
-
-FURTHEST = 512
-
-
-def collisions(size: int, base: float) -> int:
-    """Offsets from 2 on whose token looks at least as near as the next one: s(m) ≥ s(1)."""
-    theta = base ** (-np.arange(0, size, 2) / size)
-    s = np.cos(np.outer(np.arange(FURTHEST), theta)).mean(1)
-    return int((s[2:] >= s[1]).sum())
+    """By model, of its first seed: the probability of "negative", and the token that [CLS] weighs most each time."""
+    first = {measured["model"]: measured for measured in reversed(paper.measurements("attention", "sst2"))}
+    negative = {model: m["probabilities"][m["classes"].index("negative")] for model, m in first.items()}
+    most = {model: np.mean(m["weights"], axis=1).argmax(1) for model, m in first.items()}  # (applications,)
+    words = {model: [first[model]["tokens"][place] for place in places] for model, places in most.items()}
+    return Space({model: {"negative": negative[model], "most": words[model]} for model in first})
 
 
 def derived() -> Space:
+    """Of heads as ours are: the offsets from 2 on whose token looks as near as the next one, s(m) ≥ s(1); where SiLU is
+    lowest, and the largest distances between activations."""
     c = config_of("baseline")
+    head = c.hidden_size // c.num_heads
+    theta = c.rope_base ** (-np.arange(0, head, 2) / head)
+    s = np.cos(np.outer(np.arange(OFFSETS), theta)).mean(1)
     z = np.linspace(-8, 8, 160_001)
     silu, swish, sharp = (z / (1 + np.exp(-beta * z)) for beta in (1.0, 1.702, 10.0))
-    gelu = z * ndtr(z)
-    found = {"collisions_64": collisions(64, c.rope_base)}
-    found |= {"head": c.hidden_size // c.num_heads, "furthest": FURTHEST - 1}
+    found = {"head": head, "furthest": OFFSETS - 1, "collisions": int((s[2:] >= s[1]).sum())}
     found |= {"silu_low": float(silu.min()), "silu_at": float(z[silu.argmin()])}
-    found |= {"silu_gelu": float(abs(silu - gelu).max()), "swish_gelu": float(abs(swish - gelu).max())}
-    found["swish_relu"] = float(abs(sharp - np.maximum(z, 0)).max())
-    return Space(found)
+    distances = {"silu_gelu": silu - z * ndtr(z), "swish_gelu": swish - z * ndtr(z), "swish_relu": sharp - z.clip(0)}
+    return Space(found | {name: float(abs(each).max()) for name, each in distances.items()})
 
 
-VALUES = {"passes": passes, "attention": attention, "derived": derived}
+VALUES = {"attention": attention, "derived": derived}

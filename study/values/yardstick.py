@@ -1,17 +1,16 @@
 """The two models beside a bag of words: their differences on every task that has both, and where all three err on
-GLUE's 872 sentences, first seed, such as `errors.both`.
+GLUE's 872 sentences, first seed: `(errors.baseline & errors.recurrent).sum()`.
 """
 
 from itertools import combinations
 from statistics import mean
 
 from rtx_core import records
-from rtx_core.errors import RtxError
 from rtx_core.report import badge, statistics
 from rtx_core.report.values import Gap, Space
 from study import paper
+from study.values.common import PAIR
 
-MODELS = ("baseline", "recurrent")
 FULL = ("sst2", "sst2-official", "sst2-10pct", "sst2-short")  # bag of words of -> the models' runs beside it
 RUNS = {name: name for name in FULL} | {
     "sst2-grouped": "sst2-grouped-epochs1",
@@ -27,7 +26,7 @@ def compared(name: str, model: str) -> tuple[list, list] | None:
     """(runs, bag of words) on the seeds that both models have, or None where one is missing or the model never
     answers some class."""
     words = paper.measurements("yardstick", name)
-    seeds = statistics.common(*(paper.records(name=RUNS[name], model=each) for each in MODELS))
+    seeds = statistics.common(*(paper.records(name=RUNS[name], model=each) for each in PAIR))
     runs = [record for pair in seeds for record in pair if record["model"] == model]
     runs = [record for record in runs if statistics.answers_all(record)]
     beside = [records.Record(each.content | {"seed": run["seed"]}, each.path) for run in runs for each in words]
@@ -46,30 +45,17 @@ def against(model: str) -> Space:
 
 
 def errors() -> Space:
-    pair = [records.find("sst2-official", model, 0) for model in ("baseline", "recurrent")]
-    if None in pair:
-        raise RtxError("There is no record of both models on GLUE's split, seed 0; run them.")
+    """Of each sentence whether it is positive, and whether the models and the bag of words err on it."""
+    pair = [records.at(f"sst2-official/{model}-seed0") for model in PAIR]
     labels, *guesses = statistics.same_texts(*pair)
-    (counts,) = paper.measurements("yardstick", "sst2-official")
-    baseline, recurrent, words = (guess != labels for guess in (*guesses, counts.predictions["logits"].argmax(1)))
-    both, neither = baseline & recurrent, ~baseline & ~recurrent
-    chosen = {
-        "baseline": baseline,
-        "recurrent": recurrent,
-        "both": both,
-        "all_miss": both & words,
-        "only_models": neither & words,
-        "only_words": both & ~words,
-    }
-    found = {name: int(each.sum()) for name, each in chosen.items()}
-    found |= {f"{name}_positive": float(labels[each].mean()) for name, each in chosen.items()}
-    by_chance = float(baseline.mean() * recurrent.mean() * len(labels))  # both, were the errors independent
-    return Space(found | {"n": len(labels), "by_chance": by_chance})
+    (words,) = paper.measurements("yardstick", "sst2-official")
+    wrong = [guess != labels for guess in (*guesses, words.predictions["logits"].argmax(1))]
+    return Space(dict(zip((*PAIR, "words"), wrong)) | {"positive": labels == 1})
 
 
 def unlike(name: str) -> Space:
     """On what share of its texts two runs of one model answer differently, and two of different models, in the mean."""
-    runs = [run for model in ("baseline", "recurrent") for run in paper.records(name=name, model=model)]
+    runs = [run for model in PAIR for run in paper.records(name=name, model=model)]
     shares = {True: [], False: []}
     for a, b in combinations(runs, 2):
         _, one, other = statistics.same_texts(a, b)
@@ -78,7 +64,7 @@ def unlike(name: str) -> Space:
 
 
 VALUES = {
-    "yardstick": lambda: Space({model: against(model) for model in MODELS}),
+    "yardstick": lambda: Space({model: against(model) for model in PAIR}),
     "errors": errors,
     "unlike": lambda: unlike("sst2-10pct"),
 }
