@@ -22,7 +22,7 @@ def attention() -> Space:
 
 
 def derived() -> Space:
-    """Of heads as ours are: the offsets from 2 on whose token looks as near as the next one, s(m) ≥ s(1); where SiLU is
+    """Of heads as ours are: offsets from 2 on whose token looks as near as the next one, s(m) ≥ s(1); where SiLU is
     lowest, and the largest distances between activations."""
     c = config_of("baseline")
     head = c.hidden_size // c.num_heads
