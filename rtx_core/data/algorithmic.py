@@ -86,7 +86,7 @@ class Generated(Language):
             result["parts"].append(row | ({"error_by_passes": by_passes} if trained > 1 else {}))
         return result, None
 
-    def trial(self, model: nn.Module, inputs: Tensor, targets: Tensor, device: torch.device) -> None:
+    def rehearse(self, model: nn.Module, inputs: Tensor, targets: Tensor, device: torch.device) -> None:
         self.answered(model, [(inputs.cpu(), targets.cpu())], device, nullcontext())
 
     def answered(

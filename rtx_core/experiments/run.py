@@ -165,7 +165,7 @@ def try_out(model, task, config: RunConfig, where) -> None:
                     objective, _ = task.loss(model, inputs, targets, max(1, targets.numel()))
                 if training:
                     objective.backward()
-            task.trial(model, inputs, targets, where)
+            task.rehearse(model, inputs, targets, where)
     except RtxError:
         raise
     except Exception as error:  # whatever it raises
