@@ -65,8 +65,10 @@ class Tables(SphinxPostTransform):
 
     def run(self, **options: object) -> None:
         for box in [node for node in self.document.findall(nodes.admonition) if node.next_node(nodes.table)]:
-            folded = "dropdown" in box["classes"]
-            box.replace_self([] if folded else [nodes.rubric("", "", *box[0].children), *box[1:]])
+            if "dropdown" in box["classes"]:  # for a screen
+                box.parent.remove(box)
+            else:
+                box.replace_self([nodes.rubric("", "", *box[0].children), *box[1:]])
         for table in list(self.document.findall(nodes.table)):
             rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
             columns = list(zip(*rows))
