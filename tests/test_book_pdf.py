@@ -49,7 +49,7 @@ RESULTS = f"""# Results
 {WIDE}
 
 ````{{admonition}} Provenance ●
-:class: note
+:class: note dropdown
 
 | Record |
 |---|
@@ -130,7 +130,7 @@ def test_parts_preface_and_chapters_come_in_order(tex):
 
 
 def test_numbers_stand_right_and_many_columns_are_small(tex):
-    assert [columns(tex, "Name", of) for of in (0, 1)] == [("small", "tabulary", spec) for spec in ("LR", "LLR")]
+    assert [columns(tex, "Name", of) for of in (0, 1)] == [("footnotesize", "tabulary", spec) for spec in ("LR", "LLR")]
     assert columns(tex, "column 0") == ("scriptsize", "tabulary", "R" * 9)
 
 
@@ -144,7 +144,7 @@ def test_long_tables_go_on_and_boxes_lose_their_frame(tex):
 
 
 def test_figures_become_pdf(folder, tex):
-    assert r"\sphinxincludegraphics[width=0.640\linewidth]{{a}.pdf}" in tex
+    assert r"\sphinxincludegraphics[width=0.560\linewidth]{{a}.pdf}" in tex
     assert (folder / "a.pdf").read_bytes().startswith(b"%PDF")
 
 

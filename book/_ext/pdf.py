@@ -1,5 +1,6 @@
 """What `make pdf` does on the way to LaTeX: numbers as they are on a screen, and wide tables that fit."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import vl_convert
@@ -36,8 +37,13 @@ class Parts(SphinxPostTransform):
             section.replace_self([nodes.rubric("", "", *section[0].children), *section[1:]])
         root.insert(1, latex(r"\chapter*{Preface}\addcontentsline{toc}{chapter}{Preface}"))
         for node in list(self.document.findall(nodes.Element)):
-            if node.get("nb_element") == "cell_code_source" or node.get("design_component") == "dropdown":
+            if node.get("nb_element") == "cell_code_source":
                 node.parent.remove(node)
+            elif node.get("design_component") == "dropdown":
+                section = next(above for above in parents(node) if isinstance(above, nodes.section))
+                node.parent.remove(node)
+                if section.astext().strip() == section[0].astext():  # a heading over nothing
+                    section.parent.remove(section)
         listed = self.document.next_node(thebibliography)
         for page in self.document.findall(addnodes.start_of_file):
             if page["docname"] == "references" and listed is not None:
@@ -65,8 +71,10 @@ class Tables(SphinxPostTransform):
 
     def run(self, **options: object) -> None:
         for box in [node for node in self.document.findall(nodes.admonition) if node.next_node(nodes.table)]:
-            folded = "dropdown" in box["classes"]
-            box.replace_self([] if folded else [nodes.rubric("", "", *box[0].children), *box[1:]])
+            if "dropdown" in box["classes"]:  # for a screen
+                box.parent.remove(box)
+            else:
+                box.replace_self([nodes.rubric("", "", *box[0].children), *box[1:]])
         for table in list(self.document.findall(nodes.table)):
             rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
             columns = list(zip(*rows))
@@ -104,6 +112,13 @@ class Figures(ImageConverter):
     def convert(self, _from: str, _to: str) -> bool:
         Path(_to).write_bytes(vl_convert.svg_to_pdf(Path(_from).read_text(encoding="utf-8")))
         return True
+
+
+def parents(node: nodes.Node) -> Iterator[nodes.Node]:
+    """From the nearest up."""
+    while node.parent:
+        node = node.parent
+        yield node
 
 
 def wrapped(kind: str, share: float) -> str:
