@@ -33,9 +33,7 @@ class TrainConfig(Settings):
     stop_min_delta: NaturalFloat = Field(1e-3, description="early stopping: the least gain of validation loss")
     stop_patience: NaturalInt = Field(3, description="epochs without it; 0: never stop early")
     eval_every: NaturalInt = Field(0, description="steps between evaluations; 0: at the end of each epoch")
-    precision: Literal["fp32", "bf16"] = Field(
-        "fp32", description="of products; all else stays fp32"
-    )
+    precision: Literal["fp32", "bf16"] = Field("fp32", description="of products; all else stays fp32")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
