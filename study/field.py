@@ -36,7 +36,7 @@ def rows(path: Path = FILE) -> list[dict]:
 
 
 def frame(part: str) -> pd.DataFrame:
-    """How each was `built`, of those of which three cells are told, or what each was `compared` with: ● run, ○ equal
+    """How each was `built`, of those of which three cells are told, or what it was `compared` with: ● run, ○ equal
     parameters of untold shape."""
     found = []
     for row in rows():

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rtx_core import records
-from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure
 from study.experiments import COMBINED, EXPERIMENTS, GROWTH, ONE_SEED, WINDOWS
@@ -139,7 +138,7 @@ PLAN = (
 def why(config: RunConfig) -> str:
     """Why a run is to be made: missing, or what is wrong with its record today; empty when nothing is."""
     try:
-        found = records.find(config.name, config.model, config.seed, resolve(config.data.source))
+        found = records.find(config.name, config.model, config.seed, config.source)
     except RtxError as error:
         return str(error)
     return "missing" if found is None else found.stale_reason()

@@ -4,7 +4,6 @@ A row of `predictions.yaml` says in names of `study/values` when it is `kept` an
 `predictions_inside.yaml` says is asked of what its page computes, clause by clause.
 """
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,6 @@ from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.values import Unmeasured, look_up
 
 KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
-BELOW = str.maketrans("01234j", "₀₁₂₃₄ⱼ")
 
 
 def read(name: str) -> dict[str, dict]:
@@ -59,17 +57,16 @@ def predictions() -> dict[str, Prediction]:
 
 
 def verdicts(judged: dict[str, tuple[dict[str, bool], bool]]) -> pd.DataFrame:
-    """A row a prediction of `predictions_inside.yaml`: what it said, its verdict, and the clauses that failed.
+    """A row a prediction of `predictions_inside.yaml`: its verdict, and which of its clauses held and which failed.
 
     `judged` gives for each id what its clauses came to, in the order in which they stand, and whether what its author
     named as a contradiction happened.
     """
-    written, rows = read("predictions_inside.yaml"), []
-    for key in sorted(judged, key=list(written).index):
-        clauses, contradicted = judged[key]
-        failed = [clause for clause, kept in clauses.items() if not kept]
-        text = re.sub("_([0-4j])", lambda found: found[1].translate(BELOW), " ".join(written[key]["says"].split()))
-        says = {"Prediction": text.replace("2^(r−1)", "2ʳ⁻¹")}
-        says["Verdict"] = BROKEN if contradicted else PARTLY if failed else KEPT
-        rows.append(says | {"What failed": "; ".join(failed) or "–"})
+    rows = []
+    for name in (name for name in read("predictions_inside.yaml") if name in judged):
+        clauses, contradicted = judged[name]
+        held, failed = ("; ".join(c for c, kept in clauses.items() if bool(kept) is way) for way in (True, False))
+        verdict = BROKEN if contradicted else PARTLY if failed else KEPT
+        about = name.removeprefix("inside-").replace("-", " ").capitalize()
+        rows.append({"About": about, "Verdict": verdict, "Held": held or "–", "Failed": failed or "–"})
     return pd.DataFrame(rows)

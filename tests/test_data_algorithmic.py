@@ -328,6 +328,6 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
 
 
 def test_weights_are_kept_of_small_models_alone(home, monkeypatch):
-    monkeypatch.setattr(runner, "MOST_KEPT", 100)
+    monkeypatch.setattr(weights, "MOST_KEPT", 100)
     record = rtx.run("khop", "1x1", steps=1, eval_every=1, batch_size=2, eval_texts=4, test_texts=4).record
     assert record.get("weights") is None and not (home / "results/weights").exists()

@@ -8,11 +8,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from rtx_core import build_model, evaluate
+from rtx_core import build_model
 from rtx_core.data import stories as data_of_stories
 from rtx_core.data import task as task_of
 from rtx_core.data.config import LanguageData
 from rtx_core.evaluate import early_exit, generation, stories
+from rtx_core.experiments.run import measured
 from rtx_core.models.packed import Packed
 
 CPU = torch.device("cpu")
@@ -107,7 +108,7 @@ def test_a_record_of_a_story_model_is_whole(name, task, monkeypatch):
     monkeypatch.setattr(stories, "LENGTHS", (8,))
     monkeypatch.setattr(stories, "LONGEST", 5)
     model = build_model(name, seed=0, vocab_size=task.vocab_size, **LLAMA)
-    found = evaluate.beside_the_test(model, task, of("tinystories"), CPU)
+    found = measured(model, task, of("tinystories"), CPU)
     extra, passes = found["extra"], 2 * model.config.num_passes if name == "frailt" else 1
     assert len(found["samples"]) == stories.PROMPTS and found["latency"]["measured"][0]["length"] == 8
     assert [len(extra["passes"][part]) for part in ("training_sample", "validation")] == [passes, passes]

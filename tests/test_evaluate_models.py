@@ -9,9 +9,9 @@ from conftest import random_tokens
 
 from rtx_core import build_model
 from rtx_core.data.tokens import Tokens
-from rtx_core.evaluate import bag_of_words, latency
+from rtx_core.evaluate import latency
 from rtx_core.models.packed import Packed
-from study.measurements import attention, ngrams, number_formats, rounding
+from study.measurements import attention, bag_of_words, ngrams, number_formats, rounding
 
 BATCH = Packed.from_sequences([[2, 9, 30, 41, 3], [2, 7, 3], [2, 5, 6, 8, 9, 11, 3]])
 TINY = {"hidden_size": 32, "num_heads": 2, "intermediate_size": 64, "vocab_size": 100}

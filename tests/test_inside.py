@@ -293,4 +293,4 @@ def test_a_prediction_is_judged_by_its_clauses():
     }
     found = verdicts(judged)
     assert found["Verdict"].tolist() == ["kept", "in part", "contradicted"]
-    assert found["What failed"].tolist() == ["–", "two; three", "one"]
+    assert found["Failed"].tolist() == ["–", "two; three", "one"]

@@ -1,10 +1,11 @@
-"""The judge, against a local server that speaks the protocol and misbehaves."""
+"""The judge, against an endpoint that speaks the protocol and misbehaves."""
 
 import json
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 
+import httpx2
+import openai
 import pytest
 
 from rtx_core import RtxError, records
@@ -15,28 +16,7 @@ from study.measurements.judge import Judge, scores
 KEY = "sk-very-secret-0123456789"
 GOOD = {"grammar": 7, "creativity": 6, "consistency": 5, "plot": 4}
 HTML = (200, b"<html>Sign in</html>")
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers with the next of `server.replies`, the last for ever: an answer, or (status, body or None)."""
-
-    def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((self.headers["Authorization"], request))
-        replies = self.server.replies
-        reply = replies.pop(0) if len(replies) > 1 else replies[0]
-        status, body = reply if isinstance(reply, tuple) else (200, answered(reply))
-        if body is None:
-            body = json.dumps({"error": {"message": f"no: {self.headers['Authorization']}"}}).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("retry-after-ms", "1")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
+OPENAI = openai.OpenAI
 
 
 def answered(content):
@@ -53,22 +33,33 @@ def settings(monkeypatch):
     monkeypatch.setattr(module, "RETRIES", 3)
 
 
+class Endpoint:
+    """Answers with the next of `replies`, the last for ever: an answer, (status, body or None), or an error."""
+
+    def __init__(self, replies: list):
+        self.replies, self.asked = replies, []
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked.append((request.headers["Authorization"], json.loads(request.content)))
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        status, body = reply if isinstance(reply, tuple) else (200, answered(reply))
+        if body is None:
+            body = json.dumps({"error": {"message": f"no: {request.headers['Authorization']}"}})
+        headers = {"Content-Type": "application/json", "retry-after-ms": "1"}
+        return httpx2.Response(status, headers=headers, content=body)
+
+
 @pytest.fixture
 def serve(monkeypatch):
-    running = []
-
     def start(*replies):
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads, server.replies, server.asked = True, list(replies), []
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        running.append(server)
-        monkeypatch.setenv("RTX_JUDGE_URL", f"http://127.0.0.1:{server.server_address[1]}/v1")
-        return server
+        endpoint = Endpoint(list(replies))
+        client = httpx2.Client(transport=httpx2.MockTransport(endpoint))
+        monkeypatch.setattr(openai, "OpenAI", partial(OPENAI, http_client=client))
+        return endpoint
 
-    yield start
-    for server in running:
-        server.shutdown()
-        server.server_close()
+    return start
 
 
 def text_of(server, n):
@@ -121,13 +112,16 @@ def test_an_endpoint_that_refuses_settings_is_asked_without_them(serve, status):
     assert "temperature" in server.asked[0][1] and "temperature" not in server.asked[1][1]
 
 
-@pytest.mark.parametrize("status", [401, 404, 422, 429, None])
-def test_a_refused_key_and_a_missing_endpoint_are_one_sentence_without_the_key(serve, status, capsys, monkeypatch):
-    serve((status, None))
-    if status is None:
-        monkeypatch.setenv("RTX_JUDGE_URL", "http://127.0.0.1:9/v1")
+FAILURES = {f"status {status}": (status, None) for status in (401, 404, 422, 429)}
+FAILURES["APIConnectionError"] = httpx2.ConnectError("no route")
+
+
+@pytest.mark.parametrize("said", FAILURES)
+def test_a_refused_key_and_a_missing_endpoint_are_one_sentence_without_the_key(serve, said, capsys, monkeypatch):
+    serve(FAILURES[said])
+    if said == "APIConnectionError":  # whose pauses the endpoint does not shorten
         monkeypatch.setattr(module, "RETRIES", 0)
-    with pytest.raises(RtxError, match=f"status {status}" if status else "APIConnectionError") as error:
+    with pytest.raises(RtxError, match=said) as error:
         Judge().grade(["a"])
     assert KEY not in str(error.value) + repr(error.value.__cause__) + capsys.readouterr().out
 

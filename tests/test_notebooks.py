@@ -46,7 +46,7 @@ TRAINING = {  # notebook: parameters of a run of seconds
 }
 
 
-def execute(environ: dict, small: bool, page: Path) -> tuple[nbformat.NotebookNode, str]:
+def execute(environ: dict, small: bool, page: Path) -> nbformat.NotebookNode:
     """In a process of its own, with few draws of a bootstrap."""
     os.environ.clear()
     os.environ.update(environ)
@@ -63,8 +63,7 @@ def run(name: str, home: Path, parameters: dict, small: bool = True) -> list[dic
     notebook = parameterize_notebook(load_notebook_node(str(path)), parameters)
     copy = home / path.name
     nbformat.write(notebook, copy)
-    notebook, error = execution.apart(execute, dict(os.environ), small, copy)
-    assert error == ""
+    notebook = execution.apart(execute, dict(os.environ), small, copy)
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
     return outputs

@@ -11,8 +11,8 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from rtx_core.errors import RtxError
 from rtx_core.report import statistics
 from rtx_core.report.evidence import as_records, badge, by_model
-from rtx_core.report.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
-from rtx_core.report.statistics import Difference, Paired, common, difference, mean_interval
+from rtx_core.report.statistics import Difference, common, difference, mean_interval
+from study.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
 
 
 def scored(right: int, n: int) -> Record:
@@ -199,28 +199,6 @@ def test_ranking_and_threshold():
     three = record(test=record()["test"] | {"confusion": [[1, 0, 0]] * 3})
     assert statistics.auc(three) is None and statistics.mean_auc([]) is None
     assert not statistics.answers_all(three) and statistics.answers_all(record())
-
-
-def language(model: str, seed: int, losses: list[float]) -> Record:
-    sizes = [8] * (len(losses) - 1) + [3]
-    return Record(model=model, seed=seed, test={"batch_losses": losses, "batch_sizes": sizes})
-
-
-def test_language_losses_are_paired_by_batch_over_seeds():
-    first = [language("a", seed, [2.0, 2.2, 2.1 + seed / 10, 9.0]) for seed in range(2)]
-    second = [language("b", seed, [1.0, 1.1, 1.2, 0.0]) for seed in range(2)]
-    found = statistics.paired(first, second)
-    gain = [1.0, 1.1, 0.95]  # the mean over seeds of each whole batch
-    assert (found.value, found.low, found.high) == pytest.approx(mean_interval(gain))
-    assert found.by_seed == pytest.approx((1.0, 1.0 + 0.1 / 3)) and found.p is None and found.sign == 0
-    assert statistics.paired(first, [language("b", 5, [1.0, 2.0, 3.0, 4.0])]) is None
-    assert statistics.paired(first, [language("b", 0, [1.0, 2.0])]) is None  # other batches
-    three = [[language(m, s, [2.0, 2.1 + n * s / 10, 9.0]) for s in range(3)] for n, m in enumerate("ab", 1)]
-    means = [[np.mean(one["test"]["batch_losses"][:2]) for one in model] for model in three]
-    assert statistics.paired(*three).p == pytest.approx(scipy.stats.ttest_rel(*means).pvalue)
-    assert Paired(0.2, 0.1, 0.3, (0.2, 0.2, 0.2), 0.2).sign == 0
-    assert Paired(0.2, 0.1, 0.3, (0.2, 0.2, 0.2), 0.01).sign == 1
-    assert Paired(0.2, 0.1, 0.3, (0.2, 0.2), None).sign == 0  # two seeds decide nothing
 
 
 def runs(models=("baseline", "recurrent"), seeds=(0, 1, 2), **changes) -> list:

@@ -14,7 +14,7 @@ import rtx_core as rtx
 from rtx_core import data, records
 from rtx_core.data import splits
 from rtx_core.errors import Busy, RtxError
-from rtx_core.experiments import audit, lock, weights
+from rtx_core.experiments import audit, weights
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import run as runner
 from rtx_core.models import registry
@@ -116,7 +116,7 @@ def test_only_a_checkpoint_older_than_the_record_is_removed(monkeypatch):
 def test_another_process_has_a_run_to_itself(monkeypatch):
     record = make().record
     config = experiments.configure("sst2", "recurrent", 0, **GIVEN)
-    with lock.record_lock(record.path, "", False, print), pytest.raises(Busy, match="Another process is training"):
+    with runner.record_lock(record.path, "", False, print), pytest.raises(Busy, match="Another process is training"):
         runner.make(config, wait=False)
 
 

@@ -11,9 +11,9 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 
@@ -90,10 +90,11 @@ def start_notebooks(app: Sphinx, env: BuildEnvironment, *changes: set[str]) -> l
 def await_notebooks(app: Sphinx, env: BuildEnvironment, *changes: set[str]) -> list[str]:
     """Keep what they gave; the pages that show other outputs than before."""
     for name, run in app.running.items():
-        notebook, error = run.result()
+        try:
+            notebook = run.result()
+        except BrokenProcessPool as error:
+            raise SphinxError(f"{app.notebooks[name].name}: {error}") from error
         getLogger(__name__).info("executed %s", name)
-        if error:
-            raise SphinxError(f"{app.notebooks[name].name}: {error}")
         outputs = [cell.outputs for cell in cells_of(notebook)]
         made = {"code": app.code, "cells": sources(notebook), "read": notebook.metadata["read"], "outputs": outputs}
         write_json(kept(app, name), made)
@@ -126,25 +127,14 @@ def put_outputs(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = nbformat.writes(notebook)
 
 
-def apart(run: Callable, *given) -> tuple[nbformat.NotebookNode | None, str]:
-    """What `run(*given)` returns, (notebook, error), from a process of its own; that it died is an error too."""
-    ours, theirs = SERVER.Pipe(duplex=False)
-    process = SERVER.Process(target=_send, args=(theirs, run, *given))
-    process.start()
-    theirs.close()
-    try:
-        return ours.recv()
-    except EOFError:
-        process.join()
-        return None, f"its process ended with exit code {process.exitcode}"
+def apart(run: Callable, *given: object) -> object:
+    """What `run(*given)` returns, from a process of its own; BrokenProcessPool where that dies."""
+    with ProcessPoolExecutor(1, SERVER) as process:
+        return process.submit(run, *given).result()
 
 
-def _send(answer: Connection, run: Callable, *given) -> None:
-    answer.send(run(*given))
-
-
-def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
-    """(notebook with outputs, ""), run in this process: call it by `apart`."""
+def execute(page: Path) -> nbformat.NotebookNode:
+    """The notebook with outputs, run in this process: call it by `apart`."""
     from IPython.core.history import HistoryManager
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
@@ -172,7 +162,7 @@ def execute(page: Path) -> tuple[nbformat.NotebookNode, str]:
             box = f"````````{{undrawn}} {labels}\n{why}\n````````"
             cell.outputs = [new("display_data", data={"text/markdown": box})]
     notebook.metadata["read"] = {place: state(place) for place in opened if place.startswith(results)}
-    return notebook, ""
+    return notebook
 
 
 def undrawn_why(error: BaseException, before: str) -> str:

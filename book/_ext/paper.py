@@ -9,6 +9,7 @@ from html import escape
 from importlib.metadata import files
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 from docutils import nodes
 from pybtex.plugin import register_plugin
@@ -16,7 +17,7 @@ from pybtex.style.formatting.plain import Style
 from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util.logging import WarningStreamHandler, is_suppressed_warning
+from sphinx.util.logging import WarningStreamHandler, WarningSuppressor
 
 from rtx_core import paths, records
 from rtx_core.records import fingerprint
@@ -86,13 +87,7 @@ def listen(app: Sphinx) -> None:
     app.warned = StringIO()
     handler = WarningStreamHandler(app.warned)
     handler.setLevel(logging.WARNING)
-    handler.addFilter(
-        lambda record: (
-            not is_suppressed_warning(
-                getattr(record, "type", ""), getattr(record, "subtype", ""), app.config.suppress_warnings
-            )
-        )
-    )
+    handler.addFilter(WarningSuppressor(SimpleNamespace(config=app.config, _warncount=0)))
     logging.getLogger("sphinx").addHandler(handler)
 
 

@@ -99,7 +99,7 @@ class Figures(ImageConverter):
 
     def handle(self, node: nodes.image) -> None:
         super().handle(node)
-        node["width"] = "56%"  # of the line
+        node["width"] = "78%" if "broad" in node["classes"] else "56%"  # of the line
 
     def convert(self, _from: str, _to: str) -> bool:
         Path(_to).write_bytes(vl_convert.svg_to_pdf(Path(_from).read_text(encoding="utf-8")))

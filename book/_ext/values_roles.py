@@ -6,12 +6,12 @@ marks, and `sentences.txt` beside the built book lists them: file, line, sentenc
 """
 
 import json
-import os
 import re
 from pathlib import Path
 
 import execution
 from docutils import nodes
+from docutils.utils import get_source_line
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -21,15 +21,8 @@ from rtx_core.paths import write_atomically
 from rtx_core.report import values
 
 TITLE = "The records at hand do not bear this out"
-AROUND = (
-    nodes.document,
-    nodes.section,
-    nodes.list_item,
-    nodes.definition,
-    nodes.block_quote,
-    nodes.admonition,
-    nodes.container,
-)
+AROUND = (nodes.document, nodes.section, nodes.container, nodes.admonition, nodes.block_quote, nodes.list_item)
+AROUND += (nodes.definition,)
 
 
 def ask(kind: str, asked: str) -> tuple[str, str]:
@@ -132,9 +125,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
 
 def place(node: nodes.Node) -> str:
     """The line of a page, or cell and line of a notebook, as MyST-NB counts them."""
-    while node is not None and not node.line:
-        node = node.parent
-    line = node.line if node is not None else 0
+    line = get_source_line(node)[1] or 0
     return f"cell {line // 10000}, line {line % 10000}" if line >= 10000 else f"line {line}"
 
 
@@ -163,8 +154,8 @@ def tell(app: Sphinx, error: Exception | None) -> None:
         text += "\n    ".join([where, *([shown] if shown else []), *(f"- {why}" for why in whys)]) + "\n"
     if listed:
         write_atomically(file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode())
-    elif file.exists():
-        os.remove(file)
+    else:
+        file.unlink(missing_ok=True)
 
 
 def fill(app: Sphinx, error: Exception | None) -> None:

@@ -6,6 +6,7 @@ letters there are 2·10¹⁵ equally likely ones.
 """
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cached_property
 from itertools import permutations
 
@@ -84,6 +85,9 @@ class Generated(Language):
             row = {self.by: part, "answers": n, "error": by_passes[trained - 1]}
             result["parts"].append(row | ({"error_by_passes": by_passes} if trained > 1 else {}))
         return result, None
+
+    def rehearse(self, model: nn.Module, inputs: Tensor, targets: Tensor, device: torch.device) -> None:
+        self.answered(model, [(inputs.cpu(), targets.cpu())], device, nullcontext())
 
     def answered(
         self, model: nn.Module, batches, device: torch.device, autocast, passes: int = 1
@@ -177,10 +181,10 @@ def hop(letters: np.ndarray, hops: np.ndarray, none: int = NOTHING) -> np.ndarra
 
 
 class GroupWords(Generated):
-    """State tracking as the word problem of a group: a text is elements x₁ … x_N, the target at n is x₁ · … · x_n.
+    """State tracking as the word problem of a group: of elements x₁ … x_N the target at n is x₁ · … · x_n.
 
-    Tokens are the elements 0 … |G| − 1, and |G| more for an element that begins a text: rotary positions tell offsets
-    alone, so without these "a" and "a a" would look the same to every layer.
+    Tokens are the elements 0 … |G| − 1, and |G| more for an element that begins a text: rotary positions tell
+    offsets alone, so without these "a" and "a a" would look the same to every layer.
 
     A test is reported by n, the length of the product.  In S3 the order of the factors matters, in Z6 it does not;
     those of A5 and S5 need a depth that grows with the length (Merrill & Sabharwal 2025).
@@ -238,7 +242,7 @@ class GroupScan(GroupWords):
         return loss, (loss.detach() * of).double().reshape(1)
 
     def scan(self, inputs: Tensor) -> Iterator[Tensor]:
-        """(B, N): the products of the last 2, 4, 8, … factors up to each position, or of all where there are fewer."""
+        """(B, N): the products of the last 2, 4, 8, … factors up to each position, or of all there are."""
         table, reach = torch.from_numpy(self.table).to(inputs.device), 1
         product = inputs % len(table)
         while True:

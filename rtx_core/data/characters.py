@@ -37,7 +37,7 @@ def load(source: str) -> str:
 
 
 class Characters(Language):
-    """A text as symbols 0 … V − 1 in the order of their code points; another text is a subclass with its own two."""
+    """A text as symbols 0 … V − 1, by code point; a subclass with its own `hub` and `load` is another text."""
 
     hub, load = HUB, staticmethod(load)
 

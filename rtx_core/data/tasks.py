@@ -52,6 +52,9 @@ class Task:
         """Every vocabulary id that occurs in any part, ascending; None where all may."""
         return None
 
+    def rehearse(self, model: nn.Module, inputs: Any, targets: Tensor, device: torch.device) -> None:
+        """What an evaluation asks of a model beside the loss, asked of one batch."""
+
 
 # Texts to classify
 

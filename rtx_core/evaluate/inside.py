@@ -239,8 +239,8 @@ def hold(step: int) -> Edit:
 
 
 def motion(model: nn.Module, ids: Tensor, passes: int = 256, held: int | None = None) -> list[dict]:
-    """A row for each pass, means over tokens: ‖s_r‖, the step ‖s_r − s_{r−1}‖ / ‖s_r‖ (first: NaN), and the
-    cosine of s_r and the last state.  With `held`, norms are kept as they are after that pass.
+    """A row for each pass, means over tokens: ‖s_r‖, the step ‖s_r − s_{r−1}‖ / ‖s_r‖ (first: NaN),
+    and the cosine of s_r and the last state.  With `held`, norms are kept as they are after that pass.
     """
     for last in steps(model, ids, passes, hold(held) if held else None):
         pass

@@ -2,13 +2,14 @@
 whole configuration.  The folder of its records is named by what differs from the experiment: `sst2-10pct`.  No torch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from typing import NamedTuple
 
 from rtx_core import study
 from rtx_core.data.config import DataConfig, FilesData, name_parts
+from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.models import registry
@@ -31,7 +32,9 @@ class RunConfig:
     architecture: str  # the registered model
     overrides: dict  # of that model's configuration
     data: DataConfig
+    source: str  # of the texts, where "real" has become the mirror or the hub
     train: TrainConfig
+    keep_weights: bool  # beside the record, if the model is small
     device: str  # "auto", or torch's name
     compile: str  # a mode of torch.compile, "reduce-overhead" on a GPU
     asked: str | Mapping  # the model that `configure` was called with
@@ -102,12 +105,23 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
         architecture=entry.base,
         overrides=asked.model.changes(registry.find(entry.base).config),
         data=asked.data,
+        source=resolve(asked.data.source),
         train=_longer(asked.train, entry.steps_factor),
+        keep_weights=fixed.keep_weights and asked.data.source != "embedded",
         device=device,
         compile=compile,
         asked=model,
         given=given,
     )
+
+
+def distinct(name: str, values: object) -> list:
+    """A parameter that is a list, in which every value stands once."""
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        raise RtxError(f"Parameter {name} is {values!r:.60}; expected a list, with papermill -y '{name}: [a, b]'.")
+    if any(values.count(value) > 1 for value in values):
+        raise RtxError(f"Parameter {name} is {values!r:.80}; every value may stand there once.")
+    return list(values)
 
 
 def sweep(settings: Mapping[str, object]) -> list[dict]:

@@ -101,7 +101,8 @@ def check_records(paths: Iterable[Path]) -> tuple[list, list[tuple[Path, str]]]:
             problems.append((path, f"{short_name(path)} is not made as records are ({reason})."))
     there = {record.get("key") for record in sound}
     for record in sound:
-        if missing := {record.get("run"), *record.get("runs", {}).values()} - {None} - there:
+        runs = record.get("runs", [])
+        if missing := {record.get("run"), *(runs.values() if isinstance(runs, dict) else runs)} - {None} - there:
             problem = f"{short_name(record.path)} is of the run {missing.pop()}, which has no record; add that too."
             problems.append((record.path, problem))
     return sound, problems

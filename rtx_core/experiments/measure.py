@@ -19,10 +19,8 @@ from torch import nn
 from rtx_core import records
 from rtx_core import study as declared
 from rtx_core.data import DataConfig
-from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import configure as experiments
-from rtx_core.experiments import run as runner
 from rtx_core.experiments.weights import load_weights
 from rtx_core.records import fingerprint
 from rtx_core.train.device import choose, environment
@@ -34,10 +32,10 @@ class Measured:
     def __init__(self, experiment: str, models: Sequence = (), seeds: Sequence = (), to="", **settings):
         fixed = experiments.experiment(experiment)
         self.experiment, self.settings = experiment, settings
-        self.models = runner.distinct("models", models or fixed.shown)
-        self.seeds = runner.distinct("seeds", seeds or fixed.seeds)
+        self.models = experiments.distinct("models", models or fixed.shown)
+        self.seeds = experiments.distinct("seeds", seeds or fixed.seeds)
         self.config = experiments.configure(experiment, self.models[0], self.seeds[0], **settings)
-        self.name, self.source = self.config.name, resolve(self.config.data.source)
+        self.name, self.source = self.config.name, self.config.source
         shared = {name: settings[name] for name in ("source", "max_length") if name in settings}
         self.target = Measured(to, **shared) if to else self
 

@@ -4,27 +4,27 @@ rtx.run("sst2", "recurrent", seed=1, epochs=1)                   one run
 rtx.runs("sst2", models=["baseline", "recurrent"], seeds=[0, 1])    several, as one table
 """
 
+import fcntl
 import json
 import math
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 
 import pandas as pd
 
-from rtx_core import records, study
+from rtx_core import records
 from rtx_core.data.config import FilesData
-from rtx_core.data.sources import resolve, sha256_of
 from rtx_core.errors import Busy, RtxError
-from rtx_core.experiments.configure import RunConfig, configure, experiment, sweep
-from rtx_core.experiments.lock import record_lock
-from rtx_core.experiments.weights import MOST_KEPT, kept_at, load_weights, recorded, work
+from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
+from rtx_core.experiments.weights import keep, load_weights, recorded, work
 from rtx_core.models import registry
-from rtx_core.paths import BOOK, build, write_atomically
+from rtx_core.paths import BOOK, build, home
 from rtx_core.records import Record, fingerprint, schema
 
 GOES_ON = "The same command goes on from the last checkpoint."
@@ -105,15 +105,7 @@ def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True
     record = None if replace else recorded(config)
     if record is not None:
         return Run(config, record)
-    return make(config, replace, wait) if train or resolve(config.data.source) == "embedded" else None
-
-
-def distinct(name: str, values: object) -> list:
-    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise RtxError(f"Parameter {name} is {values!r:.60}; expected a list, with papermill -y '{name}: [a, b]'.")
-    if any(values.count(value) > 1 for value in values):
-        raise RtxError(f"Parameter {name} is {values!r:.80}; every value may stand there once.")
-    return list(values)
+    return make(config, replace, wait) if train or config.source == "embedded" else None
 
 
 # -- making ------------------------------------------------------------------------------------------------------------
@@ -135,9 +127,31 @@ def as_rtx_error() -> Iterator[None]:
         raise RtxError(f"{what}; make room, or make its folder writable.  {GOES_ON}") from error
 
 
+@contextmanager
+def record_lock(record: Path, about: str, wait: bool, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the name of a record, so that nobody else writes it or its checkpoint.  The lock goes when the process does.
+
+    Where another process holds it, this one waits; without `wait` that is `Busy`.  `about` is left in the lock for
+    `rtx doctor`: the run's folder, and the command that goes on with it.
+    """
+    lock = build() / "locks" / "-".join(record.relative_to(home()).with_suffix("").parts)
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with open(lock, "a", encoding="utf-8") as file:  # not "w", which would empty the file of whoever holds it
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if not wait:
+                raise Busy(f"Another process is training {lock.name} now; wait for it, or stop it first.") from error
+            say("another process is training this; waiting until it is done")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        file.write(about)
+        file.flush()
+        yield
+
+
 def try_out(model, task, config: RunConfig, where) -> None:
-    """An error where a model of a class from elsewhere cannot read one step of the task;
-    the model is not used again."""
+    """An error where a model of a class from elsewhere cannot read a step of the task; it is not used again."""
     import torch
 
     from rtx_core.train.trainer import autocast_of
@@ -151,8 +165,7 @@ def try_out(model, task, config: RunConfig, where) -> None:
                     objective, _ = task.loss(model, inputs, targets, max(1, targets.numel()))
                 if training:
                     objective.backward()
-            if hasattr(task, "answered"):
-                task.answered(model, [(inputs.cpu(), targets.cpu())], where, nullcontext())
+            task.rehearse(model, inputs, targets, where)
     except RtxError:
         raise
     except Exception as error:  # whatever it raises
@@ -171,19 +184,18 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
 
     Another process that makes it is waited for; without `wait` that is `Busy`.
     """
-    from rtx_core import evaluate
-    from rtx_core.models import build_model, count_parameters, save_model
-    from rtx_core.train.device import choose, environment, peak_memory_mib, reset_peak_memory
-    from rtx_core.train.trainer import autocast_of, train
+    from rtx_core.models.build import build_model
+    from rtx_core.train.device import choose, reset_peak_memory
+    from rtx_core.train.trainer import train
 
     made_by = fingerprint.commit()  # now: the files may change while a long run goes on
     where = choose(config.device)
     reset_peak_memory(where)
     task = config.data.task(config.train.batch_size, config.train.micro_batches)
-    fields = registry.find(config.architecture).config.names()
-    decided = {key: value for key, value in task.model_settings.items() if key in fields}
-    new = partial(build_model, config.architecture, seed=config.seed, **{**decided, **config.overrides})
-    if not isinstance(registry.find(config.architecture).kind, str) or "vocab_size" in config.overrides:
+    registered = registry.find(config.architecture)
+    decided = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
+    new = partial(build_model, config.architecture, seed=config.seed, **decided | config.overrides)
+    if not isinstance(registered.kind, str) or "vocab_size" in config.overrides:
         try_out(new(), task, config, where)
     model = new()
     described = {
@@ -200,63 +212,6 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     def say(line: str) -> None:
         print(f"{config.name} · {config.model} · seed {config.seed} · {line}", flush=True)
 
-    def record_it() -> Record:
-        autocast = autocast_of(config.train.precision, where)
-        about = {"run_name": config.name, "run": key, "classes": task.classes, "unit": task.unit}
-        about["max_length"] = described["data"].get("max_length")
-        if "validation_loss" in best:
-            save_model(model, config.architecture, folder / "last.safetensors", **about)
-        weights = {"last": deepcopy(model.state_dict())} | best
-
-        def test_of(by: str) -> tuple:
-            model.load_state_dict(weights.get(by, weights["last"]))
-            return task.test(model, where, autocast)
-
-        more = {}
-        if task.classes:  # what another rule of selection would have given
-            more["most_accurate"] = progress.selected("validation_accuracy") | {
-                "test": test_of("validation_accuracy")[0]
-            }
-        test, predictions = test_of("validation_loss")
-        if "batch_losses" in test:
-            test["last_loss"] = test_of("last")[0]["loss"] if "validation_loss" in best else test["loss"]
-            model.load_state_dict(weights.get("validation_loss", weights["last"]))
-        file_of_weights = folder / "model.safetensors"
-        save_model(model, config.architecture, file_of_weights, **about)
-        if task.classes:
-            task.tokenizer().save(str(folder / "tokenizer.json"))
-        parameters = count_parameters(model)
-        content = {
-            "schema": schema.VERSION,
-            "key": key,
-            **{name: getattr(config, name) for name in records.NAMES},
-            "asked": {"model": config.asked, "settings": config.given},
-            "config": described,
-            "data": task.facts,
-            "parameters": parameters,
-            "size_mb": parameters["total"] * 4 / 2**20,
-            "history": progress.history,
-            "selected": progress.selected("validation_loss"),
-            "test": test,
-            **more,
-            **evaluate.beside_the_test(model, task, config, where),
-            "environment": environment(where),
-            "code": made_by | {"hashes": progress.codes},
-            "seconds": progress.seconds,
-            "peak_memory_mib": peak_memory_mib(where),
-            "finished": records.now(),
-        }
-        fixed = study.experiments().get(config.experiment)
-        kept = fixed is not None and fixed.keep_weights and config.data.source != "embedded"
-        if kept := kept and parameters["total"] <= MOST_KEPT:
-            content["weights"] = sha256_of([file_of_weights.read_bytes()])
-        record = records.save(content, predictions)
-        if kept:
-            write_atomically(kept_at(record), file_of_weights.read_bytes())
-        file.unlink(missing_ok=True)
-        say(f"{record.score} in {progress.seconds / 60:.1f} min")
-        return record
-
     about = f"{folder.relative_to(build())}\n{command_of(config, replace)}\n"
     with record_lock(path, about, wait, say):
         found = None if replace else recorded(config)  # by somebody else meanwhile
@@ -265,7 +220,75 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         code_hash = fingerprint.model_hash(config.architecture)
         asked = (config.train, config.seed, where, file, code_hash, say)
         progress, best = train(model, task, *asked, compile=config.compile)
-        return Run(config, record_it())
+        found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
+        content = {
+            "schema": schema.VERSION,
+            "key": key,
+            **{name: getattr(config, name) for name in records.NAMES},
+            "asked": {"model": config.asked, "settings": config.given},
+            "config": described,
+            "data": task.facts,
+            **found,
+            "code": made_by | {"hashes": progress.codes},
+            "seconds": progress.seconds,
+            "finished": records.now(),
+        }
+        record = keep(config, content, predictions, folder)
+        file.unlink(missing_ok=True)
+        say(f"{record.score} in {progress.seconds / 60:.1f} min")
+        return Run(config, record)
+
+
+def evaluated(model, task, config: RunConfig, where, progress, best: dict, folder: Path, key: str) -> tuple:
+    """(what a record says of a trained model, predictions or None); the weights are written to the run's folder.
+
+    `best` has those of the lowest validation loss and of the highest accuracy, where they are not the last.
+    """
+    from rtx_core.models.build import count_parameters, save_model
+    from rtx_core.train.device import environment, peak_memory_mib
+    from rtx_core.train.trainer import autocast_of
+
+    about = {"run_name": config.name, "run": key, "classes": task.classes, "unit": task.unit}
+    about["max_length"] = getattr(config.data, "max_length", None)
+    save = partial(save_model, model, config.architecture, **about)
+    test = partial(task.test, device=where, autocast=autocast_of(config.train.precision, where))
+    last = deepcopy(model.state_dict())
+    if later := "validation_loss" in best:  # than that one, the run ended
+        save(folder / "last.safetensors")
+
+    def test_of(by: str) -> tuple:
+        model.load_state_dict(best.get(by, last))
+        return test(model)
+
+    found = {"history": progress.history, "selected": progress.selected("validation_loss")}
+    if task.classes:  # what another rule of selection would have given
+        accurate = {"test": test_of("validation_accuracy")[0]}
+        found["most_accurate"] = progress.selected("validation_accuracy") | accurate
+        task.tokenizer().save(str(folder / "tokenizer.json"))
+    at_the_end = test_of("last")[0] if later and not task.classes else None
+    entry, predictions = test_of("validation_loss")
+    if not task.classes:
+        entry["last_loss"] = (at_the_end or entry)["loss"]
+    save(folder / "model.safetensors")
+    parameters = count_parameters(model)
+    found |= {"parameters": parameters, "size_mb": parameters["total"] * 4 / 2**20, "test": entry}
+    found |= measured(model, task, config, where)
+    return found | {"environment": environment(where), "peak_memory_mib": peak_memory_mib(where)}, predictions
+
+
+def measured(model, task, config: RunConfig, where) -> dict:
+    """A record's `latency`; of language models also its `samples` or `extra`."""
+    from rtx_core.evaluate import generation, latency, stories
+    from rtx_core.train.device import environment
+
+    by_text = {"characters": generation.of_characters, "stories": stories.measured}
+    if config.data.labelled:
+        found = {"latency": latency.of_classifier(model, task, config.train, where)}
+    elif hasattr(model, "advance"):  # which writes token by token
+        found = by_text.get(config.data.written, generation.of_generated)(model, task, where)
+    else:
+        found = {"latency": generation.latency_of_forward(model, task, where)}
+    return found | {"latency": {"measured": found["latency"], "environment": environment(where)}}
 
 
 def command_of(config: RunConfig, replace: bool = False) -> str:

@@ -5,11 +5,11 @@ from datetime import datetime
 from pathlib import Path
 
 from rtx_core import records
-from rtx_core.data.sources import resolve, sha256_of
+from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
-from rtx_core.paths import build, home
+from rtx_core.paths import build, home, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
@@ -22,7 +22,7 @@ def recorded(config: RunConfig) -> Record | None:
 
     One of generated text whose code has changed is none.
     """
-    record = records.find(config.name, config.model, config.seed, resolve(config.data.source))
+    record = records.find(config.name, config.model, config.seed, config.source)
     if record is None:
         return None
     changed = config.data.other_texts(record["config"]["data"])
@@ -30,7 +30,7 @@ def recorded(config: RunConfig) -> Record | None:
         return None
     made, otherwise = f"{records.short_name(record.path)} was made", "or replace=True to train again"
     if changed:
-        raise RtxError(f"{made} of other texts than its files hold now; give a name, from_files(name=…), {otherwise}.")
+        raise RtxError(f"{made} of other texts than its files hold now; give a name, from_files(name=), {otherwise}.")
     refuse_changed(record)
     if differing := differences(config, record):
         settings = f"under other settings ({', '.join(differing)})"
@@ -74,6 +74,18 @@ def refuse_changed(record: Record) -> None:
     if kind and not isinstance(kind.kind, str) and record.stale_reason():
         what = f"was made with another version of the class {kind.kind.__name__} or of what trains it"
         raise RtxError(f"{records.short_name(record.path)} {what}; replace=True trains today's, or register it anew.")
+
+
+def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
+    """Save a run's record, and beside it the weights of a small model whose experiment keeps them."""
+    weights = (folder / "model.safetensors").read_bytes()
+    kept = config.keep_weights and content["parameters"]["total"] <= MOST_KEPT
+    if kept:
+        content |= {"weights": sha256_of([weights])}
+    record = records.save(content, predictions)
+    if kept:
+        write_atomically(kept_at(record), weights)
+    return record
 
 
 def weights_of(record: Record) -> Path:

@@ -72,7 +72,7 @@ class LoopedConfig(Settings):
     num_layers: PositiveInt = 4  # layers that own weights
     num_passes: PositiveInt = 1  # times the loop is run, in training and unless told otherwise
     num_heads: PositiveInt = 8  # of size 32
-    intermediate_size: PositiveInt = 688  # the paper's 512 does not give its totals, 8·⌈(2/3 · 4 · 256) / 8⌉ does
+    intermediate_size: PositiveInt = 688  # 8·⌈(2/3 · 4 · 256) / 8⌉; the paper's 512 does not give its totals
     rope_base: PositiveFloat = 10_000.0
     norm_eps: PositiveFloat = 1e-5
     initializer_std: PositiveFloat = 0.02  # N(0, 0.02) for every matrix

@@ -50,7 +50,7 @@ def _rotary_cache(length: int, head_size: int, base: float, device: torch.device
 def rotate(x: Tensor, rope: Rope) -> Tensor:
     """Rotate each pair (x_i, x_{i+D/2}) of x (T, ..., H, D) by its angle: the "rotate half" layout of the public code.
 
-    A rotation by m·θ: ⟨R_m q, R_n k⟩ = ⟨q, R_{n−m} k⟩, so scores depend on offsets only (Su et al. 2021, eq. 16).
+    A rotation by m·θ: ⟨R_m q, R_n k⟩ = ⟨q, R_{n−m} k⟩, so scores see offsets only (Su et al. 2021, eq. 16).
     """
     cos, sin = rope
     a, b = x.chunk(2, dim=-1)

@@ -52,7 +52,7 @@ class PaddedAttention:
         self.place = place.to(device)  # (T,) the cell of each token, in the grids one after another
 
     def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
-        """qkv (T, 3d) -> (T, d): Σ_j softmax_j(q_i · k_j / √D) v_j, j ≤ i of i's own sequence, q and k rotated."""
+        """qkv (T, 3d) -> (T, d): Σ_j softmax_j(q_i · k_j / √D) v_j, j ≤ i of i's sequence, q and k rotated."""
         mixed = []
         for cells, (B, L) in zip(self.cells, self.shapes):
             there = qkv if cells is None else qkv.index_select(0, cells)
@@ -91,8 +91,8 @@ class LlamaBlock(nn.Module):
         self._initialize(config.initializer_std, (2 * config.num_layers) ** -0.5)
 
     def _initialize(self, std: float, residual: float) -> None:
-        """N(0, std), and smaller by 1/√(2 · layers) for `out` and for *up*: llama2.c means the two matrices that write
-        to the stream, but its list of names catches `w3`, the up matrix, and not `w2`, the down matrix.  Kept."""
+        """N(0, std), and smaller by 1/√(2 · layers) for `out` and for *up*: llama2.c means the two matrices that
+        write to the stream, but its list of names has `w3`, the up matrix, and not `w2`, the down matrix.  Kept."""
         for matrix in self.matrices:
             nn.init.normal_(matrix, std=std)
         with torch.no_grad():

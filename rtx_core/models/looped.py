@@ -2,7 +2,7 @@
 
     e = prelude(E[ids])                       layers before the loop, run once
     s⁰ = e, or N(0, σ²)                       `state_std`
-    sʳ⁺¹ = core(inject(sʳ, e) + v_r)          `injection` of e, `encoding` v_r of the pass, `lora_rank`: its corrections
+    sʳ⁺¹ = core(inject(sʳ, e) + v_r)          `injection` of e, `encoding` v_r and `lora_rank`: of the pass
                                               `gate`: sʳ⁺¹ = sʳ + σ(G sʳ) ⊙ (what the core makes of it − sʳ)
                                               `loop_norm`: an RMSNorm of sʳ⁺¹
     logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ  layers after the loop; `state_norm`, `tie_embeddings`

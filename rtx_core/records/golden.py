@@ -168,14 +168,13 @@ def _register(before: dict[str, str]) -> None:
     """Today's hashes; those in `before`, by model, give the same numbers."""
     registered, today = fingerprint.registered(), {name: fingerprint.model_hash(name) for name in built_in()}
     today |= {module: fingerprint.module_hash(module) for module in measuring()}
-    same = dict(registered["same"])
+    known, same = registered["same"], {}
     for name, now in today.items():
         old = before.get(name, now)
-        if old != now:
-            same[now] = sorted({*same.get(now, ()), old, *same.get(old, ())} - {now})
+        same[now] = sorted({*same.get(now, ()), old, *known.get(now, ()), *known.get(old, ())} - {now})
     head = fingerprint.commit()
     commit = head["commit"] if head["clean"] else registered["commit"] or head["commit"]
-    write_json(fingerprint.SAME_NUMBERS, {"commit": commit, "hashes": registered["hashes"] | today, "same": same})
+    write_json(fingerprint.SAME_NUMBERS, {"commit": commit, "hashes": today, "same": same})
     fingerprint.registered.cache_clear()
 
 

@@ -3,7 +3,7 @@ records, never torch."""
 
 from importlib import import_module
 
-_MODULES = ("phi", "statistics", "style", "values")
+_MODULES = ("statistics", "style", "values")
 # Module -> its names, imported when one is first asked for, so that prose never waits for matplotlib.
 _FROM = {
     "display": "table figure samples markdown for_script provenance",

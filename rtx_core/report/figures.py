@@ -227,7 +227,7 @@ def bubble(found: object) -> Figure:
 
     Bars: 95 % interval of the accuracy; 10th to 90th percentile of the time (of the first seed).
     """
-    fig, (ax,) = canvas()
+    fig, (ax,) = canvas(width=5.4)
     groups = by_model(found)
     colors = palette(groups)
     for n, (name, marker) in enumerate(markers(groups).items()):
@@ -252,12 +252,13 @@ def bubble(found: object) -> Figure:
 def learning_curves(found: object) -> Figure:
     """Loss and accuracy in training (dashed) and validation by epoch, a line a run; a ring marks the selected
     checkpoint."""
-    fig, axes = canvas(2)
+    fig, axes = canvas(2, height=3.0, width=5.4)
     groups = by_model(found)
     colors = palette(groups)
     for name, marker in markers(groups).items():
         for n, record in enumerate(groups[name]):
             history = pd.DataFrame(record["history"])
+            history[["train_accuracy", "validation_accuracy"]] *= 100
             chosen = history[history["step"] == record["selected"]["step"]]
             look = {"color": colors[name], "alpha": 0.5 if n else 1.0}
             labels = [None if n else f"{title(name)}, {part}" for part in ("training", "validation")]
@@ -268,7 +269,7 @@ def learning_curves(found: object) -> Figure:
                 ax.plot(epoch, history[validation], label=labels[1], marker=marker, markersize=4, **look)
                 ring = {"markersize": 11, "fillstyle": "none", "color": colors[name]}
                 ax.plot(chosen["epoch"], chosen[validation], "o", **ring)
-                ax.set(xlabel="epoch", ylabel=measure)
+                ax.set(xlabel="epoch", ylabel=measure if measure == "loss" else "accuracy (%)")
     handles = axes[0].get_legend_handles_labels()
     fig.legend(*handles, loc="outside lower center", ncols=2, fontsize=9)
     return fig

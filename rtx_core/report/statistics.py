@@ -292,33 +292,3 @@ def same_share(right_a: int, n_a: int, right_b: int, n_b: int) -> float:
 
 
 # -- language models
-
-
-@dataclass(frozen=True)
-class Paired:
-    """The loss of one language model minus that of another (nats per token), batch by batch and seed by seed."""
-
-    value: float
-    low: float  # 95 % interval over batches, of the mean over seeds
-    high: float
-    by_seed: tuple[float, ...]
-    p: float | None  # paired t-test over seeds, where there are enough
-
-    @property
-    def sign(self) -> int:
-        """±1 where the test over seeds and the interval over batches both exclude 0; else, and of two seeds, 0."""
-        clear = (self.low > 0 or self.high < 0) and self.p is not None and self.p < ALPHA
-        return int(np.sign(self.value)) if clear else 0
-
-
-def paired(first: list, second: list) -> Paired | None:
-    """None where no seed with the same batches is common to both."""
-    pairs = [(a["test"], b["test"]) for a, b in common(first, second)]
-    pairs = [(a, b) for a, b in pairs if a["batch_sizes"] == b["batch_sizes"]]
-    if not pairs:
-        return None
-    sizes = np.array(pairs[0][0]["batch_sizes"])
-    losses = np.array([[test["batch_losses"] for test in pair] for pair in pairs])
-    a, b = losses[:, :, sizes == sizes[0]].swapaxes(0, 1)  # (seeds, batches); the last batch may be smaller
-    p = over_seeds(a.mean(1), b.mean(1))[3] if len(pairs) >= ENOUGH_SEEDS else None
-    return Paired(*mean_interval((a - b).mean(0)), tuple((a - b).mean(1).tolist()), p)

@@ -16,10 +16,10 @@ from rtx_core import data, records
 from rtx_core.data.config import ClassificationData
 from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
-from rtx_core.evaluate import bag_of_words
 from rtx_core.experiments.weights import load_weights
 from rtx_core.paths import write_atomically
 from study.demo import measure as demo
+from study.measurements import bag_of_words
 
 CHECKED = 200  # generated sentences whose logits lie beside the model, for the tests
 

@@ -3,7 +3,7 @@
 The matrices of the layers are rounded to b bits, symmetrically, with one scale s an output row, and the
 hidden states h_k after each layer application k are compared with those of the exact weights:
 
-    ŵ = s · round(w / s),   s = max|w| / (2^(b−1) − 1),        e_k = ‖ĥ_k − h_k‖ / ‖h_k‖ over all tokens
+    ŵ = s · round(w / s),   s = max|w| / (2^(b−1) − 1),     e_k = ‖ĥ_k − h_k‖ / ‖h_k‖ over all tokens
 
 All else stays exact, so that e_k is of the layers alone.  Three comparisons, each at one width and depth:
 

@@ -3,14 +3,14 @@ another."""
 
 import numpy as np
 
-from rtx_core import paths, records
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics as S
 from rtx_core.report.evidence import badge, device_of
 from rtx_core.report.values import Gap, Model, Runs, Space, Task, Unmeasured, Value, look_up
 from study import claims, paper
 from study.published import published
-from study.values.common import PAIR, functions, paired_difference, rise, task, test_loss
+from study.values.common import PAIR, computed, functions, paired_difference, rise, task, test_loss
+from study.values.methods import profile, spelled_out
 from study.values.performance import benchmark, by_length, story_cost, story_memory
 
 
@@ -65,7 +65,7 @@ def estimated(statistic, seeds: list[tuple], form: str) -> Value:
     return Value(*(100 * each for each in S.estimate(statistic, seeds)), badge(seeds), form=form)
 
 
-def tasks() -> Space:
+def judged() -> Space:
     """Each at the largest budget at which the models have a seed in common."""
     budgets = {
         "sst2": ["sst2"],
@@ -118,10 +118,6 @@ def times_of(task: Task, device: str = "cpu") -> Value:
     return Value(x[keys[0]] / y[keys[0]], x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"], form=".2f")
 
 
-def profile(name: str) -> dict:
-    return records.read_json(paths.home() / "results" / "data" / f"{name}.json")["parts"]
-
-
 def labels() -> Space:
     """The largest distance of a part's share of a label from what is stated, in points."""
 
@@ -141,8 +137,7 @@ def labels() -> Space:
 
 def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> Value:
     """Per cent of the longest test texts that have as many words or tokens."""
-    histogram = profile(name)["test"][unit]
-    every = np.sort(np.repeat([int(n) for n in histogram], list(histogram.values())))
+    every = np.sort(spelled_out(profile(name)["test"][unit]))
     some = every[len(every) - round(longest * len(every)) :]
     share = 100 * float(((low <= some) & (some <= high)).mean())
     return Value(share, text=f"{share:.1f} % of the texts")
@@ -207,11 +202,5 @@ def upheld() -> Space:
     return Space({"counts": counts, "trained": trained, "times": len(frame) - counts - trained})
 
 
-VALUES = {
-    "judged": tasks,
-    "half_minus_all": half_minus_all,
-    "labels": labels,
-    "sizes": sizes,
-    "decoders": decoders,
-    "upheld": upheld,
-} | functions(shrinks, times_of, lengths, loss_gap)
+VALUES = computed(judged, half_minus_all, labels, sizes, decoders, upheld)
+VALUES |= functions(shrinks, times_of, lengths, loss_gap)

@@ -1,6 +1,5 @@
 """The names that the book's prose quotes: {val}`sst2.difference:+.1f`; a page's own live beside this.  Every run of a
-labelled corpus has one, its folder's with `_` for `-`: `sst2_50pct_epochs1`.  A value that is a function is called
-once, when its name is used; `functions` are those that a sentence calls itself.
+labelled corpus has one, its folder's with `_` for `-`: `sst2_50pct_epochs1`.
 """
 
 from collections.abc import Callable
@@ -29,7 +28,13 @@ COMPARED = {  # the tasks of the forest plots: in prose -> (title, folder of its
 }
 
 
+def computed(*given: Callable) -> dict[str, Callable]:
+    """Values under the names of functions, which are called once, when their name is used."""
+    return {function.__name__: function for function in given}
+
+
 def functions(*given: Callable) -> dict[str, Callable]:
+    """Functions that a sentence calls itself."""
     return {function.__name__: lambda function=function: function for function in given}
 
 
@@ -155,15 +160,7 @@ NAMES = {name.replace("-", "_"): name for _, name, *_ in paper.planned() if name
 NAMES |= {key: name for key, (_, name) in COMPARED.items()}
 NAMES |= {"domains": "multi-domain-trainrows5000-epochs1", "films": "multi-domain-imdb-trainrows5000-epochs1"}
 VALUES = {key: lambda name=name: task(name) for key, name in NAMES.items()}
-VALUES |= {
-    "transfer": transfer,
-    "compared": COMPARED,
-    "published": published,
-    "published_rows": published_rows,
-    "bag_of_words": bag_of_words,
-    "leakage": leakage,
-    "front": front,
-    "scoreboard": scoreboard,
-}
+VALUES |= {"compared": COMPARED}
+VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
 VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, p_over_seeds, harder_task)
 VALUES |= functions(tested, last, peaks, missed, rise, test_loss, generalization_gap)

@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from rtx_core.report.phi import pooled_phi
 from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Runs, Value, look_up
 from study import paper
+from study.phi import pooled_phi
 from study.values.common import functions, test_loss
 from study.values.looping import Hops
 
@@ -31,10 +31,13 @@ class Facts(Runs):
     def exposures(self) -> int:
         return self.records[0]["config"]["train"]["epochs"]
 
+    def each(self, model: str) -> list[float]:
+        """Bits that each seed stores."""
+        whole = np.log2(self.records[0]["config"]["data"]["values"])  # of a fact
+        return [self.facts * float(whole - record["test"]["loss"] / np.log(2)) for record in self.of(model)]
+
     def bits(self, model: str) -> float:
-        """Stored in the mean over seeds."""
-        values = self.records[0]["config"]["data"]["values"]
-        return self.facts * float(np.log2(values) - self.loss(model) / np.log(2))
+        return float(np.mean(self.each(model)))
 
     def known(self, model: str) -> float:
         """The share of facts that are answered rightly, in the mean over seeds."""

@@ -8,11 +8,11 @@ import numpy as np
 
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge, by_model
-from rtx_core.report.phi import LoopedLosses, mean_phi, phi_by_seed
 from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Runs, Space, Unmeasured, Value
 from study import paper
 from study.experiments import EXPERIMENTS
+from study.phi import LoopedLosses, mean_phi, phi_by_seed
 from study.predictions import predictions
 from study.values.common import functions, paired_difference
 
@@ -117,7 +117,7 @@ class Rounding:
 class IsoDepth:
     """Six layer applications as 6x1, 3x2, 2x3 and 1x6 at several widths, `3x2-64`, on the seeds that all have."""
 
-    def __init__(self, records: Iterable[Record], looped: tuple[str, ...] = ("3x2", "2x3", "1x6")):
+    def __init__(self, records: list[Record], looped: tuple[str, ...] = ("3x2", "2x3", "1x6")):
         self.looped = looped
         found = {m: records for m, records in by_model(records).items() if m.startswith(("6x1", *looped))}
         self.runs = dict(zip(found, zip(*common(*found.values())))) if found else {}
@@ -227,7 +227,7 @@ VALUES |= {f"{key}_reached": lambda name=HOPS[key]: Hops(name).factors for key i
 VALUES |= {
     "khop_rounded": Rounding,
     "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
-    "iso_depth_first": lambda: IsoDepth(r for r in paper.records(name="iso-depth") if r["seed"] == 0),
+    "iso_depth_first": lambda: IsoDepth([r for r in paper.records(name="iso-depth") if r["seed"] == 0]),
     "iso_depth_tuned": lambda: IsoDepth(at_their_rates()),
     "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
     "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),

@@ -9,6 +9,7 @@ from rtx_core.report.evidence import device_of
 from rtx_core.report.values import Space
 from study import field, paper
 from study.experiments import EXPERIMENTS
+from study.values.common import computed
 
 GROUPS = {
     "sst2": ["sst2"],
@@ -43,37 +44,33 @@ def audits() -> Space:
     return Space({"n": len(outcomes), "steps": steps, "worst": max(outcome["worst"] for outcome in outcomes)})
 
 
+def profile(name: str) -> dict:
+    """The parts of a data set, as counted."""
+    return records.read_json(paths.home() / "results" / "data" / f"{name}.json")["parts"]
+
+
+def spelled_out(histogram: dict[str, int]) -> np.ndarray:
+    """Of each text its length."""
+    return np.repeat([int(length) for length in histogram], list(histogram.values()))
+
+
 def described(part: dict) -> dict:
-    """The number of texts; the shares that are positive, that reach the limit of tokens, and that stand `inside` a
-    training text (`copies` of them); lengths in words."""
-    n, copies = part["n"], part["within_training"] or 0
-    lengths = np.repeat([int(length) for length in part["words"]], list(part["words"].values()))
-    found = {"n": n, "positive": part["labels"][1] / n, "cut": part["truncated"] / n}
-    found["words"] = {"mean": float(lengths.mean()), "median": float(np.median(lengths))}
-    return found | {"inside": copies / n, "copies": copies}
+    """The number of texts, the shares that are positive and that stand `inside` a training text, lengths in words."""
+    n, words = part["n"], spelled_out(part["words"])
+    found = {"n": n, "positive": part["labels"][1] / n, "inside": (part["within_training"] or 0) / n}
+    return found | {"words": {"mean": float(words.mean()), "median": float(np.median(words))}}
 
 
 def texts() -> Space:
     """`texts.sst2_seeded_128.test.inside`."""
-    files = sorted((paths.home() / "results" / "data").glob("*.json"))
-    parts = {path.stem: records.read_json(path)["parts"] for path in files}
-    return Space({file: {name: described(part) for name, part in each.items()} for file, each in parts.items()})
-
-
-def language() -> Space:
-    """The facts of the running texts: `language.shakespeare.n_train` characters."""
-    names = ("shakespeare", "tinystories")
-    return Space({name: paper.records(experiment=name)[0]["data"] for name in names})
+    names = sorted(path.stem for path in (paths.home() / "results" / "data").glob("*.json"))
+    return Space({name: {part: described(found) for part, found in profile(name).items()} for name in names})
 
 
 def left_out() -> int:
     """The phrases of SST-2 that the leak-free split leaves out, as sentences of both validation and test have them."""
-    every, kept = (sum(part["n"] for part in parts.values()) for parts in map(parts_of, ("seeded", "grouped")))
+    every, kept = (sum(part["n"] for part in profile(f"sst2-{cut}-128").values()) for cut in ("seeded", "grouped"))
     return every - kept
-
-
-def parts_of(split: str) -> dict:
-    return records.read_json(paths.home() / "results" / "data" / f"sst2-{split}-128.json")["parts"]
 
 
 def controls() -> Space:
@@ -90,10 +87,7 @@ def controls() -> Space:
 
 VALUES = {
     "protocol": lambda: EXPERIMENTS["sst2"].train,
-    "paper_cost": paper_cost,
-    "audits": audits,
-    "texts": texts,
-    "language": language,
-    "left_out": left_out,
+    "language": lambda: Space({"shakespeare": paper.records(experiment="shakespeare")[0]["data"]}),
     "field": controls,
 }
+VALUES |= computed(paper_cost, audits, texts, left_out)

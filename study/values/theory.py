@@ -1,9 +1,6 @@
-"""Where [CLS] looks in a sentence, and numbers of the derivations:
-collisions of rotary positions, distances between activations.
-"""
+"""Where [CLS] looks in a sentence, and collisions of rotary positions."""
 
 import numpy as np
-from scipy.special import ndtr
 
 from rtx_core.models.registry import config_of
 from rtx_core.report.values import Space
@@ -22,18 +19,12 @@ def attention() -> Space:
 
 
 def derived() -> Space:
-    """Of heads as ours are: the offsets from 2 on whose token looks as near as the next one, s(m) ≥ s(1); where SiLU is
-    lowest, and the largest distances between activations."""
+    """Of heads as ours are: the offsets from 2 on whose token looks as near as the next one, s(m) ≥ s(1)."""
     c = config_of("baseline")
     head = c.hidden_size // c.num_heads
     theta = c.rope_base ** (-np.arange(0, head, 2) / head)
     s = np.cos(np.outer(np.arange(OFFSETS), theta)).mean(1)
-    z = np.linspace(-8, 8, 160_001)
-    silu, swish, sharp = (z / (1 + np.exp(-beta * z)) for beta in (1.0, 1.702, 10.0))
-    found = {"head": head, "furthest": OFFSETS - 1, "collisions": int((s[2:] >= s[1]).sum())}
-    found |= {"silu_low": float(silu.min()), "silu_at": float(z[silu.argmin()])}
-    distances = {"silu_gelu": silu - z * ndtr(z), "swish_gelu": swish - z * ndtr(z), "swish_relu": sharp - z.clip(0)}
-    return Space(found | {name: float(abs(each).max()) for name, each in distances.items()})
+    return Space({"head": head, "furthest": OFFSETS - 1, "collisions": int((s[2:] >= s[1]).sum())})
 
 
 VALUES = {"attention": attention, "derived": derived}

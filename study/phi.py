@@ -13,6 +13,8 @@ import numpy as np
 
 from rtx_core.report.statistics import mean_interval
 
+Standard = Sequence[Sequence[float]]  # (widths, seeds): the losses of standard models
+
 
 @dataclass(frozen=True)
 class LoopedLosses:
@@ -30,9 +32,8 @@ def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> fl
     `sizes` (widths,) ascend with falling `losses`; nan outside of them, as nothing is extrapolated.
     """
     falling = np.minimum.accumulate(losses)
-    if not falling[-1] <= loss <= falling[0]:
-        return float("nan")
-    return float(np.exp(np.interp(-loss, -falling, np.log(sizes))))
+    inside = falling[-1] <= loss <= falling[0]
+    return float(np.exp(np.interp(-loss, -falling, np.log(sizes)))) if inside else float("nan")
 
 
 def phi(loss: float, looped: LoopedLosses, sizes: Sequence[int], losses: Sequence[float]) -> float:
@@ -41,21 +42,14 @@ def phi(loss: float, looped: LoopedLosses, sizes: Sequence[int], losses: Sequenc
     return float(np.log(worth) / np.log(looped.passes)) if worth > 0 else float("nan")
 
 
-def phi_by_seed(
-    looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sequence[Sequence[float]]
-) -> np.ndarray:
-    """φ (models, seeds), each seed beside the standard models of that seed, as they share batches; `standard` is
-    (widths, seeds)."""
+def phi_by_seed(looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Standard) -> np.ndarray:
+    """φ (models, seeds), each seed beside the standard models of that seed, as they share batches."""
     columns = np.array(standard, float).T
-    return np.array(
-        [[phi(loss, model, sizes, column) for loss, column in zip(model.losses, columns)] for model in looped]
-    )
+    return np.array([[phi(loss, of, sizes, column) for loss, column in zip(of.losses, columns)] for of in looped])
 
 
-def mean_phi(
-    looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sequence[Sequence[float]]
-) -> tuple[float, float, float]:
-    """(φ, low, high), the mean over looped models and seeds, with Student's interval over seeds; of one seed it is nan.
+def mean_phi(looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Standard) -> tuple[float, float, float]:
+    """(φ, low, high): the mean over looped models and seeds, with Student's interval over seeds (nan for one seed).
 
     A model that lies outside of the standard ones in a seed is left out.
     """
@@ -65,19 +59,17 @@ def mean_phi(
 
 
 def pooled_phi(
-    losses: Sequence[float], recurrent: int, passes: int, sizes: Sequence[int], standard: Sequence[Sequence[float]]
+    losses: Sequence[float], recurrent: int, passes: int, sizes: Sequence[int], standard: Standard
 ) -> tuple[float, float, float]:
-    """(φ, low, high) of one looped model's losses (seeds,), their mean beside those of `standard` (widths, seeds).
+    """(φ, low, high) of the mean of a looped model's losses (seeds,), beside the means of the standard ones.
 
     For tasks on which single seeds leap: only means are interpolated.  The interval is Student's over jackknifed seeds,
     each time without one, in the loop and in the standard models; nan where a mean lies outside of the standard ones.
     """
-    columns, looped = np.array(standard, float), np.array(losses, float)
+    columns, looped, one = np.array(standard, float), np.array(losses, float), LoopedLosses((), recurrent, passes)
 
     def without(left_out: list[int]) -> float:
-        one = LoopedLosses((), recurrent, passes)
-        means = (np.delete(looped, left_out).mean(), np.delete(columns, left_out, 1).mean(1))
-        return phi(means[0], one, sizes, means[1])
+        return phi(np.delete(looped, left_out).mean(), one, sizes, np.delete(columns, left_out, 1).mean(1))
 
     n = len(looped)
     return mean_interval([n * without([]) - (n - 1) * without([seed]) for seed in range(n)])
