@@ -96,6 +96,7 @@ PLAN = (
     ),
     *(Study("sst2", TENTH | rung, (seed,), ("recurrent",)) for seed in range(5) for rung in LADDER.values()),
     Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide")),
+    *(Study("sst2", TENTH | {"precision": "bf16"}, (seed,), ("baseline", "recurrent")) for seed in range(5)),
     *(Study("state-tracking", {"group": group}, (seed,)) for seed in (0, 1, 2) for group in ("S3", "Z6")),
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
     Study("state-tracking", {"letters": 16, "steps": 12_000}, (0, 1, 2), ("1x8", "8x1")),

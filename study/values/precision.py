@@ -4,7 +4,7 @@ import numpy as np
 
 from rtx_core.report import statistics
 from rtx_core.report.evidence import Badge
-from rtx_core.report.values import Space, Value
+from rtx_core.report.values import Space, Unmeasured, Value
 from study import paper
 
 
@@ -39,4 +39,13 @@ def formats() -> list[statistics.Difference]:
     )
 
 
-VALUES = {"rounding": rounding, "formats": formats}
+def bf16_trained() -> list[statistics.Difference]:
+    """Accuracy after training with 16-bit products minus that in FP32, by Baseline and Recurrent; p adjusted."""
+    folders, models = ("sst2-10pct-precisionbf16", "sst2-10pct"), ("baseline", "recurrent")
+    pairs = [[paper.records(folder, model=model) for folder in folders] for model in models]
+    if min(len(found) for pair in pairs for found in pair) < 5:
+        raise Unmeasured(f"{folders[0]} has no five seeds of each model yet.")
+    return statistics.adjusted([statistics.difference(*pair) for pair in pairs])
+
+
+VALUES = {"rounding": rounding, "formats": formats, "bf16_trained": bf16_trained}
