@@ -6,6 +6,7 @@ epochs, budgets, threads and settings exchanged, seeds left out.
 
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib import reload
 from pathlib import Path
@@ -127,6 +128,12 @@ def changed(path: Path, draw: int) -> dict:
     return content
 
 
+def named(name: str, function: Callable) -> Callable:
+    """It, called by the name under which values are defined."""
+    function.__name__ = name
+    return function
+
+
 def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
     """The names of the book over changed records; in every eighth draw some seeds are missing."""
     found = cache(lambda path: changed(path, draw))
@@ -138,7 +145,7 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
     patch.setattr(store, "read_once", store.read_once.__wrapped__)
     patch.setattr(records.Record, "predictions", property(lambda record: record["predictions"]))
     printed = scaled(published.published.__wrapped__(), draw, "published")
-    patch.setattr(published, "published", lambda: printed)
+    patch.setattr(published, "published", named("published", lambda: printed))
     patch.setattr(registry, "config_of", lambda name, **given: other(name, draw, **given))
     for module in study.values():  # which take names from what was changed
         reload(module)
