@@ -289,6 +289,3 @@ def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_te
 def same_share(right_a: int, n_a: int, right_b: int, n_b: int) -> float:
     """p of Fisher's exact test that two models, each tested on texts of its own, are right equally often."""
     return float(scipy.stats.fisher_exact([[right_a, n_a - right_a], [right_b, n_b - right_b]]).pvalue)
-
-
-# -- language models

@@ -17,8 +17,8 @@ GROUPS = {
     "domains": ["multi-domain", "multi-domain-imdb"],
     "shakespeare": ["shakespeare", "shakespeare-small"],
     "tinystories": ["tinystories", "tinystories-small"],
-    "looping": ["facts", "khop", "khop-hard", "khop-published", "state-tracking", "state-tracking-scan", "iso-depth"],
 }
+GROUPS["looping"] = [name for name in EXPERIMENTS if name not in sum(GROUPS.values(), [])]
 
 
 def paper_cost() -> Space:
