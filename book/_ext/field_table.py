@@ -1,7 +1,7 @@
-"""The directive `field-table`: one of the two tables of `study/field.py`, its caption the directive's text.
+"""The directive `field-table`: the table of `study/field.py`, its caption the directive's text.
 
-:::{field-table} built
-What was built.
+:::{field-table}
+The field.
 :::
 """
 
@@ -13,13 +13,11 @@ from study import field
 
 
 class FieldTable(SphinxDirective):
-    required_arguments = 1
     has_content = True
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(field.FILE))
-        shown = field.table(self.arguments[0], " ".join(self.content))
-        return self.parse_text_to_nodes(shown.markdown)
+        return self.parse_text_to_nodes(field.table(" ".join(self.content)).markdown)
 
 
 def setup(app: Sphinx) -> dict:
