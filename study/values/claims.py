@@ -1,5 +1,4 @@
-"""What the claims page judges beside the values that other pages quote: shares, counts, times, one task against
-another."""
+"""What the claims page judges beside the values that other pages quote."""
 
 import numpy as np
 
@@ -55,11 +54,6 @@ class Judged(Task):
         return Value(*S.mean_interval(list(map(rise, runs))), badge(runs), form="+.2f")
 
 
-def loss_gap(runs: Runs, first: str, second: str) -> Value:
-    """Test loss of the first model minus that of the second, in nats per character or token."""
-    return paired_difference(S.common(runs.of(first), runs.of(second)), test_loss, "+.3f")
-
-
 def estimated(statistic, seeds: list[tuple], form: str) -> Value:
     """100 × a statistic of labels, guesses and weights, over the records of each seed."""
     return Value(*(100 * each for each in S.estimate(statistic, seeds)), badge(seeds), form=form)
@@ -67,26 +61,20 @@ def estimated(statistic, seeds: list[tuple], form: str) -> Value:
 
 def judged() -> Space:
     """Each at the largest budget at which the models have a seed in common."""
-    budgets = {
-        "sst2": ["sst2"],
-        "official": ["sst2-official"],
-        "ten": ["sst2-10pct"],
-        "half": ["sst2-50pct", "sst2-50pct-epochs1"],
-        "long": ["sst2-long", "sst2-long-epochs1"],
-        "short": ["sst2-short"],
-        "yelp": ["yelp", "yelp-trainrows10000-epochs1"],
-        "three_domains": ["multi-domain", "multi-domain-trainrows5000-epochs1"],
-    }
+    budgets = {"sst2": ["sst2"], "official": ["sst2-official"], "ten": ["sst2-10pct"], "short": ["sst2-short"]}
+    budgets |= {name: [f"sst2-{part}", f"sst2-{part}-epochs1"] for name, part in (("half", "50pct"), ("long", "long"))}
+    budgets |= {"yelp": ["yelp", "yelp-trainrows10000-epochs1"]}
+    budgets |= {"three_domains": ["multi-domain", "multi-domain-trainrows5000-epochs1"]}
 
     def largest(called: str, names: list[str]) -> Judged:
         runs = [paper.records(name=name) for name in names]
-        pairs = [S.common(*([r for r in found if r["model"] == model] for model in PAIR)) for found in runs]
-        return Judged(next((found for found, both in zip(runs, pairs) if both), runs[-1]), called=called)
+        both = (found for found in runs if S.common(*([r for r in found if r["model"] == m] for m in PAIR)))
+        return Judged(next(both, runs[-1]), called=called)
 
     return Space({name: largest(name.replace("_", " "), names) for name, names in budgets.items()})
 
 
-# One task against another
+# One task, or model, against another
 
 
 def half_minus_all() -> Space:
@@ -101,6 +89,19 @@ def shrinks(small: Task, large: Task) -> Value:
     change = (1 if small.difference > 0 else -1) * (small.difference - large.difference)
     pairs = [getattr(each, model).records for each in (small, large) for model in PAIR]
     return Value(change, change, change, badge(pairs), form="+.1f")
+
+
+def harder_task(task: Task, than: Task, name: str) -> Value:
+    """Accuracy on `than` minus accuracy on `task` in points; other texts, so Fisher's exact test of the first seeds."""
+    pair = [getattr(each, name).records[0] for each in (task, than)]
+    (a, n), (b, m) = [(round(r["test"]["accuracy"] * r["test"]["n"]), r["test"]["n"]) for r in pair]
+    points, p = 100 * (b / m - a / n), S.same_share(a, n, b, m)
+    return Value(points, evidence=badge(pair[0]), form="+.1f", sign=int(np.sign(points)) if p < S.ALPHA else 0, p=p)
+
+
+def loss_gap(runs: Runs, first: str, second: str) -> Value:
+    """Test loss of the first model minus that of the second, in nats per character or token."""
+    return paired_difference(S.common(runs.of(first), runs.of(second)), test_loss, "+.3f")
 
 
 # Times and counts, which no seed decides
@@ -150,47 +151,34 @@ def sizes() -> Space:
     first, second = map(config_of, PAIR)
     widths = ("hidden_size", "num_heads", "intermediate_size")
     differing = sum(getattr(first, name) != getattr(second, name) for name in widths)
-    depths = [each.num_layers * each.num_passes for each in (first, second)]
+    a, b = (each.num_layers * each.num_passes for each in (first, second))
+    words = f"{millions[0]:.1f} M, {millions[1]:.1f} M, {saving:.1f} %"
 
     def off(a: float, b: float, percent: float) -> Value:
-        distance = max(*abs(np.subtract(millions, (a, b))) / 0.05, abs(saving - percent))
-        return Value(distance, text=f"{millions[0]:.1f} M, {millions[1]:.1f} M, {saving:.1f} %")
+        return Value(max(*abs(np.subtract(millions, (a, b))) / 0.05, abs(saving - percent)), text=words)
 
-    return Space(
-        {
-            "off": off,
-            "differing": Value(differing, text=f"{differing} of {len(widths)} widths differ"),
-            "depth_gap": Value(abs(depths[0] - depths[1]), text=f"depth {depths[0]} and {depths[1]}"),
-        }
-    )
+    differing = Value(differing, text=f"{differing} of {len(widths)} widths differ")
+    return Space({"off": off, "differing": differing, "depth_gap": Value(abs(a - b), text=f"depth {a} and {b}")})
 
 
 def decoders() -> Space:
     """What is counted and timed of the decoders of the other two studies."""
+
+    def total(name: str, model: str) -> int:
+        return paper.records(name=name, model=model)[0]["parameters"]["total"]
+
     printed = published()["tinystories"]["components"]
-    ours = {model: paper.records(name="tinystories-report-reduced", model=model)[0] for model in printed}
-    off = sum(abs(ours[model]["parameters"]["total"] - printed[model]["total"]) for model in printed)
-    letters = [paper.records(name="shakespeare-nanogpt-reduced", model=m)[0] for m in ("gpt-1", "gpt-6", "kausik")]
-    millions = [record["parameters"]["total"] / 1e6 for record in letters]
-    recurrence = benchmark("recurrence")
-    slope = np.polyfit(*np.log([recurrence["sizes"]["lengths"], by_length("by_length", "kausik")]), 1)[0]
-    initial = look_up("initial_losses")
+    off = sum(abs(total("tinystories-report-reduced", m) - found["total"]) for m, found in printed.items())
+    millions = [total("shakespeare-nanogpt-reduced", model) / 1e6 for model in ("gpt-1", "gpt-6", "kausik")]
     words = ", ".join(f"{m:.2f} M" for m in millions)
-    return Space(
-        {
-            "letters": Value(max(abs(np.subtract(millions, (1.89, 10.74, 1.89)))), text=words),
-            "growth": Value(slope, text=f"length to the power {slope:.2f}"),
-            "printed": Value(off, text=f"{off} off"),
-            "order": Value(initial.same_order, text=f"in {initial.same_order} of {initial.seeds} seeds"),
-            "frailt": times_more(story_cost("frailt")),
-            "three_part": times_more(story_cost("three-part")),
-            "memory": times_more(story_memory("frailt")),
-        }
-    )
-
-
-def times_more(ratio: float) -> Value:
-    return Value(ratio, text=f"{ratio:.1f} times")
+    lengths = benchmark("recurrence")["sizes"]["lengths"]
+    slope = np.polyfit(*np.log([lengths, by_length("by_length", "kausik")]), 1)[0]
+    initial = look_up("initial_losses")
+    ratios = {"frailt": story_cost("frailt"), "three_part": story_cost("three-part"), "memory": story_memory("frailt")}
+    found = {name: Value(ratio, text=f"{ratio:.1f} times") for name, ratio in ratios.items()}
+    found |= {"letters": Value(max(abs(np.subtract(millions, (1.89, 10.74, 1.89)))), text=words)}
+    found |= {"growth": Value(slope, text=f"length to the power {slope:.2f}"), "printed": Value(off, text=f"{off} off")}
+    return Space(found | {"order": Value(initial.same_order, text=f"in {initial.same_order} of {initial.seeds} seeds")})
 
 
 def upheld() -> Space:
@@ -203,4 +191,4 @@ def upheld() -> Space:
 
 
 VALUES = computed(judged, half_minus_all, labels, sizes, decoders, upheld)
-VALUES |= functions(shrinks, times_of, lengths, loss_gap)
+VALUES |= functions(shrinks, harder_task, times_of, lengths, loss_gap)

@@ -67,15 +67,6 @@ def leakage() -> Space:
     return Space(found)
 
 
-def harder_task(task: Task, than: Task, name: str) -> Value:
-    """Accuracy on `than` minus accuracy on `task` in points; other texts, so Fisher's exact test of the first seeds."""
-    pair = [getattr(each, name).records[0] for each in (task, than)]
-    (a, n), (b, m) = [(round(r["test"]["accuracy"] * r["test"]["n"]), r["test"]["n"]) for r in pair]
-    points, p = 100 * (b / m - a / n), statistics.same_share(a, n, b, m)
-    sign = int(np.sign(points)) if p < statistics.ALPHA else 0
-    return Value(points, evidence=badge(pair[0]), form="+.1f", sign=sign, p=p)
-
-
 def p_over_seeds(measure: Callable, first: Model | list, second: Model | list) -> float:
     """p of the difference in a measure of each run, by the paired t-test."""
     return statistics.over_seeds(*([measure(run) for run in runs_of(found)] for found in (first, second)))[3]
@@ -162,5 +153,5 @@ NAMES |= {"domains": "multi-domain-trainrows5000-epochs1", "films": "multi-domai
 VALUES = {key: lambda name=name: task(name) for key, name in NAMES.items()}
 VALUES |= {"compared": COMPARED}
 VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
-VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, p_over_seeds, harder_task)
-VALUES |= functions(tested, last, peaks, missed, rise, test_loss, generalization_gap)
+VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, p_over_seeds)
+VALUES |= functions(tested, last, peaks, missed, generalization_gap)
