@@ -196,3 +196,6 @@ def test_a_model_prepared_for_serving_gives_its_logits(shape, lengths):
     assert torch.equal(serving(model)(batch), model(batch))  # float64, which oneDNN does not pack
     model.float()
     torch.testing.assert_close(serving(model)(batch), model(batch), rtol=1e-4, atol=1e-4)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = serving(model)(batch)
+    assert 0 < (rounded - model(batch)).norm() < 0.03 * model(batch).norm()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # the table below is read by pages, which import no torch
 FAST_PATHS: dict[str, tuple[str, ...]] = {
     "rtx_core.models.encoder:Encoder": ("rtx_core.fast.encoder",),
     "rtx_core.models.kausik:Kausik": ("rtx_core.fast.recurrence",),
-    "rtx_core.models.looped:Looped": ("rtx_core.fast.cross_entropy",),
+    "rtx_core.models.looped:Looped": ("rtx_core.fast.cross_entropy", "rtx_core.fast.causal"),
 }
 
 
