@@ -1,13 +1,13 @@
 """The one place where the library meets a study: a package beside it, that `RTX_STUDY` names, else `study`.
 
 A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
-name of the module that measures it, `MEASURED_OF`, kind -> the corpora that it is measured of, `LOOKS`, name -> (title,
-color, marker), and `commands`, which adds to the command line, and have a package `values`, whose names its pages
-quote.  Without a study the library runs on files of one's own.
+name of the module that measures it, `LOOKS`, name -> (title, color, marker), and `COMMANDS`, name -> function
+(`rtx_core.__main__`), and have a package `values`, whose names its pages quote.  Without a study the library runs on
+files of one's own.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -41,9 +41,9 @@ def measurements() -> Mapping[str, str]:
     return getattr(study(), "MEASUREMENTS", {})
 
 
-def commands(*parser: object) -> None:
-    """Add the commands of the study to those of the library."""
-    getattr(study(), "commands", lambda *parser: None)(*parser)
+def commands() -> Mapping[str, Callable]:
+    """What the study adds to the command line."""
+    return getattr(study(), "COMMANDS", {})
 
 
 def values() -> list[ModuleType]:

@@ -18,7 +18,6 @@ from torch import nn
 
 from rtx_core import records
 from rtx_core import study as declared
-from rtx_core.data import DataConfig
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments.weights import load_weights
@@ -76,17 +75,6 @@ def wanted(kind: ModuleType, study: Measured) -> Iterator[tuple[dict, dict, Call
         yield identity, facts, partial(kind.of_run, record, study)
 
 
-def refuse_other(kind: str, experiment: str, data: DataConfig) -> None:
-    """An error where such data are not what this kind is measured on."""
-    corpora = getattr(declared.study(), "MEASURED_OF", {}).get(kind)  # () of any data, None of texts with labels
-    if corpora is None:
-        fits, reads = data.labelled, "texts with labels"
-    else:
-        fits, reads = not corpora or getattr(data, "corpus", "") in corpora, " or ".join(corpora)
-    if not fits:
-        raise RtxError(f"{kind} cannot be measured of {experiment}: it is of {reads}.")
-
-
 def measure(
     kind: str, experiment: str = "", /, to: str = "", *, again: bool = False, **settings: object
 ) -> list[records.Record]:
@@ -102,8 +90,6 @@ def measure(
     made_by = known[kind]
     made_with = fingerprint.commit() | {"hashes": [fingerprint.module_hash(made_by)]}  # now, as the files may change
     study, measured = Measured(experiment, to=to, **settings), []
-    for one in dict.fromkeys((study, study.target)):
-        refuse_other(kind, one.experiment, one.config.data)
     for identity, facts, make in wanted(import_module(made_by), study):
         there = records.measurements(kind, identity["of"], study.source)
         there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]

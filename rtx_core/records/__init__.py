@@ -47,7 +47,7 @@ class Record:
     path: Path
 
     def __repr__(self) -> str:
-        return f"Record({short_name(self.path)})"
+        return short_name(self.path)
 
     def __getitem__(self, key: str):
         return self.content[key]
@@ -89,7 +89,7 @@ class Record:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in ("logits", "labels")}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
-            raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
+            raise RtxError(f"{path.name} cannot be read ({error}); restore it from git") from error
 
 
 def short_name(path: Path) -> str:
@@ -126,13 +126,10 @@ def verify(record: Record) -> None:
             counted["accuracy"] = 1 - wrong / sum(part["answers"] for part in test["parts"])
     else:
         counted = classification_metrics(**record.predictions)
-        counted["n"] = len(record.predictions["labels"])
     for name in sorted(counted | test):
         got, value = test.get(name), counted.get(name)
-        same = math.isclose(got, value, **near) if type(got) is type(value) is float else got == value
-        if not same:
-            said = f"says that its test {name} is {got}, and what was predicted gives {value}"
-            raise RtxError(f"{short_name(record.path)} {said}; restore both from git, or make the run again.")
+        if not (math.isclose(got, value, **near) if type(got) is type(value) is float else got == value):
+            raise RtxError(f"it says that its test {name} is {got}, and what was predicted gives {value}")
 
 
 # -- the folder --------------------------------------------------------------------------------------------------------
@@ -154,25 +151,22 @@ def read(path: Path, measured: bool = False) -> Record:
 
     With `measured` it may be of what was measured beside the runs.
     """
-    content = read_json(path)
-    if measured and isinstance(content, dict) and "kind" in content:
-        if missing := [key for key in NEEDS if key not in content]:
-            raise RtxError(f"{short_name(path)} lacks {', '.join(missing)}; {RESTORE}.")
-        place = f"{content['kind']}/{content['of']}/{content['name']}"
-    else:
-        check(content, short_name(path))
-        place = f"{content['name']}/{content['model']}-seed{content['seed']}"
-    if not str(path.with_suffix("")).endswith(f"/{place}"):
-        raise RtxError(f"{short_name(path)} holds the record of {place}; move it to where it belongs.")
-    found = Record(content, path)
+    found = Record(read_json(path), path)
     try:
+        if measured and "kind" in found.content:
+            if missing := [key for key in NEEDS if key not in found.content]:
+                raise RtxError(f"it lacks {', '.join(missing)}")
+            place = f"{found['kind']}/{found['of']}/{found['name']}"
+        else:
+            check(found.content)
+            place = f"{found['name']}/{found['model']}-seed{found['seed']}"
+        if not str(path.with_suffix("")).endswith(f"/{place}"):
+            raise RtxError(f"it belongs to {place}")
         verify(found)
         found["data"]["sha256"]
-    except RtxError:
-        raise
     except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise RtxError(f"{short_name(path)} is not made as records are ({reason}); {RESTORE}.") from None
+        reason = str(error) if isinstance(error, RtxError) else repr(error)
+        raise RtxError(f"{short_name(path)} is no sound record ({reason}); {RESTORE}.") from None
     return found
 
 
@@ -181,24 +175,16 @@ def sound(path: Path, measured: bool = False) -> Record | None:
 
     A file is read once, and again when it or its predictions have changed.
     """
-    return read_once(path, measured, _stamp(path), _stamp(path.with_suffix(".npz")))
+    files = (path, path.with_suffix(".npz"))
+    return read_once(path, measured, *(file.exists() and file.stat().st_mtime_ns for file in files))
 
 
 @cache
-def read_once(path: Path, measured: bool, *stamps: tuple[int, int] | None) -> Record | None:
+def read_once(path: Path, measured: bool, *changed: int) -> Record | None:
     try:
         return read(path, measured)
     except RtxError:
         return None
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """By which a changed file is known, without reading it."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
 
 
 def odd(source: str = "hub") -> dict[str, str]:
@@ -250,7 +236,6 @@ def records(
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
     """Write predictions, then the record, in the place of one that is there."""
     path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
-    check(content, short_name(path))
     if predictions is not None:
         save_predictions(path.with_suffix(".npz"), **predictions)
     write_json(path, content)

@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType
 
 from rtx_core import study
 from rtx_core.models import registry
@@ -118,29 +117,20 @@ def model_hash(architecture: str) -> str:
 def _own_source(*classes: type) -> str:
     """The bare source of the files and notebook cells in which these classes, and their bases from elsewhere, stand.
 
-    What these import from further files does not count.  Where a class has no source, as in a plain Python shell, its
-    compiled methods count.
+    What these import from further files does not count.
     """
-    texts = set()
+    files = set()
     for cls in {base for one in classes for base in one.__mro__ if not _in_library(base)}:
-        codes = [held.__code__ for _, held in sorted(vars(cls).items()) if inspect.isfunction(held)]
-        file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-        files = {*(code.co_filename for code in codes), *([file] if file else [])}
-        found = {bare("".join(linecache.getlines(name))) for name in files} - {""}
-        texts |= found or {str([(code.co_code, code.co_names, _constants(code)) for code in codes])}
-    return "\n".join(sorted(texts))
-
-
-def _constants(code: CodeType) -> list:
-    return [constant for constant in code.co_consts if not inspect.iscode(constant)]
+        files |= {held.__code__.co_filename for held in vars(cls).values() if inspect.isfunction(held)}
+        files.add(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
+    return "\n".join(sorted({bare("".join(linecache.getlines(name))) for name in files} - {""}))
 
 
 def _in_library(cls: type) -> bool:
     """Whether a class is of Python, of an installed package or of this one, whose versions stand in the record."""
-    name = cls.__module__
+    name, file = cls.__module__, getattr(sys.modules.get(cls.__module__), "__file__", None)
     if name == "__main__" or name.partition(".")[0] == PACKAGE.name:
         return name != "__main__"
-    file = getattr(sys.modules.get(name), "__file__", None)
     return file is None or file.startswith(sysconfig.get_path("stdlib")) or "-packages/" in file
 
 

@@ -136,24 +136,18 @@ def unregistered() -> list[str]:
     return [name for name in built_in() if fingerprint.registered()["hashes"].get(name) != fingerprint.model_hash(name)]
 
 
-def main(accept: bool = False, new: bool = False, show: bool = False) -> None:
+def main(accept: bool = False, new: bool = False) -> None:
     found = golden_runs()
-    if show:
-        print(json.dumps(found))
-        return
     if new:
         _register({})
         write_json(FILE, found)
         print("registered as new: records made by the code before are stale now")
         return
-    expected = json.loads(FILE.read_text(encoding="utf-8"))
-    if wrong := differing(found, expected, TOLERANCE):
+    if wrong := differing(found, json.loads(FILE.read_text(encoding="utf-8")), TOLERANCE):
         raise RtxError(f"Golden runs give other numbers than recorded: {'; '.join(wrong)}; {DO}.")
     if not accept:
-        waiting = unregistered()
-        print("all golden runs give their recorded numbers")
-        if waiting:
-            print(f"not registered yet: {', '.join(waiting)}; python -m rtx_core golden --accept")
+        waiting = ", ".join(unregistered()) or "none"
+        print(f"all golden runs give their recorded numbers; waiting for `golden --accept`: {waiting}")
         return
     before = fingerprint.registered()
     if wrong := differing(found, _runs_at(before["commit"])):
@@ -180,14 +174,12 @@ def _register(before: dict[str, str]) -> None:
 
 def _runs_at(commit: str) -> dict:
     """The golden runs of another commit, by a copy of its package and of its study."""
+    show = "import json; from rtx_core.records import golden; print(json.dumps(golden.golden_runs()))"
     with tempfile.TemporaryDirectory() as folder:
         packed = str(Path(folder, "then.zip"))
         if fingerprint.git("archive", f"--output={packed}", commit, PACKAGE.name, "study") is None:
             raise RtxError(f"Commit {commit[:9]} cannot be read; fetch the whole history.")
         shutil.unpack_archive(packed, folder)
-        environment = os.environ | {"PYTHONPATH": folder}
-        command = [sys.executable, "-m", "rtx_core", "golden", "--show"]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RtxError(f"The golden runs of commit {commit[:9]} failed ({done.stderr.strip()[-200:]}).")
-    return json.loads(done.stdout.splitlines()[-1])
+        environment, command = os.environ | {"PYTHONPATH": folder}, [sys.executable, "-c", show]
+        said = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    return json.loads(said.splitlines()[-1])
