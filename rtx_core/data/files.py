@@ -1,7 +1,6 @@
 """Labelled texts from files of one's own, or from any data set on the hub."""
 
 import hashlib
-import math
 import warnings
 from pathlib import Path
 
@@ -24,31 +23,23 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     `results/own-NAME`, where `name` is that of the training file unless it is given; those of runs on `generated` texts
     in `_build/results/`, apart from those on real ones.
     """
-    if not isinstance(train, str):
-        got = f"The training data is of type {type(train).__name__}"
-        raise RtxError(f"{got}; expected the name of a file: write a table to one, as table.to_parquet('x.parquet').")
     vocabulary = "bert" if bert_source() else "trained"
     config = FilesData(train=train, text=text, label=label, **settings, classes=(), vocabulary=vocabulary)
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:
         found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
         raise RtxError(f"{found}, and 2 to {MOST_CLASSES:,} classes were expected.")
-    config = config.replace(classes=sorted(classes, key=_by_value))
+    try:
+        classes = sorted(classes, key=float)  # so 2 before 10
+    except ValueError:
+        classes = sorted(classes)
+    config = config.replace(classes=classes)
     return config.replace(digest=_digest(parts(config)))
 
 
 def _digest(tables: dict[str, pd.DataFrame]) -> str:
     held = "".join(table.to_csv(index=False) for table in tables.values())
     return hashlib.sha256(held.encode()).hexdigest()[:16]
-
-
-def _by_value(label: str) -> tuple[float, str]:
-    """Numbers by their value, so 2 before 10; then words by the alphabet."""
-    try:
-        number = float(label)
-    except ValueError:
-        number = math.nan
-    return (math.inf if math.isnan(number) else number), label  # "nan" is a word
 
 
 def bert_source() -> str | None:
@@ -122,23 +113,17 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
         except RtxError as error:
             what = f"There is no file {path}, seen from {Path.cwd()}, and no such data set on the hub"
             raise RtxError(f"{what} ({type(error.__cause__).__name__}); name one, with its ending.") from error
-    if table.empty:
-        raise RtxError(f"{path} holds no row: give at least 10.")
     for column in (text, label):
         if column not in table:
             raise RtxError(f"{path} has no column {column!r}: it has {', '.join(map(str, table.columns))}.")
-    if text == label:
-        raise RtxError(f"Texts and labels of {path} cannot both stand in column {text!r}: name two columns.")
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what the first line names not for row names
         raise RtxError(f"{path} has rows of more columns than its first line, which must name each of them.")
     texts = [t if isinstance(t, str) and t.strip() and is_unicode(t) else "" for t in table[text]]
     labels = [_label(value) for value in table[label]]
     for kind, column, values in (("text", text, texts), ("label", label, labels)):
         if "" in values:
-            place = f"{path}, row {values.index('') + 1}, column {column!r}"
-            held = table[column].iloc[values.index("")]
-            many = f" ({n} rows in all)" if (n := values.count("")) > 1 else ""
-            raise RtxError(f"{place} holds {held!r:.60} where a {kind} was expected{many}: take such rows out.")
+            place, held = f"{path}, row {values.index('') + 1}, column {column!r}", table[column][values.index("")]
+            raise RtxError(f"{place} holds {held!r:.60} where a {kind} was expected: take out all such rows.")
     return pd.DataFrame({"text": texts, "label": labels}, dtype="str")
 
 

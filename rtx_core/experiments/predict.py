@@ -43,9 +43,10 @@ class Predictor:
         """A row a text: text, label, and each class's probability under its name.  `passes=True`:
         a row for each pass."""
         import torch
+        from tokenizers import Tokenizer
 
         from rtx_core.data.tasks import logits_of
-        from rtx_core.data.tokens import read_tokenizer, tokenize
+        from rtx_core.data.tokens import tokenize
 
         if not (classes := self.model.about.get("classes")):
             raise RtxError(f"The model of {self.folder.name} has no classes: it continues texts; load a classifier.")
@@ -53,7 +54,8 @@ class Predictor:
         if not texts or not all(isinstance(text, str) and is_unicode(text) for text in texts):
             raise RtxError(f"The texts are {texts!r:.60}; expected strings of valid Unicode (a file: UTF-8).")
         frame = pd.DataFrame({"text": texts, "label": 0})
-        tokens = tokenize(frame, read_tokenizer(self.folder), self.model.about["max_length"])
+        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        tokens = tokenize(frame, tokenizer, self.model.about["max_length"])
         columns, tables = [f"probability of {name}" if name in HEAD else name for name in classes], []
         usual = self.model.config
         for n in range(1, usual.num_passes + 1) if passes else [None]:

@@ -105,6 +105,6 @@ def load_weights(record: Record):
     model, expected = load_model(path), record.get("weights")
     altered = path == kept_at(record) and expected not in (None, sha256_of([path.read_bytes()]))
     if altered or model.about.get("run") != record["key"]:
-        what = f"{path.name} holds weights of another run than {record} is of, or altered ones"
+        what = f"{path.name} holds weights of another run than its record's, or altered ones"
         raise RtxError(f"{what}; restore both from git, or train it anew with replace=True.")
     return model

@@ -27,9 +27,8 @@ def mean_interval(values: list[float], level: float = 1 - ALPHA) -> tuple[float,
     """(mean, low, high) by Student's t over seeds; one value has no interval: (value, nan, nan)."""
     mean = float(np.mean(values))
     if len(values) < 2:
-        return mean, float("nan"), float("nan")
-    quantile = scipy.stats.t.ppf((1 + level) / 2, len(values) - 1)
-    half = float(quantile * scipy.stats.sem(values))
+        return mean, np.nan, np.nan
+    half = float(scipy.stats.t.ppf((1 + level) / 2, len(values) - 1) * scipy.stats.sem(values))
     return mean, mean - half, mean + half
 
 
@@ -50,8 +49,7 @@ def mean_or_range(values: list[float], level: float = 1 - ALPHA) -> tuple[float,
 
 
 def auc(record) -> float | None:
-    """Area under the ROC curve: in what share of pairs of a positive and a negative text the positive one is
-    scored higher.  None of more than two classes."""
+    """Area under the ROC curve; None of more than two classes."""
     if len(record["test"]["confusion"]) > 2:
         return None
     from sklearn.metrics import roc_auc_score
@@ -96,10 +94,9 @@ def common(*models: list) -> list[tuple]:
 
 
 def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
-    """(labels, guesses of each), each (n,), of models on one test set.
+    """(labels, guesses of each), each (n,), of models on one test set; where the test sets differ an RtxError.
 
-    `same_training=False` admits different training data, as of a subset: then the labels say that the test
-    set is the same. Raises RtxError where the test sets differ.
+    `same_training=False` admits different training data, as of a subset: then the labels say that the set is the same.
     """
     first = records[0]
     labels = first.predictions["labels"]
@@ -113,8 +110,7 @@ def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
 
 def mcnemar(labels: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     """p of McNemar's exact test on the texts that one of two models (texts,) alone answers rightly."""
-    right_a, right_b = a == labels, b == labels
-    only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    only_a, only_b = int(((a == labels) & (b != labels)).sum()), int(((a != labels) & (b == labels)).sum())
     return float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
 
 
@@ -129,16 +125,6 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     return float(differences.mean()), float(low), float(high), float(found.pvalue)
 
 
-def equivalence(first: list[float], second: list[float], margin: float) -> float:
-    """p of two one-sided paired t-tests over seeds (Schuirmann 1987): below 5 % the mean difference is within
-    ±margin, which is what may be called level; a difference that is not significant may not."""
-    differences = np.subtract(first, second)
-    if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
-        return 0.0 if abs(differences.mean()) < margin else 1.0
-    sides = ((-margin, "greater"), (margin, "less"))
-    return max(float(scipy.stats.ttest_1samp(differences, bound, alternative=side).pvalue) for bound, side in sides)
-
-
 # -- measures of labels and guesses (texts,) whose weights (..., texts) say how often each text counts; precision,
 # recall and f1 are of class 1
 
@@ -148,17 +134,8 @@ def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return weights @ values / weights.sum(-1)
 
 
-def _accuracy(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return mean(labels == guesses, weights)
-
-
-def _precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    hits = weights @ ((labels == 1) & (guesses == 1))
-    return hits / np.maximum(weights @ (guesses == 1), 1)
-
-
-def _recall(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return _precision(guesses, labels, weights)
+def _precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray, of: int = 1) -> np.ndarray:
+    return weights @ ((labels == of) & (guesses == of)) / np.maximum(weights @ (guesses == of), 1)
 
 
 def _f1(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -166,14 +143,16 @@ def _f1(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndar
     return 2 * hits / np.maximum(weights @ (labels == 1) + weights @ (guesses == 1), 1)
 
 
-def _weighted_precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Precision of each of two classes, weighted by how many texts the class has."""
-    negative = _precision(1 - labels, 1 - guesses, weights)
-    return negative + mean(labels == 1, weights) * (_precision(labels, guesses, weights) - negative)
-
-
-MEASURES = {"accuracy": _accuracy, "precision": _precision, "recall": _recall, "f1": _f1}
-MEASURES |= {"weighted precision": _weighted_precision, "weighted recall": _accuracy}
+MEASURES = {
+    "accuracy": lambda labels, guesses, weights: mean(labels == guesses, weights),
+    "precision": _precision,
+    "recall": lambda labels, guesses, weights: _precision(guesses, labels, weights),
+    "f1": _f1,
+    "weighted precision": lambda labels, guesses, weights: sum(
+        mean(labels == of, weights) * _precision(labels, guesses, weights, of) for of in (0, 1)
+    ),
+}
+MEASURES["weighted recall"] = MEASURES["accuracy"]
 
 
 def bootstrap(statistic: Callable, *columns: np.ndarray, level: float = 1 - ALPHA) -> tuple[float, float, float]:
@@ -235,8 +214,7 @@ def difference(first: list, second: list, measure: str = "accuracy", same_traini
     """The paired difference of two models in a measure, over the seeds that both have.
 
     Three or more seeds: the paired t-test.  One: a bootstrap interval over texts, and for accuracy McNemar's exact
-    test.  Two: their mean and their range, which decide nothing.
-    Raises RtxError where no seed is common; a claim that asks so is not measured.
+    test.  Two: their mean and their range, which decide nothing.  Where no seed is common, an RtxError.
     """
     pairs = common(first, second)
     if not pairs:
@@ -272,12 +250,10 @@ def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_te
 
         t = (value − m) / sqrt(a + b),   a = s²(1 + 1/k),   b = value(1 − value)/n + m(1 − m)/texts
 
-    with s the standard deviation over our seeds.  Two draws of texts make b, which is 0 where the texts are
-    the same.  Student's t, with the degrees of freedom of Satterthwaite (1946), (k − 1)(a + b)²/a²: only a is
-    estimated from few numbers.
+    with s the standard deviation over our seeds; b is 0 where the texts are the same.  Student's t, with the degrees
+    of freedom of Satterthwaite (1946), (k − 1)(a + b)²/a²: only a is estimated from few numbers.
     """
-    k = len(ours)
-    m = float(np.mean(ours))
+    k, m = len(ours), float(np.mean(ours))
     a = np.var(ours, ddof=1) * (1 + 1 / k) if np.ptp(ours) > 1e-12 else 0.0
     b = 0.0 if same_texts else value * (1 - value) / n + m * (1 - m) / texts
     if a + b == 0:

@@ -34,21 +34,10 @@ class Unmeasured(RtxError):
 class Value(float):
     """A number with its 95 % interval, a share unless `form` says otherwise; `sign` and `p` are what its test says."""
 
-    def __new__(
-        cls,
-        value: float,
-        low: float = math.nan,
-        high: float = math.nan,
-        evidence: Badge | None = None,
-        *,
-        form: str = ".1%",
-        sign: int = 0,
-        p: float | None = None,
-        text: str = "",
-    ):
+    def __new__(cls, value: float, low=math.nan, high=math.nan, evidence: Badge | None = None, **about):
         self = super().__new__(cls, value)
         self.low, self.high, self.badge = low, high, evidence
-        self.form, self.sign, self.p, self.text = form, sign, p, text
+        vars(self).update({"form": ".1%", "sign": 0, "p": None, "text": ""} | about)
         return self
 
     @property
