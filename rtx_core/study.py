@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 
@@ -18,12 +19,7 @@ from types import ModuleType
 def study() -> ModuleType:
     """The study's package; an empty one where there is none."""
     name = os.environ.get("RTX_STUDY", "study")
-    try:
-        return import_module(name) if name else ModuleType("no_study")
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        return ModuleType("no_study")
+    return import_module(name) if name and find_spec(name) else ModuleType("no_study")
 
 
 def experiments() -> Mapping[str, object]:
@@ -48,10 +44,5 @@ def commands() -> Mapping[str, Callable]:
 
 def values() -> list[ModuleType]:
     """The modules of its package `values`, each with a `VALUES`: the names that its pages quote."""
-    try:
-        package = import_module(f"{study().__name__}.values")
-    except ModuleNotFoundError as error:
-        if not str(error.name).startswith(study().__name__):
-            raise
-        return []
-    return [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
+    folders = [f"{folder}/values" for folder in getattr(study(), "__path__", ())]
+    return [import_module(f"{study().__name__}.values.{found.name}") for found in iter_modules(folders)]

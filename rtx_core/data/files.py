@@ -1,15 +1,13 @@
 """Labelled texts from files of one's own, or from any data set on the hub."""
 
 import hashlib
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from rtx_core.data.config import SUFFIXES, FilesData
-from rtx_core.data.sources import hub_table, mirror_file, read_table
-from rtx_core.data.tokens import VOCABULARY
+from rtx_core.data.sources import hub_table, read_table
 from rtx_core.errors import RtxError, is_unicode
 
 MOST_CLASSES = 1000
@@ -23,8 +21,7 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     `results/own-NAME`, where `name` is that of the training file unless it is given; those of runs on `generated` texts
     in `_build/results/`, apart from those on real ones.
     """
-    vocabulary = "bert" if bert_source() else "trained"
-    config = FilesData(train=train, text=text, label=label, **settings, classes=(), vocabulary=vocabulary)
+    config = FilesData(train=train, text=text, label=label, **settings, classes=())
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:
         found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
@@ -42,34 +39,15 @@ def _digest(tables: dict[str, pd.DataFrame]) -> str:
     return hashlib.sha256(held.encode()).hexdigest()[:16]
 
 
-def bert_source() -> str | None:
-    """Where BERT's vocabulary is at hand without a download."""
-    try:
-        mirror_file("bert-base-uncased/vocab.txt")
-        return "mirror"
-    except RtxError:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # in a notebook, of a progress bar that it cannot show
-            from huggingface_hub import try_to_load_from_cache
-
-        return "hub" if isinstance(try_to_load_from_cache(VOCABULARY, "vocab.txt"), str) else None
-
-
-def vocabulary_source(config: FilesData) -> str | None:
-    """Where BERT's vocabulary comes from; None where one is trained."""
-    return (bert_source() or "hub") if config.vocabulary == "bert" else None
+def vocabulary_source(config: FilesData) -> None:
+    """Word pieces are trained on the training texts."""
 
 
 def facts(config: FilesData) -> dict:
     drawn = [part for part in ("validation", "test") if getattr(config, part) is None]
-    return {
-        "name": Path(config.train).name,
-        "source": config.source,
-        "split": f"{' and '.join(drawn)} drawn" if drawn else "given",
-        "max_length": config.max_length,
-        "vocabulary": VOCABULARY if config.vocabulary == "bert" else "trained on the training texts",
-        "classes": list(config.classes),
-    }
+    known = {"name": Path(config.train).name, "source": config.source, "max_length": config.max_length}
+    known["split"] = f"{' and '.join(drawn)} drawn" if drawn else "given"
+    return known | {"vocabulary": "trained on the training texts", "classes": list(config.classes)}
 
 
 def parts(config: FilesData) -> dict[str, pd.DataFrame]:
@@ -78,12 +56,11 @@ def parts(config: FilesData) -> dict[str, pd.DataFrame]:
     tables = {part: _numbered(path, config) for part, path in files.items() if path is not None}
     drawn = [part for part in files if part not in tables]
     train = tables["train"]
-    order = np.random.RandomState(config.seed).permutation(len(train))
+    order, tenth = np.random.RandomState(config.seed).permutation(len(train)), len(train) // 10
+    if drawn and not tenth:
+        raise RtxError(f"{config.train} has {len(train)} rows, too few to draw a {drawn[0]} part: give 10.")
     start = len(train) * (10 - len(drawn)) // 10
-    ends = [start + len(train) // 10 * i for i in range(len(drawn))]
-    for part, rows in zip(["train", *drawn], np.split(order, ends), strict=True):
-        if not len(rows):
-            raise RtxError(f"{config.train} has {len(train)} rows, too few to draw a {part} part: give 10.")
+    for part, rows in zip(["train", *drawn], np.split(order, [start + tenth * i for i in range(len(drawn))])):
         tables[part] = train.iloc[rows].reset_index(drop=True)
     found = {part: tables[part] for part in files}
     if config.digest not in ("", _digest(found)):
@@ -94,9 +71,8 @@ def parts(config: FilesData) -> dict[str, pd.DataFrame]:
 def _numbered(path: str, config: FilesData) -> pd.DataFrame:
     table = read(path, config.text, config.label)
     strange = table[~table["label"].isin(config.classes)]
-    if len(strange):
-        place = f"{path}, row {strange.index[0] + 1}, column {config.label!r}"
-        given, known = strange["label"].iloc[0], ", ".join(config.classes[:9])
+    for row, given in strange["label"].items():
+        place, known = f"{path}, row {row + 1}, column {config.label!r}", ", ".join(config.classes[:9])
         raise RtxError(f"{place} has the label {given!r}, and the classes are {known}.")
     return table.assign(label=table["label"].map(config.classes.index))
 

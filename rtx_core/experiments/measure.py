@@ -1,16 +1,16 @@
 """Everything that is measured beside the runs: described, found, made and saved here.
 
     measure("transfer", "sst2", to="yelp", fraction=0.1, seeds=[0, 1, 2])
-    python -m rtx_core measure transfer sst2 to=yelp fraction=0.1 seeds=[0,1,2]
 
-A kind is a module of `rtx_core.evaluate`: `of_run(record, study)` gives a list of what is measured of one trained
-run, `of_study(study)` what is measured of all; each is (content, predictions or None).  `identity` gives
-what else must agree for a measurement to be found.
+A kind is a module of the study: `of_run(record, measured)` gives a list of what is measured of one trained run,
+`of_study(measured)` what is measured of all; each is (content, predictions or None).  `identity` gives what else must
+agree for a measurement to be found.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from importlib import import_module
+from itertools import product
 from types import ModuleType
 
 import torch
@@ -47,14 +47,9 @@ class Measured:
         return self.config.data.task(self.config.train.batch_size, self.config.train.micro_batches)
 
     def runs(self) -> Iterator[records.Record]:
-        for model in self.models:
-            for seed in self.seeds:
-                config = experiments.configure(self.experiment, model, seed, **self.settings)
-                record = records.find(config.name, config.model, seed, self.source)
-                if record is None:
-                    run = f"{config.name}, {config.model}, seed {seed}"
-                    raise RtxError(f"There is no record of {run}: run it first.")
-                yield record
+        for model, seed in product(self.models, self.seeds):
+            config = experiments.configure(self.experiment, model, seed, **self.settings)
+            yield records.at(f"{config.name}/{config.model}-seed{seed}", self.source)
 
     def trained(self, record: records.Record) -> nn.Module:
         """The model of a run with its trained weights, which lie where the run was made."""

@@ -1,8 +1,4 @@
-"""A run is a function of its configuration: found by it, or made now.  Torch is imported when something must be made.
-
-rtx.run("sst2", "recurrent", seed=1, epochs=1)                   one run
-rtx.runs("sst2", models=["baseline", "recurrent"], seeds=[0, 1])    several, as one table
-"""
+"""A run is a function of its configuration: found by it, or made now.  Torch is imported when one must be made."""
 
 import fcntl
 import json

@@ -1,9 +1,6 @@
 """Records: one JSON file a run, `results/<name>/<model>-seed<k>.json`, its test predictions beside it; and all of them
-as one table.  The modules of this room: what a record holds (`schema`), which code made it (`fingerprint`), and whether
-today's code gives its numbers (`golden`).
-
-Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.  What is measured
-beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way.
+as one table.  Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.
+What is measured beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way.
 """
 
 import io
@@ -36,9 +33,6 @@ NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 
 
-# -- one record --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Record:
     """A file of `results/`: `record["test"]["accuracy"]` reads the JSON."""
@@ -57,16 +51,12 @@ class Record:
 
     def stale_reason(self) -> str:
         """Why today's code may give other numbers, else ""; an audit is of the code that it names, so never stale."""
-        if self.get("kind") == "audits":
+        if (kind := self.get("kind")) == "audits":
             return ""
-        if kind := self.get("kind"):
-            if kind not in study.measurements():
-                return f"of a kind that is not measured here ({kind})"
-            today = fingerprint.module_hash(study.measurements()[kind])
-        elif (architecture := self["config"]["architecture"]) in registry.MODELS:
-            today = fingerprint.model_hash(architecture)
-        else:
-            return f"of a model that is not registered here ({architecture})"
+        what, known = (kind, study.measurements()) if kind else (self["config"]["architecture"], registry.MODELS)
+        if what not in known:
+            return f"of a model or measurement that is not registered here ({what})"
+        today = fingerprint.module_hash(known[what]) if kind else fingerprint.model_hash(what)
         if fingerprint.is_current(self["code"]["hashes"], today):
             return ""
         return f"made by another version of the code (commit {(self['code']['commit'] or 'unknown')[:9]})"
@@ -130,9 +120,6 @@ def verify(record: Record) -> None:
         got, value = test.get(name), counted.get(name)
         if not (math.isclose(got, value, **near) if type(got) is type(value) is float else got == value):
             raise RtxError(f"it says that its test {name} is {got}, and what was predicted gives {value}")
-
-
-# -- the folder --------------------------------------------------------------------------------------------------------
 
 
 def folder(source: str = "hub") -> Path:
@@ -236,6 +223,7 @@ def records(
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
     """Write predictions, then the record, in the place of one that is there."""
     path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
+    check(content)
     if predictions is not None:
         save_predictions(path.with_suffix(".npz"), **predictions)
     write_json(path, content)
@@ -248,8 +236,6 @@ def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None
     np.savez_compressed(buffer, logits=logits.astype(np.float32), labels=labels.astype(small))
     write_atomically(path, buffer.getvalue())
 
-
-# -- measurements ------------------------------------------------------------------------------------------------------
 
 NEEDS = ("kind", "of", "name", "model", "seed", "data", "environment", "code", "made_by", "finished")
 
@@ -274,9 +260,6 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-# -- one table ---------------------------------------------------------------------------------------------------------
-
-
 def results(experiment: str | None = None, /, *, source: str = "", **only: object) -> pd.DataFrame:
     """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
 
@@ -295,27 +278,24 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
 def frame(found: Sequence[Record], **only: object) -> pd.DataFrame:
     """Runs as rows: what was measured, every setting by its name, why the record is stale, and the record itself."""
     table = pd.DataFrame([_row(record) for record in found])
-    for column, wanted in only.items():
-        if len(table) and column not in table:
+    for column, wanted in only.items() if len(table) else ():
+        if column not in table:
             raise RtxError(f"The results have no column {column!r}; they have {', '.join(table.columns)}.")
-        if len(table):
-            table = table[table[column].isin(wanted if isinstance(wanted, (list, tuple)) else [wanted])]
+        table = table[table[column].isin(wanted if isinstance(wanted, (list, tuple)) else [wanted])]
     return table.reset_index(drop=True)
 
 
 def _row(record: Record) -> dict:
     test, config, measured = record["test"], record["config"], record["latency"]["measured"]
-    row = {name: record[name] for name in NAMES}
-    row["source"] = record["data"]["source"]
+    selected = next(row for row in record["history"] if row["step"] == record["selected"]["step"])
+    row = {name: record[name] for name in NAMES} | {"source": record["data"]["source"]}
     row |= {name: test.get(name) for name in ("accuracy", "loss", "f1", "precision", "recall")}
     row |= {"n_train": record["data"]["n_train"], "n_test": test["n"]}
     row |= {"parameters": record["parameters"]["total"], "size_mb": record["size_mb"]}
-    last = measured[-1]
-    row["ms_per_text"] = last.get("per_sentence_ms")  # in a batch
+    row["ms_per_text"] = measured[-1].get("per_sentence_ms")  # in a batch
     row["ms_single"] = measured[0].get("per_sentence_ms", measured[0]["median_ms"])  # one text, or one token
-    row |= {"minutes": record["seconds"] / 60, "selected_step": record["selected"]["step"]}
-    selected = next(r for r in record["history"] if r["step"] == record["selected"]["step"])
-    row["selected_epoch"] = selected.get("epoch")
+    row["minutes"] = record["seconds"] / 60
+    row |= {"selected_step": selected["step"], "selected_epoch": selected.get("epoch")}
     for part in ("data", "train", "model"):
         row |= {name: value for name, value in config[part].items() if name not in row}
     return row | {"architecture": config["architecture"], "stale": record.stale_reason(), "record": record}

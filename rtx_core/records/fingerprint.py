@@ -1,9 +1,9 @@
 """Which code made a record: the commit, and a hash of all source that can change the numbers of a model.
 
 The hash covers every file of `models/`, `fast/` and `train/` that the model's class, its fast path and the trainer
-import, found by walking their imports, with comments, docstrings and blank lines left out; for a class defined
-elsewhere the user's file or the notebook's cell in which it stands as well.  Hashes that `rtx golden --accept` has
-proven to give the same numbers stand in `same_numbers.json`.  Nothing here imports torch."""
+import, without comments, docstrings and blank lines; of a class defined elsewhere also the file or the notebook's cell
+in which it stands.  Hashes that `golden --accept` has proven to give the same numbers stand in `same_numbers.json`.
+"""
 
 import ast
 import hashlib
@@ -37,9 +37,8 @@ def bare(source: str) -> str:
     """Python source without docstrings, comments and blank lines."""
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            if ast.get_docstring(node, clean=False) is None:
-                continue
+        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        if documented and ast.get_docstring(node, clean=False) is not None:
             first = node.body[0]
             if lines[first.lineno - 1].lstrip().startswith(('"', "'", "r")):  # on lines of its own
                 lines[first.lineno - 1 : first.end_lineno] = [""] * (first.end_lineno - first.lineno + 1)
@@ -56,12 +55,10 @@ def _source(module: str) -> str | None:
     None of any other."""
     if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in study.measurements().values()}:
         return _file_of(module)
-    parts = module.split(".")
-    if module in NOT_NUMBERS or parts[0] != PACKAGE.name or len(parts) < 2:
+    package, room, *_ = parts = [*module.split("."), ""]
+    if package != PACKAGE.name or module in NOT_NUMBERS or (room not in ROOMS and module != TASKS):
         return None
-    if parts[1] not in ROOMS and module != TASKS:
-        return None
-    path = PACKAGE.joinpath(*parts[1:])
+    path = PACKAGE.joinpath(*parts[1:-1])
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return file.read_text(encoding="utf-8") if file.exists() else None
 

@@ -1,10 +1,9 @@
 """Golden runs: tiny runs of every model, plain and fast, whose first losses and gradient norms tell whether the code
 gives the same numbers.
 
-`rtx golden` compares them with the recorded ones.  `rtx golden --accept` repeats them with today's tree and with the
-last accepted commit on this machine and, only if all are equal bit for bit, registers today's code as giving the same
-numbers, so that records stay current.  `rtx golden --new` registers it as new on purpose: records made before are
-stale, and say so."""
+`rtx golden` compares them with the recorded ones.  `--accept` repeats them by today's code and by the last accepted
+commit on this machine and registers today's as giving the same numbers only if all are equal bit for bit.  `--new`
+registers it as new: records made before are stale."""
 
 import json
 import os
@@ -107,12 +106,11 @@ def _task(config):
 def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
     """Which numbers of golden runs differ, relatively by more than `tolerance`."""
     wrong = []
-    for model, paths in expected.items():
-        for path, numbers in paths.items():
-            for kind, values in numbers.items():
-                mine = found.get(model, {}).get(path, {}).get(kind, [])
-                if len(mine) != len(values) or not np.allclose(mine, values, tolerance, 0):
-                    wrong.append(f"{model}, {path}, {kind}")
+    for model, path in ((model, path) for model, paths in expected.items() for path in paths):
+        for kind, values in expected[model][path].items():
+            mine = found.get(model, {}).get(path, {}).get(kind, [])
+            if len(mine) != len(values) or not np.allclose(mine, values, tolerance, 0):
+                wrong.append(f"{model}, {path}, {kind}")
     return wrong
 
 

@@ -174,9 +174,6 @@ def is_numeric(column: list[str]) -> bool:
     return bool(present) and all(map(NUMBER.fullmatch, present))
 
 
-# -- the foot of a page
-
-
 def provenance(found: object, *, notebook: str = "") -> Displayed | None:
     """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale.
 

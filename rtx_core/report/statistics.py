@@ -13,8 +13,6 @@ RESAMPLES = 2000  # of a bootstrap: enough for the second digit of a 95 % bound
 ALPHA = 0.05  # of every test
 ENOUGH_SEEDS = 3  # from which on a test over seeds decides; two seeds give a range and no verdict
 
-# -- one model
-
 
 def accuracy_interval(record) -> tuple[float, float]:
     """Wilson's interval for the accuracy of one trained model: the uncertainty of a finite test set alone."""
@@ -23,12 +21,12 @@ def accuracy_interval(record) -> tuple[float, float]:
     return tuple(map(float, test.proportion_ci(1 - ALPHA, method="wilson")))
 
 
-def mean_interval(values: list[float], level: float = 1 - ALPHA) -> tuple[float, float, float]:
+def mean_interval(values: list[float]) -> tuple[float, float, float]:
     """(mean, low, high) by Student's t over seeds; one value has no interval: (value, nan, nan)."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, np.nan, np.nan
-    half = float(scipy.stats.t.ppf((1 + level) / 2, len(values) - 1) * scipy.stats.sem(values))
+    half = float(scipy.stats.t.ppf(1 - ALPHA / 2, len(values) - 1) * scipy.stats.sem(values))
     return mean, mean - half, mean + half
 
 
@@ -36,16 +34,12 @@ def accuracy(records: list) -> tuple[float, float, float]:
     """(mean accuracy, low, high): of one seed Wilson's interval over texts, of three and more Student's over seeds,
     of two the two values, which is a range and no interval."""
     values = [record["test"]["accuracy"] for record in records]
-    if len(values) == 1:
-        return values[0], *accuracy_interval(records[0])
-    return mean_or_range(values)
+    return (values[0], *accuracy_interval(records[0])) if len(values) == 1 else mean_or_range(values)
 
 
-def mean_or_range(values: list[float], level: float = 1 - ALPHA) -> tuple[float, float, float]:
+def mean_or_range(values: list[float]) -> tuple[float, float, float]:
     """(mean, low, high) over seeds: Student's interval of three and more, of two the values themselves."""
-    if len(values) >= ENOUGH_SEEDS:
-        return mean_interval(values, level)
-    return float(np.mean(values)), min(values), max(values)
+    return mean_interval(values) if len(values) >= ENOUGH_SEEDS else (float(np.mean(values)), min(values), max(values))
 
 
 def auc(record) -> float | None:
@@ -71,7 +65,7 @@ def shares(record) -> tuple[np.ndarray, np.ndarray]:
 
 
 def answers_all(record) -> bool:
-    """Whether the model puts a test text in every class; one that does not was stopped before it knew them."""
+    """Whether the model puts a test text in every class."""
     return bool(shares(record)[1].all())
 
 
@@ -81,9 +75,6 @@ def matched_accuracy(record) -> float:
     order = np.argsort(-np.diff(record.predictions["logits"])[:, 0], kind="stable")
     right = positive[order] == (np.arange(len(order)) < positive.sum())
     return float(right.mean())
-
-
-# -- pairing
 
 
 def common(*models: list) -> list[tuple]:
@@ -155,31 +146,25 @@ MEASURES = {
 MEASURES["weighted recall"] = MEASURES["accuracy"]
 
 
-def bootstrap(statistic: Callable, *columns: np.ndarray, level: float = 1 - ALPHA) -> tuple[float, float, float]:
+def bootstrap(statistic: Callable, *columns: np.ndarray) -> tuple[float, float, float]:
     """(value, low, high) of `statistic(*columns, weights)`; whole texts are resampled, all columns of a text
     together, and texts that are alike in all columns as one kind: how often it is drawn is multinomial."""
     kinds, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
     n = counts.sum()
     drawn = np.random.default_rng(0).multinomial(n, counts / n, size=RESAMPLES)
-    low, high = np.quantile(statistic(*kinds, drawn), [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(statistic(*kinds, drawn), [ALPHA / 2, 1 - ALPHA / 2])
     return float(statistic(*kinds, counts)), float(low), float(high)
 
 
-def estimate(
-    statistic: Callable, seeds: list[tuple], same_training: bool = True, level: float = 1 - ALPHA
-) -> tuple[float, float, float]:
+def estimate(statistic: Callable, seeds: list[tuple]) -> tuple[float, float, float]:
     """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each seed are given.
 
     Of one seed the bootstrap interval over texts, of three and more Student's over seeds, of two their range.
     """
-    columns = [same_texts(*records, same_training=same_training) for records in seeds]
+    columns = [same_texts(*records) for records in seeds]
     if len(columns) == 1:
-        return bootstrap(statistic, *columns[0], level=level)
-    each = np.ones(len(columns[0][0]))
-    return mean_or_range([float(statistic(*column, each)) for column in columns], level)
-
-
-# -- two models
+        return bootstrap(statistic, *columns[0])
+    return mean_or_range([float(statistic(*column, np.ones(len(column[0])))) for column in columns])
 
 
 @dataclass(frozen=True)
@@ -228,13 +213,15 @@ def difference(first: list, second: list, measure: str = "accuracy", same_traini
     columns = [same_texts(*pair, same_training=same_training) for pair in pairs]
     n = len(columns[0][0])
     by_seed = [float(gap(*column, np.ones(n))) for column in columns]
-    p, test = None, "bootstrap over texts" if len(pairs) == 1 else "none: two seeds"
+    p, test = None, "none: two seeds"
     if len(pairs) >= ENOUGH_SEEDS:
-        p, test = over_seeds(by_seed, [0.0] * len(pairs))[3], "paired t-test over seeds"
-    elif len(pairs) == 1 and measure == "accuracy":
-        p, test = mcnemar(*columns[0]), "McNemar's exact test"
-    value, low, high = estimate(gap, pairs, same_training)
-    return Difference(value, low, high, p, n, tuple(by_seed), test)
+        (*value, p), test = over_seeds(by_seed, [0.0] * len(pairs)), "paired t-test over seeds"
+    elif len(pairs) == 2:
+        value = mean_or_range(by_seed)
+    else:
+        value, test = bootstrap(gap, *columns[0]), "bootstrap over texts"
+        p, test = (mcnemar(*columns[0]), "McNemar's exact test") if measure == "accuracy" else (None, test)
+    return Difference(*value, p, n, tuple(by_seed), test)
 
 
 def adjusted(family: list[Difference]) -> list[Difference]:
