@@ -92,8 +92,6 @@ class GPT(nn.Module):
             return logits
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())  # in float32 under autocast too
 
-    # -- one token at a time ------------------------------------------------------------------------------------------
-
     def start(self, batch: int) -> "GPTCache":
         """The state before the first token."""
         return GPTCache([])
