@@ -4,7 +4,7 @@ from rtx_core.paths import REPOSITORY
 from rtx_core.records import Record
 from rtx_core.report.values import Runs, Space
 from study import paper
-from study.demo.explorer_text import read_texts
+from study.demo.explorer import read_texts
 from study.values.common import functions
 
 
