@@ -29,12 +29,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from rtx_core.errors import RtxError, unknown
 from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import ALPHA, ENOUGH_SEEDS, as_one_more_run
 from rtx_core.report.style import number, p_value, percent
-from rtx_core.report.values import Value, look_up
+from rtx_core.report.values import Unmeasured, Value, look_up
 
 REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
 SAME, OPPOSITE = "of the same sign", "of the opposite sign"
@@ -56,17 +57,15 @@ class Outcome:
 
 def judged(path: Path = FILE) -> pd.DataFrame:
     """A row a claim in a YAML file: section, says, source, page, kind (of test), outcome, line, badge."""
-    import yaml
-
-    claims = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     rows = []
-    for section, claim in [(section, claim) for section, each in claims.items() for claim in each]:
-        if claim.keys() != FIELDS:
-            raise RtxError(f"A claim on {section} has {', '.join(claim)}; expected {', '.join(sorted(FIELDS))}.")
-        outcome = judge(claim["test"])
-        row = {"section": section} | {key: claim[key] for key in ("says", "source", "page")}
-        row["kind"] = next(iter(claim["test"]))
-        rows.append(row | {"outcome": outcome.word, "line": outcome.line, "badge": str(outcome.badge or "")})
+    for section, claims in yaml.safe_load(Path(path).read_text(encoding="utf-8")).items():
+        for claim in claims:
+            if claim.keys() != FIELDS:
+                raise RtxError(f"A claim on {section} has {', '.join(claim)}; expected {', '.join(sorted(FIELDS))}.")
+            test = claim.pop("test")
+            outcome = judge(test)
+            told = {"outcome": outcome.word, "line": outcome.line, "badge": str(outcome.badge or "")}
+            rows.append({"section": section} | claim | {"kind": next(iter(test))} | told)
     return pd.DataFrame(rows)
 
 
@@ -77,20 +76,14 @@ def judge(test: Mapping) -> Outcome:
         raise unknown("test of a claim", kind, TESTS)
     try:
         values = [look_up(name) for name in ([names] if isinstance(names, str) else names)]
-    except RtxError as lacking:
-        if "no record" not in str(lacking):
-            raise
+    except Unmeasured as lacking:
         return Outcome(MISSING, str(lacking))
     outcomes = [TESTS[kind](value, **dict(bounds)) for value in values]
-    words = [outcome.word for outcome in outcomes]
-    word = next(word for word in WORST_FIRST if word in words)
+    word = min((outcome.word for outcome in outcomes), key=WORST_FIRST.index)
     bearing = [outcome for outcome in outcomes if word not in (CONTRADICTED, OPPOSITE) or outcome.word == word]
     badges = [outcome.badge for outcome in bearing if outcome.badge]
-    return Outcome(word, "; ".join(outcome.line for outcome in outcomes), weakest(badges))
-
-
-def weakest(badges: list[Badge]) -> Badge | None:
-    return min(badges, key=lambda badge: (badge.full, badge.seeds), default=None)
+    weakest = min(badges, key=lambda badge: (badge.full, badge.seeds), default=None)
+    return Outcome(word, "; ".join(outcome.line for outcome in outcomes), weakest)
 
 
 def by_bounds(kept: bool, broken: bool) -> str:

@@ -34,7 +34,7 @@ def export_demo(runs: list[str], folder: str, source: str) -> None:
     cups the looped decoder; without a run, all of book/demo anew"""
     from rtx_core import records
     from rtx_core.errors import RtxError
-    from study.demo import explorer, explorer_picture, export
+    from study.demo import explorer, export
 
     for address in runs or explorer.exported(folder):
         try:
@@ -44,8 +44,6 @@ def export_demo(runs: list[str], folder: str, source: str) -> None:
             if runs:
                 raise
             print(f"What is of {address} stays as it is. {error}")
-    if not runs:
-        print(explorer_picture.write_picture(folder))
 
 
 def commands(add: Callable, flags: Callable) -> None:
