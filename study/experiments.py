@@ -6,20 +6,9 @@ from rtx_core.settings import PositiveInt
 from rtx_core.train.config import TrainConfig
 
 # nanoGPT's own recipe for characters, from which those of all language models differ a little
-_NANOGPT = TrainConfig(
-    epochs=0,
-    steps=5000,
-    batch_size=64,
-    learning_rate=1e-3,
-    schedule="cosine",
-    min_learning_rate=1e-4,
-    beta2=0.99,
-    weight_decay=0.1,
-    decay="matrices",
-    stop_patience=0,
-    stop_min_delta=0.0,
-    eval_every=250,
-)
+_NANOGPT = TrainConfig(epochs=0, steps=5000, batch_size=64, learning_rate=1e-3, min_learning_rate=1e-4, eval_every=250)
+_NANOGPT = _NANOGPT.replace(schedule="cosine", beta2=0.99, weight_decay=0.1, decay="matrices")
+_NANOGPT = _NANOGPT.replace(stop_patience=0, stop_min_delta=0.0)
 _SMALLER = _NANOGPT.replace(steps=3000, batch_size=32)
 _HOPS = _SMALLER.replace(learning_rate=2e-3, warmup_steps=200, beta2=0.98, weight_decay=0.01)
 # Steps, batch and tokens are the study's (204.8 M); what it leaves open is llama2.c's default.
@@ -32,18 +21,15 @@ _PUBLISHED = _PUBLISHED.replace(warmup_steps=1000, eval_every=1000, beta2=0.999,
 _STORY = {"hidden_size": 64, "num_layers": 2, "num_heads": 2, "intermediate_size": 176}
 
 
-def _shakespeare_small() -> dict[str, Entry]:
-    """Models of width 128, at equal tokens and, as `…-time`, with the steps that fit into the time of `kausik`."""
-    width = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
-    models = {f"gpt-{n}": Entry("gpt", width | {"num_layers": n}) for n in (1, 2, 4, 6)}
-    models |= {"kausik": Entry("kausik", width), "kausik-positions": Entry("kausik", width | {"positions": True})}
-    models |= {f"kausik-w{n}": Entry("kausik", width | {"window": n}) for n in (4, 8)}
-    models["kausik-2"] = Entry("kausik", width | {"num_layers": 2})
-    # a step takes 41, 78, 152 and 226 ms on one quiet thread, and one of `kausik` 84: python -m benchmarks.small
-    steps = {"gpt-1": 2.06, "gpt-2": 1.08, "gpt-4": 0.55, "gpt-6": 0.37}
-    return models | {f"{name}-time": Entry("gpt", models[name].settings, n) for name, n in steps.items()}
-
-
+# Shakespeare by models of width 128, at equal tokens and, as `…-time`, with steps that fit into the time of `kausik`:
+# a step takes 41, 78, 152 and 226 ms on one quiet thread, and one of `kausik` 84 (python -m benchmarks.small)
+_WIDTH = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
+_STEPS = {1: 2.06, 2: 1.08, 4: 0.55, 6: 0.37}
+_SHAKESPEARE_SMALL = {f"gpt-{n}": Entry("gpt", _WIDTH | {"num_layers": n}) for n in _STEPS}
+_SHAKESPEARE_SMALL |= {"kausik": Entry("kausik", _WIDTH), "kausik-2": Entry("kausik", _WIDTH | {"num_layers": 2})}
+_SHAKESPEARE_SMALL |= {f"kausik-w{n}": Entry("kausik", _WIDTH | {"window": n}) for n in (4, 8)}
+_SHAKESPEARE_SMALL["kausik-positions"] = Entry("kausik", _WIDTH | {"positions": True})
+_SHAKESPEARE_SMALL |= {f"gpt-{n}-time": Entry("gpt", _WIDTH | {"num_layers": n}, more) for n, more in _STEPS.items()}
 WINDOWS = ("kausik-w4", "kausik-w8", "kausik-2")  # wider ones, and two layers
 COMBINED = ("frailt-lora", "three-part-encoded")  # of TinyStories
 ONE_SEED = COMBINED + WINDOWS
@@ -56,25 +42,19 @@ def _looped(layers: int, passes: int, steps_factor: float = 1.0, **switches: obj
     return Entry("looped", _SMALL | {"num_layers": layers, "num_passes": passes} | switches, steps_factor)
 
 
-_LAYERS_PASSES = {
-    f"{layers}x{passes}": _looped(layers, passes)
-    for layers, passes in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
-}
-_LAYERS_PASSES["1x6-random"] = _looped(1, 6, steps_factor=4 / 3, random_passes=True)
+_SHAPES = ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
+_LAYERS_PASSES = {f"{layers}x{passes}": _looped(layers, passes) for layers, passes in _SHAPES}
+_LAYERS_PASSES["1x6-random"] = _looped(1, 6, 4 / 3, random_passes=True)
 GROWTH = {  # the long loop, with the text put in again before each pass and with the state normed after it
-    f"1x6-random-{name}": _looped(1, 6, 4 / 3, random_passes=True, **switches)
-    for name, switches in {
-        "norm": {"loop_norm": True},
-        "add": {"injection": "add"},
-        "add-norm": {"injection": "add", "loop_norm": True},
-        "linear": {"injection": "linear"},
-        "linear-norm": {"injection": "linear", "loop_norm": True},
-    }.items()
+    "1x6-random-norm": _looped(1, 6, 4 / 3, random_passes=True, loop_norm=True),
+    "1x6-random-add": _looped(1, 6, 4 / 3, random_passes=True, injection="add"),
+    "1x6-random-add-norm": _looped(1, 6, 4 / 3, random_passes=True, injection="add", loop_norm=True),
+    "1x6-random-linear": _looped(1, 6, 4 / 3, random_passes=True, injection="linear"),
+    "1x6-random-linear-norm": _looped(1, 6, 4 / 3, random_passes=True, injection="linear", loop_norm=True),
 }
 _LAYERS_PASSES["4x1-noise"] = _looped(4, 1, weight_noise=4)  # as rounding to four bits would move them
 _LAYERS_PASSES["1x4-noise"] = _looped(1, 4, weight_noise=4)
-# As deep and as heavy as a loop, and therefore narrow: 1x4 and 2x2, and on the hard task 2x3.  The MLP is sized for
-# that.
+# As deep and as heavy as a loop (1x4, 2x2, and on the hard task 2x3), and therefore narrow; the MLP is sized for that.
 _NARROW = {
     "4x1-w32": _looped(4, 1, hidden_size=32, num_heads=2, intermediate_size=88),
     "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),
@@ -106,9 +86,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     "sst2": Experiment(ClassificationData(corpus="sst2")),
     "yelp": Experiment(ClassificationData(corpus="yelp")),
     "multi-domain": Experiment(ClassificationData(corpus="multi-domain")),
-    "multi-domain-imdb": Experiment(  # with film reviews as long as the others
+    "multi-domain-imdb": Experiment(
         ClassificationData(corpus="multi-domain-imdb")
-    ),
+    ),  # film reviews as long as the others
     "quickstart": Experiment(
         ClassificationData(corpus="sst2", source="embedded", train_rows=2400),
         TrainConfig(epochs=1, learning_rate=6e-4, warmup_steps=20, eval_every=30),
@@ -139,7 +119,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "shakespeare-small": Experiment(  # that two cores train to the end: every model sees 6.1 M characters
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _SMALLER,
-        models=_shakespeare_small(),
+        models=_SHAKESPEARE_SMALL,
         shown=("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions"),
         seeds=(0, 1, 2, 3, 4),
         keep_weights=True,

@@ -38,8 +38,7 @@ def script(name: str, header: dict, arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def encoder_arrays(model: torch.nn.Module, met: np.ndarray, int8: bool = True) -> dict[str, np.ndarray]:
-    """The weights by their names in the model, word rows only of the ids in `met`;
-    `NAME.scale` beside an int8 matrix."""
+    """The weights by their names, word rows only of the ids in `met`; `NAME.scale` beside an int8 matrix."""
     found = {"met": met.astype(np.int32)}
     for name, weight in model.state_dict().items():
         weight = weight[torch.from_numpy(met)] if name == "word.weight" else weight
@@ -52,31 +51,21 @@ def encoder_arrays(model: torch.nn.Module, met: np.ndarray, int8: bool = True) -
 
 def words_arrays(pipeline, met: np.ndarray) -> dict[str, np.ndarray]:
     """A fitted bag of words: idf (U,), coefficients (U, C), intercepts (C,), of the U ids in `met`."""
-    weighting, classifier = pipeline[0], pipeline[-1]
-    coefficients, intercept = classifier.coef_, classifier.intercept_
+    coefficients, intercept = pipeline[-1].coef_, pipeline[-1].intercept_
     if len(coefficients) == 1:  # of two classes the second alone has any
         coefficients, intercept = np.vstack([0 * coefficients, coefficients]), np.append(0, intercept)
-    return {
-        "met": met.astype(np.int32),
-        "idf": weighting.idf_[met].astype(np.float32),
-        "coefficients": coefficients.T[met].astype(np.float32),
-        "intercept": intercept.astype(np.float32),
-    }
+    found = {"idf": pipeline[0].idf_[met], "coefficients": coefficients.T[met], "intercept": intercept}
+    return {"met": met.astype(np.int32)} | {name: array.astype(np.float32) for name, array in found.items()}
 
 
 def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
-    """Write NAME-MODEL.js, NAME-words.js, vocabulary.js and what tests compare,
-    for a record such as "sst2/recurrent-seed0"."""
+    """Write NAME-MODEL.js, NAME-words.js, vocabulary.js and what tests compare, of a record "sst2/recurrent-seed0"."""
     record = records.at(address, source)
-    if "corpus" not in record["config"]["data"]:
-        raise RtxError(f"{address} is of no texts of this study; the page runs its classifiers.")
     config = ClassificationData(**record["config"]["data"])
     task = data.task(config, record["config"]["train"]["batch_size"])
     if task.facts["sha256"] != record["data"]["sha256"]:
         raise RtxError(f"{address} was made on other data than today's; export where it was made.")
     model = load_weights(record)
-    if "residual_scale" not in model.config.names():
-        raise RtxError(f"{record['model']} is no encoder of this study; the page runs baseline and recurrent.")
     met = np.unique(task.parts["train"].ids)
     pipeline, _ = bag_of_words.fit(task.parts["train"], task.parts["test"])
     tokenizer = task.tokenizer()

@@ -5,8 +5,6 @@ whole numbers from 1 to 10 is asked for again, and in the end the story counts a
 reply ends the command and leaves the records as they were.
 """
 
-import hashlib
-import json
 import os
 import re
 from pathlib import Path
@@ -48,9 +46,7 @@ def grade(client, story: str) -> dict[str, int] | None:
 
 
 def identity(record) -> dict:
-    """Other texts, or another judge, have no scores yet."""
-    texts = json.dumps([[sample["prompt"], sample["text"]] for sample in record["samples"]])
-    return {"judge": judge_model(), "texts_sha256": hashlib.sha256(texts.encode()).hexdigest()}
+    return {"judge": judge_model()}  # another one has given no scores yet
 
 
 def of_run(record, study) -> list[tuple]:
