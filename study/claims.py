@@ -8,19 +8,18 @@ A claim is a row of a section of YAML: what is claimed, where, on which page it 
         page: data-size
         test: {direction: sst2_10pct.difference}
 
-Names are what `{val}` takes.  The four tests, and when they decide:
+Names are what `{val}` takes; the first key of a test may hold a list of them: contradicted by one, reproduced by all.
 
-direction  a difference, above 0 unless `expect: below`: where the paired test is significant at 5 %.  Of one seed, or
-           at a reduced budget, it is then of the same sign, or of the opposite one, and no more.
-value      a model, `published:` a share found on `n:` texts (`same_texts: true` if they are ours): reproduced
-           where it may well be one more run of ours and is a point away at most, contradicted where chance
-           would rarely give it; undecided with fewer than three seeds or at a reduced budget.
-bound      a value with its interval, and `at_least:`, `at_most:` or `within:` (around 0): where the whole
-           interval keeps, or breaks, the bound; undecided with fewer than three seeds or at a reduced budget.
-count      a number, and `equals:`, `at_least:` or `at_most:`: always, as nothing in it is chance.
+direction  a difference, above 0 unless `expect: below`: decided where the paired test is significant at 5 %.  Of one
+           seed, or at a reduced budget, it is then of the same sign, or of the opposite one, and no more.
+value      a model, `published:` a share found on `n:` texts (`same_texts: true` if they are ours): reproduced where it
+           may well be one more run of ours and is a point away at most, contradicted where chance would rarely give it.
+bound      a value with its interval, and `at_least:`, `at_most:` or `within:` (around 0): decided where the whole
+           interval keeps, or breaks, the bound.
+count      a number, and `equals:`, `at_least:` or `at_most:`: always decided, as nothing in it is chance.
 
-What has no badge, a time or a count, no seed decides.  The first key of a test may hold a list of names: contradicted
-by one of them, reproduced by all.
+`value` and `bound` are undecided with fewer than three seeds or at a reduced budget; what has no badge, a time or a
+count, no seed decides.
 """
 
 from collections.abc import Mapping

@@ -11,13 +11,12 @@ def list_runs(missing: bool, reduced: bool) -> None:
     known, total = records.records(), 0.0
     for config in plan.planned(reduced):
         why = plan.why(config)
-        if missing and not why:
-            continue
-        cost = plan.minutes(config, known) if why else None
-        total += cost or 0.0
-        said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
-        about = f"  about {cost:,.0f} min" if cost else ""
-        print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}{about}")
+        if why or not missing:
+            cost = plan.minutes(config, known) if why else None
+            total += cost or 0.0
+            said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
+            about = f"  about {cost:,.0f} min" if cost else ""
+            print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}{about}")
     if total:
         print(f"in all about {total / 60:,.1f} hours of one thread")
 
@@ -30,8 +29,7 @@ def measure_all(reduced: bool) -> None:
 
 
 def export_demo(runs: list[str], folder: str, source: str) -> None:
-    """the scripts of the page Try it: of texts an encoder in int8, a bag of words and the vocabulary, of pointers or
-    cups the looped decoder; without a run, all of book/demo anew"""
+    """the scripts of the page Try it, of classifiers or of looped decoders; without a run, all of book/demo anew"""
     from rtx_core import records
     from rtx_core.errors import RtxError
     from study.demo import explorer, export

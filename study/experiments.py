@@ -1,5 +1,7 @@
 """Every experiment of the paper, one entry each: its data, how it trains, its models.  No torch here."""
 
+from functools import partial
+
 from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData, ScanData
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.settings import PositiveInt
@@ -19,6 +21,7 @@ _SMALL_STORIES = _SMALL_STORIES.replace(beta2=0.95, eval_every=200)
 _PUBLISHED = _HOPS.replace(steps=100_000, learning_rate=1e-4, min_learning_rate=0.0, schedule="linear")
 _PUBLISHED = _PUBLISHED.replace(warmup_steps=1000, eval_every=1000, beta2=0.999, decay="all")
 _STORY = {"hidden_size": 64, "num_layers": 2, "num_heads": 2, "intermediate_size": 176}
+_THREE_PARTS = _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}
 
 
 # Shakespeare by models of width 128, at equal tokens and, as `…-time`, with steps that fit into the time of `kausik`:
@@ -82,6 +85,11 @@ def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> Entr
     return Entry("looped", depth | {"hidden_size": width, "intermediate_size": -(-width // 3) * 8})
 
 
+_WIDTHS, _SIX = (32, 48, 64, 96, 128), ((6, 1), (3, 2), (2, 3), (1, 6))
+_ISO_DEPTH = {f"{n}x{r}-{width}": _iso_depth(n, r, width) for n, r in _SIX for width in _WIDTHS}
+_ISO_DEPTH |= {f"three-part-{w}": _iso_depth(3, 4, w, num_core_layers=1, injection="linear") for w in (64, 128)}
+_light = partial(Experiment, keep_weights=True)  # beside the records
+
 EXPERIMENTS: dict[str, Experiment] = {
     "sst2": Experiment(ClassificationData(corpus="sst2")),
     "yelp": Experiment(ClassificationData(corpus="yelp")),
@@ -97,10 +105,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         LanguageData(corpus="shakespeare"),
         _NANOGPT,
         models={
-            "gpt-1": Entry("gpt", {"num_layers": 1}),
-            # computes as much as the recurrence, whose layer runs twice a token
-            "gpt-2": Entry("gpt", {"num_layers": 2}),
-            "gpt-6": Entry("gpt", {"num_layers": 6}),
+            # two layers compute as much as the recurrence, whose layer runs twice a token
+            **{f"gpt-{n}": Entry("gpt", {"num_layers": n}) for n in (1, 2, 6)},
             "kausik-positions": Entry("kausik", {"positions": True}),
         },
         shown=("gpt-1", "gpt-2", "gpt-6", "kausik-positions", "kausik"),
@@ -110,19 +116,15 @@ EXPERIMENTS: dict[str, Experiment] = {
             "report": {"steps": 10_000, "batch_size": 128, "schedule": "constant", "warmup_steps": 0, "beta2": 0.95},
             "nanogpt": {},  # with which the 6-layer model does better than in the report
         },
-        budgets={
-            # for two cores: four fifths of a pass over the text, in smaller batches so that there are enough steps
-            "reduced": {"steps": 400, "batch_size": 8, "eval_every": 50, "eval_batches": 6},
-            "full": {},
-        },
+        # for two cores: four fifths of a pass over the text, in smaller batches so that there are enough steps
+        budgets={"reduced": {"steps": 400, "batch_size": 8, "eval_every": 50, "eval_batches": 6}, "full": {}},
     ),
-    "shakespeare-small": Experiment(  # that two cores train to the end: every model sees 6.1 M characters
+    "shakespeare-small": _light(  # that two cores train to the end: every model sees 6.1 M characters
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _SMALLER,
         models=_SHAKESPEARE_SMALL,
         shown=("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions"),
         seeds=(0, 1, 2, 3, 4),
-        keep_weights=True,
     ),
     "tinystories": Experiment(
         LanguageData(corpus="tinystories", eval_batches=12),
@@ -142,42 +144,37 @@ EXPERIMENTS: dict[str, Experiment] = {
             "full": {},
         },
     ),
-    "tinystories-small": Experiment(  # 5 M tokens; what is looped applies eight layers
+    "tinystories-small": _light(  # 5 M tokens; what is looped applies eight layers
         LanguageData(corpus="tinystories", block_size=128, eval_batches=20),
         _SMALL_STORIES,
         models={
             "control": Entry("control", _STORY),
             "frailt": Entry("frailt", _STORY | {"num_passes": 4}),
-            "three-part": Entry("three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}),
+            "three-part": Entry("three-part", _THREE_PARTS),
             "relaxed": Entry("relaxed", _STORY | {"num_passes": 4, "lora_rank": 4}),
             "control-3": Entry("control", _STORY | {"num_layers": 3}),  # about as heavy as Relaxed and Three Part
             "control-8": Entry("control", _STORY | {"num_layers": 8}),  # computes as much as the looped ones
             # the study's future work: two of its ways of looping at once
             "frailt-lora": Entry("frailt", _STORY | {"num_passes": 4, "lora_rank": 4}),
-            "three-part-encoded": Entry(
-                "three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6, "encoding": "pass"}
-            ),
+            "three-part-encoded": Entry("three-part", _THREE_PARTS | {"encoding": "pass"}),
             "control-long": Entry("control", _STORY, steps_factor=1.8),  # so does this one, over all its steps
         },
         shown=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
-    "khop": Experiment(
+    "khop": _light(
         HopData(),
         _HOPS,
         models=_LAYERS_PASSES | _NARROW | _STUDIED | GROWTH,
         shown=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
         seeds=(0, 1, 2, 3, 4),
-        keep_weights=True,
     ),
-    "khop-hard": Experiment(
+    "khop-hard": _light(
         HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
         _HOPS.replace(steps=4000),
         models=_LAYERS_PASSES | _NARROW,
         shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
     "khop-published": Experiment(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
         HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
@@ -189,51 +186,39 @@ EXPERIMENTS: dict[str, Experiment] = {
         shown=("4x1", "1x4"),
         budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},
     ),
-    "facts": Experiment(  # to be learned by heart: 60 exposures of each
+    "facts": _light(  # to be learned by heart: 60 exposures of each
         FactData(),
         _HOPS.replace(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0),
         models=_LAYERS_PASSES | _NARROW,
         shown=("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
-    "state-tracking": Experiment(
+    "state-tracking": _light(
         GroupData(group="S3"),
         _HOPS.replace(batch_size=16),
         models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)} | {"8x1": _looped(8, 1)},
         shown=("1x1", "1x2", "1x4", "1x8"),
-        keep_weights=True,
     ),
-    "state-tracking-scan": Experiment(  # told what to hold after each pass; log2(64) of them are enough
+    "state-tracking-scan": _light(  # told what to hold after each pass; log2(64) of them are enough
         ScanData(group="S3"),
         _HOPS.replace(batch_size=16),
         models={"1x6-numbered": _looped(1, 6, encoding="pass"), "6x1": _looped(6, 1)},
         shown=("1x6-numbered", "6x1"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
-    "state-tracking-curriculum": Experiment(  # short products first, as many passes as factors
+    "state-tracking-curriculum": _light(  # short products first, as many passes as factors
         CurriculumData(group="S3"),
         _HOPS.replace(batch_size=16),
         models={"1x64": _looped(1, 64), "8x1": _looped(8, 1)},
         shown=("1x64", "8x1"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
-    "iso-depth": Experiment(
+    "iso-depth": _light(
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _NANOGPT.replace(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
-        models={
-            f"{layers}x{passes}-{width}": _iso_depth(layers, passes, width)
-            for layers, passes in ((6, 1), (3, 2), (2, 3), (1, 6))
-            for width in (32, 48, 64, 96, 128)
-        }
-        | {
-            f"three-part-{width}": _iso_depth(3, 4, width, num_core_layers=1, injection="linear") for width in (64, 128)
-        },
+        models=_ISO_DEPTH,
         shown=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
         + ("6x1-32", "6x1-48", "6x1-96"),
         seeds=tuple(range(8)),
-        keep_weights=True,
     ),
 }

@@ -13,14 +13,13 @@ from study import plan
 @cache
 def planned() -> tuple[tuple[str, str, str, int], ...]:
     """Experiment, name, model and seed of every run of the plan, at any of its budgets, in order of their names."""
-    asked = [config for reduced in (False, True) for config in plan.planned(reduced)]
-    return tuple(sorted({(run.experiment, run.name, run.model, run.seed) for run in asked}, key=lambda run: run[1:]))
+    asked = {(c.experiment, c.name, c.model, c.seed) for reduced in (False, True) for c in plan.planned(reduced)}
+    return tuple(sorted(asked, key=lambda run: run[1:]))
 
 
 def records(name: str | None = None, experiment: str | None = None, model: str | None = None) -> list[store.Record]:
     """The paper's recorded runs, as far as they are of this folder, experiment and model."""
-    asked = (name, experiment, model)
-    of = [run for run in planned() if all(want in (None, is_) for want, is_ in zip(asked, (run[1], run[0], run[2])))]
+    of = [run for run in planned() if all(want in (None, of) for want, of in zip((experiment, name, model), run))]
     return [found for run in of if (found := store.sound(store.path_of(*run[1:])))]
 
 

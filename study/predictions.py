@@ -4,7 +4,6 @@ A row of `predictions.yaml` says in names of `study/values` when it is `kept` an
 `predictions_inside.yaml` says is asked of what its page computes, clause by clause.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -23,15 +22,11 @@ def read(name: str) -> dict[str, dict]:
     return {row["id"]: {"written": content["written"]} | row for row in content["predictions"]}
 
 
-@dataclass(frozen=True)
 class Prediction:
     """A row of `predictions.yaml`; the records are asked when its verdict is first read."""
 
-    row: dict
-
-    @property
-    def experiment(self) -> str:
-        return self.row["experiment"]
+    def __init__(self, row: dict):
+        self.row, self.experiment = row, row["experiment"]
 
     @cached_property
     def verdict(self) -> str:

@@ -14,14 +14,11 @@ import torch
 
 from rtx_core import data, records
 from rtx_core.data.config import ClassificationData
-from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
 from rtx_core.experiments.weights import load_weights
 from rtx_core.paths import write_atomically
 from study.demo import measure as demo
 from study.measurements import bag_of_words
-
-CHECKED = 200  # generated sentences whose logits lie beside the model, for the tests
 
 
 def script(name: str, header: dict, arrays: dict[str, np.ndarray]) -> bytes:
@@ -59,7 +56,7 @@ def words_arrays(pipeline, met: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
-    """Write NAME-MODEL.js, NAME-words.js, vocabulary.js and what tests compare, of a record "sst2/recurrent-seed0"."""
+    """Write NAME-MODEL.js, NAME-words.js, and vocabulary.js of a record "sst2/recurrent-seed0"."""
     record = records.at(address, source)
     config = ClassificationData(**record["config"]["data"])
     task = data.task(config, record["config"]["train"]["batch_size"])
@@ -68,8 +65,7 @@ def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
     model = load_weights(record)
     met = np.unique(task.parts["train"].ids)
     pipeline, _ = bag_of_words.fit(task.parts["train"], task.parts["test"])
-    tokenizer = task.tokenizer()
-    pieces = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    vocabulary = task.tokenizer().get_vocab()
     about = {"of": record["name"], "classes": list(task.classes), "max_length": config.max_length}
     header = about | {"model": record["model"], "record": address, "key": record["key"]}
     header |= {"config": model.config.model_dump()}
@@ -78,23 +74,8 @@ def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
     written = {
         f"{name}.js": script(name, header, encoder_arrays(model, met)),
         f"{words_name}.js": script(words_name, words, words_arrays(pipeline, met)),
-        "vocabulary.js": script("vocabulary", {"pieces": [piece for piece, _ in pieces]}, {}),
-        f"{name}.check.json": checked(model, tokenizer, config.max_length),
+        "vocabulary.js": script("vocabulary", {"pieces": sorted(vocabulary, key=vocabulary.get)}, {}),
     }
     for file, content in written.items():
         write_atomically(Path(folder, file), content)
     return [Path(folder, file) for file in written]
-
-
-@torch.inference_mode()
-def checked(model: torch.nn.Module, tokenizer, max_length: int) -> bytes:
-    """Generated sentences and the logits that the model, as trained, gives them."""
-    from rtx_core.data.tokens import tokenize
-    from rtx_core.models.packed import Packed
-
-    frame = reviews("movie", CHECKED, seed=7, style="phrase")
-    ids, lengths, _ = tokenize(frame, tokenizer, max_length).take(np.arange(CHECKED))
-    logits = model(Packed.from_flat(ids, lengths))
-    rows = [[round(value, 5) for value in row] for row in logits.tolist()]
-    lines = [json.dumps([text, row], ensure_ascii=False) for text, row in zip(frame["text"], rows)]
-    return ("[\n" + ",\n".join(lines) + "\n]\n").encode()

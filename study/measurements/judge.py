@@ -64,6 +64,5 @@ def of_run(record, study) -> list[tuple]:
         ) from None
     if not any(graded):
         raise RtxError(f"{judge_model()} gave no valid answer for any of {len(graded)} stories.")
-    print(f"{record['model']}: {graded.count(None)} of {len(graded)} rejected", flush=True)
     suffix = [re.sub(r"[^\w.]+", "-", judge_model())]
     return [({"suffix": suffix, "scores": graded, "rejected": graded.count(None)}, None)]
