@@ -91,12 +91,11 @@ _ISO_DEPTH |= {f"three-part-{w}": _iso_depth(3, 4, w, num_core_layers=1, injecti
 _light = partial(Experiment, keep_weights=True)  # beside the records
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "sst2": Experiment(ClassificationData(corpus="sst2")),
-    "yelp": Experiment(ClassificationData(corpus="yelp")),
-    "multi-domain": Experiment(ClassificationData(corpus="multi-domain")),
-    "multi-domain-imdb": Experiment(
-        ClassificationData(corpus="multi-domain-imdb")
-    ),  # film reviews as long as the others
+    # the last one has film reviews as long as the others
+    **{
+        name: Experiment(ClassificationData(corpus=name))
+        for name in ("sst2", "yelp", "multi-domain", "multi-domain-imdb")
+    },
     "quickstart": Experiment(
         ClassificationData(corpus="sst2", source="embedded", train_rows=2400),
         TrainConfig(epochs=1, learning_rate=6e-4, warmup_steps=20, eval_every=30),

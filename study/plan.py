@@ -55,11 +55,7 @@ TUNED = {"1x1": 1e-4, "3x1": 3e-4, "3x2": 3e-4, "6x1": 1e-3, "1x6": 3e-4}  # the
 # of iso-depth: loops of width 64 and the standard models among which their equals lie
 NARROW = ("6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")
 EQUALS = ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1")  # of khop: loops, and narrow models of their weights and depth
-
-
-def on_a_tenth(settings: dict, seeds: Sequence[int]) -> Study:
-    return Study("sst2", TENTH | settings, seeds, ("recurrent",))
-
+LOOPED = ("recurrent",)
 
 PLAN = (
     Study("sst2", reduced=({}, EPOCH, THREE_DOMAINS)),
@@ -71,7 +67,7 @@ PLAN = (
     Study("sst2", TENTH, reduced=(EPOCH,)),
     Study("sst2", {"length": "short"}, reduced=({}, EPOCH)),
     *(Study("sst2", part, reduced=(EPOCH,)) for part in ({"fraction": 0.5}, {"length": "long"}, {"split": "grouped"})),
-    *(on_a_tenth(LADDER[r], (0, 1, 2)) for r in ("3x1", "3x3", "6x1")),
+    *(Study("sst2", TENTH | LADDER[r], (0, 1, 2), LOOPED) for r in ("3x1", "3x3", "6x1")),
     Study("khop"),
     Study("khop", {}, (5, 6, 7), ("1x1", "2x1", "3x1", "4x1", "2x2", "1x4")),
     Study("khop", {}, range(5), ("4x1-w32", "4x1-w44")),  # as heavy as 1x4 and 2x2, and as deep
@@ -80,9 +76,9 @@ PLAN = (
     Study("khop", {"steps": 9000}, range(5), ("1x6-random",)),  # which takes a third more; it learns late
     Study("khop", {}, (5, 6, 7, 8), ("1x6-random", *GROWTH)),
     Study("khop", {}, (0, 1, 2), ("frailt", "relaxed", "1x4-gated", "three-part")),
-    *(on_a_tenth(LADDER[r] | {"learning_rate": rate}, (0,)) for rate in TUNING for r in TUNED),
-    *(on_a_tenth(LADDER[r] | {"learning_rate": rate}, range(5)) for r, rate in TUNED.items()),
-    *(on_a_tenth(rung, range(5)) for rung in LADDER.values()),
+    *(Study("sst2", TENTH | LADDER[r] | {"learning_rate": rate}, (0,), LOOPED) for rate in TUNING for r in TUNED),
+    *(Study("sst2", TENTH | LADDER[r] | {"learning_rate": TUNED[r]}, range(5), LOOPED) for r in TUNED),
+    *(Study("sst2", TENTH | rung, range(5), LOOPED) for rung in LADDER.values()),
     Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide")),
     Study("sst2", TENTH | {"precision": "bf16"}, range(5)),
     *(Study("state-tracking", {"group": group}, (0, 1, 2)) for group in ("S3", "Z6")),
@@ -150,11 +146,9 @@ def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
 
 # -- what is measured beside the runs ----------------------------------------------------------------------------------
 
-_LENGTHS, _SPLITS = ({"length": "short"}, {"length": "long"}), ({"split": "official"}, {"split": "grouped"})
-TASKS = [
-    *({"experiment": "sst2"} | part for part in ({}, *_SPLITS, TENTH, {"fraction": 0.5}, *_LENGTHS)),
-    *({"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")),
-]
+PARTS = ({"split": "official"}, {"split": "grouped"}, TENTH, {"fraction": 0.5}, {"length": "short"}, {"length": "long"})
+TASKS = [{"experiment": "sst2"} | part for part in ({}, *PARTS)]
+TASKS += [{"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")]
 CLASSIFIERS = ["baseline", "recurrent", "recurrent-wide"]
 STORIES = ["control", "frailt", "three-part", "relaxed", "control-3", "control-8", "control-long"]
 MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
