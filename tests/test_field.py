@@ -9,7 +9,7 @@ from study import field
 ROWS = field.rows()
 BIB = REPOSITORY / "book" / "references.bib"
 NEEDED = {"name", "key", "source", "read", "claim"}
-KNOWN = NEEDED | {*field.BUILT, *field.COMPARED, "controls", "equal", "where"}
+KNOWN = NEEDED | {*field.ORDER, "controls", "equal", "where"}
 
 
 def test_every_system_stands_there_once_and_every_key_in_the_bibliography():
@@ -25,17 +25,19 @@ def test_each_row_says_where_its_cells_come_from():
         assert NEEDED <= row.keys() <= KNOWN and set(row.get("controls", ())) <= field.CONTROLS.keys(), row["name"]
         assert row["source"] and where and row["read"] in ("whole", "main text", "parts", "abstract"), row["name"]
         if isinstance(where, dict):
-            assert where.keys() == row.keys() - {"name", "key", "source", "read", "where"}, row["name"]
+            cells = row.keys() - {"name", "key", "source", "read", "where"}
+            assert where.keys() == cells - ({"code"} - where.keys()), row["name"]
 
 
 def test_marks_are_those_of_the_file():
-    shown = field.frame("compared").set_index("System")
-    assert list(shown.loc["DEQ", list(field.CONTROLS.values())]) == ["●", "●", "–", "–", "–"]
-    assert list(shown.loc["CART", ["Wide", "Narrow", "Depth"]]) == ["○", "○", "–"]
-    assert values.look_up("field.narrow") == sum(shown["Narrow"] == "●") - 1  # the last is ours
+    shown = field.frame().set_index("System")
+    assert list(shown.loc["DEQ", list("WNDTR")]) == ["●", "●", "–", "–", "–"]
+    assert list(shown.loc["CART", list("WND")]) == ["○", "○", "–"]
+    assert values.look_up("field.narrow") == sum(shown["N"] == "●") - 1  # the last is ours
 
 
-def test_a_table_cites_its_systems():
-    text = field.table("compared", "What each was compared with.").markdown
+def test_a_table_cites_its_systems_and_links_their_code():
+    text = field.table("What each was compared with.").markdown
     assert "{cite:p}`dehghani2019universal`" in text and "What each was compared with." in text
+    assert text.count("[code](https://github.com/") == sum("code" in row for row in ROWS)
     assert sum(line.startswith("| ") for line in text.splitlines()) == 2 + len(ROWS)

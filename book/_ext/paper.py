@@ -1,4 +1,4 @@
-"""What makes pages of records a book: notebooks run side by side, formulas offline, folded code, the field's tables and
+"""What makes pages of records a book: notebooks run side by side, formulas offline, folded code, the field's table and
 a footer that says what was built."""
 
 import logging
@@ -61,13 +61,12 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
 
 
 class FieldTable(SphinxDirective):
-    """:::{field-table} built – or compared: one of the two tables of `study/field.py`, its caption the text."""
+    """The table of `study/field.py`, its caption the directive's text."""
 
-    required_arguments = 1
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        return self.parse_text_to_nodes(field.table(self.arguments[0], " ".join(self.content)).markdown)
+        return self.parse_text_to_nodes(field.table(" ".join(self.content)).markdown)
 
 
 def say_what_is_built(app: Sphinx) -> None:
