@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from rtx_core.errors import RtxError, unknown
+from rtx_core.errors import unknown
 from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import ALPHA, ENOUGH_SEEDS, as_one_more_run
 from rtx_core.report.style import number, p_value, percent
@@ -42,7 +42,6 @@ OUTCOMES = (REPRODUCED, SAME, CONTRADICTED, OPPOSITE, UNDECIDED, MISSING)
 WORST_FIRST = (CONTRADICTED, OPPOSITE, UNDECIDED, SAME, REPRODUCED)
 MARGIN = 0.01  # a published value further away than a point is not reproduced
 FILE = Path(__file__).with_name("claims.yaml")
-FIELDS = {"says", "source", "test"}
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,6 @@ def judged(path: Path = FILE) -> pd.DataFrame:
     every = [(section, page, claim) for section, of in content.items() for page in of for claim in of[page]]
     rows = []
     for section, page, claim in every:
-        if claim.keys() != FIELDS:
-            raise RtxError(f"A claim on {section} has {', '.join(claim)}; expected {', '.join(sorted(FIELDS))}.")
         outcome = judge(claim["test"])
         row = {"section": section, "says": claim["says"], "source": claim["source"], "page": page}
         row |= {"kind": next(iter(claim["test"])), "outcome": outcome.word, "line": outcome.line}

@@ -15,8 +15,8 @@ def list_runs(missing: bool, reduced: bool) -> None:
             cost = plan.minutes(config, known) if why else None
             total += cost or 0.0
             said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
-            about = f"  about {cost:,.0f} min" if cost else ""
-            print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}{about}")
+            said += f"  about {cost:,.0f} min" if cost else ""
+            print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}")
     if total:
         print(f"in all about {total / 60:,.1f} hours of one thread")
 

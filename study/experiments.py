@@ -75,7 +75,6 @@ class CurriculumData(GroupData):
     """The texts of state tracking, short ones first (`curriculum.GroupCurriculum`)."""
 
     task_class = "study.curriculum:GroupCurriculum"
-
     stage: PositiveInt = 500  # steps after which the longest text is twice as long
 
 

@@ -25,11 +25,10 @@ def records(name: str | None = None, experiment: str | None = None, model: str |
 
 def measurements(kind: str, of: str | None = None) -> list[store.Record]:
     """What was measured beside the paper's runs, of one folder or experiment, or of all."""
-    runs = {run[1:] for run in planned()}
-    known = {name for run in planned() for name in run[:2]}
-    found = []
-    for measured in store.measurements(kind, of or "*"):
+    known, runs = {name for run in planned() for name in run[:2]}, {run[1:] for run in planned()}
+
+    def ours(measured: store.Record) -> bool:
         name = measured["of"].partition("-to-")[0]  # of a model of one corpus that is tested on another
-        if name in known and ("run" not in measured.content or (name, measured["model"], measured["seed"]) in runs):
-            found.append(measured)
-    return found
+        return name in known and ("run" not in measured.content or (name, measured["model"], measured["seed"]) in runs)
+
+    return list(filter(ours, store.measurements(kind, of or "*")))
