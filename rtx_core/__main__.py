@@ -1,17 +1,24 @@
-"""The command line: `python -m rtx_core COMMAND`, or `rtx COMMAND` where the package is installed."""
+"""The command line: `python -m rtx_core COMMAND`, or `rtx COMMAND` where the package is installed.
+
+A command is a function.  Its docstring is the command's help; of its arguments, switches are options, those with a
+default too, and all others are words in their order.
+"""
 
 import argparse
+import inspect
 import os
 import signal
 import sys
 from collections.abc import Callable
+from typing import Annotated
 
 import yaml
 
 from rtx_core import study
 from rtx_core.errors import RtxError
 
-SOURCE = {"default": "hub", "help": "embedded: quick runs on generated text"}
+Words = Annotated[list, "EXPERIMENT [MODEL …] [name=value …]"]
+Source = Annotated[str, "embedded: quick runs on generated text"]
 
 
 def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
@@ -29,7 +36,7 @@ def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
     return plain, given
 
 
-def run(words: list[str], replace: bool) -> None:
+def run(words: Words, replace: Annotated[bool, "make recorded runs again"]) -> None:
     """train runs: an experiment, its models, and settings as name=value"""
     from rtx_core.experiments.run import runs
 
@@ -38,29 +45,33 @@ def run(words: list[str], replace: bool) -> None:
         raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
     if "seed" in given:
         given["seeds"] = [given.pop("seed")]
-    if "replace" in given:
-        raise RtxError("Recorded runs are made again by --replace, not by a setting.")
-    if "models" in given and names[1:]:
-        raise RtxError(f"Give the models once: {' '.join(names[1:])!r:.60}, or models=[…].")
-    models = given.pop("models", names[1:] or None)
-    for made in runs(names[0], models=models, replace=replace, **given):
+    models = {"models": names[1:]} if names[1:] else {}
+    for made in runs(names[0], replace=replace, **models, **given):
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
-def results(experiment: str | None, source: str) -> None:
+def results(experiments: Annotated[list, "only of these"], source: Source = "") -> None:
     """a table of the recorded runs"""
     from rtx_core import records
 
     columns = ["name", "model", "seed", "budget", "accuracy", "loss", "parameters", "minutes", "stale"]
-    table = records.results(experiment, source=source)
-    print(table[columns].round(4).to_string(index=False) if len(table) else "no run is recorded")
+    for experiment in experiments or [None]:
+        table = records.results(experiment, source=source)
+        print(table[columns].round(4).to_string(index=False) if len(table) else "no run is recorded")
 
 
-def classify(name: str, model: str, seed: int, source: str, texts: list[str], passes: bool) -> None:
+def classify(
+    name: Annotated[str, "of the run's folder, as sst2"],
+    model: Annotated[str, "as recurrent"],
+    texts: Annotated[list, "none: the lines of standard input"],
+    passes: Annotated[bool, "the answer after each pass"],
+    seed: Annotated[int, "of the run"] = 0,
+    source: Source = "hub",
+) -> None:
     """label texts with a trained model: NAME MODEL "a text" …, or texts from standard input, one a line"""
     from rtx_core.experiments.predict import load
 
-    if not texts and sys.stdin:
+    if not texts:
         # What is no UTF-8 comes in, too, and is refused as a text.
         sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         texts = [line.strip() for line in sys.stdin if line.strip()]
@@ -75,104 +86,65 @@ def doctor() -> None:
     sys.exit(main())
 
 
-def audit(record: str, steps: int, keep: bool) -> None:
+def audit(
+    record: Annotated[str, "results/sst2-10pct/recurrent-seed0.json"],
+    keep: Annotated[bool, "write the outcome to results/audits/"],
+    steps: Annotated[int, "only so many optimizer steps"] = 0,
+) -> None:
     """train a recorded run again and compare: history, metrics, predictions"""
     from rtx_core.experiments.audit import audit
 
-    print(audit(record, steps, keep))
+    print(*(f"{name}: {value}" for name, value in audit(record, steps, keep).items()), sep="\n")
 
 
-def golden(**asked: bool) -> None:
+def golden(
+    accept: Annotated[bool, "register today's code if it gives the same numbers"],
+    new: Annotated[bool, "register today's code as new: older records are stale"],
+) -> None:
     """tiny runs that tell whether the code gives the same numbers; --accept registers today's code"""
     from rtx_core.records.golden import main
 
-    main(**asked)
+    main(accept, new)
 
 
-def import_records(folder: str, replace: bool) -> None:
-    """bring records made elsewhere into results/, if all of them are sound"""
-    from rtx_core.experiments.importing import import_records
-
-    print(f"{len(import_records(folder, replace))} new records imported")
-
-
-def export(name: str, model: str, seed: int, source: str, folder: str) -> None:
-    """a trained model as a folder with weights, settings, tokenizer and a card, as the hub lays models out"""
-    from rtx_core.experiments.export import export
-
-    print(export(f"{name}/{model}-seed{seed}", folder, source))
-
-
-def measure(words: list[str]) -> None:
+def measure(words: Annotated[list, "KIND EXPERIMENT [name=value …]"]) -> None:
     """measure trained models and data, a kind of measurement of an experiment"""
     from rtx_core.experiments.measure import measure
     from rtx_core.paths import home
 
     names, given = settings_of(words)
-    if "seed" in given:
-        given["seeds"] = [given.pop("seed")]
     if len(names) != 2:
         raise RtxError("Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`.")
+    if "seed" in given:
+        given["seeds"] = [given.pop("seed")]
     print(*(found.path.relative_to(home()) for found in measure(*names, **given)), sep="\n")
 
 
 def parser() -> argparse.ArgumentParser:
-    commands = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
-    found = commands.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    of_run = argparse.ArgumentParser(add_help=False)
-    of_run.add_argument("name", help="of the run's folder, as sst2")
-    of_run.add_argument("model")
-    of_run.add_argument("--seed", type=int, default=0)
-    of_run.add_argument("--source", **SOURCE)
-
-    def add(name: str, function: Callable, exclusive: bool = False, **options) -> Callable:
-        one = found.add_parser(name, help=function.__doc__, description=function.__doc__, **options)
+    every = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
+    commands = every.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    own = (run, results, classify, doctor, audit, golden, measure)
+    for name, function in ({each.__name__: each for each in own} | study.commands()).items():
+        one = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         one.set_defaults(function=function)
-        return (one.add_mutually_exclusive_group() if exclusive else one).add_argument
+        for argument in inspect.signature(function).parameters.values():
+            _add(one.add_argument, argument)
+    return every
 
-    def flags(argument: Callable, **helps: str) -> None:
-        for name, text in helps.items():
-            argument(f"--{name}", action="store_true", help=text)
 
-    argument = add("run", run)
-    argument("words", nargs="*", metavar="WORD", help="EXPERIMENT [MODEL …] [name=value …]")
-    flags(argument, replace="make recorded runs again")
-    argument = add("results", results)
-    argument("experiment", nargs="?", help="only of this experiment")
-    argument("--source", **SOURCE | {"default": ""})
-    argument = add("classify", classify, parents=[of_run])
-    argument("texts", nargs="*")
-    flags(argument, passes="the answer after each pass")
-    add("doctor", doctor)
-    argument = add("audit", audit)
-    argument("record", help="results/sst2-10pct/recurrent-seed0.json")
-    argument("--steps", type=int, default=0, help="only so many optimizer steps")
-    flags(argument, keep="write the outcome to results/audits/")
-    argument = add("golden", golden, exclusive=True)
-    flags(argument, accept="register today's code if it gives the same numbers")
-    flags(argument, new="register today's code as new: older records are stale")
-    flags(argument, show="print the numbers as JSON")
-    argument = add("import", import_records)
-    argument("folder", help="a results/ folder of another machine")
-    flags(argument, replace="overwrite records of the same name")
-    add("export", export, parents=[of_run])("folder", help="a new or empty one")
-    argument = add("measure", measure)
-    argument("words", nargs="*", metavar="WORD", help="KIND EXPERIMENT [name=value …]")
-    study.commands(add, flags)
-    return commands
+def _add(add: Callable, argument: inspect.Parameter) -> None:
+    kind, (about,) = argument.annotation.__origin__, argument.annotation.__metadata__
+    if kind is bool:
+        add(f"--{argument.name}", action="store_true", help=about)
+    elif argument.default is not argument.empty:
+        add(f"--{argument.name}", type=kind, default=argument.default, help=about)
+    else:
+        add(argument.name, help=about, **({"nargs": "*"} if kind is list else {}))
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    end = words.index("--") if "--" in words else len(words)  # what follows is text
-    chosen, more = parser().parse_known_args(words[:end])
-    given = vars(chosen)
+    given = vars(parser().parse_args())
     function, command = given.pop("function"), given.pop("command")
-    texts = command == "classify"  # they may stand after an option, too
-    if odd := [word for word in more if not texts or word.startswith("-")] or words[end:] * (not texts):
-        parser().error(f"unknown words: {' '.join(odd)}")
-    if texts:
-        given["texts"] += more + words[end + 1 :]
     try:
         function(**given)
     except RtxError as error:
@@ -184,8 +156,6 @@ def main() -> None:
         os.kill(os.getpid(), signal.SIGINT)
     except BrokenPipeError:  # `list | head`; what is still to be written goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        sys.exit(f"A file cannot be read or written ({error}); make room, or name another place.")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 """The one place where the library meets a study: a package beside it, that `RTX_STUDY` names, else `study`.
 
 A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
-name of the module that measures it, `MEASURED_OF`, kind -> the corpora that it is measured of, `LOOKS`, name -> (title,
-color, marker), and `commands`, which adds to the command line, and have a package `values`, whose names its pages
-quote.  Without a study the library runs on files of one's own.
+name of the module that measures it, `LOOKS`, name -> (title, color, marker), and `COMMANDS`, name -> function
+(`rtx_core.__main__`), and have a package `values`, whose names its pages quote.  Without a study the library runs on
+files of one's own.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 
@@ -18,12 +19,7 @@ from types import ModuleType
 def study() -> ModuleType:
     """The study's package; an empty one where there is none."""
     name = os.environ.get("RTX_STUDY", "study")
-    try:
-        return import_module(name) if name else ModuleType("no_study")
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        return ModuleType("no_study")
+    return import_module(name) if name and find_spec(name) else ModuleType("no_study")
 
 
 def experiments() -> Mapping[str, object]:
@@ -41,17 +37,12 @@ def measurements() -> Mapping[str, str]:
     return getattr(study(), "MEASUREMENTS", {})
 
 
-def commands(*parser: object) -> None:
-    """Add the commands of the study to those of the library."""
-    getattr(study(), "commands", lambda *parser: None)(*parser)
+def commands() -> Mapping[str, Callable]:
+    """What the study adds to the command line."""
+    return getattr(study(), "COMMANDS", {})
 
 
 def values() -> list[ModuleType]:
     """The modules of its package `values`, each with a `VALUES`: the names that its pages quote."""
-    try:
-        package = import_module(f"{study().__name__}.values")
-    except ModuleNotFoundError as error:
-        if not str(error.name).startswith(study().__name__):
-            raise
-        return []
-    return [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
+    folders = [f"{folder}/values" for folder in getattr(study(), "__path__", ())]
+    return [import_module(f"{study().__name__}.values.{found.name}") for found in iter_modules(folders)]

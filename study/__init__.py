@@ -1,10 +1,10 @@
 """This paper: its experiments, what is measured of them, the values its pages quote, and its claims.
 
-The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS`, `MEASURED_OF` and `commands` here (`rtx_core.study`).  Nothing
+The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS` and `COMMANDS` here (`rtx_core.study`).  Nothing
 heavy is imported before it is asked for.
 """
 
-from study.commands import commands
+from study.commands import COMMANDS
 from study.experiments import EXPERIMENTS
 from study.looks import LOOKS
 
@@ -24,14 +24,4 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "judge": "study.measurements.judge",  # stories graded by a language model
     "demo": "study.demo.measure",  # a trained model as the page Try it runs it
 }
-MEASURED_OF = {  # kind -> the corpora that it is measured of, () where it is of any data; all others: texts with labels
-    "ngrams": ("shakespeare",),
-    "grades": ("tinystories",),
-    "judge": ("tinystories",),
-    "initial": ("shakespeare", "tinystories"),
-    "lens": ("shakespeare", "tinystories"),
-    "quantized": (),
-    "growth": (),
-    "spans": (),
-}
-__all__ = ["EXPERIMENTS", "LOOKS", "MEASURED_OF", "MEASUREMENTS", "commands"]
+__all__ = ["COMMANDS", "EXPERIMENTS", "LOOKS", "MEASUREMENTS"]

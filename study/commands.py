@@ -1,9 +1,11 @@
 """The commands that this study adds to `python -m rtx_core`."""
 
-from collections.abc import Callable
+from typing import Annotated
+
+Reduced = Annotated[bool, "at the budgets of two CPU cores"]
 
 
-def list_runs(missing: bool, reduced: bool) -> None:
+def list_runs(missing: Annotated[bool, "only what is missing or stale"], reduced: Reduced) -> None:
     """the runs of the paper: recorded, stale or missing, and about what each costs"""
     from rtx_core import records
     from study import plan
@@ -21,14 +23,18 @@ def list_runs(missing: bool, reduced: bool) -> None:
         print(f"in all about {total / 60:,.1f} hours of one thread")
 
 
-def measure_all(reduced: bool) -> None:
+def measure_all(reduced: Reduced) -> None:
     """every measurement of the paper that is missing or stale"""
     from study.plan import measure
 
     measure(reduced)
 
 
-def export_demo(runs: list[str], folder: str, source: str) -> None:
+def export_demo(
+    runs: Annotated[list, "such as khop/1x4-seed6"],
+    folder: Annotated[str, "of the page"] = "book/demo/models",
+    source: Annotated[str, "embedded: quick runs on generated text"] = "hub",
+) -> None:
     """the scripts of the page Try it, of classifiers or of looped decoders; without a run, all of book/demo anew"""
     from rtx_core import records
     from rtx_core.errors import RtxError
@@ -44,12 +50,4 @@ def export_demo(runs: list[str], folder: str, source: str) -> None:
             print(f"What is of {address} stays as it is. {error}")
 
 
-def commands(add: Callable, flags: Callable) -> None:
-    """`add(name, function)` gives what adds an argument, `flags` adds switches."""
-    argument = add("list", list_runs)
-    flags(argument, missing="only what is missing or stale", reduced="at the budgets of two CPU cores")
-    flags(add("measure-all", measure_all), reduced="of runs at the budgets of two cores")
-    argument = add("export-demo", export_demo)
-    argument("runs", nargs="*", metavar="RUN", help="such as khop/1x4-seed6")
-    argument("--folder", default="book/demo/models")
-    argument("--source", default="hub", help="embedded: quick runs on generated text")
+COMMANDS = {"list": list_runs, "measure-all": measure_all, "export-demo": export_demo}

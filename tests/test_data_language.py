@@ -99,13 +99,6 @@ def test_targets_are_the_next_characters_and_the_test_reads_each_once():
     assert len(data.parts["train"]) == 4500 == data.facts["n_train"] and data.facts["n_test"] == 500
 
 
-def test_characters_that_the_text_has_not_and_blocks_too_long_are_one_sentence():
-    with refused("'€'"):
-        task(PLAY, 4).encode("a€b")
-    with refused("block_size is 500", 500):
-        task(PLAY.replace(block_size=500), 4)
-
-
 def test_another_text_in_the_mirror_is_refused(home, monkeypatch):
     (home / "tinyshakespeare").mkdir()
     (home / "tinyshakespeare" / "input.txt").write_text("First Citizen:")

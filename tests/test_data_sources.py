@@ -147,7 +147,7 @@ def test_settings_that_cannot_be_are_one_sentence(given, fact):
         ClassificationData(**{"corpus": "sst2"} | given)
 
 
-OWN = FilesData(train="a.csv", classes=("no", "yes"), vocabulary="trained", digest="0")
+OWN = FilesData(train="a.csv", classes=("no", "yes"), digest="0")
 DATA = [ClassificationData(corpus="sst2", fraction=0.1), OWN, HopData(hops=3), GroupData(group="Z6")]
 DATA += [FactData(keys=200), LanguageData(corpus="shakespeare", block_size=64), LanguageData(corpus="tinystories")]
 

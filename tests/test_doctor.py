@@ -1,41 +1,26 @@
-"""The doctor says in plain words what is not in order, and what to type; records made elsewhere are checked by it
-before one of them is taken."""
+"""The doctor says in plain words what is not in order, and what to type."""
 
 import fcntl
-import json
 import shutil
 from types import SimpleNamespace
 
 import pytest
 from committed import altered, put
 
-from rtx_core import RtxError
 from rtx_core.__main__ import main
 from rtx_core.experiments import doctor
-from rtx_core.experiments.importing import import_records
 from rtx_core.paths import REPOSITORY
 
 
 def test_packages_are_compared_with_the_lock(monkeypatch):
     lock = (REPOSITORY / "requirements.lock").read_text().splitlines()
-    locked = (line.split("==") for line in lock if "==" in line)
-    here = [SimpleNamespace(name=name, version=version) for name, version in locked]
+    here = [SimpleNamespace(name=name, version=version) for name, version in (x.split("==") for x in lock if "==" in x)]
     monkeypatch.setattr(doctor, "distributions", lambda: here)
     assert [level for level, *_ in doctor.packages()] == ["ok"]
     here[0].version, here[1].version = "0.0.1", f"{here[1].version}+cpu"
     del here[2:4]
-    (missing, said, do), (other, *_) = doctor.packages()
-    assert (missing, other) == ("wrong", "warning")
-    assert "2 packages are not installed" in said and "requirements.lock" in do
-
-
-@pytest.mark.parametrize("kind", ["a file", "missing", "an empty folder"])
-def test_data_that_is_none_is_said_and_fails(kind, tmp_path, monkeypatch, capsys):
-    place = tmp_path / "data"
-    if kind != "missing":
-        place.touch() if kind == "a file" else place.mkdir()
-    monkeypatch.setenv("RTX_DATA", str(place))
-    assert doctor.main() == 1 and "none of the data lies  →  export RTX_DATA" in capsys.readouterr().out
+    ((level, said, do),) = doctor.packages()
+    assert level == "warning" and "3 not as there" in said and "requirements.lock" in do
 
 
 def test_data_is_read_and_what_is_not_there_is_said(tmp_path, monkeypatch):
@@ -44,30 +29,16 @@ def test_data_is_read_and_what_is_not_there_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("RTX_DATA", str(tmp_path))
     found = list(doctor.data())
     assert [said for level, said, _ in found if level == "wrong"][0].count("SHA-256") == 1
-    assert sum("so what needs it cannot run here" in said for _, said, _ in found) == len(found) - 1
-
-
-def test_records_are_counted_again_from_their_predictions(home):
-    for name in (*TAKEN, "sst2-10pct/baseline-seed1"):
-        put(home, name)
-    own = shutil.copytree(home / "results" / "sst2-10pct", home / "results" / "own-mine")
-    for path in own.glob("*.json"):  # of own data: the catalogue does not know what it is called
-        altered(path, experiment="own-data", name="own-mine")
-    assert [level for level, *_ in doctor.records() if level == "wrong"] == []
-    put(home, RUN, test__f1=0.9)
-    ((said, do),) = [(said, do) for level, said, do in doctor.records() if level == "wrong"]
-    assert "f1" in said and do.startswith("git checkout -- ")
+    assert sum("name the mirror's folder" in said for _, said, _ in found) == len(found) - 1
 
 
 def test_an_unfinished_run_comes_with_the_line_that_finishes_it(home):
     run, lock = "runs/sst2/baseline-seed0-abc", home / "_build" / "locks" / "sst2-baseline-seed0"
-    half = home / "results" / "sst2" / ".x.json.abc"
-    for path in (home / "_build" / run / "checkpoint.safetensors", lock, half):
+    for path in (home / "_build" / run / "checkpoint.safetensors", lock):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{run}\npython -m rtx_core run sst2 baseline\n")
-    found = list(doctor.unfinished())
-    assert ("warning", f"{run} is not finished", "python -m rtx_core run sst2 baseline") in found
-    assert found[-1][2].startswith("rm ") and len(found) == 2
+    told = ("warning", f"{run} is not finished", "python -m rtx_core run sst2 baseline")
+    assert list(doctor.unfinished()) == [told]
     with open(lock) as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert [level for level, said, _ in doctor.unfinished() if run in said] == ["ok"]
@@ -99,25 +70,6 @@ TAKEN += ["shakespeare-report-reduced/gpt-2-seed0", "yardstick/sst2-10pct/bag-of
 TAKEN += ["khop/1x6-random-add-seed5", "khop/1x1-seed5"]  # the last with its weights
 
 
-@pytest.fixture
-def there(tmp_path_factory):
-    made = tmp_path_factory.mktemp("there")
-    for name in TAKEN:
-        put(made, name)
-    return made
-
-
-def files(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_sound_records_are_taken_once(there, home):
-    put(there, TAKEN[1], experiment="own-data")  # whose name says nothing of its settings
-    assert len(import_records(str(there))) == len(TAKEN)
-    assert files(home / "results") == files(there / "results")
-    assert import_records(str(there / "results")) == []
-
-
 INT8 = "precision/sst2-10pct/baseline-seed0-int8"
 WORDS = "yardstick/sst2-10pct/bag-of-words-seed0"
 ASKED = "khop/1x6-random-add-seed5"  # of these 4,000 steps, a third more than those of the others
@@ -128,31 +80,20 @@ LIES = [  # (record, what is changed, what is said of it)
     (ASKED, {"config__data__letters": 16}, "letters 16 instead of 32"),
     (ASKED, {"asked__settings": {"steps": 9000}}, "name khop instead of khop-steps9000"),
     (INT8, {"run": "0" * 24}, "of the run 0000"),
-    (INT8, {"data__source": "embedded"}, "synthetic"),
+    (INT8, {"data__source": "embedded"}, "generated text"),
     (WORDS, {"data__sha256": "0" * 64}, "do not mix them"),
 ]
 
 
-@pytest.mark.parametrize(("name", "changes", "said"), LIES)
-def test_a_record_that_lies_is_refused_with_all_others(name, changes, said, there, home):
-    put(there, name, **changes)
-    with pytest.raises(RtxError, match=said):
-        import_records(str(there))
-    assert files(home) == {}
-
-
-def test_another_record_of_that_name_is_replaced_only_when_told(there, home):
-    import_records(str(there))
-    before = files(home)
-    put(there, RUN, seconds=1.0)
-    with pytest.raises(RtxError, match="baseline-seed0.json differs .*--replace"):
-        import_records(str(there))
-    assert files(home) == before
-    (path,) = import_records(str(there), replace=True)
-    assert json.loads(path.read_text())["seconds"] == 1.0
-
-
-def test_a_folder_without_records_is_one_sentence(tmp_path):
-    for folder in (tmp_path / "nothing", tmp_path):
-        with pytest.raises(RtxError, match="holds no records"):
-            import_records(str(folder))
+def test_records_are_counted_again_and_one_that_lies_is_told(home):
+    for name in (*TAKEN, "sst2-10pct/baseline-seed1"):
+        put(home, name)
+    own = shutil.copytree(home / "results" / "sst2-10pct", home / "results" / "own-mine")
+    for path in own.glob("*.json"):  # of own data: the study does not know what it is called
+        altered(path, experiment="own-data", name="own-mine")
+    assert [said for level, said, _ in doctor.records() if level == "wrong"] == []
+    for name, changes, said in LIES:
+        put(home, name, **changes)
+        told = [(found, do) for level, found, do in doctor.records() if level == "wrong"]
+        assert len(told) >= 1 and said in told[0][0] and (not told[0][1] or told[0][1].startswith("git checkout -- "))
+        put(home, name)

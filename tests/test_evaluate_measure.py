@@ -125,7 +125,7 @@ def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
 def test_what_cannot_be_measured_is_one_sentence(run):
     with pytest.raises(RtxError, match="Unknown kind of measurement 'precison': did you mean 'precision'"):
         measure("precison", "quickstart")
-    with pytest.raises(RtxError, match="There is no record of quickstart, tiny, seed 0: run it first"):
+    with pytest.raises(RtxError, match="There is no record 'quickstart/tiny-seed0'"):
         measure("attention", "quickstart", models=["tiny"])
     with pytest.raises(RtxError, match="vocabulary each"):
         measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)

@@ -156,16 +156,6 @@ def test_a_class_from_elsewhere_counts_with_its_file_or_cell(old, new, tmp_path,
         assert first == again and (first == changed) == ((old, new) in COUNTS_NOT)
 
 
-def test_a_class_without_source_counts_by_what_it_does(monkeypatch):
-    monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
-    found = []
-    for source in (MINE, MINE.replace("return 3", "return 5"), MINE):
-        space = {"__name__": "__main__"}
-        exec(source + HASHED, space)
-        found.append(space["found"])
-    assert found[0] == found[2] != found[1]
-
-
 def test_what_a_class_inherits_and_a_measurement_imports_counts(package, monkeypatch):
     mine = replace(registry.MODELS["baseline"], kind=type("Mine", (Encoder,), {}))
     monkeypatch.setitem(registry.MODELS, "mine", mine)

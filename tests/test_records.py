@@ -58,7 +58,7 @@ LIES = [
     ({"test__auc": 0.9}, "says that its test auc is 0.9"),
     ({"schema": 1}, "at schema"),
     ({"test__confusion": [[1, 2], [3, 4]]}, "says that its test"),
-    ({"model": "baseline"}, "holds the record of sst2-10pct/baseline-seed0; move it to where it belongs"),
+    ({"model": "baseline"}, "it belongs to sst2-10pct/baseline-seed0"),
 ]
 
 
@@ -78,9 +78,9 @@ def test_other_predictions_are_refused(put):
     flipped = found["labels"].copy()
     flipped[0] = 1 - flipped[0]
     records.save_predictions(file, found["logits"], flipped)
-    assert "restore both from git" in refused(path)
+    assert "what was predicted gives" in refused(path)
     records.save_predictions(file, found["logits"] * np.nan, found["labels"])
-    assert "restore both from git" in refused(path)
+    assert "what was predicted gives" in refused(path)
     file.write_bytes(file.read_bytes()[:100])
     assert "cannot be read" in refused(path)
     file.unlink()

@@ -165,19 +165,14 @@ class KHop(Generated):
 
 def hop(letters: np.ndarray, hops: np.ndarray, none: int = NOTHING) -> np.ndarray:
     """The letter that `hops` (B,) hops lead to from each position of letters (B, N), or `none`: (B, N)."""
-    B, N = letters.shape
-    place, rows = np.broadcast_to(np.arange(N), (B, N)), np.arange(B)[:, None]
-    after = np.full((B, N), -1)  # the position after the last earlier occurrence of the letter
-    for letter in np.unique(letters):
-        here = letters == letter
-        last = np.maximum.accumulate(np.where(here, place, -2), 1)  # up to here
-        before = np.concatenate((np.full((B, 1), -2), last[:, :-1]), 1)
-        after[here] = before[here] + 1
-    found = place.copy()
+    place = np.arange(letters.shape[1])
+    earlier = (letters[:, :, None] == letters[:, None]) & (place < place[:, None])
+    after = np.where(earlier, place + 1, -1).max(2)  # the position after the last earlier occurrence of the letter
+    found = np.broadcast_to(place, letters.shape)
     for k in range(hops.max(initial=0)):
-        further = np.where(found >= 0, after[rows, found], -1)
+        further = np.where(found >= 0, np.take_along_axis(after, found.clip(0), 1), -1)
         found = np.where(hops[:, None] > k, further, found)
-    return np.where(found >= 0, letters[rows, found], none)
+    return np.where(found >= 0, np.take_along_axis(letters, found.clip(0), 1), none)
 
 
 class GroupWords(Generated):

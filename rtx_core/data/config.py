@@ -248,7 +248,6 @@ class FilesData(Labelled):
     max_length: MaxLength = 128
     seed: NaturalInt = 0
     classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
-    vocabulary: Literal["bert", "trained"]  # BERT's released one, or one trained on the training texts
     generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones
     name: str = ""  # of the records' folder, "own-" in front; "": the training file's
     digest: str = ""  # of the texts and labels of all parts
@@ -263,15 +262,10 @@ class FilesData(Labelled):
 
     @property
     def slug(self) -> str:
-        """The name for folders: of x.csv "x", of x.jsonl "x-jsonl", of a data set of the hub with its owner in front.
-
-        The same texts in BERT's pieces are other data.
-        """
+        """The name for folders: of x.csv "x", of x.jsonl "x-jsonl", of a data set of the hub with its owner."""
         file = PurePath(self.train)
-        stem = file.stem if file.suffix.lower() == ".csv" else file.name
-        called = self.name or (stem if file.suffix.lower() in SUFFIXES else self.train)
-        slug = re.sub(r"[^a-z0-9]+", "-", called.lower()).strip("-") or "data"
-        return f"{slug}-vocabularybert" if self.vocabulary == "bert" else slug
+        called = self.name or (file.name.removesuffix(".csv") if file.suffix.lower() in SUFFIXES else self.train)
+        return re.sub(r"[^a-z0-9]+", "-", called.lower()).strip("-") or "data"
 
     @classmethod
     def settable(cls) -> list[str]:

@@ -1,16 +1,13 @@
 """Labelled texts from files of one's own, or from any data set on the hub."""
 
 import hashlib
-import math
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from rtx_core.data.config import SUFFIXES, FilesData
-from rtx_core.data.sources import hub_table, mirror_file, read_table
-from rtx_core.data.tokens import VOCABULARY
+from rtx_core.data.sources import hub_table, read_table
 from rtx_core.errors import RtxError, is_unicode
 
 MOST_CLASSES = 1000
@@ -24,16 +21,16 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     `results/own-NAME`, where `name` is that of the training file unless it is given; those of runs on `generated` texts
     in `_build/results/`, apart from those on real ones.
     """
-    if not isinstance(train, str):
-        got = f"The training data is of type {type(train).__name__}"
-        raise RtxError(f"{got}; expected the name of a file: write a table to one, as table.to_parquet('x.parquet').")
-    vocabulary = "bert" if bert_source() else "trained"
-    config = FilesData(train=train, text=text, label=label, **settings, classes=(), vocabulary=vocabulary)
+    config = FilesData(train=train, text=text, label=label, **settings, classes=())
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:
         found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
         raise RtxError(f"{found}, and 2 to {MOST_CLASSES:,} classes were expected.")
-    config = config.replace(classes=sorted(classes, key=_by_value))
+    try:
+        classes = sorted(classes, key=float)  # so 2 before 10
+    except ValueError:
+        classes = sorted(classes)
+    config = config.replace(classes=classes)
     return config.replace(digest=_digest(parts(config)))
 
 
@@ -42,43 +39,15 @@ def _digest(tables: dict[str, pd.DataFrame]) -> str:
     return hashlib.sha256(held.encode()).hexdigest()[:16]
 
 
-def _by_value(label: str) -> tuple[float, str]:
-    """Numbers by their value, so 2 before 10; then words by the alphabet."""
-    try:
-        number = float(label)
-    except ValueError:
-        number = math.nan
-    return (math.inf if math.isnan(number) else number), label  # "nan" is a word
-
-
-def bert_source() -> str | None:
-    """Where BERT's vocabulary is at hand without a download."""
-    try:
-        mirror_file("bert-base-uncased/vocab.txt")
-        return "mirror"
-    except RtxError:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # in a notebook, of a progress bar that it cannot show
-            from huggingface_hub import try_to_load_from_cache
-
-        return "hub" if isinstance(try_to_load_from_cache(VOCABULARY, "vocab.txt"), str) else None
-
-
-def vocabulary_source(config: FilesData) -> str | None:
-    """Where BERT's vocabulary comes from; None where one is trained."""
-    return (bert_source() or "hub") if config.vocabulary == "bert" else None
+def vocabulary_source(config: FilesData) -> None:
+    """Word pieces are trained on the training texts."""
 
 
 def facts(config: FilesData) -> dict:
     drawn = [part for part in ("validation", "test") if getattr(config, part) is None]
-    return {
-        "name": Path(config.train).name,
-        "source": config.source,
-        "split": f"{' and '.join(drawn)} drawn" if drawn else "given",
-        "max_length": config.max_length,
-        "vocabulary": VOCABULARY if config.vocabulary == "bert" else "trained on the training texts",
-        "classes": list(config.classes),
-    }
+    known = {"name": Path(config.train).name, "source": config.source, "max_length": config.max_length}
+    known["split"] = f"{' and '.join(drawn)} drawn" if drawn else "given"
+    return known | {"vocabulary": "trained on the training texts", "classes": list(config.classes)}
 
 
 def parts(config: FilesData) -> dict[str, pd.DataFrame]:
@@ -87,12 +56,11 @@ def parts(config: FilesData) -> dict[str, pd.DataFrame]:
     tables = {part: _numbered(path, config) for part, path in files.items() if path is not None}
     drawn = [part for part in files if part not in tables]
     train = tables["train"]
-    order = np.random.RandomState(config.seed).permutation(len(train))
+    order, tenth = np.random.RandomState(config.seed).permutation(len(train)), len(train) // 10
+    if drawn and not tenth:
+        raise RtxError(f"{config.train} has {len(train)} rows, too few to draw a {drawn[0]} part: give 10.")
     start = len(train) * (10 - len(drawn)) // 10
-    ends = [start + len(train) // 10 * i for i in range(len(drawn))]
-    for part, rows in zip(["train", *drawn], np.split(order, ends), strict=True):
-        if not len(rows):
-            raise RtxError(f"{config.train} has {len(train)} rows, too few to draw a {part} part: give 10.")
+    for part, rows in zip(["train", *drawn], np.split(order, [start + tenth * i for i in range(len(drawn))])):
         tables[part] = train.iloc[rows].reset_index(drop=True)
     found = {part: tables[part] for part in files}
     if config.digest not in ("", _digest(found)):
@@ -103,9 +71,8 @@ def parts(config: FilesData) -> dict[str, pd.DataFrame]:
 def _numbered(path: str, config: FilesData) -> pd.DataFrame:
     table = read(path, config.text, config.label)
     strange = table[~table["label"].isin(config.classes)]
-    if len(strange):
-        place = f"{path}, row {strange.index[0] + 1}, column {config.label!r}"
-        given, known = strange["label"].iloc[0], ", ".join(config.classes[:9])
+    for row, given in strange["label"].items():
+        place, known = f"{path}, row {row + 1}, column {config.label!r}", ", ".join(config.classes[:9])
         raise RtxError(f"{place} has the label {given!r}, and the classes are {known}.")
     return table.assign(label=table["label"].map(config.classes.index))
 
@@ -122,23 +89,17 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
         except RtxError as error:
             what = f"There is no file {path}, seen from {Path.cwd()}, and no such data set on the hub"
             raise RtxError(f"{what} ({type(error.__cause__).__name__}); name one, with its ending.") from error
-    if table.empty:
-        raise RtxError(f"{path} holds no row: give at least 10.")
     for column in (text, label):
         if column not in table:
             raise RtxError(f"{path} has no column {column!r}: it has {', '.join(map(str, table.columns))}.")
-    if text == label:
-        raise RtxError(f"Texts and labels of {path} cannot both stand in column {text!r}: name two columns.")
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what the first line names not for row names
         raise RtxError(f"{path} has rows of more columns than its first line, which must name each of them.")
     texts = [t if isinstance(t, str) and t.strip() and is_unicode(t) else "" for t in table[text]]
     labels = [_label(value) for value in table[label]]
     for kind, column, values in (("text", text, texts), ("label", label, labels)):
         if "" in values:
-            place = f"{path}, row {values.index('') + 1}, column {column!r}"
-            held = table[column].iloc[values.index("")]
-            many = f" ({n} rows in all)" if (n := values.count("")) > 1 else ""
-            raise RtxError(f"{place} holds {held!r:.60} where a {kind} was expected{many}: take such rows out.")
+            place, held = f"{path}, row {values.index('') + 1}, column {column!r}", table[column][values.index("")]
+            raise RtxError(f"{place} holds {held!r:.60} where a {kind} was expected: take out all such rows.")
     return pd.DataFrame({"text": texts, "label": labels}, dtype="str")
 
 

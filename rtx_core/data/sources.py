@@ -106,8 +106,6 @@ _say = cache(partial(print, flush=True))  # each line once
 
 def read_table(file: Path, called: str) -> pd.DataFrame:
     """A file as a table, by its suffix."""
-    if file.suffix.lower() in SUFFIXES and not file.exists():
-        raise RtxError(f"There is no file {called}: name one that is there, seen from {Path.cwd()}.")
     try:
         match file.suffix.lower():
             case ".csv" | ".tsv" as suffix:
@@ -117,10 +115,11 @@ def read_table(file: Path, called: str) -> pd.DataFrame:
                 options = {"sep": taken, "encoding": "utf-8-sig"}
                 return pd.read_csv(file, dtype="str", keep_default_na=False, **options)
             case ".jsonl":
-                return pd.DataFrame(_json_lines(file), dtype=object)
+                lines = file.read_text("utf-8-sig").split("\n")
+                return pd.DataFrame([{**json.loads(line)} for line in lines if line.strip()], dtype=object)
             case ".parquet":
                 return pd.read_parquet(file).reset_index(drop=True)
-    except (OSError, ValueError) as error:  # pandas names the line
+    except (OSError, TypeError, ValueError) as error:  # pandas names the line
         reason = str(error).partition("\n")[0].removeprefix("Error tokenizing data. C error: ").rstrip(".")
         raise RtxError(f"{called} cannot be read ({reason}): repair or replace it, text as UTF-8.") from error
     raise RtxError(f"{called} ends in none of {', '.join(SUFFIXES)}: give such a file, or a data set's name.")
@@ -131,20 +130,6 @@ def separator(file: Path, usual: str) -> str:
     with open(file, encoding="utf-8-sig", newline="") as lines:
         first = lines.readline()
     return max((usual, *",;\t"), key=lambda each: len(next(csv.reader([first], delimiter=each), ())))
-
-
-def _json_lines(file: Path) -> list[dict]:
-    rows = []
-    for number, line in enumerate(file.read_text("utf-8-sig").split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            rows.append(json.loads(line))
-        except ValueError as error:
-            raise ValueError(f"line {number} is no JSON object: {error}") from error
-        if not isinstance(rows[-1], dict):
-            raise ValueError(f"line {number} is no JSON object, {{…}}, but of type {type(rows[-1]).__name__}")
-    return rows
 
 
 @contextmanager

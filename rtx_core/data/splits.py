@@ -119,9 +119,6 @@ def published(source: str) -> list[np.ndarray]:
     return [np.flatnonzero(assignment == part) for part in PARTS]
 
 
-# Subsets
-
-
 def subset(whole: Parts, data: ClassificationData) -> Parts:
     """`whole` cut down; lengths come first, so that `fraction` is of the short or long training texts."""
     if data.length != "all":
@@ -151,9 +148,6 @@ def by_length(frame: pd.DataFrame, length: str, fraction: float) -> pd.DataFrame
     words = frame["text"].str.split().str.len()
     ranked = words.sort_values(kind="stable", ascending=length == "short").index
     return frame.loc[np.sort(ranked[: int(fraction * len(frame))])].reset_index(drop=True)
-
-
-# Containment: a part of a text is a contiguous run of its words; "a moment" is none of "not a dull moment"
 
 
 def sentences(texts: Iterable[str]) -> dict[str, list[int]]:

@@ -56,9 +56,6 @@ class Task:
         """What an evaluation asks of a model beside the loss, asked of one batch."""
 
 
-# Texts to classify
-
-
 class Classification(Task):
     """Tokenised texts with labels, by part (train, validation, test); `tokenizer()` gives what made them.
 
@@ -159,9 +156,6 @@ def loss_and_accuracy(logits: np.ndarray, labels: np.ndarray) -> tuple[float, fl
     """Mean cross-entropy in nats, in float32 as training computes it, and the share of right answers."""
     loss = F.cross_entropy(torch.tensor(logits), torch.tensor(labels)).item()
     return loss, float((logits.argmax(1) == labels).mean())
-
-
-# Running text to predict
 
 
 class Language(Task):

@@ -18,7 +18,6 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from rtx_core.data.preprocess import clean_all
 from rtx_core.data.sources import asking_the_hub, mirror_file, sha256_of, verify
-from rtx_core.errors import RtxError
 from rtx_core.paths import build, write_atomically
 
 VOCABULARY = "google-bert/bert-base-uncased"
@@ -82,13 +81,6 @@ def trained_vocabulary(texts: Iterable[str]) -> BertWordPieceTokenizer:
     words = [word for word, n in ranked if n > 1 and len(word) > 1]
     pieces = [*SPECIAL, *characters, *(f"##{c}" for c in characters), *words][:TRAINED_SIZE]
     return BertWordPieceTokenizer({piece: i for i, piece in enumerate(pieces)})
-
-
-def read_tokenizer(folder: Path) -> Tokenizer:
-    """The one that lies beside a run's weights."""
-    if not (folder / "tokenizer.json").exists():
-        raise RtxError(f"{folder.name} holds no tokenizer.json beside the run's weights: train it again.")
-    return Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
 def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer | BertWordPieceTokenizer, max_length: int) -> Tokens:

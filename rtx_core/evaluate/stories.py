@@ -84,9 +84,6 @@ def measured(model: nn.Module, task, device: torch.device) -> dict:
     return {"samples": samples, "latency": generation.latency(model, LENGTHS, device), "extra": extra}
 
 
-# What can be said of a written story without a judge
-
-
 def ngrams(text: str, n: int) -> list[str]:
     """Its sequences of n words, lower-case, without punctuation."""
     return CountVectorizer(token_pattern=r"[a-z]+(?:'[a-z]+)?", ngram_range=(n, n)).build_analyzer()(text)

@@ -1,6 +1,5 @@
 """Train a recorded run again and compare history, metrics and predictions with the record."""
 
-import dataclasses
 import tempfile
 from pathlib import Path
 
@@ -18,30 +17,12 @@ from rtx_core.train.trainer import autocast_of, train
 TOLERANCE = 5e-3  # relative, of losses on another machine or with other threads
 
 
-@dataclasses.dataclass(frozen=True)
-class Audit:
-    """What came out; `worst` is the largest relative difference of a number of the history."""
-
-    record: str
-    steps: int
-    rows: int  # of the history that were compared
-    exact: bool
-    worst: float
-    predictions_equal: bool | None  # None for a prefix, and for language models
-
-    def __str__(self) -> str:
-        outcome = "bit for bit the same" if self.exact else f"within {self.worst:.1e} relatively"
-        evaluations = "1 evaluation is" if self.rows == 1 else f"{self.rows} evaluations are"
-        text = f"{self.record}: in {self.steps:,} steps {evaluations} {outcome}"
-        if self.predictions_equal is not None:
-            text += f"; predictions are {'equal' if self.predictions_equal else 'not equal'}"
-        return text
-
-
-def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
+def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
     """Repeat the run of a record, or its first `steps` steps; numbers further off than `TOLERANCE` are an error.
 
-    It sets as many threads as the record had.  With `keep` the outcome is written to `results/audits/`.
+    Gives how many `steps` and `rows` of the history were compared, whether all were `exact`, the `worst` relative
+    difference of a loss, and `predictions_equal`, None of a prefix and of language models.  It sets as many threads as
+    the record had.  With `keep` the outcome is written to `results/audits/`.
     """
     record = records.read(Path(path).resolve())
     torch.set_num_threads(record["environment"]["threads"])
@@ -53,33 +34,30 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> Audit:
     model = build_model(record["config"]["architecture"], seed=record["seed"], **record["config"]["model"])
     device, compared = choose("auto"), [row for row in record["history"] if not steps or row["step"] <= steps]
     if not compared:
-        first = record["history"][0]["step"]
-        raise RtxError(f"The first evaluation of this record is at step {first:,}; audit at least that many.")
-    whole = len(compared) == len(record["history"])
-    end = None if whole else compared[-1]["step"]
+        raise RtxError(f"The first evaluation of {path} is at step {record['history'][0]['step']:,}; audit as many.")
+    whole, mode = len(compared) == len(record["history"]), record["config"].get("compile", "")
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "checkpoint.safetensors")
-        mode = record["config"].get("compile", "")
-        progress, best = train(model, task, config, record["seed"], device, file, compile=mode, max_steps=end)
+        about = (config, record["seed"], device, Path(folder, "checkpoint.safetensors"))
+        end = None if whole else compared[-1]["step"]
+        progress, best = train(model, task, *about, compile=mode, max_steps=end)
     rows = list(zip(compared, progress.history))
     pairs = [(name, row[name], mine[name]) for row, mine in rows for name in mine if name != "seconds"]
-    worst = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))
-    exact, equal = all(a == b for _, a, b in pairs), None
+    equal = None
     if whole:
-        if "validation_loss" in best:
-            model.load_state_dict(best["validation_loss"])
+        model.load_state_dict(best.get("validation_loss", model.state_dict()))
         test, predictions = task.test(model, device, autocast_of(config.precision, device))
-        worst = max(worst, abs(test["loss"] - record["test"]["loss"]) / record["test"]["loss"])
-        exact = exact and test["loss"] == record["test"]["loss"]
+        pairs.append(("test_loss", record["test"]["loss"], test["loss"]))
         if predictions is not None:
             equal = bool(np.array_equal(predictions["logits"], record.predictions["logits"]))
-    result = Audit(records.short_name(record.path), rows[-1][0]["step"], len(rows), exact, worst, equal)
-    if worst > TOLERANCE:
-        raise RtxError(f"{result}, at most {TOLERANCE:g} expected: the record does not come from this code and data.")
+    outcome = {"record": records.short_name(record.path), "steps": rows[-1][0]["step"], "rows": len(rows)}
+    outcome["exact"] = all(a == b for _, a, b in pairs)
+    outcome["worst"] = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))
+    outcome |= {"predictions_equal": equal, "record_finished": record["finished"]}
+    if outcome["worst"] > TOLERANCE:
+        raise RtxError(f"{path} does not come from this code and data: a loss is off by {outcome['worst']:.1e}.")
     if keep:
         identity = {"kind": "audits", "of": record["name"], "name": f"{record['model']}-seed{record['seed']}"}
         identity |= {"model": record["model"], "seed": record["seed"], "run": record["key"]}
         about = {"data": task.facts, "environment": environment(device), "code": made_by, "made_by": __name__}
-        outcome = dataclasses.asdict(result) | {"record_finished": record["finished"]}
         records.save_measurement(identity | about | {"outcome": outcome})
-    return result
+    return outcome

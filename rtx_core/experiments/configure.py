@@ -5,7 +5,7 @@ whole configuration.  The folder of its records is named by what differs from th
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
-from typing import NamedTuple
+from types import SimpleNamespace
 
 from rtx_core import study
 from rtx_core.data.config import DataConfig, FilesData, name_parts
@@ -13,7 +13,6 @@ from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.models import registry
-from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
 
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
@@ -92,8 +91,7 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     changed = asked.model.changes(usual.model) | asked.train.changes(usual.train)
     if changed.get("steps") and changed.get("epochs") == 0:  # as it must be where steps are counted
         del changed["epochs"]
-    parts += name_parts(changed)
-    parts += [f"compile{compile}"] if compile else []
+    parts += name_parts(changed | ({"compile": compile} if compile else {}))
     less = _shorter(own.train, asked.train) or asked.data.less_than(own.data)
     return RunConfig(
         experiment=called,
@@ -126,11 +124,8 @@ def distinct(name: str, values: object) -> list:
 
 def sweep(settings: Mapping[str, object]) -> list[dict]:
     """Every combination of settings of which some are lists: {"fraction": [0.1, 1.0]} is two."""
-    lists = {key: value if isinstance(value, list) else [value] for key, value in settings.items()}
-    for key, values in lists.items():
-        if not values:
-            raise RtxError(f"Setting {key} is []; expected a value or a list of at least one.")
-    return [dict(zip(lists, values)) for values in product(*lists.values())]
+    lists = [distinct(key, value) if isinstance(value, list) else [value] for key, value in settings.items()]
+    return [dict(zip(settings, values)) for values in product(*lists)]
 
 
 def _choice(kind: str, chosen: object, known: Mapping[str, dict]) -> str:
@@ -141,13 +136,7 @@ def _choice(kind: str, chosen: object, known: Mapping[str, dict]) -> str:
     return chosen
 
 
-class _Applied(NamedTuple):
-    data: DataConfig
-    train: TrainConfig
-    model: Settings
-
-
-def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) -> _Applied:
+def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) -> SimpleNamespace:
     """Data, training and model of an experiment under these settings."""
     fields = registry.find(entry.base).config.names()
     of = {"data": fixed.data.settable(), "train": TrainConfig.names(), "model": fields}
@@ -162,7 +151,8 @@ def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) ->
     data, train = fixed.data.replace(**given["data"]), fixed.train.replace(**given["train"])
     if train.epochs and not data.has_epochs:
         raise RtxError(f"epochs is {train.epochs}, and a pass over these data has no end; give steps alone.")
-    return _Applied(data, train, registry.config_of(entry.base, **entry.settings | given["model"]))
+    model = registry.config_of(entry.base, **entry.settings | given["model"])
+    return SimpleNamespace(data=data, train=train, model=model)
 
 
 def _longer(train: TrainConfig, times: float) -> TrainConfig:

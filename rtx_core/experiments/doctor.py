@@ -6,7 +6,7 @@ import platform
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -23,13 +23,9 @@ def packages() -> Iterator[Finding]:
     lines = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").lower().splitlines()
     locked = dict(line.replace("_", "-").split("==") for line in lines if "==" in line)
     here = {d.name.lower().replace("_", "-"): d.version.partition("+")[0] for d in distributions()}
-    missing = [name for name in locked if name not in here]
-    other = [name for name in locked if here.get(name, locked[name]) != locked[name]]
-    if missing:
-        yield WRONG, f"{len(missing)} packages are not installed: {', '.join(missing[:5])}", INSTALL
-    python, names = f"Python {platform.python_version()}", ", ".join(other[:5])
-    said = f"{python}, {len(locked)} packages locked, {len(other)} of another version {names}".strip()
-    yield WARNING if other else OK, said, INSTALL if other else ""
+    other = [f"{name} {here.get(name, 'is missing')}" for name in locked if here.get(name) != locked[name]]
+    said = f"Python {platform.python_version()}, {len(locked)} packages locked, {len(other)} not as there"
+    yield (WARNING, f"{said}: {', '.join(other[:5])}", INSTALL) if other else (OK, said, "")
 
 
 def machine() -> Iterator[Finding]:
@@ -43,69 +39,47 @@ def machine() -> Iterator[Finding]:
 
 
 def data() -> Iterator[Finding]:
+    from rtx_core.data import mirrored
+
     if not (named := os.environ.get("RTX_DATA")):
         yield WARNING, "RTX_DATA is not set, so real texts are fetched from the hub", SET_DATA
         return
-    from rtx_core.data import mirrored
-
-    readers = mirrored()
-    here = [folder for folder in readers if (Path(named).expanduser() / folder).is_dir()]
-    if not here:
-        yield WRONG, f"RTX_DATA names {named}, where none of the data lies", f"{SET_DATA}, or unset RTX_DATA"
-        return
-    for folder in [folder for folder in readers if folder not in here]:
-        yield WARNING, f"RTX_DATA has no {folder}, so what needs it cannot run here", ""
-    for folder in here:
+    for folder, read in mirrored().items():
         try:
-            readers[folder]("mirror")
+            read("mirror")
             yield OK, f"RTX_DATA: {folder} is as expected, by its hash", ""
-        except RtxError as error:
-            yield WRONG, str(error), ""
+        except RtxError as error:  # a mirror need not have all
+            there = (Path(named).expanduser() / folder).is_dir()
+            yield (WRONG, str(error), "") if there else (WARNING, str(error), SET_DATA)
 
 
 def records() -> Iterator[Finding]:
-    """Whether every record is sound, and which code made it."""
-    from rtx_core.records import all_paths, folder
-
-    sound, problems = check_records(all_paths(folder()))
-    for path, problem in problems:
-        yield WRONG, problem, f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
-    stale = sum(bool(record.stale_reason()) for record in sound)
-    said = f"results/: {len(sound)} records and measurements are sound, {stale} of them by other code than today's"
-    yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
-
-
-def check_records(paths: Iterable[Path]) -> tuple[list, list[tuple[Path, str]]]:
-    """(sound records, (file, problem) of the others).
+    """Whether every record is sound, and which code made it.
 
     A record is sound if its form, name and settings agree, its metrics follow from its predictions, its data are those
     of the other runs of that name, and the run that it measures is there.
     """
-    from rtx_core.records import read, short_name
+    from rtx_core.records import all_paths, folder, read
 
-    sound, problems, first = [], [], {}
-    for path in paths:
+    sound, first = [], {}
+    for path in all_paths(folder()):
         try:
             record = read(path, measured=True)
-            if record.synthetic:
-                raise RtxError(f"{short_name(path)} is of synthetic text, and results/ is of real text; leave it out.")
             check_settings(record)
             other = first.setdefault(record["name"] if record.get("key") else record["of"], record)
-            if other["data"]["sha256"] != record["data"]["sha256"]:
-                raise RtxError(f"{short_name(path)} is of other data than {short_name(other.path)}; do not mix them.")
+            if record.synthetic or other["data"]["sha256"] != record["data"]["sha256"]:
+                raise RtxError(f"{record} is of generated text, or of other data than {other}; do not mix them.")
             sound.append(record)
         except RtxError as error:
-            problems.append((path, str(error)))
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            problems.append((path, f"{short_name(path)} is not made as records are ({reason})."))
+            yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
     there = {record.get("key") for record in sound}
     for record in sound:
         runs = record.get("runs", [])
         if missing := {record.get("run"), *(runs.values() if isinstance(runs, dict) else runs)} - {None} - there:
-            problem = f"{short_name(record.path)} is of the run {missing.pop()}, which has no record; add that too."
-            problems.append((record.path, problem))
-    return sound, problems
+            yield WRONG, f"{record} is of the run {missing.pop()}, which has no record; add that too.", ""
+    stale = sum(bool(record.stale_reason()) for record in sound)
+    said = f"results/: {len(sound)} records and measurements are sound, {stale} of them by other code than today's"
+    yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
 
 
 def check_settings(record) -> None:
@@ -117,7 +91,7 @@ def check_settings(record) -> None:
     from rtx_core.experiments.configure import configure
     from rtx_core.experiments.weights import differences
     from rtx_core.models import registry
-    from rtx_core.records import NAMES, short_name
+    from rtx_core.records import NAMES
 
     known = record.get("experiment") in study.experiments() and record["config"]["architecture"] in registry.MODELS
     if not known or not (asked := record.get("asked")):
@@ -126,12 +100,12 @@ def check_settings(record) -> None:
     named = [(part, record[part], getattr(config, part)) for part in NAMES]
     wrong = [f"{part} {had} instead of {ours}" for part, had, ours in named if had != ours]
     if wrong := wrong + differences(config, record):
-        raise RtxError(f"{short_name(record.path)} is not what was asked for: {', '.join(wrong)}.")
+        raise RtxError(f"{record} is not what was asked for: {', '.join(wrong)}.")
 
 
 def unfinished() -> Iterator[Finding]:
-    """Checkpoints of runs that do not go on now, and files that a killed process left half written."""
-    commands, running = {}, set()
+    """Checkpoints of runs that do not go on now."""
+    running, commands = set(), {}
     for lock in sorted((build() / "locks").glob("*")):
         with open(lock, encoding="utf-8") as file:
             run, command, *_ = [*file.read().splitlines(), "", ""]  # as the runner left them
@@ -142,12 +116,8 @@ def unfinished() -> Iterator[Finding]:
                 running.add(run)
                 yield OK, f"{run} is being trained now", ""
     checkpoints = (build() / "runs").glob("*/*/checkpoint*")
-    for run in sorted({str(path.parent.relative_to(build())) for path in checkpoints}):
-        if run not in running:
-            yield WARNING, f"{run} is not finished", commands.get(run) or "the command that began it"
-    for root in (home() / "results", build() / "results"):
-        for path in root.glob("**/.*"):
-            yield WARNING, f"A process was killed while it wrote {path.name}", shlex.join(["rm", str(path)])
+    for run in sorted({str(path.parent.relative_to(build())) for path in checkpoints} - running):
+        yield WARNING, f"{run} is not finished", commands.get(run) or "the command that began it"
 
 
 def main() -> int:

@@ -1,16 +1,16 @@
 """Everything that is measured beside the runs: described, found, made and saved here.
 
     measure("transfer", "sst2", to="yelp", fraction=0.1, seeds=[0, 1, 2])
-    python -m rtx_core measure transfer sst2 to=yelp fraction=0.1 seeds=[0,1,2]
 
-A kind is a module of `rtx_core.evaluate`: `of_run(record, study)` gives a list of what is measured of one trained
-run, `of_study(study)` what is measured of all; each is (content, predictions or None).  `identity` gives
-what else must agree for a measurement to be found.
+A kind is a module of the study: `of_run(record, measured)` gives a list of what is measured of one trained run,
+`of_study(measured)` what is measured of all; each is (content, predictions or None).  `identity` gives what else must
+agree for a measurement to be found.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from importlib import import_module
+from itertools import product
 from types import ModuleType
 
 import torch
@@ -18,7 +18,6 @@ from torch import nn
 
 from rtx_core import records
 from rtx_core import study as declared
-from rtx_core.data import DataConfig
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments.weights import load_weights
@@ -48,14 +47,9 @@ class Measured:
         return self.config.data.task(self.config.train.batch_size, self.config.train.micro_batches)
 
     def runs(self) -> Iterator[records.Record]:
-        for model in self.models:
-            for seed in self.seeds:
-                config = experiments.configure(self.experiment, model, seed, **self.settings)
-                record = records.find(config.name, config.model, seed, self.source)
-                if record is None:
-                    run = f"{config.name}, {config.model}, seed {seed}"
-                    raise RtxError(f"There is no record of {run}: run it first.")
-                yield record
+        for model, seed in product(self.models, self.seeds):
+            config = experiments.configure(self.experiment, model, seed, **self.settings)
+            yield records.at(f"{config.name}/{config.model}-seed{seed}", self.source)
 
     def trained(self, record: records.Record) -> nn.Module:
         """The model of a run with its trained weights, which lie where the run was made."""
@@ -76,17 +70,6 @@ def wanted(kind: ModuleType, study: Measured) -> Iterator[tuple[dict, dict, Call
         yield identity, facts, partial(kind.of_run, record, study)
 
 
-def refuse_other(kind: str, experiment: str, data: DataConfig) -> None:
-    """An error where such data are not what this kind is measured on."""
-    corpora = getattr(declared.study(), "MEASURED_OF", {}).get(kind)  # () of any data, None of texts with labels
-    if corpora is None:
-        fits, reads = data.labelled, "texts with labels"
-    else:
-        fits, reads = not corpora or getattr(data, "corpus", "") in corpora, " or ".join(corpora)
-    if not fits:
-        raise RtxError(f"{kind} cannot be measured of {experiment}: it is of {reads}.")
-
-
 def measure(
     kind: str, experiment: str = "", /, to: str = "", *, again: bool = False, **settings: object
 ) -> list[records.Record]:
@@ -102,8 +85,6 @@ def measure(
     made_by = known[kind]
     made_with = fingerprint.commit() | {"hashes": [fingerprint.module_hash(made_by)]}  # now, as the files may change
     study, measured = Measured(experiment, to=to, **settings), []
-    for one in dict.fromkeys((study, study.target)):
-        refuse_other(kind, one.experiment, one.config.data)
     for identity, facts, make in wanted(import_module(made_by), study):
         there = records.measurements(kind, identity["of"], study.source)
         there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]

@@ -1,12 +1,7 @@
-"""A run is a function of its configuration: found by it, or made now.  Torch is imported when something must be made.
-
-rtx.run("sst2", "recurrent", seed=1, epochs=1)                   one run
-rtx.runs("sst2", models=["baseline", "recurrent"], seeds=[0, 1])    several, as one table
-"""
+"""A run is a function of its configuration: found by it, or made now.  Torch is imported when one must be made."""
 
 import fcntl
 import json
-import math
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,8 +73,6 @@ def runs(
     What is not recorded is trained now."""
     fixed = experiment(name)
     fixed.data.check()
-    if odd := settings.keys() & {"seed", "model"}:
-        raise RtxError(f"Unknown setting {min(odd)!r}: several runs take lists, {min(odd)}s=[…].")
     models = distinct("models", fixed.shown if models is None else models)
     seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
     asked = [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
@@ -102,13 +95,9 @@ def run(
 
 def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True) -> Run | None:
     """A run, found or made now; without `train` one of real text is not made."""
-    record = None if replace else recorded(config)
-    if record is not None:
+    if not replace and (record := recorded(config)):
         return Run(config, record)
     return make(config, replace, wait) if train or config.source == "embedded" else None
-
-
-# -- making ------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -169,13 +158,9 @@ def try_out(model, task, config: RunConfig, where) -> None:
     except RtxError:
         raise
     except Exception as error:  # whatever it raises
-        used, size = task.used_ids(), getattr(model.config, "vocab_size", math.inf)
-        if used is not None and used[-1] >= size:
-            what = f"its vocab_size is {size}, and the texts need {used[-1] + 1}"
-        else:
-            said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            what = f"{said}; expected a module with weights that maps {config.data.expects}"
-        raise RtxError(f"{config.model} cannot be trained on this ({what}).") from error
+        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        needs = f"a module with weights that maps {config.data.expects}, and a row for each token of the vocabulary"
+        raise RtxError(f"{config.model} cannot be trained on this ({said}); expected {needs}.") from error
 
 
 @as_rtx_error()
@@ -251,14 +236,13 @@ def evaluated(model, task, config: RunConfig, where, progress, best: dict, folde
     about = {"run_name": config.name, "run": key, "classes": task.classes, "unit": task.unit}
     about["max_length"] = getattr(config.data, "max_length", None)
     save = partial(save_model, model, config.architecture, **about)
-    test = partial(task.test, device=where, autocast=autocast_of(config.train.precision, where))
-    last = deepcopy(model.state_dict())
+    autocast, last = autocast_of(config.train.precision, where), deepcopy(model.state_dict())
     if later := "validation_loss" in best:  # than that one, the run ended
         save(folder / "last.safetensors")
 
     def test_of(by: str) -> tuple:
         model.load_state_dict(best.get(by, last))
-        return test(model)
+        return task.test(model, where, autocast)
 
     found = {"history": progress.history, "selected": progress.selected("validation_loss")}
     if task.classes:  # what another rule of selection would have given
@@ -272,23 +256,21 @@ def evaluated(model, task, config: RunConfig, where, progress, best: dict, folde
     save(folder / "model.safetensors")
     parameters = count_parameters(model)
     found |= {"parameters": parameters, "size_mb": parameters["total"] * 4 / 2**20, "test": entry}
-    found |= measured(model, task, config, where)
-    return found | {"environment": environment(where), "peak_memory_mib": peak_memory_mib(where)}, predictions
+    found |= measured(model, task, config, where) | {"environment": environment(where)}
+    found["latency"] = {"measured": found["latency"], "environment": found["environment"]}
+    return found | {"peak_memory_mib": peak_memory_mib(where)}, predictions
 
 
 def measured(model, task, config: RunConfig, where) -> dict:
     """A record's `latency`; of language models also its `samples` or `extra`."""
     from rtx_core.evaluate import generation, latency, stories
-    from rtx_core.train.device import environment
 
-    by_text = {"characters": generation.of_characters, "stories": stories.measured}
     if config.data.labelled:
-        found = {"latency": latency.of_classifier(model, task, config.train, where)}
-    elif hasattr(model, "advance"):  # which writes token by token
-        found = by_text.get(config.data.written, generation.of_generated)(model, task, where)
-    else:
-        found = {"latency": generation.latency_of_forward(model, task, where)}
-    return found | {"latency": {"measured": found["latency"], "environment": environment(where)}}
+        return {"latency": latency.of_classifier(model, task, config.train, where)}
+    if not hasattr(model, "advance"):
+        return {"latency": generation.latency_of_forward(model, task, where)}
+    by_text = {"characters": generation.of_characters, "stories": stories.measured}
+    return by_text.get(config.data.written, generation.of_generated)(model, task, where)
 
 
 def command_of(config: RunConfig, replace: bool = False) -> str:
@@ -297,5 +279,4 @@ def command_of(config: RunConfig, replace: bool = False) -> str:
         return config.data.made_by
     asked = config.asked if isinstance(config.asked, str) else f"models=[{json.dumps(config.asked)}]"
     words = [asked, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.given.items())]
-    words += ["--replace"] * replace
-    return shlex.join(["python", "-m", "rtx_core", "run", config.experiment, *words])
+    return shlex.join(["python", "-m", "rtx_core", "run", config.experiment, *words, *["--replace"] * replace])

@@ -1,7 +1,5 @@
 """What a run left: its record, if that is of the configuration that is asked for, and its trained weights."""
 
-from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 
 from rtx_core import records
@@ -11,7 +9,6 @@ from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
 from rtx_core.paths import build, home, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record
-from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
 
 MOST_KEPT = 1_200_000  # parameters of a model whose weights may lie beside the records
@@ -32,15 +29,8 @@ def recorded(config: RunConfig) -> Record | None:
     if changed:
         raise RtxError(f"{made} of other texts than its files hold now; give a name, from_files(name=), {otherwise}.")
     refuse_changed(record)
-    if differing := differences(config, record):
-        settings = f"under other settings ({', '.join(differing)})"
-        raise RtxError(f"{made} {settings}; give this run a model name of its own, {otherwise}.")
-    # A checkpoint older than the record is of a run that was killed before it could remove it.
-    finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
-    with suppress(OSError):
-        for path in made_at(record).parent.glob("checkpoint*"):
-            if path.stat().st_mtime < finished:
-                path.unlink()
+    if other := ", ".join(differences(config, record)):
+        raise RtxError(f"{made} under other settings ({other}); give this run a model name of its own, {otherwise}.")
     return record
 
 
@@ -54,18 +44,14 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     found = [("architecture", config.architecture, made["architecture"])]
     found += [("compile", config.compile, made.get("compile", ""))]
     for part, settings, younger, left_out in (
-        ("data", config.data, {}, config.data.unnamed),
-        ("train", config.train, _plain(TrainConfig()), ()),
-        ("model", usual.replace(**config.overrides), _plain(usual), DECIDED_BY_DATA),
+        ("data", config.data, None, config.data.unnamed),
+        ("train", config.train, TrainConfig(), ()),
+        ("model", usual.replace(**config.overrides), usual, DECIDED_BY_DATA),
     ):
-        there = younger | made[part]
-        found += [(k, value, there.get(k)) for k, value in _plain(settings).items() if k not in left_out]
+        asked = settings.model_dump(mode="json")
+        there = (younger.model_dump(mode="json") if younger else {}) | made[part]
+        found += [(name, value, there.get(name)) for name, value in asked.items() if name not in left_out]
     return [f"{name} {had} instead of {asked}" for name, asked, had in found if asked != had]
-
-
-def _plain(settings: Settings) -> dict:
-    """As a record holds them."""
-    return settings.model_dump(mode="json")
 
 
 def refuse_changed(record: Record) -> None:
@@ -115,12 +101,10 @@ def load_weights(record: Record):
     path = weights_of(record)
     refuse_changed(record)
     if not path.exists():
-        run = f"{record['name']}, {record['model']}, seed {record['seed']}"
-        raise RtxError(f"The trained weights of {run}, are not in _build/runs: copy them there, or use --replace.")
+        raise RtxError(f"The trained weights of {record} are not in _build/runs: copy them there, or use --replace.")
     model, expected = load_model(path), record.get("weights")
     altered = path == kept_at(record) and expected not in (None, sha256_of([path.read_bytes()]))
     if altered or model.about.get("run") != record["key"]:
-        other = f"({model.about.get('run')} instead of {record['key']})"
-        what = f"{path.name} holds weights of another run than its record's {other}, or altered ones"
+        what = f"{path.name} holds weights of another run than its record's, or altered ones"
         raise RtxError(f"{what}; restore both from git, or train it anew with replace=True.")
     return model

@@ -35,8 +35,6 @@ class Kausik(GPT):
             _, x = recurrence(layer, x, self.config.window)
         return x.transpose(0, 1)
 
-    # -- one token at a time: O(1) each, however long the text --------------------------------------------------------
-
     def start(self, batch: int) -> "RecurrentState":
         return RecurrentState([self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers])
 

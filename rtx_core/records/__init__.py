@@ -1,9 +1,6 @@
 """Records: one JSON file a run, `results/<name>/<model>-seed<k>.json`, its test predictions beside it; and all of them
-as one table.  The modules of this room: what a record holds (`schema`), which code made it (`fingerprint`), and whether
-today's code gives its numbers (`golden`).
-
-Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.  What is measured
-beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way.
+as one table.  Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.
+What is measured beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way.
 """
 
 import io
@@ -36,9 +33,6 @@ NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 
 
-# -- one record --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Record:
     """A file of `results/`: `record["test"]["accuracy"]` reads the JSON."""
@@ -47,7 +41,7 @@ class Record:
     path: Path
 
     def __repr__(self) -> str:
-        return f"Record({short_name(self.path)})"
+        return short_name(self.path)
 
     def __getitem__(self, key: str):
         return self.content[key]
@@ -57,16 +51,12 @@ class Record:
 
     def stale_reason(self) -> str:
         """Why today's code may give other numbers, else ""; an audit is of the code that it names, so never stale."""
-        if self.get("kind") == "audits":
+        if (kind := self.get("kind")) == "audits":
             return ""
-        if kind := self.get("kind"):
-            if kind not in study.measurements():
-                return f"of a kind that is not measured here ({kind})"
-            today = fingerprint.module_hash(study.measurements()[kind])
-        elif (architecture := self["config"]["architecture"]) in registry.MODELS:
-            today = fingerprint.model_hash(architecture)
-        else:
-            return f"of a model that is not registered here ({architecture})"
+        what, known = (kind, study.measurements()) if kind else (self["config"]["architecture"], registry.MODELS)
+        if what not in known:
+            return f"of a model or measurement that is not registered here ({what})"
+        today = fingerprint.module_hash(known[what]) if kind else fingerprint.model_hash(what)
         if fingerprint.is_current(self["code"]["hashes"], today):
             return ""
         return f"made by another version of the code (commit {(self['code']['commit'] or 'unknown')[:9]})"
@@ -89,7 +79,7 @@ class Record:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in ("logits", "labels")}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
-            raise RtxError(f"{path.name} beside its record cannot be read ({error}); restore it from git.") from error
+            raise RtxError(f"{path.name} cannot be read ({error}); restore it from git") from error
 
 
 def short_name(path: Path) -> str:
@@ -126,16 +116,10 @@ def verify(record: Record) -> None:
             counted["accuracy"] = 1 - wrong / sum(part["answers"] for part in test["parts"])
     else:
         counted = classification_metrics(**record.predictions)
-        counted["n"] = len(record.predictions["labels"])
     for name in sorted(counted | test):
         got, value = test.get(name), counted.get(name)
-        same = math.isclose(got, value, **near) if type(got) is type(value) is float else got == value
-        if not same:
-            said = f"says that its test {name} is {got}, and what was predicted gives {value}"
-            raise RtxError(f"{short_name(record.path)} {said}; restore both from git, or make the run again.")
-
-
-# -- the folder --------------------------------------------------------------------------------------------------------
+        if not (math.isclose(got, value, **near) if type(got) is type(value) is float else got == value):
+            raise RtxError(f"it says that its test {name} is {got}, and what was predicted gives {value}")
 
 
 def folder(source: str = "hub") -> Path:
@@ -154,25 +138,22 @@ def read(path: Path, measured: bool = False) -> Record:
 
     With `measured` it may be of what was measured beside the runs.
     """
-    content = read_json(path)
-    if measured and isinstance(content, dict) and "kind" in content:
-        if missing := [key for key in NEEDS if key not in content]:
-            raise RtxError(f"{short_name(path)} lacks {', '.join(missing)}; {RESTORE}.")
-        place = f"{content['kind']}/{content['of']}/{content['name']}"
-    else:
-        check(content, short_name(path))
-        place = f"{content['name']}/{content['model']}-seed{content['seed']}"
-    if not str(path.with_suffix("")).endswith(f"/{place}"):
-        raise RtxError(f"{short_name(path)} holds the record of {place}; move it to where it belongs.")
-    found = Record(content, path)
+    found = Record(read_json(path), path)
     try:
+        if measured and "kind" in found.content:
+            if missing := [key for key in NEEDS if key not in found.content]:
+                raise RtxError(f"it lacks {', '.join(missing)}")
+            place = f"{found['kind']}/{found['of']}/{found['name']}"
+        else:
+            check(found.content)
+            place = f"{found['name']}/{found['model']}-seed{found['seed']}"
+        if not str(path.with_suffix("")).endswith(f"/{place}"):
+            raise RtxError(f"it belongs to {place}")
         verify(found)
         found["data"]["sha256"]
-    except RtxError:
-        raise
     except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise RtxError(f"{short_name(path)} is not made as records are ({reason}); {RESTORE}.") from None
+        reason = str(error) if isinstance(error, RtxError) else repr(error)
+        raise RtxError(f"{short_name(path)} is no sound record ({reason}); {RESTORE}.") from None
     return found
 
 
@@ -181,24 +162,16 @@ def sound(path: Path, measured: bool = False) -> Record | None:
 
     A file is read once, and again when it or its predictions have changed.
     """
-    return read_once(path, measured, _stamp(path), _stamp(path.with_suffix(".npz")))
+    files = (path, path.with_suffix(".npz"))
+    return read_once(path, measured, *(file.exists() and file.stat().st_mtime_ns for file in files))
 
 
 @cache
-def read_once(path: Path, measured: bool, *stamps: tuple[int, int] | None) -> Record | None:
+def read_once(path: Path, measured: bool, *changed: int) -> Record | None:
     try:
         return read(path, measured)
     except RtxError:
         return None
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """By which a changed file is known, without reading it."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
 
 
 def odd(source: str = "hub") -> dict[str, str]:
@@ -250,7 +223,7 @@ def records(
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
     """Write predictions, then the record, in the place of one that is there."""
     path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
-    check(content, short_name(path))
+    check(content)
     if predictions is not None:
         save_predictions(path.with_suffix(".npz"), **predictions)
     write_json(path, content)
@@ -263,8 +236,6 @@ def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None
     np.savez_compressed(buffer, logits=logits.astype(np.float32), labels=labels.astype(small))
     write_atomically(path, buffer.getvalue())
 
-
-# -- measurements ------------------------------------------------------------------------------------------------------
 
 NEEDS = ("kind", "of", "name", "model", "seed", "data", "environment", "code", "made_by", "finished")
 
@@ -289,9 +260,6 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-# -- one table ---------------------------------------------------------------------------------------------------------
-
-
 def results(experiment: str | None = None, /, *, source: str = "", **only: object) -> pd.DataFrame:
     """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
 
@@ -310,27 +278,24 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
 def frame(found: Sequence[Record], **only: object) -> pd.DataFrame:
     """Runs as rows: what was measured, every setting by its name, why the record is stale, and the record itself."""
     table = pd.DataFrame([_row(record) for record in found])
-    for column, wanted in only.items():
-        if len(table) and column not in table:
+    for column, wanted in only.items() if len(table) else ():
+        if column not in table:
             raise RtxError(f"The results have no column {column!r}; they have {', '.join(table.columns)}.")
-        if len(table):
-            table = table[table[column].isin(wanted if isinstance(wanted, (list, tuple)) else [wanted])]
+        table = table[table[column].isin(wanted if isinstance(wanted, (list, tuple)) else [wanted])]
     return table.reset_index(drop=True)
 
 
 def _row(record: Record) -> dict:
     test, config, measured = record["test"], record["config"], record["latency"]["measured"]
-    row = {name: record[name] for name in NAMES}
-    row["source"] = record["data"]["source"]
+    selected = next(row for row in record["history"] if row["step"] == record["selected"]["step"])
+    row = {name: record[name] for name in NAMES} | {"source": record["data"]["source"]}
     row |= {name: test.get(name) for name in ("accuracy", "loss", "f1", "precision", "recall")}
     row |= {"n_train": record["data"]["n_train"], "n_test": test["n"]}
     row |= {"parameters": record["parameters"]["total"], "size_mb": record["size_mb"]}
-    last = measured[-1]
-    row["ms_per_text"] = last.get("per_sentence_ms")  # in a batch
+    row["ms_per_text"] = measured[-1].get("per_sentence_ms")  # in a batch
     row["ms_single"] = measured[0].get("per_sentence_ms", measured[0]["median_ms"])  # one text, or one token
-    row |= {"minutes": record["seconds"] / 60, "selected_step": record["selected"]["step"]}
-    selected = next(r for r in record["history"] if r["step"] == record["selected"]["step"])
-    row["selected_epoch"] = selected.get("epoch")
+    row["minutes"] = record["seconds"] / 60
+    row |= {"selected_step": selected["step"], "selected_epoch": selected.get("epoch")}
     for part in ("data", "train", "model"):
         row |= {name: value for name, value in config[part].items() if name not in row}
     return row | {"architecture": config["architecture"], "stale": record.stale_reason(), "record": record}

@@ -1,9 +1,9 @@
 """Which code made a record: the commit, and a hash of all source that can change the numbers of a model.
 
 The hash covers every file of `models/`, `fast/` and `train/` that the model's class, its fast path and the trainer
-import, found by walking their imports, with comments, docstrings and blank lines left out; for a class defined
-elsewhere the user's file or the notebook's cell in which it stands as well.  Hashes that `rtx golden --accept` has
-proven to give the same numbers stand in `same_numbers.json`.  Nothing here imports torch."""
+import, without comments, docstrings and blank lines; of a class defined elsewhere also the file or the notebook's cell
+in which it stands.  Hashes that `golden --accept` has proven to give the same numbers stand in `same_numbers.json`.
+"""
 
 import ast
 import hashlib
@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType
 
 from rtx_core import study
 from rtx_core.models import registry
@@ -38,9 +37,8 @@ def bare(source: str) -> str:
     """Python source without docstrings, comments and blank lines."""
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            if ast.get_docstring(node, clean=False) is None:
-                continue
+        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        if documented and ast.get_docstring(node, clean=False) is not None:
             first = node.body[0]
             if lines[first.lineno - 1].lstrip().startswith(('"', "'", "r")):  # on lines of its own
                 lines[first.lineno - 1 : first.end_lineno] = [""] * (first.end_lineno - first.lineno + 1)
@@ -57,12 +55,10 @@ def _source(module: str) -> str | None:
     None of any other."""
     if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in study.measurements().values()}:
         return _file_of(module)
-    parts = module.split(".")
-    if module in NOT_NUMBERS or parts[0] != PACKAGE.name or len(parts) < 2:
+    package, room, *_ = parts = [*module.split("."), ""]
+    if package != PACKAGE.name or module in NOT_NUMBERS or (room not in ROOMS and module != TASKS):
         return None
-    if parts[1] not in ROOMS and module != TASKS:
-        return None
-    path = PACKAGE.joinpath(*parts[1:])
+    path = PACKAGE.joinpath(*parts[1:-1])
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return file.read_text(encoding="utf-8") if file.exists() else None
 
@@ -118,29 +114,20 @@ def model_hash(architecture: str) -> str:
 def _own_source(*classes: type) -> str:
     """The bare source of the files and notebook cells in which these classes, and their bases from elsewhere, stand.
 
-    What these import from further files does not count.  Where a class has no source, as in a plain Python shell, its
-    compiled methods count.
+    What these import from further files does not count.
     """
-    texts = set()
+    files = set()
     for cls in {base for one in classes for base in one.__mro__ if not _in_library(base)}:
-        codes = [held.__code__ for _, held in sorted(vars(cls).items()) if inspect.isfunction(held)]
-        file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-        files = {*(code.co_filename for code in codes), *([file] if file else [])}
-        found = {bare("".join(linecache.getlines(name))) for name in files} - {""}
-        texts |= found or {str([(code.co_code, code.co_names, _constants(code)) for code in codes])}
-    return "\n".join(sorted(texts))
-
-
-def _constants(code: CodeType) -> list:
-    return [constant for constant in code.co_consts if not inspect.iscode(constant)]
+        files |= {held.__code__.co_filename for held in vars(cls).values() if inspect.isfunction(held)}
+        files.add(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
+    return "\n".join(sorted({bare("".join(linecache.getlines(name))) for name in files} - {""}))
 
 
 def _in_library(cls: type) -> bool:
     """Whether a class is of Python, of an installed package or of this one, whose versions stand in the record."""
-    name = cls.__module__
+    name, file = cls.__module__, getattr(sys.modules.get(cls.__module__), "__file__", None)
     if name == "__main__" or name.partition(".")[0] == PACKAGE.name:
         return name != "__main__"
-    file = getattr(sys.modules.get(name), "__file__", None)
     return file is None or file.startswith(sysconfig.get_path("stdlib")) or "-packages/" in file
 
 

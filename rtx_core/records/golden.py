@@ -1,10 +1,9 @@
 """Golden runs: tiny runs of every model, plain and fast, whose first losses and gradient norms tell whether the code
 gives the same numbers.
 
-`rtx golden` compares them with the recorded ones.  `rtx golden --accept` repeats them with today's tree and with the
-last accepted commit on this machine and, only if all are equal bit for bit, registers today's code as giving the same
-numbers, so that records stay current.  `rtx golden --new` registers it as new on purpose: records made before are
-stale, and say so."""
+`rtx golden` compares them with the recorded ones.  `--accept` repeats them by today's code and by the last accepted
+commit on this machine and registers today's as giving the same numbers only if all are equal bit for bit.  `--new`
+registers it as new: records made before are stale."""
 
 import json
 import os
@@ -107,12 +106,11 @@ def _task(config):
 def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
     """Which numbers of golden runs differ, relatively by more than `tolerance`."""
     wrong = []
-    for model, paths in expected.items():
-        for path, numbers in paths.items():
-            for kind, values in numbers.items():
-                mine = found.get(model, {}).get(path, {}).get(kind, [])
-                if len(mine) != len(values) or not np.allclose(mine, values, tolerance, 0):
-                    wrong.append(f"{model}, {path}, {kind}")
+    for model, path in ((model, path) for model, paths in expected.items() for path in paths):
+        for kind, values in expected[model][path].items():
+            mine = found.get(model, {}).get(path, {}).get(kind, [])
+            if len(mine) != len(values) or not np.allclose(mine, values, tolerance, 0):
+                wrong.append(f"{model}, {path}, {kind}")
     return wrong
 
 
@@ -136,24 +134,18 @@ def unregistered() -> list[str]:
     return [name for name in built_in() if fingerprint.registered()["hashes"].get(name) != fingerprint.model_hash(name)]
 
 
-def main(accept: bool = False, new: bool = False, show: bool = False) -> None:
+def main(accept: bool = False, new: bool = False) -> None:
     found = golden_runs()
-    if show:
-        print(json.dumps(found))
-        return
     if new:
         _register({})
         write_json(FILE, found)
         print("registered as new: records made by the code before are stale now")
         return
-    expected = json.loads(FILE.read_text(encoding="utf-8"))
-    if wrong := differing(found, expected, TOLERANCE):
+    if wrong := differing(found, json.loads(FILE.read_text(encoding="utf-8")), TOLERANCE):
         raise RtxError(f"Golden runs give other numbers than recorded: {'; '.join(wrong)}; {DO}.")
     if not accept:
-        waiting = unregistered()
-        print("all golden runs give their recorded numbers")
-        if waiting:
-            print(f"not registered yet: {', '.join(waiting)}; python -m rtx_core golden --accept")
+        waiting = ", ".join(unregistered()) or "none"
+        print(f"all golden runs give their recorded numbers; waiting for `golden --accept`: {waiting}")
         return
     before = fingerprint.registered()
     if wrong := differing(found, _runs_at(before["commit"])):
@@ -180,14 +172,12 @@ def _register(before: dict[str, str]) -> None:
 
 def _runs_at(commit: str) -> dict:
     """The golden runs of another commit, by a copy of its package and of its study."""
+    show = "import json; from rtx_core.records import golden; print(json.dumps(golden.golden_runs()))"
     with tempfile.TemporaryDirectory() as folder:
         packed = str(Path(folder, "then.zip"))
         if fingerprint.git("archive", f"--output={packed}", commit, PACKAGE.name, "study") is None:
             raise RtxError(f"Commit {commit[:9]} cannot be read; fetch the whole history.")
         shutil.unpack_archive(packed, folder)
-        environment = os.environ | {"PYTHONPATH": folder}
-        command = [sys.executable, "-m", "rtx_core", "golden", "--show"]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RtxError(f"The golden runs of commit {commit[:9]} failed ({done.stderr.strip()[-200:]}).")
-    return json.loads(done.stdout.splitlines()[-1])
+        environment, command = os.environ | {"PYTHONPATH": folder}, [sys.executable, "-c", show]
+        said = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    return json.loads(said.splitlines()[-1])

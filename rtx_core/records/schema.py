@@ -14,54 +14,13 @@ VERSION = 2  # of the schema
 RESTORE = "restore it from git, or move it away and run the experiment again"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+Part = dict[str, Any]
 
 
-class _Config(_Part):
-    architecture: str
-    model: dict[str, Any]
-    data: dict[str, Any]
-    train: dict[str, Any]
-    compile: str = ""  # a mode of torch.compile; here, and in the key, only where there is one
-
-
-class _Asked(_Part):
-    """What `configure` was called with; whatever else the configuration holds follows from the experiment."""
-
-    model: str | dict[str, Any]
-    settings: dict[str, Any]
-
-
-class _Parameters(_Part):
-    total: int
-    non_embedding: int
-
-
-class _Selected(_Part):
-    step: int
-    validation_loss: float
-
-
-class _MostAccurate(_Part):
-    step: int
-    validation_accuracy: float
-    test: dict[str, Any]
-
-
-class _Code(_Part):
-    commit: str | None
-    clean: bool
-    hashes: list[str] = Field(min_length=1)
-
-
-class _Latency(_Part):
-    measured: list[dict[str, int | float]] = Field(min_length=1)
-    environment: dict[str, Any]
-
-
-class Schema(_Part):
+class Schema(BaseModel):
     """What a record holds."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     schema_: Literal[2] = Field(alias="schema")
     key: str = Field(pattern="^[0-9a-f]{24}$")
@@ -71,23 +30,23 @@ class Schema(_Part):
     seed: int = Field(ge=0)
     recipe: str
     budget: Literal["full", "reduced"]
-    asked: _Asked | None = None  # younger than the first records
-    config: _Config
-    data: dict[str, Any]
-    parameters: _Parameters
+    asked: Part | None = None  # what `configure` was called with: model, settings; younger than the first records
+    config: Part  # architecture, model, data, train; compile, where there is one
+    data: Part
+    parameters: dict[str, int]  # total, non_embedding
     size_mb: float
     history: list[dict[str, int | float]] = Field(min_length=1)
-    selected: _Selected
-    test: dict[str, Any]
-    most_accurate: _MostAccurate | None = None  # of classifiers: the same run, by another rule of selection
-    latency: _Latency
-    environment: dict[str, Any]
-    code: _Code
+    selected: dict[str, int | float]  # step, validation_loss
+    test: Part
+    most_accurate: Part | None = None  # of classifiers: the same run, by another rule of selection
+    latency: Part  # measured, environment
+    environment: Part
+    code: Part  # commit, clean, hashes
     seconds: float
     peak_memory_mib: float
     finished: str
-    samples: list[dict[str, Any]] | None = None  # of language models
-    extra: dict[str, Any] | None = None
+    samples: list[Part] | None = None  # of language models
+    extra: Part | None = None
     weights: str | None = Field(None, pattern="^[0-9a-f]{64}$")  # hash of the file in results/weights, if any
 
 
@@ -98,21 +57,18 @@ def run_key(config: Mapping, data_sha256: str, seed: int) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def check(content: object, name: str) -> dict:
-    """The content if it is a record, else an error that names the first thing wrong with it."""
+def check(content: object) -> None:
+    """An error that names the first thing wrong with what should be a record."""
     try:
         Schema.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the top"
-        wrong = f"at {place}, {first['msg'][:160]}"
-        raise RtxError(f"{name} is no record of schema {VERSION}: {wrong}; {RESTORE}.") from None
+        raise RtxError(f"at {'.'.join(map(str, first['loc'])) or 'the top'}, {first['msg'][:160]}") from None
     if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
-        raise RtxError(f"{name} was altered: its key does not follow from its configuration, data and seed; {RESTORE}.")
-    best = min(content["history"], key=lambda row: row.get("validation_loss", math.inf))  # the first of equals
+        raise RtxError("its key does not follow from its configuration, data and seed")
+    rows, other = content["history"], content.get("most_accurate")
+    best = min(rows, key=lambda row: row.get("validation_loss", math.inf))  # the first of equals
     if any(best.get(part) != value for part, value in content["selected"].items()):
-        raise RtxError(f"{name} does not select the best step of its history, {best.get('step')}; {RESTORE}.")
-    other, rows = content.get("most_accurate"), content["history"]
+        raise RtxError(f"it does not select the best step of its history, {best.get('step')}")
     if other and other["validation_accuracy"] != max(row["validation_accuracy"] for row in rows):
-        raise RtxError(f"{name} does not select the most accurate step of its history; {RESTORE}.")
-    return content
+        raise RtxError("it does not select the most accurate step of its history")

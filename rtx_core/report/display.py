@@ -60,9 +60,6 @@ def table(
     is missing a dash; a column that wants another format is made of strings, one with links of `markdown`.  `wide` lets
     it reach into the right margin; a `board` can be filtered and sorted (`book/_static/board.js`).
     """
-    check(label, "tab")
-    if not len(frame.columns):
-        raise RtxError(f"Table {label!r} has no columns: got an empty frame, expected at least one column.")
     caption, note = one_line(caption), one_line(note)
     head = [one_line(name) for name in frame.columns]
     columns = [[show(value) for value in column] for _, column in frame.items()]
@@ -87,7 +84,6 @@ def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object =
 
     While the book is built it is saved as `book/figures/<label>.svg`; elsewhere no file is written.
     """
-    check(label, "fig")
     caption, alt = one_line(caption), one_line(alt)
     if not alt:
         raise RtxError(f"Figure {label!r} has no alt text: say in a sentence what a reader would see in it.")
@@ -178,15 +174,6 @@ def is_numeric(column: list[str]) -> bool:
     return bool(present) and all(map(NUMBER.fullmatch, present))
 
 
-def check(label: str, kind: str) -> None:
-    """Raises RtxError where a label is not one that a page can refer to."""
-    if not re.fullmatch(rf"{kind}-[a-z0-9.-]+", label):
-        raise RtxError(f"Bad label {label!r}: expected small letters, digits, dots, hyphens: '{kind}-sst2'.")
-
-
-# -- the foot of a page
-
-
 def provenance(found: object, *, notebook: str = "") -> Displayed | None:
     """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale.
 
@@ -206,7 +193,7 @@ def provenance(found: object, *, notebook: str = "") -> Displayed | None:
         last = max(record["finished"] for record in group)[:16].replace("T", " ")
         cells = (f"{minutes:.1f}" if minutes else "", last, ", ".join(sorted(commits)), machine, stale)
         lines.append(f"| {_links(group)} | {' | '.join(map(escape, cells))} |")
-    lines += ["", f"Data: {'; '.join(_data([record['data'] for record in records]))}."]
+    lines += ["", f"Data: {'; '.join(dict.fromkeys(_data(record['data']) for record in records))}."]
     if notebook:
         lines += ["", "```bash", f"papermill notebooks/{notebook}.ipynb _build/{notebook}.ipynb", "```"]
     return markdown("\n".join([*lines, "````"]))
@@ -229,12 +216,7 @@ def _links(records: list) -> str:
     )
 
 
-def _data(every: list[dict]) -> list[str]:
-    """Each data set and its source once, with its splits and the hashes of their tokens."""
-    sets = {}
-    for data in every:
-        source = SOURCES.get(data.get("source"), data.get("source"))
-        splits = sets.setdefault(", ".join(escape(part) for part in (data["name"], source) if part), {})
-        part = " ".join([escape(data.get("split") or "")] + [f"`{data['sha256'][:16]}…`"] * bool(data.get("sha256")))
-        splits[part.strip()] = None
-    return [" ".join([name, ", ".join(splits)]).strip() for name, splits in sets.items()]
+def _data(data: dict) -> str:
+    """A data set, its source, its split and the hash of its tokens."""
+    named = (data["name"], SOURCES.get(data.get("source"), data.get("source")), data.get("split"))
+    return ", ".join(escape(part) for part in named if part) + f" `{data.get('sha256', '')[:16]}…`"

@@ -7,8 +7,6 @@ import numpy as np
 
 from rtx_core.report.style import ordered
 
-# -- records, as pages hold them
-
 
 def as_records(found: object) -> list:
     """The records in a frame of `rtx.results()`, in `rtx.runs()`, a run, a record, or a list or dict of these."""
@@ -48,8 +46,6 @@ def device_of(record, of: str = "") -> str:
     return f"{environment['device']} ({threads} thread{'s' if threads > 1 else ''})"
 
 
-# -- the evidence badge
-
 MOST = 5  # circles; further seeds are a "+"
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -76,13 +72,9 @@ class Badge:
 
     @property
     def budget(self) -> str:
-        if not self.seeds:
-            return "not measured"
-        if self.synthetic:
-            return "synthetic"
-        if self.full and self.reduced:
-            return "mixed"
-        return "full" if self.full else "reduced"
+        if not self.seeds or self.synthetic:
+            return "synthetic" if self.seeds else "not measured"
+        return "mixed" if self.full and self.reduced else "full" if self.full else "reduced"
 
     @property
     def words(self) -> str:
@@ -105,13 +97,13 @@ def badge(found: object) -> Badge:
     records = as_records(found)
     if not records:
         return Badge(0, 0)
-    groups = {}
+    by_group = {}
     for record in records:
-        group = (record.get("of") or record["name"], record["model"])
-        groups.setdefault(group, {})[record["seed"]] = record.get("budget", "full") == "full"
-    groups = list(groups.values())
-    if not set.intersection(*map(set, groups)):
-        groups = [min(groups, key=len)]
+        group = by_group.setdefault((record.get("of") or record["name"], record["model"]), {})
+        group[record["seed"]] = record.get("budget", "full") == "full"
+    groups = list(by_group.values())
     seeds = set.intersection(*map(set, groups))
+    if not seeds:
+        seeds, groups = min(groups, key=len), [min(groups, key=len)]
     full = sum(all(group[seed] for group in groups) for seed in seeds)
     return Badge(full, len(seeds) - full, any(record.synthetic for record in records))

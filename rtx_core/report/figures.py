@@ -228,19 +228,14 @@ def bubble(found: object) -> Figure:
     Bars: 95 % interval of the accuracy; 10th to 90th percentile of the time (of the first seed).
     """
     fig, (ax,) = canvas(width=5.4)
-    groups = by_model(found)
-    colors = palette(groups)
-    for n, (name, marker) in enumerate(markers(groups).items()):
-        records = groups[name]
+    for n, (name, records) in enumerate(by_model(found).items()):
+        color, marker = palette([name])[name], markers([name])[name]
         y, low, high = (100 * share for share in accuracy(records))
-        x = milliseconds(records)
-        measured = records[0]["latency"]["measured"][-1]
+        x, size, measured = milliseconds(records), records[0]["size_mb"], records[0]["latency"]["measured"][-1]
         spread = [[abs(x - measured[end] / measured["batch"])] for end in ("p10_ms", "p90_ms")]
         bars = {"xerr": spread, "yerr": [[y - low], [high - y]], "capsize": 3, "linewidth": 1}
-        ax.errorbar(x, y, color=colors[name], zorder=2, **bars)
-        size = records[0]["size_mb"]
-        look = {"color": colors[name], "alpha": 0.45, "edgecolor": "black", "marker": marker}
-        ax.scatter(x, y, s=12 * size, zorder=3, **look)
+        ax.errorbar(x, y, color=color, zorder=2, **bars)
+        ax.scatter(x, y, s=12 * size, zorder=3, color=color, alpha=0.45, edgecolor="black", marker=marker)
         words = f"{title(name)}\n{size:.1f} MiB"
         ax.annotate(words, (x, y), xytext=(16, -36 if n % 2 else 14), textcoords="offset points", fontsize=9)
     ax.margins(0.35)
@@ -253,23 +248,18 @@ def learning_curves(found: object) -> Figure:
     """Loss and accuracy in training (dashed) and validation by epoch, a line a run; a ring marks the selected
     checkpoint."""
     fig, axes = canvas(2, height=3.0, width=5.4)
-    groups = by_model(found)
-    colors = palette(groups)
-    for name, marker in markers(groups).items():
-        for n, record in enumerate(groups[name]):
-            history = pd.DataFrame(record["history"])
+    for name, records in by_model(found).items():
+        marker, color = markers([name])[name], palette([name])[name]
+        for n, record in enumerate(records):
+            history = pd.DataFrame(record["history"]).set_index("epoch")
             history[["train_accuracy", "validation_accuracy"]] *= 100
             chosen = history[history["step"] == record["selected"]["step"]]
-            look = {"color": colors[name], "alpha": 0.5 if n else 1.0}
+            look = {"color": color, "alpha": 0.5 if n else 1.0}
             labels = [None if n else f"{title(name)}, {part}" for part in ("training", "validation")]
             for ax, measure in zip(axes, ("loss", "accuracy")):
-                training, validation = f"train_{measure}", f"validation_{measure}"
-                epoch = history["epoch"]
-                ax.plot(epoch, history[training], "--", label=labels[0], **look)
-                ax.plot(epoch, history[validation], label=labels[1], marker=marker, markersize=4, **look)
-                ring = {"markersize": 11, "fillstyle": "none", "color": colors[name]}
-                ax.plot(chosen["epoch"], chosen[validation], "o", **ring)
+                ax.plot(history[f"train_{measure}"], "--", label=labels[0], **look)
+                ax.plot(history[f"validation_{measure}"], label=labels[1], marker=marker, markersize=4, **look)
+                ax.plot(chosen[f"validation_{measure}"], "o", markersize=11, fillstyle="none", color=color)
                 ax.set(xlabel="epoch", ylabel=measure if measure == "loss" else "accuracy (%)")
-    handles = axes[0].get_legend_handles_labels()
-    fig.legend(*handles, loc="outside lower center", ncols=2, fontsize=9)
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
     return fig

@@ -1,8 +1,6 @@
 """What notebooks share beside their science: a check of injected parameters, and errors that are one sentence."""
 
 import ast
-import math
-from contextlib import suppress
 
 import IPython
 
@@ -23,15 +21,12 @@ def check_parameters() -> None:
     shell.set_custom_exc((RtxError,), _one_sentence)
     cells = [cell for cell in shell.user_ns.get("In", []) if cell.strip()]
     for before, cell in zip(cells, cells[1:]):
-        if not cell.lstrip().startswith(MARK):
-            continue
-        own = _assigned(before)
-        for name, value in _assigned(cell).items():
+        given, own = (_assigned(cell), _assigned(before)) if cell.lstrip().startswith(MARK) else ({}, {})
+        for name, value in given.items():
             if name not in own:
                 raise unknown("parameter", name, own)
             kind = type(own[name])
-            fits = type(value) is kind or (kind is float and (type(value) is int or _is_number(value)))
-            if not fits:
+            if type(value) not in ((float, int, str) if kind is float else (kind,)):  # YAML reads 1e-4 as text
                 advice = f"  With papermill: -y '{name}: [a, b]'." if kind is list else ""
                 got = f"{value!r:.80} of type {type(value).__name__}"
                 raise RtxError(f"Parameter {name} is {got}; expected {kind.__name__}.{advice}")
@@ -43,14 +38,6 @@ def _assigned(source: str) -> dict[str, object]:
     return {node.targets[0].id: ast.literal_eval(node.value) for node in plain}
 
 
-def _is_number(text: object) -> bool:
-    """YAML reads 1e-4 as text."""
-    with suppress(ValueError, TypeError):
-        return isinstance(text, str) and math.isfinite(float(text))
-    return False
-
-
 def _one_sentence(shell, kind, error, traceback, tb_offset=None) -> list[str]:
-    lines = [str(error)]
-    shell._showtraceback(kind, error, lines)
-    return lines
+    shell._showtraceback(kind, error, [str(error)])
+    return [str(error)]

@@ -13,8 +13,6 @@ RESAMPLES = 2000  # of a bootstrap: enough for the second digit of a 95 % bound
 ALPHA = 0.05  # of every test
 ENOUGH_SEEDS = 3  # from which on a test over seeds decides; two seeds give a range and no verdict
 
-# -- one model
-
 
 def accuracy_interval(record) -> tuple[float, float]:
     """Wilson's interval for the accuracy of one trained model: the uncertainty of a finite test set alone."""
@@ -23,13 +21,12 @@ def accuracy_interval(record) -> tuple[float, float]:
     return tuple(map(float, test.proportion_ci(1 - ALPHA, method="wilson")))
 
 
-def mean_interval(values: list[float], level: float = 1 - ALPHA) -> tuple[float, float, float]:
+def mean_interval(values: list[float]) -> tuple[float, float, float]:
     """(mean, low, high) by Student's t over seeds; one value has no interval: (value, nan, nan)."""
     mean = float(np.mean(values))
     if len(values) < 2:
-        return mean, float("nan"), float("nan")
-    quantile = scipy.stats.t.ppf((1 + level) / 2, len(values) - 1)
-    half = float(quantile * scipy.stats.sem(values))
+        return mean, np.nan, np.nan
+    half = float(scipy.stats.t.ppf(1 - ALPHA / 2, len(values) - 1) * scipy.stats.sem(values))
     return mean, mean - half, mean + half
 
 
@@ -37,21 +34,16 @@ def accuracy(records: list) -> tuple[float, float, float]:
     """(mean accuracy, low, high): of one seed Wilson's interval over texts, of three and more Student's over seeds,
     of two the two values, which is a range and no interval."""
     values = [record["test"]["accuracy"] for record in records]
-    if len(values) == 1:
-        return values[0], *accuracy_interval(records[0])
-    return mean_or_range(values)
+    return (values[0], *accuracy_interval(records[0])) if len(values) == 1 else mean_or_range(values)
 
 
-def mean_or_range(values: list[float], level: float = 1 - ALPHA) -> tuple[float, float, float]:
+def mean_or_range(values: list[float]) -> tuple[float, float, float]:
     """(mean, low, high) over seeds: Student's interval of three and more, of two the values themselves."""
-    if len(values) >= ENOUGH_SEEDS:
-        return mean_interval(values, level)
-    return float(np.mean(values)), min(values), max(values)
+    return mean_interval(values) if len(values) >= ENOUGH_SEEDS else (float(np.mean(values)), min(values), max(values))
 
 
 def auc(record) -> float | None:
-    """Area under the ROC curve: in what share of pairs of a positive and a negative text the positive one is
-    scored higher.  None of more than two classes."""
+    """Area under the ROC curve; None of more than two classes."""
     if len(record["test"]["confusion"]) > 2:
         return None
     from sklearn.metrics import roc_auc_score
@@ -73,7 +65,7 @@ def shares(record) -> tuple[np.ndarray, np.ndarray]:
 
 
 def answers_all(record) -> bool:
-    """Whether the model puts a test text in every class; one that does not was stopped before it knew them."""
+    """Whether the model puts a test text in every class."""
     return bool(shares(record)[1].all())
 
 
@@ -85,9 +77,6 @@ def matched_accuracy(record) -> float:
     return float(right.mean())
 
 
-# -- pairing
-
-
 def common(*models: list) -> list[tuple]:
     """The records of each seed that all these models have, in the order of the first's."""
     by_seed = [{record["seed"]: record for record in records} for records in models]
@@ -96,10 +85,9 @@ def common(*models: list) -> list[tuple]:
 
 
 def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
-    """(labels, guesses of each), each (n,), of models on one test set.
+    """(labels, guesses of each), each (n,), of models on one test set; where the test sets differ an RtxError.
 
-    `same_training=False` admits different training data, as of a subset: then the labels say that the test
-    set is the same. Raises RtxError where the test sets differ.
+    `same_training=False` admits different training data, as of a subset: then the labels say that the set is the same.
     """
     first = records[0]
     labels = first.predictions["labels"]
@@ -113,8 +101,7 @@ def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
 
 def mcnemar(labels: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     """p of McNemar's exact test on the texts that one of two models (texts,) alone answers rightly."""
-    right_a, right_b = a == labels, b == labels
-    only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    only_a, only_b = int(((a == labels) & (b != labels)).sum()), int(((a != labels) & (b == labels)).sum())
     return float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
 
 
@@ -129,16 +116,6 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     return float(differences.mean()), float(low), float(high), float(found.pvalue)
 
 
-def equivalence(first: list[float], second: list[float], margin: float) -> float:
-    """p of two one-sided paired t-tests over seeds (Schuirmann 1987): below 5 % the mean difference is within
-    ±margin, which is what may be called level; a difference that is not significant may not."""
-    differences = np.subtract(first, second)
-    if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
-        return 0.0 if abs(differences.mean()) < margin else 1.0
-    sides = ((-margin, "greater"), (margin, "less"))
-    return max(float(scipy.stats.ttest_1samp(differences, bound, alternative=side).pvalue) for bound, side in sides)
-
-
 # -- measures of labels and guesses (texts,) whose weights (..., texts) say how often each text counts; precision,
 # recall and f1 are of class 1
 
@@ -148,17 +125,8 @@ def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return weights @ values / weights.sum(-1)
 
 
-def _accuracy(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return mean(labels == guesses, weights)
-
-
-def _precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    hits = weights @ ((labels == 1) & (guesses == 1))
-    return hits / np.maximum(weights @ (guesses == 1), 1)
-
-
-def _recall(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return _precision(guesses, labels, weights)
+def _precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray, of: int = 1) -> np.ndarray:
+    return weights @ ((labels == of) & (guesses == of)) / np.maximum(weights @ (guesses == of), 1)
 
 
 def _f1(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -166,41 +134,37 @@ def _f1(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndar
     return 2 * hits / np.maximum(weights @ (labels == 1) + weights @ (guesses == 1), 1)
 
 
-def _weighted_precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Precision of each of two classes, weighted by how many texts the class has."""
-    negative = _precision(1 - labels, 1 - guesses, weights)
-    return negative + mean(labels == 1, weights) * (_precision(labels, guesses, weights) - negative)
+MEASURES = {
+    "accuracy": lambda labels, guesses, weights: mean(labels == guesses, weights),
+    "precision": _precision,
+    "recall": lambda labels, guesses, weights: _precision(guesses, labels, weights),
+    "f1": _f1,
+    "weighted precision": lambda labels, guesses, weights: sum(
+        mean(labels == of, weights) * _precision(labels, guesses, weights, of) for of in (0, 1)
+    ),
+}
+MEASURES["weighted recall"] = MEASURES["accuracy"]
 
 
-MEASURES = {"accuracy": _accuracy, "precision": _precision, "recall": _recall, "f1": _f1}
-MEASURES |= {"weighted precision": _weighted_precision, "weighted recall": _accuracy}
-
-
-def bootstrap(statistic: Callable, *columns: np.ndarray, level: float = 1 - ALPHA) -> tuple[float, float, float]:
+def bootstrap(statistic: Callable, *columns: np.ndarray) -> tuple[float, float, float]:
     """(value, low, high) of `statistic(*columns, weights)`; whole texts are resampled, all columns of a text
     together, and texts that are alike in all columns as one kind: how often it is drawn is multinomial."""
     kinds, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
     n = counts.sum()
     drawn = np.random.default_rng(0).multinomial(n, counts / n, size=RESAMPLES)
-    low, high = np.quantile(statistic(*kinds, drawn), [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(statistic(*kinds, drawn), [ALPHA / 2, 1 - ALPHA / 2])
     return float(statistic(*kinds, counts)), float(low), float(high)
 
 
-def estimate(
-    statistic: Callable, seeds: list[tuple], same_training: bool = True, level: float = 1 - ALPHA
-) -> tuple[float, float, float]:
+def estimate(statistic: Callable, seeds: list[tuple]) -> tuple[float, float, float]:
     """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each seed are given.
 
     Of one seed the bootstrap interval over texts, of three and more Student's over seeds, of two their range.
     """
-    columns = [same_texts(*records, same_training=same_training) for records in seeds]
+    columns = [same_texts(*records) for records in seeds]
     if len(columns) == 1:
-        return bootstrap(statistic, *columns[0], level=level)
-    each = np.ones(len(columns[0][0]))
-    return mean_or_range([float(statistic(*column, each)) for column in columns], level)
-
-
-# -- two models
+        return bootstrap(statistic, *columns[0])
+    return mean_or_range([float(statistic(*column, np.ones(len(column[0])))) for column in columns])
 
 
 @dataclass(frozen=True)
@@ -235,8 +199,7 @@ def difference(first: list, second: list, measure: str = "accuracy", same_traini
     """The paired difference of two models in a measure, over the seeds that both have.
 
     Three or more seeds: the paired t-test.  One: a bootstrap interval over texts, and for accuracy McNemar's exact
-    test.  Two: their mean and their range, which decide nothing.
-    Raises RtxError where no seed is common; a claim that asks so is not measured.
+    test.  Two: their mean and their range, which decide nothing.  Where no seed is common, an RtxError.
     """
     pairs = common(first, second)
     if not pairs:
@@ -250,13 +213,15 @@ def difference(first: list, second: list, measure: str = "accuracy", same_traini
     columns = [same_texts(*pair, same_training=same_training) for pair in pairs]
     n = len(columns[0][0])
     by_seed = [float(gap(*column, np.ones(n))) for column in columns]
-    p, test = None, "bootstrap over texts" if len(pairs) == 1 else "none: two seeds"
+    p, test = None, "none: two seeds"
     if len(pairs) >= ENOUGH_SEEDS:
-        p, test = over_seeds(by_seed, [0.0] * len(pairs))[3], "paired t-test over seeds"
-    elif len(pairs) == 1 and measure == "accuracy":
-        p, test = mcnemar(*columns[0]), "McNemar's exact test"
-    value, low, high = estimate(gap, pairs, same_training)
-    return Difference(value, low, high, p, n, tuple(by_seed), test)
+        (*value, p), test = over_seeds(by_seed, [0.0] * len(pairs)), "paired t-test over seeds"
+    elif len(pairs) == 2:
+        value = mean_or_range(by_seed)
+    else:
+        value, test = bootstrap(gap, *columns[0]), "bootstrap over texts"
+        p, test = (mcnemar(*columns[0]), "McNemar's exact test") if measure == "accuracy" else (None, test)
+    return Difference(*value, p, n, tuple(by_seed), test)
 
 
 def adjusted(family: list[Difference]) -> list[Difference]:
@@ -272,12 +237,10 @@ def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_te
 
         t = (value − m) / sqrt(a + b),   a = s²(1 + 1/k),   b = value(1 − value)/n + m(1 − m)/texts
 
-    with s the standard deviation over our seeds.  Two draws of texts make b, which is 0 where the texts are
-    the same.  Student's t, with the degrees of freedom of Satterthwaite (1946), (k − 1)(a + b)²/a²: only a is
-    estimated from few numbers.
+    with s the standard deviation over our seeds; b is 0 where the texts are the same.  Student's t, with the degrees
+    of freedom of Satterthwaite (1946), (k − 1)(a + b)²/a²: only a is estimated from few numbers.
     """
-    k = len(ours)
-    m = float(np.mean(ours))
+    k, m = len(ours), float(np.mean(ours))
     a = np.var(ours, ddof=1) * (1 + 1 / k) if np.ptp(ours) > 1e-12 else 0.0
     b = 0.0 if same_texts else value * (1 - value) / n + m * (1 - m) / texts
     if a + b == 0:

@@ -1,11 +1,9 @@
 """One look for the whole book: a color, a marker and a title per model, and how numbers are written.
 
-`COLOURS`, `MARKERS` (dicts by model) and `ORDER` (a list) are read from the registry of models whenever they
-are asked for, so a model that a notebook registers is in them at once.  The study says how their variants look
-(`LOOKS`).  Any other name, such as "recurrent, 3 passes", gets a title, a color and a marker that follow from it.
+`COLOURS`, `MARKERS` (dicts by model) and `ORDER` (a list) are those of the registry of models whenever they are asked
+for.  The study says how variants look (`LOOKS`); any other name gets a title, a color and a marker that follow from it.
 """
 
-import math
 import zlib
 from collections.abc import Iterable
 
@@ -82,10 +80,9 @@ def number(value: float, form: str = ".1f") -> str:
     return text.replace("-", MINUS).replace("%", f"{NARROW}%")
 
 
-def percent(value: float, low: float = math.nan, high: float = math.nan) -> str:
-    """A share: "90.1 %", or with its bounds "90.1 % (89.4 to 90.8)"."""
-    bounds = "" if math.isnan(low) else f" ({number(100 * low)} to {number(100 * high)})"
-    return number(value, ".1%") + bounds
+def percent(value: float) -> str:
+    """A share: "90.1 %"."""
+    return number(value, ".1%")
 
 
 def points(value: float) -> str:
@@ -102,6 +99,4 @@ def interval(found: object) -> str:
 
 def p_value(p: float | None) -> str:
     """As "0.012" or "< 0.001"; nothing where there is no test."""
-    if p is None:
-        return ""
-    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.2g}"

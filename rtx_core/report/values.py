@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import cache, cached_property
 from statistics import mean
 
@@ -24,8 +23,6 @@ from rtx_core.report import statistics
 from rtx_core.report.evidence import WORDS, Badge, as_records, badge, milliseconds
 from rtx_core.report.style import number
 
-# -- values
-
 
 class Unmeasured(RtxError):
     """What a name stands for has no record."""
@@ -34,21 +31,10 @@ class Unmeasured(RtxError):
 class Value(float):
     """A number with its 95 % interval, a share unless `form` says otherwise; `sign` and `p` are what its test says."""
 
-    def __new__(
-        cls,
-        value: float,
-        low: float = math.nan,
-        high: float = math.nan,
-        evidence: Badge | None = None,
-        *,
-        form: str = ".1%",
-        sign: int = 0,
-        p: float | None = None,
-        text: str = "",
-    ):
+    def __new__(cls, value: float, low=math.nan, high=math.nan, evidence: Badge | None = None, **about):
         self = super().__new__(cls, value)
         self.low, self.high, self.badge = low, high, evidence
-        self.form, self.sign, self.p, self.text = form, sign, p, text
+        vars(self).update({"form": ".1%", "sign": 0, "p": None, "text": ""} | about)
         return self
 
     @property
@@ -172,10 +158,6 @@ class Task:
         return self.minus(*self._models)
 
     @property
-    def interval(self) -> str:
-        return self.difference.interval
-
-    @property
     def saving(self) -> float:
         """The second model's parameters as a share of the first's."""
         first, second = (getattr(self, name.replace("-", "_")).parameters for name in self._models)
@@ -184,10 +166,6 @@ class Task:
     @property
     def badge(self) -> Badge:
         return badge([record for record in self._records if record["model"] in self._models])
-
-    @property
-    def n(self) -> int:
-        return self._records[0]["test"]["n"] if self._records else 0
 
     @property
     def n_train(self) -> int:
@@ -220,8 +198,6 @@ class Runs:
         return self.of(model)[0]["parameters"]["non_embedding"]
 
 
-# -- names: what {val} and {holds} of the book (`book/_ext/values_roles.py`) and the claims ask
-
 TAKEN = (abs, min, max, round, len, all, any, sorted, sum, map, zip, mean, math.isnan)
 FUNCTIONS = {function.__name__: function for function in TAKEN}
 
@@ -246,9 +222,7 @@ class Names(dict):
 
     def __missing__(self, name: str) -> object:
         if name not in self.given:
-            near = get_close_matches(name, self.given, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise RtxError(f"Unknown value {name!r}: {hint}the names are those of study/values.")
+            raise unknown("value", name, self.given)
         value = self.given[name]
         try:
             self[name] = value() if callable(value) else value
