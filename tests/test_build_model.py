@@ -121,7 +121,6 @@ REFUSED = [
     ("baseline", {"num_layers": 0}, "num_layers is 0"),
     ("baseline", {"residual": "cod"}, "'code' or 'paper'."),
     ("baseline", {"hidden_size": 50, "num_heads": 4}, "a multiple of 8."),
-    ("gpt", {"num_heads": 5}, "no multiple of num_heads 5"),
     ("three-part", {"num_core_layers": 5}, "num_core_layers is 5 of 4 layers"),
     ("relaxed", {"lora_rank": 300}, "lora_rank is 300"),
     ("looped", {"state_std": 0.1}, "injection"),

@@ -177,29 +177,10 @@ def test_an_edited_model_marks_its_record_stale_at_once(registered, monkeypatch)
         rtx.run("sst2", "mean", 0, **ASKED)
 
 
-def rows(mean, batch):
-    return mean.head(mean.word(batch.ids[batch.starts]))
-
-
-WRONG = {
-    r"one of them filler; expected \(9, 2\), a row a text": lambda mean, batch: mean.head(mean.word(batch.ids)),
-    "logits .B, C.": lambda mean, batch: (rows(mean, batch), batch),
-    "does not require grad": lambda mean, batch: rows(mean, batch).detach(),
-    "expected .9, 2.": lambda mean, batch: rows(mean, batch) if mean.training else rows(mean, batch)[:, 1:],
-    "no attribute 'shape'": lambda mean, batch: mean.training or rows(mean, batch),
-}
-
-
-@pytest.mark.parametrize("said", WRONG)
-def test_a_model_that_gives_something_else_is_refused_before_it_learns(said, registered, monkeypatch):
-    monkeypatch.setattr(Mean, "forward", WRONG[said])
-    with pytest.raises(RtxError, match=said):
+def test_a_model_that_gives_something_else_is_refused_before_it_learns(registered, monkeypatch):
+    monkeypatch.setattr(Mean, "forward", lambda mean, batch: mean.head(mean.word(batch.ids)))
+    with pytest.raises(RtxError, match=r"one of them filler; expected \(9, 2\), a row a text"):
         make("mean")
-
-
-def test_a_vocabulary_too_small_for_the_texts_is_refused_before_training():
-    with pytest.raises(RtxError, match="recurrent cannot be trained on this .IndexError: .*each token of the vocab"):
-        make(vocab_size=9)
 
 
 class BigramConfig(Settings):

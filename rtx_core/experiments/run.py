@@ -139,30 +139,6 @@ def record_lock(record: Path, about: str, wait: bool, say: Callable[[str], None]
         yield
 
 
-def try_out(model, task, config: RunConfig, where) -> None:
-    """An error where a model of a class from elsewhere cannot read a step of the task; it is not used again."""
-    import torch
-
-    from rtx_core.train.trainer import autocast_of
-
-    inputs, targets = (part.to(where) for part in task.step(0, 0)[0])
-    try:
-        with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
-            for training in (True, False):
-                model.to(where).train(training)
-                with autocast_of(config.train.precision, where):
-                    objective, _ = task.loss(model, inputs, targets, max(1, targets.numel()))
-                if training:
-                    objective.backward()
-            task.rehearse(model, inputs, targets, where)
-    except RtxError:
-        raise
-    except Exception as error:  # whatever it raises
-        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        needs = f"a module with weights that maps {config.data.expects}, and a row for each token of the vocabulary"
-        raise RtxError(f"{config.model} cannot be trained on this ({said}); expected {needs}.") from error
-
-
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     """Train, evaluate and record one run; goes on where it was interrupted.
@@ -179,10 +155,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     task = config.data.task(config.train.batch_size, config.train.micro_batches)
     registered = registry.find(config.architecture)
     decided = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
-    new = partial(build_model, config.architecture, seed=config.seed, **decided | config.overrides)
-    if not isinstance(registered.kind, str) or "vocab_size" in config.overrides:
-        try_out(new(), task, config, where)
-    model = new()
+    model = build_model(config.architecture, seed=config.seed, **decided | config.overrides)
     described = {
         "architecture": config.architecture,
         "model": model.config.model_dump(),
