@@ -149,12 +149,7 @@ def test_a_registered_model_is_built_by_its_name(monkeypatch):
     assert registry.MODELS["mine"] == before
     with pytest.raises(RtxError, match="'baseline' is a model of this package"):
         registry.register("baseline", torch.nn.Identity, config)
-    with pytest.raises(RtxError, match="expected an instance of a subclass of rtx_core.Settings"):
+    with pytest.raises(RtxError, match="expected an instance of a subclass of Settings"):
         registry.register("other", torch.nn.Identity, {"size": 3})
-    with refused("write @register"):
-        registry.register(Mine)
     with refused("expected an instance of a subclass"):
         registry.register("x", type(config))
-    registry.register("forgetful", torch.nn.Identity, config)
-    with refused("write self.config = config in its __init__"):
-        build_model("forgetful")
