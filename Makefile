@@ -16,8 +16,8 @@ export JUPYTER_PREFER_ENV_PATH := 1
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONHOME PYTHONPATH
 
-# Where and why a build failed.  Then everything is read anew, so that the next does not pass for having nothing to do.
-failed = { rm -rf _build/.doctrees; echo "The book could not be built:"; tail -n 2 _build/failed.txt; exit 1; } >&2
+# Why a build failed stands above.  Then everything is read anew, so that the next does not pass for having nothing to do.
+failed = { rm -rf _build/.doctrees; echo "The book could not be built: the first error or warning above says why." >&2; exit 1; }
 
 # What the records at hand do not bear out (book/_ext/values_roles.py), and with STRICT=1 a failure.
 told = @if [ -e _build/sentences.txt ]; then cat _build/sentences.txt$(if $(STRICT), >&2; exit 1); fi
@@ -79,7 +79,7 @@ paper: .venv/.installed .venv-workflow/.installed
 	  reduced=$(REDUCED) stale=$(STALE) only=$(ONLY) $(OPTIONS)
 
 clean:
-	rm -rf _build/html _build/latex _build/paper.pdf _build/sentences.txt _build/.doctrees _build/executed _build/failed.txt _build/jupyter_execute _build/quickstart.ipynb book/figures
+	rm -rf _build/html _build/latex _build/paper.pdf _build/sentences.txt _build/.doctrees _build/executed _build/jupyter_execute _build/quickstart.ipynb book/figures
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

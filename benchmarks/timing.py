@@ -89,7 +89,7 @@ class Prepared(Language):
 def stepping(model, task, config, where: torch.device, path=None, compile: str = "") -> Work:
     """The trainer's own optimizer step, by the fast path of the model unless another is given."""
     model.to(where).train()
-    path = path or accelerate(model, task, where) or PlainPath()
+    path = path or accelerate(model) or PlainPath()
     loop = Loop(model, task, config, 0, path, compile=compile)
     return lambda i: loop.step(config.learning_rate)
 

@@ -68,7 +68,7 @@ class Sst2:
         model, [(batch, labels)] = build_model(name, seed=0, dropout=0.0), self.task.step(self.order, 0)
         with torch.no_grad():
             expected = model(padded(*self.texts_of(0, 128)[:2]))
-            accelerate(model, self.task, torch.device("cpu")).begin(0, 0)
+            accelerate(model).begin(0, 0)
             torch.testing.assert_close(model(batch)[: len(labels)], expected, rtol=1e-3, atol=1e-4)
         return plain(build_model(name, seed=0), lambda i: self.texts_of(i, length), self.where)
 
@@ -109,7 +109,7 @@ def eurobert() -> torch.nn.Module:
     return EuroBertForSequenceClassification(EuroBertConfig(**shape))
 
 
-def floor(name: str, tokens: float, rows: int) -> dict:
+def floor(name: str, tokens: float) -> dict:
     """The step's matrix products at the rate of MKL or oneDNN, whichever is better, and AdamW's memory traffic."""
     model, T = build_model(name, seed=0), round(tokens)
     c, d, f = model.config, model.config.hidden_size, model.config.intermediate_size
@@ -118,7 +118,7 @@ def floor(name: str, tokens: float, rows: int) -> dict:
     shapes += [(T, d, 2 * d), (BATCH, d, d), (BATCH, d, d), (BATCH, d, 2 * f), (BATCH, f, d)]
     took = {shape: sum(timing.products(*shape).values()) for shape in dict.fromkeys(shapes)}
     ms, flops = sum(took[shape] for shape in shapes), sum(6 * m * k * n for m, k, n in shapes)
-    moved = sum(p.numel() for p in model.parameters()) - model.word.weight.numel() + rows * d
+    moved = sum(p.numel() for p in model.parameters())
     rates = {"gflops_per_step": flops / 1e9, "gflops_per_second": flops / ms / 1e6}
     return {"matrix_products_ms": ms, "parameters_updated": moved} | rates | timing.with_adamw(ms, moved)
 
@@ -136,11 +136,11 @@ def ablation(sst2: Sst2, rounds: int) -> dict[str, dict]:
     ways = {"packed, eager": eager(sst2)}
     for way in ("+ rows in use, clipping in AdamW", "+ masks by the step", "+ one node a block"):
         model = build_model("baseline", seed=0)
-        path = accelerate(model, sst2.task, sst2.where)
-        if "masks" in way:
-            path.begin = lambda seed, step, model=model: setattr(model, "step_dropout", DropoutMasks(seed, step))
-        elif "node" not in way:
-            path.begin = lambda seed, step: None
+        path = accelerate(model)
+        if "node" not in way:
+            path.ids = set()
+            masks = DropoutMasks if "masks" in way else lambda seed, step: None
+            path.begin = lambda *now, model=model, masks=masks: setattr(model, "step_dropout", masks(*now))
         ways[way] = timing.stepping(model, sst2.task, TrainConfig(), sst2.where, path)
     return timing.interleaved(ways, rounds, warm_up=4)
 
@@ -176,8 +176,7 @@ def measure(asked: timing.Options) -> dict:
     sst2, rounds = Sst2(asked), asked.rounds(ROUNDS)
     content = against_others(sst2, rounds)
     if asked.device == "cpu":
-        size = content["tokens_per_step"], content["rows_trained"]
-        content["floor"] = {name: floor(name, *size) for name in NAMES}
+        content["floor"] = {name: floor(name, content["tokens_per_step"]) for name in NAMES}
         content["ablation"] = ablation(sst2, rounds)
         content["compiled"] = None if asked.quick else compiled(sst2)
     return content | {"by_size": by_size(asked.where, asked.quick)}

@@ -40,22 +40,18 @@ def export_demo(
     cups the looped decoder; without a run, all of book/demo anew"""
     from rtx_core import records
     from rtx_core.errors import RtxError
-    from study.demo.explorer import export_explorer, exported
-    from study.demo.explorer_picture import write_picture
-    from study.demo.explorer_text import write_texts
-    from study.demo.export import export_demo
+    from study.demo import explorer, explorer_picture, export
 
-    for address in runs or exported(folder):
+    for address in runs or explorer.exported(folder):
         try:
             texts = "corpus" in records.at(address, source)["config"]["data"]
-            written = export_demo(address, folder, source) if texts else [export_explorer(address, folder, source)]
-            print(*written, sep="\n")
+            print(*(export.export_demo if texts else explorer.export_explorer)(address, folder, source), sep="\n")
         except RtxError as error:
             if runs:
                 raise
             print(f"What is of {address} stays as it is. {error}")
     if not runs:
-        print(write_texts(folder), write_picture(folder), sep="\n")
+        print(explorer_picture.write_picture(folder))
 
 
 COMMANDS = {"list": list_runs, "measure-all": measure_all, "export-demo": export_demo}

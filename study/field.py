@@ -1,4 +1,4 @@
-"""The field's table (page Related work) from `field.yaml`: what was built, and what it was compared with."""
+"""The field's table (page Related work) from `field.yaml`: a row a system, its controls marked."""
 
 from pathlib import Path
 
@@ -10,18 +10,22 @@ from rtx_core.report import display
 
 FILE = Path(__file__).with_name("field.yaml")
 WIDE, NARROW = "iso-parameter wide", "iso-parameter deep and narrow"
-CONTROLS = {WIDE: "Wide", NARROW: "Narrow"}  # as field.yaml names them -> head of the column
+CONTROLS = {WIDE: "Wide", NARROW: "Narrow"}  # as field.yaml names them -> as the page does
 CONTROLS |= {"iso-compute by depth": "Depth", "iso-compute by tokens": "Tokens", "tuned rate": "Rate"}
-BUILT = {
-    "stored": "Stored parameters",
-    "tokens": "Training tokens",
+COLUMNS = {  # field -> head, after the controls, of which the first letter is the head
+    "claim": "Headline",
+    "stored": "Stored",
+    "effective": "Effective",
+    "tokens": "Tokens",
     "loops": "Passes",
-    "injection": "Input put in again",
+    "injection": "Injection",
     "halting": "Halting",
+    "seeds": "Seeds",
+    "interval": "Interval",
+    "code": "Code",
+    "read": "Read",
 }
-COMPARED = {"claim": "Headline", "read": "We read"}
-UNSHOWN = {"effective", "seeds", "interval", "code"}  # told by few
-NEEDED, FIELDS = {"name", "key", "source", "read", "claim", "where"}, {*BUILT, *COMPARED, *UNSHOWN, "controls", "equal"}
+NEEDED, FIELDS = {"name", "key", "source", "read", "claim", "where"}, {*COLUMNS, "controls", "equal"}
 
 
 def rows(path: Path = FILE) -> list[dict]:
@@ -35,25 +39,22 @@ def rows(path: Path = FILE) -> list[dict]:
     return found
 
 
-def frame(part: str) -> pd.DataFrame:
-    """How each was `built`, of those of which three cells are told, or what it was `compared` with: ● run, ○ equal
-    parameters of untold shape."""
+def frame() -> pd.DataFrame:
+    """A row a system, a column a control (● run, ○ equal parameters of untold shape) and a field."""
     found = []
     for row in rows():
-        cells = {head: row.get(name) for name, head in (BUILT if part == "built" else COMPARED).items()}
-        if part == "built" and sum(cell is not None for cell in cells.values()) < 3:
-            continue
-        if part == "compared":
-            run, unsure = row.get("controls", ()), (WIDE, NARROW) if row.get("equal") else ()
-            marks = {c: "●" if c in run else "○" if c in unsure else None for c in CONTROLS}
-            cells = {CONTROLS[control]: mark for control, mark in marks.items()} | cells
-        found.append({"System": row["name"], **cells})
+        run, unsure = row.get("controls", ()), (WIDE, NARROW) if row.get("equal") else ()
+        marks = {head[0]: "●" if c in run else "○" if c in unsure else None for c, head in CONTROLS.items()}
+        found.append({"System": row["name"], **marks, **{head: row.get(name) for name, head in COLUMNS.items()}})
     return pd.DataFrame(found).fillna(display.MISSING)
 
 
-def table(part: str, caption: str) -> display.Displayed:
-    """The frame as a numbered table, each system with its citation."""
-    shown = frame(part)
-    cited = {row["name"]: f" {{cite:p}}`{row['key']}`" if row["key"] else "" for row in rows()}
-    marked = [display.markdown(display.escape(name) + cited[name]) for name in shown["System"]]
-    return display.table(shown.assign(System=marked), label=f"tab-field-{part}", caption=caption, wide=True, board=True)
+def table(caption: str) -> display.Displayed:
+    """The frame as a numbered table, each system with its citation, each repository a link."""
+    every, shown = rows(), frame()
+    cited = {row["name"]: f" {{cite:p}}`{row['key']}`" if row["key"] else "" for row in every}
+    shown["System"] = [display.markdown(display.escape(name) + cited[name]) for name in shown["System"]]
+    shown["Code"] = [
+        display.markdown(f"[code](https://github.com/{row['code']})") if "code" in row else None for row in every
+    ]
+    return display.table(shown, label="tab-field", caption=caption, wide=True, board=True)

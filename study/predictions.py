@@ -4,11 +4,11 @@ A row of `predictions.yaml` says in names of `study/values` when it is `kept` an
 `predictions_inside.yaml` says is asked of what its page computes, clause by clause.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import pandas as pd
 import yaml
 
 from rtx_core.report.display import Displayed, markdown
@@ -29,10 +29,6 @@ class Prediction:
 
     row: dict
 
-    @property
-    def experiment(self) -> str:
-        return self.row["experiment"]
-
     @cached_property
     def verdict(self) -> str:
         """Of a row without `kept` and `broken`, or one of whose names has no record, that it is not measured yet."""
@@ -44,29 +40,53 @@ class Prediction:
             return MISSING
 
     @property
+    def lesson(self) -> str:
+        """What one learns from this verdict."""
+        return self.row.get("taught", {}).get(self.verdict, "")
+
+    @property
     def box(self) -> Displayed:
-        title = f":::{{dropdown}} {self.verdict.capitalize()}: {self.experiment} ({self.row['written']})"
-        parts = [self.row["says"], f"Contradicted by: {self.row['contradicted_by']}", f"Known then: {self.row['from']}"]
-        if taught := self.row.get("taught", {}).get(self.verdict):  # what one learns from this verdict
-            parts.append(f"**What it teaches:** {taught}")
-        return markdown("\n\n".join((title, *parts, ":::")))
+        return told([self])
+
+
+@dataclass(frozen=True)
+class Judged(Prediction):
+    """A row of `predictions_inside.yaml`: what its clauses came to, and whether what its author named as a
+    contradiction happened."""
+
+    clauses: dict[str, bool]
+    contradicted: bool
+
+    @property
+    def failed(self) -> list[str]:
+        return [clause for clause, held in self.clauses.items() if not held]
+
+    @property
+    def verdict(self) -> str:
+        return BROKEN if self.contradicted else PARTLY if self.failed else KEPT
+
+    @property
+    def lesson(self) -> str:
+        return f"Not so: {'; '.join(self.failed)}." if self.failed else ""
+
+
+def told(predictions: Iterable[Prediction]) -> Displayed:
+    """A line each: what was expected, the verdict, and what one learns; how it was written down, in a closed box."""
+    lines, words = [], []
+    for one in predictions:
+        row, colon = one.row, ":" if one.lesson else "."
+        lines.append(f"- {row['short']} *{one.verdict.capitalize()}{colon}* {one.lesson}".rstrip())
+        contradicted, known = (row[key].rstrip(".") for key in ("contradicted_by", "from"))
+        about = f"*{row['experiment']} ({row['written']}).* {row['says']}"
+        words.append(f"{about} *Contradicted by:* {contradicted}. *Known then:* {known}.")
+    return markdown("\n\n".join(["\n".join(lines), ":::{dropdown} As it was written down", *words, ":::"]))
 
 
 def predictions() -> dict[str, Prediction]:
     return {key: Prediction(row) for key, row in read("predictions.yaml").items()}
 
 
-def verdicts(judged: dict[str, tuple[dict[str, bool], bool]]) -> pd.DataFrame:
-    """A row a prediction of `predictions_inside.yaml`: its verdict, and which of its clauses held and which failed.
-
-    `judged` gives for each id what its clauses came to, in the order in which they stand, and whether what its author
-    named as a contradiction happened.
-    """
-    rows = []
-    for name in (name for name in read("predictions_inside.yaml") if name in judged):
-        clauses, contradicted = judged[name]
-        held, failed = ("; ".join(c for c, kept in clauses.items() if bool(kept) is way) for way in (True, False))
-        verdict = BROKEN if contradicted else PARTLY if failed else KEPT
-        about = name.removeprefix("inside-").replace("-", " ").capitalize()
-        rows.append({"About": about, "Verdict": verdict, "Held": held or "–", "Failed": failed or "–"})
-    return pd.DataFrame(rows)
+def judged(found: dict[str, tuple[dict[str, bool], bool]]) -> list[Judged]:
+    """Rows of `predictions_inside.yaml` in their order, of {id: (clauses, contradicted)}."""
+    rows = read("predictions_inside.yaml").items()
+    return [Judged(row, *found[name]) for name, row in rows if name in found]

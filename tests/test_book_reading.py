@@ -1,7 +1,6 @@
-"""What helps a reader along: marks below figures and tables, previews, the picture and words of a shared link."""
+"""What helps a reader along: marks below figures and tables, and previews."""
 
 import json
-import os
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -9,25 +8,21 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from nbformat import v4
-from previews import write_previews
 from small_book import build_book
 
 from rtx_core.report import display
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of torch, whose objects Sphinx looks at
-FINDING = "Two models cannot be told apart & that is all there is to say."
-PAGE = f"""# Page
+PAGE = """# Page
 
-**{FINDING}**
+See {numref}`fig-a`, {numref}`tab-a` and {term}`AUC`.
 
-See {{numref}}`fig-facts-dissociation`, {{numref}}`tab-a` and {{term}}`AUC`.
-
-```{{glossary}}
+```{glossary}
 AUC
   The area under the ROC curve.
 ```
 
-:::{{table}} Written.
+:::{table} Written.
 :name: tab-written
 
 | a | b |
@@ -50,7 +45,7 @@ def outputs(home) -> list[str]:
     (home / "results" / "sst2").mkdir(parents=True)
     (home / "results" / "sst2" / "baseline-seed0.json").write_text("{}")
     (home / "results" / "sst2" / "baseline-seed0.npz").write_text("")
-    drawn = display.figure(plt.figure(), label="fig-facts-dissociation", caption="A line.", alt="A line.")
+    drawn = display.figure(plt.figure(), label="fig-a", caption="A line.", alt="A line.")
     rows = pd.DataFrame({"Name": [f"row {n}" for n in range(20)]})
     return [drawn.markdown, display.table(rows, label="tab-a", caption="Rows.").markdown, PROVENANCE]
 
@@ -69,8 +64,8 @@ def built(home):
     source = home / "book"
     (source / "notebooks").mkdir(parents=True)
     (source / "figures").mkdir()
-    (source / "figures" / "fig-facts-dissociation.svg").write_bytes(display.draw(plt.figure()))
-    cells = [v4.new_markdown_cell(f"# Notebook\n\n**{FINDING}**")]
+    (source / "figures" / "fig-a.svg").write_bytes(display.draw(plt.figure()))
+    cells = [v4.new_markdown_cell("# Notebook")]
     for text in outputs(home):
         output = v4.new_output("display_data", {"text/markdown": text})
         cells.append(v4.new_code_cell("draw()", outputs=[output], execution_count=1))
@@ -78,8 +73,7 @@ def built(home):
     notebook = v4.new_notebook(cells=cells, metadata={"language_info": language})
     nbformat.write(notebook, source / "notebooks" / "one.ipynb")
     (source / "index.md").write_text(PAGE + "\n```{toctree}\nnotebooks/one\n```\n")
-    settings = {"nb_render_markdown_format": "myst", "project": "A book", "html_baseurl": "https://example.org/"}
-    settings["html_sourcelink_suffix"] = ""  # as Jupyter Book has it
+    settings = {"nb_render_markdown_format": "myst", "html_sourcelink_suffix": ""}  # as Jupyter Book has it
     return build_book(source, "reading", **settings)
 
 
@@ -98,38 +92,15 @@ def test_outputs_lead_to_records_and_notebook(book):
     (record,) = soup.select("#provenance a[href*=records]")  # the one that there is
     assert record.get_text() == "sst2/baseline-seed0" and (book / "notebooks" / record["href"]).is_file()
     assert not list((book / "records").rglob("*.npz"))
-    (source,) = page(book, "index.html").select(".made a")  # of a table that is written, not made
-    assert source.get_text() == "Source" and (book / source["href"]).is_file()
+    assert not page(book, "index.html").select(".made a")  # of a table that is written, not made
+    assert "vegaEmbed" in (book / "_static" / "vega.js").read_text(encoding="utf-8")
 
 
 def test_previews_stand_on_their_own(book):
     text = (book / "_static" / "previews.js").read_text(encoding="utf-8")
     found = json.loads(text.removeprefix("window.PREVIEWS = ").removesuffix(";\n"))
-    figure, table = (found[f"notebooks/one.html#{name}"] for name in ("fig-facts-dissociation", "tab-a"))
-    assert "{root}_images/fig-facts-dissociation.svg" in figure and "A line." in figure
+    figure, table = (found[f"notebooks/one.html#{name}"] for name in ("fig-a", "tab-a"))
+    assert "{root}_images/fig-a.svg" in figure and "A line." in figure
     assert "row 5" in table and "row 6" not in table
     assert "The area under the ROC curve." in found["index.html#term-AUC"]
     assert not any(" id=" in html or "href" in html for html in found.values())
-
-
-def test_previews_of_unchanged_pages_are_kept(book, tmp_path):
-    file = tmp_path / "previews.js"
-    kept = {"index.html#term-AUC": "as it was", "gone.html#fig": "gone"}
-    file.write_text(f"window.PREVIEWS = {json.dumps(kept)};\n")
-    since = file.stat().st_mtime
-    for page in book.rglob("*.html"):
-        os.utime(page, (since, since + (1 if page.name == "one.html" else -1)))
-    write_previews(book, file)
-    found = json.loads(file.read_text().removeprefix("window.PREVIEWS = ").removesuffix(";\n"))
-    assert found["index.html#term-AUC"] == "as it was" and "gone.html#fig" not in found
-    assert "row 5" in found["notebooks/one.html#tab-a"]
-
-
-def test_a_shared_link_shows_finding_and_picture(book):
-    for name in ("index.html", "notebooks/one.html"):
-        tags = page(book, name)("meta")
-        content = {tag.get("property", tag.get("name")): tag.get("content") for tag in tags}
-        assert content["og:description"] == content["description"] == FINDING
-        assert content["og:image"] == "https://example.org/_static/share.png"
-    assert (book / "_static" / "share.png").read_bytes().startswith(b"\x89PNG")
-    assert "vegaEmbed" in (book / "_static" / "vega.js").read_text(encoding="utf-8")

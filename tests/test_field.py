@@ -4,7 +4,6 @@ import re
 
 import pytest
 import yaml
-from small_book import build_book
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
@@ -44,19 +43,14 @@ def test_a_wrong_row_is_refused(tmp_path, change, told):
 
 
 def test_marks_are_those_of_the_file():
-    shown = field.frame("compared").set_index("System")
-    assert list(shown.loc["DEQ", list(field.CONTROLS.values())]) == ["●", "●", "–", "–", "–"]
-    assert list(shown.loc["CART", ["Wide", "Narrow", "Depth"]]) == ["○", "○", "–"]
-    assert values.look_up("field.narrow") == sum(shown["Narrow"] == "●") - 1  # the last is ours
+    shown = field.frame().set_index("System")
+    assert list(shown.loc["DEQ", list("WNDTR")]) == ["●", "●", "–", "–", "–"]
+    assert list(shown.loc["CART", list("WND")]) == ["○", "○", "–"]
+    assert values.look_up("field.narrow") == sum(shown["N"] == "●") - 1  # the last is ours
 
 
-def test_the_directive_is_a_numbered_table_with_citations(tmp_path):
-    (tmp_path / "references.bib").write_text(BIB.read_text(encoding="utf-8"))
-    table = ":::{field-table} compared\nWhat each\nwas compared with.\n:::\n"
-    page = f"# A page\n\n{table}\n{{numref}}`tab-field-compared`\n"
-    (tmp_path / "index.md").write_text(page + "\n```{bibliography}\n```\n")
-    settings = {"bibtex_bibfiles": ["references.bib"], "bibtex_reference_style": "author_year"}
-    html = build_book(tmp_path, "sphinxcontrib.bibtex", "field_table", **settings) / "index.html"
-    text = html.read_text(encoding="utf-8")
-    assert text.count("<tr") == 1 + len(ROWS) and "What each was compared with." in text
-    assert "Table 1" in text and "Geiping <em>et al.</em>, 2025" in text
+def test_a_table_cites_its_systems():
+    text = field.table("What each was compared with.").markdown
+    assert "{cite:p}`dehghani2019universal`" in text and "What each was compared with." in text
+    assert text.count("](https://github.com/") == sum("code" in row for row in ROWS)
+    assert sum(line.startswith("| ") for line in text.splitlines()) == 2 + len(ROWS)

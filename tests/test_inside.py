@@ -15,7 +15,7 @@ from rtx_core.evaluate import inside
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
 from study.measurements import growth, lens, spans
-from study.predictions import verdicts
+from study.predictions import judged, told
 
 LOOPED = {"num_layers": 4, "num_core_layers": 2, "num_passes": 3}
 MODELS = {"a loop in the middle": (LOOPED, 3, 2), "three layers": ({"num_layers": 3, "num_passes": 1}, 3, 1)}
@@ -286,11 +286,14 @@ def test_what_is_read_of_a_language_loop_ends_where_its_evaluation_does(monkeypa
 
 
 def test_a_prediction_is_judged_by_its_clauses():
-    judged = {
+    came_to = {
         "inside-jumper": ({"one": True}, False),
         "inside-patch": ({"one": True, "two": False, "three": False}, False),
         "inside-s3": ({"one": False}, True),
     }
-    found = verdicts(judged)
-    assert found["Verdict"].tolist() == ["kept", "in part", "contradicted"]
-    assert found["Failed"].tolist() == ["–", "two; three", "one"]
+    found = judged(came_to)
+    assert [one.verdict for one in found] == ["kept", "in part", "contradicted"]
+    assert [one.failed for one in found] == [[], ["two", "three"], ["one"]]
+    lines, *words = told(found).markdown.split("\n\n")
+    assert [line.rpartition("*")[2] for line in lines.splitlines()] == ["", " Not so: two; three.", " Not so: one."]
+    assert all(one.row["says"] in text for one, text in zip(found, words[1:]))

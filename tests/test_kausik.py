@@ -79,6 +79,20 @@ def test_the_kernels_of_single_precision_give_the_same_numbers():
         assert (single[name] - value).norm() < 1e-3 * value.norm(), name
 
 
+@pytest.mark.parametrize("overrides", CASES, ids=str)
+def test_16_bit_products_in_value_and_gradient(overrides):
+    """No tensor twice as far from float64's as the farthest of the plain way under autocast."""
+    ids, found = text(9), []
+    for way, kind in ((accelerate, torch.float64), (accelerate, torch.float32), (lambda model: None, torch.float32)):
+        model = loud("kausik", 0.2, **TINY | overrides).to(kind)
+        way(model)
+        with torch.autocast("cpu", torch.bfloat16, enabled=kind == torch.float32):
+            found.append(loss_and_gradients(model, ids))
+    exact, *rounded = found
+    off, usual = ([(of[name] - exact[name]).norm() / exact[name].norm() for name in exact] for of in rounded)
+    assert min(off) > 0 and max(off) < min(0.1, 2 * max(usual))
+
+
 @pytest.mark.parametrize("window", [2, 4])
 def test_masks_are_where_the_equations_have_dropout(window):
     """Step after step with the masks multiplied in by hand; autograd's gradient of that is the recurrence's."""

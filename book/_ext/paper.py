@@ -1,4 +1,5 @@
-"""What makes pages of records a book: formulas offline, folded code, a footer of what was built."""
+"""What makes pages of records a book: notebooks run side by side, formulas offline, folded code, the field's table and
+a footer that says what was built."""
 
 import logging
 import os
@@ -7,20 +8,32 @@ import tomllib
 from collections.abc import Iterator
 from html import escape
 from importlib.metadata import files
-from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 
 from docutils import nodes
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.plain import Style
 from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util.logging import WarningStreamHandler, WarningSuppressor
+from sphinx.util.docutils import SphinxDirective
 
 from rtx_core import paths, records
 from rtx_core.records import fingerprint
+from study import field
+
+
+def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Run the notebooks that are to be read, one on each core; MyST-NB finds in its cache what they gave."""
+    cache, log = get_cache(app.config.nb_execution_cache_path), logging.getLogger("jupyter_cache")
+    log.setLevel(logging.INFO)
+    pages = [page for page in map(env.doc2path, docnames) if page.endswith(".ipynb")]
+    for page in pages:
+        cache.add_nb_to_project(page)
+    if pages:
+        load_executor("local-parallel", cache, log).run_and_cache(filter_uris=pages, timeout=-1, allow_errors=True)
 
 
 def copy_mathjax(app: Sphinx) -> None:
@@ -47,57 +60,34 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
             cell.parent.remove(before)
 
 
-def built_from() -> str:
-    """Version and commit."""
+class FieldTable(SphinxDirective):
+    """:::{field-table}: the table of `study/field.py`, its caption the text."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        return self.parse_text_to_nodes(field.table(" ".join(self.content)).markdown)
+
+
+def say_what_is_built(app: Sphinx) -> None:
+    """Version and commit, and how many records are stale."""
     project = tomllib.loads((paths.REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commit = fingerprint.commit()
     changed = "" if commit["clean"] else " + changes"
-    return f"Version {project['version']}, commit {(commit['commit'] or 'unknown')[:9]}{changed}"
-
-
-def count_stale(app: Sphinx, env: BuildEnvironment) -> None:
-    """How many records are stale, counted anew where code or records have changed."""
-    if getattr(env, "counted_of", "") != env.asked_of:
-        every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
-        stale = [bool(record.stale_reason()) for record in every if record]
-        told = f"{sum(stale)} of {len(stale)} records were made by earlier code"
-        env.stale, env.counted_of = told if any(stale) else "all records are current", env.asked_of
-
-
-def put_footer(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
-    """What a page is made of, as it was when the page was written: a page that stays the same is not written anew."""
-    made = escape(f"{app.built_from}; {app.env.stale}.")
-    context["theme_extra_footer"] = f'<div class="built-from">{made}</div>'
-
-
-def point_to_repository(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
-    """Buttons name a notebook where it lies: `book/notebooks` is a link, which sites of repositories do not follow."""
-    folder = "" if page.startswith("notebooks/") else "book"
-    app.config.html_theme_options["path_to_docs"] = context["doc_path"] = folder
-
-
-def prepare(app: Sphinx) -> None:
-    app.built_from = built_from()
+    app.built_from = f"Version {project['version']}, commit {(commit['commit'] or 'unknown')[:9]}{changed}"
+    every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
+    stale = [bool(record.stale_reason()) for record in every if record]
+    told = f"{sum(stale)} of {len(stale)} records were made by earlier code"
+    app.footer = f"{app.built_from}; {told if any(stale) else 'all records are current'}."
     if app.builder.name == "latex":
         app.builder.context["date"] = app.built_from
 
 
-def listen(app: Sphinx) -> None:
-    """Keep what a build warns of, as it is shown."""
-    app.warned = StringIO()
-    handler = WarningStreamHandler(app.warned)
-    handler.setLevel(logging.WARNING)
-    handler.addFilter(WarningSuppressor(SimpleNamespace(config=app.config, _warncount=0)))
-    logging.getLogger("sphinx").addHandler(handler)
-
-
-def tell_why(app: Sphinx, error: Exception | None) -> None:
-    """Beside the built book, where and why it could not be built: what stopped it, else what it warned of."""
-    page = app.env and app.env.temp_data.get("docname")
-    stopped = f"{type(error).__name__}: {getattr(error, 'orig_exc', None) or error}"
-    where = f"{app.env.doc2path(page, base=False)}: " if page else ""
-    told = f"{where}{stopped}\n" if error else app.warned.getvalue()
-    paths.write_atomically(Path(app.outdir).parent / "failed.txt", told.encode())
+def put_footer(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
+    """What was built.  Buttons name a notebook where it lies: `book/notebooks` is a link that no site follows."""
+    context["theme_extra_footer"] = f'<div class="built-from">{escape(app.footer)}</div>'
+    folder = "" if page.startswith("notebooks/") else "book"
+    app.config.html_theme_options["path_to_docs"] = context["doc_path"] = folder
 
 
 class AuthorYear(BaseLabelStyle):
@@ -110,20 +100,15 @@ class AuthorYear(BaseLabelStyle):
             yield f"{known}, {entry.fields['year']}"
 
 
-class ByName(Style):
-    default_label_style = AuthorYear
-
-
 def setup(app: Sphinx) -> dict:
-    register_plugin("pybtex.style.formatting", "by_name", ByName)
-    os.environ["RTX_BOOK"] = "1"  # pages show what is recorded and train nothing; figures are written
+    register_plugin("pybtex.style.formatting", "by_name", type("ByName", (Style,), {"default_label_style": AuthorYear}))
+    # Pages show what is recorded and train nothing; figures are written, by a process for every core.
+    os.environ |= {"RTX_BOOK": "1", "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
     app.config.mathjax_path = "mathjax/tex-svg.js"  # relative to _static/
-    listen(app)
-    for start in (copy_mathjax, prepare):
-        app.connect("builder-inited", start)
-    app.connect("env-updated", count_stale)
+    app.add_directive("field-table", FieldTable)
+    app.connect("builder-inited", copy_mathjax)
+    app.connect("builder-inited", say_what_is_built)
+    app.connect("env-before-read-docs", run_notebooks)
     app.connect("doctree-read", fold_code)
-    for add in (point_to_repository, put_footer):
-        app.connect("html-page-context", add)
-    app.connect("build-finished", tell_why)
-    return {"version": "1", "env_version": 3, "parallel_read_safe": False, "parallel_write_safe": True}
+    app.connect("html-page-context", put_footer)
+    return {"version": "2", "parallel_read_safe": False, "parallel_write_safe": True}

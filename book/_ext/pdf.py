@@ -1,6 +1,5 @@
 """What `make pdf` does on the way to LaTeX: numbers as they are on a screen, and wide tables that fit."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import vl_convert
@@ -13,9 +12,7 @@ from sphinx.transforms.post_transforms.images import ImageConverter
 from sphinx.util.texescape import escape
 
 ON_A_SCREEN = ("Run it yourself",)  # parts that a paper does without
-LINE = 105  # letters that a line of a table holds
-SHORT = 16  # letters of a column that is never broken
-LONGEST = 60  # letters of a cell for which a column is made wider
+LONGEST = 60  # letters of a cell for which a column of a long table is made wider
 
 
 class Parts(SphinxPostTransform):
@@ -37,19 +34,14 @@ class Parts(SphinxPostTransform):
             section.replace_self([nodes.rubric("", "", *section[0].children), *section[1:]])
         root.insert(1, latex(r"\chapter*{Preface}\addcontentsline{toc}{chapter}{Preface}"))
         for node in list(self.document.findall(nodes.Element)):
-            if node.get("nb_element") == "cell_code_source":
+            kinds = node.get("nb_element"), node.get("design_component"), *node.get("classes", ())
+            if "cell_code_source" in kinds or "dropdown" in kinds:  # folded on a screen
                 node.parent.remove(node)
-            elif node.get("design_component") == "dropdown":
-                section = next(above for above in parents(node) if isinstance(above, nodes.section))
-                node.parent.remove(node)
-                if section.astext().strip() == section[0].astext():  # a heading over nothing
-                    section.parent.remove(section)
         listed = self.document.next_node(thebibliography)
         for page in self.document.findall(addnodes.start_of_file):
             if page["docname"] == "references" and listed is not None:
                 listed.parent.remove(listed)
-                page.children = []
-                page.extend([latex(r"\phantomsection\label{\detokenize{references::doc}}"), listed])
+                page.children = [latex(r"\phantomsection\label{\detokenize{references::doc}}"), listed]
                 break
 
     def leave_out(self, part: nodes.Element) -> None:
@@ -71,30 +63,21 @@ class Tables(SphinxPostTransform):
 
     def run(self, **options: object) -> None:
         for box in [node for node in self.document.findall(nodes.admonition) if node.next_node(nodes.table)]:
-            if "dropdown" in box["classes"]:  # for a screen
-                box.parent.remove(box)
-            else:
+            if "dropdown" not in box["classes"]:
                 box.replace_self([nodes.rubric("", "", *box[0].children), *box[1:]])
         for table in list(self.document.findall(nodes.table)):
             rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
             columns = list(zip(*rows))
-            kinds = ["R" if "text-right" in column[-1]["classes"] else "L" for column in columns]
-            if len(rows) > 30 or len(table.astext()) > 2500:
-                table["classes"].append("longtable")
-                wanted = [max(min(len(cell.astext()), LONGEST) for cell in column) + 3 for column in columns]
-                short = [want for want in wanted if want <= SHORT]
-                if sum(wanted) < LINE:
-                    short = wanted
-                elif sum(short) > 0.7 * LINE:
-                    short = []
-                share = (1 - sum(short) / LINE) / max(sum(wanted) - sum(short), 1)
-                kinds = [
-                    kind.lower() if want in short else wrapped(kind, want * share) for kind, want in zip(kinds, wanted)
-                ]
             size = "footnotesize" if len(columns) < 7 else "scriptsize"
-            spec = addnodes.tabular_col_spec(spec="".join(kinds))
-            begin = rf"\begingroup\{size}\setlength{{\tymin}}{{{0.75 / len(columns):.3f}\linewidth}}"
-            table.replace_self([latex(begin), spec, table, latex(r"\endgroup")])
+            made = [latex(rf"\begingroup\{size}\setlength{{\tymin}}{{{0.75 / len(columns):.3f}\linewidth}}")]
+            if len(rows) > 30 or len(table.astext()) > 2500:
+                table["classes"] = [*(set(table["classes"]) - {"colwidths-auto"}), "longtable", "colwidths-given"]
+                for spec, column in zip(table.findall(nodes.colspec), columns):
+                    spec["colwidth"] = max(min(len(cell.astext()), LONGEST) for cell in column) + 3
+            else:
+                kinds = ["R" if "text-right" in column[-1]["classes"] else "L" for column in columns]
+                made.append(addnodes.tabular_col_spec(spec="".join(kinds)))
+            table.replace_self([*made, table, latex(r"\endgroup")])
 
 
 class Figures(ImageConverter):
@@ -112,19 +95,6 @@ class Figures(ImageConverter):
     def convert(self, _from: str, _to: str) -> bool:
         Path(_to).write_bytes(vl_convert.svg_to_pdf(Path(_from).read_text(encoding="utf-8")))
         return True
-
-
-def parents(node: nodes.Node) -> Iterator[nodes.Node]:
-    """From the nearest up."""
-    while node.parent:
-        node = node.parent
-        yield node
-
-
-def wrapped(kind: str, share: float) -> str:
-    """A column of a long table that takes this share of the line."""
-    side = {"L": "right", "R": "left"}[kind]
-    return rf">{{\ragged{side}\arraybackslash}}p{{\dimexpr{share:.4f}\linewidth-2\tabcolsep}}"
 
 
 def latex(text: str) -> nodes.raw:

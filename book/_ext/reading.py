@@ -1,51 +1,42 @@
 """What helps a reader along: links from each figure and table to the records and the notebook that made it, previews of
-what a link leads to, one script for charts, and what a shared link shows.  All of it works from a disk."""
+what a link leads to, and one script for charts.  All of it works from a disk."""
 
+import json
+import posixpath
 import re
 import shutil
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
 import vl_convert
 from bs4 import BeautifulSoup
 from docutils import nodes
-from previews import write_previews
 from sphinx.application import Sphinx
 
 from rtx_core import paths
 
-SHARED = "fig-facts-dissociation"  # the figure that stands for the book
+ROWS = 6  # of a table in a preview
 # Light or dark as the reader's system has it; without a choice the theme writes an error to the console.
 MODE = '<script>try { localStorage.mode ||= "auto"; } catch {}</script>\n'
 
 
+def set_mode(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
+    context["metatags"] = context.get("metatags", "") + MODE
+
+
 def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Below each figure and table of a notebook: its records, its notebook; of other pages: all runs, the source."""
+    """Below each figure and table of a notebook: its records, its notebook."""
     if app.builder.format != "html":
         return
-    up = "../" * docname.count("/")
-    found = provenance(doctree, up)
-    source = app.env.doc2path(docname, base=False)
-    for cell in list(doctree.findall(nodes.container)):
-        made = [node for kind in (nodes.figure, nodes.table) for node in cell.findall(kind)]
-        made = [node for node in made if node["ids"]]
-        if cell.get("nb_element") != "cell_code" or not made:
-            continue
-        links = [("Records", "#provenance")] if found else []
-        links += [("Notebook", f"{up}_sources/{source}")]
-        put_below(made, links)
-    if source.endswith(".md"):
-        links = [("Records", f"{up}notebooks/runs.html")] if "notebooks/runs" in app.env.found_docs else []
-        tables = [table for table in doctree.findall(nodes.table) if table["ids"]]
-        put_below(tables, [*links, ("Source", f"{up}_sources/{source}")])
-
-
-def put_below(made: list[nodes.Node], links: list[tuple[str, str]]) -> None:
-    """A line of links, (name, address) each, below each of these."""
-    html = " ".join(f'<a href="{escape(href)}">{name}</a>' for name, href in links)
-    for node in made:
-        mark = nodes.raw("", f'<div class="made">{html}</div>', format="html")
-        node.parent.insert(node.parent.index(node) + 1, mark)
+    up, source = "../" * docname.count("/"), app.env.doc2path(docname, base=False)
+    links = {"Records": "#provenance"} if provenance(doctree, up) else {}
+    links["Notebook"] = f"{up}_sources/{source}"
+    html = " ".join(f'<a href="{escape(href)}">{name}</a>' for name, href in links.items())
+    for cell in [cell for cell in doctree.findall(nodes.container) if cell.get("nb_element") == "cell_code"]:
+        for node in [node for kind in (nodes.figure, nodes.table) for node in cell.findall(kind) if node["ids"]]:
+            mark = nodes.raw("", f'<div class="made">{html}</div>', format="html")
+            node.parent.insert(node.parent.index(node) + 1, mark)
 
 
 def provenance(doctree: nodes.document, up: str) -> bool:
@@ -63,47 +54,43 @@ def provenance(doctree: nodes.document, up: str) -> bool:
     return bool(boxes)
 
 
-def describe(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
-    """Title, description (the page's finding) and picture, for whoever gets the link."""
-    context["metatags"] = context.get("metatags", "") + MODE
-    if doctree is None:
-        return
-    bold = [node.astext() for node in doctree.findall(nodes.strong) if len(node.astext()) > 40]
-    plain = [node.astext() for node in doctree.findall(nodes.paragraph)]
-    root = app.config.html_baseurl or "../" * page.count("/")
-    content = {
-        "og:type": "article",
-        "og:site_name": app.config.project,
-        "og:title": BeautifulSoup(context["title"], "html.parser").get_text(),
-        "og:description": " ".join([*bold, *plain, app.config.project][0].split())[:300],
-        "og:image": f"{root}_static/share.png",
-        "twitter:card": "summary_large_image",
-    }
-    tags = [f'<meta property="{name}" content="{escape(text)}">' for name, text in content.items()]
-    tags.append(f'<meta name="description" content="{escape(content["og:description"])}">')
-    context["metatags"] += "\n".join(tags)
-
-
 def write_files(app: Sphinx, error: Exception | None) -> None:
-    """The records, the scripts of *Try it* (those in `_static` are loaded by every page), the chart library, the shared
-    picture and the previews, beside the pages."""
+    """The records, the scripts of *Try it* (those in `_static` are loaded by every page), the chart library and the
+    previews, beside the pages."""
     if error or app.builder.format != "html":
         return
-    root = Path(app.outdir)
-    shutil.copytree(
-        paths.home() / "results", root / "records", ignore=shutil.ignore_patterns("*.npz"), dirs_exist_ok=True
-    )
+    root, results = Path(app.outdir), paths.home() / "results"
+    shutil.copytree(results, root / "records", ignore=shutil.ignore_patterns("*.npz"), dirs_exist_ok=True)
     static, demo = root / "_static", Path(app.srcdir, "demo")
     if demo.exists():
         shutil.copytree(demo, static / "demo", ignore=shutil.ignore_patterns("*.json"), dirs_exist_ok=True)
     charts, version = static / "vega.js", f"// vl-convert {vl_convert.__version__}\n"
     if not charts.exists() or not charts.read_text(encoding="utf-8").startswith(version):  # it takes seconds
         paths.write_atomically(charts, f"{version}(() => {{{vl_convert.javascript_bundle()}}})();".encode())
-    if (drawn := Path(app.srcdir, "figures", f"{SHARED}.svg")).exists():
-        head, _, rest = drawn.read_text(encoding="utf-8").partition("<defs>")
-        white = f'{head}<rect width="100%" height="100%" fill="white"/><defs>{rest}'
-        (static / "share.png").write_bytes(vl_convert.svg_to_png(white, scale=2))
-    write_previews(root, static / "previews.js")
+    shown = json.dumps(dict(previews(root)), ensure_ascii=False, indent=0)
+    paths.write_atomically(static / "previews.js", f"window.PREVIEWS = {shown};\n".encode())
+
+
+def previews(root: Path) -> Iterator[tuple[str, str]]:
+    """("page.html#id", HTML) of each figure, table, source and term of a book, for the script that shows what a link
+    leads to: without ids, links and most rows of a table; {root} stands for the way to the start."""
+    for path in sorted(path for path in root.rglob("*.html") if "_static" not in path.parts):
+        page, soup = path.relative_to(root).as_posix(), BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        for target in soup.select("figure[id], table[id], div.citation[id], dl.glossary dt[id]"):
+            name = f"{page}#{target['id']}"
+            if target.name == "dt":
+                term = f"<p><b>{target.get_text(' ', strip=True)}</b></p>{target.find_next('dd')}"
+                target = BeautifulSoup(term, "html.parser")
+            out = target.select(".headerlink, .backrefs, .label, .made, script")
+            for part in [*out, *target.select("tbody tr")[ROWS:]]:
+                part.decompose()
+            for image in target.select("img[src]"):
+                image["src"] = "{root}" + posixpath.normpath(posixpath.join(posixpath.dirname(page), image["src"]))
+            for part in [target, *target.select("[id]")]:
+                part.attrs.pop("id", None)
+            for link in target.select("a"):
+                link.unwrap()
+            yield name, str(target)
 
 
 def setup(app: Sphinx) -> dict:
@@ -113,6 +100,6 @@ def setup(app: Sphinx) -> dict:
                 app.disconnect(listener.id)
     app.config.html_context.setdefault("default_mode", "auto")  # without a mode the theme complains
     app.connect("doctree-resolved", mark_outputs)
-    app.connect("html-page-context", describe)
+    app.connect("html-page-context", set_mode)
     app.connect("build-finished", write_files)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

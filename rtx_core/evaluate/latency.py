@@ -45,4 +45,6 @@ def latency(
 def of_classifier(model: nn.Module, task, train, device: torch.device) -> list[dict]:
     """Of one text and of a training batch, as fast as the model can be served."""
     autocast = autocast_of(train.precision, device)
-    return latency(serving(model.eval()), task.parts["test"], (1, train.batch_size), device, autocast)
+    with autocast:
+        logits = serving(model.eval())
+    return latency(logits, task.parts["test"], (1, train.batch_size), device, autocast)

@@ -15,20 +15,20 @@ if TYPE_CHECKING:  # the table below is read by pages, which import no torch
 FAST_PATHS: dict[str, tuple[str, ...]] = {
     "rtx_core.models.encoder:Encoder": ("rtx_core.fast.encoder",),
     "rtx_core.models.kausik:Kausik": ("rtx_core.fast.recurrence",),
-    "rtx_core.models.looped:Looped": ("rtx_core.fast.cross_entropy",),
+    "rtx_core.models.looped:Looped": ("rtx_core.fast.cross_entropy", "rtx_core.fast.causal"),
 }
 
 
-def accelerate(model: nn.Module, task=None, device=None):
+def accelerate(model: nn.Module):
     """Put the methods of its fast path in the place of a model's plain ones.
 
-    With a `task` the model is to be trained: returns the path by which the trainer steps, where there is a special one.
+    Returns the path by which the trainer steps, where there is a special one.
     """
     path = None
     for module in FAST_PATHS.get(f"{type(model).__module__}:{type(model).__qualname__}", ()):
         loaded = import_module(module)
         if hasattr(loaded, "install"):
             loaded.install(model)
-        if task is not None and hasattr(loaded, "training_path"):
-            path = loaded.training_path(model, task, device)
+        if hasattr(loaded, "training_path"):
+            path = loaded.training_path(model)
     return path

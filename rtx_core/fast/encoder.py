@@ -1,23 +1,30 @@
-"""How an `Encoder` trains fast on a CPU: fused blocks, masks by step, an embedding without unused rows."""
+"""How an `Encoder` trains fast on a CPU: fused blocks, masks by step, clipping inside AdamW."""
 
 import torch
 from torch import Tensor, nn
 
 from rtx_core.fast import fused_block
 from rtx_core.fast.dropout import DropoutMasks
-from rtx_core.fast.pruned_embedding import PrunedEmbedding
 from rtx_core.models.encoder import Encoder
 from rtx_core.models.layers import EncoderBlock
 from rtx_core.models.packed import Packed
 
 
-class Blocks:
-    """`Encoder.block` of one step, fused where its masks are handed down on a CPU."""
+class EncoderPath:
+    """The fast training path of one model; `finish` puts the model back as it was."""
 
-    def __init__(self):
+    def __init__(self, model: Encoder):
+        self.model = model
+
+    def begin(self, seed: int, step: int) -> None:
+        """Before a step: its blocks, and on a CPU its masks; a GPU draws its own."""
         self.weights: dict[EncoderBlock, list[Tensor]] = {}  # in the products' format, each layer's cast once
+        self.ids: set[Tensor] = set()  # what the step has read
+        self.model.block = self.block
+        self.model.step_dropout = DropoutMasks(seed, step) if self.model.word.weight.device.type == "cpu" else None
 
-    def __call__(self, layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout) -> Tensor:
+    def block(self, layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout) -> Tensor:
+        """`Encoder.block`, fused where its masks are handed down on a CPU."""
         if not (isinstance(dropout, DropoutMasks) and fused_block.usable(h)):
             return layer(h, batch, rope, rows, dropout)
         kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else h.dtype
@@ -25,48 +32,28 @@ class Blocks:
         grids = batch.__dict__.setdefault("grids", {})  # index tables, made once a batch
         if asked not in grids:
             grids[asked] = fused_block.grid(batch, layer.attention.num_heads, *asked)
+        self.ids.add(batch.ids)
         if layer not in self.weights:
             self.weights[layer] = fused_block.cast(layer, kind)
         return fused_block.block(layer, h, rope, grids[asked], rows, dropout, self.weights[layer])
-
-
-class EncoderPath:
-    """The fast training path of one model; `finish` puts the model back as it was."""
-
-    def __init__(self, model: Encoder, ids, device: torch.device):
-        self.model, self.word, self.device = model, model.word, device
-        self.words = model.word = PrunedEmbedding(model.word, ids)
-        self.dense = [p for p in model.parameters() if p is not self.words.weight]
-
-    def begin(self, seed: int, step: int) -> None:
-        """Before a step: its blocks, and on a CPU its masks; a GPU draws its own."""
-        self.model.block = Blocks()
-        self.model.step_dropout = DropoutMasks(seed, step) if self.device.type == "cpu" else None
 
     def update(self, model: Encoder, optimizer: torch.optim.Optimizer, clip_norm: float) -> None:
         """Clip, step, and leave no gradient.
 
         Clipping to a whole norm c scales the gradient by min(1, c / (norm + 10⁻⁶)).  The fused AdamW divides by
         `grad_scale` as it reads, so that no pass over the gradient is spent on it, and no host waits for the norm."""
-        norm = nn.utils.get_total_norm([p.grad for p in (*self.dense, self.words.trained())], foreach=True)
+        gradients = [p.grad for p in model.parameters() if p is not model.word.weight]
+        words = model.word.weight.grad
+        if self.ids:  # the rows of all other tokens are 0
+            words = words[torch.cat([*self.ids]).unique()]
+        norm = nn.utils.get_total_norm([*gradients, words], foreach=True)
         optimizer.grad_scale = ((norm + 1e-6) / clip_norm).clamp_(min=1.0).float()
-        self.words.write_gradient()
         optimizer.step()
-        self.words.clear_gradient()
-        for parameter in self.dense:
-            parameter.grad = None  # the next backward pass brings its own array: no zero-fill, no sum
-
-    def whole(self, weights: dict[str, Tensor], decay: float) -> dict[str, Tensor]:
-        """Weights of the whole model, given those that were trained; `decay` is Π (1 − rate · weight decay)
-        over the steps."""
-        return weights | {"word.weight": self.words.whole(weights["word.weight"], decay)}
+        optimizer.zero_grad(set_to_none=True)  # the next backward pass brings its own arrays: no zero-fill, no sum
 
     def finish(self) -> None:
-        self.model.word = self.word
         vars(self.model).pop("block", None)
         self.model.step_dropout = None
 
 
-def training_path(model: Encoder, task, device: torch.device) -> EncoderPath | None:
-    ids = task.used_ids()
-    return None if ids is None else EncoderPath(model, ids, device)
+training_path = EncoderPath

@@ -34,8 +34,7 @@ class Progress:
     seconds: float = 0.0  # spent training and validating, restarts included
     history: list[dict] = field(default_factory=list)  # one row an evaluation
     # the row of lowest validation loss and, where there are classes, that of highest accuracy, whose weights are kept
-    best: dict[str, dict] = field(default_factory=dict)  # column -> its value there, the step and the decay
-    decay: float = 1.0  # Π (1 − rate · weight decay) so far: what became of weights that never had a gradient
+    best: dict[str, dict] = field(default_factory=dict)  # column -> its value there, and the step
     # of the task's loss (and right answers) since the last evaluation
     sums: list[float] = field(default_factory=list)
     seen: int = 0  # examples since then
@@ -78,9 +77,6 @@ class PlainPath:
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
-    def whole(self, weights: dict[str, Tensor], decay: float) -> dict[str, Tensor]:
-        return weights
-
     def finish(self) -> None:
         pass
 
@@ -110,18 +106,14 @@ def train(
     """
     keep_heap()
     model.to(device).train()
-    path = (accelerate(model, task, device) if fast else None) or PlainPath()
+    path = (accelerate(model) if fast else None) or PlainPath()
     try:
         loop = Loop(model, task, config, seed, path, say, compile)
         loop.resume(checkpoint_path, code_hash)
         progress, best = loop.run(max_steps)
-        last = path.whole(model.state_dict(), progress.decay)
-        earlier = {by: row for by, row in progress.best.items() if row["step"] < progress.step}
-        best = {by: path.whole(best[by], row["decay"]) for by, row in earlier.items()}
     finally:
         path.finish()
-    model.load_state_dict(last)
-    return progress, best
+    return progress, {by: best[by] for by, row in progress.best.items() if row["step"] < progress.step}
 
 
 class Loop:
@@ -151,6 +143,7 @@ class Loop:
             for name, tensor in tensors.items():
                 by, name = name.split("/", 1)
                 self.best.setdefault(by, {})[name] = tensor
+            state["progress"].pop("decay", None)  # of an older checkpoint
             self.progress = Progress(**state["progress"])
             self.clock = Clock(self.progress)
             self.say(f"resumed at step {self.progress.step:,} of {self.total:,}")
@@ -194,7 +187,6 @@ class Loop:
             sums = sums + found
         self.path.update(self.model, self.optimizer, self.config.clip_norm)
         self.sums = self.sums + sums
-        p.decay *= 1 - rate * self.config.weight_decay
         p.step += 1
         p.examples += of
         p.seen += of
@@ -223,7 +215,7 @@ class Loop:
         better = {"validation_loss": operator.lt} | ({"validation_accuracy": operator.gt} if self.task.classes else {})
         for by, than in better.items():
             if by not in p.best or than(row[by], p.best[by]["value"]):
-                p.best[by] = {"value": row[by], "step": p.step, "decay": p.decay}
+                p.best[by] = {"value": row[by], "step": p.step}
                 self.best[by] = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
         self.clock.tick()  # validation takes time too
         said = [f"{k.replace('_', ' ')} {v:.4f}" for k, v in row.items() if k.startswith("validation")]

@@ -2,7 +2,8 @@
 
 Each holds the weights in float32, what its record says of it, and what two counts over fresh texts say:
 `heads[step][head]` names where a head looks, and `right[part][step]` is the share of answers that are right after a
-step. A step is one application of one layer.
+step.  A step is one application of one layer.  The page opens with the texts of `explorer-texts.js`, and `serves` names
+the heads, pass.head, without which its first model answers them wrongly.
 """
 
 import base64
@@ -19,7 +20,7 @@ from rtx_core import records
 from rtx_core.data.algorithmic import GroupWords, KHop
 from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
-from rtx_core.evaluate.inside import AT_LEAST
+from rtx_core.evaluate import inside
 from rtx_core.experiments.weights import load_weights
 from rtx_core.models import build_model
 from rtx_core.models.configs import LoopedConfig
@@ -28,7 +29,6 @@ from rtx_core.models.looped import Looped
 from rtx_core.paths import write_atomically
 from study.demo.export import script
 
-HERE = 0.4  # of a head's attention on one place, for the page to say what it does in a text, as in toys.js
 PASSES = 12  # of a looped model that are counted; the page's slider ends there
 TEXTS = 500  # of each part, for the names of heads and the shares that are right
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
@@ -65,133 +65,92 @@ def watched(
         yield weights, x
 
 
-def hop_places(inputs: np.ndarray, alphabet: int, hops: int) -> dict[str, np.ndarray]:
-    """Where a head could look from each position of k-hop texts (B, N + 1): {kind: positions (B, N + 1)},
-    −1 for nowhere."""
-    letters = inputs[:, 1:]
-    B, N = letters.shape
-    earlier = np.full((B, N), -1)  # the last earlier occurrence of the letter
-    for t in range(N):
-        for s in range(t):
-            earlier[letters[:, s] == letters[:, t], t] = s
-    found, rows, kinds = np.tile(np.arange(N), (B, 1)), np.arange(B)[:, None], {"earlier": earlier}
-    for k in range(1, hops + 1):
-        from_here = np.where(found >= 0, earlier[rows, found], -1)
-        found = np.where(from_here >= 0, from_here + 1, -1)
-        kinds[f"hop{k}"] = found
-    kinds = {kind: np.pad(at + (at >= 0), ((0, 0), (1, 0)), constant_values=-1) for kind, at in kinds.items()}
-    own = np.tile(np.arange(N + 1), (B, 1))
-    return kinds | {"self": own, "back1": own - 1, "question": np.zeros_like(own)}
+def hop_places(inputs: Tensor, hops: int) -> dict[str, Tensor]:
+    """Where a head could look from each token of k-hop texts (B, N): {kind: places (B, N)}, −1 for nowhere."""
+    own, *chain = inside.places(inputs, hops)
+    kinds = {"earlier": torch.where(chain[0] >= 0, chain[0] - 1, -1)}
+    kinds |= {f"hop{k}": place for k, place in enumerate(chain, 1)}
+    return kinds | {"self": own, "back1": own - 1, "question": torch.zeros_like(own)}
 
 
-def word_places(inputs: np.ndarray) -> dict[str, np.ndarray]:
-    """The same for words over a group (B, N): itself, so many elements back, the first."""
-    own = np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
-    back = {f"back{n}": np.maximum(own - n, -1) for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)}
-    return {"self": own, **back, "first": np.zeros_like(own)}
+def word_places(inputs: Tensor) -> dict[str, Tensor]:
+    """The same for words over a group: itself, so many elements back, the first."""
+    own = torch.arange(inputs.shape[1]).expand_as(inputs)
+    back = {f"back{n}": (own - n).clamp(min=-1) for n in (1, 2, 3, 4, 6, 8, 12) if n < inputs.shape[1] - 1}
+    return {"self": own, **back, "first": torch.zeros_like(own)}
 
 
-def masses(weights: Tensor, places: dict[str, np.ndarray], asked: np.ndarray) -> np.ndarray:
-    """(kinds, H): mean attention to each kind of place from the positions `asked` (B, N) from which all kinds that lead
-    somewhere lead to places of their own; a kind is averaged where it leads somewhere."""
-    stacked = np.stack(list(places.values()))  # (kinds, B, N)
-    ordered = np.sort(stacked, 0)
-    apart = asked & ~((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any(0)
-    found = []
-    for at in stacked:
-        b, t = np.nonzero(apart & (at >= 0))
-        found.append(weights[b, :, t, at[b, t]].mean(0).numpy() if len(b) else np.zeros(weights.shape[1]))
-    return np.stack(found)
-
-
-def named(mass: np.ndarray, kinds: list[str]) -> list[dict]:
-    """What each head does in a step, from mass (kinds, H): {does, share}; as in *Inside the loop*, from AT_LEAST on."""
-    best = mass.argmax(0)
-    return [
-        {"does": kinds[k] if mass[k, head] >= AT_LEAST else "spread", "share": round(float(mass[k, head]), 3)}
-        for head, k in enumerate(best)
-    ]
+def named(weights: Tensor, places: dict[str, Tensor], asked: Tensor) -> list[dict]:
+    """{does, share} of each head of attention (B, H, N, N): where it looks most, from AT_LEAST on, as in *Inside the
+    loop*, from the tokens `asked` (B, N) from which no two kinds lead to one place."""
+    ordered = torch.stack(list(places.values())).sort(0).values
+    asked = asked & ~((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any(0)
+    mass = torch.stack([inside.mass(weights.transpose(0, 1), place, asked) for place in places.values()])
+    most = [(round(share, 3), list(places)[kind]) for share, kind in zip(*map(Tensor.tolist, mass.max(0)))]
+    return [{"does": kind if share >= inside.AT_LEAST else "spread", "share": share} for share, kind in most]
 
 
 def counted(model: Looped, task: KHop | GroupWords) -> dict:
     """`heads` and `right` of a model, over fresh texts: TEXTS of each number of hops, or so many words."""
-    hops, steps = isinstance(task, KHop), steps_of(model)
-    random = np.random.RandomState([0, STREAM])
-    n = TEXTS * len(task.parts) if hops else TEXTS
-    inputs, targets = task.fixed(random, n, 0)
-    asked = targets >= 0
-    part = np.broadcast_to(task.part_of(torch.from_numpy(inputs)).numpy(), targets.shape)
-    if hops:  # heads are named where all hops are asked for
-        most = part[:, 0] == len(task.parts) - 1
-        places = hop_places(inputs[most], task.alphabet, len(task.parts) - 1)
-    else:
-        most = np.arange(n) < 200
-        places = word_places(inputs[most])
-    heads, right = [], []
-    for weights, state in watched(model, torch.from_numpy(inputs), steps):
-        heads.append(named(masses(weights[torch.from_numpy(most)], places, asked[most]), list(places)))
-        answers = F.linear(model.norm(state), model.head).argmax(-1).numpy()
-        hit = np.bincount(part[asked], (answers == targets)[asked], len(task.parts))
-        right.append(hit / np.bincount(part[asked], minlength=len(task.parts)))
-    return {"heads": heads, "right": np.round(np.array(right).T, 4).tolist(), "texts": TEXTS}
+    hops = len(task.parts) - 1 if isinstance(task, KHop) else 0
+    n = TEXTS * (hops + 1)
+    inputs, targets = map(torch.from_numpy, task.fixed(np.random.RandomState([0, STREAM]), n, 0))
+    asked, part = targets >= 0, task.part_of(inputs).expand_as(targets)
+    most = part[:, 0] == hops if hops else torch.arange(n) < 200  # heads are named where all hops are asked for
+    places = hop_places(inputs[most], hops) if hops else word_places(inputs[most])
+    heads, right, answers = [], [], torch.bincount(part[asked])
+    for weights, state in watched(model, inputs, steps_of(model)):
+        heads.append(named(weights[most], places, asked[most]))
+        hit = F.linear(model.norm(state), model.head).argmax(-1) == targets
+        right.append(torch.bincount(part[asked], hit[asked].double()) / answers)
+    return {"heads": heads, "right": np.round(torch.stack(right, 1).numpy(), 4).tolist(), "texts": TEXTS}
 
 
 def steps_of(model: Looped) -> int:
-    """How often a layer is applied, at most, where the page counts: twelve passes,
-    or all layers of a standard model."""
-    config = model.config
-    return config.num_layers * (PASSES if config.num_passes > 1 else 1)
+    """How often a layer is applied where the page counts: in twelve passes, or once each in a standard model."""
+    return model.config.num_layers * (PASSES if model.config.num_passes > 1 else 1)
 
 
 def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
     """The script of a model; `data` are the settings of its task, as a record has them."""
     if not isinstance(model, Looped) or any(getattr(model.config, s) != usual for s, usual in UNREAD.items()):
         raise RtxError(f"{name} is no plain looped decoder; the page runs k-hop and state-tracking models.")
-    small = {"eval_texts": 16, "test_texts": 16}  # none of which is read
-    if "hops" in data:
-        task = KHop(HopData(**data | small), 2)
-        facts = {"kind": "hops", "letters": data["letters"], "alphabet": data["alphabet"], "hops": data["hops"]}
-    elif data.get("group") == "S3":
-        task = GroupWords(GroupData(**data | small), 2)
-        facts = {"kind": "cups", "letters": data["letters"]}
-    else:
+    if "hops" not in data and data.get("group") != "S3":
         raise RtxError(f"{name} is of another task; the page runs k-hop and words over S3.")
+    settings = data | {"eval_texts": 16, "test_texts": 16}  # none of which is read
+    task = KHop(HopData(**settings), 2) if "hops" in data else GroupWords(GroupData(**settings), 2)
+    facts = {"kind": "hops" if "hops" in data else "cups"}
+    facts |= {key: data[key] for key in ("letters", "alphabet", "hops") if key in data}
     header = about | {"task": facts, "config": model.config.model_dump()} | counted(model, task)
-    arrays = {key: weight.numpy() for key, weight in model.state_dict().items()}
-    return script(name, header, arrays)
+    return script(name, header, {key: weight.numpy() for key, weight in model.state_dict().items()})
 
 
-def export_explorer(address: str, folder: str, source: str = "generated") -> Path:
-    """Write NAME-MODEL.js for a record such as "khop/1x4-seed6", and list it."""
+def export_explorer(address: str, folder: str, source: str = "generated") -> list[Path]:
+    """Write NAME-MODEL.js for a record such as "khop/1x4-seed6", and list it; runs of the page are told apart by what
+    they are of, not by how long they were trained."""
     record = records.at(address, source)
     about = {"model": record["model"], "record": address, "key": record["key"]}
-    # runs of the page are told apart by what they are of, not by how long they were trained
-    name = f"{record['experiment']}-{record['model']}"
-    path = Path(folder, f"{name}.js")
+    path = Path(folder, f"{record['experiment']}-{record['model']}.js")
     data = {key: value for key, value in record["config"]["data"].items() if key != "digest"}
-    write_atomically(path, explorer_file(load_weights(record), name, about, data))
-    write_catalogue(Path(folder))
-    return path
+    write_atomically(path, explorer_file(load_weights(record), path.stem, about, data))
+    return [path, write_catalogue(Path(folder))]
 
 
 def exported(folder: str) -> list[str]:
     """The addresses of the runs whose models lie in a folder."""
-    headers = (read_header(path) or {} for path in sorted(Path(folder).glob("*.js")))
+    headers = (read_header(path) for path in sorted(Path(folder).glob("*.js")))
     return [header["record"] for header in headers if "record" in header]
 
 
 def write_catalogue(folder: Path) -> Path:
-    """`explorer.js` beside the models: what the page needs to offer them before it loads any;
-    few hops and random passes come first."""
+    """`explorer.js` beside the models: what the page needs to offer them before it loads any; few hops and random
+    passes come first."""
     entries = []
     for path in folder.glob("*.js"):
-        header = read_header(path)
-        if header and "task" in header:
-            config = header["config"]
-            entry = {"name": path.stem, "model": header["model"], "toy": header["task"]["kind"]}
-            entry |= {"layers": config["num_layers"], "passes": config["num_passes"]}
-            entry |= {"random": config["random_passes"], "hops": header["task"].get("hops", 0)}
-            entries.append(entry)
+        if task := (header := read_header(path)).get("task"):
+            config, hops = header["config"], task.get("hops", 0)
+            shape = {"layers": config["num_layers"], "passes": config["num_passes"], "random": config["random_passes"]}
+            entries.append({"name": path.stem, "model": header["model"], "toy": task["kind"]} | shape | {"hops": hops})
     entries.sort(key=lambda e: (e["toy"] != "hops", e["hops"], not e["random"], -e["passes"], e["layers"], e["name"]))
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
     content = f"var rtxDemo = rtxDemo || {{}};\nrtxDemo.explorer = [\n{lines},\n];\n"
@@ -211,10 +170,13 @@ def stored_model(path: Path) -> tuple[torch.nn.Module, dict]:
     return model.eval(), header
 
 
-def read_header(path: Path) -> dict | None:
-    """What a script of `script` says, without its arrays; None for another script."""
-    text = path.read_text(encoding="utf-8")
-    before, found, content = text.partition("] = ")
-    if not found or "rtxDemo.files" not in before:
-        return None
-    return json.loads(content.rstrip().removesuffix(";"))
+def read_header(path: Path) -> dict:
+    """What a script of `script` says, its arrays as they are stored; {} of another script."""
+    before, _, content = path.read_text(encoding="utf-8").partition("] = ")
+    return json.loads(content.rstrip().removesuffix(";")) if "rtxDemo.files" in before else {}
+
+
+def read_texts(folder: str | Path) -> dict[str, dict]:
+    """{toy: {letters, serves}} of `explorer-texts.js`."""
+    content = Path(folder, "explorer-texts.js").read_text(encoding="utf-8")
+    return json.loads(content.partition("explorerTexts = ")[2].rstrip().removesuffix(";"))

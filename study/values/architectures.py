@@ -65,8 +65,8 @@ def mflops(c: configs.EncoderConfig) -> float:
     return 2 * (4 * d * d + 3 * d * f) * c.num_layers * c.num_passes / 1e6
 
 
-def described(name: str, **settings: object) -> dict:
-    c = config_of(name, **settings)
+def described(name: str) -> dict:
+    c = config_of(name)
     found = parameters(c)
     total = sum(found.values())
     entry = {"total": total, "outside": total - found["word embedding"], "layers": found["layers"]}
@@ -76,9 +76,11 @@ def described(name: str, **settings: object) -> dict:
 def counted() -> Space:
     """`counted.baseline.total`; and whether every recorded run has as many as its formula gives."""
     found = {name: described(name) for name, model in MODELS.items() if isinstance(model.kind, str)}
-    runs = [(record, record["config"]) for record in paper.records() if record["config"]["architecture"] in found]
-    configs = [(record, config_of(config["architecture"], **config["model"])) for record, config in runs]
-    agree = all(sum(parameters(config).values()) == record["parameters"]["total"] for record, config in configs)
+    agree = all(
+        sum(parameters(config_of(config["architecture"], **config["model"])).values()) == run["parameters"]["total"]
+        for run in paper.records()
+        if (config := run["config"])["architecture"] in found
+    )
     return Space(found | {"agree": agree})
 
 

@@ -4,7 +4,7 @@ from rtx_core.paths import REPOSITORY
 from rtx_core.records import Record
 from rtx_core.report.values import Runs, Space
 from study import paper
-from study.demo.explorer_text import read_texts
+from study.demo.explorer import read_texts
 from study.values.common import functions
 
 
@@ -13,7 +13,7 @@ def demo() -> Record:
 
 
 def positive(passes: int) -> list[float]:
-    """How likely the classifier finds each sentence of the figure positive after so many passes."""
+    """How likely the classifier finds each recorded sentence positive after so many passes."""
     return [example["passes"][passes - 1]["probabilities"][1] for example in demo()["examples"]]
 
 
@@ -24,13 +24,10 @@ def cups_right(move: int, passes: int) -> float:
     return 1 - run["test"]["parts"][move - 1]["error_by_passes"][passes - 1]
 
 
-def explorer() -> Space:
-    """A part after pass 1 that the explorer's text cannot do without: `explorer.hops`, `explorer.cups`."""
-    named = {}
-    for toy, text in read_texts(REPOSITORY / "book" / "demo" / "models").items():
-        step, head = next(part.split(".") for part in text["serves"] if not part.startswith("1."))
-        named[toy] = f"head {head} in pass {step}"
-    return Space(named)
+def hops_part() -> str:
+    """A part after pass 1 that the explorer's text of hops cannot do without."""
+    text = read_texts(REPOSITORY / "book" / "demo" / "models")["hops"]
+    return "head {1} in pass {0}".format(*next(part.split(".") for part in text["serves"] if not part.startswith("1.")))
 
 
-VALUES = {"demo": demo, "explorer": explorer} | functions(positive, cups_right)
+VALUES = {"demo": demo, "explorer": lambda: Space({"hops": hops_part()})} | functions(positive, cups_right)

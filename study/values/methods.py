@@ -1,5 +1,5 @@
-"""What the study is made of: its protocol and what the runs cost (`paper_cost.shakespeare.hours`), counts of the
-data sets (`texts.sst2_seeded_128.test.inside`), and how many papers of the field's table ran which control.
+"""What the study is made of: its protocol and what the runs cost (`paper_cost.whole.hours`), counts of the data sets
+(`texts.sst2_seeded_128.test.inside`), and how many papers of the field's table ran which control.
 """
 
 import numpy as np
@@ -11,29 +11,12 @@ from study import field, paper
 from study.experiments import EXPERIMENTS
 from study.values.common import computed
 
-GROUPS = {
-    "sst2": ["sst2"],
-    "yelp": ["yelp"],
-    "domains": ["multi-domain", "multi-domain-imdb"],
-    "shakespeare": ["shakespeare", "shakespeare-small"],
-    "tinystories": ["tinystories", "tinystories-small"],
-}
-GROUPS["looping"] = [name for name in EXPERIMENTS if name not in sum(GROUPS.values(), [])]
-
 
 def paper_cost() -> Space:
-    """Runs, hours of training and validation, and most memory of each group and of all; the machines."""
+    """Runs, and hours of training and validation, of all; the machines."""
     runs = paper.records()
-    found = {group: sums([run for run in runs if run["experiment"] in names]) for group, names in GROUPS.items()}
-    return Space(found | {"whole": sums(runs), "machines": " and ".join(sorted({device_of(run) for run in runs}))})
-
-
-def sums(runs: list) -> dict[str, float]:
-    return {
-        "runs": len(runs),
-        "hours": sum(run["seconds"] for run in runs) / 3600,
-        "gib": max(run["peak_memory_mib"] for run in runs) / 1024,
-    }
+    whole = {"runs": len(runs), "hours": sum(run["seconds"] for run in runs) / 3600}
+    return Space({"whole": whole, "machines": " and ".join(sorted({device_of(run) for run in runs}))})
 
 
 def audits() -> Space:
@@ -75,14 +58,10 @@ def left_out() -> int:
 
 def controls() -> Space:
     papers = [row for row in field.rows() if row["key"]]
-    ran = {name: sum(name in row.get("controls", ()) for row in papers) for name in field.CONTROLS}
-    return Space(
-        {
-            "papers": len(papers),
-            "abstract": sum(row["read"].startswith("abstract") for row in papers),
-            **{field.CONTROLS[name].lower(): number for name, number in ran.items()},
-        }
-    )
+    ran = {
+        head.lower(): sum(name in row.get("controls", ()) for row in papers) for name, head in field.CONTROLS.items()
+    }
+    return Space(ran | {"papers": len(papers), "abstract": sum(row["read"] == "abstract" for row in papers)})
 
 
 VALUES = {

@@ -1,4 +1,4 @@
-"""What `benchmarks` have timed on a CPU, in milliseconds: `timed('recurrence', 'steps', 'plain loop')`."""
+"""What `benchmarks` have timed on a CPU, in milliseconds: `step_ms('baseline', 'this project')`."""
 
 from functools import reduce
 from operator import getitem
@@ -20,20 +20,6 @@ def timed(name: str, *place: str) -> float:
 def step_ms(model: str, way: str) -> float:
     """A training step on SST-2."""
     return timed("training-step", "steps", f"{model}, {way}")
-
-
-def least_by_size() -> float:
-    """The plain baseline over ours where nobody pads: the least of all lengths and batch sizes."""
-    took = {
-        (t["swept"], t["length"], t["batch"], t["who"]): t["median_ms"] for t in benchmark("training-step")["by_size"]
-    }
-    return min(ms / took[*size, "baseline"] for (*size, who), ms in took.items() if who == "baseline, plain")
-
-
-def story_gains() -> list[float]:
-    """How many times as fast as the plain way each model reads stories of unequal length, at 32 bits."""
-    timed = [ways["stories, 32 bits"] for ways in benchmark("decoder")["models"].values()]
-    return [t["plain"]["median_ms"] / t["ours"]["median_ms"] for t in timed]
 
 
 def story_cost(model: str) -> float:
@@ -63,5 +49,4 @@ def next_ms(who: str) -> list[float]:
     return by_length("next_character", who)
 
 
-VALUES = {"least_by_size": least_by_size, "story_gains": story_gains}
-VALUES |= functions(benchmark, timed, step_ms, story_cost, story_memory, times_as_slow, next_ms)
+VALUES = functions(benchmark, timed, step_ms, story_cost, story_memory, times_as_slow, next_ms)

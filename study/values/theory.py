@@ -11,11 +11,12 @@ OFFSETS = 512  # looked at for collisions, from 0
 
 def attention() -> Space:
     """By model, of its first seed: the probability of "negative", and the token that [CLS] weighs most each time."""
-    first = {measured["model"]: measured for measured in reversed(paper.measurements("attention", "sst2"))}
-    negative = {model: m["probabilities"][m["classes"].index("negative")] for model, m in first.items()}
-    most = {model: np.mean(m["weights"], axis=1).argmax(1) for model, m in first.items()}  # (applications,)
-    words = {model: [first[model]["tokens"][place] for place in places] for model, places in most.items()}
-    return Space({model: {"negative": negative[model], "most": words[model]} for model in first})
+    found = {}
+    for m in reversed(paper.measurements("attention", "sst2")):
+        most = np.mean(m["weights"], axis=1).argmax(1)  # (applications,)
+        negative = m["probabilities"][m["classes"].index("negative")]
+        found[m["model"]] = {"negative": negative, "most": [m["tokens"][place] for place in most]}
+    return Space(found)
 
 
 def derived() -> Space:

@@ -12,14 +12,9 @@ from study import paper
 from study.values.common import PAIR
 
 FULL = ("sst2", "sst2-official", "sst2-10pct", "sst2-short")  # bag of words of -> the models' runs beside it
-RUNS = {name: name for name in FULL} | {
-    "sst2-grouped": "sst2-grouped-epochs1",
-    "sst2-50pct": "sst2-50pct-epochs1",
-    "sst2-long": "sst2-long-epochs1",
-    "yelp": "yelp-trainrows10000-epochs1",
-    "multi-domain": "multi-domain-trainrows5000-epochs1",
-    "multi-domain-imdb": "multi-domain-imdb-trainrows5000-epochs1",
-}
+RUNS = {name: name for name in FULL} | {f"sst2-{part}": f"sst2-{part}-epochs1" for part in ("grouped", "50pct", "long")}
+RUNS |= {"yelp": "yelp-trainrows10000-epochs1"}
+RUNS |= {name: f"{name}-trainrows5000-epochs1" for name in ("multi-domain", "multi-domain-imdb")}
 
 
 def compared(name: str, model: str) -> tuple[list, list] | None:
@@ -34,13 +29,13 @@ def compared(name: str, model: str) -> tuple[list, list] | None:
 
 
 def against(model: str) -> Space:
-    """The differences by task, p adjusted over them, and on how many tasks the bag of words is behind or ahead."""
+    """The differences by task, p adjusted over them, and on how many tasks the model is ahead or behind."""
     pairs = {name: pair for name in RUNS if (pair := compared(name, model))}
     found = [statistics.difference(*pair, same_training=False) for pair in pairs.values()]
     gaps = {name: Gap(gap, badge(pairs[name][0])) for name, gap in zip(pairs, statistics.adjusted(found))}
     full = [gap for gap in gaps.values() if gap.badge.budget == "full"]
-    counts = {"tasks": len(gaps), "full": len(full), "ahead": sum(gap.sign > 0 for gap in gaps.values())}
-    counts |= {"behind": sum(gap.sign < 0 for gap in gaps.values()), "behind_full": sum(gap.sign < 0 for gap in full)}
+    counts = {"full": len(full), "behind_full": sum(gap.sign < 0 for gap in full)}
+    counts |= {"ahead": sum(gap.sign > 0 for gap in gaps.values())}
     return Space(gaps | counts | {"elsewhere": [gap for name, gap in gaps.items() if name != "sst2"]})
 
 
