@@ -24,7 +24,3 @@ def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
 def is_unicode(text: str) -> bool:
     """Whether it can be written as UTF-8, which half of a surrogate pair cannot."""
     return not re.search("[\ud800-\udfff]", text)
-
-
-class Busy(RtxError):
-    """Another process does this very work now."""

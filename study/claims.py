@@ -1,26 +1,25 @@
 """Claims of the four sources, judged from today's records.
 
-A claim is a row of a section of YAML: what is claimed, where, on which page it is treated, and one test:
+A claim is a row of a section of YAML, under the page that treats it: what is claimed, where, and one test:
 
     SST-2:
-      - says: With 10 % of the data the baseline is the more accurate one.
-        source: slides, data size table
-        page: data-size
-        test: {direction: sst2_10pct.difference}
+      Less data, depth and rates:
+        - says: With 10 % of the data the baseline is the more accurate one.
+          source: slides, data size table
+          test: {direction: sst2_10pct.difference}
 
-Names are what `{val}` takes.  The four tests, and when they decide:
+Names are what `{val}` takes; the first key of a test may hold a list of them: contradicted by one, reproduced by all.
 
-direction  a difference, above 0 unless `expect: below`: where the paired test is significant at 5 %.  Of one seed, or
-           at a reduced budget, it is then of the same sign, or of the opposite one, and no more.
-value      a model, `published:` a share found on `n:` texts (`same_texts: true` if they are ours): reproduced
-           where it may well be one more run of ours and is a point away at most, contradicted where chance
-           would rarely give it; undecided with fewer than three seeds or at a reduced budget.
-bound      a value with its interval, and `at_least:`, `at_most:` or `within:` (around 0): where the whole
-           interval keeps, or breaks, the bound; undecided with fewer than three seeds or at a reduced budget.
-count      a number, and `equals:`, `at_least:` or `at_most:`: always, as nothing in it is chance.
+direction  a difference, above 0 unless `expect: below`: decided where the paired test is significant at 5 %.  Of one
+           seed, or at a reduced budget, it is then of the same sign, or of the opposite one, and no more.
+value      a model, `published:` a share found on `n:` texts (`same_texts: true` if they are ours): reproduced where it
+           may well be one more run of ours and is a point away at most, contradicted where chance would rarely give it.
+bound      a value with its interval, and `at_least:`, `at_most:` or `within:` (around 0): decided where the whole
+           interval keeps, or breaks, the bound.
+count      a number, and `equals:`, `at_least:` or `at_most:`: always decided, as nothing in it is chance.
 
-What has no badge, a time or a count, no seed decides.  The first key of a test may hold a list of names: contradicted
-by one of them, reproduced by all.
+`value` and `bound` are undecided with fewer than three seeds or at a reduced budget; what has no badge, a time or a
+count, no seed decides.
 """
 
 from collections.abc import Mapping
@@ -29,12 +28,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import yaml
 
-from rtx_core.errors import RtxError, unknown
+from rtx_core.errors import unknown
 from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import ALPHA, ENOUGH_SEEDS, as_one_more_run
 from rtx_core.report.style import number, p_value, percent
-from rtx_core.report.values import Value, look_up
+from rtx_core.report.values import Unmeasured, Value, look_up
 
 REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
 SAME, OPPOSITE = "of the same sign", "of the opposite sign"
@@ -42,7 +42,6 @@ OUTCOMES = (REPRODUCED, SAME, CONTRADICTED, OPPOSITE, UNDECIDED, MISSING)
 WORST_FIRST = (CONTRADICTED, OPPOSITE, UNDECIDED, SAME, REPRODUCED)
 MARGIN = 0.01  # a published value further away than a point is not reproduced
 FILE = Path(__file__).with_name("claims.yaml")
-FIELDS = {"says", "source", "page", "test"}
 
 
 @dataclass(frozen=True)
@@ -56,17 +55,14 @@ class Outcome:
 
 def judged(path: Path = FILE) -> pd.DataFrame:
     """A row a claim in a YAML file: section, says, source, page, kind (of test), outcome, line, badge."""
-    import yaml
-
-    claims = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    every = [(section, page, claim) for section, of in content.items() for page in of for claim in of[page]]
     rows = []
-    for section, claim in [(section, claim) for section, each in claims.items() for claim in each]:
-        if claim.keys() != FIELDS:
-            raise RtxError(f"A claim on {section} has {', '.join(claim)}; expected {', '.join(sorted(FIELDS))}.")
+    for section, page, claim in every:
         outcome = judge(claim["test"])
-        row = {"section": section} | {key: claim[key] for key in ("says", "source", "page")}
-        row["kind"] = next(iter(claim["test"]))
-        rows.append(row | {"outcome": outcome.word, "line": outcome.line, "badge": str(outcome.badge or "")})
+        row = {"section": section, "says": claim["says"], "source": claim["source"], "page": page}
+        row |= {"kind": next(iter(claim["test"])), "outcome": outcome.word, "line": outcome.line}
+        rows.append(row | {"badge": str(outcome.badge or "")})
     return pd.DataFrame(rows)
 
 
@@ -77,20 +73,14 @@ def judge(test: Mapping) -> Outcome:
         raise unknown("test of a claim", kind, TESTS)
     try:
         values = [look_up(name) for name in ([names] if isinstance(names, str) else names)]
-    except RtxError as lacking:
-        if "no record" not in str(lacking):
-            raise
+    except Unmeasured as lacking:
         return Outcome(MISSING, str(lacking))
     outcomes = [TESTS[kind](value, **dict(bounds)) for value in values]
-    words = [outcome.word for outcome in outcomes]
-    word = next(word for word in WORST_FIRST if word in words)
+    word = min((outcome.word for outcome in outcomes), key=WORST_FIRST.index)
     bearing = [outcome for outcome in outcomes if word not in (CONTRADICTED, OPPOSITE) or outcome.word == word]
     badges = [outcome.badge for outcome in bearing if outcome.badge]
-    return Outcome(word, "; ".join(outcome.line for outcome in outcomes), weakest(badges))
-
-
-def weakest(badges: list[Badge]) -> Badge | None:
-    return min(badges, key=lambda badge: (badge.full, badge.seeds), default=None)
+    weakest = min(badges, key=lambda badge: (badge.full, badge.seeds), default=None)
+    return Outcome(word, "; ".join(outcome.line for outcome in outcomes), weakest)
 
 
 def by_bounds(kept: bool, broken: bool) -> str:

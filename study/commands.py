@@ -13,13 +13,12 @@ def list_runs(missing: Annotated[bool, "only what is missing or stale"], reduced
     known, total = records.records(), 0.0
     for config in plan.planned(reduced):
         why = plan.why(config)
-        if missing and not why:
-            continue
-        cost = plan.minutes(config, known) if why else None
-        total += cost or 0.0
-        said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
-        about = f"  about {cost:,.0f} min" if cost else ""
-        print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}{about}")
+        if why or not missing:
+            cost = plan.minutes(config, known) if why else None
+            total += cost or 0.0
+            said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
+            said += f"  about {cost:,.0f} min" if cost else ""
+            print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}")
     if total:
         print(f"in all about {total / 60:,.1f} hours of one thread")
 
@@ -36,11 +35,10 @@ def export_demo(
     folder: Annotated[str, "of the page"] = "book/demo/models",
     source: Annotated[str, "embedded: quick runs on generated text"] = "hub",
 ) -> None:
-    """the scripts of the page Try it: of texts an encoder in int8, a bag of words and the vocabulary, of pointers or
-    cups the looped decoder; without a run, all of book/demo anew"""
+    """the scripts of the page Try it, of classifiers or of looped decoders; without a run, all of book/demo anew"""
     from rtx_core import records
     from rtx_core.errors import RtxError
-    from study.demo import explorer, explorer_picture, export
+    from study.demo import explorer, export
 
     for address in runs or explorer.exported(folder):
         try:
@@ -50,8 +48,6 @@ def export_demo(
             if runs:
                 raise
             print(f"What is of {address} stays as it is. {error}")
-    if not runs:
-        print(explorer_picture.write_picture(folder))
 
 
 COMMANDS = {"list": list_runs, "measure-all": measure_all, "export-demo": export_demo}

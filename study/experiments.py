@@ -1,25 +1,16 @@
 """Every experiment of the paper, one entry each: its data, how it trains, its models.  No torch here."""
 
+from functools import partial
+
 from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData, ScanData
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.settings import PositiveInt
 from rtx_core.train.config import TrainConfig
 
 # nanoGPT's own recipe for characters, from which those of all language models differ a little
-_NANOGPT = TrainConfig(
-    epochs=0,
-    steps=5000,
-    batch_size=64,
-    learning_rate=1e-3,
-    schedule="cosine",
-    min_learning_rate=1e-4,
-    beta2=0.99,
-    weight_decay=0.1,
-    decay="matrices",
-    stop_patience=0,
-    stop_min_delta=0.0,
-    eval_every=250,
-)
+_NANOGPT = TrainConfig(epochs=0, steps=5000, batch_size=64, learning_rate=1e-3, min_learning_rate=1e-4, eval_every=250)
+_NANOGPT = _NANOGPT.replace(schedule="cosine", beta2=0.99, weight_decay=0.1, decay="matrices")
+_NANOGPT = _NANOGPT.replace(stop_patience=0, stop_min_delta=0.0)
 _SMALLER = _NANOGPT.replace(steps=3000, batch_size=32)
 _HOPS = _SMALLER.replace(learning_rate=2e-3, warmup_steps=200, beta2=0.98, weight_decay=0.01)
 # Steps, batch and tokens are the study's (204.8 M); what it leaves open is llama2.c's default.
@@ -30,20 +21,18 @@ _SMALL_STORIES = _SMALL_STORIES.replace(beta2=0.95, eval_every=200)
 _PUBLISHED = _HOPS.replace(steps=100_000, learning_rate=1e-4, min_learning_rate=0.0, schedule="linear")
 _PUBLISHED = _PUBLISHED.replace(warmup_steps=1000, eval_every=1000, beta2=0.999, decay="all")
 _STORY = {"hidden_size": 64, "num_layers": 2, "num_heads": 2, "intermediate_size": 176}
+_THREE_PARTS = _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}
 
 
-def _shakespeare_small() -> dict[str, Entry]:
-    """Models of width 128, at equal tokens and, as `…-time`, with the steps that fit into the time of `kausik`."""
-    width = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
-    models = {f"gpt-{n}": Entry("gpt", width | {"num_layers": n}) for n in (1, 2, 4, 6)}
-    models |= {"kausik": Entry("kausik", width), "kausik-positions": Entry("kausik", width | {"positions": True})}
-    models |= {f"kausik-w{n}": Entry("kausik", width | {"window": n}) for n in (4, 8)}
-    models["kausik-2"] = Entry("kausik", width | {"num_layers": 2})
-    # a step takes 41, 78, 152 and 226 ms on one quiet thread, and one of `kausik` 84: python -m benchmarks.small
-    steps = {"gpt-1": 2.06, "gpt-2": 1.08, "gpt-4": 0.55, "gpt-6": 0.37}
-    return models | {f"{name}-time": Entry("gpt", models[name].settings, n) for name, n in steps.items()}
-
-
+# Shakespeare by models of width 128, at equal tokens and, as `…-time`, with steps that fit into the time of `kausik`:
+# a step takes 41, 78, 152 and 226 ms on one quiet thread, and one of `kausik` 84 (python -m benchmarks.small)
+_WIDTH = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
+_STEPS = {1: 2.06, 2: 1.08, 4: 0.55, 6: 0.37}
+_SHAKESPEARE_SMALL = {f"gpt-{n}": Entry("gpt", _WIDTH | {"num_layers": n}) for n in _STEPS}
+_SHAKESPEARE_SMALL |= {"kausik": Entry("kausik", _WIDTH), "kausik-2": Entry("kausik", _WIDTH | {"num_layers": 2})}
+_SHAKESPEARE_SMALL |= {f"kausik-w{n}": Entry("kausik", _WIDTH | {"window": n}) for n in (4, 8)}
+_SHAKESPEARE_SMALL["kausik-positions"] = Entry("kausik", _WIDTH | {"positions": True})
+_SHAKESPEARE_SMALL |= {f"gpt-{n}-time": Entry("gpt", _WIDTH | {"num_layers": n}, more) for n, more in _STEPS.items()}
 WINDOWS = ("kausik-w4", "kausik-w8", "kausik-2")  # wider ones, and two layers
 COMBINED = ("frailt-lora", "three-part-encoded")  # of TinyStories
 ONE_SEED = COMBINED + WINDOWS
@@ -56,25 +45,19 @@ def _looped(layers: int, passes: int, steps_factor: float = 1.0, **switches: obj
     return Entry("looped", _SMALL | {"num_layers": layers, "num_passes": passes} | switches, steps_factor)
 
 
-_LAYERS_PASSES = {
-    f"{layers}x{passes}": _looped(layers, passes)
-    for layers, passes in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
-}
-_LAYERS_PASSES["1x6-random"] = _looped(1, 6, steps_factor=4 / 3, random_passes=True)
+_SHAPES = ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
+_LAYERS_PASSES = {f"{layers}x{passes}": _looped(layers, passes) for layers, passes in _SHAPES}
+_LAYERS_PASSES["1x6-random"] = _looped(1, 6, 4 / 3, random_passes=True)
 GROWTH = {  # the long loop, with the text put in again before each pass and with the state normed after it
-    f"1x6-random-{name}": _looped(1, 6, 4 / 3, random_passes=True, **switches)
-    for name, switches in {
-        "norm": {"loop_norm": True},
-        "add": {"injection": "add"},
-        "add-norm": {"injection": "add", "loop_norm": True},
-        "linear": {"injection": "linear"},
-        "linear-norm": {"injection": "linear", "loop_norm": True},
-    }.items()
+    "1x6-random-norm": _looped(1, 6, 4 / 3, random_passes=True, loop_norm=True),
+    "1x6-random-add": _looped(1, 6, 4 / 3, random_passes=True, injection="add"),
+    "1x6-random-add-norm": _looped(1, 6, 4 / 3, random_passes=True, injection="add", loop_norm=True),
+    "1x6-random-linear": _looped(1, 6, 4 / 3, random_passes=True, injection="linear"),
+    "1x6-random-linear-norm": _looped(1, 6, 4 / 3, random_passes=True, injection="linear", loop_norm=True),
 }
 _LAYERS_PASSES["4x1-noise"] = _looped(4, 1, weight_noise=4)  # as rounding to four bits would move them
 _LAYERS_PASSES["1x4-noise"] = _looped(1, 4, weight_noise=4)
-# As deep and as heavy as a loop, and therefore narrow: 1x4 and 2x2, and on the hard task 2x3.  The MLP is sized for
-# that.
+# As deep and as heavy as a loop (1x4, 2x2, and on the hard task 2x3), and therefore narrow; the MLP is sized for that.
 _NARROW = {
     "4x1-w32": _looped(4, 1, hidden_size=32, num_heads=2, intermediate_size=88),
     "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),
@@ -92,7 +75,6 @@ class CurriculumData(GroupData):
     """The texts of state tracking, short ones first (`curriculum.GroupCurriculum`)."""
 
     task_class = "study.curriculum:GroupCurriculum"
-
     stage: PositiveInt = 500  # steps after which the longest text is twice as long
 
 
@@ -102,13 +84,17 @@ def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> Entr
     return Entry("looped", depth | {"hidden_size": width, "intermediate_size": -(-width // 3) * 8})
 
 
+_WIDTHS, _SIX = (32, 48, 64, 96, 128), ((6, 1), (3, 2), (2, 3), (1, 6))
+_ISO_DEPTH = {f"{n}x{r}-{width}": _iso_depth(n, r, width) for n, r in _SIX for width in _WIDTHS}
+_ISO_DEPTH |= {f"three-part-{w}": _iso_depth(3, 4, w, num_core_layers=1, injection="linear") for w in (64, 128)}
+_light = partial(Experiment, keep_weights=True)  # beside the records
+
 EXPERIMENTS: dict[str, Experiment] = {
-    "sst2": Experiment(ClassificationData(corpus="sst2")),
-    "yelp": Experiment(ClassificationData(corpus="yelp")),
-    "multi-domain": Experiment(ClassificationData(corpus="multi-domain")),
-    "multi-domain-imdb": Experiment(  # with film reviews as long as the others
-        ClassificationData(corpus="multi-domain-imdb")
-    ),
+    # the last one has film reviews as long as the others
+    **{
+        name: Experiment(ClassificationData(corpus=name))
+        for name in ("sst2", "yelp", "multi-domain", "multi-domain-imdb")
+    },
     "quickstart": Experiment(
         ClassificationData(corpus="sst2", source="embedded", train_rows=2400),
         TrainConfig(epochs=1, learning_rate=6e-4, warmup_steps=20, eval_every=30),
@@ -117,10 +103,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         LanguageData(corpus="shakespeare"),
         _NANOGPT,
         models={
-            "gpt-1": Entry("gpt", {"num_layers": 1}),
-            # computes as much as the recurrence, whose layer runs twice a token
-            "gpt-2": Entry("gpt", {"num_layers": 2}),
-            "gpt-6": Entry("gpt", {"num_layers": 6}),
+            # two layers compute as much as the recurrence, whose layer runs twice a token
+            **{f"gpt-{n}": Entry("gpt", {"num_layers": n}) for n in (1, 2, 6)},
             "kausik-positions": Entry("kausik", {"positions": True}),
         },
         shown=("gpt-1", "gpt-2", "gpt-6", "kausik-positions", "kausik"),
@@ -130,19 +114,15 @@ EXPERIMENTS: dict[str, Experiment] = {
             "report": {"steps": 10_000, "batch_size": 128, "schedule": "constant", "warmup_steps": 0, "beta2": 0.95},
             "nanogpt": {},  # with which the 6-layer model does better than in the report
         },
-        budgets={
-            # for two cores: four fifths of a pass over the text, in smaller batches so that there are enough steps
-            "reduced": {"steps": 400, "batch_size": 8, "eval_every": 50, "eval_batches": 6},
-            "full": {},
-        },
+        # for two cores: four fifths of a pass over the text, in smaller batches so that there are enough steps
+        budgets={"reduced": {"steps": 400, "batch_size": 8, "eval_every": 50, "eval_batches": 6}, "full": {}},
     ),
-    "shakespeare-small": Experiment(  # that two cores train to the end: every model sees 6.1 M characters
+    "shakespeare-small": _light(  # that two cores train to the end: every model sees 6.1 M characters
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _SMALLER,
-        models=_shakespeare_small(),
+        models=_SHAKESPEARE_SMALL,
         shown=("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions"),
         seeds=(0, 1, 2, 3, 4),
-        keep_weights=True,
     ),
     "tinystories": Experiment(
         LanguageData(corpus="tinystories", eval_batches=12),
@@ -162,42 +142,37 @@ EXPERIMENTS: dict[str, Experiment] = {
             "full": {},
         },
     ),
-    "tinystories-small": Experiment(  # 5 M tokens; what is looped applies eight layers
+    "tinystories-small": _light(  # 5 M tokens; what is looped applies eight layers
         LanguageData(corpus="tinystories", block_size=128, eval_batches=20),
         _SMALL_STORIES,
         models={
             "control": Entry("control", _STORY),
             "frailt": Entry("frailt", _STORY | {"num_passes": 4}),
-            "three-part": Entry("three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}),
+            "three-part": Entry("three-part", _THREE_PARTS),
             "relaxed": Entry("relaxed", _STORY | {"num_passes": 4, "lora_rank": 4}),
             "control-3": Entry("control", _STORY | {"num_layers": 3}),  # about as heavy as Relaxed and Three Part
             "control-8": Entry("control", _STORY | {"num_layers": 8}),  # computes as much as the looped ones
             # the study's future work: two of its ways of looping at once
             "frailt-lora": Entry("frailt", _STORY | {"num_passes": 4, "lora_rank": 4}),
-            "three-part-encoded": Entry(
-                "three-part", _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6, "encoding": "pass"}
-            ),
+            "three-part-encoded": Entry("three-part", _THREE_PARTS | {"encoding": "pass"}),
             "control-long": Entry("control", _STORY, steps_factor=1.8),  # so does this one, over all its steps
         },
         shown=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
-    "khop": Experiment(
+    "khop": _light(
         HopData(),
         _HOPS,
         models=_LAYERS_PASSES | _NARROW | _STUDIED | GROWTH,
         shown=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
         seeds=(0, 1, 2, 3, 4),
-        keep_weights=True,
     ),
-    "khop-hard": Experiment(
+    "khop-hard": _light(
         HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
         _HOPS.replace(steps=4000),
         models=_LAYERS_PASSES | _NARROW,
         shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
     "khop-published": Experiment(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
         HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
@@ -209,51 +184,39 @@ EXPERIMENTS: dict[str, Experiment] = {
         shown=("4x1", "1x4"),
         budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},
     ),
-    "facts": Experiment(  # to be learned by heart: 60 exposures of each
+    "facts": _light(  # to be learned by heart: 60 exposures of each
         FactData(),
         _HOPS.replace(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0),
         models=_LAYERS_PASSES | _NARROW,
         shown=("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
-    "state-tracking": Experiment(
+    "state-tracking": _light(
         GroupData(group="S3"),
         _HOPS.replace(batch_size=16),
         models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)} | {"8x1": _looped(8, 1)},
         shown=("1x1", "1x2", "1x4", "1x8"),
-        keep_weights=True,
     ),
-    "state-tracking-scan": Experiment(  # told what to hold after each pass; log2(64) of them are enough
+    "state-tracking-scan": _light(  # told what to hold after each pass; log2(64) of them are enough
         ScanData(group="S3"),
         _HOPS.replace(batch_size=16),
         models={"1x6-numbered": _looped(1, 6, encoding="pass"), "6x1": _looped(6, 1)},
         shown=("1x6-numbered", "6x1"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
-    "state-tracking-curriculum": Experiment(  # short products first, as many passes as factors
+    "state-tracking-curriculum": _light(  # short products first, as many passes as factors
         CurriculumData(group="S3"),
         _HOPS.replace(batch_size=16),
         models={"1x64": _looped(1, 64), "8x1": _looped(8, 1)},
         shown=("1x64", "8x1"),
         seeds=(0, 1, 2),
-        keep_weights=True,
     ),
-    "iso-depth": Experiment(
+    "iso-depth": _light(
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _NANOGPT.replace(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
-        models={
-            f"{layers}x{passes}-{width}": _iso_depth(layers, passes, width)
-            for layers, passes in ((6, 1), (3, 2), (2, 3), (1, 6))
-            for width in (32, 48, 64, 96, 128)
-        }
-        | {
-            f"three-part-{width}": _iso_depth(3, 4, width, num_core_layers=1, injection="linear") for width in (64, 128)
-        },
+        models=_ISO_DEPTH,
         shown=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
         + ("6x1-32", "6x1-48", "6x1-96"),
         seeds=tuple(range(8)),
-        keep_weights=True,
     ),
 }

@@ -13,24 +13,22 @@ from study import plan
 @cache
 def planned() -> tuple[tuple[str, str, str, int], ...]:
     """Experiment, name, model and seed of every run of the plan, at any of its budgets, in order of their names."""
-    asked = [config for reduced in (False, True) for config in plan.planned(reduced)]
-    return tuple(sorted({(run.experiment, run.name, run.model, run.seed) for run in asked}, key=lambda run: run[1:]))
+    asked = {(c.experiment, c.name, c.model, c.seed) for reduced in (False, True) for c in plan.planned(reduced)}
+    return tuple(sorted(asked, key=lambda run: run[1:]))
 
 
 def records(name: str | None = None, experiment: str | None = None, model: str | None = None) -> list[store.Record]:
     """The paper's recorded runs, as far as they are of this folder, experiment and model."""
-    asked = (name, experiment, model)
-    of = [run for run in planned() if all(want in (None, is_) for want, is_ in zip(asked, (run[1], run[0], run[2])))]
+    of = [run for run in planned() if all(want in (None, of) for want, of in zip((experiment, name, model), run))]
     return [found for run in of if (found := store.sound(store.path_of(*run[1:])))]
 
 
 def measurements(kind: str, of: str | None = None) -> list[store.Record]:
     """What was measured beside the paper's runs, of one folder or experiment, or of all."""
-    runs = {run[1:] for run in planned()}
-    known = {name for run in planned() for name in run[:2]}
-    found = []
-    for measured in store.measurements(kind, of or "*"):
+    known, runs = {name for run in planned() for name in run[:2]}, {run[1:] for run in planned()}
+
+    def ours(measured: store.Record) -> bool:
         name = measured["of"].partition("-to-")[0]  # of a model of one corpus that is tested on another
-        if name in known and ("run" not in measured.content or (name, measured["model"], measured["seed"]) in runs):
-            found.append(measured)
-    return found
+        return name in known and ("run" not in measured.content or (name, measured["model"], measured["seed"]) in runs)
+
+    return list(filter(ours, store.measurements(kind, of or "*")))

@@ -25,13 +25,17 @@ def read(name: str) -> dict[str, dict]:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A row of `predictions.yaml`; the records are asked when its verdict is first read."""
+    """A row; the records are asked when its verdict is first read, unless it came to `clauses`."""
 
     row: dict
+    clauses: dict[str, bool] | None = None
+    contradicted: bool = False  # whether what its author named as a contradiction of them happened
 
     @cached_property
     def verdict(self) -> str:
         """Of a row without `kept` and `broken`, or one of whose names has no record, that it is not measured yet."""
+        if self.clauses is not None:
+            return BROKEN if self.contradicted else KEPT if all(self.clauses.values()) else PARTLY
         if "kept" not in self.row:
             return MISSING
         try:
@@ -41,33 +45,13 @@ class Prediction:
 
     @property
     def lesson(self) -> str:
-        """What one learns from this verdict."""
-        return self.row.get("taught", {}).get(self.verdict, "")
+        """What one learns from this verdict, or which clauses failed."""
+        failed = "; ".join(clause for clause, held in (self.clauses or {}).items() if not held)
+        return f"Not so: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
 
     @property
     def box(self) -> Displayed:
         return told([self])
-
-
-@dataclass(frozen=True)
-class Judged(Prediction):
-    """A row of `predictions_inside.yaml`: what its clauses came to, and whether what its author named as a
-    contradiction happened."""
-
-    clauses: dict[str, bool]
-    contradicted: bool
-
-    @property
-    def failed(self) -> list[str]:
-        return [clause for clause, held in self.clauses.items() if not held]
-
-    @property
-    def verdict(self) -> str:
-        return BROKEN if self.contradicted else PARTLY if self.failed else KEPT
-
-    @property
-    def lesson(self) -> str:
-        return f"Not so: {'; '.join(self.failed)}." if self.failed else ""
 
 
 def told(predictions: Iterable[Prediction]) -> Displayed:
@@ -86,7 +70,7 @@ def predictions() -> dict[str, Prediction]:
     return {key: Prediction(row) for key, row in read("predictions.yaml").items()}
 
 
-def judged(found: dict[str, tuple[dict[str, bool], bool]]) -> list[Judged]:
+def judged(found: dict[str, tuple[dict[str, bool], bool]]) -> list[Prediction]:
     """Rows of `predictions_inside.yaml` in their order, of {id: (clauses, contradicted)}."""
     rows = read("predictions_inside.yaml").items()
-    return [Judged(row, *found[name]) for name, row in rows if name in found]
+    return [Prediction(row, *found[name]) for name, row in rows if name in found]

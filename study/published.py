@@ -9,13 +9,6 @@ import json
 from functools import cache
 from pathlib import Path
 
-TEXTS = {
-    "seeded": "a pooled split",
-    "published": "a pooled split",
-    "official": "GLUE's development set (872 sentences)",
-    "grouped": "a split that keeps the phrases of a sentence together",
-}
-
 
 @cache
 def published() -> dict:
@@ -28,22 +21,9 @@ def benchmarks(task: str) -> list[dict]:
     return published()["benchmarks"].get(task, [])
 
 
-def apart(entry: dict, record) -> str:
-    """What keeps published values and those of a record from being subtracted, as one clause; empty where
-    nothing does."""
-    if record.synthetic:
-        return "the published values are of real texts, ours of generated ones"
+def apart(entry: dict, record) -> bool:
+    """Whether something keeps published values and those of a record from being subtracted: other texts or lengths."""
     data = record["config"]["data"]
-    sources = [part.partition(" in place of ") for part in record["data"]["name"].split(" + ")]
-    pairs = [(original, ours) for ours, _, original in sources if original]  # theirs, ours
-    if data["split"] not in entry["split"]:
-        pairs.append((TEXTS[entry["split"][0]], TEXTS[data["split"]]))
-    both = (entry, data)
-    if data["length"] != "all" and data["length_fraction"] != entry["length_fraction"]:
-        pairs.append([f"the {data['length']}est {100 * x['length_fraction']:g} % of the texts" for x in both])
-    if data["max_length"] != entry["max_length"]:
-        pairs.append([f"texts cut at {x['max_length']} tokens" for x in both])
-    if not pairs:
-        return ""
-    theirs, ours = map(" and ".join, zip(*pairs))
-    return f"the published values are of {theirs}, ours of {ours}"
+    shorter = data["length"] != "all" and data["length_fraction"] != entry["length_fraction"]
+    other = record.synthetic or " in place of " in record["data"]["name"] or data["split"] not in entry["split"]
+    return other or shorter or data["max_length"] != entry["max_length"]

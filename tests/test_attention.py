@@ -1,18 +1,25 @@
 """Attention: rotary positions, every kernel against softmax written out, on a CPU and on CUDA; packed sentences."""
 
+import inspect
 import math
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
-from reference import batch_of, disturbed, generator, small
+from reference import TINY, batch_of, disturbed, generator, small
+from torch.nn.attention.varlen import varlen_attn
 
 from rtx_core.errors import RtxError
 from rtx_core.fast.dropout import DropoutMasks
-from rtx_core.models import build_model
-from rtx_core.models.attention import BACKENDS, packed_attention, usable
+from rtx_core.fast.encoder import EncoderPath
+from rtx_core.models import attention, build_model
+from rtx_core.models.attention import BACKENDS, best, packed_attention, usable
 from rtx_core.models.dropout import TorchDropout
+from rtx_core.models.llama import PaddedAttention
 from rtx_core.models.packed import Packed
 
+CPU = torch.device("cpu")
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
@@ -69,9 +76,79 @@ def test_dropout_of_the_probabilities_keeps_the_mean(dropout):
 def test_every_kernel_gives_the_same_numbers_in_bf16(backend, starts_only):
     """1 % of the tensor's norm: bf16 rounding gives 0.2 to 0.4 % (sdpa on a CPU), attention across the borders 80 %."""
     device = torch.device("cuda")
-    if not usable(backend, device, torch.bfloat16, 0.0):
+    if not usable(backend, device, torch.bfloat16, 0.0, 64):
         pytest.skip(f"the kernel {backend!r} is not usable here (package, torch version or device)")
     agree([70, 1, 128, 2, 33], starts_only, 4, 64, 1e-2, backend, device, torch.bfloat16)
+
+
+def flash_attn_varlen_func(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p=0.0, softmax_scale=None, causal=False
+):
+    """What flash-attn documents of its kernel, and what both kernels refuse; softmax in the place of the kernel."""
+    assert {x.dtype for x in (q, k, v)} == {torch.bfloat16} and {x.stride(-1) for x in (q, k, v)} == {1}
+    assert k.shape == v.shape and q.shape[1:] == k.shape[1:] and q.shape[2] % 8 == 0 and q.shape[2] <= 256
+    for x, offsets, longest in ((q, cu_seqlens_q, max_seqlen_q), (k, cu_seqlens_k, max_seqlen_k)):
+        assert offsets.dtype == torch.int32 and offsets.is_contiguous() and offsets.device == x.device
+        assert offsets[0] == 0 and offsets[-1] == len(x) and type(longest) is int
+        assert offsets.diff().min() > 0 and offsets.diff().max() <= longest
+    starts_only = len(q) != len(k) or max_seqlen_k == 1
+    return softmax_attention(q, k, v, cu_seqlens_k.diff().tolist(), starts_only).to(q.dtype)
+
+
+def pretended(backend, *arguments, **more):
+    """torch's kernel has the names of its signature; without a GPU it says of tensors without content what it gives."""
+    if backend == "flash":
+        return flash_attn_varlen_func(*arguments, **more)
+    bound = inspect.signature(varlen_attn).bind(*arguments, **more)
+    without = [x.to("meta") if isinstance(x, torch.Tensor) else x for x in bound.args]
+    found = flash_attn_varlen_func(*bound.args)
+    there = varlen_attn(*without, **bound.kwargs)
+    assert bound.kwargs == {"window_size": (-1, -1)} and (there.shape, there.dtype) == (found.shape, found.dtype)
+    return found
+
+
+@pytest.mark.parametrize("backend", ["flash", "varlen"])
+def test_a_pretended_kernel_gets_what_its_documentation_asks_for(backend, monkeypatch):
+    model, batch = small(hidden_size=48, num_heads=2, num_passes=2), batch_of([5, 1, 8])
+    expected, calls = model(batch), []
+    monkeypatch.setattr(attention, "usable", lambda name, *_: name == backend)
+    monkeypatch.setattr(attention, "_varlen", lambda name: partial(calls.append(name) or pretended, name))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = model.float()(batch)
+    assert calls == [backend] * 4 and (found - expected).norm() < 0.03 * expected.norm()
+
+
+def test_the_kernel_is_the_first_that_takes_such_heads(monkeypatch):
+    cuda, half, capability = torch.device("cuda"), torch.bfloat16, [8, 0]
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: tuple(capability))
+    there = {"flash": flash_attn_varlen_func, "varlen": varlen_attn}
+    monkeypatch.setattr(attention, "_varlen", there.get)
+    assert [best(cuda, half, 0.1, size) for size in (8, 12, 64, 256, 264)] == [
+        "flash",
+        "sdpa",
+        "flash",
+        "flash",
+        "sdpa",
+    ]
+    assert [best(*given, 64) for given in ((cuda, torch.float32, 0.1), (CPU, half, 0.1))] == ["sdpa", "sdpa"]
+    model = build_model("baseline", seed=0, **TINY)
+    path = EncoderPath(SimpleNamespace(config=model.config, word=SimpleNamespace(weight=SimpleNamespace(device=cuda))))
+    assert path.remark(half) == "" == EncoderPath(model).remark(half)
+    del there["flash"]
+    assert [best(cuda, half, p, 64) for p in (0.0, 0.1)] == ["varlen", "sdpa"]
+    assert "flash-attn" in path.remark(half) and path.remark(torch.float32) == ""
+    capability[:] = 7, 5
+    assert best(cuda, half, 0.0, 64) == "sdpa"
+
+
+def test_a_batch_that_was_moved_asks_its_device_for_nothing():
+    """From `meta` nothing can be read back, as on a GPU nobody should wait for it."""
+    config = build_model("looped", seed=0, **TINY).config
+    there, here = (PaddedAttention(batch_of([5, 1, 8, 3]).to(device), config) for device in ("meta", "cpu"))
+    assert there.shapes == here.shapes and there.place.shape == here.place.shape
+    assert [cells.shape for cells in there.cells] == [cells.shape for cells in here.cells]
+    qkv = torch.empty(17, 48, dtype=torch.bfloat16, device="meta")
+    assert there.attend(qkv, 2).shape == (17, 16)
 
 
 @CUDA

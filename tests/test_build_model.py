@@ -121,7 +121,6 @@ REFUSED = [
     ("baseline", {"num_layers": 0}, "num_layers is 0"),
     ("baseline", {"residual": "cod"}, "'code' or 'paper'."),
     ("baseline", {"hidden_size": 50, "num_heads": 4}, "a multiple of 8."),
-    ("gpt", {"num_heads": 5}, "no multiple of num_heads 5"),
     ("three-part", {"num_core_layers": 5}, "num_core_layers is 5 of 4 layers"),
     ("relaxed", {"lora_rank": 300}, "lora_rank is 300"),
     ("looped", {"state_std": 0.1}, "injection"),
@@ -150,12 +149,7 @@ def test_a_registered_model_is_built_by_its_name(monkeypatch):
     assert registry.MODELS["mine"] == before
     with pytest.raises(RtxError, match="'baseline' is a model of this package"):
         registry.register("baseline", torch.nn.Identity, config)
-    with pytest.raises(RtxError, match="expected an instance of a subclass of rtx_core.Settings"):
+    with pytest.raises(RtxError, match="expected an instance of a subclass of Settings"):
         registry.register("other", torch.nn.Identity, {"size": 3})
-    with refused("write @register"):
-        registry.register(Mine)
     with refused("expected an instance of a subclass"):
         registry.register("x", type(config))
-    registry.register("forgetful", torch.nn.Identity, config)
-    with refused("write self.config = config in its __init__"):
-        build_model("forgetful")

@@ -111,7 +111,7 @@ SWITCHES = {
     "prelude and coda": {"num_layers": 4, "num_core_layers": 2},
     "injection": {"num_layers": 3, "num_core_layers": 2, "injection": "add"},
     "everything": {"num_layers": 4, "num_core_layers": 1, "injection": "linear", "encoding": "layer"}
-    | {"lora_rank": 2, "state_std": 0.1, "state_norm": True, "tie_embeddings": False, "gate": True},
+    | {"lora_rank": 2, "state_std": 0.1, "state_norm": True, "gate": True},
 }
 
 

@@ -318,15 +318,6 @@ def test_the_tab_key_reaches_everything_with_a_ring_and_a_name(driver):
     ]
 
 
-def test_without_scripts_there_is_a_picture(driver):
-    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        driver.get(FRONT)
-        assert one(driver, ".rtx-explorer img").rect["width"] > 300
-    finally:
-        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-
-
 @pytest.mark.parametrize("screen", SIZES)
 def test_a_model_of_more_letters_and_hops_is_offered_with_what_it_can_do(driver, screen):
     visit(driver, f"#letters={EXAMPLE}&hops=4", screen)

@@ -1,8 +1,6 @@
 """What *Watch the loop* says of a text: what heads do in it, which letters are read, and the texts it opens with."""
 
 import json
-import re
-import shutil
 
 import numpy as np
 import torch
@@ -12,7 +10,6 @@ from test_explorer import TASK, TOYS, texts
 
 from rtx_core.data.algorithmic import hop, products
 from study.demo.explorer import hop_places, read_texts, stored_model, watched
-from study.demo.explorer_picture import write_picture
 
 FOLDER = DEMO / "models"
 OPENED = read_texts(FOLDER)
@@ -103,13 +100,3 @@ def test_cups_are_counted_at_the_move_that_is_shown():
     assert early["finished"] and early["whole"] > 0.9 > 0.7 > late["whole"]  # as `right` in its file
     assert early["without"] < early["whole"]
     assert header["right"][7][7] > 0.98 and header["right"][15][7] < 0.5
-
-
-def test_the_picture_is_drawn_from_the_pages_model_and_text(tmp_path):
-    (tmp_path / "models").mkdir()
-    for name in ("khop-1x6-random.js", "explorer-texts.js"):
-        shutil.copy(FOLDER / name, tmp_path / "models")
-    drawn, kept = (path.read_text() for path in (write_picture(tmp_path / "models"), DEMO / "explorer.svg"))
-    words, expected = (re.findall(r">([^<>]+)</text>", text) for text in (drawn, kept))
-    assert words == expected
-    assert [word[3:] for word in words if ": " in word] == ["wrong"] * 3 + ["right"]

@@ -293,7 +293,6 @@ def test_a_prediction_is_judged_by_its_clauses():
     }
     found = judged(came_to)
     assert [one.verdict for one in found] == ["kept", "in part", "contradicted"]
-    assert [one.failed for one in found] == [[], ["two", "three"], ["one"]]
     lines, *words = told(found).markdown.split("\n\n")
     assert [line.rpartition("*")[2] for line in lines.splitlines()] == ["", " Not so: two; three.", " Not so: one."]
     assert all(one.row["says"] in text for one, text in zip(found, words[1:]))

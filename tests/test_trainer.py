@@ -206,6 +206,37 @@ def test_a_compiled_step_gives_the_numbers_of_the_plain_one(tmp_path, monkeypatc
     assert compiled == ["default"]
 
 
+def test_batches_are_made_one_step_ahead_and_sent_from_pinned_memory(tmp_path, monkeypatch):
+    """As to a GPU, of which the processor plays the part; graphs share their memory, so gradients lie outside them."""
+    said, sums = [], set()
+
+    def ahead(model, *given):
+        loop = Loop(model, *given)
+        loop.ahead, batches, step = True, loop.batches, loop.step
+        loop.batches = lambda i: said.append(i) or batches(i)
+        loop.step = lambda rate: said.append("step") or step(rate)
+        monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: sums.add(marked(model)))
+        return loop
+
+    def marked(model):
+        said.append("mark")
+        return all(p.grad is not None for p in model.parameters())
+
+    config, losses, Loop = QUICK.replace(epochs=1, micro_batches=2), [], trainer.Loop
+    for pretended in (False, True):
+        if pretended:
+            monkeypatch.setattr(trainer, "Loop", ahead)
+            monkeypatch.setattr(torch, "compile", lambda model, mode: model)
+            monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: said.append("pinned") or self)
+        model = build_model("recurrent", seed=0, **SMALL, dropout=0.0)
+        given = small_task(24, 8, 2), config, 0, CPU, tmp_path / str(pretended), "", said.append
+        progress, _ = train(model, *given, compile="reduce-overhead" if pretended else "")
+        losses.append([row["train_loss"] for row in progress.history])
+    assert [what for what in said if what in ("step", 0, 1, 2)] == ["step", 0, 1, "step", 2, "step"]
+    assert said.count("pinned") == 3 * 2 * 4 and said.count("mark") == 3 * 2 and sums == {True}
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
 def test_the_optimizer_is_the_configured_adamw():
     model = build_model("gpt", seed=0, **SMALL)
     config = QUICK.replace(beta1=0.8, beta2=0.95, weight_decay=0.3, decay="matrices")

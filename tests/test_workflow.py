@@ -157,7 +157,3 @@ def test_a_run_costs_what_its_steps_do():
     steps = known[0]["config"]["train"]["steps"]
     minutes = plan.minutes(configure("khop", "2x2", steps=2 * steps), known)
     assert minutes == pytest.approx(known[0]["seconds"] / 30)
-    lengths = ("yelp-trainrows10000-epochs1", "yelp-maxlength512-trainrows10000-epochs1")
-    known = [records.read(REPOSITORY / f"results/{name}/baseline-seed0.json") for name in lengths]
-    minutes = plan.minutes(configure("yelp", "baseline", epochs=1), known)
-    assert minutes == pytest.approx(known[0]["seconds"] / 60 * 5.4576)

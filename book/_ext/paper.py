@@ -61,7 +61,7 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
 
 
 class FieldTable(SphinxDirective):
-    """:::{field-table}: the table of `study/field.py`, its caption the text."""
+    """The table of `study/field.py`, its caption the directive's text."""
 
     has_content = True
 

@@ -12,7 +12,7 @@ from sphinx.transforms.post_transforms.images import ImageConverter
 from sphinx.util.texescape import escape
 
 ON_A_SCREEN = ("Run it yourself",)  # parts that a paper does without
-LONGEST = 60  # letters of a cell for which a column of a long table is made wider
+LONGEST = 30  # letters of a cell for which a column of a long table is made wider
 
 
 class Parts(SphinxPostTransform):

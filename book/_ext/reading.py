@@ -63,7 +63,7 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
     shutil.copytree(results, root / "records", ignore=shutil.ignore_patterns("*.npz"), dirs_exist_ok=True)
     static, demo = root / "_static", Path(app.srcdir, "demo")
     if demo.exists():
-        shutil.copytree(demo, static / "demo", ignore=shutil.ignore_patterns("*.json"), dirs_exist_ok=True)
+        shutil.copytree(demo, static / "demo", dirs_exist_ok=True)
     charts, version = static / "vega.js", f"// vl-convert {vl_convert.__version__}\n"
     if not charts.exists() or not charts.read_text(encoding="utf-8").startswith(version):  # it takes seconds
         paths.write_atomically(charts, f"{version}(() => {{{vl_convert.javascript_bundle()}}})();".encode())

@@ -1,12 +1,10 @@
 """Tasks of which the rule is known: k-hop induction and words over a group, drawn afresh, and random facts.
 
 A text is a row of tokens; a target of `NOTHING` is not asked for.  Training texts are a pure function of (seed, step),
-the validation and test texts of nothing but the settings.  That a test text was trained on is no matter: of 32
-letters there are 2·10¹⁵ equally likely ones.
+the validation and test texts of nothing but the settings.
 """
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from functools import cached_property
 from itertools import permutations
 
@@ -26,7 +24,7 @@ NOTHING = -100  # which torch's cross-entropy leaves out
 
 
 class Generated(Language):
-    """What the tasks share.  Each of them gives `vocab_size`, `name`, what its test is split `by`, and
+    """What the tasks share.  Each of them gives `vocab_size`, `name` and
 
     draw(random, n)          n texts to train on: inputs and targets, (n, N) each
     fixed(random, n, first)  n texts to evaluate on, of which the first is number `first` of all
@@ -86,9 +84,6 @@ class Generated(Language):
             result["parts"].append(row | ({"error_by_passes": by_passes} if trained > 1 else {}))
         return result, None
 
-    def rehearse(self, model: nn.Module, inputs: Tensor, targets: Tensor, device: torch.device) -> None:
-        self.answered(model, [(inputs.cpu(), targets.cpu())], device, nullcontext())
-
     def answered(
         self, model: nn.Module, batches, device: torch.device, autocast, passes: int = 1
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -131,8 +126,8 @@ class KHop(Generated):
     by = "hops"
 
     def __init__(self, config: HopData, batch_size: int, micro_batches: int = 1):
-        self.alphabet, self.parts = config.alphabet, list(range(config.hops + 1))
-        self.watched = self.parts
+        self.alphabet = config.alphabet
+        self.parts = self.watched = list(range(config.hops + 1))
         self.vocab_size = self.alphabet + 1 + len(self.parts)
         super().__init__(config, config.letters + 1, batch_size, micro_batches)
 
@@ -155,8 +150,7 @@ class KHop(Generated):
         return inputs[:, :1] - (self.alphabet + 1)
 
     def copying(self, hops: int, guess: int, texts: int = 2000) -> float:
-        """The error at `hops` hops of saying the letter `guess` hops away: what to hold an error against, since later
-        hops often undo earlier ones and chance is not 1 − 1/alphabet."""
+        """The error at `hops` hops of saying the letter `guess` hops away, since chance is not 1 − 1/alphabet."""
         inputs, targets = self.texts(np.random.RandomState(0), np.full(texts, hops), NOTHING)
         guesses = hop(inputs[:, 1:], np.full(texts, guess), NOTHING)
         asked = targets[:, 1:] != NOTHING
@@ -178,11 +172,9 @@ def hop(letters: np.ndarray, hops: np.ndarray, none: int = NOTHING) -> np.ndarra
 class GroupWords(Generated):
     """State tracking as the word problem of a group: of elements x₁ … x_N the target at n is x₁ · … · x_n.
 
-    Tokens are the elements 0 … |G| − 1, and |G| more for an element that begins a text: rotary positions tell
-    offsets alone, so without these "a" and "a a" would look the same to every layer.
-
-    A test is reported by n, the length of the product.  In S3 the order of the factors matters, in Z6 it does not;
-    those of A5 and S5 need a depth that grows with the length (Merrill & Sabharwal 2025).
+    Tokens are the elements 0 … |G| − 1, and |G| more for an element that begins a text: rotary positions tell offsets
+    alone.  A test is reported by n, the length of the product.  In S3 the order of the factors matters, in Z6 it does
+    not; those of A5 and S5 need a depth that grows with the length (Merrill & Sabharwal 2025).
     """
 
     by = "length"
@@ -223,10 +215,7 @@ class GroupWords(Generated):
 
 class GroupScan(GroupWords):
     """State tracking with a target for each pass, as in the scan of Hillis & Steele 1986: after pass r, or layer r of a
-    model that is run once, it is the product of the last 2^r factors, so log2(letters) passes are enough.
-
-    Validation and test ask for the product of all factors after the last pass, as `GroupWords` does.
-    """
+    model that is run once, it is the product of the last 2^r factors.  The test asks as `GroupWords` does."""
 
     def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, of: int) -> Loss:
         """The mean over passes; sums are [losses]."""
@@ -260,9 +249,8 @@ def each_state(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
 class Facts(Generated):
     """Facts to be learned by heart: a text is a pair (a, b), asked for at b is v, drawn at random once for each pair.
 
-    Nothing can be computed here, so a model of loss L nats holds facts · (log2 values − L / ln 2) bits of them
-    (Allen-Zhu & Li 2024, 2404.05405).  An epoch reads every fact once; test and training are the same facts.
-    Tokens are the a 0 … keys − 1, the b, and the values, in this order.
+    A model of loss L nats holds facts · (log2 values − L / ln 2) bits of them (Allen-Zhu & Li 2024, 2404.05405).  An
+    epoch reads every fact once; test and training are the same facts.  Tokens are the a, the b, then the values.
     """
 
     name, by = "random facts", "facts"

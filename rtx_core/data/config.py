@@ -38,7 +38,6 @@ class DataConfig(Settings):
     labelled: ClassVar[bool] = False  # a model gives labels; else it says what comes next
     drawn: ClassVar[bool] = False  # by a rule, and so never real text
     has_epochs: ClassVar[bool] = False  # a pass over it has an end
-    expects: ClassVar[str] = "(inputs, targets) to their mean loss"  # what a model must map
     written: ClassVar[str] = ""  # the kind of text that a trained model writes, if any
     trial: ClassVar[Mapping[str, object]] = {}  # the run's settings with which it takes seconds
     sizes: ClassVar[tuple[str, ...]] = ()  # settings of which less is a reduced budget
@@ -93,7 +92,6 @@ class Labelled(DataConfig):
     task_class = "rtx_core.data.texts:classification"
     labelled = True
     has_epochs = True
-    expects = "a Packed batch to logits (B, C)"
     reader: ClassVar[str] = ""
 
 
@@ -169,10 +167,9 @@ class LanguageData(DataConfig):
 
 
 class Drawn(DataConfig):
-    """What is drawn by a rule (`algorithmic`); a model also maps inputs alone to logits."""
+    """What is drawn by a rule (`algorithmic`); a model also maps inputs alone to logits (B, N, V)."""
 
     drawn = True
-    expects = "(inputs, targets) to their mean loss, and inputs alone to logits (B, N, V)"
     trial = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
 
     source: DrawnSource = "generated"

@@ -14,8 +14,7 @@ _SPACE = re.compile(r"\s+")
 def clean(text: str) -> str:
     """Lower-case, one space between words, no HTML tags or URLs, punctuation marks never repeated.
 
-    Removing one thing can bring another to light ("http:::://a" is a URL once the colons collapse), so the
-    three steps are repeated until nothing changes: `clean(clean(x)) == clean(x)`.
+    One step can bring another's work to light, so they are repeated until nothing changes.
     """
     while True:
         cleaned = _SPACE.sub(" ", text.lower()).strip()

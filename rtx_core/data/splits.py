@@ -4,10 +4,9 @@
 Only of SST-2, whose rows are phrases of sentences:
 `published`  the assignment behind the report's Table 1, read from a file that only the mirror has;
 `official`   GLUE train cut 95/5 into train and validation, GLUE dev as the test set;
-`grouped`    the sentences, permuted and cut 80/10/10, each with its phrases.  GLUE does not say which
-             sentence a phrase is from, so a sentence is a row that no longer row contains.  A phrase of
-             several sentences goes to the training part if one of them is there, and is left out if they are
-             in validation and test only; so no text of validation or test is (a part of) a training text.
+`grouped`    the sentences (rows that no longer row contains), permuted and cut 80/10/10, each with its phrases.  A
+             phrase of several sentences goes to the training part if one of them is there, and is left out if they
+             are in validation and test only; so no text of validation or test is (a part of) a training text.
 
 Then subsets: the shortest or longest texts of every part, and a stratified share of the training texts.
 """
@@ -49,11 +48,8 @@ def facts(data: ClassificationData) -> dict:
     source = resolve(data.source)
     known = {"name": CORPORA[data.corpus].name(source), "source": source}
     known |= {"split": data.split, "max_length": data.max_length}
-    if data.fraction < 1:
-        known["fraction"] = data.fraction
-    if data.length != "all":
-        known |= {"length": data.length, "length_fraction": data.length_fraction}
-    return known
+    known |= {"fraction": data.fraction} if data.fraction < 1 else {}
+    return known | ({n: getattr(data, n) for n in ("length", "length_fraction")} if data.length != "all" else {})
 
 
 def vocabulary_source(data: ClassificationData) -> str | None:
@@ -151,10 +147,8 @@ def by_length(frame: pd.DataFrame, length: str, fraction: float) -> pd.DataFrame
 
 
 def sentences(texts: Iterable[str]) -> dict[str, list[int]]:
-    """Text -> numbers of the sentences it is (part of); a sentence is a text that no longer one contains.
-
-    Words are what single blanks separate.  From the longest text to the shortest: one that no earlier
-    sentence marked is a sentence, and marks every stretch of its own words that is a text.
+    """Text -> numbers of the sentences it is, or a contiguous run of words of; a sentence is a text that no longer one
+    contains.  From the longest on: one that no earlier sentence marked marks every run of its words that is a text.
     """
     within: dict[str, list[int]] = {text: [] for text in texts}
     number = 0

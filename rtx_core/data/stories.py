@@ -1,9 +1,8 @@
 """TinyStories (Eldan & Li 2023) as tokens: stories laid end to end, a batch a piece of that stream.
 
-A token attends within its own story, at most `block_size` tokens back to the last cut: a longer story is
-cut there.  `across_stories`, llama2.c's way, cuts the stream every `block_size` tokens wherever that falls,
-and attends across stories.  There is no third part: as in the published comparison, the validation stories
-select the weights and are what is reported.
+A token attends within its own story, at most `block_size` tokens back to the last cut: a longer story is cut there.
+`across_stories`, llama2.c's way, cuts the stream every `block_size` tokens and attends across stories.  There is no
+third part: as in the published comparison, the validation stories select the weights and are what is reported.
 """
 
 from functools import lru_cache
@@ -53,10 +52,7 @@ def stories_sha256(stories: list[str]) -> str:
 
 
 def train_tokenizer(stories: list[str]) -> Tokenizer:
-    """Byte-level BPE of at most 4,096 pieces with single digits, as llama2.c's; it loses nothing of a text.
-
-    The 256 bytes are pieces of their own, so nothing is unknown; every process gets the same vocabulary.
-    """
+    """Byte-level BPE of at most 4,096 pieces with single digits, as llama2.c's; it loses nothing of a text."""
     tokenizer = Tokenizer(models.BPE())
     bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), bytes_])
@@ -113,14 +109,14 @@ class Stories(Language):
         if least <= 2 * self.examples(0):  # a loss of one batch has no error
             step = f"batch_size · block_size, {self.examples(0):,} tokens"
             raise RtxError(f"A step reads {step}, and a part of {least:,} has no two: choose a smaller batch_size.")
-        name, source = "synthetic tales", resolve(config.source)
-        self.facts = {"name": name if source == "embedded" else HUB, "source": source}
+        source = resolve(config.source)
+        self.facts = {"name": "synthetic tales" if source == "embedded" else HUB, "source": source}
         self.facts |= {"sha256": sha256_of([train, validation]), "unit": "tokens"}
         self.facts |= {"vocabulary": self.vocab_size, "test_is_validation": True}
         self.facts |= {"n_train": len(train), "n_validation": len(validation), "n_test": len(validation) - 1}
         self.facts |= {f"{part}_stories": len(texts) for part, texts in stories.items()}
-        self.facts |= {"validation_bytes": sum(len(story.encode()) for story in stories["validation"])}
-        self.facts |= {"across_stories": self.across_stories}
+        size = sum(len(story.encode()) for story in stories["validation"])
+        self.facts |= {"validation_bytes": size, "across_stories": self.across_stories}
 
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text).ids

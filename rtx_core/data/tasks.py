@@ -52,9 +52,6 @@ class Task:
         """Every vocabulary id that occurs in any part, ascending; None where all may."""
         return None
 
-    def rehearse(self, model: nn.Module, inputs: Any, targets: Tensor, device: torch.device) -> None:
-        """What an evaluation asks of a model beside the loss, asked of one batch."""
-
 
 class Classification(Task):
     """Tokenised texts with labels, by part (train, validation, test); `tokenizer()` gives what made them.
@@ -230,10 +227,9 @@ def test_entry(losses: Tensor, sizes: Tensor) -> dict:
 
 
 def mean_and_error(losses: Tensor, sizes: Tensor) -> tuple[float, float]:
-    """Mean over targets, and its standard error over B batches: s / √B for batches of one size.
+    """Mean over targets, and its standard error over B batches, the unit drawn: s / √B for batches of one size.
 
-    The batch is the unit drawn, so the spread of batch means is divided by √B alone; dividing by √(B · batch
-    size), as the public code of the recurrent transformer does, makes the error too small by √(batch size).
+    Dividing by √(B · batch size), as the public code of the recurrent transformer does, makes it too small.
     """
     share = sizes / sizes.sum()
     mean = (share * losses).sum()

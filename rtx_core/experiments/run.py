@@ -5,7 +5,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,7 +15,7 @@ import pandas as pd
 
 from rtx_core import records
 from rtx_core.data.config import FilesData
-from rtx_core.errors import Busy, RtxError
+from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
 from rtx_core.experiments.weights import keep, load_weights, recorded, work
 from rtx_core.models import registry
@@ -76,13 +76,8 @@ def runs(
     models = distinct("models", fixed.shown if models is None else models)
     seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
     asked = [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
-    made: dict[int, Run | None] = {}
-    for wait in (False, True):  # what another process is making comes last, and is waited for
-        for n, config in enumerate(asked):
-            if n not in made:
-                with nullcontext() if wait else suppress(Busy):
-                    made[n] = _run(config, replace, wait, train=not os.environ.get(BOOK))
-    return Runs(asked, [found for _, found in sorted(made.items()) if found is not None])
+    found = [_run(config, replace, train=not os.environ.get(BOOK)) for config in asked]
+    return Runs(asked, [run for run in found if run])
 
 
 def run(
@@ -93,11 +88,11 @@ def run(
     return _run(configure(name, model, seed, **settings), replace)
 
 
-def _run(config: RunConfig, replace: bool, wait: bool = True, train: bool = True) -> Run | None:
+def _run(config: RunConfig, replace: bool, train: bool = True) -> Run | None:
     """A run, found or made now; without `train` one of real text is not made."""
     if not replace and (record := recorded(config)):
         return Run(config, record)
-    return make(config, replace, wait) if train or config.source == "embedded" else None
+    return make(config, replace) if train or config.source == "embedded" else None
 
 
 @contextmanager
@@ -117,20 +112,15 @@ def as_rtx_error() -> Iterator[None]:
 
 
 @contextmanager
-def record_lock(record: Path, about: str, wait: bool, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the name of a record, so that nobody else writes it or its checkpoint.  The lock goes when the process does.
-
-    Where another process holds it, this one waits; without `wait` that is `Busy`.  `about` is left in the lock for
-    `rtx doctor`: the run's folder, and the command that goes on with it.
-    """
+def record_lock(record: Path, about: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the name of a record, so that nobody else writes it or its checkpoint.  The lock goes when the process does;
+    until then others wait.  `about` stays in it for `rtx doctor`: the run's folder, and the command that goes on."""
     lock = build() / "locks" / "-".join(record.relative_to(home()).with_suffix("").parts)
     lock.parent.mkdir(parents=True, exist_ok=True)
     with open(lock, "a", encoding="utf-8") as file:  # not "w", which would empty the file of whoever holds it
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if not wait:
-                raise Busy(f"Another process is training {lock.name} now; wait for it, or stop it first.") from error
+        except BlockingIOError:
             say("another process is training this; waiting until it is done")
             fcntl.flock(file, fcntl.LOCK_EX)
         file.truncate(0)
@@ -139,36 +129,10 @@ def record_lock(record: Path, about: str, wait: bool, say: Callable[[str], None]
         yield
 
 
-def try_out(model, task, config: RunConfig, where) -> None:
-    """An error where a model of a class from elsewhere cannot read a step of the task; it is not used again."""
-    import torch
-
-    from rtx_core.train.trainer import autocast_of
-
-    inputs, targets = (part.to(where) for part in task.step(0, 0)[0])
-    try:
-        with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
-            for training in (True, False):
-                model.to(where).train(training)
-                with autocast_of(config.train.precision, where):
-                    objective, _ = task.loss(model, inputs, targets, max(1, targets.numel()))
-                if training:
-                    objective.backward()
-            task.rehearse(model, inputs, targets, where)
-    except RtxError:
-        raise
-    except Exception as error:  # whatever it raises
-        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        needs = f"a module with weights that maps {config.data.expects}, and a row for each token of the vocabulary"
-        raise RtxError(f"{config.model} cannot be trained on this ({said}); expected {needs}.") from error
-
-
 @as_rtx_error()
-def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
-    """Train, evaluate and record one run; goes on where it was interrupted.
-
-    Another process that makes it is waited for; without `wait` that is `Busy`.
-    """
+def make(config: RunConfig, replace: bool = False) -> Run:
+    """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited
+    for."""
     from rtx_core.models.build import build_model
     from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.train.trainer import train
@@ -179,10 +143,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
     task = config.data.task(config.train.batch_size, config.train.micro_batches)
     registered = registry.find(config.architecture)
     decided = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
-    new = partial(build_model, config.architecture, seed=config.seed, **decided | config.overrides)
-    if not isinstance(registered.kind, str) or "vocab_size" in config.overrides:
-        try_out(new(), task, config, where)
-    model = new()
+    model = build_model(config.architecture, seed=config.seed, **decided | config.overrides)
     described = {
         "architecture": config.architecture,
         "model": model.config.model_dump(),
@@ -198,7 +159,7 @@ def make(config: RunConfig, replace: bool = False, wait: bool = True) -> Run:
         print(f"{config.name} · {config.model} · seed {config.seed} · {line}", flush=True)
 
     about = f"{folder.relative_to(build())}\n{command_of(config, replace)}\n"
-    with record_lock(path, about, wait, say):
+    with record_lock(path, about, say):
         found = None if replace else recorded(config)  # by somebody else meanwhile
         if found is not None:
             return Run(config, found)

@@ -1,5 +1,7 @@
 """What a run left: its record, if that is of the configuration that is asked for, and its trained weights."""
 
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from rtx_core import records
@@ -31,6 +33,12 @@ def recorded(config: RunConfig) -> Record | None:
     refuse_changed(record)
     if other := ", ".join(differences(config, record)):
         raise RtxError(f"{made} under other settings ({other}); give this run a model name of its own, {otherwise}.")
+    # A checkpoint older than the record is of a run that was killed before it could remove it.
+    finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
+    with suppress(OSError):
+        for path in made_at(record).parent.glob("checkpoint*"):
+            if path.stat().st_mtime < finished:
+                path.unlink()
     return record
 
 

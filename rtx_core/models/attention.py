@@ -4,8 +4,8 @@
 
 (Vaswani et al. 2017, eq. 1).  Three kernels, one meaning, chosen in this order:
 
-* `flash`  – flash-attn's varlen kernel (Dao et al. 2022): CUDA, 16-bit, package optional;
-* `varlen` – torch's own varlen kernel: CUDA, 16-bit; it has no dropout, so it serves evaluation and p = 0;
+* `flash`  – flash-attn's varlen kernel (Dao et al. 2022): CUDA, 16-bit, heads of 8, 16, … 256, package optional;
+* `varlen` – torch's own varlen kernel: the same, but without dropout, so it serves evaluation and p = 0;
 * `sdpa`   – torch's scaled_dot_product_attention on a padded view: any device, any precision, also the reference.
 """
 
@@ -34,15 +34,20 @@ def _varlen(backend: str):
         return kernel
 
 
-def usable(backend: str, device: torch.device, dtype: torch.dtype, dropout: float) -> bool:
-    """Whether a kernel can run these tensors here: device, precision, dropout and installed packages all count."""
+def usable(backend: str, device: torch.device, dtype: torch.dtype, p: float, head_size: int) -> bool:
+    """Whether a kernel can run these tensors here, with dropout p."""
     if backend == "sdpa":
         return True
-    if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16):
+    if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16) or head_size % 8 or head_size > 256:
         return False
     if torch.cuda.get_device_capability(device) < (8, 0):
         return False
-    return (backend == "flash" or dropout == 0.0) and _varlen(backend) is not None
+    return (backend == "flash" or p == 0.0) and _varlen(backend) is not None
+
+
+def best(*tensors_are) -> str:
+    """The first kernel that is usable."""
+    return next(backend for backend in BACKENDS if usable(backend, *tensors_are))
 
 
 def packed_attention(
@@ -54,9 +59,11 @@ def packed_attention(
     Returns the shape of q.  `backend` names a kernel; without it the first usable one is taken.
     """
     p = p if dropout is not None else 0.0
-    backend = backend or next(b for b in BACKENDS if usable(b, q.device, q.dtype, p))
-    if not usable(backend, q.device, q.dtype, p):
-        raise RtxError(f"Attention backend {backend!r} cannot run {q.dtype} on {q.device}, dropout {p}; use 'sdpa'.")
+    tensors_are = q.device, q.dtype, p, q.shape[-1]
+    backend = backend or best(*tensors_are)
+    if not usable(backend, *tensors_are):
+        what = f"heads of {q.shape[-1]} in {q.dtype} on {q.device} with dropout {p}"
+        raise RtxError(f"Attention backend {backend!r} cannot run {what}; use 'sdpa'.")
     if backend == "sdpa":
         return _sdpa(q, k, v, batch, p, dropout)
     one_query = len(q) != len(k)

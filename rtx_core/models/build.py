@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from rtx_core.errors import RtxError
 from rtx_core.models.registry import MODELS, config_of, find
 from rtx_core.paths import write_atomically
-from rtx_core.settings import Settings
 
 
 def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.Module:
@@ -21,15 +20,10 @@ def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.M
     `seed` fixes the initialisation and leaves torch's global generator as it was.
     """
     config = config_of(name, **overrides)
-    if seed is None:
-        model = find(name).cls(config)
-    else:
-        with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[], enabled=seed is not None):
+        if seed is not None:
             torch.default_generator.manual_seed(seed)  # the CPU's alone: that is where weights are drawn
-            model = find(name).cls(config)
-    if not isinstance(getattr(model, "config", None), Settings):
-        raise RtxError(f"The class of {name!r} keeps no config: write self.config = config in its __init__.")
-    return model
+        return find(name).cls(config)
 
 
 def count_parameters(model: nn.Module) -> dict[str, int]:

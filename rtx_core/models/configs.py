@@ -49,13 +49,6 @@ class GPTConfig(Settings):
     norm_eps: PositiveFloat = 1e-5
     initializer_std: PositiveFloat = 0.02  # of those that write to the residual stream, over √(2 · layers)
 
-    @model_validator(mode="after")
-    def _heads(self) -> Self:
-        if self.hidden_size % self.num_heads:
-            wrong = f"hidden_size {self.hidden_size} is no multiple of num_heads {self.num_heads}"
-            raise ValueError(f"{wrong}; choose one that is")
-        return self
-
 
 class KausikConfig(GPTConfig):
     num_layers: PositiveInt = 1
@@ -89,7 +82,7 @@ class LoopedConfig(Settings):
     random_passes: bool = False  # each training step runs 1 … num_passes of them
     # in training the layers' matrices are as far off as rounding to so many bits would put them; 0: exact
     weight_noise: Literal[0, 2, 3, 4, 5, 6, 8] = 0
-    tie_embeddings: bool = True  # the output matrix is the embedding
+    tie_embeddings: Literal[True] = True  # of records that once could have had another output matrix
 
     @property
     def core(self) -> tuple[int, int]:

@@ -28,14 +28,14 @@ class PaddedAttention:
     """
 
     def __init__(self, batch: Packed, config: LoopedConfig):
-        device, starts = batch.ids.device, batch.starts.cpu()
+        device = batch.ids.device
         positions = torch.arange(batch.longest, device=device)
         head_size = config.hidden_size // config.num_heads
         self.rope = rotary_table(positions, head_size, config.rope_base)  # (L, 1, D/2)
         if len(batch) * batch.longest == len(batch.ids):  # all of one length: the batch is its own grid
             self.cells, self.shapes, self.place = [None], [(len(batch), batch.longest)], None
             return
-        lengths = torch.diff(batch.offsets.cpu().long())
+        starts, lengths = batch.on_host[:-1].long(), torch.diff(batch.on_host.long())
         order, used = torch.argsort(lengths, descending=True, stable=True), 0
         self.cells, self.shapes = [], []  # (B·L,) the token in each cell; (B, L) of each grid
         place = torch.empty(len(batch.ids), dtype=torch.int64)
@@ -46,7 +46,7 @@ class PaddedAttention:
             cells = (starts[rows, None] + column.clamp(max=lengths[rows, None] - 1)).flatten()
             real = (column < lengths[rows, None]).flatten()
             place[cells[real]] = used + real.nonzero()[:, 0]
-            self.cells.append(cells.to(device))
+            self.cells.append(cells.to(device, non_blocking=True))
             self.shapes.append((B, L))
             used += B * L
         self.place = place.to(device)  # (T,) the cell of each token, in the grids one after another

@@ -5,7 +5,7 @@
     sʳ⁺¹ = core(inject(sʳ, e) + v_r)          `injection` of e, `encoding` v_r and `lora_rank`: of the pass
                                               `gate`: sʳ⁺¹ = sʳ + σ(G sʳ) ⊙ (what the core makes of it − sʳ)
                                               `loop_norm`: an RMSNorm of sʳ⁺¹
-    logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ  layers after the loop; `state_norm`, `tie_embeddings`
+    logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ  layers after the loop; `state_norm`
 
 Control      one pass: llama2.c (Karpathy 2023)
 FraiLT       `encoding`: Tabak 2024, eq. 2, with one vector a pass, as the study's count has it, none for each layer
@@ -87,9 +87,6 @@ class Looped(nn.Module):
         if c.lora_rank:
             core = self.parts[1]
             self.lora = nn.ModuleList(nn.ModuleList(LowRank(layer, c) for layer in core) for _ in range(c.num_passes))
-        if not c.tie_embeddings:
-            self.output = nn.Parameter(torch.empty(c.vocab_size, d))
-            nn.init.normal_(self.output, std=c.initializer_std)
         self.drawn_passes = c.num_passes  # of a training step, where they are random
 
     @property
@@ -100,8 +97,8 @@ class Looped(nn.Module):
 
     @property
     def head(self) -> Tensor:
-        """(V, d): the output matrix."""
-        return self.word.weight if self.config.tie_embeddings else self.output
+        """(V, d): the output matrix, which is the embedding's."""
+        return self.word.weight
 
     def begin_step(self, seed: int, step: int) -> None:
         """Draw the passes of a training step: they follow from (seed, step), so that a resumed run agrees."""
@@ -193,7 +190,6 @@ class Looped(nn.Module):
         if self.config.lora_rank:
             found["low-rank corrections"] = sum(p.numel() for p in self.lora.parameters())
         added = {"encoding": "iteration encoding", "adapter": "adapter", "gate": "gate"}
-        added |= {"output": "output matrix"}
         return found | {said: getattr(self, name).numel() for name, said in added.items() if hasattr(self, name)}
 
     def multiplications(self, num_passes: int | None = None) -> int:

@@ -52,9 +52,19 @@ class Packed:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def to(self, device: torch.device | str) -> "Packed":
-        ids, positions, offsets = (x.to(device, non_blocking=True) for x in (self.ids, self.positions, self.offsets))
-        return Packed(ids, positions, offsets, self.longest)
+    def pin_memory(self) -> "Packed":
+        return Packed(*(x.pin_memory() for x in (self.ids, self.positions, self.offsets)), self.longest)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> "Packed":
+        parts = (x.to(device, non_blocking=non_blocking) for x in (self.ids, self.positions, self.offsets))
+        moved = Packed(*parts, self.longest)
+        vars(moved)["on_host"] = self.on_host
+        return moved
+
+    @cached_property
+    def on_host(self) -> Tensor:
+        """The offsets on the host: a batch that is moved keeps them, so that nobody waits for the device."""
+        return self.offsets.cpu()
 
     @cached_property
     def starts(self) -> Tensor:

@@ -72,11 +72,7 @@ def check_name(name: str) -> None:
 
 def config_of(name: str, **overrides: object) -> Settings:
     """The named configuration with some fields replaced."""
-    config = find(name).config
-    for field in overrides:
-        if field not in config.names():
-            raise unknown(f"setting of model {name!r}:", field, config.names())
-    return config.replace(**overrides)
+    return find(name).config.replace(**overrides)
 
 
 def register(
@@ -89,8 +85,6 @@ def register(
     (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  A name of the package itself cannot be
     taken; one registered before is replaced, as a notebook's cell is run again.
     """
-    if not isinstance(name, str):
-        raise RtxError(f'The name of a model is {name!r:.60}; write @register("mine", MineConfig()) above its class.')
     if isinstance(cls, Settings):
         cls, config = None, cls
     if cls is None:
@@ -99,7 +93,6 @@ def register(
     if name in MODELS and isinstance(MODELS[name].kind, str):
         raise RtxError(f"{name!r} is a model of this package; register yours under another name.")
     if not isinstance(config, Settings):
-        expected = "an instance of a subclass of rtx_core.Settings"
-        raise RtxError(f"The config of {name!r} is {config!r:.60}; expected {expected}.")
+        raise RtxError(f"The config of {name!r} is {config!r:.60}; expected an instance of a subclass of Settings.")
     MODELS[name] = Model(cls, config, title, colour, marker)
     return cls

@@ -68,6 +68,9 @@ def optimizer_of(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 class PlainPath:
     """How a model without a fast path of its own is trained: as it is written."""
 
+    def remark(self, dtype: torch.dtype) -> str:
+        return ""
+
     def begin(self, seed: int, step: int) -> None:
         pass
 
@@ -126,9 +129,12 @@ class Loop:
         self.autocast = autocast_of(config.precision, self.device)
         if config.precision == "bf16" and not has_bf16(self.device):
             say("this processor has no bf16 products: everything is computed in fp32")
+        elif said := path.remark(torch.bfloat16 if config.precision == "bf16" else torch.float32):
+            say(said)
         self.optimizer = optimizer_of(model, config)
         self.worker = torch.compile(model, mode=compile) if compile else model
         self.total = config.total_steps(task.steps_per_epoch)
+        self.ready, self.ahead = {}, self.device.type == "cuda"  # the next step's batches, and whether they are made
         self.progress, self.best = Progress(), {}
         # Sums stay on the device and are read when a line is printed; in float64 they do not depend on when that is.
         self.sums: Tensor | float = 0.0
@@ -176,11 +182,13 @@ class Loop:
         self.path.begin(self.seeds["dropout"], p.step)
         if hasattr(self.model, "begin_step"):
             self.model.begin_step(self.seeds["dropout"], p.step)
-        of, sums = self.task.examples(p.step), 0.0
-        for inputs, targets in self.task.step(self.seeds["order"], p.step):  # micro-batches
-            if self.compile and self.task.classes:  # few shapes, each compiled once
-                inputs = filled(inputs, SHAPES[0], SHAPES)
-            inputs, targets = inputs.to(self.device), targets.to(self.device, non_blocking=True)
+        of, sums, graphs = self.task.examples(p.step), 0.0, self.compile == "reduce-overhead"
+        if graphs and self.config.micro_batches > 1:  # a replayed graph writes over what it gave: sums lie elsewhere
+            for parameter in self.model.parameters():
+                parameter.grad = torch.zeros_like(parameter)
+        for inputs, targets in self.ready.pop(p.step, None) or self.batches(p.step):
+            if graphs:
+                torch.compiler.cudagraph_mark_step_begin()
             with self.autocast:
                 objective, found = self.task.loss(self.worker, inputs, targets, of)
             objective.backward()
@@ -190,6 +198,18 @@ class Loop:
         p.step += 1
         p.examples += of
         p.seen += of
+        if self.ahead and p.step < self.total:  # while the device computes
+            self.ready = {p.step: self.batches(p.step)}
+
+    def batches(self, step: int) -> list:
+        """The micro-batches of a step on the device, to a GPU from pinned memory, so that no one waits for the copy."""
+        found = []
+        for parts in self.task.step(self.seeds["order"], step):
+            if self.compile and self.task.classes:  # few shapes, each compiled once
+                parts = filled(parts[0], SHAPES[0], SHAPES), parts[1]
+            parts = [part.pin_memory() for part in parts] if self.ahead else parts
+            found.append([part.to(self.device, non_blocking=self.ahead) for part in parts])
+        return found
 
     def collect(self) -> None:
         """Bring the sums from the device into the progress."""

@@ -23,7 +23,6 @@ from rtx_core.errors import RtxError
 from rtx_core.evaluate import inside
 from rtx_core.experiments.weights import load_weights
 from rtx_core.models import build_model
-from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.layers import rotary_table, rotate
 from rtx_core.models.looped import Looped
 from rtx_core.paths import write_atomically
@@ -32,11 +31,6 @@ from study.demo.export import script
 PASSES = 12  # of a looped model that are counted; the page's slider ends there
 TEXTS = 500  # of each part, for the names of heads and the shares that are right
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
-
-# What `looped.js` reads, or what matters in training alone; every other setting has to be the usual one.
-READ = {"vocab_size", "hidden_size", "num_layers", "num_passes", "num_heads", "intermediate_size", "rope_base"}
-READ |= {"norm_eps", "initializer_std", "lora_scale", "random_passes", "weight_noise"}
-UNREAD = {name: field.default for name, field in LoopedConfig.model_fields.items() if name not in READ}
 
 
 @torch.inference_mode()
@@ -99,24 +93,18 @@ def counted(model: Looped, task: KHop | GroupWords) -> dict:
     most = part[:, 0] == hops if hops else torch.arange(n) < 200  # heads are named where all hops are asked for
     places = hop_places(inputs[most], hops) if hops else word_places(inputs[most])
     heads, right, answers = [], [], torch.bincount(part[asked])
-    for weights, state in watched(model, inputs, steps_of(model)):
+    steps = model.config.num_layers * (PASSES if model.config.num_passes > 1 else 1)
+    for weights, state in watched(model, inputs, steps):
         heads.append(named(weights[most], places, asked[most]))
         hit = F.linear(model.norm(state), model.head).argmax(-1) == targets
         right.append(torch.bincount(part[asked], hit[asked].double()) / answers)
     return {"heads": heads, "right": np.round(torch.stack(right, 1).numpy(), 4).tolist(), "texts": TEXTS}
 
 
-def steps_of(model: Looped) -> int:
-    """How often a layer is applied where the page counts: in twelve passes, or once each in a standard model."""
-    return model.config.num_layers * (PASSES if model.config.num_passes > 1 else 1)
-
-
 def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
     """The script of a model; `data` are the settings of its task, as a record has them."""
-    if not isinstance(model, Looped) or any(getattr(model.config, s) != usual for s, usual in UNREAD.items()):
-        raise RtxError(f"{name} is no plain looped decoder; the page runs k-hop and state-tracking models.")
-    if "hops" not in data and data.get("group") != "S3":
-        raise RtxError(f"{name} is of another task; the page runs k-hop and words over S3.")
+    if not isinstance(model, Looped) or ("hops" not in data and data.get("group") != "S3"):
+        raise RtxError(f"{name} is no looped decoder of k-hop or of words over S3, which the page runs.")
     settings = data | {"eval_texts": 16, "test_texts": 16}  # none of which is read
     task = KHop(HopData(**settings), 2) if "hops" in data else GroupWords(GroupData(**settings), 2)
     facts = {"kind": "hops" if "hops" in data else "cups"}

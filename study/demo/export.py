@@ -14,14 +14,11 @@ import torch
 
 from rtx_core import data, records
 from rtx_core.data.config import ClassificationData
-from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
 from rtx_core.experiments.weights import load_weights
 from rtx_core.paths import write_atomically
 from study.demo import measure as demo
 from study.measurements import bag_of_words
-
-CHECKED = 200  # generated sentences whose logits lie beside the model, for the tests
 
 
 def script(name: str, header: dict, arrays: dict[str, np.ndarray]) -> bytes:
@@ -38,8 +35,7 @@ def script(name: str, header: dict, arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def encoder_arrays(model: torch.nn.Module, met: np.ndarray, int8: bool = True) -> dict[str, np.ndarray]:
-    """The weights by their names in the model, word rows only of the ids in `met`;
-    `NAME.scale` beside an int8 matrix."""
+    """The weights by their names, word rows only of the ids in `met`; `NAME.scale` beside an int8 matrix."""
     found = {"met": met.astype(np.int32)}
     for name, weight in model.state_dict().items():
         weight = weight[torch.from_numpy(met)] if name == "word.weight" else weight
@@ -52,35 +48,24 @@ def encoder_arrays(model: torch.nn.Module, met: np.ndarray, int8: bool = True) -
 
 def words_arrays(pipeline, met: np.ndarray) -> dict[str, np.ndarray]:
     """A fitted bag of words: idf (U,), coefficients (U, C), intercepts (C,), of the U ids in `met`."""
-    weighting, classifier = pipeline[0], pipeline[-1]
-    coefficients, intercept = classifier.coef_, classifier.intercept_
+    coefficients, intercept = pipeline[-1].coef_, pipeline[-1].intercept_
     if len(coefficients) == 1:  # of two classes the second alone has any
         coefficients, intercept = np.vstack([0 * coefficients, coefficients]), np.append(0, intercept)
-    return {
-        "met": met.astype(np.int32),
-        "idf": weighting.idf_[met].astype(np.float32),
-        "coefficients": coefficients.T[met].astype(np.float32),
-        "intercept": intercept.astype(np.float32),
-    }
+    found = {"idf": pipeline[0].idf_[met], "coefficients": coefficients.T[met], "intercept": intercept}
+    return {"met": met.astype(np.int32)} | {name: array.astype(np.float32) for name, array in found.items()}
 
 
 def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
-    """Write NAME-MODEL.js, NAME-words.js, vocabulary.js and what tests compare,
-    for a record such as "sst2/recurrent-seed0"."""
+    """Write NAME-MODEL.js, NAME-words.js, and vocabulary.js of a record "sst2/recurrent-seed0"."""
     record = records.at(address, source)
-    if "corpus" not in record["config"]["data"]:
-        raise RtxError(f"{address} is of no texts of this study; the page runs its classifiers.")
     config = ClassificationData(**record["config"]["data"])
     task = data.task(config, record["config"]["train"]["batch_size"])
     if task.facts["sha256"] != record["data"]["sha256"]:
         raise RtxError(f"{address} was made on other data than today's; export where it was made.")
     model = load_weights(record)
-    if "residual_scale" not in model.config.names():
-        raise RtxError(f"{record['model']} is no encoder of this study; the page runs baseline and recurrent.")
     met = np.unique(task.parts["train"].ids)
     pipeline, _ = bag_of_words.fit(task.parts["train"], task.parts["test"])
-    tokenizer = task.tokenizer()
-    pieces = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    vocabulary = task.tokenizer().get_vocab()
     about = {"of": record["name"], "classes": list(task.classes), "max_length": config.max_length}
     header = about | {"model": record["model"], "record": address, "key": record["key"]}
     header |= {"config": model.config.model_dump()}
@@ -89,23 +74,8 @@ def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
     written = {
         f"{name}.js": script(name, header, encoder_arrays(model, met)),
         f"{words_name}.js": script(words_name, words, words_arrays(pipeline, met)),
-        "vocabulary.js": script("vocabulary", {"pieces": [piece for piece, _ in pieces]}, {}),
-        f"{name}.check.json": checked(model, tokenizer, config.max_length),
+        "vocabulary.js": script("vocabulary", {"pieces": sorted(vocabulary, key=vocabulary.get)}, {}),
     }
     for file, content in written.items():
         write_atomically(Path(folder, file), content)
     return [Path(folder, file) for file in written]
-
-
-@torch.inference_mode()
-def checked(model: torch.nn.Module, tokenizer, max_length: int) -> bytes:
-    """Generated sentences and the logits that the model, as trained, gives them."""
-    from rtx_core.data.tokens import tokenize
-    from rtx_core.models.packed import Packed
-
-    frame = reviews("movie", CHECKED, seed=7, style="phrase")
-    ids, lengths, _ = tokenize(frame, tokenizer, max_length).take(np.arange(CHECKED))
-    logits = model(Packed.from_flat(ids, lengths))
-    rows = [[round(value, 5) for value in row] for row in logits.tolist()]
-    lines = [json.dumps([text, row], ensure_ascii=False) for text, row in zip(frame["text"], rows)]
-    return ("[\n" + ",\n".join(lines) + "\n]\n").encode()

@@ -5,14 +5,13 @@ whole numbers from 1 to 10 is asked for again, and in the end the story counts a
 reply ends the command and leaves the records as they were.
 """
 
-import hashlib
-import json
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from rtx_core.errors import RtxError
 
@@ -21,14 +20,8 @@ MODEL = "gemini-2.5-flash"  # the study's was its preview
 ATTEMPTS = 3  # answers that are not valid until a story is rejected
 RETRIES = 18  # of a request that fails: the client's pauses double from half a second to eight, two minutes in all
 PROMPT = Path(__file__).with_name("judge.txt").read_text(encoding="utf-8")
-Score = Annotated[int, Field(strict=True, ge=1, le=10)]
-
-
-class Scores(BaseModel, extra="forbid"):
-    grammar: Score
-    creativity: Score
-    consistency: Score
-    plot: Score
+CRITERIA = Literal["grammar", "creativity", "consistency", "plot"]
+SCORES = TypeAdapter(dict[CRITERIA, Annotated[int, Field(strict=True, ge=1, le=10)]])
 
 
 def judge_model() -> str:
@@ -40,17 +33,15 @@ def grade(client, story: str) -> dict[str, int] | None:
     asked = [{"role": "user", "content": PROMPT.replace("{story}", story)}]
     for _ in range(ATTEMPTS):
         reply = client.chat.completions.create(model=judge_model(), messages=asked, temperature=0)
-        answer = reply.choices[0].message.content or ""
-        try:
-            return Scores.model_validate_json(re.sub(r"^\s*```(json)?|```\s*$", "", answer)).model_dump()
-        except ValidationError:
-            continue
+        answer = re.sub(r"^\s*```(json)?|```\s*$", "", reply.choices[0].message.content or "")
+        with suppress(ValidationError):
+            scores = SCORES.validate_json(answer)
+            if len(scores) == 4:
+                return scores
 
 
 def identity(record) -> dict:
-    """Other texts, or another judge, have no scores yet."""
-    texts = json.dumps([[sample["prompt"], sample["text"]] for sample in record["samples"]])
-    return {"judge": judge_model(), "texts_sha256": hashlib.sha256(texts.encode()).hexdigest()}
+    return {"judge": judge_model()}  # another one has given no scores yet
 
 
 def of_run(record, study) -> list[tuple]:
@@ -68,6 +59,5 @@ def of_run(record, study) -> list[tuple]:
         ) from None
     if not any(graded):
         raise RtxError(f"{judge_model()} gave no valid answer for any of {len(graded)} stories.")
-    print(f"{record['model']}: {graded.count(None)} of {len(graded)} rejected", flush=True)
     suffix = [re.sub(r"[^\w.]+", "-", judge_model())]
     return [({"suffix": suffix, "scores": graded, "rejected": graded.count(None)}, None)]

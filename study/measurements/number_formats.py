@@ -1,13 +1,11 @@
 """Trained encoders in other number formats.
 
-fp32   as trained
-bf16   all weights and arithmetic in bfloat16
-fp16   the same in half precision
-int8   torch's dynamic quantization: the weight of every linear map as int8, one scale a row; its input as
-       int8, one scale a batch, found when it arrives; embeddings and norms stay fp32
+fp32, bf16, fp16   all weights and arithmetic in that format; fp32 is as trained
+int8               torch's dynamic quantization: the weight of every linear map as int8, one scale a row; its input as
+                   int8, one scale a batch, found when it arrives; embeddings and norms stay fp32
 
-Measured on the CPU, where torch has int8 kernels, and a format that the CPU has no arithmetic for is left
-out.  Every format computes all rows of the last layer, so that times compare.
+Measured on the CPU, where torch has int8 kernels; a format that it has no arithmetic for is left out.  Every format
+computes all rows of the last layer, so that times compare.
 """
 
 import io

@@ -1,17 +1,15 @@
 """Does weight sharing amplify the error of rounded weights?
 
-The matrices of the layers are rounded to b bits, symmetrically, with one scale s an output row, and the
-hidden states h_k after each layer application k are compared with those of the exact weights:
+The matrices of the layers are rounded to b bits, symmetrically, with one scale s an output row, all else stays exact,
+and the hidden states h_k after each layer application k are compared with those of the exact weights:
 
     ŵ = s · round(w / s),   s = max|w| / (2^(b−1) − 1),     e_k = ‖ĥ_k − h_k‖ / ‖h_k‖ over all tokens
 
-All else stays exact, so that e_k is of the layers alone.  Three comparisons, each at one width and depth:
-
-`random`   fresh models: n layers twice (shared) against 2n layers once (unshared), without the scaled
-           residual, so that sharing is all they differ in; one pair a seed.
+`random`   fresh models of one width and depth: n layers twice (shared) against 2n layers once (unshared), without the
+           scaled residual, so that sharing is all they differ in; one pair a seed.
 `trained`  the trained models, each with its own weights.
-`draws`    one trained looped model, rounded at random to ⌊w/s⌋ or ⌈w/s⌉ with mean w / s: the same draw in
-           every pass (shared) against a new one a pass (unshared), so that only the errors differ.
+`draws`    one trained looped model, rounded at random to ⌊w/s⌋ or ⌈w/s⌉ with mean w / s: the same draw in every pass
+           (shared) against a new one a pass (unshared), so that only the errors differ.
 """
 
 from copy import deepcopy

@@ -28,22 +28,16 @@ class RunOn:
         """How many times as long the state is after the last pass as after the trained ones."""
         return [one["free"]["norm"][-1] / after(one, one["trained"], "norm") for one in measured("growth", model, of)]
 
-    def solved(self, model: str, of: str = "khop") -> list[int]:
-        """The hops in a row of which less than a tenth are wrong after the trained passes, 0 and more."""
-        return [in_a_row(after(one, one["trained"], "error")) - 1 for one in measured("growth", model, of)]
-
     def errors(self, model: str, passes: int, hops: int | None = None, of: str = "khop", way: str = "free"):
-        """After so many passes, at so many hops, or else at the most that the seed solves after its trained ones."""
-        rows = [after(one, passes, "error", way) for one in measured("growth", model, of)]
-        return [row[most if hops is None else hops] for row, most in zip(rows, self.solved(model, of))]
+        """After so many passes, at so many hops, or else at the most of which the seed, after its trained passes, has
+        less than a tenth wrong."""
+        found = measured("growth", model, of)
+        most = [in_a_row(after(one, one["trained"], "error")) - 1 if hops is None else hops for one in found]
+        return [after(one, passes, "error", way)[at] for one, at in zip(found, most)]
 
     def resting(self, model: str, of: str = "khop") -> int:
         """The seeds whose last pass moves the state by less than a thousandth of its length."""
         return sum(one["free"]["step"][-1] < 0.001 for one in measured("growth", model, of))
-
-    def radius(self, model: str, passes: int, of: str = "khop") -> list[float]:
-        """The largest spectral radius of the normalised pass over texts, after so many passes."""
-        return [max(one["radius"][str(passes)]) for one in measured("growth", model, of)]
 
 
 def last_changes(model: str) -> float:
@@ -51,11 +45,11 @@ def last_changes(model: str) -> float:
     return measured("lens", model)[0]["changed"][-1]
 
 
-def factors_read(passes: int, least: float = 0.9) -> list[int]:
+def factors_read(passes: int) -> list[int]:
     """From the states of loops over S3, a seed each: the number n up to which the product of the first n factors is
-    read from this share of texts."""
+    read from more than nine tenths of texts."""
     rows = [one["prefix"]["accuracy"][passes] for one in measured("spans", "1x8")]
-    return [next((n for n, share in enumerate(row) if share < least), len(row)) for row in rows]
+    return [in_a_row(1 - share for share in row) for row in rows]
 
 
 def span_read(passes: int, span: int) -> list[float]:

@@ -12,7 +12,6 @@ from study.plan import LARGER
 from study.published import published
 
 TRIED = 600  # steps of the runs that choose the learning rate
-STANDARD, RECURRENT = ("gpt-1", "gpt-2", "gpt-6"), ("kausik", "kausik-positions")
 IN_FULL = {  # tokens or characters that the study's own runs read
     "tinystories-report-reduced": 204_800_000,
     "shakespeare-report-reduced": 10_000 * 128 * 256,
@@ -30,11 +29,8 @@ class Language(Runs):
     def gap(self, first: str, second: str) -> float:
         return float(np.mean(self.gaps(first, second)))
 
-    def ahead(self, first: str, second: str) -> bool:
-        return self.gap(first, second) < 0
-
     def tokens(self, model: str) -> int:
-        """That a run of it reads."""
+        """What a run of it reads."""
         return self.of(model)[0]["history"][-1]["tokens"]
 
     def at(self, step: int, *models: str) -> list[float]:
@@ -50,16 +46,13 @@ class Language(Runs):
         """Validation loss after 1, 2, … passes at test time, in the mean over seeds."""
         return np.mean([record["extra"]["passes"]["validation"] for record in self.of(model)], axis=0)
 
-    def passes(self, model: str, n: int) -> float:
-        return self.by_passes(model)[n - 1]
-
     def best(self, model: str) -> int:
         return int(self.by_passes(model).argmin()) + 1
 
     def twice(self, model: str) -> float:
         """What twice as many passes as in training add to the loss."""
-        trained = self.trained(model)
-        return self.passes(model, 2 * trained) - self.passes(model, trained)
+        losses, trained = self.by_passes(model), self.trained(model)
+        return losses[2 * trained - 1] - losses[trained - 1]
 
 
 class AsPublished(Language):
@@ -68,11 +61,10 @@ class AsPublished(Language):
     def __init__(self, name: str):
         super().__init__(paper.records(name=name), name)
         self.share = self.records[0]["history"][-1]["tokens"] / IN_FULL[name]
-
-    @property
-    def seeds(self) -> float:
-        """The most that two seeds of a model differ, in nats."""
-        return max(np.ptp([record["test"]["loss"] for record in some]) for some in by_model(self.records).values())
+        of_models = by_model(self.records).values()
+        self.seeds = max(
+            np.ptp([record["test"]["loss"] for record in some]) for some in of_models
+        )  # of one model, nats
 
     def exits(self, asking: bool = True) -> list[float]:
         """At each threshold of each loop: the loss of early exit minus the least of all tokens at no more computation.
@@ -96,14 +88,13 @@ class Small(Language):
     """An experiment's runs at the rate that was best for their model after few steps, of the seeds that all have."""
 
     def __init__(self, experiment: str):
-        self.rates = {}  # model -> learning rate -> loss after few steps
-        whole = []
+        self.rates, whole = {}, []  # model -> learning rate -> loss after few steps
         for record in paper.records(experiment=experiment):
-            config, model = record["config"], record["model"]
-            if model in ONE_SEED or config["model"]["hidden_size"] == LARGER[experiment]["hidden_size"]:
+            model, size, train = record["model"], record["config"]["model"], record["config"]["train"]
+            if model in ONE_SEED or size["hidden_size"] == LARGER[experiment]["hidden_size"]:
                 continue
-            if config["train"]["steps"] == TRIED:
-                self.rates.setdefault(model, {})[config["train"]["learning_rate"]] = record["test"]["loss"]
+            if train["steps"] == TRIED:
+                self.rates.setdefault(model, {})[train["learning_rate"]] = record["test"]["loss"]
             else:
                 whole.append(record)
         chosen = [r for r in whole if r["config"]["train"]["learning_rate"] == self.rate(r["model"])]
@@ -113,13 +104,6 @@ class Small(Language):
         """The best that was tried; a model that trains longer (`gpt-2-time`) has that of the same model."""
         tried = self.rates.get(model) or self.rates.get(model.rpartition("-")[0])
         return min(tried, key=tried.get) if tried else None
-
-
-def wide(experiment: str) -> Language:
-    """The runs at twice the width, whose rate is half the best one at the width itself."""
-    found = [r for r in paper.records(experiment=experiment) if r["config"]["train"]["steps"] != TRIED]
-    wider = [r for r in found if LARGER[experiment].items() <= (r["config"]["model"] | r["config"]["train"]).items()]
-    return Language(wider, f"{experiment} at twice the width")
 
 
 def first_seed(name: str) -> Language:
@@ -137,7 +121,8 @@ def grades(name: str) -> dict[str, dict[str, list[float]]]:
 def leads() -> list[float]:
     """By how many nats each recurrent model of the study is ahead of each standard one, by recipe and seed."""
     recipes = map(look_up, ("shakespeare_report", "shakespeare_nanogpt"))
-    return [gap for recipe in recipes for a in STANDARD for b in RECURRENT for gap in recipe.gaps(a, b)]
+    pairs = [(a, b) for a in ("gpt-1", "gpt-2", "gpt-6") for b in ("kausik", "kausik-positions")]
+    return [gap for recipe in recipes for pair in pairs for gap in recipe.gaps(*pair)]
 
 
 def initial() -> Space:
@@ -164,8 +149,8 @@ VALUES = {
     "initial_losses": initial,
     "stories_combined": lambda: first_seed("tinystories-small-learningrate0.004"),
     "shakespeare_windows": lambda: first_seed("shakespeare-small-learningrate0.003"),
-    "shakespeare_wide": lambda: wide("shakespeare-small"),
-    "stories_wide": lambda: wide("tinystories-small"),
+    "shakespeare_wide": lambda: first_seed("shakespeare-small-hiddensize256-intermediatesize1024-learningrate0.0015"),
+    "stories_wide": lambda: first_seed("tinystories-small-hiddensize128-intermediatesize344"),
     "shakespeare_small": lambda: Small("shakespeare-small"),
     "stories_small": lambda: Small("tinystories-small"),
 }

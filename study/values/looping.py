@@ -9,12 +9,12 @@ import numpy as np
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge, by_model
 from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Runs, Space, Unmeasured, Value
+from rtx_core.report.values import Runs, Space, Unmeasured
 from study import paper
 from study.experiments import EXPERIMENTS
 from study.phi import LoopedLosses, mean_phi, phi_by_seed
 from study.predictions import predictions
-from study.values.common import functions, paired_difference
+from study.values.common import functions
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
 
@@ -39,11 +39,11 @@ class Hops(Runs):
     def __init__(self, name: str):
         super().__init__(paper.records(name=name), name)
 
-    def hops(self, model: str) -> range:
-        return range(len(self.of(model)[0]["test"]["parts"]))
+    def rows(self, model: str, passes: int | None = None) -> np.ndarray:
+        """(seeds, hops): shares of wrong answers."""
+        return np.array([[wrong(r, hops, passes) for hops in range(len(r["test"]["parts"]))] for r in self.of(model)])
 
     def errors(self, model: str, hops: int, passes: int | None = None) -> list[float]:
-        """Of each seed."""
         return [wrong(record, hops, passes) for record in self.of(model)]
 
     def error(self, model: str, hops: int, passes: int | None = None) -> float:
@@ -51,31 +51,16 @@ class Hops(Runs):
 
     def solved(self, model: str, passes: int | None = None) -> int:
         """Up to how many hops the mean error stays below a tenth."""
-        return in_a_row(self.error(model, hops, passes) for hops in self.hops(model)[1:])
+        return in_a_row(self.rows(model, passes).mean(0)[1:])
 
-    def solved_by(self, model: str, seed: int, below: float = SOLVED) -> int:
-        """The same of one seed, with another bound for the error where one is given."""
-        for record in self.of(model):
-            if record["seed"] == seed:
-                return in_a_row((wrong(record, hops) for hops in self.hops(model)[1:]), below)
-        raise Unmeasured(f"There is no record of {model} with seed {seed}; run it first.")
-
-    def factors(self, model: str, passes: int | None = None) -> list[int]:
-        """Of words over a group, whose lengths count from 1: how many factors each seed keeps."""
-        return [1 + in_a_row(wrong(r, n, passes) for n in self.hops(model)[1:]) for r in self.of(model)]
-
-    def difference(self, first: str, second: str, hops: int) -> Value:
-        """Of the errors of two models, first − second in points, paired over the seeds that both have."""
-        pairs = common(self.of(first), self.of(second))
-        return paired_difference(pairs, lambda run: 100 * wrong(run, hops), "+.1f")
+    def factors(self, model: str, passes: int | None = None, below: float = SOLVED) -> list[int]:
+        """How many each seed solves, and one more: of words over a group, whose lengths count from 1, the factors that
+        it keeps."""
+        return [1 + in_a_row(row[1:], below) for row in self.rows(model, passes)]
 
     def behind(self, model: str, other: str) -> float:
         """By how much a model's error exceeds another's at the number of hops where it does so most."""
-        return max(self.error(model, h) - self.error(other, h) for h in self.hops(model))
-
-    def rise(self, model: str, first: int, second: int) -> float:
-        """The largest rise of an error from one number of passes to another."""
-        return max(self.error(model, h, second) - self.error(model, h, first) for h in self.hops(model))
+        return float((self.rows(model).mean(0) - self.rows(other).mean(0)).max())
 
 
 def copying(hops: int, nearer: int, letters: int = 32) -> float:
@@ -104,12 +89,6 @@ class Rounding:
         """The largest change of a model's error at any number of hops."""
         return max(abs(self.cost(m["model"], bits, hops)) for m in self.measured for hops in range(5))
 
-    def grows(self, model: str, bits: int) -> bool:
-        """Whether the cost rises with every pass up to the trained number."""
-        passes = self.exact.of(model)[0]["config"]["model"]["num_passes"]
-        costs = [self.cost(model, bits, passes=r) for r in range(1, passes + 1)]
-        return costs == sorted(costs)
-
 
 # -- Shakespeare at equal depth
 
@@ -121,10 +100,10 @@ class IsoDepth:
         self.looped = looped
         found = {m: records for m, records in by_model(records).items() if m.startswith(("6x1", *looped))}
         self.runs = dict(zip(found, zip(*common(*found.values())))) if found else {}
-        for shape in ("6x1", *looped):
-            if not self.of(shape):
-                what = f"There is no record of iso-depth, {shape}, of a seed that its other models have; run it first."
-                raise Unmeasured(what)
+        if lacking := [shape for shape in ("6x1", *looped) if not self.of(shape)]:
+            raise Unmeasured(
+                f"There is no record of iso-depth, {lacking[0]}, of a seed that the others have; run it first."
+            )
         self.badge = badge(list(self.runs.values()))
 
     def of(self, shape: str) -> list[str]:
@@ -134,6 +113,9 @@ class IsoDepth:
     def size(self, model: str) -> int:
         """Parameters of the layers and what joins them."""
         return self.runs[model][0]["parameters"]["non_embedding"]
+
+    def rate(self, model: str) -> float:
+        return self.runs[model][0]["config"]["train"]["learning_rate"]
 
     def losses(self, *models: str) -> list[list[float]]:
         """Of each model, by seed."""
@@ -154,9 +136,6 @@ class IsoDepth:
     def looped_ahead(self) -> bool:
         """Whether a looped model has a lower loss than the standard one of its width."""
         return any(min(row[1:]) < row[0] for row in self.rows.values())
-
-    def rate(self, model: str) -> float:
-        return self.runs[model][0]["config"]["train"]["learning_rate"]
 
     def beside(self, *models: str) -> tuple[list[LoopedLosses], list[int], list[list[float]]]:
         """What φ of these models is made of: themselves, sizes and losses of the standard ones."""
@@ -182,31 +161,28 @@ class IsoDepth:
     def phi(self) -> Space:
         """φ of each shape and each width, the mean of all, and the least; and by how much it is larger for the fewest
         passes than for the most."""
-        shapes = {f"of_{shape}": self.of(shape) for shape in self.looped}
-        every = sum(shapes.values(), [])
-        widths = {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in self.rows}
-        least = min(every, key=lambda model: self.worth(model)[0])
-        groups = shapes | widths | {"of_all": every, "least": [least]}
+        groups = {f"of_{shape}": self.of(shape) for shape in self.looped}
+        groups["of_all"] = every = sum(groups.values(), [])
+        groups |= {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in self.rows}
+        groups["least"] = [min(every, key=lambda model: self.worth(model)[0])]
         found = {name: self.worth(*models) for name, models in groups.items()}
         fewest, most = (self.by_seed(*self.of(self.looped[i])) for i in (0, -1))
         found["falls"] = mean_interval([a - b for a, b in zip(fewest, most)])
         return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
 
-    @property
-    def outside(self) -> list[str]:
-        """Looped models that are better or worse than every standard one in some seed, and so have no φ there."""
-        looped = [m for m in self.runs if m not in self.of("6x1")]
-        return [m for m, found in zip(looped, phi_by_seed(*self.beside(*looped))) if np.isnan(found).any()]
+
+def iso_depth(steps: str = "", seed: int | None = None, looped: tuple[str, ...] = ("3x2", "2x3", "1x6")) -> IsoDepth:
+    return IsoDepth([r for r in paper.records(name=f"iso-depth{steps}") if seed in (None, r["seed"])], looped)
 
 
-def at_their_rates() -> list[Record]:
+def at_their_rates() -> IsoDepth:
     """Of seed 0 each model's run at the best of three rates, by validation loss."""
     tried: dict[str, list[Record]] = {}
     for record in paper.records(experiment="iso-depth"):
         if record["seed"] == 0 and record["config"]["train"]["steps"] == EXPERIMENTS["iso-depth"].train.steps:
             tried.setdefault(record["model"], []).append(record)
     whole = [records for records in tried.values() if len(records) == 3]
-    return [min(records, key=lambda r: r["selected"]["validation_loss"]) for records in whole]
+    return IsoDepth([min(records, key=lambda r: r["selected"]["validation_loss"]) for records in whole])
 
 
 HOPS = {
@@ -226,11 +202,11 @@ VALUES = {key: lambda name=name: Hops(name) for key, name in HOPS.items()}
 VALUES |= {f"{key}_reached": lambda name=HOPS[key]: Hops(name).factors for key in HOPS if key.startswith(("s3", "z6"))}
 VALUES |= {
     "khop_rounded": Rounding,
-    "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
-    "iso_depth_first": lambda: IsoDepth([r for r in paper.records(name="iso-depth") if r["seed"] == 0]),
-    "iso_depth_tuned": lambda: IsoDepth(at_their_rates()),
-    "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
-    "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
+    "iso_depth": iso_depth,
+    "iso_depth_first": lambda: iso_depth(seed=0),
+    "iso_depth_tuned": at_their_rates,
+    "iso_depth_longer": lambda: iso_depth("-steps3200"),
+    "iso_depth_parts": lambda: iso_depth(looped=("three-part",)),
     "predictions": predictions,
 }
 VALUES |= functions(copying)
