@@ -178,7 +178,7 @@ def stands(guard: str) -> bool:
 def test_every_guard_fails_for_some_records(monkeypatch):
     monkeypatch.delenv("RTX_HOME")
     monkeypatch.setattr(statistics, "RESAMPLES", 100)
-    monkeypatch.setattr(store, "check", lambda content, name: content)
+    monkeypatch.setattr(store, "check", lambda content: content)
     monkeypatch.setattr(store, "verify", lambda record: None)
     standing = {guard: page for guard, page in guards().items() if not any(map(guard.count, LEFT_OUT))}
     assert len(standing) > 50
