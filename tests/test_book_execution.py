@@ -30,7 +30,7 @@ def test_a_notebook_is_run_once_and_again_where_a_record_changed(tmp_path, home,
     assert second.count("ZeroDivisionError: division by zero") == 2 and "NameError" not in second  # what it lacks
     assert "Traceback" not in second and "unborne" in second
     assert "two.ipynb, cell" in (source / "_build" / "sentences.txt").read_text()
-    kept = sorted((source / "_build" / "executed").rglob("base.ipynb"))
+    kept = sorted((source / "_build" / "outputs").rglob("base.ipynb"))
     assert len(kept) == 2
     times = [path.stat().st_mtime_ns for path in kept]
     built()

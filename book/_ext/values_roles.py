@@ -145,7 +145,7 @@ def look(app: Sphinx, config: Config) -> None:
     for path in sorted([*files, paths.REPOSITORY / "requirements.lock"]):
         made_of.update(f"{path}\n".encode() + path.read_bytes())
     config.made_of = made_of.hexdigest()
-    cache = Path(app.outdir).parent / "executed" / config.made_of[:16]
+    cache = Path(app.outdir).parent / "outputs" / config.made_of[:16]
     for old in [folder for folder in cache.parent.glob("*") if folder != cache]:
         shutil.rmtree(old)
     config.nb_execution_cache_path = str(cache)

@@ -12,7 +12,7 @@ from rtx_core.report.statistics import accuracy, adjusted, common, difference
 from rtx_core.report.values import Gap, Runs, Space, Unmeasured, Value, look_up
 from rtx_core.train.config import TrainConfig
 from study import paper
-from study.plan import LADDER, TENTH, TUNED, TUNING
+from study.plan import CURVE, LADDER, TENTH, TUNED, TUNING
 from study.values.common import chosen, functions, peaks
 
 RUNGS = {
@@ -28,6 +28,17 @@ def rung(model: str, **settings: object) -> list[records.Record]:
     """The records of a model on a tenth of SST-2."""
     name = configure("sst2", model, **TENTH | settings).name
     return Runs(paper.records(name=name), name).of(model)
+
+
+def finer(model: str) -> Space:
+    """What validating at every 50 steps changes with one seed: the steps and the points of test accuracy between the
+    weights that are chosen, and the points by which validation accuracy rises after them."""
+    [often], after_epochs = rung(model, **CURVE), rung(model)[0]
+    chosen = next(row for row in often["history"] if row["step"] == often["selected"]["step"])
+    rise = max(row["validation_accuracy"] for row in often["history"]) - chosen["validation_accuracy"]
+    steps = often["selected"]["step"] - after_epochs["selected"]["step"]
+    points = 100 * (often["test"]["accuracy"] - after_epochs["test"]["accuracy"])
+    return Space({"steps": steps, "points": points, "rise": 100 * rise})
 
 
 def of_depths() -> Space:
@@ -120,4 +131,4 @@ class Tuned(Ladder):
         return self.differences[first, second].sign != 0
 
 
-VALUES = {"depth": depth, "depths": of_depths, "ladder": Usual, "ladder_tuned": Tuned} | functions(tested_after)
+VALUES = {"depth": depth, "depths": of_depths, "ladder": Usual, "ladder_tuned": Tuned} | functions(tested_after, finer)
