@@ -110,7 +110,7 @@ def test_a_record_of_a_story_model_is_whole(name, task, monkeypatch):
     model = build_model(name, seed=0, vocab_size=task.vocab_size, **LLAMA)
     found = measured(model, task, of("tinystories"), CPU)
     extra, passes = found["extra"], 2 * model.config.num_passes if name == "frailt" else 1
-    assert len(found["samples"]) == stories.PROMPTS and found["latency"]["measured"][0]["length"] == 8
+    assert len(found["samples"]) == stories.PROMPTS and found["latency"][0]["length"] == 8
     assert [len(extra["passes"][part]) for part in ("training_sample", "validation")] == [passes, passes]
     assert extra["flops_per_token"][-1] == 2 * model.multiplications(passes)
     assert len(extra["change"]) == passes

@@ -52,7 +52,7 @@ USED_BY = {
     "models/llama": LOOPED,
     "models/looped": LOOPED,
     "models/packed": ALL,
-    "fast/fused_block": ENCODERS,
+    "fast/fused_block": ENCODERS | LOOPED,
     "fast/recurrence": {"kausik"},
     "train/trainer": ALL,
     "data/tasks": ALL,

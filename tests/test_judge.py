@@ -54,7 +54,7 @@ def run(monkeypatch):
     data = {"source": "embedded", "sha256": "d" * 64}
     content = {"name": "x", "model": "control", "seed": 0, "key": "k", "budget": "full"}
     record = records.Record(content | {"samples": samples, "data": data}, None)
-    monkeypatch.setattr(records, "find", lambda *address: record)
+    monkeypatch.setattr(records, "at", lambda *address: record)
     given = {"models": ["control"], "seeds": [0], "source": "embedded"}
     return lambda **more: measuring.measure("judge", "tinystories", **given, **more)
 

@@ -9,12 +9,9 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from sphinx_book_theme.header_buttons.launch import add_launch_buttons
 
 import rtx_core as rtx
 from rtx_core import records
@@ -75,29 +72,6 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     own = {record["name"] for record in records.records()}
     assert len(own) == 2 and all(name.startswith("own-reviews-") for name in own)
     assert (here / "_build" / "own-data.ipynb").exists() and (here / "my-model" / "model.safetensors").exists()
-
-
-class Config(dict):
-    """Sphinx's: entries are attributes too."""
-
-    __getattr__ = dict.__getitem__
-
-
-@pytest.mark.parametrize(("page", "place"), [("notebooks/sst2", "notebooks/sst2"), ("index", "book/index")])
-def test_a_button_names_the_notebook_where_it_lies(page, place):
-    paper = import_module("paper")
-    site = "https://colab.research.google.com"
-    options = {"repository_branch": "main", "path_to_docs": "book", "launch_buttons": {"colab_url": site}}
-    config = Config(html_theme_options=options)
-    env = SimpleNamespace(doc2path=lambda name: f"{name}.ipynb", metadata={page: {"kernelspec": {}}})
-    app = SimpleNamespace(config=config, env=env)
-    context = {"pagename": page, "sourcename": f"{page}.ipynb", "header_buttons": []}
-    context |= {"github_url": "https://github.com", "github_user": "owner", "github_repo": "name"}
-    paper.point_to_repository(app, page, "", context, None)
-    add_launch_buttons(app, page, "", context, None)
-    (group,) = context["header_buttons"]
-    assert group["buttons"][0]["url"] == f"{site}/github/owner/name/blob/main/{place}.ipynb"
-    assert (REPOSITORY / f"{place}.ipynb").exists()
 
 
 BLOCK = r"^(`{3,4})\{code-block\} \w+\n:caption: `(mine/\S+)`\n(.*?)^\1$"

@@ -142,7 +142,7 @@ def look(app: Sphinx, config: Config) -> None:
     folders = [*map(records.folder, ("hub", "embedded")), paths.REPOSITORY / "rtx_core", paths.REPOSITORY / study]
     files = [path for folder in folders for path in folder.rglob("[!.]*") if path.is_file() and path.suffix != ".pyc"]
     made_of = hashlib.sha256()
-    for path in sorted([*files, paths.REPOSITORY / "requirements.lock"]):
+    for path in sorted([*files, *paths.REPOSITORY.glob("requirements.lock")]):
         made_of.update(f"{path}\n".encode() + path.read_bytes())
     config.made_of = made_of.hexdigest()
     cache = Path(app.outdir).parent / "outputs" / config.made_of[:16]

@@ -80,7 +80,7 @@ def matched_accuracy(record) -> float:
 def common(*models: list) -> list[tuple]:
     """The records of each seed that all these models have, in the order of the first's."""
     by_seed = [{record["seed"]: record for record in records} for records in models]
-    seeds = [seed for seed in by_seed[0] if all(seed in found for found in by_seed)]
+    seeds = [seed for seed in (by_seed[0] if by_seed else ()) if all(seed in found for found in by_seed)]
     return [tuple(found[seed] for found in by_seed) for seed in seeds]
 
 
