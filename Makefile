@@ -79,7 +79,7 @@ paper: .venv/.installed .venv-workflow/.installed
 	  reduced=$(REDUCED) stale=$(STALE) only=$(ONLY) $(OPTIONS)
 
 clean:
-	rm -rf _build/html _build/latex _build/paper.pdf _build/sentences.txt _build/.doctrees _build/executed _build/jupyter_execute _build/quickstart.ipynb book/figures
+	rm -rf _build/html _build/latex _build/paper.pdf _build/sentences.txt _build/.doctrees _build/outputs _build/jupyter_execute _build/quickstart.ipynb book/figures
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -91,8 +91,6 @@ def against_others(sst2: Sst2, rounds: int) -> dict:
         "batch": BATCH,
         "tokens_per_step": float(np.mean([lengths.sum() for lengths in steps])),
         "longest_per_step": float(np.mean([lengths.max() for lengths in steps])),
-        "rows_trained": len(sst2.task.used_ids()),
-        "rows": build_model("recurrent", seed=0).config.vocab_size,
         "steps": timing.interleaved(ways, rounds, warm_up=20 if where.type == "cuda" else 4),
     }
 
@@ -134,7 +132,7 @@ def eager(sst2: Sst2, layers_compiled: bool = False) -> timing.Work:
 def ablation(sst2: Sst2, rounds: int) -> dict[str, dict]:
     """What each part gains: one after the other is added to the packed, eager step of the baseline."""
     ways = {"packed, eager": eager(sst2)}
-    for way in ("+ rows in use, clipping in AdamW", "+ masks by the step", "+ one node a block"):
+    for way in ("+ clipping in AdamW", "+ masks by the step", "+ one node a block"):
         model = build_model("baseline", seed=0)
         path = accelerate(model)
         if "node" not in way:

@@ -159,22 +159,27 @@ class KHop(Generated):
 
 def hop(letters: np.ndarray, hops: np.ndarray, none: int = NOTHING) -> np.ndarray:
     """The letter that `hops` (B,) hops lead to from each position of letters (B, N), or `none`: (B, N)."""
-    place = np.arange(letters.shape[1])
-    earlier = (letters[:, :, None] == letters[:, None]) & (place < place[:, None])
-    after = np.where(earlier, place + 1, -1).max(2)  # the position after the last earlier occurrence of the letter
-    found = np.broadcast_to(place, letters.shape)
+    B, N = letters.shape
+    place, rows = np.broadcast_to(np.arange(N), (B, N)), np.arange(B)[:, None]
+    after = np.full((B, N), -1)  # the position after the last earlier occurrence of the letter
+    for letter in np.unique(letters):
+        here = letters == letter
+        last = np.maximum.accumulate(np.where(here, place, -2), 1)  # up to here
+        before = np.concatenate((np.full((B, 1), -2), last[:, :-1]), 1)
+        after[here] = before[here] + 1
+    found = place.copy()
     for k in range(hops.max(initial=0)):
-        further = np.where(found >= 0, np.take_along_axis(after, found.clip(0), 1), -1)
+        further = np.where(found >= 0, after[rows, found], -1)
         found = np.where(hops[:, None] > k, further, found)
-    return np.where(found >= 0, np.take_along_axis(letters, found.clip(0), 1), none)
+    return np.where(found >= 0, letters[rows, found], none)
 
 
 class GroupWords(Generated):
     """State tracking as the word problem of a group: of elements x₁ … x_N the target at n is x₁ · … · x_n.
 
-    Tokens are the elements 0 … |G| − 1, and |G| more for an element that begins a text: rotary positions tell offsets
-    alone.  A test is reported by n, the length of the product.  In S3 the order of the factors matters, in Z6 it does
-    not; those of A5 and S5 need a depth that grows with the length (Merrill & Sabharwal 2025).
+    Tokens are the elements 0 … |G| − 1, and |G| more for an element that begins a text, as rotary positions tell
+    offsets alone.  A test is reported by n, the length of the product.  In S3 the order of the factors matters, in
+    Z6 it does not; those of A5 and S5 need a depth that grows with the length (Merrill & Sabharwal 2025).
     """
 
     by = "length"

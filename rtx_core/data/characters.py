@@ -12,6 +12,7 @@ from rtx_core.data.config import LanguageData
 from rtx_core.data.sources import hub_table, mirror_file, resolve, sha256_of, verify
 from rtx_core.data.synthetic import play
 from rtx_core.data.tasks import EVALUATION_SEED, Language
+from rtx_core.errors import RtxError
 
 HUB = "karpathy/tiny_shakespeare"
 SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"  # of the whole text
@@ -49,6 +50,9 @@ class Characters(Language):
         cut = int(len(ids) * TRAINING_SHARE)
         self.parts = {"train": ids[:cut], "validation": ids[cut:]}
         train, validation = map(len, self.parts.values())
+        if validation <= self.block_size:
+            most = f"below the {validation:,} characters of the validation part"
+            raise RtxError(f"block_size is {self.block_size:,}: it must be {most}.")
         name, source = "synthetic play", resolve(config.source)
         self.facts = {"name": name if source == "embedded" else self.hub, "source": source}
         self.facts |= {"sha256": sha256_of([text]), "unit": "characters"}
@@ -57,6 +61,8 @@ class Characters(Language):
 
     def encode(self, text: str) -> Tensor:
         place = {symbol: i for i, symbol in enumerate(self.symbols)}
+        if strange := sorted(set(text) - set(place)):
+            raise RtxError(f"The text has {strange[0]!r}, and the model no symbol for it: leave it out.")
         return torch.tensor([place[c] for c in text])
 
     def decode(self, ids: Tensor) -> str:

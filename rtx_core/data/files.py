@@ -40,7 +40,7 @@ def _digest(tables: dict[str, pd.DataFrame]) -> str:
 
 
 def vocabulary_source(config: FilesData) -> None:
-    """Word pieces are trained on the training texts."""
+    """None: word pieces are trained on the training texts."""
 
 
 def facts(config: FilesData) -> dict:

@@ -48,10 +48,6 @@ class Task:
         """A history row's training entries, from the sums over `examples`."""
         return {name: total / examples for name, total in zip(("train_loss", "train_accuracy"), sums)}
 
-    def used_ids(self) -> np.ndarray | None:
-        """Every vocabulary id that occurs in any part, ascending; None where all may."""
-        return None
-
 
 class Classification(Task):
     """Tokenised texts with labels, by part (train, validation, test); `tokenizer()` gives what made them.
@@ -109,9 +105,6 @@ class Classification(Task):
         logits = logits_of(model, self.test_part, device, autocast)
         loss, _ = loss_and_accuracy(logits, labels)
         return classification_metrics(logits, labels) | {"loss": loss}, {"logits": logits, "labels": labels}
-
-    def used_ids(self) -> np.ndarray:
-        return np.unique(np.concatenate([tokens.ids for tokens in self.parts.values()]))
 
 
 @lru_cache(maxsize=4)  # drawn once an epoch

@@ -182,8 +182,8 @@ def added(x: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def product(weight: Tensor, rows: int) -> Callable[[Tensor], Tensor]:
-    """x (rows, n) -> x weightᵀ, computed in the weight's format, which is laid out once for many products of few rows:
-    a quarter less time at 8 rows."""
+    """x (rows, n) -> x weightᵀ, in the weight's format, which is laid out once for many products of few rows: a
+    quarter less time at 8 rows."""
     if weight.device.type == "cpu" and weight.dtype in onednn.FORMATS:
         laid, multiply = onednn.packed(weight, rows), onednn.linear
     else:

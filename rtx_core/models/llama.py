@@ -59,8 +59,13 @@ class PaddedAttention:
             qk, v = there.view(B, L, 3, num_heads, -1).split((2, 1), 2)
             qk = rotate(qk, tuple(table[:L, None] for table in self.rope))
             q, k, v = (x.transpose(1, 2) for x in (*qk.unbind(2), v.squeeze(2)))  # each (B, H, L, D)
-            mixed.append(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B * L, -1))
+            mixed.append(self.mix(q, k, v).transpose(1, 2).reshape(B * L, -1))
         return mixed[0] if self.place is None else torch.cat(mixed).index_select(0, self.place)
+
+    @staticmethod
+    def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """What each query takes of the values up to its own, all (B, H, L, D)."""
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def with_noise(weight: Tensor, bits: int) -> Tensor:

@@ -1,7 +1,7 @@
 """The tables and pictures that several pages share, of runs, records or frames of `rtx.results()`.  A picture
 is a matplotlib figure, which the page captions with `display.figure`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,17 +20,8 @@ METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (
 GREY = "#5c6370"
 
 
-def benchmark(
-    found: object,
-    *,
-    label: str,
-    caption: str,
-    published: list[dict] = (),
-    apart: Callable[[dict, object], str] = lambda entry, record: "",
-    note: str = "",
-) -> Displayed:
-    """Quality, size and speed of each model, with rows of published values and the difference, where `apart(entry,
-    record)` gives no reason against it.
+def benchmark(found: object, *, label: str, caption: str, published: list[dict] = (), note: str = "") -> Displayed:
+    """Quality, size and speed of each model, with rows of published values and the difference.
 
     Three and more seeds give their mean with Student's 95 % interval.  Times stand only where all were taken
     on one machine with one number of threads.
@@ -54,9 +45,6 @@ def benchmark(
             row |= {"Parameters": value.get("total"), "Test texts": entry["test_set"]}
             rows.append({"Model": f"{title(name)}, {entry['source']}"} | row)
         for name, value, records in pairs:
-            if reason := apart(entry, records[0]):
-                notes.append(f"No difference to “{entry['source']}”: {reason}.")
-                continue
             means = {m: np.mean(scores(records, m, entry.get("average"))) for m in METRICS if m in value}
             row = {METRICS[metric]: points(mean - value[metric]) for metric, mean in means.items()}
             reduced = "" if badge(records).budget == "full" else " (reduced)"

@@ -46,8 +46,8 @@ def logit(record, hops: int = 4) -> float:
 
 
 def compared(first: list, second: list) -> Space:
-    """Two k-hop models on the logit of their error at four hops, first − second, paired over seeds: mean and interval,
-    `odds` of a wrong answer of the first over those of the second, and in how many `seeds` it has the `lower`."""
+    """Two k-hop models on the logit of their error at four hops, first − second, paired over seeds: mean and
+    interval, `odds` of a wrong answer of the first over the second's, and in how many `seeds` it has the `lower`."""
     by_seed = [logit(a) - logit(b) for a, b in common(first, second)]
     mean, low, high = mean_interval(by_seed)
     found = {"mean": mean, "low": low, "high": high, "odds": np.exp((mean, low, high)).tolist()}
