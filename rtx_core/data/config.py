@@ -1,7 +1,7 @@
 """Which data a run reads, as plain settings that are recorded with the run; a class for each kind of data.
 
-What the library must know of a kind stands in its class, and nowhere else.  A new kind is a subclass of `DataConfig`,
-in any module that is imported before it is used; a new corpus of a known kind is a line of `corpora`.
+What the library must know of a kind stands in its class alone.  A new kind is a subclass of `DataConfig`, in any module
+that is imported before it is used; a new corpus of a known kind is a line of `corpora`.
 """
 
 import re

@@ -24,8 +24,8 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     config = FilesData(train=train, text=text, label=label, **settings, classes=())
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:
-        found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
-        raise RtxError(f"{found}; expected 2 to {MOST_CLASSES:,} classes.")
+        found = f"{len(classes):,} different label(s) in column {config.label!r}"
+        raise RtxError(f"{config.train} has {found}; expected 2 to {MOST_CLASSES:,}.")
     try:
         classes = sorted(classes, key=float)  # so 2 before 10
     except ValueError:

@@ -1,7 +1,7 @@
 """Where text comes from: the hub, a local mirror in the hub's schema, or text generated here.
 
-Every source gives the same thing: a dict of splits, each a table with columns `text` (str) and `label` (int).
-Which one is used is always said by the caller and recorded; real text is never replaced by generated text.
+Each gives a dict of splits, tables with columns `text` (str) and `label` (int).  Which one is used is said by the
+caller and recorded; real text is never replaced by generated text.
 """
 
 import csv
@@ -137,7 +137,7 @@ def asking_the_hub(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # whatever the client libraries raise, the user's choices are the same
-        do = "check the network, or use a mirror (RTX_DATA) or source='embedded', whose results are synthetic"
+        do = "check the network, or use a mirror (RTX_DATA) or generated text (source='embedded')"
         raise RtxError(f"The hub did not give {what} ({type(error).__name__}): {do}.") from error
 
 

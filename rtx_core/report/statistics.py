@@ -145,8 +145,8 @@ MEASURES["weighted recall"] = MEASURES["accuracy"]
 
 
 def bootstrap(statistic: Callable, *columns: np.ndarray) -> tuple[float, float, float]:
-    """(value, low, high) of `statistic(*columns, weights)`; whole texts are resampled, all columns of a text
-    together, and texts that are alike in all columns as one kind: how often it is drawn is multinomial."""
+    """(value, low, high) of `statistic(*columns, weights)`, whole texts resampled; those that are alike in all columns
+    are one kind, and how often it is drawn is multinomial."""
     kinds, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
     n = counts.sum()
     drawn = np.random.default_rng(0).multinomial(n, counts / n, size=RESAMPLES)
@@ -192,10 +192,10 @@ class Difference:
 
 
 def difference(first: list, second: list, measure: str = "accuracy", same_training: bool = True) -> Difference:
-    """The paired difference of two models in a measure, over the seeds that both have.
+    """The paired difference of two models in a measure, over the seeds that both have; without one an RtxError.
 
     Three or more seeds: the paired t-test.  One: a bootstrap interval over texts, and for accuracy McNemar's exact
-    test.  Two: their mean and their range, which decide nothing.  Where no seed is common, an RtxError.
+    test.  Two: their mean and their range, which decide nothing.
     """
     pairs = common(first, second)
     if not pairs:
@@ -228,8 +228,7 @@ def adjusted(family: list[Difference]) -> list[Difference]:
 
 
 def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_texts: bool = False) -> float:
-    """p that a single run, tested on n texts, comes out as far from the mean m of our k seeds, tested on
-    `texts`, as `value` did:
+    """p that a run, tested on n texts, comes out as far from the mean m of our k seeds, tested on `texts`, as `value`:
 
         t = (value − m) / sqrt(a + b),   a = s²(1 + 1/k),   b = value(1 − value)/n + m(1 − m)/texts
 
