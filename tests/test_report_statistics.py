@@ -208,7 +208,7 @@ def test_records_come_out_of_everything_that_holds_them():
     groups = by_model(frame)
     assert list(groups) == ["baseline", "recurrent"]
     assert [one["seed"] for one in groups["baseline"]] == [0, 1]
-    with pytest.raises(TypeError, match="expected records"):
+    with pytest.raises(TypeError, match="not iterable"):
         as_records(3)
 
 
