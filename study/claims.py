@@ -124,7 +124,7 @@ def bound(value: object, at_least: float = -np.inf, at_most: float = np.inf, wit
 
 def count(value: float, equals: float | None = None, at_least: float = -np.inf, at_most: float = np.inf) -> Outcome:
     kept = at_least <= value <= at_most and equals in (None, value)
-    line = str(value) if isinstance(value, Value) else number(value, ",.0f" if float(value).is_integer() else ".4g")
+    line = str(value) if isinstance(value, Value) else number(value, ",.0f" if float(value).is_integer() else ".3g")
     return Outcome(by_bounds(kept, not kept), line)
 
 

@@ -5,12 +5,12 @@ import numpy as np
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics as S
 from rtx_core.report.evidence import badge, device_of
-from rtx_core.report.values import Gap, Runs, Space, Task, Unmeasured, Value, look_up
+from rtx_core.report.values import Gap, Runs, Space, Task, Unmeasured, Value
 from study import claims, paper
 from study.published import published
 from study.values.common import PAIR, computed, functions, paired_difference, rise, task, test_loss
 from study.values.methods import profile, spelled_out
-from study.values.performance import benchmark, by_length, story_cost, story_memory
+from study.values.performance import benchmark, by_length
 
 
 def pairs_of(task: Task) -> list[tuple]:
@@ -20,13 +20,6 @@ def pairs_of(task: Task) -> list[tuple]:
 def estimated(statistic, seeds: list[tuple], form: str) -> Value:
     """100 × a statistic of labels, guesses and weights, over the records of each seed."""
     return Value(*(100 * each for each in S.estimate(statistic, seeds)), badge(seeds), form=form)
-
-
-def complete(task: Task) -> Task:
-    """A task whose models both answer every class; one that was stopped before counts as no record."""
-    if not all(map(S.answers_all, sum(pairs_of(task), ()))):
-        raise Unmeasured("There is no record of two models trained until they answer every class.")
-    return task
 
 
 def share(task: Task) -> Value:
@@ -83,17 +76,11 @@ def loss_gap(runs: Runs, first: str, second: str) -> Value:
     return paired_difference(S.common(runs.of(first), runs.of(second)), test_loss, "+.3f")
 
 
-# Times and counts, which no seed decides
-
-
-def times_of(task: Task, device: str = "cpu") -> Value:
+def times_of(task: Task) -> Value:
     """Recurrent's time of a text in a batch over Baseline's; bounds: the middle 80 % of batches."""
-    pairs = pairs_of(task)
-    machines = {device_of(record, "latency") for pair in pairs for record in pair}
-    if len(machines) != 1 or pairs[0][0]["latency"]["environment"]["device_type"] != device:
-        kind = "GPU" if device == "cuda" else "CPU"
-        raise Unmeasured(f"There is no record of the times of both models on one {kind}.")
-    keys = ("per_sentence_ms", "p10_ms", "p90_ms")
+    pairs, keys = pairs_of(task), ("per_sentence_ms", "p10_ms", "p90_ms")
+    if len({device_of(record, "latency") for pair in pairs for record in pair}) > 1:
+        raise Unmeasured("The two models were timed on different machines.")
     y, x = [{k: np.median([p[i]["latency"]["measured"][-1][k] for p in pairs]) for k in keys} for i in (0, 1)]
     return Value(x[keys[0]] / y[keys[0]], x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"], form=".2f")
 
@@ -150,23 +137,16 @@ def sizes() -> Space:
 
 
 def decoders() -> Space:
-    """What is counted and timed of the decoders of the other two studies."""
-
-    def total(name: str, model: str) -> int:
-        return paper.records(name=name, model=model)[0]["parameters"]["total"]
-
-    printed = published()["tinystories"]["components"]
-    off = sum(abs(total("tinystories-report-reduced", m) - found["total"]) for m, found in printed.items())
-    millions = [total("shakespeare-nanogpt-reduced", model) / 1e6 for model in ("gpt-1", "gpt-6", "kausik")]
+    """What is counted of the decoders of the other two studies, and how the recurrence's time grows with the length."""
+    names = ("tinystories-report-reduced", "shakespeare-nanogpt-reduced")
+    total = {run["model"]: run["parameters"]["total"] for name in names for run in paper.records(name=name)}
+    off = sum(abs(total[m] - each["total"]) for m, each in published()["tinystories"]["components"].items())
+    millions = [total[model] / 1e6 for model in ("gpt-1", "gpt-6", "kausik")]
+    furthest, words = max(abs(np.subtract(millions, (1.89, 10.74, 1.89)))), ", ".join(f"{m:.2f} M" for m in millions)
     lengths = benchmark("recurrence")["sizes"]["lengths"]
     slope = np.polyfit(*np.log([lengths, by_length("by_length", "kausik")]), 1)[0]
-    initial = look_up("initial_losses")
-    ratios = {"frailt": story_cost("frailt"), "three_part": story_cost("three-part"), "memory": story_memory("frailt")}
-    found = {name: Value(ratio, text=f"{ratio:.1f} times") for name, ratio in ratios.items()}
-    words = ", ".join(f"{m:.2f} M" for m in millions)
-    found |= {"letters": Value(max(abs(np.subtract(millions, (1.89, 10.74, 1.89)))), text=words)}
-    found |= {"growth": Value(slope, text=f"length to the power {slope:.2f}"), "printed": Value(off, text=f"{off} off")}
-    return Space(found | {"order": Value(initial.same_order, text=f"in {initial.same_order} of {initial.seeds} seeds")})
+    slope = Value(slope, text=f"length to the power {slope:.2f}")
+    return Space({"printed": off, "letters": Value(furthest, text=words), "growth": slope})
 
 
 def upheld() -> int:
@@ -176,5 +156,5 @@ def upheld() -> int:
 
 
 VALUES = computed(half_minus_all, labels, diversity, sizes, decoders, upheld)
-VALUES |= functions(complete, share, balance, first_epoch, overfitting, final_rise, shrinks, harder_task, loss_gap)
+VALUES |= functions(share, balance, first_epoch, overfitting, final_rise, shrinks, harder_task, loss_gap)
 VALUES |= functions(times_of, lengths)

@@ -13,7 +13,7 @@ from rtx_core.report.values import Gap, Runs, Space, Unmeasured, Value, look_up
 from rtx_core.train.config import TrainConfig
 from study import paper
 from study.plan import CURVE, LADDER, TENTH, TUNED, TUNING
-from study.values.common import chosen, functions, missed, peaks
+from study.values.common import chosen, functions, missed
 
 # (width, layers × passes) -> model, settings
 RUNGS = {(256, name): ("recurrent", settings) for name, settings in LADDER.items() if name != "1x1"}
@@ -86,10 +86,6 @@ class Tuned(Ladder):
 
     def accuracies(self) -> list[float]:
         return [self.accuracy(name) for name in TUNED]
-
-    def peak(self, name: str, rate: float) -> float:
-        """The highest validation accuracy at a rate that was tried, with seed 0."""
-        return peaks(self.tried[name][rate][:1])[0]
 
     def gain(self, name: str) -> float:
         """What its own rate adds to a model's accuracy, over the seeds that have both."""
