@@ -40,11 +40,6 @@ def first_epoch(task: Task) -> Value:
     return paired_difference(pairs_of(task), lambda run: 100 * run["history"][0]["validation_accuracy"], "+.1f")
 
 
-def overfitting(task: Task) -> Value:
-    """By how much more Baseline's validation loss rises from its lowest to its last value, in nats."""
-    return paired_difference(pairs_of(task), rise, "+.2f")
-
-
 def final_rise(task: Task, model: str) -> Value:
     runs = getattr(task, model).records
     return Value(*S.mean_interval(list(map(rise, runs))), badge(runs), form="+.2f")
@@ -156,5 +151,5 @@ def upheld() -> int:
 
 
 VALUES = computed(half_minus_all, labels, diversity, sizes, decoders, upheld)
-VALUES |= functions(share, balance, first_epoch, overfitting, final_rise, shrinks, harder_task, loss_gap)
-VALUES |= functions(times_of, lengths)
+VALUES |= functions(pairs_of, paired_difference, rise, share, balance, first_epoch, final_rise, shrinks, harder_task)
+VALUES |= functions(loss_gap, times_of, lengths)
