@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rtx_core.data.config import SUFFIXES, FilesData
+from rtx_core.data.config import FORMATS, FilesData
 from rtx_core.data.sources import hub_table, read_table
 from rtx_core.errors import RtxError
 
@@ -80,7 +80,7 @@ def _numbered(path: str, config: FilesData) -> pd.DataFrame:
 def read(path: str, text: str, label: str) -> pd.DataFrame:
     """A table of `text` and `label`, both strings; errors name file, row (from 1) and column."""
     file = Path(path).expanduser()
-    if file.exists() or file.suffix.lower() in SUFFIXES or file.is_absolute():
+    if file.exists() or file.suffix.lower() in FORMATS or file.is_absolute():
         table = read_table(file, path)
     else:
         name, _, split = path.partition(":")

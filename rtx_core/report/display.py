@@ -1,8 +1,7 @@
 """How a table, a figure, a sample or a line of text reaches a page.
 
-The book renders the `text/markdown` form, a MyST directive, which it numbers, captions and can refer to.
-JupyterLab and a notebook that papermill saves show the `text/html` form.  Captions and notes are MyST,
-written by the author; cells and samples are data, so they show as they are, whatever is in them.
+The book renders the `text/markdown` form, a MyST directive; JupyterLab shows the `text/html` form.  Captions and notes
+are MyST, written by the author; cells and samples are data, so they show as they are, whatever is in them.
 """
 
 import base64

@@ -1,5 +1,4 @@
-"""Uncertainty of what records say; the formulas are SciPy's.  Functions take lists of records and give
-numbers, no sentences."""
+"""Uncertainty of what records say, by SciPy's formulas: functions of lists of records that give numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -114,10 +113,6 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     return float(differences.mean()), float(low), float(high), float(found.pvalue)
 
 
-# -- measures of labels and guesses (texts,) whose weights (..., texts) say how often each text counts; precision,
-# recall and f1 are of class 1
-
-
 def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weighted mean of values (texts,)."""
     return weights @ values / weights.sum(-1)
@@ -132,7 +127,7 @@ def _f1(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndar
     return 2 * hits / np.maximum(weights @ (labels == 1) + weights @ (guesses == 1), 1)
 
 
-MEASURES = {
+MEASURES = {  # of labels and guesses (texts,), with weights (..., texts): how often each counts; of class 1
     "accuracy": lambda labels, guesses, weights: mean(labels == guesses, weights),
     "precision": _precision,
     "recall": lambda labels, guesses, weights: _precision(guesses, labels, weights),
