@@ -87,13 +87,13 @@ def check_settings(record) -> None:
 
     The first records do not say what was asked for, and an experiment or a model of one's own is not known here.
     """
-    from rtx_core import study
     from rtx_core.experiments.configure import configure
     from rtx_core.experiments.weights import differences
     from rtx_core.models import registry
     from rtx_core.records import NAMES
+    from rtx_core.study import declared
 
-    known = record.get("experiment") in study.experiments() and record["config"]["architecture"] in registry.MODELS
+    known = record.get("experiment") in declared("EXPERIMENTS") and record["config"]["architecture"] in registry.MODELS
     if not known or not (asked := record.get("asked")):
         return
     config = configure(record["experiment"], asked["model"], record["seed"], **asked["settings"])

@@ -17,11 +17,11 @@ import torch
 from torch import nn
 
 from rtx_core import records
-from rtx_core import study as declared
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments.weights import load_weights
 from rtx_core.records import fingerprint
+from rtx_core.study import declared
 from rtx_core.train.device import choose, environment
 
 
@@ -77,7 +77,7 @@ def measure(
 
     A recorded one is found if today's code would make it of the same run and data.
     """
-    known = declared.measurements()
+    known = declared("MEASUREMENTS")
     if kind not in known:
         raise unknown("kind of measurement", kind, known)
     if to and kind != "transfer":

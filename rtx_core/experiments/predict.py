@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from rtx_core import records
-from rtx_core.errors import RtxError, is_unicode
+from rtx_core.errors import RtxError
 
 if TYPE_CHECKING:
     from rtx_core.experiments.run import Run
@@ -51,8 +51,8 @@ class Predictor:
         if not (classes := self.model.about.get("classes")):
             raise RtxError(f"The model of {self.folder.name} has no classes: it continues texts; load a classifier.")
         texts = [texts] if isinstance(texts, (str, pd.DataFrame)) else list(texts)
-        if not texts or not all(isinstance(text, str) and is_unicode(text) for text in texts):
-            raise RtxError(f"The texts are {texts!r:.60}; expected strings of valid Unicode (a file: UTF-8).")
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise RtxError(f"The texts are {texts!r:.60}; expected one string or several.")
         frame = pd.DataFrame({"text": texts, "label": 0})
         tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         tokens = tokenize(frame, tokenizer, self.model.about["max_length"])

@@ -26,5 +26,5 @@ class DropoutMasks:
         kept = torch.ge(bits, cut - LEVELS // 2, out=torch.empty(size, dtype=dtype))
         return kept.mul_(LEVELS / (LEVELS - cut)).view(shape)
 
-    def drop(self, x: Tensor, p: float) -> Tensor:
+    def __call__(self, x: Tensor, p: float) -> Tensor:
         return x * self.draw(p, tuple(x.shape), x.dtype) if p else x

@@ -5,7 +5,6 @@ from torch import Tensor, nn
 
 from rtx_core.fast import fused_block
 from rtx_core.fast.dropout import DropoutMasks
-from rtx_core.models import attention
 from rtx_core.models.encoder import Encoder
 from rtx_core.models.layers import EncoderBlock
 from rtx_core.models.packed import Packed
@@ -16,14 +15,6 @@ class EncoderPath:
 
     def __init__(self, model: Encoder):
         self.model = model
-
-    def remark(self, dtype: torch.dtype) -> str:
-        """What a user should know of training with products of this format."""
-        c, device = self.model.config, self.model.word.weight.device
-        tensors_are = device, dtype, c.dropout, c.hidden_size // c.num_heads
-        if device.type != "cuda" or dtype == torch.float32 or attention.best(*tensors_are) == "flash":
-            return ""
-        return "attention with dropout pads its texts: flash-attn is not installed, or refuses these heads or this GPU"
 
     def begin(self, seed: int, step: int) -> None:
         """Before a step: its blocks, and on a CPU its masks; a GPU draws its own."""

@@ -1,26 +1,16 @@
-"""Dropout as an object that is handed down: torch's own, or any other source of masks (see `rtx_core.fast.dropout`)."""
+"""Dropout as a function that is handed down: `F.dropout`, or another source of masks (`rtx_core.fast.dropout`)."""
 
-from typing import Protocol
+from collections.abc import Callable
 
-import torch.nn.functional as F
 from torch import Tensor
 
-
-class Dropout(Protocol):
-    def drop(self, x: Tensor, p: float) -> Tensor:
-        """x with entries set to 0 with probability p, the others divided by 1 − p (Srivastava et al. 2014)."""
-
-
-class TorchDropout:
-    """torch's kernels and its global generator."""
-
-    def drop(self, x: Tensor, p: float) -> Tensor:
-        return F.dropout(x, p)
+# (x, p) -> x with entries set to 0 with probability p, the others divided by 1 − p (Srivastava et al. 2014)
+Dropout = Callable[[Tensor, float], Tensor]
 
 
 def drop(x: Tensor, p: float, dropout: Dropout | None) -> Tensor:
     """None: nothing is dropped."""
-    return x if dropout is None else dropout.drop(x, p)
+    return x if dropout is None else dropout(x, p)
 
 
 def compound_dropout(p: float) -> float:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.configs import EncoderConfig
-from rtx_core.models.dropout import Dropout, TorchDropout, drop
+from rtx_core.models.dropout import Dropout, drop
 from rtx_core.models.layers import EncoderBlock, RMSNorm, rotary_rows
 from rtx_core.models.packed import Packed
 
@@ -63,7 +63,7 @@ class Encoder(nn.Module):
             yield h
 
     def _dropout(self) -> Dropout | None:
-        return (self.step_dropout or TorchDropout()) if self.training else None
+        return (self.step_dropout or F.dropout) if self.training else None
 
     def forward(self, batch: Packed, targets: Tensor | None = None, rows_only: bool = True) -> Tensor:
         """`rows_only=False` computes the rows of the last layer that nothing reads too; the logits are the same."""

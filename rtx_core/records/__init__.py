@@ -19,7 +19,6 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from rtx_core import study
 from rtx_core.data.config import Source
 from rtx_core.errors import RtxError, unknown
 from rtx_core.metrics import classification_metrics
@@ -27,6 +26,7 @@ from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home, write_atomically, write_json
 from rtx_core.records import fingerprint
 from rtx_core.records.schema import RESTORE, VERSION, check
+from rtx_core.study import declared
 
 SOURCES = (*get_args(Source), "generated", "files")
 NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
@@ -53,7 +53,7 @@ class Record:
         """Why today's code may give other numbers, else ""; an audit is of the code that it names, so never stale."""
         if (kind := self.get("kind")) == "audits":
             return ""
-        what, known = (kind, study.measurements()) if kind else (self["config"]["architecture"], registry.MODELS)
+        what, known = (kind, declared("MEASUREMENTS")) if kind else (self["config"]["architecture"], registry.MODELS)
         if what not in known:
             return f"of a model or measurement that is not registered here ({what})"
         today = fingerprint.module_hash(known[what]) if kind else fingerprint.model_hash(what)
@@ -213,7 +213,7 @@ def records(
     name: str | None = None, experiment: str | None = None, model: str | None = None, source: str = "hub"
 ) -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
-    begins = experiment if experiment in study.experiments() else ""  # as the folders of all its runs do
+    begins = experiment if experiment in declared("EXPERIMENTS") else ""  # as the folders of all its runs do
     of = folder(source).glob(f"{name or begins + '*'}/*-seed[0-9]*.json")
     found = [record for path in of if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
@@ -266,11 +266,11 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
     Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these, as "quickstart"
     is; an experiment that is neither recorded nor known is an error.
     """
-    fixed = study.experiments().get(experiment)
+    fixed = declared("EXPERIMENTS").get(experiment)
     source = source or (fixed.data.source if fixed else "hub")
     found = records(experiment=experiment, source=source)
     if experiment is not None and not fixed and not found:
-        known = {*study.experiments(), *(record["experiment"] for record in records(source=source))}
+        known = {*declared("EXPERIMENTS"), *(record["experiment"] for record in records(source=source))}
         raise unknown("experiment", experiment, sorted(known))
     return frame(found, **only)
 

@@ -20,9 +20,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from rtx_core import study
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
+from rtx_core.study import declared
 
 ROOMS = ("models", "fast", "train", "evaluate")  # no run imports the last, but what is measured does
 TASKS = "rtx_core.data.tasks"  # the losses that are trained on
@@ -53,7 +53,7 @@ def bare(source: str) -> str:
 def _source(module: str) -> str | None:
     """The source of a module of this package's `ROOMS`, or beside one that the study measures with;
     None of any other."""
-    if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in study.measurements().values()}:
+    if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in declared("MEASUREMENTS").values()}:
         return _file_of(module)
     package, room, *_ = parts = [*module.split("."), ""]
     if package != PACKAGE.name or module in NOT_NUMBERS or (room not in ROOMS and module != TASKS):

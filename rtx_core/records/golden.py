@@ -15,11 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rtx_core import records, study
+from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY, write_json
 from rtx_core.records import fingerprint
+from rtx_core.study import declared
 
 FILE = Path(__file__).with_name("golden.json")
 STEPS = 5
@@ -116,7 +117,7 @@ def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
 
 def measuring() -> list[str]:
     """The modules whose code the recorded measurements depend on."""
-    return sorted(module for kind, module in study.measurements().items() if records.measurements(kind))
+    return sorted(module for kind, module in declared("MEASUREMENTS").items() if records.measurements(kind))
 
 
 def changed_since(commit: str, module: str) -> bool:
