@@ -2,30 +2,18 @@
 
 import fcntl
 import os
-import platform
 import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from importlib.metadata import distributions
 from pathlib import Path
 
 from rtx_core.errors import RtxError
-from rtx_core.paths import REPOSITORY, build, home
+from rtx_core.paths import build, home
 
 Finding = tuple[str, str, str]  # (its level, what was found, what to type)
 OK, WARNING, WRONG = "ok", "warning", "wrong"  # the last fails the command
-INSTALL = "python -m pip install -r requirements.lock"
 SET_DATA = "export RTX_DATA=/path/to/data"
-
-
-def packages() -> Iterator[Finding]:
-    lines = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").lower().splitlines()
-    locked = dict(line.replace("_", "-").split("==") for line in lines if "==" in line)
-    here = {d.name.lower().replace("_", "-"): d.version.partition("+")[0] for d in distributions()}
-    other = [f"{name} {here.get(name, 'is missing')}" for name in locked if here.get(name) != locked[name]]
-    said = f"Python {platform.python_version()}, {len(locked)} packages locked, {len(other)} not as there"
-    yield (WARNING, f"{said}: {', '.join(other[:5])}", INSTALL) if other else (OK, said, "")
 
 
 def machine() -> Iterator[Finding]:
@@ -121,10 +109,9 @@ def unfinished() -> Iterator[Finding]:
 
 
 def main() -> int:
-    """Print every finding; a check that raises an error is a finding, too.
-    The exit code is 1 where something is wrong."""
+    """Print every finding; a check that raises an error is one, too.  The exit code: 1 where something is wrong."""
     levels: Counter = Counter()
-    for check in (packages, machine, data, records, unfinished):
+    for check in (machine, data, records, unfinished):
         try:
             findings = list(check())
         except (ImportError, RtxError, OSError, ValueError) as error:

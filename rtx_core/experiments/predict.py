@@ -40,8 +40,7 @@ class Predictor:
     folder: Path
 
     def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
-        """A row a text: text, label, and each class's probability under its name.  `passes=True`:
-        a row for each pass."""
+        """A row a text, with `passes` one for each pass: text, label, and each class's probability under its name."""
         import torch
         from tokenizers import Tokenizer
 
@@ -52,8 +51,8 @@ class Predictor:
             raise RtxError(f"The model of {self.folder.name} has no classes: it continues texts; load a classifier.")
         texts = [texts] if isinstance(texts, (str, pd.DataFrame)) else list(texts)
         if not texts or not all(isinstance(text, str) for text in texts):
-            raise RtxError(f"The texts are {texts!r:.60}; expected one string or several.")
-        frame = pd.DataFrame({"text": texts, "label": 0})
+            raise RtxError(f"The texts are {texts!r:.60}; expected strings.")
+        frame = pd.DataFrame({"text": texts, "passes": None, "label": 0})
         tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         tokens = tokenize(frame, tokenizer, self.model.about["max_length"])
         columns, tables = [f"probability of {name}" if name in HEAD else name for name in classes], []
@@ -64,10 +63,6 @@ class Predictor:
                 logits = torch.from_numpy(logits_of(self.model, tokens, torch.device("cpu"), nullcontext()))
             finally:
                 self.model.config = usual
-            table = pd.DataFrame(logits.softmax(-1).numpy(), columns=columns)
-            table.insert(0, "label", [classes[i] for i in logits.argmax(1)])
-            table.insert(0, "text", texts)
-            if passes:
-                table.insert(1, "passes", n)
-            tables.append(table)
-        return pd.concat(tables, ignore_index=True)
+            table = frame.assign(passes=n, label=[classes[i] for i in logits.argmax(1)])
+            tables.append(table.join(pd.DataFrame(logits.softmax(-1).numpy(), columns=columns)))
+        return pd.concat(tables, ignore_index=True).drop(columns=[] if passes else "passes")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -69,8 +69,7 @@ class Runs(list[Run]):
 def runs(
     name: str | FilesData, /, models: Sequence | None = None, seeds: Sequence | None = None, replace=False, **settings
 ) -> Runs:
-    """Every run of these models, seeds and settings; a setting given as a list is swept.
-    What is not recorded is trained now."""
+    """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now."""
     fixed = experiment(name)
     fixed.data.check()
     models = distinct("models", fixed.shown if models is None else models)
@@ -113,8 +112,10 @@ def as_rtx_error() -> Iterator[None]:
 
 @contextmanager
 def record_lock(record: Path, about: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the name of a record, so that nobody else writes it or its checkpoint.  The lock goes when the process does;
-    until then others wait.  `about` stays in it for `rtx doctor`: the run's folder, and the command that goes on."""
+    """Hold the name of a record, so that nobody else writes it or its checkpoint; the lock goes when the process does.
+
+    `about` stays in it for `rtx doctor`: the run's folder, and the command that goes on.
+    """
     lock = build() / "locks" / "-".join(record.relative_to(home()).with_suffix("").parts)
     lock.parent.mkdir(parents=True, exist_ok=True)
     with open(lock, "a", encoding="utf-8") as file:  # not "w", which would empty the file of whoever holds it
@@ -131,8 +132,7 @@ def record_lock(record: Path, about: str, say: Callable[[str], None]) -> Iterato
 
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False) -> Run:
-    """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited
-    for."""
+    """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
     from rtx_core.models.build import build_model
     from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.train.trainer import train
@@ -160,8 +160,7 @@ def make(config: RunConfig, replace: bool = False) -> Run:
 
     about = f"{folder.relative_to(build())}\n{command_of(config, replace)}\n"
     with record_lock(path, about, say):
-        found = None if replace else recorded(config)  # by somebody else meanwhile
-        if found is not None:
+        if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
         code_hash = fingerprint.model_hash(config.architecture)
         asked = (config.train, config.seed, where, file, code_hash, say)
@@ -196,10 +195,7 @@ def evaluated(model, task, config: RunConfig, where, progress, best: dict, folde
 
     about = {"run_name": config.name, "run": key, "classes": task.classes, "unit": task.unit}
     about["max_length"] = getattr(config.data, "max_length", None)
-    save = partial(save_model, model, config.architecture, **about)
     autocast, last = autocast_of(config.train.precision, where), deepcopy(model.state_dict())
-    if later := "validation_loss" in best:  # than that one, the run ended
-        save(folder / "last.safetensors")
 
     def test_of(by: str) -> tuple:
         model.load_state_dict(best.get(by, last))
@@ -210,11 +206,8 @@ def evaluated(model, task, config: RunConfig, where, progress, best: dict, folde
         accurate = {"test": test_of("validation_accuracy")[0]}
         found["most_accurate"] = progress.selected("validation_accuracy") | accurate
         task.tokenizer().save(str(folder / "tokenizer.json"))
-    at_the_end = test_of("last")[0] if later and not task.classes else None
     entry, predictions = test_of("validation_loss")
-    if not task.classes:
-        entry["last_loss"] = (at_the_end or entry)["loss"]
-    save(folder / "model.safetensors")
+    save_model(model, config.architecture, folder / "model.safetensors", **about)
     parameters = count_parameters(model)
     found |= {"parameters": parameters, "size_mb": parameters["total"] * 4 / 2**20, "test": entry}
     found |= measured(model, task, config, where) | {"environment": environment(where)}
