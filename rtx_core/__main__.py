@@ -79,7 +79,7 @@ def classify(
 
 
 def doctor() -> None:
-    """whether environment, data, records and unfinished runs are in order, and what to type where not"""
+    """whether machine, data, records and unfinished runs are in order, and what to type where not"""
     from rtx_core.experiments.doctor import main
 
     sys.exit(main())

@@ -7,7 +7,7 @@ notebook cell for instance, is registered by `register`.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
+from pkgutil import resolve_name
 
 from rtx_core.errors import RtxError, unknown
 from rtx_core.models.configs import EncoderConfig, GPTConfig, KausikConfig, LoopedConfig
@@ -26,10 +26,7 @@ class Model:
 
     @property
     def cls(self) -> type:
-        if isinstance(self.kind, str):
-            module, _, name = self.kind.partition(":")
-            return getattr(import_module(module), name)
-        return self.kind
+        return resolve_name(self.kind) if isinstance(self.kind, str) else self.kind
 
 
 _ENCODER = "rtx_core.models.encoder:Encoder"
