@@ -49,7 +49,7 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
         pairs.append(("test_loss", record["test"]["loss"], test["loss"]))
         if predictions is not None:
             equal = bool(np.array_equal(predictions["logits"], record.predictions["logits"]))
-    outcome = {"record": records.short_name(record.path), "steps": rows[-1][0]["step"], "rows": len(rows)}
+    outcome = {"record": str(record), "steps": rows[-1][0]["step"], "rows": len(rows)}
     outcome["exact"] = all(a == b for _, a, b in pairs)
     outcome["worst"] = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))
     outcome |= {"predictions_equal": equal, "record_finished": record["finished"]}

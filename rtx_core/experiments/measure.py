@@ -97,7 +97,7 @@ def measure(
             whole = {"kind": kind, "name": name, "budget": study.config.budget, "data": facts} | identity
             whole |= {"environment": environment(torch.device("cpu"))} | content
             whole |= {"code": made_with, "made_by": made_by}
-            measured.append(records.save_measurement(whole, **(predictions or {})))
+            measured.append(records.save_measurement(whole, predictions))
             accuracy = f" · accuracy {content['test']['accuracy']:.4f}" if "test" in content else ""
             print(f"{kind} · {whole['of']} · {whole['name']}{accuracy}", flush=True)
     return measured

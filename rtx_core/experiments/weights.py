@@ -27,7 +27,7 @@ def recorded(config: RunConfig) -> Record | None:
     changed = config.data.other_texts(record["config"]["data"])
     if record.synthetic and (changed or record.stale_reason()):
         return None
-    made, otherwise = f"{records.short_name(record.path)} was made", "or replace=True to train again"
+    made, otherwise = f"{record} was made", "or replace=True to train again"
     if changed:
         raise RtxError(f"{made} of other texts than its files hold now; give a name, from_files(name=), {otherwise}.")
     refuse_changed(record)
@@ -67,7 +67,7 @@ def refuse_changed(record: Record) -> None:
     kind = registry.MODELS.get(record["config"]["architecture"])
     if kind and not isinstance(kind.kind, str) and record.stale_reason():
         what = f"was made with another version of the class {kind.kind.__name__} or of what trains it"
-        raise RtxError(f"{records.short_name(record.path)} {what}; replace=True trains today's, or register it anew.")
+        raise RtxError(f"{record} {what}; replace=True trains today's, or register it anew.")
 
 
 def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:

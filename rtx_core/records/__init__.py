@@ -87,17 +87,7 @@ def short_name(path: Path) -> str:
 
 
 def read_json(path: Path) -> dict:
-    """A JSON file of `results/`; one that is missing or truncated is one clear sentence."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
-    except (OSError, ValueError, RecursionError) as error:
-        raise RtxError(f"{short_name(path)} is not readable as JSON ({error}); {RESTORE}.") from error
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):  # "NaN", or 1e400
-        raise ValueError(f"{text} is no number of a record")
-    return value
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def verify(record: Record) -> None:
@@ -138,8 +128,8 @@ def read(path: Path, measured: bool = False) -> Record:
 
     With `measured` it may be of what was measured beside the runs.
     """
-    found = Record(read_json(path), path)
     try:
+        found = Record(read_json(path), path)
         if measured and "kind" in found.content:
             if missing := [key for key in NEEDS if key not in found.content]:
                 raise RtxError(f"it lacks {', '.join(missing)}")
@@ -151,17 +141,14 @@ def read(path: Path, measured: bool = False) -> Record:
             raise RtxError(f"it belongs to {place}")
         verify(found)
         found["data"]["sha256"]
-    except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-        reason = str(error) if isinstance(error, RtxError) else repr(error)
+    except (OSError, RecursionError, LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
+        reason = str(error) if isinstance(error, (RtxError, OSError)) else f"{error!r:.200}"
         raise RtxError(f"{short_name(path)} is no sound record ({reason}); {RESTORE}.") from None
     return found
 
 
 def sound(path: Path, measured: bool = False) -> Record | None:
-    """The record in a file; None where there is none, and where it is odd: what `read` refuses.
-
-    A file is read once, and again when it or its predictions have changed.
-    """
+    """The record in a file, read again when that or its predictions have changed; None where `read` refuses it."""
     files = (path, path.with_suffix(".npz"))
     return read_once(path, measured, *(file.exists() and file.stat().st_mtime_ns for file in files))
 
@@ -221,13 +208,25 @@ def records(
 
 
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
-    """Write predictions, then the record, in the place of one that is there."""
-    path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
+    """Write the record of a run, in the place of one that is there."""
     check(content)
+    path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
+    return _save(path, content, predictions)
+
+
+def save_measurement(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
+    """Write a measurement, dated now."""
+    content = {"schema": VERSION, **content, "finished": now()}
+    place = folder(content["data"]["source"]) / content["kind"] / content["of"]
+    return _save(place / f"{content['name']}.json", content, predictions)
+
+
+def _save(path: Path, content: dict, predictions: Mapping[str, np.ndarray] | None) -> Record:
+    """Predictions, where there are any, come first: a record is there only with them."""
     if predictions is not None:
         save_predictions(path.with_suffix(".npz"), **predictions)
     write_json(path, content)
-    return read(path)
+    return read(path, measured=True)
 
 
 def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None:
@@ -246,16 +245,6 @@ def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
     return [found for path in every if (found := sound(path, measured=True))]
 
 
-def save_measurement(content: dict, logits: np.ndarray | None = None, labels: np.ndarray | None = None) -> Record:
-    """Write predictions, where there are any, then the measurement, dated now."""
-    content = {"schema": VERSION, **content, "finished": now()}
-    path = folder(content["data"]["source"]) / content["kind"] / content["of"] / f"{content['name']}.json"
-    if logits is not None:
-        save_predictions(path.with_suffix(".npz"), logits, labels)
-    write_json(path, content)
-    return read(path, measured=True)
-
-
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -263,8 +252,7 @@ def now() -> str:
 def results(experiment: str | None = None, /, *, source: str = "", **only: object) -> pd.DataFrame:
     """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
 
-    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these, as "quickstart"
-    is; an experiment that is neither recorded nor known is an error.
+    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these ("quickstart").
     """
     fixed = declared("EXPERIMENTS").get(experiment)
     source = source or (fixed.data.source if fixed else "hub")
