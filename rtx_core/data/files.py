@@ -26,7 +26,7 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:
         found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
-        raise RtxError(f"{found}, and 2 to {MOST_CLASSES:,} classes were expected.")
+        raise RtxError(f"{found}; expected 2 to {MOST_CLASSES:,} classes.")
     try:
         classes = sorted(classes, key=float)  # so 2 before 10
     except ValueError:

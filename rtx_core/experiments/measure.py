@@ -70,9 +70,7 @@ def wanted(kind: ModuleType, study: Measured) -> Iterator[tuple[dict, dict, Call
         yield identity, facts, partial(kind.of_run, record, study)
 
 
-def measure(
-    kind: str, experiment: str = "", /, to: str = "", *, again: bool = False, **settings: object
-) -> list[records.Record]:
+def measure(kind: str, experiment: str = "", /, to="", *, again=False, **settings: object) -> list[records.Record]:
     """All measurements of this kind for an experiment under these settings: found, or made now, or `again`.
 
     A recorded one is found if today's code would make it of the same run and data.

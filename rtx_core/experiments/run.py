@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -66,9 +66,7 @@ class Runs(list[Run]):
         return records.frame(self.records)
 
 
-def runs(
-    name: str | FilesData, /, models: Sequence | None = None, seeds: Sequence | None = None, replace=False, **settings
-) -> Runs:
+def runs(name: str | FilesData, /, models=None, seeds=None, replace=False, **settings: object) -> Runs:
     """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now."""
     fixed = experiment(name)
     fixed.data.check()
@@ -79,9 +77,7 @@ def runs(
     return Runs(asked, [run for run in found if run])
 
 
-def run(
-    name: str | FilesData, model: str | Mapping = "recurrent", seed: int = 0, replace: bool = False, **settings: object
-) -> Run:
+def run(name: str | FilesData, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
     experiment(name).data.check()
     return _run(configure(name, model, seed, **settings), replace)
@@ -106,8 +102,7 @@ def as_rtx_error() -> Iterator[None]:
         reason, do = str(error).partition(". ")[0], "lower batch_size, raise micro_batches, or use device='cpu'"
         raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {GOES_ON}") from error
     except (OSError, SafetensorError) as error:
-        what = f"A file of this run cannot be read or written ({error})"
-        raise RtxError(f"{what}; make room, or make its folder writable.  {GOES_ON}") from error
+        raise RtxError(f"A file was refused ({error}); make room, or make its folder writable.  {GOES_ON}") from error
 
 
 @contextmanager

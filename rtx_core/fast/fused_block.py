@@ -21,7 +21,7 @@ from torch.autograd.function import once_differentiable
 
 from rtx_core.fast import onednn
 from rtx_core.models.dropout import compound_dropout
-from rtx_core.models.layers import EncoderBlock
+from rtx_core.models.layers import EncoderBlock, Rope
 from rtx_core.models.packed import Packed
 
 
@@ -102,21 +102,15 @@ def cast(layer: EncoderBlock, dtype: torch.dtype) -> list[Tensor]:
     return [w.detach().to(w.dtype if "norm" in name else dtype) for name, w in layer.named_parameters()]
 
 
-def block(
-    layer: EncoderBlock, x: Tensor, rope: tuple[Tensor, Tensor], index: Grid, cls: Tensor | None, masks, weights
-) -> Tensor:
-    """`layer` applied to x (T, d) -> (T, d), or -> (B, d) when `cls` (B,) asks for those rows alone.
-
-    `weights` are those of `cast`.
-    """
+def block(layer: EncoderBlock, x: Tensor, rope: Rope, index: Grid, cls: Tensor | None, masks, weights) -> Tensor:
+    """`layer` with the `weights` of `cast`: x (T, d) -> (T, d), or (B, d) where `cls` (B,) asks for those rows."""
     with torch.autocast("cpu", enabled=False):
         fixed = (layer.attention_norm.eps, rope, index, cls, masks, layer.dropout, weights)
         return FusedBlock.apply(*fixed, x, *layer.parameters())
 
 
 class FusedBlock(torch.autograd.Function):
-    """One node of the graph.  Shapes as in layers.EncoderBlock;
-    masks are drawn in the order in which that class draws them."""
+    """One node of the graph: shapes and the order in which masks are drawn are those of layers.EncoderBlock."""
 
     @staticmethod
     def forward(ctx, eps, rope, index, cls, masks, dropout, weights, x, *_):

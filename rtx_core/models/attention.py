@@ -49,9 +49,7 @@ def best(*tensors_are) -> str:
     return next(backend for backend in BACKENDS if usable(backend, *tensors_are))
 
 
-def packed_attention(
-    q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float = 0.0, dropout: Dropout | None = None, backend: str = ""
-) -> Tensor:
+def packed_attention(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p=0.0, dropout=None, backend="") -> Tensor:
     """Bidirectional attention within each sequence of `batch`.
 
     q (T, H, D), or (B, H, D) for one query a sequence (the [CLS] row of the last layer); k, v (T, H, D).
@@ -68,7 +66,7 @@ def packed_attention(
     return _varlen(backend)(q, k, v, q_offsets, batch.offsets, *longest, **more)
 
 
-def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout: Dropout | None) -> Tensor:
+def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout: Dropout) -> Tensor:
     """Spread the tokens on a (B, L) grid for this one operation, attend under a mask, gather them back."""
     B, L = len(batch), batch.longest
     one_query = len(q) != len(k)

@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-# (x, p) -> x with entries set to 0 with probability p, the others divided by 1 − p (Srivastava et al. 2014)
-Dropout = Callable[[Tensor, float], Tensor]
+# (x, p) -> x with entries set to 0 with probability p, the others divided by 1 − p (Srivastava et al. 2014); None: x
+Dropout = Callable[[Tensor, float], Tensor] | None
 
 
-def drop(x: Tensor, p: float, dropout: Dropout | None) -> Tensor:
-    """None: nothing is dropped."""
+def drop(x: Tensor, p: float, dropout: Dropout) -> Tensor:
     return x if dropout is None else dropout(x, p)
 
 

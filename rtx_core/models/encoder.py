@@ -23,7 +23,7 @@ from rtx_core.models.packed import Packed
 class Encoder(nn.Module):
     """Packed token ids -> class logits (B, C), or with targets (B,) their mean cross-entropy in nats."""
 
-    step_dropout: Dropout | None = None  # where a training step's masks come from; None: torch's generator
+    step_dropout: Dropout = None  # where a training step's masks come from; None: torch's generator
 
     def __init__(self, config: EncoderConfig):
         super().__init__()
@@ -62,7 +62,7 @@ class Encoder(nn.Module):
                 h = h + c.residual_scale * (before if len(h) == len(before) else before[batch.starts])
             yield h
 
-    def _dropout(self) -> Dropout | None:
+    def _dropout(self) -> Dropout:
         return (self.step_dropout or F.dropout) if self.training else None
 
     def forward(self, batch: Packed, targets: Tensor | None = None, rows_only: bool = True) -> Tensor:

@@ -74,8 +74,7 @@ class GPT(nn.Module):
         """(B, N) -> (B, N, d); `start` is the position of the first of these tokens."""
         x, end = self.word(ids), start + ids.shape[1]
         if self.longest and end > self.longest:
-            most = f"this model has positions for {self.longest:,}"
-            raise RtxError(f"The text has {end:,} tokens; {most}: build it with a larger block_size.")
+            raise RtxError(f"The text has {end:,} tokens, and the model {self.longest:,} positions: raise block_size.")
         return self.dropout(x if self.position is None else x + self.position.weight[start:end])
 
     def trunk(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
@@ -98,8 +97,7 @@ class GPT(nn.Module):
 
     @torch.inference_mode()
     def advance(self, ids: Tensor, state: "GPTCache") -> Tensor:
-        """Logits (B, V) after one more token each, ids (B,);
-        keys and values of the tokens before come from the state."""
+        """Logits (B, V) after one more token each, ids (B,); keys and values of those before come from the state."""
         x, before, state.layers = self.embed(ids[:, None], state.length), state.layers, []
         for i, layer in enumerate(self.layers):
             q, k, v = layer.heads(x)

@@ -66,9 +66,7 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(hidden_size, 3 * hidden_size)
         self.out = nn.Linear(hidden_size, hidden_size)
 
-    def forward(
-        self, x: Tensor, batch: Packed, rope: Rope, rows: Tensor | None = None, dropout: Dropout | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, batch: Packed, rope: Rope, rows=None, dropout: Dropout = None) -> Tensor:
         """x (T, d) -> (T, d), or (B, d) when only the queries of `rows` (B,) are wanted."""
         d, H, D = x.shape[-1], self.num_heads, self.head_size
         if rows is None:
@@ -91,7 +89,7 @@ class SwiGLU(nn.Module):
         self.gate_up = nn.Linear(hidden_size, 2 * intermediate_size)
         self.down = nn.Linear(intermediate_size, hidden_size)
 
-    def forward(self, x: Tensor, dropout: Dropout | None = None) -> Tensor:  # (T, d) -> (T, d)
+    def forward(self, x: Tensor, dropout: Dropout = None) -> Tensor:  # (T, d) -> (T, d)
         gate, up = self.gate_up(x).chunk(2, dim=-1)
         return self.down(drop(F.silu(gate) * up, self.dropout, dropout))
 
@@ -111,9 +109,7 @@ class EncoderBlock(nn.Module):
         self.ffn_norm = RMSNorm(hidden_size, norm_eps)
         self.ffn = SwiGLU(hidden_size, intermediate_size, dropout)
 
-    def forward(
-        self, x: Tensor, batch: Packed, rope: Rope, rows: Tensor | None = None, dropout: Dropout | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, batch: Packed, rope: Rope, rows=None, dropout: Dropout = None) -> Tensor:
         """x (T, d) -> (T, d).  With `rows` (B,), only those rows are computed past the keys and values: (B, d).
 
         The classifier reads [CLS] alone, so the last layer needs no other output row; values are unchanged.

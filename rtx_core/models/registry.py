@@ -72,15 +72,12 @@ def config_of(name: str, **overrides: object) -> Settings:
     return find(name).config.replace(**overrides)
 
 
-def register(
-    name: str, cls: type | Settings | None = None, config: Settings | None = None, *, title="", colour="", marker=""
-) -> Callable[[type], type] | type:
+def register(name: str, cls=None, config: Settings | None = None, *, title="", colour="", marker="") -> Callable | type:
     """Add a model: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` above its class.
 
     A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs,
     targets), (B, N) each or on TinyStories `Packed`, to its mean loss and, on k-hop and groups, inputs alone to logits
-    (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  A name of the package itself cannot be
-    taken; one registered before is replaced, as a notebook's cell is run again.
+    (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  A name registered before is replaced.
     """
     if isinstance(cls, Settings):
         cls, config = None, cls

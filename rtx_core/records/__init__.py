@@ -185,8 +185,9 @@ def at(address: str, source: str = "hub") -> Record:
     name, _, stem = address.removesuffix(".json").rpartition("/")
     path = folder(source) / name / f"{stem}.json"
     if not name or not path.exists():
-        hint = "" if source == "embedded" else "; one of generated text is found with source='embedded'"
-        raise RtxError(f"There is no record {address!r} of source {source!r}: `rtx results` lists what there is{hint}.")
+        raise RtxError(
+            f"There is no record {address!r} of source {source!r}; see `rtx results`, and of generated text --source."
+        )
     return read(path)
 
 
@@ -196,9 +197,7 @@ def all_paths(root: Path) -> list[Path]:
     return runs + sorted(root.glob("*/*/[!.]*.json"))
 
 
-def records(
-    name: str | None = None, experiment: str | None = None, model: str | None = None, source: str = "hub"
-) -> list[Record]:
+def records(name="", experiment: str | None = None, model: str | None = None, source="hub") -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
     begins = experiment if experiment in declared("EXPERIMENTS") else ""  # as the folders of all its runs do
     of = folder(source).glob(f"{name or begins + '*'}/*-seed[0-9]*.json")

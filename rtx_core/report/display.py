@@ -51,9 +51,7 @@ def markdown(text: str) -> Displayed:
     return Displayed({"text/markdown": text, "text/plain": text})
 
 
-def table(
-    frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide: bool = False, board: bool = False
-) -> Displayed:
+def table(frame: pd.DataFrame, *, label: str, caption: str, note="", wide=False, board=False) -> Displayed:
     """A numbered table of the frame's columns (not its index), the first of which stays in view beside the others.
 
     Columns of numbers are aligned right.  Whole numbers get thousands separators, floats four significant digits, what

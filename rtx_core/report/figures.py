@@ -116,9 +116,7 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
     return display.table(frame, label=label, caption=caption, note=note, wide=True)
 
 
-def canvas(
-    columns: int = 1, rows: int = 1, *, height: float = 3.4, width: float = 7.2, **options
-) -> tuple[Figure, np.ndarray]:
+def canvas(columns=1, rows=1, *, height: float = 3.4, width: float = 7.2, **options) -> tuple[Figure, np.ndarray]:
     """Axes in the book's look, row by row in one array; `height` is that of a row, `width` that of all, in inches.
 
     7.2 is as wide as the text; what is 5.4 wide can be read on a phone.

@@ -94,8 +94,9 @@ def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
     for record in records[1:]:
         same = np.array_equal(labels, record.predictions["labels"])
         if not same or (same_training and first["data"]["sha256"] != record["data"]["sha256"]):
-            names = f"{first.path.stem} and {record.path.stem}"
-            raise RtxError(f"{names} were tested on different data; only runs on one test set can be paired.")
+            raise RtxError(
+                f"{first.path.stem} and {record.path.stem} were tested on different data: pair no such runs."
+            )
     return labels, *(record.predictions["logits"].argmax(1) for record in records)
 
 
