@@ -185,9 +185,8 @@ def at(address: str, source: str = "hub") -> Record:
     name, _, stem = address.removesuffix(".json").rpartition("/")
     path = folder(source) / name / f"{stem}.json"
     if not name or not path.exists():
-        raise RtxError(
-            f"There is no record {address!r} of source {source!r}; see `rtx results`, and of generated text --source."
-        )
+        known = "`rtx results` lists what there is, of generated text with --source embedded"
+        raise RtxError(f"There is no record {address!r} of source {source!r}: {known}.")
     return read(path)
 
 

@@ -94,9 +94,7 @@ def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
     for record in records[1:]:
         same = np.array_equal(labels, record.predictions["labels"])
         if not same or (same_training and first["data"]["sha256"] != record["data"]["sha256"]):
-            raise RtxError(
-                f"{first.path.stem} and {record.path.stem} were tested on different data: pair no such runs."
-            )
+            raise RtxError(f"{first.path.stem} and {record.path.stem} were tested on different data; pair others.")
     return labels, *(record.predictions["logits"].argmax(1) for record in records)
 
 
