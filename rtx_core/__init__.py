@@ -21,7 +21,7 @@ _PUBLIC = {
     "records": "rtx_core.records:",
     "run": "rtx_core.experiments.run:run",
     "runs": "rtx_core.experiments.run:runs",
-    "load": "rtx_core.experiments.predict:load",
+    "load": "rtx_core.experiments.weights:load",
     "data": "rtx_core.data:",
     "report": "rtx_core.report:",
     "check_parameters": "rtx_core.report.notebook:check_parameters",

@@ -69,7 +69,7 @@ def classify(
     source: Source = "hub",
 ) -> None:
     """label texts with a trained model: NAME MODEL "a text" …, or texts from standard input, one a line"""
-    from rtx_core.experiments.predict import load
+    from rtx_core.experiments.weights import load
 
     if not texts:
         sys.stdin.reconfigure(encoding="utf-8")

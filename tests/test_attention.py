@@ -11,7 +11,7 @@ from reference import TINY, batch_of, disturbed, generator, small
 from torch.nn.attention.varlen import varlen_attn
 
 from rtx_core.errors import RtxError
-from rtx_core.fast.dropout import DropoutMasks
+from rtx_core.fast.encoder import DropoutMasks
 from rtx_core.models import attention, build_model
 from rtx_core.models.attention import BACKENDS, best, packed_attention, usable
 from rtx_core.models.llama import PaddedAttention

@@ -52,8 +52,7 @@ def __getattr__(name: str):
 
 
 def sample(path: str, rows: int = 1000) -> str:
-    """Write a CSV to try things on: so many generated reviews, columns `review` and `stars` (1 or 5).
-    Gives the path."""
+    """Write a CSV of generated reviews to try things on, columns `review` and `stars` (1 or 5); gives its path."""
     from rtx_core.data.synthetic import reviews
     from rtx_core.paths import write_atomically
 

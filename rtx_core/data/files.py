@@ -19,8 +19,7 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
 
     The columns of a CSV may be split at commas, semicolons or tabs.  The classes are the distinct labels, sorted.  A
     part for which no file is given (`validation`, `test`) is a tenth of `train`, drawn by `seed`.  Records lie in
-    `results/own-NAME`, where `name` is that of the training file unless it is given; those of runs on `generated` texts
-    in `_build/results/`, apart from those on real ones.
+    `results/own-NAME`, by the training file's name unless one is given; of `generated` texts in `_build/results/`.
     """
     config = FilesData(train=train, text=text, label=label, **settings, classes=())
     classes = read(config.train, config.text, config.label)["label"].unique()

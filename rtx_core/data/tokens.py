@@ -107,10 +107,7 @@ def tokenize_parts(
 
 
 def cached(kind: str, key: str, files: Iterable[str], make: Callable[[], dict]) -> dict[str, np.ndarray]:
-    """`make()`, or what it gave before for this key (a content hash) by the same source `files`.
-
-    A cache that cannot be read is made anew, and one that cannot be written is done without.
-    """
+    """`make()`, or what it gave for this key by the same source `files`; done without where no cache can be written."""
     digest = sha256_of([key, *(Path(file).read_bytes() for file in files)])
     path = build() / "cache" / f"{kind}-{digest[:24]}.npz"
     try:

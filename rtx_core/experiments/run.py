@@ -180,10 +180,7 @@ def make(config: RunConfig, replace: bool = False) -> Run:
 
 
 def evaluated(model, task, config: RunConfig, where, progress, best: dict, folder: Path, key: str) -> tuple:
-    """(what a record says of a trained model, predictions or None); the weights are written to the run's folder.
-
-    `best` has those of the lowest validation loss and of the highest accuracy, where they are not the last.
-    """
+    """(what a record says of a trained model, predictions or None); the `best` weights go to the run's folder."""
     from rtx_core.models.build import count_parameters, save_model
     from rtx_core.train.device import environment, peak_memory_mib
     from rtx_core.train.trainer import autocast_of

@@ -1,4 +1,4 @@
-"""Dropout as a function that is handed down: `F.dropout`, or another source of masks (`rtx_core.fast.dropout`)."""
+"""Dropout as a function that is handed down: `F.dropout`, or another source of masks (`rtx_core.fast.encoder`)."""
 
 from collections.abc import Callable
 

@@ -97,8 +97,7 @@ class SwiGLU(nn.Module):
 class EncoderBlock(nn.Module):
     """Pre-norm transformer layer (Xiong et al. 2020):  x += drop(attention(norm x));  x += drop(swiglu(norm x)).
 
-    The public code drops the attention branch twice in series: here one dropout of the same distribution
-    (`compound_dropout`).
+    The public code drops the attention branch twice in series: here one dropout of the same distribution.
     """
 
     def __init__(self, hidden_size: int, num_heads: int, intermediate_size: int, dropout: float, norm_eps: float):

@@ -87,7 +87,7 @@ class Packed:
 
 
 def filled(batch: Packed, multiple: int, lengths: tuple[int, ...] = ()) -> Packed:
-    """The batch with one more text, which nothing reads, so that few shapes occur: it changes no other text.
+    """The batch with one more text, which nothing reads, so that few shapes occur.
 
     The tokens become a multiple of `multiple`, and the longest text counts as the next of `lengths`.
     """

@@ -115,8 +115,7 @@ def measuring() -> list[str]:
 
 
 def changed_since(commit: str, module: str) -> bool:
-    """Whether a module of `evaluate`, or one there that it imports, does not say what it said at a commit:
-    golden runs do not speak of it."""
+    """Whether a module of `evaluate` or the study, of which golden runs do not speak, has changed since a commit."""
     path = f"{module.replace('.', '/')}.py"
     then, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
     others = [name for name in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))]

@@ -144,10 +144,7 @@ def escape(text: object) -> str:
 
 
 def one_line(text: object) -> str:
-    """The text with every run of white space and control characters (line breaks too) made one blank.
-
-    A no-break space inside, as before %, stays.
-    """
+    """The text with every run of white space, but no-break spaces, and of control characters made one blank."""
     return " ".join(re.split(r"[^\S\u202f\u00a0]+", CONTROL.sub(" ", str(text)))).strip()
 
 
@@ -173,10 +170,8 @@ def is_numeric(column: list[str]) -> bool:
 
 
 def provenance(found: object, *, notebook: str = "") -> Displayed | None:
-    """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale.
-
-    Then the line that runs the `notebook`, of which the name alone is given.  Nothing where there is no record.
-    """
+    """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale;
+    then the line that runs the `notebook`.  Nothing where there is no record."""
     records = as_records(found)
     if not records:
         return None

@@ -31,8 +31,7 @@ def mean_interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def accuracy(records: list) -> tuple[float, float, float]:
-    """(mean accuracy, low, high): of one seed Wilson's interval over texts, of three and more Student's over seeds,
-    of two the two values, which is a range and no interval."""
+    """(mean accuracy, low, high): of one seed Wilson's interval over texts, else `mean_or_range`."""
     values = [record["test"]["accuracy"] for record in records]
     return (values[0], *accuracy_interval(records[0])) if len(values) == 1 else mean_or_range(values)
 
@@ -87,7 +86,7 @@ def common(*models: list) -> list[tuple]:
 def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
     """(labels, guesses of each), each (n,), of models on one test set; where the test sets differ an RtxError.
 
-    `same_training=False` admits different training data, as of a subset: then the labels say that the set is the same.
+    `same_training=False` admits other training data, as of a subset: then the labels alone tell the set.
     """
     first = records[0]
     labels = first.predictions["labels"]
@@ -156,10 +155,8 @@ def bootstrap(statistic: Callable, *columns: np.ndarray) -> tuple[float, float, 
 
 
 def estimate(statistic: Callable, seeds: list[tuple]) -> tuple[float, float, float]:
-    """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each seed are given.
-
-    Of one seed the bootstrap interval over texts, of three and more Student's over seeds, of two their range.
-    """
+    """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each seed are given:
+    of one seed the bootstrap interval over texts, else `mean_or_range`."""
     columns = [same_texts(*records) for records in seeds]
     if len(columns) == 1:
         return bootstrap(statistic, *columns[0])

@@ -42,10 +42,9 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict] | None:
-    """Put the saved state back into model, optimizer and generators.
+    """Put the saved state back into model, optimizer and generators; gives (best weights, the JSON state).
 
-    Returns (best weights, the JSON state), or None where there is no file.  A file that cannot be read, or is of
-    another model, is an error, and stays.
+    None where there is no file.  One that cannot be read, or is of another model, is an error, and stays.
     """
     if not path.exists():
         return None
