@@ -20,8 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rtx_core.fast import onednn
-from rtx_core.models.dropout import compound_dropout
-from rtx_core.models.layers import EncoderBlock, Rope
+from rtx_core.models.layers import EncoderBlock, Rope, compound_dropout
 from rtx_core.models.packed import Packed
 
 

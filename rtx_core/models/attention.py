@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_core.models.dropout import Dropout
 from rtx_core.models.packed import Packed
 
 BACKENDS = ("flash", "varlen", "sdpa")
@@ -66,7 +65,7 @@ def packed_attention(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p=0.0, drop
     return _varlen(backend)(q, k, v, q_offsets, batch.offsets, *longest, **more)
 
 
-def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout: Dropout) -> Tensor:
+def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout) -> Tensor:
     """Spread the tokens on a (B, L) grid for this one operation, attend under a mask, gather them back."""
     B, L = len(batch), batch.longest
     one_query = len(q) != len(k)

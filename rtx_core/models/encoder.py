@@ -15,8 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.configs import EncoderConfig
-from rtx_core.models.dropout import Dropout, drop
-from rtx_core.models.layers import EncoderBlock, RMSNorm, rotary_rows
+from rtx_core.models.layers import Dropout, EncoderBlock, RMSNorm, drop, rotary_rows
 from rtx_core.models.packed import Packed
 
 

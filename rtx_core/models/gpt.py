@@ -16,6 +16,14 @@ from rtx_core.errors import RtxError
 from rtx_core.models.configs import GPTConfig
 
 
+@dataclass
+class Written:
+    """What each layer keeps of the text so far, such as its keys and values, (B, H, length, D) each."""
+
+    layers: list
+    length: int = 0
+
+
 class GPTBlock(nn.Module):
     """T:  u = x + drop(Attention(LN x)),  T(x) = u + drop(W₂ gelu(W₁ LN u));  norms have gains and no biases."""
 
@@ -91,12 +99,12 @@ class GPT(nn.Module):
             return logits
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())  # in float32 under autocast too
 
-    def start(self, batch: int) -> "GPTCache":
+    def start(self, batch: int) -> Written:
         """The state before the first token."""
-        return GPTCache([])
+        return Written([])
 
     @torch.inference_mode()
-    def advance(self, ids: Tensor, state: "GPTCache") -> Tensor:
+    def advance(self, ids: Tensor, state: Written) -> Tensor:
         """Logits (B, V) after one more token each, ids (B,); keys and values of those before come from the state."""
         x, before, state.layers = self.embed(ids[:, None], state.length), state.layers, []
         for i, layer in enumerate(self.layers):
@@ -107,11 +115,3 @@ class GPT(nn.Module):
             x = layer.finish(x, F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
         state.length += 1
         return self.head(x[:, 0])
-
-
-@dataclass
-class GPTCache:
-    """Keys and values of every layer, (B, H, length, D) each."""
-
-    layers: list[tuple[Tensor, Tensor]]
-    length: int = 0

@@ -1,5 +1,6 @@
 """The parts every encoder here is made of: RMSNorm, rotary positions, SwiGLU and the pre-norm block."""
 
+from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -7,10 +8,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.attention import packed_attention
-from rtx_core.models.dropout import Dropout, compound_dropout, drop
 from rtx_core.models.packed import Packed
 
 Rope = tuple[Tensor, Tensor]  # cos and sin of each token's angles, (T, 1, D/2)
+# (x, p) -> x with entries set to 0 with probability p, the others divided by 1 − p (Srivastava et al. 2014): torch's
+# `F.dropout`, or another source of masks (`rtx_core.fast.encoder`); None: x as it is
+Dropout = Callable[[Tensor, float], Tensor] | None
+
+
+def drop(x: Tensor, p: float, dropout: Dropout) -> Tensor:
+    return x if dropout is None else dropout(x, p)
+
+
+def compound_dropout(p: float) -> float:
+    """Two dropouts in series are one: Bernoulli(1−p) masks multiply to a Bernoulli((1−p)²) mask."""
+    return 1 - (1 - p) ** 2
 
 
 class RMSNorm(nn.Module):
