@@ -127,10 +127,8 @@ def subset(whole: Parts, data: ClassificationData) -> Parts:
 
 
 def stratified(frame: pd.DataFrame, fraction: float) -> pd.DataFrame:
-    """This share of the rows, labels in proportion, in their order; a larger share holds every smaller one.
-
-    The rows, permuted, are ranked by how far through their own label they stand, and the first ones are kept.
-    """
+    """This share of the rows, labels in proportion, in their order; a larger share holds every smaller one: the rows,
+    permuted, are ranked by how far through their own label they stand, and the first ones are kept."""
     of_label = frame.iloc[_permutation(len(frame))].groupby("label")["label"]
     rank = (of_label.cumcount() + 0.5) / of_label.transform("size")
     kept = rank.sort_values(kind="stable").index[: round(fraction * len(frame))]

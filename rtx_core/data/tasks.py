@@ -205,10 +205,8 @@ def test_entry(losses: Tensor, sizes: Tensor) -> dict:
 
 
 def mean_and_error(losses: Tensor, sizes: Tensor) -> tuple[float, float]:
-    """Mean over targets, and its standard error over B batches, the unit drawn: s / √B for batches of one size.
-
-    Dividing by √(B · batch size), as the public code of the recurrent transformer does, makes it too small.
-    """
+    """Mean over targets, and its standard error over B batches, the unit drawn: s / √B for batches of one size, not
+    s / √(B · batch size) as in the public code of the recurrent transformer."""
     share = sizes / sizes.sum()
     mean = (share * losses).sum()
     if len(losses) == 1:

@@ -36,10 +36,8 @@ def classification(config: Labelled, batch_size: int, micro_batches: int = 1) ->
 
 
 def profile(config: Labelled) -> dict:
-    """Label counts and length histograms of every part, so that pages need no data.
-
-    `within_training` counts the texts that are, word for word, a training text or a part of one.
-    """
+    """Of every part label counts, histograms of lengths and, as `within_training`, how many texts are, word for word, a
+    training text or a part of one; so pages need no data."""
     if config.train_rows:
         config = config.replace(train_rows=0)
     task, frames = classification(config, batch_size=1), import_module(config.reader).parts(config)

@@ -69,10 +69,8 @@ def bert_vocabulary(source: str) -> BertWordPieceTokenizer:
 
 
 def trained_vocabulary(texts: Iterable[str]) -> BertWordPieceTokenizer:
-    """WordPieces for these texts: every character, alone and inside a word, and the most frequent words.
-
-    The library's own trainer breaks ties by hash order, so it gives another vocabulary in every process.
-    """
+    """WordPieces for these texts: every character, alone and inside a word, and the most frequent words.  The trainer
+    of `tokenizers` breaks ties by hash order, so it gives another vocabulary in every process."""
     normalize, cut = BertNormalizer(lowercase=True), BertPreTokenizer()
     normal = (normalize.normalize_str(text) for text in clean_all(texts))
     counts = Counter(word for text in normal for word, _ in cut.pre_tokenize_str(text))

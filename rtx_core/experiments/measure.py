@@ -71,10 +71,7 @@ def wanted(kind: ModuleType, study: Measured) -> Iterator[tuple[dict, dict, Call
 
 
 def measure(kind: str, experiment: str = "", /, to="", *, again=False, **settings: object) -> list[records.Record]:
-    """All measurements of this kind for an experiment under these settings: found, or made now, or `again`.
-
-    A recorded one is found if today's code would make it of the same run and data.
-    """
+    """All measurements of this kind under these settings: found, if today's code would make them, or made now."""
     known = declared("MEASUREMENTS")
     if kind not in known:
         raise unknown("kind of measurement", kind, known)

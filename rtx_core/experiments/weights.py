@@ -24,10 +24,8 @@ MOST_KEPT = 1_200_000  # parameters of a model whose weights may lie beside the 
 
 
 def recorded(config: RunConfig) -> Record | None:
-    """The record of this very configuration; one of that name made under another configuration is an error.
-
-    One of generated text whose code has changed is none.
-    """
+    """The record of this very configuration; one of that name made under another configuration is an error.  One of
+    generated text whose code has changed is none."""
     record = records.find(config.name, config.model, config.seed, config.source)
     if record is None:
         return None

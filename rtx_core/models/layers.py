@@ -38,10 +38,8 @@ class RMSNorm(nn.Module):
 
 
 def rotary_table(positions: Tensor, head_size: int, base: float) -> Rope:
-    """cos and sin of m·θ_i, each (T, 1, D/2), with θ_i = base^(−2i/D) (Su et al. 2021, §3.2.2).
-
-    Angles are formed in float64 so that position 511 is as exact as position 1; the table is float32.
-    """
+    """cos and sin of m·θ_i, each (T, 1, D/2), with θ_i = base^(−2i/D) (Su et al. 2021, §3.2.2), in float32 of angles in
+    float64, so that position 511 is as exact as position 1."""
     i = torch.arange(0, head_size, 2, device=positions.device, dtype=torch.float64)
     angle = positions.to(torch.float64)[:, None, None] * base ** (-i / head_size)
     return angle.cos().float(), angle.sin().float()
@@ -121,10 +119,7 @@ class EncoderBlock(nn.Module):
         self.ffn = SwiGLU(hidden_size, intermediate_size, dropout)
 
     def forward(self, x: Tensor, batch: Packed, rope: Rope, rows=None, dropout: Dropout = None) -> Tensor:
-        """x (T, d) -> (T, d).  With `rows` (B,), only those rows are computed past the keys and values: (B, d).
-
-        The classifier reads [CLS] alone, so the last layer needs no other output row; values are unchanged.
-        """
+        """x (T, d) -> (T, d); with `rows` (B,), such as [CLS], which the classifier reads, only these: (B, d)."""
         mixed = self.attention(self.attention_norm(x), batch, rope, rows, dropout)
         x = (x if rows is None else x[rows]) + drop(mixed, compound_dropout(self.dropout), dropout)
         return x + drop(self.ffn(self.ffn_norm(x), dropout), self.dropout, dropout)

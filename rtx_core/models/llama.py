@@ -106,8 +106,7 @@ def with_noise(weight: Tensor, bits: int) -> Tensor:
 class LlamaBlock(nn.Module):
     """x += out(attention(norm x));  x += down(silu(gate norm x) ⊙ up norm x)   (Touvron et al. 2023), without biases.
 
-    Q, K and V are one matrix product, gate and up another.  The four matrices may be given from outside, which is how
-    low-rank corrections come in.
+    Q, K and V are one matrix product, gate and up another; low-rank corrections come in as other matrices.
     """
 
     noisy: Matrices | None = None  # stand in for its own in a training step, where noise is wanted

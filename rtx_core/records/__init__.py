@@ -124,10 +124,7 @@ def path_of(name: str, model: str, seed: int, source: str = "hub") -> Path:
 
 
 def read(path: Path, measured: bool = False) -> Record:
-    """The record of a run in a file, checked; one that was put under another's name is an error.
-
-    With `measured` it may be of what was measured beside the runs.
-    """
+    """The record of a run in a file, or where that is `measured` of what was measured beside the runs, checked."""
     try:
         found = Record(read_json(path), path)
         if measured and "kind" in found.content:

@@ -122,10 +122,7 @@ def draw(fig: object) -> bytes:
 
 
 def samples(texts: Mapping[str, str]) -> Displayed:
-    """Texts that a model wrote or that a data set holds, each under its heading, to the letter: {heading: text}.
-
-    Each stands in a fence longer than any in the text, so that nothing in it can end the fence or be markup.
-    """
+    """Texts to the letter, each under its heading, in a fence longer than any in the text, which nothing can end."""
     lines, parts, plain = [], [], []
     for heading, text in texts.items():
         split = re.split("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]", str(text))

@@ -18,7 +18,7 @@ def as_records(found: object) -> list:
         return [found]
     if isinstance(found, dict):
         found = found.values()
-    if not isinstance(found, Iterable) or isinstance(found, (str, bytes)):
+    if not isinstance(found, Iterable) or isinstance(found, str):
         raise TypeError(f"Got {type(found).__name__}; expected records, runs or a frame of results.")
     return [record for part in found for record in as_records(part)]
 

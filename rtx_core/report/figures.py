@@ -21,10 +21,8 @@ GREY = "#5c6370"
 
 
 def benchmark(found: object, *, label: str, caption: str, published: list[dict] = (), note: str = "") -> Displayed:
-    """Quality, size and speed of each model, with rows of published values and the difference.
-
-    Of several seeds the mean stands with `statistics.mean_or_range`; times only where all are of one machine.
-    """
+    """Quality, size and speed of each model, with rows of published values and the difference.  Of several seeds the
+    mean stands with `statistics.mean_or_range`; times stand only where all are of one machine."""
     groups = by_model(found)
     average = published[0].get("average") if published else None
     alike = len({device_of(records[0], "latency") for records in groups.values()}) == 1
@@ -35,7 +33,6 @@ def benchmark(found: object, *, label: str, caption: str, published: list[dict] 
         row |= {"ms": f"{milliseconds(records):.2f}" if alike else None, "MiB": f"{records[0]['size_mb']:.1f}"}
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
         rows.append({"Model": f"{title(name)}, {badge(records)}"} | row)
-    notes = []
     for entry in published:
         pairs = [(name, entry[name], records) for name, records in groups.items() if name in entry]
         for name, value, _ in pairs:
@@ -49,10 +46,9 @@ def benchmark(found: object, *, label: str, caption: str, published: list[dict] 
             row = {METRICS[metric]: points(mean - value[metric]) for metric, mean in means.items()}
             reduced = "" if badge(records).budget == "full" else " (reduced)"
             rows.append({"Model": f"{title(name)}, ours{reduced} {MINUS} {entry['source']}"} | row)
-    if average:
-        notes.append(f"F1, precision and recall are {average} averages over the classes, as in the published rows.")
-    times = "ms: inference time of a text in batches of 16." if alike else ""
-    text = " ".join(filter(None, [times, *dict.fromkeys(notes), note]))
+    averages = f"F1, precision and recall are {average} averages over the classes, as in the published rows."
+    times = "ms: inference time of a text in batches of 16."
+    text = " ".join(filter(None, (times if alike else "", averages if average else "", note)))
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")
     return display.table(frame, label=label, caption=caption, note=text)
 
@@ -117,10 +113,8 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
 
 
 def canvas(columns=1, rows=1, *, height: float = 3.4, width: float = 7.2, **options) -> tuple[Figure, np.ndarray]:
-    """Axes in the book's look, row by row in one array; `height` is that of a row, `width` that of all, in inches.
-
-    7.2 is as wide as the text; what is 5.4 wide can be read on a phone.
-    """
+    """Axes in the book's look, row by row in one array; `height` of a row, `width` of all, in inches: 7.2 is as wide as
+    the text, 5.4 can be read on a phone."""
     theme()
     fig, axes = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False, **options)
     return fig, axes.ravel()

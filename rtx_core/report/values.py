@@ -290,10 +290,7 @@ def written(value: object) -> str:
 
 
 def shown(quoted: str) -> str:
-    """The text for `{val}`: "name" or "name:format"; a real minus sign, a thin no-break space before %.
-
-    A small count is a word where the format is `words`: "with one of {val}`len(seeds):words`".
-    """
+    """The text for `{val}`: "name" or "name:format"; by the format `words`, as in `len(seeds):words`, a word."""
     expression, _, form = quoted.partition(":")
     value = look_up(expression.strip())
     if not form:

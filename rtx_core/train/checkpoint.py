@@ -42,10 +42,8 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict] | None:
-    """Put the saved state back into model, optimizer and generators; gives (best weights, the JSON state).
-
-    None where there is no file.  One that cannot be read, or is of another model, is an error, and stays.
-    """
+    """Put the saved state back into model, optimizer and generators; gives (best weights, the JSON state), None where
+    there is no file.  One that cannot be read, or is of another model, is an error, and stays."""
     if not path.exists():
         return None
     groups: dict[str, dict] = {"model": {}, "best": {}, "optimizer": {}, "random": {}}

@@ -141,7 +141,6 @@ class Loop:
             for name, tensor in tensors.items():
                 by, name = name.split("/", 1)
                 self.best.setdefault(by, {})[name] = tensor
-            state["progress"].pop("decay", None)  # of an older checkpoint
             self.progress = Progress(**state["progress"])
             self.clock = Clock(self.progress)
             self.say(f"resumed at step {self.progress.step:,} of {self.total:,}")
@@ -207,8 +206,7 @@ class Loop:
     def collect(self) -> None:
         """Bring the sums from the device into the progress."""
         if isinstance(self.sums, Tensor):
-            found = self.sums.tolist()
-            p = self.progress
+            found, p = self.sums.tolist(), self.progress
             p.sums = [a + b for a, b in zip(p.sums or [0.0] * len(found), found)]
             self.sums = 0.0
 
@@ -216,8 +214,7 @@ class Loop:
         """A row of the history; the weights are kept if they are the best so far."""
         self.collect()
         p, per_epoch = self.progress, self.task.steps_per_epoch
-        seen = {"epoch": p.step / per_epoch} if per_epoch else {"tokens": p.examples}
-        row = {"step": p.step, **seen}
+        row = {"step": p.step} | ({"epoch": p.step / per_epoch} if per_epoch else {"tokens": p.examples})
         row |= {"seconds": p.seconds, "learning_rate": rate, **self.task.summary(p.sums, p.seen)}
         row |= self.task.evaluate(self.model, self.device, self.autocast)
         loss = row["validation_loss"]
