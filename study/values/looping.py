@@ -53,8 +53,7 @@ class Hops(Runs):
         return in_a_row(self.rows(model, passes).mean(0)[1:])
 
     def factors(self, model: str, passes: int | None = None, below: float = SOLVED) -> list[int]:
-        """How many each seed solves, and one more: of words over a group, whose lengths count from 1, the factors that
-        it keeps."""
+        """How many each seed solves, and one more: of products, whose lengths count from 1, the factors that it keeps."""
         return [1 + in_a_row(row[1:], below) for row in self.rows(model, passes)]
 
     def behind(self, model: str, other: str) -> float:
@@ -77,16 +76,12 @@ class Rounding(Runs):
         super().__init__(paper.measurements("quantized", "khop"), "k-hop, rounded")
 
     def cost(self, model: str, bits: int, hops: int = 4, passes: int | None = None) -> float:
-        rounded = [measured for measured in self.of(model) if measured["bits"] == bits]
-        pairs = common(rounded, look_up("khop").of(model))
+        pairs = common([m for m in self.of(model) if m["bits"] == bits], look_up("khop").of(model))
         return float(np.mean([wrong(after, hops, passes) - wrong(before, hops, passes) for after, before in pairs]))
 
     def most(self, bits: int) -> float:
         """The largest change of a model's error at any number of hops."""
         return max(abs(self.cost(m["model"], bits, hops)) for m in self.records for hops in range(5))
-
-
-# -- Two models on the odds of a wrong answer
 
 
 def logit(record, hops: int = 4) -> float:
@@ -143,9 +138,8 @@ class Facts(Runs):
 
     def __init__(self, name: str):
         super().__init__(paper.records(name=name), name)
-        config = self.of("1x1")[0]["config"]
-        self.facts, self.exposures = config["data"]["facts"], config["train"]["epochs"]
-        self.whole = np.log2(config["data"]["values"])  # bits of a fact
+        data = self.of("1x1")[0]["config"]["data"]
+        self.facts, self.whole = data["facts"], np.log2(data["values"])  # whole: bits of a fact
 
     def each(self, model: str) -> list[float]:
         """Bits that each seed stores."""
@@ -171,8 +165,7 @@ def pointers_worth(model: str) -> Value:
 
 
 class IsoDepth:
-    """Six layer applications as 6x1, 3x2, 2x3 and 1x6 at several widths, `3x2-64`, on the seeds that all have, of
-    which there have to be so many."""
+    """Six layer applications as 6x1, 3x2, 2x3 and 1x6, `3x2-64`, on the seeds that all have, at least so many."""
 
     def __init__(self, records: list[Record], looped: tuple[str, ...] = ("3x2", "2x3", "1x6"), seeds: int = 1):
         self.looped, shapes = looped, ("6x1", *looped)
@@ -234,9 +227,9 @@ def of_first_seeds(seeds: int) -> IsoDepth:
 def at_three_rates() -> IsoDepth:
     """Of seed 0, each model that was tried at three rates at its best."""
     names = ("iso-depth", "iso-depth-learningrate0.0015", "iso-depth-learningrate0.006")
-    first, *others = (by_model(paper.records(name=name)) for name in names)
-    whole = [model for model in first if all(model in tried for tried in others)]
-    return IsoDepth([run for model in whole for run in at_best_rate(first[model], *(tried[model] for tried in others))])
+    tried = [by_model(paper.records(name=name)) for name in names]
+    everywhere = set.intersection(*map(set, tried))
+    return IsoDepth([run for model in everywhere for run in at_best_rate(*(found[model] for found in tried))])
 
 
 HOPS = {
