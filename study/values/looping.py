@@ -53,7 +53,7 @@ class Hops(Runs):
         return in_a_row(self.rows(model, passes).mean(0)[1:])
 
     def factors(self, model: str, passes: int | None = None, below: float = SOLVED) -> list[int]:
-        """How many each seed solves, and one more: of products, whose lengths count from 1, the factors that it keeps."""
+        """How many each seed solves, and one more: of products, whose lengths count from 1, the factors it keeps."""
         return [1 + in_a_row(row[1:], below) for row in self.rows(model, passes)]
 
     def behind(self, model: str, other: str) -> float:
@@ -61,12 +61,12 @@ class Hops(Runs):
         return float((self.rows(model).mean(0) - self.rows(other).mean(0)).max())
 
 
-def copying(hops: int, nearer: int, letters: int = 32) -> float:
+def copying(hops: int, nearer: int) -> float:
     """The share of wrong answers where the letter `nearer` hops away is given for that at `hops`."""
     from rtx_core.data import HopData  # which imports torch
     from rtx_core.data.algorithmic import KHop
 
-    return KHop(HopData(test_texts=10, letters=letters, hops=hops), 4).copying(hops, nearer)
+    return KHop(HopData(test_texts=10, hops=hops), 4).copying(hops, nearer)
 
 
 class Rounding(Runs):
@@ -113,7 +113,7 @@ def at_best_rate(*at_rates: list[Record]) -> list[Record]:
 
 
 class AtOwnRates:
-    """k-hop models, each at the best of four rates."""
+    """k-hop models, each at the best of four rates; errors at four hops, of each seed."""
 
     def __init__(self):
         found = [look_up("khop"), *(Hops(f"khop-learningrate{rate}") for rate in (0.001, 0.004, 0.008))]
@@ -123,7 +123,6 @@ class AtOwnRates:
         return self.runs(model)[0]["config"]["train"]["learning_rate"]
 
     def errors(self, model: str) -> list[float]:
-        """At four hops, of each seed."""
         return [wrong(run, 4) for run in self.runs(model)]
 
     def __call__(self, first: str, second: str) -> Space:
@@ -211,8 +210,8 @@ class IsoDepth:
     def phi(self) -> Space:
         """φ of each shape, of all models, of width 64, of the model with the least; how far it falls with passes."""
         groups = {f"of_{shape}": self.of(shape) for shape in self.looped}
-        every = groups["of_all"] = sum(groups.values(), [])
-        groups["at_64"] = [model for model in every if model.endswith("-64")]
+        every = sum(groups.values(), [])
+        groups |= {"of_all": every, "at_64": [model for model in every if model.endswith("-64")]}
         groups["least"] = [min(every, key=lambda model: self.worth(model)[0])]
         found = {name: self.worth(*models) for name, models in groups.items()}
         fewest, most = (self.by_seed(*self.of(self.looped[i])) for i in (0, -1))
@@ -226,9 +225,9 @@ def of_first_seeds(seeds: int) -> IsoDepth:
 
 def at_three_rates() -> IsoDepth:
     """Of seed 0, each model that was tried at three rates at its best."""
-    names = ("iso-depth", "iso-depth-learningrate0.0015", "iso-depth-learningrate0.006")
-    tried = [by_model(paper.records(name=name)) for name in names]
-    everywhere = set.intersection(*map(set, tried))
+    rates = ("", "-learningrate0.0015", "-learningrate0.006")
+    tried = [by_model(paper.records(name=f"iso-depth{rate}")) for rate in rates]
+    everywhere = sorted(set.intersection(*map(set, tried)))
     return IsoDepth([run for model in everywhere for run in at_best_rate(*(found[model] for found in tried))])
 
 
