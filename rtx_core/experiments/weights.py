@@ -70,8 +70,8 @@ def refuse_changed(record: Record) -> None:
     """An error where a class that was registered here, or the code that trains it, has changed since the record."""
     kind = registry.MODELS.get(record["config"]["architecture"])
     if kind and not isinstance(kind.kind, str) and record.stale_reason():
-        made = f"{record} was made with another version of the class {kind.kind.__name__} or of what trains it"
-        raise RtxError(f"{made}; replace=True trains today's.")
+        other = f"another version of the class {kind.kind.__name__} or of what trains it"
+        raise RtxError(f"{record} was made with {other}; replace=True trains today's.")
 
 
 def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
