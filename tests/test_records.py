@@ -119,7 +119,7 @@ def test_an_odd_record_is_left_out_and_named(put, monkeypatch):
 
 
 BROKEN = ["", "{", "[1]", "null", "\x00", '{"seconds": NaN}', '{"seconds": 1e400}']
-BROKEN += ["[" * 100_000, '{"a":' * 100_000, '{"environment": {"threads": NaN}}']
+BROKEN += ["[" * 100_000, '{"a":' * 100_000]
 
 
 @pytest.mark.parametrize("content", BROKEN, ids=range(len(BROKEN)))
@@ -128,7 +128,7 @@ def test_a_broken_file_is_one_sentence(content, put):
     path.write_text(content)
     assert len(refused(path)) < 400
     path.write_bytes(b"\xff\xfe" + content.encode())
-    assert "is not readable as JSON" in refused(path)
+    assert "is no sound record" in refused(path)
 
 
 def test_as_many_classes_as_a_task_has_are_kept(tmp_path):
