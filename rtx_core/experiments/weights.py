@@ -117,7 +117,8 @@ def load_weights(record: Record):
     model, expected = load_model(path), record.get("weights")
     altered = path == kept_at(record) and expected not in (None, sha256_of([path.read_bytes()]))
     if altered or model.about.get("run") != record["key"]:
-        raise RtxError(f"{path.name} holds altered weights, or another run's; restore them from git, or replace=True.")
+        what = f"{path.name} holds weights of another run than its record's, or altered ones"
+        raise RtxError(f"{what}; restore both from git, or train it anew with replace=True.")
     return model
 
 
