@@ -26,6 +26,7 @@ EACH = pytest.mark.parametrize(("layers", "passes"), [(1, 4), (2, 2), (3, 1)])
 SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 24, "rope_base": 100.0}
 HOPS = {"letters": 12, "alphabet": 4, "hops": 3, "eval_texts": 16, "test_texts": 16}
 WORDS = {"group": "S3", "letters": 16, "eval_texts": 16, "test_texts": 16}
+TASK = {"kind": "hops", "letters": 32, "alphabet": 4, "hops": 4}
 READY = """
 var E = rtxDemo.looped();
 function seen(model, ids, steps, off) {
@@ -47,22 +48,26 @@ def small(layers: int, passes: int, vocabulary: int = 9) -> torch.nn.Module:
     return disturbed(build_model("looped", seed=0, **shape, **SMALL), 0.3).eval()
 
 
-def about(name: str) -> dict:
-    return {"model": name, "record": f"tiny/{name}-seed0", "key": "0" * 24}
+def written(model, data: dict) -> str:
+    """The file of a model, which calls it tiny."""
+    about = {"model": "tiny", "record": "tiny/tiny-seed0", "key": "0" * 24}
+    return explorer.explorer_file(model, "tiny", about, data).decode()
 
 
-def page(name: str, content: str) -> object:
+def header_of(content: str) -> dict:
+    return json.loads(content.partition("] = ")[2].rstrip().removesuffix(";"))
+
+
+def page(content: str, name: str = "tiny") -> object:
     opened = f"var model = E.open(rtxDemo.files[{name!r}]);"
     return v8(DEMO / "looped.js", DEMO / "toys.js", DEMO / "explorer-state.js", content, READY, opened)
 
 
 def texts(header: dict, n: int) -> np.ndarray:
-    task, random = header["task"], np.random.RandomState([5, 5])
-    some = {"eval_texts": 16, "test_texts": 16}
-    if task["kind"] == "hops":
-        data = HopData(letters=task["letters"], alphabet=task["alphabet"], hops=task["hops"], **some)
-        return KHop(data, 2).fixed(random, n, 0)[0]
-    return GroupWords(GroupData(group="S3", letters=task["letters"], **some), 2).fixed(random, n, 0)[0]
+    """Rows of the task that a header tells."""
+    data = {"eval_texts": 16, "test_texts": 16} | header["task"]
+    drawn = KHop(HopData(**data), 2) if data.pop("kind") == "hops" else GroupWords(GroupData(group="S3", **data), 2)
+    return drawn.fixed(np.random.RandomState([5, 5]), n, 0)[0]
 
 
 def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
@@ -79,7 +84,7 @@ def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
 
 @EACH
 def test_what_is_watched_and_switched_off_is_what_the_model_computes(layers, passes):
-    model, inputs = small(layers, passes), torch.from_numpy(texts(header_of(layers, passes), 6))
+    model, inputs = small(layers, passes), torch.from_numpy(texts({"task": {"kind": "hops"} | HOPS}, 6))
     seen, states = zip(*explorer.watched(model, inputs, layers * passes))
     alpha = inside.attention(model, inputs)  # (R, layers, H, B, N, N)
     torch.testing.assert_close(torch.stack(seen).transpose(1, 2), alpha.flatten(0, 1), atol=1e-5, rtol=1e-4)
@@ -91,37 +96,24 @@ def test_what_is_watched_and_switched_off_is_what_the_model_computes(layers, pas
     torch.testing.assert_close(found.flatten(0, 1), expected, atol=1e-4, rtol=1e-4)
 
 
-def header_of(layers: int, passes: int) -> dict:
-    return read_text(explorer.explorer_file(small(layers, passes), "tiny", about("tiny"), HOPS))
-
-
-def read_text(content: bytes) -> dict:
-    return json.loads(content.decode().partition("] = ")[2].rstrip().removesuffix(";"))
-
-
 @EACH
-def test_the_page_computes_what_torch_does_and_heads_can_be_off(layers, passes):
-    model = small(layers, passes)
-    content = explorer.explorer_file(model, "tiny", about("tiny"), HOPS).decode()
-    context, inputs = page("tiny", content), texts(read_text(content.encode()), 7)
+@pytest.mark.parametrize("data", [HOPS, WORDS], ids=["hops", "cups"])
+def test_the_page_computes_what_torch_does_and_heads_can_be_off(layers, passes, data):
+    model = small(layers, passes, vocabulary=9 if data == HOPS else 12)
+    content = written(model, data)
+    header = header_of(content)
+    assert header["task"]["letters"] == data["letters"] and len(header["right"]) == (4 if data == HOPS else 16)
+    context, inputs = page(content), texts(header, 7)
     agrees(context, model, inputs, layers * passes + 2)
     agrees(context, model, inputs[:, :6], layers * passes)  # a shorter text
     agrees(context, model, inputs, layers * passes, off=[(1, 1), (2, 0), (2, 1)])
-
-
-def test_words_over_a_group_are_written_too():
-    model = small(1, 3, vocabulary=12)
-    content = explorer.explorer_file(model, "cups", about("cups"), WORDS).decode()
-    header = read_text(content.encode())
-    assert header["task"] == {"kind": "cups", "letters": 16} and len(header["right"]) == 16
-    agrees(page("cups", content), model, texts(header, 5), 4)
 
 
 @pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_an_exported_model_answers_as_in_torch(path):
     header, content = explorer.read_header(path), path.read_text(encoding="utf-8")
     assert header["record"].split("/")[1].rpartition("-seed")[0] == header["model"]
-    (model, _), context, inputs = stored_model(path), page(path.stem, content), texts(header, 120)
+    (model, _), context, inputs = stored_model(path), page(content, path.stem), texts(header, 120)
     config = model.config
     counted = config.num_layers * (explorer.PASSES if config.num_passes > 1 else 1)
     assert np.shape(header["heads"]) == (counted, config.num_heads)
@@ -148,20 +140,18 @@ READ |= {"norm_eps", "initializer_std", "lora_scale", "random_passes", "weight_n
 
 
 def test_what_the_page_cannot_run_is_refused():
-    model = small(1, 2)
     with pytest.raises(RtxError, match="no looped decoder of k-hop or of words over S3"):
-        explorer.explorer_file(model, "z6", about("z6"), WORDS | {"group": "Z6"})
-    content = explorer.explorer_file(model, "tiny", about("tiny"), HOPS).decode()
-    for name, field in LoopedConfig.model_fields.items():
-        if name not in READ:
-            was, now = (f'"{name}":{json.dumps(value)}' for value in (field.default, "other"))
-            assert was in content
-            with pytest.raises(Exception, match=f"cannot run a model with {name}"):
-                page("tiny", content.replace(was, now))
+        written(small(1, 2), WORDS | {"group": "Z6"})
+    content = written(small(1, 2), HOPS)
+    for name in LoopedConfig.model_fields.keys() - READ:
+        was, now = (f'"{name}":{json.dumps(value)}' for value in (LoopedConfig.model_fields[name].default, "other"))
+        assert was in content
+        with pytest.raises(Exception, match=f"cannot run a model with {name}"):
+            page(content.replace(was, now))
 
 
 def test_a_head_is_named_by_where_it_looks():
-    inputs = torch.from_numpy(texts(header_of(1, 2), 60))
+    inputs = torch.from_numpy(texts({"task": {"kind": "hops"} | HOPS}, 60))
     places = explorer.hop_places(inputs, 3)
     weights = torch.zeros(len(inputs), 4, 13, 13)
     for head, kind in enumerate(("hop1", "earlier", "question")):
@@ -180,12 +170,10 @@ def test_the_catalogue_of_the_book_is_of_its_models(tmp_path):
     assert explorer.write_catalogue(tmp_path).read_text(encoding="utf-8") == listed
     (found,) = ask(v8(listed), "() => rtxDemo.explorer", [0])
     assert sorted(one["name"] for one in found) == [path.stem for path in EXPORTED] and found
-    links = {one["toy"] + one["model"] for one in found}
-    assert len(links) == len(found)  # a link names a model by these
+    assert len({one["toy"] + one["model"] for one in found}) == len(found)  # a link names a model by these
 
 
 TOYS = "var T = rtxDemo.toys(), S = rtxDemo.explorerState();"
-TASK = {"kind": "hops", "letters": 32, "alphabet": 4, "hops": 4}
 FILE = {"task": TASK, "config": {"num_layers": 1, "num_passes": 4, "num_heads": 4}}
 
 
@@ -195,37 +183,34 @@ def toys():
 
 
 def test_what_is_true_is_what_the_task_asks_for(toys):
-    header = {"task": TASK}
-    inputs = texts(header, 50)
+    inputs = texts({"task": TASK}, 50)
     for k in range(5):
-        expected = hop(inputs[:, 1:], np.full(50, k), -1)
         function = f"(items) => items.map((_, t) => T.hops.truth(items, {json.dumps(TASK)}, t, {k}))"
-        np.testing.assert_array_equal(ask(toys, function, inputs[:, 1:].tolist()), expected)
+        found = ask(toys, function, inputs[:, 1:].tolist())
+        np.testing.assert_array_equal(found, hop(inputs[:, 1:], np.full(50, k), -1))
     (ids,) = ask(toys, f"(items) => T.hops.ids(items, {json.dumps(TASK)}, 4)", inputs[4:5, 1:].tolist())
     assert ids == inputs[4].tolist()
 
 
 def test_a_head_looks_where_its_name_says(toys):
     """What the page takes for the place of a name, against what the names were counted with."""
-    inputs = texts({"task": TASK}, 20)
-    for does, expected in explorer.hop_places(torch.from_numpy(inputs), 4).items():
-        function = f"(items) => items.map((_, t) => T.hops.place(items, t, {json.dumps(does)}))"
-        found = np.array(ask(toys, function, inputs[:, 1:].tolist()))
-        np.testing.assert_array_equal(np.maximum(found, -1), expected[:, 1:], does)
-    words = torch.zeros(2, 9, dtype=int)
-    for does, expected in explorer.word_places(words).items():
-        function = f"(items) => items.map((_, t) => T.cups.place(items, t, {json.dumps(does)}))"
-        np.testing.assert_array_equal(ask(toys, function, words.tolist()), expected, does)
+    inputs, words = torch.from_numpy(texts({"task": TASK}, 20)), torch.zeros(2, 9, dtype=int)
+    places = [("hops", inputs[:, 1:], does, at[:, 1:]) for does, at in explorer.hop_places(inputs, 4).items()]
+    places += [("cups", words, does, at) for does, at in explorer.word_places(words).items()]
+    for toy, items, does, expected in places:
+        function = f"(items) => items.map((_, t) => T.{toy}.place(items, t, {json.dumps(does)}))"
+        np.testing.assert_array_equal(np.maximum(ask(toys, function, items.tolist()), -1), expected, does)
 
 
-def test_hops_are_solved_in_a_row_from_nine_of_ten(toys):
+@pytest.mark.parametrize(
+    ("kind", "layers", "expected"),  # where a pass is two steps, the first solves nothing
+    [("hops", 1, [1, 3, None]), ("hops", 2, [None, 3]), ("cups", 2, [None, None])],
+)
+def test_hops_are_solved_in_a_row_from_nine_of_ten(toys, kind, layers, expected):
     right = [[0.2, 1], [0.95, 1], [0.89, 1], [0.95, 0.91]]
-    file = {"task": {"kind": "hops"}, "config": {"num_layers": 1, "num_passes": 2}, "right": right}
-    assert ask(toys, f"(step) => S.solved({json.dumps(file)}, step)", [1, 2, 3]) == [1, 3, None]
-    file["config"]["num_layers"] = 2  # a pass is two steps
-    assert ask(toys, f"(step) => S.solved({json.dumps(file)}, step)", [1, 2]) == [None, 3]
-    file["task"]["kind"] = "cups"
-    assert ask(toys, f"(step) => S.solved({json.dumps(file)}, step)", [2]) == [None]
+    file = {"task": {"kind": kind}, "config": {"num_layers": layers, "num_passes": 2}, "right": right}
+    steps = list(range(1, len(expected) + 1))
+    assert ask(toys, f"(step) => S.solved({json.dumps(file)}, step)", steps) == expected
 
 
 def test_cups_stand_where_the_group_says(toys):
@@ -249,16 +234,13 @@ def test_drawn_texts_are_of_the_task(toys):
 
 
 @settings(deadline=None, max_examples=60)
-@given(written=st.text(max_size=60) | st.text("abcdABCD e\n", max_size=60))
-def test_any_letters_become_a_text_or_none(toys, written):
-    (found,) = ask(toys, f"(text) => T.read(T.hops, {json.dumps(TASK)}, text)", [written])
-    if found["items"] is None:
-        assert found["said"]
-    else:
-        assert of_the_task(found["items"])
+@given(typed=st.text(max_size=60) | st.text("abcdABCD e\n", max_size=60))
+def test_any_letters_become_a_text_or_none(toys, typed):
+    (found,) = ask(toys, f"(text) => T.read(T.hops, {json.dumps(TASK)}, text)", [typed])
+    assert of_the_task(found["items"]) if found["items"] else found["said"]
+    if not found["said"]:
         (again,) = ask(toys, f"(items) => T.write(T.hops, {json.dumps(TASK)}, items)", [found["items"]])
-        if not found["said"]:
-            assert again == "".join(written.lower().split())
+        assert again == "".join(typed.lower().split())
 
 
 def read_link(toys, link: str) -> dict:
@@ -272,16 +254,11 @@ def read_link(toys, link: str) -> dict:
     return ask(toys, script, [link])[0]
 
 
-def test_a_link_carries_all(toys):
-    link = "#letters=abcabd&asked=4&hops=1&passes=3&model=1x4&off=2.1,3.4"
-    found = read_link(toys, link)
-    assert found["items"] == [0, 1, 2, 0, 1, 3] and (found["asked"], found["hops"], found["passes"]) == (3, 1, 3)
-    assert found["off"] == ["2.1", "3.4"] and found["said"] == [] and found["written"] == link
-    usual = read_link(toys, "")
-    assert usual["written"] == "#letters=abca&hops=2&passes=4&model=1x4"
-
-
-BAD_LINKS = [
+WHOLE = "#letters=abcabd&asked=4&hops=1&passes=3&model=1x4&off=2.1,3.4"
+CARRIED = {"items": [0, 1, 2, 0, 1, 3], "asked": 3, "hops": 1, "passes": 3, "off": ["2.1", "3.4"]}
+LINKS = [  # what is read, and of a bad value, of which the nearest is taken, a word
+    (WHOLE, CARRIED | {"said": [], "written": WHOLE}, ""),
+    ("", {"written": "#letters=abca&hops=2&passes=4&model=1x4"}, ""),
     ("#hops=9", {"hops": 4}, "hops"),
     ("#hops=-1.2", {"hops": 0}, "hops"),
     ("#hops=many", {"hops": 2}, "hops"),
@@ -297,11 +274,11 @@ BAD_LINKS = [
 ]
 
 
-@pytest.mark.parametrize(("link", "changed", "said"), BAD_LINKS)
-def test_of_a_bad_value_the_nearest_is_taken_with_a_word(toys, link, changed, said):
+@pytest.mark.parametrize(("link", "expected", "said"), LINKS)
+def test_a_link_carries_all_and_what_is_wrong_in_it_is_told(toys, link, expected, said):
     found = read_link(toys, link)
-    assert {key: found[key] for key in changed} == changed
-    assert any(said in one for one in found["said"]), found["said"]
+    assert {key: found[key] for key in expected} == expected
+    assert any(said in one for one in found["said"]) if said else found["said"] == []
 
 
 def test_an_unknown_model_is_the_usual_one_with_a_word(toys):

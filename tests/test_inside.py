@@ -1,6 +1,8 @@
 """Looking inside a loop: on models made by hand, of which it is known what there is to find."""
 
 import json
+import math
+from functools import reduce
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,9 +19,8 @@ from rtx_core.models.packed import Packed
 from study.measurements import growth, lens, spans
 from study.predictions import judged, told
 
-LOOPED = {"num_layers": 4, "num_core_layers": 2, "num_passes": 3}
-MODELS = {"a loop in the middle": (LOOPED, 3, 2), "three layers": ({"num_layers": 3, "num_passes": 1}, 3, 1)}
-EACH = pytest.mark.parametrize("name", MODELS)
+MODELS = [({"num_layers": 4, "num_core_layers": 2, "num_passes": 3}, 2), ({"num_layers": 3, "num_passes": 1}, 1)]
+EACH = pytest.mark.parametrize(("settings", "layers"), MODELS, ids=["a loop in the middle", "three layers"])
 
 
 def texts(n: int, letters: int = 32, alphabet: int = 4, seed: int = 0) -> torch.Tensor:
@@ -30,8 +31,7 @@ def texts(n: int, letters: int = 32, alphabet: int = 4, seed: int = 0) -> torch.
 
 
 @EACH
-def test_watching_changes_no_number_and_shows_what_the_heads_mix(name):
-    settings, number, layers = MODELS[name]
+def test_watching_changes_no_number_and_shows_what_the_heads_mix(settings, layers):
     model, ids, mixed_by = small_decoder("looped", **settings), texts(5), {}
 
     def mix(r, layer, qkv, mixed):
@@ -39,10 +39,10 @@ def test_watching_changes_no_number_and_shows_what_the_heads_mix(name):
         return mixed
 
     every = list(inside.logits(model, ids, edit=lambda r, state: state, mix=mix))
-    assert len(every) == number and torch.equal(every[-1], model(ids))
+    assert len(every) == 3 and torch.equal(every[-1], model(ids))
     alpha = inside.attention(model, ids)
-    assert alpha.shape == (number, layers, 4, *ids.shape, ids.shape[1])
-    assert sorted(mixed_by) == [(r, layer) for r in range(number) for layer in range(layers)]
+    assert alpha.shape == (3, layers, 4, *ids.shape, ids.shape[1])
+    assert sorted(mixed_by) == [(r, layer) for r in range(3) for layer in range(layers)]
     for place, (v, mixed) in mixed_by.items():
         torch.testing.assert_close(torch.einsum("hbij,bjhd->bihd", alpha[place], v), mixed)
     assert not [hook for layer in model.layers for hook in (*layer._forward_hooks, *layer._forward_pre_hooks)]
@@ -50,12 +50,11 @@ def test_watching_changes_no_number_and_shows_what_the_heads_mix(name):
 
 @pytest.mark.parametrize("step", [1, 2])
 def test_a_silenced_head_writes_nothing_in_its_step_alone(step):
-    model, ids = small_decoder("looped", num_layers=1, num_passes=3), texts(3)
-    without = small_decoder("looped", num_layers=1, num_passes=3)
+    model, without = (small_decoder("looped", num_layers=1, num_passes=3) for _ in range(2))
     without.layers[0].out.data[:, 16:24] = 0  # head 2 of four
-    batch = Packed.from_rows(ids)
+    batch = Packed.from_rows(texts(3))
     state = model.word(batch.ids)
-    found = list(inside.steps(model, ids, mix=inside.silence(model, [(step, 0, 2)])))
+    found = list(inside.steps(model, texts(3), mix=inside.silence(model, [(step, 0, 2)])))
     for r in range(3):
         state = (without if r + 1 == step else model).one_pass(state, state, r, model.grid(batch))
         torch.testing.assert_close(found[r], state)
@@ -90,9 +89,8 @@ def test_heads_made_by_hand_are_seen_and_named():
     alpha = inside.attention(model, torch.arange(13)[None])
     for head, target in enumerate((previous, one, two)):
         assert inside.mass(alpha, target[None])[:, 0, head].min() > 0.999
-    seen = torch.arange(1, 14)
-    torch.testing.assert_close(alpha[1, 0, 3, 0, 12], torch.full((13,), 1 / 13))
-    torch.testing.assert_close(inside.mass(alpha, torch.zeros_like(letters))[0, 0, 3], (1 / seen).mean())
+    spread = inside.mass(alpha, torch.zeros_like(letters))[0, 0, 3]  # of the head that looks at all alike
+    torch.testing.assert_close(spread, (1 / torch.arange(1, 14)).mean())
     rows = inside.roles(alpha, letters, most=2)
     assert [(r["step"], r["layer"], r["head"]) for r in rows] == [(s, 0, h) for s in (1, 2) for h in range(4)]
     assert [row["role"] for row in rows] == 2 * ["previous", "follow", "jump", "other"]
@@ -130,8 +128,8 @@ def test_twins_differ_in_one_letter_and_in_the_answer(at):
 
 @EACH
 @pytest.mark.parametrize("step", [1, 3])
-def test_a_patch_carries_the_donors_answer_where_it_is_put(name, step):
-    model, ids, donors = small_decoder("looped", **MODELS[name][0]), texts(6), texts(6, seed=1)
+def test_a_patch_carries_the_donors_answer_where_it_is_put(settings, layers, step):
+    model, ids, donors = small_decoder("looped", **settings), texts(6), texts(6, seed=1)
     donor = [state.clone() for state in inside.steps(model, donors)][step - 1]
 
     def patched(where):
@@ -143,7 +141,7 @@ def test_a_patch_carries_the_donors_answer_where_it_is_put(name, step):
     where[:, 9] = True
     moved = (patched(where) - model(ids)).abs().amax((0, 2)) > 1e-9
     reached = torch.arange(33) >= 9 if step == 1 else torch.arange(33) == 9  # after the last step nobody looks
-    assert torch.equal(moved, reached) or name == "a loop in the middle"  # where a coda looks
+    assert torch.equal(moved, reached) or layers == 2  # where a coda looks
     assert moved[9:].any() and not moved[:9].any()
 
 
@@ -189,10 +187,9 @@ def test_the_spectral_radius_of_a_linear_map_is_its_largest_eigenvalue():
     at = torch.zeros(4).double()
     real = with_eigenvalues(-0.9, 0.5, 0.3, 0.1)
     assert inside.spectral_radius(lambda s: s @ real.T, at) == pytest.approx(0.9, abs=1e-9)
-    turning = torch.block_diag(torch.tensor([[0.6, -1.5], [0.4, 0.6]]), torch.diag(torch.tensor([0.5, 0.2])))
-    radius = (0.6**2 + 1.5 * 0.4) ** 0.5  # of 0.6 ± i √0.6
-    found = inside.spectral_radius(lambda s: s @ turning.double().T, at, 400)
-    assert found == pytest.approx(radius, rel=0.01)
+    turning = torch.block_diag(torch.tensor([[0.6, -1.5], [0.4, 0.6]]), torch.diag(torch.tensor([0.5, 0.2]))).double()
+    found = inside.spectral_radius(lambda s: s @ turning.T, at, 400)
+    assert found == pytest.approx((0.6**2 + 0.6) ** 0.5, rel=0.01)  # of 0.6 ± i √0.6
     assert inside.spectral_radius(lambda s: torch.sin(3 * s), at) == pytest.approx(3)
     with refused("float32", "float64"):
         inside.spectral_radius(torch.sin, at.float())
@@ -213,10 +210,8 @@ def test_a_state_that_grows_rests_only_in_its_direction():
 
 def test_a_loop_halts_where_two_passes_agree():
     answers = torch.tensor([[1, 1, 2], [1, 2, 3], [3, 2, 1], [3, 3, 0]])
-    spent, said = inside.halting(answers)
-    assert spent.tolist() == [2, 3, 4] and said.tolist() == [1, 2, 0]
-    share = inside.changed(answers)
-    assert share[0] != share[0] and share[1:].tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3])
+    assert [x.tolist() for x in inside.halting(answers)] == [[2, 3, 4], [1, 2, 0]]  # passes spent, and what was said
+    assert inside.changed(answers).tolist() == pytest.approx([math.nan, 2 / 3, 2 / 3, 2 / 3], nan_ok=True)
 
 
 def measured(kind, task):
@@ -234,30 +229,24 @@ def test_what_is_saved_of_a_loop_that_runs_on_is_what_the_loop_does(monkeypatch)
     assert saved["hops"] == [0, 1, 2] and saved["trained"] == 3 and saved["answers"][0] == growth.TEXTS * 12
     assert saved["free"]["norm"][:3] == saved["held"]["norm"][:3] and saved["free"]["step"][0] is None
     assert saved["held"]["norm"][3] == pytest.approx(saved["held"]["norm"][2])
-    ids, targets = map(
-        torch.from_numpy, task.texts(np.random.RandomState([5, 2]), np.repeat([0, 1, 2], growth.TEXTS), -1)
-    )
+    drawn = task.texts(np.random.RandomState([5, 2]), np.repeat([0, 1, 2], growth.TEXTS), -1)
+    ids, targets = map(torch.from_numpy, drawn)
     of_hops, asked = ids[:, :1] - 5, targets >= 0
     for r, errors in zip(saved["passes"], saved["free"]["error"]):
         wrong = model(ids, num_passes=r).argmax(-1) != targets
         assert errors == pytest.approx([wrong[asked & (of_hops == k)].double().mean().item() for k in range(3)])
     assert sorted(map(int, saved["radius"])) == [3, 5, 64]
-    exact = model.double()
-    assert saved["radius"]["3"][0] == pytest.approx(
-        inside.spectral_radius(*inside.normalised_pass(exact, ids[-1:], 3)), rel=1e-6
-    )
+    radius = inside.spectral_radius(*inside.normalised_pass(model.double(), ids[-1:], 3))
+    assert saved["radius"]["3"][0] == pytest.approx(radius, rel=1e-6)
 
 
 def test_products_of_the_last_factors():
     table, elements = products("S3"), np.random.RandomState(0).randint(6, size=(5, 7))
     for m in (1, 2, 4):
-        found = spans.of_last(table, elements, m)
-        for row, expected in zip(found, elements):
-            for place in range(7):
-                product = expected[place - m + 1] if place >= m - 1 else -1
-                for factor in expected[place - m + 2 : place + 1] if product >= 0 else ():
-                    product = table[product, factor]
-                assert row[place] == product
+        for row, factors in zip(spans.of_last(table, elements, m), elements):
+            assert row[: m - 1].tolist() == [-1] * (m - 1)
+            for place in range(m - 1, 7):
+                assert row[place] == reduce(lambda x, y: table[x, y], factors[place - m + 1 : place + 1])
 
 
 def test_of_a_fresh_loop_probes_read_the_last_factor_alone(monkeypatch):
@@ -286,12 +275,8 @@ def test_what_is_read_of_a_language_loop_ends_where_its_evaluation_does(monkeypa
 
 
 def test_a_prediction_is_judged_by_its_clauses():
-    came_to = {
-        "inside-jumper": ({"one": True}, False),
-        "inside-patch": ({"one": True, "two": False, "three": False}, False),
-        "inside-s3": ({"one": False}, True),
-    }
-    found = judged(came_to)
+    came_to = {"inside-jumper": ({"one": True}, False), "inside-s3": ({"one": False}, True)}
+    found = judged(came_to | {"inside-patch": ({"one": True, "two": False, "three": False}, False)})
     assert [one.verdict for one in found] == ["kept", "in part", "contradicted"]
     lines, *words = told(found).markdown.split("\n\n")
     assert [line.rpartition("*")[2] for line in lines.splitlines()] == ["", " Not so: two; three.", " Not so: one."]

@@ -1,5 +1,4 @@
-"""Models against independent implementations that hold the same weights: the encoders against transformers'
-EuroBERT, the story models against its Llama, the GPT against its GPT-2."""
+"""Models against transformers' EuroBERT, Llama and GPT-2, which hold the same weights."""
 
 import pytest
 import torch
@@ -7,6 +6,7 @@ import torch.nn.functional as F
 from conftest import refused
 from reference import SMALL, disturbed, generator, small_decoder, stories_of
 from reference import loud as reference_loud
+from torch.nn.utils.rnn import pad_sequence
 from transformers import EuroBertConfig, EuroBertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from rtx_core.models import build_model
@@ -19,11 +19,10 @@ def eurobert_holding(model) -> EuroBertModel:
     """EuroBERT with our layers; ours has no norm at the end."""
     c = model.config
     sizes = {name: getattr(c, name) for name in ("hidden_size", "intermediate_size", "vocab_size")}
-    heads = {"num_attention_heads": c.num_heads, "num_key_value_heads": c.num_heads, "attention_bias": True}
-    others = {"rms_norm_eps": c.norm_eps, "rope_theta": c.rope_base, "mlp_bias": True}
+    sizes |= {"num_hidden_layers": c.num_layers, "num_attention_heads": c.num_heads, "num_key_value_heads": c.num_heads}
+    others = {"rms_norm_eps": c.norm_eps, "rope_theta": c.rope_base, "mlp_bias": True, "attention_bias": True}
     others |= {"attn_implementation": "eager", "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-    config = EuroBertConfig(num_hidden_layers=c.num_layers, **sizes, **heads, **others)
-    other = EuroBertModel(config).eval()
+    other = EuroBertModel(EuroBertConfig(**sizes, **others)).eval()
     other.norm = torch.nn.Identity()
     for theirs, ours in zip(other.layers, model.layers):
         attention, qkv, gate_up = theirs.self_attn, ours.attention.qkv, ours.ffn.gate_up
@@ -46,9 +45,8 @@ def copy(linear, weight, bias):
 def eurobert_logits(model, other, sentences) -> torch.Tensor:
     """The public code's forward pass: padded batch, mask, our embedding recipe and residual, EuroBERT's layers."""
     c = model.config
-    longest = max(map(len, sentences))
-    ids = torch.tensor([s + [0] * (longest - len(s)) for s in sentences])
-    mask = torch.tensor([[1] * len(s) + [0] * (longest - len(s)) for s in sentences])
+    ids = pad_sequence(list(map(torch.tensor, sentences)), batch_first=True)
+    mask = pad_sequence([torch.ones(len(s)) for s in sentences], batch_first=True)
     x = model.word.weight[ids] + model.token_type.weight[0]
     x = x / (x.square().mean(-1, keepdim=True) + c.norm_eps).sqrt() * model.norm.weight
     for r in range(c.num_passes):
@@ -57,12 +55,8 @@ def eurobert_logits(model, other, sentences) -> torch.Tensor:
     return F.linear(x[:, 0], model.head.weight, model.head.bias)
 
 
-SHAPES = [
-    {"num_layers": 6},
-    {"num_layers": 3, "num_passes": 2},
-    {"num_layers": 2, "num_passes": 3, "residual": "paper"},
-    {"num_layers": 2, "num_passes": 2, "residual": "paper", "residual_scale": 1.0},
-]
+SHAPES = [{"num_layers": 6}, {"num_layers": 3, "num_passes": 2}, {"num_passes": 3, "residual": "paper"}]
+SHAPES += [{"num_passes": 2, "residual": "paper", "residual_scale": 1.0}]
 
 
 @pytest.mark.parametrize("overrides", SHAPES, ids=str)
@@ -145,14 +139,12 @@ def test_frailt_is_llama_with_the_layers_repeated_and_vectors_added(encoding):
 
 def test_relaxed_is_llama_with_the_corrections_merged():
     model = small_decoder("relaxed", num_layers=2, num_passes=3, lora_rank=4, lora_scale=1.5)
-    layers = []
-    for lora in model.lora:
-        for layer, each in zip(model.layers, lora):
-            merged = []
-            for weight, a, b in zip(layer.matrices, each.down, each.up):
-                parts = [w + 1.5 * (b[i] @ a[i]) for i, w in enumerate(weight.chunk(len(a)))]
-                merged.append(torch.cat(parts))
-            layers.append((layer, merged))
+
+    def merged(weight, a, b):
+        return torch.cat([w + 1.5 * (b[i] @ a[i]) for i, w in enumerate(weight.chunk(len(a)))])
+
+    pairs = [(layer, each) for lora in model.lora for layer, each in zip(model.layers, lora)]
+    layers = [(layer, list(map(merged, layer.matrices, each.down, each.up))) for layer, each in pairs]
     assert_like(model, stories_of(6, 9), oracle(model, layers))
 
 
@@ -200,32 +192,32 @@ def gpt2_holding(model) -> GPT2LMHeadModel:
     for name, parameter in other.named_parameters():
         if name.endswith("bias"):
             parameter.data.zero_()
-    body = other.transformer
-    body.wte.weight.data.copy_(model.word.weight)
-    body.wpe.weight.data.copy_(model.position.weight)
-    body.ln_f.weight.data.copy_(model.norm.weight)
-    for theirs, ours in zip(body.h, model.layers):
-        theirs.ln_1.weight.data.copy_(ours.norm1.weight)
-        theirs.ln_2.weight.data.copy_(ours.norm2.weight)
-        convolutions = (theirs.attn.c_attn, theirs.attn.c_proj, theirs.mlp.c_fc, theirs.mlp.c_proj)
-        for convolution, linear in zip(convolutions, (ours.qkv, ours.out, ours.up, ours.down)):
-            convolution.weight.data.copy_(linear.weight.t())
+    for theirs, ours in of_gpt2(other, model):
+        theirs.data.copy_(ours)
     return other
+
+
+def of_gpt2(other: GPT2LMHeadModel, model, part=lambda weight: weight) -> list[tuple]:
+    """(theirs, ours) of each weight, or of a part of it; theirs of layers are transposed."""
+    body = other.transformer
+    pairs = [(body.wte, model.word), (body.wpe, model.position), (body.ln_f, model.norm)]
+    transposed = []
+    for a, b in zip(body.h, model.layers):
+        pairs += [(a.ln_1, b.norm1), (a.ln_2, b.norm2)]
+        transposed += [(a.attn.c_attn, b.qkv), (a.attn.c_proj, b.out), (a.mlp.c_fc, b.up), (a.mlp.c_proj, b.down)]
+    found = [(part(a.weight), part(b.weight)) for a, b in pairs]
+    return found + [(part(a.weight), part(b.weight).t()) for a, b in transposed]
 
 
 @pytest.mark.parametrize("layers", [1, 3])
 def test_gpt_is_gpt2_in_value_and_gradient(layers):
     model = loud("gpt", num_layers=layers)
     other, ids = gpt2_holding(model), text(2, 16)
-    body = other.transformer
     assert (model(ids) - other(ids).logits).abs().max() < 2e-4  # of logits around 50
     model(ids[:, :-1], ids[:, 1:]).backward()
     F.cross_entropy(other(ids[:, :-1]).logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
-    pairs = [(model.word, body.wte), (model.position, body.wpe), (model.norm, body.ln_f)]
-    gradients = [(ours.weight.grad, theirs.weight.grad) for ours, theirs in pairs]
-    gradients.append((model.layers[0].qkv.weight.grad.t(), body.h[0].attn.c_attn.weight.grad))
-    for ours, theirs in gradients:
-        assert torch.allclose(ours, theirs, atol=1e-5, rtol=1e-3)
+    for theirs, ours in of_gpt2(other, model, lambda weight: weight.grad):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-3)
 
 
 STEPWISE = [

@@ -77,8 +77,8 @@ class Classification(Task):
         """Cross-entropy; sums are [losses, right answers]."""
         logits = model(inputs)
         if logits.shape != (expected := (len(inputs), len(self.classes))):
-            got = f"The model gave shape {tuple(logits.shape)} for {expected[0]} texts, one of them filler"
-            raise RtxError(f"{got}; expected {expected}, a row a text, as head(h[batch.starts]) gives.")
+            got = f"The model gave shape {tuple(logits.shape)}; expected {expected}, a row a text"
+            raise RtxError(f"{got}, one of them filler, as head(h[batch.starts]) gives.")
         logits = logits[: len(targets)].to(next(model.parameters()).dtype)
         loss = F.cross_entropy(logits, targets, reduction="sum")
         right = (logits.argmax(1) == targets).sum()
