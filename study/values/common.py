@@ -49,7 +49,7 @@ def bag_of_words() -> Space:
 
 
 def leakage() -> Space:
-    """Points of accuracy that phrases of one sentence on both sides of the cut are worth, after one epoch."""
+    """Points of accuracy that phrases of a sentence on both sides of the split are worth, one epoch, equal seeds."""
     words, cuts = bag_of_words(), ("sst2-epochs1", "sst2-grouped-epochs1")
     found = {"bag_of_words": 100 * (words.sst2.accuracy - words.sst2_grouped.accuracy)}
     for model in PAIR:
