@@ -17,6 +17,7 @@ from rtx_core import data
 from rtx_core.data import ClassificationData, FilesData, LanguageData, config_of, sources, synthetic, task
 from rtx_core.data.sources import content_sha256, load, resolve
 from rtx_core.data.synthetic import DOMAINS, LABEL_NOISE, play, reviews, tales
+from rtx_core.errors import RtxError
 
 STYLES = ("phrase", "review")
 CORPORA = [
