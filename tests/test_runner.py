@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import refused
-from data_factory import CPU, NO_AUTOCAST
+from conftest import CPU, NO_AUTOCAST, refused
 
 import rtx_core as rtx
 from rtx_core import data, records
