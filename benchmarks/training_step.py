@@ -20,7 +20,7 @@ from rtx_core.data.splits import parts
 from rtx_core.data.tasks import Classification
 from rtx_core.data.tokens import Tokens
 from rtx_core.fast import accelerate
-from rtx_core.fast.dropout import DropoutMasks
+from rtx_core.fast.encoder import DropoutMasks
 from rtx_core.models import build_model
 from rtx_core.models.encoder import Encoder
 from rtx_core.train.config import TrainConfig

@@ -14,8 +14,8 @@ from typing import Annotated
 
 import yaml
 
-from rtx_core import study
 from rtx_core.errors import RtxError
+from rtx_core.study import declared
 
 Words = Annotated[list, "EXPERIMENT [MODEL …] [name=value …]"]
 Source = Annotated[str, "embedded: quick runs on generated text"]
@@ -69,18 +69,17 @@ def classify(
     source: Source = "hub",
 ) -> None:
     """label texts with a trained model: NAME MODEL "a text" …, or texts from standard input, one a line"""
-    from rtx_core.experiments.predict import load
+    from rtx_core.experiments.weights import load
 
     if not texts:
-        # What is no UTF-8 comes in, too, and is refused as a text.
-        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+        sys.stdin.reconfigure(encoding="utf-8")
         texts = [line.strip() for line in sys.stdin if line.strip()]
     found = load(f"{name}/{model}-seed{seed}", source).classify(texts, passes)
     print(found.round(4).to_string(index=False))
 
 
 def doctor() -> None:
-    """whether environment, data, records and unfinished runs are in order, and what to type where not"""
+    """whether machine, data, records and unfinished runs are in order, and what to type where not"""
     from rtx_core.experiments.doctor import main
 
     sys.exit(main())
@@ -124,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
     every = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = every.add_subparsers(dest="command", metavar="COMMAND", required=True)
     own = (run, results, classify, doctor, audit, golden, measure)
-    for name, function in ({each.__name__: each for each in own} | study.commands()).items():
+    for name, function in ({each.__name__: each for each in own} | declared("COMMANDS")).items():
         one = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         one.set_defaults(function=function)
         for argument in inspect.signature(function).parameters.values():
@@ -147,7 +146,7 @@ def main() -> None:
     function, command = given.pop("function"), given.pop("command")
     try:
         function(**given)
-    except RtxError as error:
+    except (RtxError, UnicodeError) as error:  # standard input may be no UTF-8
         sys.exit(str(error))
     except KeyboardInterrupt:  # ends as if uncaught, so that a shell's loop ends, too
         goes_on = "; the same command goes on from the last checkpoint" * (command == "run")

@@ -1,6 +1,5 @@
 """One kind of error for all that a user can get wrong: a sentence with what was got, what was expected, what to do."""
 
-import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -19,8 +18,3 @@ def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
         return RtxError(f"Unknown {kind} {got!r}: did you mean {near[0]!r}?")
     hint = f"did you mean {near[0]!r}? " if near else ""
     return RtxError(f"Unknown {kind} {got!r}: {hint}the choices are {', '.join(known)}.")
-
-
-def is_unicode(text: str) -> bool:
-    """Whether it can be written as UTF-8, which half of a surrogate pair cannot."""
-    return not re.search("[\ud800-\udfff]", text)

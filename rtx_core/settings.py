@@ -1,28 +1,20 @@
 """What every set of settings shares: types, ranges and unknown names are checked, and an error is one sentence."""
 
 import json
-import re
 from contextlib import suppress
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from rtx_core.errors import RtxError, unknown
 
 PositiveInt = Annotated[int, Field(gt=0)]
 NaturalInt = Annotated[int, Field(ge=0)]
-
-
-def _number(value: object) -> object:
-    """YAML reads 1e-4 as text."""
-    return float(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+[eE][+-]?\d+", value) else value
-
-
-_READ = BeforeValidator(_number)
-PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False), _READ]
-NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False), _READ]
-Share = Annotated[float, Field(gt=0, le=1), _READ]  # of something, never none of it
-Probability = Annotated[float, Field(ge=0, lt=1), _READ]
+# not strict: YAML reads 1e-4 as text
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=False)]
+NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=False)]
+Share = Annotated[float, Field(gt=0, le=1, strict=False)]  # of something, never none of it
+Probability = Annotated[float, Field(ge=0, lt=1, strict=False)]
 
 
 class Settings(BaseModel):

@@ -1,13 +1,13 @@
 """The one place where the library meets a study: a package beside it, that `RTX_STUDY` names, else `study`.
 
 A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
-name of the module that measures it, `LOOKS`, name -> (title, color, marker), and `COMMANDS`, name -> function
-(`rtx_core.__main__`), and have a package `values`, whose names its pages quote.  Without a study the library runs on
-files of one's own.
+name of the module that measures it, `LOOKS`, name of a variant -> (title, color, marker), and `COMMANDS`, name ->
+function (`rtx_core.__main__`), and have a package `values`, whose names its pages quote.  Without a study the library
+runs on files of one's own.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,24 +22,9 @@ def study() -> ModuleType:
     return import_module(name) if name and find_spec(name) else ModuleType("no_study")
 
 
-def experiments() -> Mapping[str, object]:
-    """The experiments that the study declares, by name."""
-    return getattr(study(), "EXPERIMENTS", {})
-
-
-def looks() -> Mapping[str, tuple[str, str, str]]:
-    """Title, color and marker of what the study calls a registered model with other settings."""
-    return getattr(study(), "LOOKS", {})
-
-
-def measurements() -> Mapping[str, str]:
-    """What the study measures beside its runs: kind -> module."""
-    return getattr(study(), "MEASUREMENTS", {})
-
-
-def commands() -> Mapping[str, Callable]:
-    """What the study adds to the command line."""
-    return getattr(study(), "COMMANDS", {})
+def declared(what: str) -> Mapping:
+    """The study's `EXPERIMENTS`, `MEASUREMENTS`, `LOOKS` or `COMMANDS`; empty where it has none."""
+    return getattr(study(), what, {})
 
 
 def values() -> list[ModuleType]:

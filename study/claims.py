@@ -17,6 +17,7 @@ value      a model, `published:` a share found on `n:` texts (`same_texts: true`
 bound      a value with its interval, and `at_least:`, `at_most:` or `within:` (around 0): decided where the whole
            interval keeps, or breaks, the bound.
 count      a number, and `equals:`, `at_least:` or `at_most:`: always decided, as nothing in it is chance.
+untested   why no record can decide it; names no value.
 
 `value` and `bound` are undecided with fewer than three seeds or at a reduced budget; what has no badge, a time or a
 count, no seed decides.
@@ -69,6 +70,8 @@ def judged(path: Path = FILE) -> pd.DataFrame:
 def judge(test: Mapping) -> Outcome:
     """The outcome of one claim's test; the names in it stand for the values of the book."""
     (kind, names), *bounds = test.items()
+    if kind == "untested":
+        return Outcome(MISSING, names)
     if kind not in TESTS:
         raise unknown("test of a claim", kind, TESTS)
     try:
@@ -121,7 +124,7 @@ def bound(value: object, at_least: float = -np.inf, at_most: float = np.inf, wit
 
 def count(value: float, equals: float | None = None, at_least: float = -np.inf, at_most: float = np.inf) -> Outcome:
     kept = at_least <= value <= at_most and equals in (None, value)
-    line = str(value) if isinstance(value, Value) else number(value, ",.0f" if float(value).is_integer() else ".4g")
+    line = str(value) if isinstance(value, Value) else number(value, ",.0f" if float(value).is_integer() else ".3g")
     return Outcome(by_bounds(kept, not kept), line)
 
 

@@ -12,7 +12,7 @@ WIDE, NARROW = "iso-parameter wide", "iso-parameter deep and narrow"
 CONTROLS = {WIDE: "Wide", NARROW: "Narrow"}  # as field.yaml names them -> as the page does
 CONTROLS |= {"iso-compute by depth": "Depth", "iso-compute by tokens": "Tokens", "tuned rate": "Rate"}
 COLUMNS = {"claim": "Headline", "loops": "Passes"}  # beside those that are named as in field.yaml
-ORDER = ("claim", "stored", "effective", "tokens", "loops", "injection", "halting", "seeds", "interval", "code", "read")
+ORDER = ("claim", "stored", "effective", "tokens", "loops", "injection", "halting", "seeds", "interval", "code")
 
 
 def rows() -> list[dict]:
@@ -31,10 +31,12 @@ def frame() -> pd.DataFrame:
 
 
 def table(caption: str) -> display.Displayed:
-    """The frame as a numbered table, each system with its citation, each repository a link."""
+    """The frame as a numbered table, each system with its year, which leads to the reference, and † where its abstract
+    alone was read; each repository a link."""
     every, shown = rows(), frame()
-    cited = {row["name"]: f" {{cite:p}}`{row['key']}`" if row["key"] else "" for row in every}
-    shown["System"] = [display.markdown(display.escape(name) + cited[name]) for name in shown["System"]]
+    years = [f" {{cite:year}}`{row['key']}`" if row["key"] else "" for row in every]
+    names = [display.escape(row["name"]) + "†" * (row["read"] == "abstract") for row in every]
+    shown["System"] = [display.markdown(name + year) for name, year in zip(names, years)]
     links = [f"[code](https://github.com/{row['code']})" if "code" in row else "" for row in every]
     shown["Code"] = [display.markdown(link) if link else None for link in links]
     return display.table(shown, label="tab-field", caption=caption, wide=True, board=True)

@@ -6,12 +6,13 @@ N_rec parameters are run r times, N_once are not, and N_eq is the size of the st
 of equal loss: φ is 0 where a pass adds nothing, and 1 where it is worth as many layers of their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from rtx_core.report.statistics import mean_interval
+from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.values import Runs
 
 Standard = Sequence[Sequence[float]]  # (widths, seeds): the losses of standard models
 
@@ -24,6 +25,15 @@ class LoopedLosses:
     recurrent: int
     passes: int
     once: int = 0
+
+    @classmethod
+    def of(cls, runs: Sequence[dict]) -> "LoopedLosses":
+        """Of one model's records, a seed each; what joins first layers to looped ones is run with these."""
+        model, size = runs[0]["config"]["model"], runs[0]["parameters"]["non_embedding"]
+        adapter = 2 * model["hidden_size"] ** 2 if model["injection"] == "linear" else 0
+        outside = model["num_layers"] - (model["num_core_layers"] or model["num_layers"])
+        once = outside * (size - adapter) // model["num_layers"]
+        return cls([run["test"]["loss"] for run in runs], size - once, model["num_passes"], once)
 
 
 def equal_size(loss: float, sizes: Sequence[int], losses: Sequence[float]) -> float:
@@ -73,3 +83,12 @@ def pooled_phi(
 
     n = len(looped)
     return mean_interval([n * without([]) - (n - 1) * without([seed]) for seed in range(n)])
+
+
+def worth(found: Runs, model: str, stacks: Sequence[str], score: Callable) -> tuple[float, float, float]:
+    """(φ, low, high) of a loop by a score of its runs, beside stacks of layers of one width, whose sizes are counted in
+    layers, on the seeds that all have."""
+    runs = common(*(found.of(name) for name in (model, *stacks)))
+    looped, *standard = np.transpose([[score(record) for record in records] for records in runs])
+    size, *sizes = (record["config"]["model"] for record in runs[0])
+    return pooled_phi(looped, size["num_layers"], size["num_passes"], [each["num_layers"] for each in sizes], standard)

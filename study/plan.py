@@ -37,7 +37,7 @@ TENTH = {"fraction": 0.1}
 CURVE = TENTH | {"eval_every": 50, "plateau_patience": 100, "stop_patience": 0}
 RATES = (  # tried for a few steps each; models train at the best of them
     *(("shakespeare-small", rate, EXPERIMENTS["shakespeare-small"].shown) for rate in (1e-3, 3e-3)),
-    *(("tinystories-small", rate, EXPERIMENTS["tinystories-small"].shown[:-1]) for rate in (1e-3, 2e-3, 4e-3)),
+    *(("tinystories-small", rate, EXPERIMENTS["tinystories-small"].shown[:-1]) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
 )
 SMALL = {"shakespeare-small": {"learning_rate": 3e-3}, "tinystories-small": {"learning_rate": 4e-3}}
 LARGER = {  # of twice the width, at half the rate (Yang et al. 2022, 2203.03466)
@@ -97,6 +97,7 @@ PLAN = (
     Study("khop-hard"),
     Study("iso-depth"),
     *(Study("iso-depth", {"learning_rate": rate}, (0,)) for rate in (1.5e-3, 6e-3)),
+    *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), (*NARROW, "6x1-96")) for rate in (6e-3, 1.2e-2)),
     Study("iso-depth", {}, range(8), ("three-part-64", "three-part-128")),
     Study("iso-depth", {"steps": 3200}, (0, 1, 2), NARROW),
     Study("shakespeare-small", LARGER["shakespeare-small"], (0,), ("gpt-1", "gpt-2", "gpt-4", "kausik")),

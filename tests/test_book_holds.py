@@ -25,7 +25,7 @@ from study import paper, published
 DRAWS = 40  # at most; it ends as soon as every guard has failed
 SCALES = (0.03, 0.3, 2.0)  # standard deviations of the factors' logarithms, a draw each in turn
 COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
-COUNTS |= {"low-rank corrections"}
+COUNTS |= {"low-rank corrections", "tokens_known"}
 LEFT_OUT = {
     "protocol.": "settings of the experiments, which no record decides",
     "2 * scoreboard.reproduced": "half of all claims would have to turn at once",

@@ -2,25 +2,12 @@
 
 import fcntl
 import shutil
-from types import SimpleNamespace
 
 import pytest
 from committed import altered, put
 
 from rtx_core.__main__ import main
 from rtx_core.experiments import doctor
-from rtx_core.paths import REPOSITORY
-
-
-def test_packages_are_compared_with_the_lock(monkeypatch):
-    lock = (REPOSITORY / "requirements.lock").read_text().splitlines()
-    here = [SimpleNamespace(name=name, version=version) for name, version in (x.split("==") for x in lock if "==" in x)]
-    monkeypatch.setattr(doctor, "distributions", lambda: here)
-    assert [level for level, *_ in doctor.packages()] == ["ok"]
-    here[0].version, here[1].version = "0.0.1", f"{here[1].version}+cpu"
-    del here[2:4]
-    ((level, said, do),) = doctor.packages()
-    assert level == "warning" and "3 not as there" in said and "requirements.lock" in do
 
 
 def test_data_is_read_and_what_is_not_there_is_said(tmp_path, monkeypatch):

@@ -12,8 +12,7 @@ from reference import TINY, batch_of, small
 from scipy.stats import chisquare
 
 from rtx_core.fast import FAST_PATHS, accelerate, onednn
-from rtx_core.fast.dropout import LEVELS, DropoutMasks
-from rtx_core.fast.encoder import EncoderPath
+from rtx_core.fast.encoder import LEVELS, DropoutMasks, EncoderPath
 from rtx_core.fast.serving import serving
 from rtx_core.models import build_model, registry
 from rtx_core.models.encoder import Encoder

@@ -37,6 +37,7 @@ def test_marks_are_those_of_the_file():
 
 def test_a_table_cites_its_systems_and_links_their_code():
     text = field.table("What each was compared with.").markdown
-    assert "{cite:p}`dehghani2019universal`" in text and "What each was compared with." in text
+    assert "{cite:year}`dehghani2019universal`" in text and "What each was compared with." in text
+    assert text.count("†") == sum(row["read"] == "abstract" for row in ROWS)
     assert text.count("[code](https://github.com/") == sum("code" in row for row in ROWS)
     assert sum(line.startswith("| ") for line in text.splitlines()) == 2 + len(ROWS)

@@ -112,13 +112,13 @@ def test_an_odd_record_is_left_out_and_named(put, monkeypatch):
 
 
 BROKEN = ["", "{", "[1]", "null", "\x00", '{"seconds": NaN}', '{"seconds": 1e400}']
-BROKEN += ["[" * 100_000, '{"a":' * 100_000, '{"environment": {"threads": NaN}}']
+BROKEN += ["[" * 100_000, '{"a":' * 100_000]
 
 
 @pytest.mark.parametrize("content", BROKEN, ids=range(len(BROKEN)))
 def test_a_broken_file_is_one_sentence(content, put):
     path = put(CLASSIFIER)
-    for written, said in ((content.encode(), path.name), (b"\xff\xfe" + content.encode(), "is not readable as JSON")):
+    for written, said in ((content.encode(), path.name), (b"\xff\xfe" + content.encode(), "is no sound record")):
         path.write_bytes(written)
         with refused(said):
             records.read(path)

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtx_core.data.config import ClassificationData, DataConfig, FactData, FilesData, GroupData, HopData, LanguageData
+from rtx_core.lazy import lazily
 
 if TYPE_CHECKING:
     from rtx_core.data.tasks import Task
 
 __all__ = ["ClassificationData", "DataConfig", "FactData", "FilesData", "GroupData", "HopData"]
 __all__ += ["LanguageData", "config_of", "from_files", "profile", "sample", "task"]
-_FROM = {"from_files": "files", "profile": "texts"}
+__getattr__, _ = lazily(__name__, {"files": "from_files", "texts": "profile"})
 
 
 def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
@@ -45,15 +46,8 @@ def mirrored() -> dict[str, Callable[[str], object]]:
     return found
 
 
-def __getattr__(name: str):
-    if name in _FROM:
-        return getattr(import_module(f"{__name__}.{_FROM[name]}"), name)
-    raise AttributeError(f"rtx_core.data has no {name!r}; it has {', '.join(__all__)}.")
-
-
 def sample(path: str, rows: int = 1000) -> str:
-    """Write a CSV to try things on: so many generated reviews, columns `review` and `stars` (1 or 5).
-    Gives the path."""
+    """Write a CSV of generated reviews to try things on, columns `review` and `stars` (1 or 5); gives its path."""
     from rtx_core.data.synthetic import reviews
     from rtx_core.paths import write_atomically
 

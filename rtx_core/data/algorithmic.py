@@ -84,9 +84,7 @@ class Generated(Language):
             result["parts"].append(row | ({"error_by_passes": by_passes} if trained > 1 else {}))
         return result, None
 
-    def answered(
-        self, model: nn.Module, batches, device: torch.device, autocast, passes: int = 1
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def answered(self, model: nn.Module, batches, device, autocast, passes: int = 1) -> tuple[Tensor, Tensor, Tensor]:
         """(mean loss of each batch, its answers by part (batches, parts), wrong ones by pass and part (R, parts)).
 
         With R `passes` above 1, every number up to that is read; losses are those of the trained number.  All are

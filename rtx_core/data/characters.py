@@ -51,8 +51,7 @@ class Characters(Language):
         self.parts = {"train": ids[:cut], "validation": ids[cut:]}
         train, validation = map(len, self.parts.values())
         if validation <= self.block_size:
-            most = f"below the {validation:,} characters of the validation part"
-            raise RtxError(f"block_size is {self.block_size:,}: it must be {most}.")
+            raise RtxError(f"block_size is {self.block_size:,}: the validation part has but {validation:,} characters.")
         name, source = "synthetic play", resolve(config.source)
         self.facts = {"name": name if source == "embedded" else self.hub, "source": source}
         self.facts |= {"sha256": sha256_of([text]), "unit": "characters"}

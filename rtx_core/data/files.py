@@ -1,6 +1,7 @@
 """Labelled texts from files of one's own, or from any data set on the hub."""
 
 import hashlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 
 from rtx_core.data.config import SUFFIXES, FilesData
 from rtx_core.data.sources import hub_table, read_table
-from rtx_core.errors import RtxError, is_unicode
+from rtx_core.errors import RtxError
 
 MOST_CLASSES = 1000
 
@@ -18,14 +19,13 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
 
     The columns of a CSV may be split at commas, semicolons or tabs.  The classes are the distinct labels, sorted.  A
     part for which no file is given (`validation`, `test`) is a tenth of `train`, drawn by `seed`.  Records lie in
-    `results/own-NAME`, where `name` is that of the training file unless it is given; those of runs on `generated` texts
-    in `_build/results/`, apart from those on real ones.
+    `results/own-NAME`, by the training file's name unless one is given; of `generated` texts in `_build/results/`.
     """
     config = FilesData(train=train, text=text, label=label, **settings, classes=())
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:
         found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
-        raise RtxError(f"{found}, and 2 to {MOST_CLASSES:,} classes were expected.")
+        raise RtxError(f"{found}; expected 2 to {MOST_CLASSES:,} classes.")
     try:
         classes = sorted(classes, key=float)  # so 2 before 10
     except ValueError:
@@ -94,7 +94,7 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
             raise RtxError(f"{path} has no column {column!r}: it has {', '.join(map(str, table.columns))}.")
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what the first line names not for row names
         raise RtxError(f"{path} has rows of more columns than its first line, which must name each of them.")
-    texts = [t if isinstance(t, str) and t.strip() and is_unicode(t) else "" for t in table[text]]
+    texts = [t if isinstance(t, str) and t.strip() and _is_unicode(t) else "" for t in table[text]]
     labels = [_label(value) for value in table[label]]
     for kind, column, values in (("text", text, texts), ("label", label, labels)):
         if "" in values:
@@ -108,4 +108,9 @@ def _label(value: object) -> str:
     if isinstance(value, list | dict | np.ndarray) or pd.isna(value):
         return ""
     called = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
-    return called if is_unicode(called) else ""
+    return called if _is_unicode(called) else ""
+
+
+def _is_unicode(text: str) -> bool:
+    """Half of a surrogate pair, which JSON can hold, is not."""
+    return not re.search("[\ud800-\udfff]", text)

@@ -12,10 +12,8 @@ _SPACE = re.compile(r"\s+")
 
 
 def clean(text: str) -> str:
-    """Lower-case, one space between words, no HTML tags or URLs, punctuation marks never repeated.
-
-    One step can bring another's work to light, so they are repeated until nothing changes.
-    """
+    """Lower-case, one space between words, no HTML tags or URLs, punctuation marks never repeated; again until nothing
+    changes, as one step can bring another's work to light."""
     while True:
         cleaned = _SPACE.sub(" ", text.lower()).strip()
         cleaned = _URL.sub(" ", _TAG.sub(" ", cleaned))

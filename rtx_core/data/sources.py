@@ -75,8 +75,7 @@ def sha256_of(pieces: Iterable[str | bytes | np.ndarray]) -> str:
 def verify(what: str, got: str, expected: str) -> None:
     """An error for data that is not what the records were made from."""
     if got != expected:
-        found = f"SHA-256 {got[:12]}…, not {expected[:12]}…"
-        raise RtxError(f"{what} has {found}: replace it with a sound copy, or choose another source.")
+        raise RtxError(f"{what} has SHA-256 {got[:12]}…, not {expected[:12]}…: replace it, or choose another source.")
 
 
 def mirror_file(relative: str) -> Path:

@@ -108,8 +108,7 @@ def grouped(pool: pd.DataFrame) -> list[np.ndarray]:
 
 def published(source: str) -> list[np.ndarray]:
     if source != "mirror":
-        where = f"The split 'published' is in the mirror's {PUBLISHED_FILE} only, and the source is {source!r}"
-        raise RtxError(f"{where}: set RTX_DATA and source='mirror', or use split='seeded'.")
+        raise RtxError(f"The split 'published' is a mirror's {PUBLISHED_FILE}: set RTX_DATA, or use split='seeded'.")
     assignment = read_table(mirror_file(PUBLISHED_FILE), PUBLISHED_FILE).get("split_a", pd.Series())
     verify(PUBLISHED_FILE, sha256_of("\n".join(map(str, assignment))), PUBLISHED_SHA256)
     return [np.flatnonzero(assignment == part) for part in PARTS]
@@ -123,16 +122,13 @@ def subset(whole: Parts, data: ClassificationData) -> Parts:
         whole = whole | {"train": stratified(whole["train"], data.fraction)}
     for part, frame in whole.items():
         if frame.empty:
-            shares = f"fraction {data.fraction:g} with length {data.length!r}"
-            raise RtxError(f"{shares} leaves no {part} text: choose larger shares.")
+            raise RtxError(f"fraction {data.fraction:g} with length {data.length!r} leaves no {part} text: take more.")
     return whole
 
 
 def stratified(frame: pd.DataFrame, fraction: float) -> pd.DataFrame:
-    """This share of the rows, labels in proportion, in their order; a larger share holds every smaller one.
-
-    The rows, permuted, are ranked by how far through their own label they stand, and the first ones are kept.
-    """
+    """This share of the rows, labels in proportion, in their order; a larger share holds every smaller one: the rows,
+    permuted, are ranked by how far through their own label they stand, and the first ones are kept."""
     of_label = frame.iloc[_permutation(len(frame))].groupby("label")["label"]
     rank = (of_label.cumcount() + 0.5) / of_label.transform("size")
     kept = rank.sort_values(kind="stable").index[: round(fraction * len(frame))]

@@ -1,7 +1,7 @@
 """Text written by small grammars, for a first run without a network: reviews, a play, tales.
 
-Source: ours; no text is taken from elsewhere.  The same seed gives the same text on every machine: of
-`random`, only methods whose stream is the same in all supported versions are used.
+No text is taken from elsewhere.  The same seed gives the same text on every machine: of `random`, only methods whose
+stream is the same in all supported versions are used.
 
 A template names what fills it: "{aspect}" is replaced by one of the grammar's aspects, filled in turn.  In a
 review, "{+x}" is an x of the review's own sentiment and "{-x}" one of the opposite sentiment.  So counting
@@ -88,8 +88,7 @@ DOMAINS = {
 
 
 def reviews(domain: str, n: int, seed: int = 0, style: str = "review") -> pd.DataFrame:
-    """The first `n` rows of the endless table of a domain, a style (phrase or review) and a seed: text and label
-    (1 positive)."""
+    """The first `n` rows, text and label (1 positive), of the endless table of a domain, a style and a seed."""
     rng, words = Random(f"{domain} {style} {seed}"), REVIEWS | DOMAINS[domain]
     texts, labels = [], []
     for row in range(n):
@@ -97,8 +96,7 @@ def reviews(domain: str, n: int, seed: int = 0, style: str = "review") -> pd.Dat
             pair = [False, True]  # every two rows hold one of each
             rng.shuffle(pair)
         positive = pair[row % 2]
-        prose = style == "review"
-        texts.append(_prose(rng, words, positive) if prose else fill(rng, "{+phrase}", words, positive))
+        texts.append(_prose(rng, words, positive) if style == "review" else fill(rng, "{+phrase}", words, positive))
         labels.append(int(positive ^ (rng.random() < LABEL_NOISE)))
     return pd.DataFrame({"text": pd.Series(texts, dtype="str"), "label": pd.Series(labels, dtype="int64")})
 

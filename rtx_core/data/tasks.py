@@ -50,22 +50,11 @@ class Task:
 
 
 class Classification(Task):
-    """Tokenised texts with labels, by part (train, validation, test); `tokenizer()` gives what made them.
-
-    Every optimizer step reads `batch_size` of them.
-    """
+    """Tokenised texts with labels, by part (train, validation, test); `tokenizer()` gives what made them."""
 
     unit = "texts"
 
-    def __init__(
-        self,
-        parts: dict[str, Tokens],
-        classes: tuple,
-        facts: dict,
-        batch_size: int,
-        micro_batches: int = 1,
-        tokenizer=None,
-    ):
+    def __init__(self, parts: dict[str, Tokens], classes, facts: dict, batch_size, micro_batches=1, tokenizer=None):
         super().__init__(batch_size, micro_batches)
         self.train, self.validation, self.test_part = parts["train"], parts["validation"], parts["test"]
         self.parts, self.classes, self.facts, self.tokenizer = parts, classes, facts, tokenizer
@@ -88,8 +77,8 @@ class Classification(Task):
         """Cross-entropy; sums are [losses, right answers]."""
         logits = model(inputs)
         if logits.shape != (expected := (len(inputs), len(self.classes))):
-            got = f"The model gave shape {tuple(logits.shape)} for {expected[0]} texts, one of them filler"
-            raise RtxError(f"{got}; expected {expected}, a row a text, as head(h[batch.starts]) gives.")
+            got = f"The model gave shape {tuple(logits.shape)}; expected {expected}, a row a text"
+            raise RtxError(f"{got}, one of them filler, as head(h[batch.starts]) gives.")
         logits = logits[: len(targets)].to(next(model.parameters()).dtype)
         loss = F.cross_entropy(logits, targets, reduction="sum")
         right = (logits.argmax(1) == targets).sum()
@@ -161,8 +150,6 @@ class Language(Task):
     unit = "tokens"
 
     def __init__(self, batch_size: int, micro_batches: int, block_size: int, eval_batches: int):
-        if batch_size % micro_batches:
-            raise RtxError(f"micro_batches is {micro_batches}: it must divide batch_size, {batch_size}.")
         super().__init__(batch_size, micro_batches)
         self.block_size, self.eval_batches = block_size, eval_batches
 
@@ -199,9 +186,7 @@ class Language(Task):
         return test_entry(*losses_of(model, self.test_batches(), device, autocast)), None
 
 
-def losses_of(
-    model: nn.Module, batches: Iterable[Batch], device: torch.device, autocast: torch.autocast
-) -> tuple[Tensor, Tensor]:
+def losses_of(model: nn.Module, batches: Iterable[Batch], device: torch.device, autocast) -> tuple[Tensor, Tensor]:
     """(mean loss, number of targets) of each batch, float64 on the CPU."""
     losses, sizes = [], []
     with evaluating(model):
@@ -220,10 +205,8 @@ def test_entry(losses: Tensor, sizes: Tensor) -> dict:
 
 
 def mean_and_error(losses: Tensor, sizes: Tensor) -> tuple[float, float]:
-    """Mean over targets, and its standard error over B batches, the unit drawn: s / √B for batches of one size.
-
-    Dividing by √(B · batch size), as the public code of the recurrent transformer does, makes it too small.
-    """
+    """Mean over targets, and its standard error over B batches, the unit drawn: s / √B for batches of one size, not
+    s / √(B · batch size) as in the public code of the recurrent transformer."""
     share = sizes / sizes.sum()
     mean = (share * losses).sum()
     if len(losses) == 1:

@@ -15,15 +15,9 @@ from rtx_core.data.tokens import bert_vocabulary, tokenize_parts, trained_vocabu
 from rtx_core.errors import RtxError
 
 
-def loaded(config: Labelled) -> tuple[splits.Parts, dict, str | None]:
-    """(train, validation and test as tables of text and label, the facts that are known before tokenising, where BERT's
-    vocabulary comes from: None, and one is trained)"""
-    reader = import_module(config.reader)
-    return reader.parts(config), reader.facts(config), reader.vocabulary_source(config)
-
-
 def classification(config: Labelled, batch_size: int, micro_batches: int = 1) -> Classification:
-    parts, facts, source = loaded(config)
+    reader = import_module(config.reader)
+    parts, facts, source = reader.parts(config), reader.facts(config), reader.vocabulary_source(config)
 
     def tokenizer() -> BertWordPieceTokenizer:  # made when asked for: the tokens may come from the cache
         return bert_vocabulary(source) if source else trained_vocabulary(parts["train"]["text"])
@@ -42,13 +36,11 @@ def classification(config: Labelled, batch_size: int, micro_batches: int = 1) ->
 
 
 def profile(config: Labelled) -> dict:
-    """Label counts and length histograms of every part, by exact length, so that pages need no data.
-
-    `within_training` counts the texts that are, word for word, a training text or a part of one.
-    """
+    """Of every part label counts, histograms of lengths and, as `within_training`, how many texts are, word for word, a
+    training text or a part of one; so pages need no data."""
     if config.train_rows:
         config = config.replace(train_rows=0)
-    task, (frames, *_) = classification(config, batch_size=1), loaded(config)
+    task, frames = classification(config, batch_size=1), import_module(config.reader).parts(config)
     described = {}
     for part, frame in frames.items():
         tokens = task.parts[part]

@@ -69,10 +69,8 @@ def bert_vocabulary(source: str) -> BertWordPieceTokenizer:
 
 
 def trained_vocabulary(texts: Iterable[str]) -> BertWordPieceTokenizer:
-    """WordPieces for these texts: every character, alone and inside a word, and the most frequent words.
-
-    The library's own trainer breaks ties by hash order, so it gives another vocabulary in every process.
-    """
+    """WordPieces for these texts: every character, alone and inside a word, and the most frequent words.  The trainer
+    of `tokenizers` breaks ties by hash order, so it gives another vocabulary in every process."""
     normalize, cut = BertNormalizer(lowercase=True), BertPreTokenizer()
     normal = (normalize.normalize_str(text) for text in clean_all(texts))
     counts = Counter(word for text in normal for word, _ in cut.pre_tokenize_str(text))
@@ -107,10 +105,7 @@ def tokenize_parts(
 
 
 def cached(kind: str, key: str, files: Iterable[str], make: Callable[[], dict]) -> dict[str, np.ndarray]:
-    """`make()`, or what it gave before for this key (a content hash) by the same source `files`.
-
-    A cache that cannot be read is made anew, and one that cannot be written is done without.
-    """
+    """`make()`, or what it gave for this key by the same source `files`; done without where no cache can be written."""
     digest = sha256_of([key, *(Path(file).read_bytes() for file in files)])
     path = build() / "cache" / f"{kind}-{digest[:24]}.npz"
     try:

@@ -17,8 +17,7 @@ REPEATS, AROUND = 5, 8  # of the measurement: texts written, and tokens timed be
 def stream(model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, seed: int = 0) -> Iterator[int]:
     """n tokens after the prompt `ids` (P,), each as soon as it is drawn.
 
-    The model carries its state from token to token.  One with positions for a limited text begins anew from
-    the last half of it when they are used up.
+    A model whose positions are used up begins anew from the last half of the text.
     """
     model.eval()
     generator = torch.Generator(ids.device).manual_seed(seed)

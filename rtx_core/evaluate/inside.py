@@ -87,10 +87,7 @@ def changed(answers: Tensor) -> Tensor:
 
 
 def attention(model: nn.Module, ids: Tensor, passes: int | None = None) -> Tensor:
-    """α (R, layers, H, B, N, N) of texts ids (B, N): α[…, i, j] = softmax_j(q_i · k_j / √D) over j ≤ i.
-
-    A model's kernels never form these weights; here they are, from the same queries and keys.
-    """
+    """α (R, layers, H, B, N, N) of ids (B, N), which no kernel forms: α[…, i, j] = softmax_j(q_i · k_j / √D), j ≤ i."""
     (B, N), H, D = ids.shape, model.config.num_heads, model.config.hidden_size // model.config.num_heads
     rope, seen = rotary_table(torch.arange(N, device=ids.device), D, model.config.rope_base), {}
     later = torch.ones(N, N, dtype=torch.bool, device=ids.device).triu(1)
@@ -107,10 +104,7 @@ def attention(model: nn.Module, ids: Tensor, passes: int | None = None) -> Tenso
 
 
 def mass(alpha: Tensor, place: Tensor, asked: Tensor | None = None) -> Tensor:
-    """Mean attention (…) that α (…, B, N, N) gives to one place of each token, place (B, N); −1 is none.
-
-    `asked` (B, N) says from which tokens; from all, unless told.
-    """
+    """Mean attention (…) that α (…, B, N, N) gives to one place (B, N) of each token that is `asked`; −1 is none."""
     counted = (place >= 0) if asked is None else asked & (place >= 0)
     if not counted.any():
         raise RtxError(f"None of {place.numel()} tokens has such a place; ask for fewer hops or give more texts.")
@@ -205,10 +199,7 @@ class Probe(NamedTuple):
 
 
 def probe(states: Tensor, labels: Tensor, texts: Tensor, random: np.random.RandomState) -> Probe:
-    """Logistic regression from standardised states (n, d) to labels (n,), tried on texts it has not seen.
-
-    `texts` (n,) is the text of each state: half of the texts are fitted.
-    """
+    """Logistic regression from standardised states (n, d) to labels (n,), fitted on half of their `texts` (n,)."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

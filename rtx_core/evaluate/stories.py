@@ -41,10 +41,8 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
 
 @torch.inference_mode()
 def write(model: nn.Module, task, beginnings: list[str], device: torch.device, longest: int) -> list[str]:
-    """What the model writes after each beginning, until it ends the story or after `longest` tokens.
-
-    Story i, token t is drawn with a random number that depends on i and t alone.
-    """
+    """What the model writes after each beginning, until it ends the story or after `longest` tokens; the random number
+    by which token t of story i is drawn depends on these two alone."""
     model.eval()
     texts = [[STORY, *task.encode(text)] for text in beginnings]
     begins, unfinished, state = [len(ids) for ids in texts], list(range(len(texts))), model.start(len(texts))

@@ -21,8 +21,8 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
     """Repeat the run of a record, or its first `steps` steps; numbers further off than `TOLERANCE` are an error.
 
     Gives how many `steps` and `rows` of the history were compared, whether all were `exact`, the `worst` relative
-    difference of a loss, and `predictions_equal`, None of a prefix and of language models.  It sets as many threads as
-    the record had.  With `keep` the outcome is written to `results/audits/`.
+    difference of a loss, and `predictions_equal`, None of a prefix and of language models.  As many threads as the
+    record had are set.  With `keep` the outcome is written to `results/audits/`.
     """
     record = records.read(Path(path).resolve())
     torch.set_num_threads(record["environment"]["threads"])
@@ -49,12 +49,12 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
         pairs.append(("test_loss", record["test"]["loss"], test["loss"]))
         if predictions is not None:
             equal = bool(np.array_equal(predictions["logits"], record.predictions["logits"]))
-    outcome = {"record": records.short_name(record.path), "steps": rows[-1][0]["step"], "rows": len(rows)}
-    outcome["exact"] = all(a == b for _, a, b in pairs)
-    outcome["worst"] = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))
+    worst = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))
+    if worst > TOLERANCE:
+        raise RtxError(f"{path} does not come from this code and data: a loss is off by {worst:.1e}.")
+    outcome = {"record": str(record), "steps": rows[-1][0]["step"], "rows": len(rows)}
+    outcome |= {"exact": all(a == b for _, a, b in pairs), "worst": worst}
     outcome |= {"predictions_equal": equal, "record_finished": record["finished"]}
-    if outcome["worst"] > TOLERANCE:
-        raise RtxError(f"{path} does not come from this code and data: a loss is off by {outcome['worst']:.1e}.")
     if keep:
         identity = {"kind": "audits", "of": record["name"], "name": f"{record['model']}-seed{record['seed']}"}
         identity |= {"model": record["model"], "seed": record["seed"], "run": record["key"]}

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import chain, product
 from types import SimpleNamespace
 
-from rtx_core import study
 from rtx_core.data.config import DataConfig, FilesData, name_parts
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.models import registry
+from rtx_core.study import declared
 from rtx_core.train.config import TrainConfig
 
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
@@ -44,7 +44,7 @@ def experiment(name: str | FilesData) -> Experiment:
     """A named experiment, or the one that files of your own are."""
     if isinstance(name, FilesData):
         return Experiment(name)
-    known = study.experiments()
+    known = declared("EXPERIMENTS")
     if not isinstance(name, str) or name not in known:
         raise unknown("experiment", name, known or ["files of your own (rtx.data.from_files)"])
     return known[name]

@@ -2,30 +2,23 @@
 
 import fcntl
 import os
-import platform
 import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from importlib.metadata import distributions
 from pathlib import Path
 
 from rtx_core.errors import RtxError
-from rtx_core.paths import REPOSITORY, build, home
+from rtx_core.experiments.configure import configure
+from rtx_core.experiments.weights import differences
+from rtx_core.models import registry
+from rtx_core.paths import build, home
+from rtx_core.records import NAMES, all_paths, folder, read
+from rtx_core.study import declared
 
 Finding = tuple[str, str, str]  # (its level, what was found, what to type)
 OK, WARNING, WRONG = "ok", "warning", "wrong"  # the last fails the command
-INSTALL = "python -m pip install -r requirements.lock"
 SET_DATA = "export RTX_DATA=/path/to/data"
-
-
-def packages() -> Iterator[Finding]:
-    lines = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").lower().splitlines()
-    locked = dict(line.replace("_", "-").split("==") for line in lines if "==" in line)
-    here = {d.name.lower().replace("_", "-"): d.version.partition("+")[0] for d in distributions()}
-    other = [f"{name} {here.get(name, 'is missing')}" for name in locked if here.get(name) != locked[name]]
-    said = f"Python {platform.python_version()}, {len(locked)} packages locked, {len(other)} not as there"
-    yield (WARNING, f"{said}: {', '.join(other[:5])}", INSTALL) if other else (OK, said, "")
 
 
 def machine() -> Iterator[Finding]:
@@ -44,23 +37,18 @@ def data() -> Iterator[Finding]:
     if not (named := os.environ.get("RTX_DATA")):
         yield WARNING, "RTX_DATA is not set, so real texts are fetched from the hub", SET_DATA
         return
-    for folder, read in mirrored().items():
+    for place, load in mirrored().items():
         try:
-            read("mirror")
-            yield OK, f"RTX_DATA: {folder} is as expected, by its hash", ""
+            load("mirror")
+            yield OK, f"RTX_DATA: {place} is as expected, by its hash", ""
         except RtxError as error:  # a mirror need not have all
-            there = (Path(named).expanduser() / folder).is_dir()
+            there = (Path(named).expanduser() / place).is_dir()
             yield (WRONG, str(error), "") if there else (WARNING, str(error), SET_DATA)
 
 
 def records() -> Iterator[Finding]:
-    """Whether every record is sound, and which code made it.
-
-    A record is sound if its form, name and settings agree, its metrics follow from its predictions, its data are those
-    of the other runs of that name, and the run that it measures is there.
-    """
-    from rtx_core.records import all_paths, folder, read
-
+    """Whether the form, name and settings of every record agree, its metrics follow from its predictions, its data are
+    those of the other runs of that name, and the run that it measures is there; and how many other code made."""
     sound, first = [], {}
     for path in all_paths(folder()):
         try:
@@ -83,17 +71,9 @@ def records() -> Iterator[Finding]:
 
 
 def check_settings(record) -> None:
-    """An error unless the names and the settings of a run are those of what was asked for.
-
-    The first records do not say what was asked for, and an experiment or a model of one's own is not known here.
-    """
-    from rtx_core import study
-    from rtx_core.experiments.configure import configure
-    from rtx_core.experiments.weights import differences
-    from rtx_core.models import registry
-    from rtx_core.records import NAMES
-
-    known = record.get("experiment") in study.experiments() and record["config"]["architecture"] in registry.MODELS
+    """An error unless the names and the settings of a run are those of what was asked for, as far as a record says that
+    and the experiment and the model are known here."""
+    known = record.get("experiment") in declared("EXPERIMENTS") and record["config"]["architecture"] in registry.MODELS
     if not known or not (asked := record.get("asked")):
         return
     config = configure(record["experiment"], asked["model"], record["seed"], **asked["settings"])
@@ -121,10 +101,9 @@ def unfinished() -> Iterator[Finding]:
 
 
 def main() -> int:
-    """Print every finding; a check that raises an error is a finding, too.
-    The exit code is 1 where something is wrong."""
+    """Print every finding; a check that raises an error is one, too.  The exit code: 1 where something is wrong."""
     levels: Counter = Counter()
-    for check in (packages, machine, data, records, unfinished):
+    for check in (machine, data, records, unfinished):
         try:
             findings = list(check())
         except (ImportError, RtxError, OSError, ValueError) as error:

@@ -17,11 +17,11 @@ import torch
 from torch import nn
 
 from rtx_core import records
-from rtx_core import study as declared
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments.weights import load_weights
 from rtx_core.records import fingerprint
+from rtx_core.study import declared
 from rtx_core.train.device import choose, environment
 
 
@@ -70,14 +70,9 @@ def wanted(kind: ModuleType, study: Measured) -> Iterator[tuple[dict, dict, Call
         yield identity, facts, partial(kind.of_run, record, study)
 
 
-def measure(
-    kind: str, experiment: str = "", /, to: str = "", *, again: bool = False, **settings: object
-) -> list[records.Record]:
-    """All measurements of this kind for an experiment under these settings: found, or made now, or `again`.
-
-    A recorded one is found if today's code would make it of the same run and data.
-    """
-    known = declared.measurements()
+def measure(kind: str, experiment: str = "", /, to="", *, again=False, **settings: object) -> list[records.Record]:
+    """All measurements of this kind under these settings: found, if today's code would make them, or made now."""
+    known = declared("MEASUREMENTS")
     if kind not in known:
         raise unknown("kind of measurement", kind, known)
     if to and kind != "transfer":
@@ -97,7 +92,7 @@ def measure(
             whole = {"kind": kind, "name": name, "budget": study.config.budget, "data": facts} | identity
             whole |= {"environment": environment(torch.device("cpu"))} | content
             whole |= {"code": made_with, "made_by": made_by}
-            measured.append(records.save_measurement(whole, **(predictions or {})))
+            measured.append(records.save_measurement(whole, predictions))
             accuracy = f" · accuracy {content['test']['accuracy']:.4f}" if "test" in content else ""
             print(f"{kind} · {whole['of']} · {whole['name']}{accuracy}", flush=True)
     return measured

@@ -4,11 +4,11 @@ import fcntl
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -66,11 +66,8 @@ class Runs(list[Run]):
         return records.frame(self.records)
 
 
-def runs(
-    name: str | FilesData, /, models: Sequence | None = None, seeds: Sequence | None = None, replace=False, **settings
-) -> Runs:
-    """Every run of these models, seeds and settings; a setting given as a list is swept.
-    What is not recorded is trained now."""
+def runs(name: str | FilesData, /, models=None, seeds=None, replace=False, **settings: object) -> Runs:
+    """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now."""
     fixed = experiment(name)
     fixed.data.check()
     models = distinct("models", fixed.shown if models is None else models)
@@ -80,9 +77,7 @@ def runs(
     return Runs(asked, [run for run in found if run])
 
 
-def run(
-    name: str | FilesData, model: str | Mapping = "recurrent", seed: int = 0, replace: bool = False, **settings: object
-) -> Run:
+def run(name: str | FilesData, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
     experiment(name).data.check()
     return _run(configure(name, model, seed, **settings), replace)
@@ -107,14 +102,15 @@ def as_rtx_error() -> Iterator[None]:
         reason, do = str(error).partition(". ")[0], "lower batch_size, raise micro_batches, or use device='cpu'"
         raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {GOES_ON}") from error
     except (OSError, SafetensorError) as error:
-        what = f"A file of this run cannot be read or written ({error})"
-        raise RtxError(f"{what}; make room, or make its folder writable.  {GOES_ON}") from error
+        raise RtxError(f"A file was refused ({error}); make room, or make its folder writable.  {GOES_ON}") from error
 
 
 @contextmanager
 def record_lock(record: Path, about: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the name of a record, so that nobody else writes it or its checkpoint.  The lock goes when the process does;
-    until then others wait.  `about` stays in it for `rtx doctor`: the run's folder, and the command that goes on."""
+    """Hold the name of a record, so that nobody else writes it or its checkpoint; the lock goes when the process does.
+
+    `about` stays in it for `rtx doctor`: the run's folder, and the command that goes on.
+    """
     lock = build() / "locks" / "-".join(record.relative_to(home()).with_suffix("").parts)
     lock.parent.mkdir(parents=True, exist_ok=True)
     with open(lock, "a", encoding="utf-8") as file:  # not "w", which would empty the file of whoever holds it
@@ -131,8 +127,7 @@ def record_lock(record: Path, about: str, say: Callable[[str], None]) -> Iterato
 
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False) -> Run:
-    """Train, evaluate and record one run; goes on where it was interrupted.  Another process that makes it is waited
-    for."""
+    """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
     from rtx_core.models.build import build_model
     from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.train.trainer import train
@@ -160,8 +155,7 @@ def make(config: RunConfig, replace: bool = False) -> Run:
 
     about = f"{folder.relative_to(build())}\n{command_of(config, replace)}\n"
     with record_lock(path, about, say):
-        found = None if replace else recorded(config)  # by somebody else meanwhile
-        if found is not None:
+        if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
         code_hash = fingerprint.model_hash(config.architecture)
         asked = (config.train, config.seed, where, file, code_hash, say)
@@ -186,20 +180,14 @@ def make(config: RunConfig, replace: bool = False) -> Run:
 
 
 def evaluated(model, task, config: RunConfig, where, progress, best: dict, folder: Path, key: str) -> tuple:
-    """(what a record says of a trained model, predictions or None); the weights are written to the run's folder.
-
-    `best` has those of the lowest validation loss and of the highest accuracy, where they are not the last.
-    """
+    """(what a record says of a trained model, predictions or None); the `best` weights go to the run's folder."""
     from rtx_core.models.build import count_parameters, save_model
     from rtx_core.train.device import environment, peak_memory_mib
     from rtx_core.train.trainer import autocast_of
 
     about = {"run_name": config.name, "run": key, "classes": task.classes, "unit": task.unit}
     about["max_length"] = getattr(config.data, "max_length", None)
-    save = partial(save_model, model, config.architecture, **about)
     autocast, last = autocast_of(config.train.precision, where), deepcopy(model.state_dict())
-    if later := "validation_loss" in best:  # than that one, the run ended
-        save(folder / "last.safetensors")
 
     def test_of(by: str) -> tuple:
         model.load_state_dict(best.get(by, last))
@@ -210,11 +198,8 @@ def evaluated(model, task, config: RunConfig, where, progress, best: dict, folde
         accurate = {"test": test_of("validation_accuracy")[0]}
         found["most_accurate"] = progress.selected("validation_accuracy") | accurate
         task.tokenizer().save(str(folder / "tokenizer.json"))
-    at_the_end = test_of("last")[0] if later and not task.classes else None
     entry, predictions = test_of("validation_loss")
-    if not task.classes:
-        entry["last_loss"] = (at_the_end or entry)["loss"]
-    save(folder / "model.safetensors")
+    save_model(model, config.architecture, folder / "model.safetensors", **about)
     parameters = count_parameters(model)
     found |= {"parameters": parameters, "size_mb": parameters["total"] * 4 / 2**20, "test": entry}
     found |= measured(model, task, config, where) | {"environment": environment(where)}

@@ -1,8 +1,14 @@
-"""What a run left: its record, if that is of the configuration that is asked for, and its trained weights."""
+"""What a run left: its record, if that is of the configuration that is asked for, and its trained weights, which
+answer: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`.
+"""
 
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+import pandas as pd
 
 from rtx_core import records
 from rtx_core.data.sources import sha256_of
@@ -13,21 +19,20 @@ from rtx_core.paths import build, home, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record
 from rtx_core.train.config import TrainConfig
 
+HEAD = ("text", "passes", "label")  # columns of every table of answers
 MOST_KEPT = 1_200_000  # parameters of a model whose weights may lie beside the records
 
 
 def recorded(config: RunConfig) -> Record | None:
-    """The record of this very configuration; one of that name made under another configuration is an error.
-
-    One of generated text whose code has changed is none.
-    """
+    """The record of this very configuration; one of that name made under another configuration is an error.  One of
+    generated text whose code has changed is none."""
     record = records.find(config.name, config.model, config.seed, config.source)
     if record is None:
         return None
     changed = config.data.other_texts(record["config"]["data"])
     if record.synthetic and (changed or record.stale_reason()):
         return None
-    made, otherwise = f"{records.short_name(record.path)} was made", "or replace=True to train again"
+    made, otherwise = f"{record} was made", "or replace=True to train again"
     if changed:
         raise RtxError(f"{made} of other texts than its files hold now; give a name, from_files(name=), {otherwise}.")
     refuse_changed(record)
@@ -43,10 +48,9 @@ def recorded(config: RunConfig) -> Record | None:
 
 
 def differences(config: RunConfig, record: Record) -> list[str]:
-    """Settings that differ between a record and what is asked for, as "epochs 1 instead of 5"; those that the data
-    decides do not count.
+    """Settings that differ between a record and what is asked for, as "epochs 1 instead of 5".
 
-    A setting of the training or of the model that is younger than the record had its default.
+    Those that the data decides do not count; one that is younger than the record had its default.
     """
     made, usual = record["config"], registry.config_of(config.architecture)
     found = [("architecture", config.architecture, made["architecture"])]
@@ -66,8 +70,8 @@ def refuse_changed(record: Record) -> None:
     """An error where a class that was registered here, or the code that trains it, has changed since the record."""
     kind = registry.MODELS.get(record["config"]["architecture"])
     if kind and not isinstance(kind.kind, str) and record.stale_reason():
-        what = f"was made with another version of the class {kind.kind.__name__} or of what trains it"
-        raise RtxError(f"{records.short_name(record.path)} {what}; replace=True trains today's, or register it anew.")
+        made = f"{record} was made with another version of the class {kind.kind.__name__} or of what trains it"
+        raise RtxError(f"{made}; replace=True trains today's.")
 
 
 def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
@@ -113,6 +117,54 @@ def load_weights(record: Record):
     model, expected = load_model(path), record.get("weights")
     altered = path == kept_at(record) and expected not in (None, sha256_of([path.read_bytes()]))
     if altered or model.about.get("run") != record["key"]:
-        what = f"{path.name} holds weights of another run than its record's, or altered ones"
-        raise RtxError(f"{what}; restore both from git, or train it anew with replace=True.")
+        raise RtxError(f"{path.name} holds altered weights, or another run's; restore them from git, or replace=True.")
     return model
+
+
+def load(address: object, source: str = "hub") -> "Predictor":
+    """The trained model of a run, of its record or the record's address ("sst2/recurrent-seed0"), or of a folder."""
+    from rtx_core.models import load_model
+
+    record = getattr(address, "record", address)  # of a run
+    if isinstance(record, Record):
+        return Predictor(load_weights(record), weights_of(record).parent)
+    folder = Path(str(address)).expanduser()
+    if not folder.is_dir():
+        return load(records.at(str(address), source))
+    return Predictor(load_model(folder / "model.safetensors"), folder)
+
+
+@dataclass
+class Predictor:
+    """A trained classifier; the tokenizer that it was trained with lies in `folder`."""
+
+    model: Callable
+    folder: Path
+
+    def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
+        """A row a text, with `passes` one for each pass: text, label, and each class's probability under its name."""
+        import torch
+        from tokenizers import Tokenizer
+
+        from rtx_core.data.tasks import logits_of
+        from rtx_core.data.tokens import tokenize
+
+        if not (classes := self.model.about.get("classes")):
+            raise RtxError(f"The model of {self.folder.name} has no classes: it continues texts; load a classifier.")
+        texts = [texts] if isinstance(texts, (str, pd.DataFrame)) else list(texts)
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise RtxError(f"The texts are {texts!r:.60}; expected strings.")
+        frame = pd.DataFrame({"text": texts, "passes": None, "label": 0})
+        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        tokens = tokenize(frame, tokenizer, self.model.about["max_length"])
+        columns, tables = [f"probability of {name}" if name in HEAD else name for name in classes], []
+        usual = self.model.config
+        for n in range(1, usual.num_passes + 1) if passes else [None]:
+            try:
+                self.model.config = usual.replace(num_passes=n) if n else usual
+                logits = torch.from_numpy(logits_of(self.model, tokens, torch.device("cpu"), nullcontext()))
+            finally:
+                self.model.config = usual
+            table = frame.assign(passes=n, label=[classes[i] for i in logits.argmax(1)])
+            tables.append(table.join(pd.DataFrame(logits.softmax(-1).numpy(), columns=columns)))
+        return pd.concat(tables, ignore_index=True).drop(columns=[] if passes else "passes")

@@ -20,10 +20,7 @@ FAST_PATHS: dict[str, tuple[str, ...]] = {
 
 
 def accelerate(model: nn.Module):
-    """Put the methods of its fast path in the place of a model's plain ones.
-
-    Returns the path by which the trainer steps, where there is a special one.
-    """
+    """Put fast methods in the place of a model's plain ones; gives the trainer's path, where there is a special one."""
     path = None
     for module in FAST_PATHS.get(f"{type(model).__module__}:{type(model).__qualname__}", ()):
         loaded = import_module(module)

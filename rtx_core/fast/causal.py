@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rtx_core.models.kv_cache import KVCache
-from rtx_core.models.llama import PaddedAttention
+from rtx_core.models.llama import KVCache, PaddedAttention
 from rtx_core.models.looped import Batch, Looped
 from rtx_core.models.packed import Packed
 

@@ -17,7 +17,9 @@ from rtx_core.models.looped import Looped
 CHUNK = 1024  # tokens: 16 MB of logits, which a cache holds
 
 
-class _CrossEntropy(torch.autograd.Function):
+class CrossEntropy(torch.autograd.Function):
+    """Mean loss in nats of predicting `targets` (T,) by the logits h Wᵀ, with h (T, d) and W (V, d)."""
+
     @staticmethod
     def forward(ctx, h: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
         wanted, device, kind = any(ctx.needs_input_grad), h.device, weight.dtype
@@ -50,13 +52,8 @@ class _CrossEntropy(torch.autograd.Function):
         return d_h * scale, d_weight * scale, None
 
 
-def cross_entropy(h: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
-    """Mean loss in nats of predicting `targets` (T,) by the logits h Wᵀ, with h (T, d) and W (V, d)."""
-    return _CrossEntropy.apply(h, weight, targets)
-
-
 def loss(model: Looped, h: Tensor, targets: Tensor) -> Tensor:
-    return cross_entropy(h, model.head, targets)
+    return CrossEntropy.apply(h, model.head, targets)
 
 
 def install(model: Looped) -> None:

@@ -1,7 +1,6 @@
 """The block's training step on a CPU, forward and backward written out: `layers.EncoderBlock`'s numbers, sooner.
 
-Between its matrix products a small model spends its time in tiny kernels and in the bookkeeping of autograd.  Here a
-block is one node of the graph.  What that buys, each named where it stands:
+A small model spends its time in tiny kernels and in the bookkeeping of autograd; here a block is one node of the graph:
 
 * matrix products by oneDNN, with biases, masks and sums fused in: 15 % above MKL (215 tokens, an AMD CPU);
 * queries, keys and values reach the padded grid, and come back, by one gather each: index tables are made once a batch;
@@ -20,16 +19,13 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rtx_core.fast import onednn
-from rtx_core.models.dropout import compound_dropout
-from rtx_core.models.layers import EncoderBlock
+from rtx_core.models.layers import EncoderBlock, Rope, compound_dropout
 from rtx_core.models.packed import Packed
 
 
 class Grid(NamedTuple):
-    """Where the tokens of a batch lie in the padded attention grid, as row numbers of (·, D) views.
-
-    `parts` arrays are laid side by side: queries, keys and values, or keys and values alone where only [CLS] asks.
-    """
+    """Where the tokens of a batch lie in the padded attention grid, as row numbers of (·, D) views; `parts` arrays are
+    laid side by side: queries, keys and values, or where only [CLS] asks keys and values alone."""
 
     # (parts·B·H·L,) grid (part, b, h, l) -> row of (T·parts·H, D); padding points at token 0 and is masked
     spread: Tensor
@@ -102,21 +98,15 @@ def cast(layer: EncoderBlock, dtype: torch.dtype) -> list[Tensor]:
     return [w.detach().to(w.dtype if "norm" in name else dtype) for name, w in layer.named_parameters()]
 
 
-def block(
-    layer: EncoderBlock, x: Tensor, rope: tuple[Tensor, Tensor], index: Grid, cls: Tensor | None, masks, weights
-) -> Tensor:
-    """`layer` applied to x (T, d) -> (T, d), or -> (B, d) when `cls` (B,) asks for those rows alone.
-
-    `weights` are those of `cast`.
-    """
+def block(layer: EncoderBlock, x: Tensor, rope: Rope, index: Grid, cls: Tensor | None, masks, weights) -> Tensor:
+    """`layer` with the `weights` of `cast`: x (T, d) -> (T, d), or (B, d) where `cls` (B,) asks for those rows."""
     with torch.autocast("cpu", enabled=False):
         fixed = (layer.attention_norm.eps, rope, index, cls, masks, layer.dropout, weights)
         return FusedBlock.apply(*fixed, x, *layer.parameters())
 
 
 class FusedBlock(torch.autograd.Function):
-    """One node of the graph.  Shapes as in layers.EncoderBlock;
-    masks are drawn in the order in which that class draws them."""
+    """One node of the graph: shapes and the order in which masks are drawn are those of layers.EncoderBlock."""
 
     @staticmethod
     def forward(ctx, eps, rope, index, cls, masks, dropout, weights, x, *_):

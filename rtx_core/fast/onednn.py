@@ -1,5 +1,4 @@
-"""oneDNN's own matrix products, which torch offers under private names:
-asked for only where a trial gives what torch gives."""
+"""oneDNN's own matrix products, under torch's private names, used where a trial gives what torch gives."""
 
 import platform
 
@@ -25,8 +24,7 @@ def packed(weight: Tensor, rows: int) -> Tensor:
 
 @torch.inference_mode()
 def usable(dtype: torch.dtype = torch.float32) -> bool:
-    """Whether these products work here on numbers of this format and give what torch's do.
-    Private operators may change with any version of torch."""
+    """Whether these private operators, which any version of torch may change, work here and give what torch's do."""
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return False  # measured on those machines alone
     x, weight, bias, other = (

@@ -1,9 +1,8 @@
 """A trained encoder prepared to answer on a CPU: `serving(model)(batch)` gives the logits of `model(batch)` sooner.
 
-One sentence of a dozen tokens costs little more than reading every weight once, so what counts is how the weights lie
-and how few kernels there are.  oneDNN packs each matrix once into the layout its kernel reads; SiLU, products and
-residual sums are done by the matrix product that makes them.  Elsewhere (another device or precision, no oneDNN) it is
-the model itself.
+A sentence costs little more than reading every weight once, so what counts is how the weights lie and how few kernels
+there are: oneDNN packs each matrix once into the layout its kernel reads, and does SiLU, products and residual sums
+with the matrix product that makes them.  On another device, or without oneDNN, it is the model itself.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,5 @@
 """Models by name: build, count, save and load them.  The first of these functions imports torch."""
 
-__all__ = ["build_model", "count_parameters", "load_model", "save_model"]
+from rtx_core.lazy import lazily
 
-
-def __getattr__(name: str):
-    if name not in __all__:
-        raise AttributeError(f"module 'rtx_core.models' has no attribute {name!r}; it offers {', '.join(__all__)}")
-    from rtx_core.models import build
-
-    return getattr(build, name)
+__getattr__, __dir__ = lazily(__name__, {"build": "build_model count_parameters load_model save_model"})

@@ -16,8 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_core.errors import RtxError
-from rtx_core.models.dropout import Dropout, TorchDropout
 from rtx_core.models.packed import Packed
 
 BACKENDS = ("flash", "varlen", "sdpa")
@@ -50,20 +48,14 @@ def best(*tensors_are) -> str:
     return next(backend for backend in BACKENDS if usable(backend, *tensors_are))
 
 
-def packed_attention(
-    q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float = 0.0, dropout: Dropout | None = None, backend: str = ""
-) -> Tensor:
+def packed_attention(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p=0.0, dropout=None, backend="") -> Tensor:
     """Bidirectional attention within each sequence of `batch`.
 
     q (T, H, D), or (B, H, D) for one query a sequence (the [CLS] row of the last layer); k, v (T, H, D).
     Returns the shape of q.  `backend` names a kernel; without it the first usable one is taken.
     """
     p = p if dropout is not None else 0.0
-    tensors_are = q.device, q.dtype, p, q.shape[-1]
-    backend = backend or best(*tensors_are)
-    if not usable(backend, *tensors_are):
-        what = f"heads of {q.shape[-1]} in {q.dtype} on {q.device} with dropout {p}"
-        raise RtxError(f"Attention backend {backend!r} cannot run {what}; use 'sdpa'.")
+    backend = backend or best(q.device, q.dtype, p, q.shape[-1])
     if backend == "sdpa":
         return _sdpa(q, k, v, batch, p, dropout)
     one_query = len(q) != len(k)
@@ -73,7 +65,7 @@ def packed_attention(
     return _varlen(backend)(q, k, v, q_offsets, batch.offsets, *longest, **more)
 
 
-def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout: Dropout | None) -> Tensor:
+def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout) -> Tensor:
     """Spread the tokens on a (B, L) grid for this one operation, attend under a mask, gather them back."""
     B, L = len(batch), batch.longest
     one_query = len(q) != len(k)
@@ -83,10 +75,10 @@ def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout: Dro
         return grid.view(B, L, *x.shape[1:]).transpose(1, 2)
 
     queries = q.unsqueeze(2) if one_query else spread(q)
-    if not isinstance(dropout, TorchDropout | None):  # the kernel would draw its own: state the formula
+    if dropout not in (None, F.dropout):  # the kernel would draw its own: state the formula
         scores = queries @ spread(k).mT / q.shape[-1] ** 0.5
         weights = scores.masked_fill(~batch.mask, float("-inf")).softmax(-1)
-        out = dropout.drop(weights, p) @ spread(v)
+        out = dropout(weights, p) @ spread(v)
     else:
         out = F.scaled_dot_product_attention(queries, spread(k), spread(v), attn_mask=batch.mask, dropout_p=p)
     if one_query:

@@ -44,8 +44,7 @@ def untied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     separate, seen = {}, set()
     for name, value in tensors.items():
         place = value.untyped_storage().data_ptr()
-        copied = value.clone(memory_format=torch.contiguous_format) if place in seen else value.contiguous()
-        separate[name] = copied
+        separate[name] = value.clone(memory_format=torch.contiguous_format) if place in seen else value.contiguous()
         seen.add(place)
     return separate
 
@@ -63,8 +62,7 @@ def load_model(path: Path | str, device: str = "cpu") -> nn.Module:
         model.about = json.loads(header.get("about", "{}"))
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         if "model" in header and header["model"] not in MODELS:
-            what = f"{path} is of the model {header['model']!r}, which is not registered here"
-            raise RtxError(f"{what}: run the cell or import the file that registers it, then load again.") from None
+            raise RtxError(f"{path} is of {header['model']!r}, which is not registered here: run what does.") from None
         reason = str(error).partition("\n")[0]
         raise RtxError(f"{path} holds no model that this code can read ({reason}); train or export it anew.") from error
     return model.to(device).eval()

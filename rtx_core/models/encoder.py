@@ -15,15 +15,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.configs import EncoderConfig
-from rtx_core.models.dropout import Dropout, TorchDropout, drop
-from rtx_core.models.layers import EncoderBlock, RMSNorm, rotary_rows
+from rtx_core.models.layers import Dropout, EncoderBlock, RMSNorm, drop, rotary_rows
 from rtx_core.models.packed import Packed
 
 
 class Encoder(nn.Module):
     """Packed token ids -> class logits (B, C), or with targets (B,) their mean cross-entropy in nats."""
 
-    step_dropout: Dropout | None = None  # where a training step's masks come from; None: torch's generator
+    step_dropout: Dropout = None  # where a training step's masks come from; None: torch's generator
 
     def __init__(self, config: EncoderConfig):
         super().__init__()
@@ -62,8 +61,8 @@ class Encoder(nn.Module):
                 h = h + c.residual_scale * (before if len(h) == len(before) else before[batch.starts])
             yield h
 
-    def _dropout(self) -> Dropout | None:
-        return (self.step_dropout or TorchDropout()) if self.training else None
+    def _dropout(self) -> Dropout:
+        return (self.step_dropout or F.dropout) if self.training else None
 
     def forward(self, batch: Packed, targets: Tensor | None = None, rows_only: bool = True) -> Tensor:
         """`rows_only=False` computes the rows of the last layer that nothing reads too; the logits are the same."""

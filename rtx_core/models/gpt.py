@@ -16,6 +16,14 @@ from rtx_core.errors import RtxError
 from rtx_core.models.configs import GPTConfig
 
 
+@dataclass
+class Written:
+    """What each layer keeps of the text so far, such as its keys and values, (B, H, length, D) each."""
+
+    layers: list
+    length: int = 0
+
+
 class GPTBlock(nn.Module):
     """T:  u = x + drop(Attention(LN x)),  T(x) = u + drop(W₂ gelu(W₁ LN u));  norms have gains and no biases."""
 
@@ -74,8 +82,7 @@ class GPT(nn.Module):
         """(B, N) -> (B, N, d); `start` is the position of the first of these tokens."""
         x, end = self.word(ids), start + ids.shape[1]
         if self.longest and end > self.longest:
-            most = f"this model has positions for {self.longest:,}"
-            raise RtxError(f"The text has {end:,} tokens; {most}: build it with a larger block_size.")
+            raise RtxError(f"The text has {end:,} tokens, and the model {self.longest:,} positions: raise block_size.")
         return self.dropout(x if self.position is None else x + self.position.weight[start:end])
 
     def trunk(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
@@ -92,14 +99,13 @@ class GPT(nn.Module):
             return logits
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())  # in float32 under autocast too
 
-    def start(self, batch: int) -> "GPTCache":
+    def start(self, batch: int) -> Written:
         """The state before the first token."""
-        return GPTCache([])
+        return Written([])
 
     @torch.inference_mode()
-    def advance(self, ids: Tensor, state: "GPTCache") -> Tensor:
-        """Logits (B, V) after one more token each, ids (B,);
-        keys and values of the tokens before come from the state."""
+    def advance(self, ids: Tensor, state: Written) -> Tensor:
+        """Logits (B, V) after one more token each, ids (B,); keys and values of those before come from the state."""
         x, before, state.layers = self.embed(ids[:, None], state.length), state.layers, []
         for i, layer in enumerate(self.layers):
             q, k, v = layer.heads(x)
@@ -109,11 +115,3 @@ class GPT(nn.Module):
             x = layer.finish(x, F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
         state.length += 1
         return self.head(x[:, 0])
-
-
-@dataclass
-class GPTCache:
-    """Keys and values of every layer, (B, H, length, D) each."""
-
-    layers: list[tuple[Tensor, Tensor]]
-    length: int = 0

@@ -14,14 +14,12 @@ of the layer below.  Here the equations stand as they are, position by position;
 `rtx_core.fast.recurrence` computes the same sooner.
 """
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_core.models.configs import KausikConfig
-from rtx_core.models.gpt import GPT, GPTBlock
+from rtx_core.models.gpt import GPT, GPTBlock, Written
 
 
 class Kausik(GPT):
@@ -35,11 +33,12 @@ class Kausik(GPT):
             _, x = recurrence(layer, x, self.config.window)
         return x.transpose(0, 1)
 
-    def start(self, batch: int) -> "RecurrentState":
-        return RecurrentState([self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers])
+    def start(self, batch: int) -> Written:
+        """Of each layer its last window − 1 states, (≤ window − 1, B, d): all that is carried from token to token."""
+        return Written([self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers])
 
     @torch.inference_mode()
-    def advance(self, ids: Tensor, state: "RecurrentState") -> Tensor:
+    def advance(self, ids: Tensor, state: Written) -> Tensor:
         """Logits (B, V) after one more token each, ids (B,)."""
         x = self.embed(ids[:, None], state.length)[:, 0]
         for i, layer in enumerate(self.layers):
@@ -48,14 +47,6 @@ class Kausik(GPT):
             x = last_of(layer, state.layers[i])
         state.length += 1
         return self.head(x)
-
-
-@dataclass
-class RecurrentState:
-    """All that is carried from token to token: the last window − 1 states of each layer, (≤ window − 1, B, d)."""
-
-    layers: list[Tensor]
-    length: int = 0
 
 
 def last_of(layer: GPTBlock, window: Tensor) -> Tensor:

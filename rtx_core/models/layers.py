@@ -1,5 +1,6 @@
 """The parts every encoder here is made of: RMSNorm, rotary positions, SwiGLU and the pre-norm block."""
 
+from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -7,10 +8,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.attention import packed_attention
-from rtx_core.models.dropout import Dropout, compound_dropout, drop
 from rtx_core.models.packed import Packed
 
 Rope = tuple[Tensor, Tensor]  # cos and sin of each token's angles, (T, 1, D/2)
+# (x, p) -> x with entries set to 0 with probability p, the others divided by 1 − p (Srivastava et al. 2014): torch's
+# `F.dropout`, or another source of masks (`rtx_core.fast.encoder`); None: x as it is
+Dropout = Callable[[Tensor, float], Tensor] | None
+
+
+def drop(x: Tensor, p: float, dropout: Dropout) -> Tensor:
+    return x if dropout is None else dropout(x, p)
+
+
+def compound_dropout(p: float) -> float:
+    """Two dropouts in series are one: Bernoulli(1−p) masks multiply to a Bernoulli((1−p)²) mask."""
+    return 1 - (1 - p) ** 2
 
 
 class RMSNorm(nn.Module):
@@ -26,10 +38,8 @@ class RMSNorm(nn.Module):
 
 
 def rotary_table(positions: Tensor, head_size: int, base: float) -> Rope:
-    """cos and sin of m·θ_i, each (T, 1, D/2), with θ_i = base^(−2i/D) (Su et al. 2021, §3.2.2).
-
-    Angles are formed in float64 so that position 511 is as exact as position 1; the table is float32.
-    """
+    """cos and sin of m·θ_i, each (T, 1, D/2), with θ_i = base^(−2i/D) (Su et al. 2021, §3.2.2), in float32 of angles in
+    float64, so that position 511 is as exact as position 1."""
     i = torch.arange(0, head_size, 2, device=positions.device, dtype=torch.float64)
     angle = positions.to(torch.float64)[:, None, None] * base ** (-i / head_size)
     return angle.cos().float(), angle.sin().float()
@@ -66,9 +76,7 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(hidden_size, 3 * hidden_size)
         self.out = nn.Linear(hidden_size, hidden_size)
 
-    def forward(
-        self, x: Tensor, batch: Packed, rope: Rope, rows: Tensor | None = None, dropout: Dropout | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, batch: Packed, rope: Rope, rows=None, dropout: Dropout = None) -> Tensor:
         """x (T, d) -> (T, d), or (B, d) when only the queries of `rows` (B,) are wanted."""
         d, H, D = x.shape[-1], self.num_heads, self.head_size
         if rows is None:
@@ -91,7 +99,7 @@ class SwiGLU(nn.Module):
         self.gate_up = nn.Linear(hidden_size, 2 * intermediate_size)
         self.down = nn.Linear(intermediate_size, hidden_size)
 
-    def forward(self, x: Tensor, dropout: Dropout | None = None) -> Tensor:  # (T, d) -> (T, d)
+    def forward(self, x: Tensor, dropout: Dropout = None) -> Tensor:  # (T, d) -> (T, d)
         gate, up = self.gate_up(x).chunk(2, dim=-1)
         return self.down(drop(F.silu(gate) * up, self.dropout, dropout))
 
@@ -99,8 +107,7 @@ class SwiGLU(nn.Module):
 class EncoderBlock(nn.Module):
     """Pre-norm transformer layer (Xiong et al. 2020):  x += drop(attention(norm x));  x += drop(swiglu(norm x)).
 
-    The public code drops the attention branch twice in series: here one dropout of the same distribution
-    (`compound_dropout`).
+    The public code drops the attention branch twice in series: here one dropout of the same distribution.
     """
 
     def __init__(self, hidden_size: int, num_heads: int, intermediate_size: int, dropout: float, norm_eps: float):
@@ -111,13 +118,8 @@ class EncoderBlock(nn.Module):
         self.ffn_norm = RMSNorm(hidden_size, norm_eps)
         self.ffn = SwiGLU(hidden_size, intermediate_size, dropout)
 
-    def forward(
-        self, x: Tensor, batch: Packed, rope: Rope, rows: Tensor | None = None, dropout: Dropout | None = None
-    ) -> Tensor:
-        """x (T, d) -> (T, d).  With `rows` (B,), only those rows are computed past the keys and values: (B, d).
-
-        The classifier reads [CLS] alone, so the last layer needs no other output row; values are unchanged.
-        """
+    def forward(self, x: Tensor, batch: Packed, rope: Rope, rows=None, dropout: Dropout = None) -> Tensor:
+        """x (T, d) -> (T, d); with `rows` (B,), such as [CLS], which the classifier reads, only these: (B, d)."""
         mixed = self.attention(self.attention_norm(x), batch, rope, rows, dropout)
         x = (x if rows is None else x[rows]) + drop(mixed, compound_dropout(self.dropout), dropout)
         return x + drop(self.ffn(self.ffn_norm(x), dropout), self.dropout, dropout)

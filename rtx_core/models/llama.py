@@ -1,4 +1,4 @@
-"""A layer as llama2.c builds it (Karpathy 2023, `model.py`), and how the tokens of a batch attend.
+"""A layer as llama2.c builds it (Karpathy 2023, `model.py`), and how tokens attend: all at once, or one at a time.
 
 Pre-norm, rotary positions, SwiGLU, no bias anywhere.  llama2.c rotates neighbouring pairs of a head's coordinates,
 `rotate` here pairs i with i + D/2.  The two differ by a fixed order of the rows of the query and key matrices, which
@@ -10,13 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.configs import LoopedConfig
-from rtx_core.models.kv_cache import KVCache
 from rtx_core.models.layers import RMSNorm, rotary_table, rotate
 from rtx_core.models.packed import Packed
 
 Matrices = tuple[Tensor, Tensor, Tensor, Tensor]  # a layer's qkv, out, gate_up, down
-
-
 GROUPS = 4  # of sequences of like length: on stories, padding is about 6 % of the cells with four and 47 % with one
 
 
@@ -68,6 +65,38 @@ class PaddedAttention:
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+class KVCache:
+    """Stands for the batch and for its grid when B texts are read together, a token at a time.
+
+    A looped layer leaves keys and values of its own in every pass, so they are kept by layer application, in the order
+    in which the model asks for attention; that order must be the same for every token.
+    """
+
+    def __init__(self, head_size: int, rope_base: float):
+        self.head_size, self.rope_base = head_size, rope_base
+        self.longest = 0  # tokens read
+        self.kept: list[tuple] = []  # keys and values, (B, H, longest, D), of each application
+
+    def take(self, ids: Tensor) -> "KVCache":
+        """The next token of each text, (B,)."""
+        self.ids, self.positions = ids, torch.full_like(ids, self.longest)
+        self.rope = rotary_table(self.positions[:1], self.head_size, self.rope_base)
+        self.longest, self.applied = self.longest + 1, 0
+        return self
+
+    def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
+        """qkv (B, 3d) of the tokens taken -> (B, d): each attends to its own text up to itself."""
+        q, k, v = qkv.view(len(qkv), 1, 3, num_heads, self.head_size).unbind(2)  # each (B, 1, H, D)
+        q, k, v = (x.transpose(1, 2) for x in (rotate(q, self.rope), rotate(k, self.rope), v))
+        if self.longest == 1:
+            self.kept.append((k, v))
+        else:
+            pairs = zip(self.kept[self.applied], (k, v))
+            k, v = self.kept[self.applied] = tuple(torch.cat(pair, 2) for pair in pairs)
+        self.applied += 1
+        return F.scaled_dot_product_attention(q, k, v).reshape(len(qkv), -1)
+
+
 def with_noise(weight: Tensor, bits: int) -> Tensor:
     """As far off as rounding to `bits` puts it (one scale a row); the gradient passes straight through."""
     step = weight.detach().abs().amax(1, keepdim=True) / (2 ** (bits - 1) - 1)
@@ -77,8 +106,7 @@ def with_noise(weight: Tensor, bits: int) -> Tensor:
 class LlamaBlock(nn.Module):
     """x += out(attention(norm x));  x += down(silu(gate norm x) ⊙ up norm x)   (Touvron et al. 2023), without biases.
 
-    Q, K and V are one matrix product, gate and up another.  The four matrices may be given from outside, which is how
-    low-rank corrections come in.
+    Q, K and V are one matrix product, gate and up another; low-rank corrections come in as other matrices.
     """
 
     noisy: Matrices | None = None  # stand in for its own in a training step, where noise is wanted

@@ -25,9 +25,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.configs import LoopedConfig
-from rtx_core.models.kv_cache import KVCache
 from rtx_core.models.layers import RMSNorm
-from rtx_core.models.llama import LlamaBlock, Matrices, PaddedAttention
+from rtx_core.models.llama import KVCache, LlamaBlock, Matrices, PaddedAttention
 from rtx_core.models.packed import Packed
 
 Grid = PaddedAttention | KVCache  # what attends

@@ -87,10 +87,8 @@ class Packed:
 
 
 def filled(batch: Packed, multiple: int, lengths: tuple[int, ...] = ()) -> Packed:
-    """The batch with one more text, which nothing reads, so that few shapes occur: it changes no other text.
-
-    The tokens become a multiple of `multiple`, and the longest text counts as the next of `lengths`.
-    """
+    """The batch with one more text, which nothing reads, so that few shapes occur: its tokens become a multiple of
+    `multiple`, and the longest text counts as the next of `lengths`."""
     tokens = len(batch.ids)
     extra = multiple - tokens % multiple
     longest = max(batch.longest, extra)

@@ -7,7 +7,7 @@ notebook cell for instance, is registered by `register`.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
+from pkgutil import resolve_name
 
 from rtx_core.errors import RtxError, unknown
 from rtx_core.models.configs import EncoderConfig, GPTConfig, KausikConfig, LoopedConfig
@@ -26,10 +26,7 @@ class Model:
 
     @property
     def cls(self) -> type:
-        if isinstance(self.kind, str):
-            module, _, name = self.kind.partition(":")
-            return getattr(import_module(module), name)
-        return self.kind
+        return resolve_name(self.kind) if isinstance(self.kind, str) else self.kind
 
 
 _ENCODER = "rtx_core.models.encoder:Encoder"
@@ -75,15 +72,12 @@ def config_of(name: str, **overrides: object) -> Settings:
     return find(name).config.replace(**overrides)
 
 
-def register(
-    name: str, cls: type | Settings | None = None, config: Settings | None = None, *, title="", colour="", marker=""
-) -> Callable[[type], type] | type:
+def register(name: str, cls=None, config: Settings | None = None, *, title="", colour="", marker="") -> Callable | type:
     """Add a model: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` above its class.
 
     A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs,
     targets), (B, N) each or on TinyStories `Packed`, to its mean loss and, on k-hop and groups, inputs alone to logits
-    (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  A name of the package itself cannot be
-    taken; one registered before is replaced, as a notebook's cell is run again.
+    (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  A name registered before is replaced.
     """
     if isinstance(cls, Settings):
         cls, config = None, cls

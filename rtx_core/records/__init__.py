@@ -19,7 +19,6 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from rtx_core import study
 from rtx_core.data.config import Source
 from rtx_core.errors import RtxError, unknown
 from rtx_core.metrics import classification_metrics
@@ -27,6 +26,7 @@ from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home, write_atomically, write_json
 from rtx_core.records import fingerprint
 from rtx_core.records.schema import RESTORE, VERSION, check
+from rtx_core.study import declared
 
 SOURCES = (*get_args(Source), "generated", "files")
 NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
@@ -53,7 +53,7 @@ class Record:
         """Why today's code may give other numbers, else ""; an audit is of the code that it names, so never stale."""
         if (kind := self.get("kind")) == "audits":
             return ""
-        what, known = (kind, study.measurements()) if kind else (self["config"]["architecture"], registry.MODELS)
+        what, known = (kind, declared("MEASUREMENTS")) if kind else (self["config"]["architecture"], registry.MODELS)
         if what not in known:
             return f"of a model or measurement that is not registered here ({what})"
         today = fingerprint.module_hash(known[what]) if kind else fingerprint.model_hash(what)
@@ -87,17 +87,7 @@ def short_name(path: Path) -> str:
 
 
 def read_json(path: Path) -> dict:
-    """A JSON file of `results/`; one that is missing or truncated is one clear sentence."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
-    except (OSError, ValueError, RecursionError) as error:
-        raise RtxError(f"{short_name(path)} is not readable as JSON ({error}); {RESTORE}.") from error
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):  # "NaN", or 1e400
-        raise ValueError(f"{text} is no number of a record")
-    return value
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def verify(record: Record) -> None:
@@ -134,12 +124,9 @@ def path_of(name: str, model: str, seed: int, source: str = "hub") -> Path:
 
 
 def read(path: Path, measured: bool = False) -> Record:
-    """The record of a run in a file, checked; one that was put under another's name is an error.
-
-    With `measured` it may be of what was measured beside the runs.
-    """
-    found = Record(read_json(path), path)
+    """The record of a run in a file, or where that is `measured` of what was measured beside the runs, checked."""
     try:
+        found = Record(read_json(path), path)
         if measured and "kind" in found.content:
             if missing := [key for key in NEEDS if key not in found.content]:
                 raise RtxError(f"it lacks {', '.join(missing)}")
@@ -151,17 +138,14 @@ def read(path: Path, measured: bool = False) -> Record:
             raise RtxError(f"it belongs to {place}")
         verify(found)
         found["data"]["sha256"]
-    except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-        reason = str(error) if isinstance(error, RtxError) else repr(error)
+    except (OSError, RecursionError, LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
+        reason = str(error) if isinstance(error, (RtxError, OSError)) else f"{error!r:.200}"
         raise RtxError(f"{short_name(path)} is no sound record ({reason}); {RESTORE}.") from None
     return found
 
 
 def sound(path: Path, measured: bool = False) -> Record | None:
-    """The record in a file; None where there is none, and where it is odd: what `read` refuses.
-
-    A file is read once, and again when it or its predictions have changed.
-    """
+    """The record in a file, read again when that or its predictions have changed; None where `read` refuses it."""
     files = (path, path.with_suffix(".npz"))
     return read_once(path, measured, *(file.exists() and file.stat().st_mtime_ns for file in files))
 
@@ -198,8 +182,8 @@ def at(address: str, source: str = "hub") -> Record:
     name, _, stem = address.removesuffix(".json").rpartition("/")
     path = folder(source) / name / f"{stem}.json"
     if not name or not path.exists():
-        hint = "" if source == "embedded" else "; one of generated text is found with source='embedded'"
-        raise RtxError(f"There is no record {address!r} of source {source!r}: `rtx results` lists what there is{hint}.")
+        known = "`rtx results` lists what there is, of generated text with --source embedded"
+        raise RtxError(f"There is no record {address!r} of source {source!r}: {known}.")
     return read(path)
 
 
@@ -209,11 +193,9 @@ def all_paths(root: Path) -> list[Path]:
     return runs + sorted(root.glob("*/*/[!.]*.json"))
 
 
-def records(
-    name: str | None = None, experiment: str | None = None, model: str | None = None, source: str = "hub"
-) -> list[Record]:
+def records(name="", experiment: str | None = None, model: str | None = None, source="hub") -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
-    begins = experiment if experiment in study.experiments() else ""  # as the folders of all its runs do
+    begins = experiment if experiment in declared("EXPERIMENTS") else ""  # as the folders of all its runs do
     of = folder(source).glob(f"{name or begins + '*'}/*-seed[0-9]*.json")
     found = [record for path in of if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
@@ -221,13 +203,25 @@ def records(
 
 
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
-    """Write predictions, then the record, in the place of one that is there."""
-    path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
+    """Write the record of a run, in the place of one that is there."""
     check(content)
+    path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
+    return _save(path, content, predictions)
+
+
+def save_measurement(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
+    """Write a measurement, dated now."""
+    content = {"schema": VERSION, **content, "finished": now()}
+    place = folder(content["data"]["source"]) / content["kind"] / content["of"]
+    return _save(place / f"{content['name']}.json", content, predictions)
+
+
+def _save(path: Path, content: dict, predictions: Mapping[str, np.ndarray] | None) -> Record:
+    """Predictions, where there are any, come first: a record is there only with them."""
     if predictions is not None:
         save_predictions(path.with_suffix(".npz"), **predictions)
     write_json(path, content)
-    return read(path)
+    return read(path, measured=True)
 
 
 def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None:
@@ -246,16 +240,6 @@ def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
     return [found for path in every if (found := sound(path, measured=True))]
 
 
-def save_measurement(content: dict, logits: np.ndarray | None = None, labels: np.ndarray | None = None) -> Record:
-    """Write predictions, where there are any, then the measurement, dated now."""
-    content = {"schema": VERSION, **content, "finished": now()}
-    path = folder(content["data"]["source"]) / content["kind"] / content["of"] / f"{content['name']}.json"
-    if logits is not None:
-        save_predictions(path.with_suffix(".npz"), logits, labels)
-    write_json(path, content)
-    return read(path, measured=True)
-
-
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -263,14 +247,13 @@ def now() -> str:
 def results(experiment: str | None = None, /, *, source: str = "", **only: object) -> pd.DataFrame:
     """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
 
-    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these, as "quickstart"
-    is; an experiment that is neither recorded nor known is an error.
+    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these ("quickstart").
     """
-    fixed = study.experiments().get(experiment)
+    fixed = declared("EXPERIMENTS").get(experiment)
     source = source or (fixed.data.source if fixed else "hub")
     found = records(experiment=experiment, source=source)
     if experiment is not None and not fixed and not found:
-        known = {*study.experiments(), *(record["experiment"] for record in records(source=source))}
+        known = {*declared("EXPERIMENTS"), *(record["experiment"] for record in records(source=source))}
         raise unknown("experiment", experiment, sorted(known))
     return frame(found, **only)
 

@@ -20,9 +20,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from rtx_core import study
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
+from rtx_core.study import declared
 
 ROOMS = ("models", "fast", "train", "evaluate")  # no run imports the last, but what is measured does
 TASKS = "rtx_core.data.tasks"  # the losses that are trained on
@@ -51,9 +51,8 @@ def bare(source: str) -> str:
 
 @cache
 def _source(module: str) -> str | None:
-    """The source of a module of this package's `ROOMS`, or beside one that the study measures with;
-    None of any other."""
-    if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in study.measurements().values()}:
+    """The source of a module of this package's `ROOMS`, or beside one that the study measures with; else None."""
+    if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in declared("MEASUREMENTS").values()}:
         return _file_of(module)
     package, room, *_ = parts = [*module.split("."), ""]
     if package != PACKAGE.name or module in NOT_NUMBERS or (room not in ROOMS and module != TASKS):
@@ -112,10 +111,7 @@ def model_hash(architecture: str) -> str:
 
 
 def _own_source(*classes: type) -> str:
-    """The bare source of the files and notebook cells in which these classes, and their bases from elsewhere, stand.
-
-    What these import from further files does not count.
-    """
+    """The bare source of the files and notebook cells in which these classes, and their bases from elsewhere, stand."""
     files = set()
     for cls in {base for one in classes for base in one.__mro__ if not _in_library(base)}:
         files |= {held.__code__.co_filename for held in vars(cls).values() if inspect.isfunction(held)}
@@ -132,8 +128,7 @@ def _in_library(cls: type) -> bool:
 
 
 def module_hash(module: str) -> str:
-    """SHA-256 of one module's bare source and of the source of `ROOMS` that it imports:
-    what a measurement depends on."""
+    """SHA-256 of what a measurement depends on: a module's bare source and the source of `ROOMS` that it imports."""
     source = _file_of(module)
     return hashlib.sha256(f"{bare(source)}\n{_digest(imports(source))}".encode()).hexdigest()
 

@@ -14,12 +14,19 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from rtx_core import records, study
+from rtx_core import records
+from rtx_core.data.tasks import Classification, Language
+from rtx_core.data.tokens import Tokens
 from rtx_core.errors import RtxError
-from rtx_core.models import registry
+from rtx_core.models import build_model, registry
+from rtx_core.models.packed import Packed
 from rtx_core.paths import PACKAGE, REPOSITORY, write_json
 from rtx_core.records import fingerprint
+from rtx_core.study import declared
+from rtx_core.train.config import TrainConfig
+from rtx_core.train.trainer import train
 
 FILE = Path(__file__).with_name("golden.json")
 STEPS = 5
@@ -38,12 +45,6 @@ def golden_runs(models: list[str] | None = None) -> dict[str, dict]:
 
 
 def _run(name: str, fast: bool) -> dict[str, list[float]]:
-    import torch
-
-    from rtx_core.models import build_model
-    from rtx_core.train.config import TrainConfig
-    from rtx_core.train.trainer import train
-
     torch.set_num_threads(1)
     known = registry.find(name).config.names()
     model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in known})
@@ -64,12 +65,6 @@ def _run(name: str, fast: bool) -> dict[str, list[float]]:
 
 def _task(config):
     """Random tokens in the form that the model reads: labelled texts, packed stories, or rows of characters."""
-    import torch
-
-    from rtx_core.data.tasks import Classification, Language
-    from rtx_core.data.tokens import Tokens
-    from rtx_core.models.packed import Packed
-
     random = np.random.RandomState(0)
 
     def texts(n: int) -> Tokens:
@@ -116,12 +111,11 @@ def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
 
 def measuring() -> list[str]:
     """The modules whose code the recorded measurements depend on."""
-    return sorted(module for kind, module in study.measurements().items() if records.measurements(kind))
+    return sorted(module for kind, module in declared("MEASUREMENTS").items() if records.measurements(kind))
 
 
 def changed_since(commit: str, module: str) -> bool:
-    """Whether a module of `evaluate`, or one there that it imports, does not say what it said at a commit:
-    golden runs do not speak of it."""
+    """Whether a module of `evaluate` or the study, of which golden runs do not speak, has changed since a commit."""
     path = f"{module.replace('.', '/')}.py"
     then, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
     others = [name for name in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))]

@@ -51,9 +51,7 @@ def markdown(text: str) -> Displayed:
     return Displayed({"text/markdown": text, "text/plain": text})
 
 
-def table(
-    frame: pd.DataFrame, *, label: str, caption: str, note: str = "", wide: bool = False, board: bool = False
-) -> Displayed:
+def table(frame: pd.DataFrame, *, label: str, caption: str, note="", wide=False, board=False) -> Displayed:
     """A numbered table of the frame's columns (not its index), the first of which stays in view beside the others.
 
     Columns of numbers are aligned right.  Whole numbers get thousands separators, floats four significant digits, what
@@ -124,10 +122,7 @@ def draw(fig: object) -> bytes:
 
 
 def samples(texts: Mapping[str, str]) -> Displayed:
-    """Texts that a model wrote or that a data set holds, each under its heading, to the letter: {heading: text}.
-
-    Each stands in a fence longer than any in the text, so that nothing in it can end the fence or be markup.
-    """
+    """Texts to the letter, each under its heading, in a fence longer than any in the text, which nothing can end."""
     lines, parts, plain = [], [], []
     for heading, text in texts.items():
         split = re.split("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]", str(text))
@@ -146,10 +141,7 @@ def escape(text: object) -> str:
 
 
 def one_line(text: object) -> str:
-    """The text with every run of white space and control characters (line breaks too) made one blank.
-
-    A no-break space inside, as before %, stays.
-    """
+    """The text with every run of white space, but no-break spaces, and of control characters made one blank."""
     return " ".join(re.split(r"[^\S\u202f\u00a0]+", CONTROL.sub(" ", str(text)))).strip()
 
 
@@ -175,10 +167,8 @@ def is_numeric(column: list[str]) -> bool:
 
 
 def provenance(found: object, *, notebook: str = "") -> Displayed | None:
-    """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale.
-
-    Then the line that runs the `notebook`, of which the name alone is given.  Nothing where there is no record.
-    """
+    """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale;
+    then the line that runs the `notebook`.  Nothing where there is no record."""
     records = as_records(found)
     if not records:
         return None

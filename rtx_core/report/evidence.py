@@ -18,7 +18,7 @@ def as_records(found: object) -> list:
         return [found]
     if isinstance(found, dict):
         found = found.values()
-    if not isinstance(found, Iterable) or isinstance(found, (str, bytes)):
+    if not isinstance(found, Iterable) or isinstance(found, str):
         raise TypeError(f"Got {type(found).__name__}; expected records, runs or a frame of results.")
     return [record for part in found for record in as_records(part)]
 
@@ -52,14 +52,11 @@ WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "
 
 @dataclass(frozen=True)
 class Badge:
-    """How many seeds a number rests on: a circle a seed, filled at the full budget, hollow at a reduced one.
-
-    `synthetic`: of generated texts.
-    """
+    """How many seeds a number rests on: a circle a seed, filled at the full budget, hollow at a reduced one."""
 
     full: int
     reduced: int
-    synthetic: bool = False
+    synthetic: bool = False  # of generated texts
 
     @property
     def seeds(self) -> int:
@@ -90,10 +87,7 @@ class Badge:
 
 
 def badge(found: object) -> Badge:
-    """The badge of records, runs or a frame: the seeds that all models and settings in them have in common.
-
-    Where they have none, it is that of the model with the fewest.
-    """
+    """That of the seeds which all models and settings have in common, or where there is none those of the fewest."""
     records = as_records(found)
     if not records:
         return Badge(0, 0)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from rtx_core.report import display
 from rtx_core.report.display import Displayed
 from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
-from rtx_core.report.statistics import ENOUGH_SEEDS, accuracy, answers_all, common, difference, mean_auc, mean_interval
+from rtx_core.report.statistics import accuracy, answers_all, common, difference, mean_auc, mean_or_range
 from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
 
 METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
@@ -21,21 +21,18 @@ GREY = "#5c6370"
 
 
 def benchmark(found: object, *, label: str, caption: str, published: list[dict] = (), note: str = "") -> Displayed:
-    """Quality, size and speed of each model, with rows of published values and the difference.
-
-    Three and more seeds give their mean with Student's 95 % interval.  Times stand only where all were taken
-    on one machine with one number of threads.
-    """
+    """Quality, size and speed of each model, with rows of published values and the difference.  Of several seeds the
+    mean stands with `statistics.mean_or_range`; times stand only where all are of one machine."""
     groups = by_model(found)
     average = published[0].get("average") if published else None
     alike = len({device_of(records[0], "latency") for records in groups.values()}) == 1
     rows = []
     for name, records in groups.items():
-        row = {METRICS[metric]: _percents(*_mean(scores(records, metric, average)), len(records)) for metric in METRICS}
+        every = {metric: scores(records, metric, average) for metric in METRICS}
+        row = {METRICS[metric]: _percents(*mean_or_range(values), len(values)) for metric, values in every.items()}
         row |= {"ms": f"{milliseconds(records):.2f}" if alike else None, "MiB": f"{records[0]['size_mb']:.1f}"}
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
         rows.append({"Model": f"{title(name)}, {badge(records)}"} | row)
-    notes = []
     for entry in published:
         pairs = [(name, entry[name], records) for name, records in groups.items() if name in entry]
         for name, value, _ in pairs:
@@ -49,28 +46,17 @@ def benchmark(found: object, *, label: str, caption: str, published: list[dict] 
             row = {METRICS[metric]: points(mean - value[metric]) for metric, mean in means.items()}
             reduced = "" if badge(records).budget == "full" else " (reduced)"
             rows.append({"Model": f"{title(name)}, ours{reduced} {MINUS} {entry['source']}"} | row)
-    if average:
-        notes.append(f"F1, precision and recall are {average} averages over the classes, as in the published rows.")
-    times = "ms: inference time of a text in batches of 16." if alike else ""
-    text = " ".join(filter(None, [times, *dict.fromkeys(notes), note]))
+    averages = f"F1, precision and recall are {average} averages over the classes, as in the published rows."
+    times = "ms: inference time of a text in batches of 16."
+    text = " ".join(filter(None, (times if alike else "", averages if average else "", note)))
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")
     return display.table(frame, label=label, caption=caption, note=text)
 
 
-def _mean(values: list[float]) -> tuple[float, float, float]:
-    """With Student's interval from three seeds on."""
-    return mean_interval(values) if len(values) >= ENOUGH_SEEDS else (float(np.mean(values)), np.nan, np.nan)
-
-
 def loss(records: list) -> str | None:
     """Mean test loss: of two seeds with both, of three and more with Student's 95 % interval; None of none."""
-    if not records:
-        return None
     values = [record["test"]["loss"] for record in records]
-    mean, low, high = _mean(values)
-    if len(values) == 2:
-        return f"{mean:.3f} ({values[0]:.3f}, {values[1]:.3f})"
-    return f"{mean:.3f}" if np.isnan(low) else f"{mean:.3f} ({low:.3f} to {high:.3f})"
+    return _bounded(*mean_or_range(values), len(values), ".3f") if values else None
 
 
 def scores(records: list, metric: str, average: str | None = None) -> list[float]:
@@ -85,18 +71,20 @@ def scores(records: list, metric: str, average: str | None = None) -> list[float
 
 
 def _percents(value: float, low: float, high: float, seeds: int) -> str:
+    return _bounded(100 * value, 100 * low, 100 * high, seeds, ".1f")
+
+
+def _bounded(value: float, low: float, high: float, seeds: int, form: str) -> str:
     between = ", " if seeds == 2 else " to "  # two seeds are no interval
-    bounds = "" if np.isnan(low) else f" ({100 * low:.1f}{between}{100 * high:.1f})"
-    return f"{100 * value:.1f}{bounds}"
+    bounds = f" ({low:{form}}{between}{high:{form}})" if low < high else ""
+    return f"{value:{form}}{bounds}"
 
 
 def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = "") -> Displayed:
-    """Two rows a setting, {reader's name: runs, records or frame}: of Baseline and of Recurrent all measures of quality
-    (%); beside Baseline their paired difference in points with its p, beside Recurrent its share of
-    Baseline's time of a text in a batch.
+    """Two rows a setting, {reader's name: runs, records or frame}: Baseline's and Recurrent's quality (%); beside
+    Baseline their paired difference in points with its p, beside Recurrent its share of Baseline's time of a text.
 
-    The intervals are Wilson's or, over seeds, Student's; of two seeds their range.  The test is the one of
-    `statistics.difference`.  A model that never answers some class is not paired.
+    The intervals are those of `statistics.accuracy`.  A model that never answers some class is not paired.
     """
     models = first, second = "baseline", "recurrent"
     gap = f"{title(first)} {MINUS} {title(second)} (points)"
@@ -124,23 +112,19 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
     return display.table(frame, label=label, caption=caption, note=note, wide=True)
 
 
-def canvas(
-    columns: int = 1, rows: int = 1, *, height: float = 3.4, width: float = 7.2, **options
-) -> tuple[Figure, np.ndarray]:
-    """Axes in the book's look, row by row in one array; `height` is that of a row, `width` that of all, in inches.
-
-    7.2 is as wide as the text; what is 5.4 wide can be read on a phone.
-    """
+def canvas(columns=1, rows=1, *, height: float = 3.4, width: float = 7.2, **options) -> tuple[Figure, np.ndarray]:
+    """Axes in the book's look, row by row in one array; `height` of a row, `width` of all, in inches: 7.2 is as wide as
+    the text, 5.4 can be read on a phone."""
     theme()
     fig, axes = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False, **options)
     return fig, axes.ravel()
 
 
 def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")) -> Figure:
-    """A row for each (name, difference, badge): its value with the 95 % interval, in points, or of two seeds with a
-    tick for each; filled at the full budget, else hollow.
+    """A row for each (name, difference, badge): its value with the 95 % interval, or of two seeds a tick for each.
 
-    The color is the model's that is ahead where the difference is significant, else grey; the band is ±1 point.
+    Filled: at the full budget.  The color is that of the model that is ahead, grey where that is not significant; the
+    band is ±1 point.
     """
     rows = list(rows)
     first, second = models
@@ -170,8 +154,7 @@ def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str]
 
 def dots(frame: pd.DataFrame, *, x: str, ax: Axes, names: Iterable[str] = ()) -> None:
     """A row for each model of the column `model`, in the order of `names`, and in it a mark for each of its values."""
-    there = dict.fromkeys(frame["model"])
-    names = [name for name in names or there if name in there]
+    names = _present(frame, names)
     for y, name in enumerate(names):
         values = sorted(frame.loc[frame["model"] == name, x])
         places = [y + 0.16 * (i % 3 - 1) for i in range(len(values))]  # so that neighbors do not hide one another
@@ -182,13 +165,14 @@ def dots(frame: pd.DataFrame, *, x: str, ax: Axes, names: Iterable[str] = ()) ->
     ax.grid(axis="y", visible=False)
 
 
-def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str] = (), **look) -> None:
-    """A line for each model of the column `model`, in the order of `names`: the mean over its rows and their range.
-
-    `look` goes to `seaborn.lineplot`.
-    """
+def _present(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
     there = dict.fromkeys(frame["model"])
-    names = [name for name in names or there if name in there]
+    return [name for name in names or there if name in there]
+
+
+def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str] = (), **look) -> None:
+    """A line for each model of the column `model`, in the order of `names`: the mean over its rows and their range."""
+    names = _present(frame, names)
     own = {"hue": "model", "hue_order": names, "palette": palette(names)}
     own |= {"style": "model", "style_order": names, "markers": markers(names), "dashes": False}
     sns.lineplot(frame, x=x, y=y, ax=ax, **own | {"errorbar": ("pi", 100)} | look)
@@ -196,10 +180,7 @@ def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str]
 
 
 def legend(*axes: Axes, **look) -> None:
-    """The models' titles in place of what seaborn writes: in the panel, or of several panels once, below them.
-
-    `look` goes to matplotlib's `legend`.
-    """
+    """The models' titles in place of what seaborn writes: in the panel, or of several panels once, below them."""
     handles, names = axes[0].get_legend_handles_labels()
     for ax in axes:
         if ax.get_legend():
@@ -211,10 +192,8 @@ def legend(*axes: Axes, **look) -> None:
 
 
 def bubble(found: object) -> Figure:
-    """Accuracy against inference time of a text, a bubble a model, its area the size of the stored model.
-
-    Bars: 95 % interval of the accuracy; 10th to 90th percentile of the time (of the first seed).
-    """
+    """Accuracy, with its interval, against inference time of a text, with its 10th and 90th percentile: a bubble a
+    model, its area the size of the stored model."""
     fig, (ax,) = canvas(width=5.4)
     for n, (name, records) in enumerate(by_model(found).items()):
         color, marker = palette([name])[name], markers([name])[name]

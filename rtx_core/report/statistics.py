@@ -31,8 +31,7 @@ def mean_interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def accuracy(records: list) -> tuple[float, float, float]:
-    """(mean accuracy, low, high): of one seed Wilson's interval over texts, of three and more Student's over seeds,
-    of two the two values, which is a range and no interval."""
+    """(mean accuracy, low, high): of one seed Wilson's interval over texts, else `mean_or_range`."""
     values = [record["test"]["accuracy"] for record in records]
     return (values[0], *accuracy_interval(records[0])) if len(values) == 1 else mean_or_range(values)
 
@@ -87,15 +86,14 @@ def common(*models: list) -> list[tuple]:
 def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
     """(labels, guesses of each), each (n,), of models on one test set; where the test sets differ an RtxError.
 
-    `same_training=False` admits different training data, as of a subset: then the labels say that the set is the same.
+    `same_training=False` admits other training data, as of a subset: then the labels alone tell the set.
     """
     first = records[0]
     labels = first.predictions["labels"]
     for record in records[1:]:
         same = np.array_equal(labels, record.predictions["labels"])
         if not same or (same_training and first["data"]["sha256"] != record["data"]["sha256"]):
-            names = f"{first.path.stem} and {record.path.stem}"
-            raise RtxError(f"{names} were tested on different data; only runs on one test set can be paired.")
+            raise RtxError(f"{first.path.stem} and {record.path.stem} were tested on different data; pair others.")
     return labels, *(record.predictions["logits"].argmax(1) for record in records)
 
 
@@ -157,10 +155,8 @@ def bootstrap(statistic: Callable, *columns: np.ndarray) -> tuple[float, float, 
 
 
 def estimate(statistic: Callable, seeds: list[tuple]) -> tuple[float, float, float]:
-    """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each seed are given.
-
-    Of one seed the bootstrap interval over texts, of three and more Student's over seeds, of two their range.
-    """
+    """(value, low, high) of `statistic(labels, *guesses, weights)` of the models whose records of each seed are given:
+    of one seed the bootstrap interval over texts, else `mean_or_range`."""
     columns = [same_texts(*records) for records in seeds]
     if len(columns) == 1:
         return bootstrap(statistic, *columns[0])

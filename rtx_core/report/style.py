@@ -7,8 +7,8 @@ for.  The study says how variants look (`LOOKS`); any other name gets a title, a
 import zlib
 from collections.abc import Iterable
 
-from rtx_core import study
 from rtx_core.models.registry import MODELS
+from rtx_core.study import declared
 
 MINUS, NARROW = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 BY_NAME = ("#66ccee", "#997700", "#332288", "#cc99bb", "#7799dd", "#556b2f", "#8b4513", "#00a087")
@@ -37,7 +37,7 @@ def look(name: str) -> tuple[str, str, str]:
     n = zlib.crc32(name.encode())
     made = name.replace("-", " ").capitalize(), BY_NAME[n % len(BY_NAME)], "vPX*<>hp"[n % 8]
     model = MODELS.get(name)
-    given = (model.title, model.colour, model.marker) if model else study.looks().get(name, made)
+    given = (model.title, model.colour, model.marker) if model else declared("LOOKS").get(name, made)
     return tuple(one or other for one, other in zip(given, made))
 
 

@@ -65,7 +65,7 @@ class Gap(Value):
 
 
 class Space:
-    """The entries of a dict as attributes, `_` for what is no letter or digit: `space.recurrent_wide.total`."""
+    """The entries of a dict as attributes, with `_` for what is no letter or digit: `space.recurrent_wide.total`."""
 
     def __init__(self, entries: dict):
         self._entries = {re.sub(r"\W", "_", str(key)): value for key, value in entries.items()}
@@ -204,7 +204,7 @@ FUNCTIONS = {function.__name__: function for function in TAKEN}
 
 @cache
 def defined() -> dict[str, object]:
-    """Every name that the study's pages quote: the `VALUES` of all modules of its package `values`."""
+    """Every name that pages quote: the `VALUES` of all modules of the study's package `values`."""
     found = {}
     for module in study.values():
         if twice := found.keys() & module.VALUES.keys():
@@ -290,10 +290,7 @@ def written(value: object) -> str:
 
 
 def shown(quoted: str) -> str:
-    """The text for `{val}`: "name" or "name:format"; a real minus sign, a thin no-break space before %.
-
-    A small count is a word where the format is `words`: "with one of {val}`len(seeds):words`".
-    """
+    """The text for `{val}`: "name" or "name:format"; by the format `words`, as in `len(seeds):words`, a word."""
     expression, _, form = quoted.partition(":")
     value = look_up(expression.strip())
     if not form:

@@ -38,15 +38,12 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
     except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
         kept = "; the last one is whole, and the same command goes on from it" if path.exists() else ""
-        raise RtxError(f"The checkpoint {path.name} cannot be written ({error}); make room{kept}.") from error
+        raise RtxError(f"{os.path.relpath(path)} cannot be written ({error}); make room{kept}.") from error
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict] | None:
-    """Put the saved state back into model, optimizer and generators.
-
-    Returns (best weights, the JSON state), or None where there is no file.  A file that cannot be read, or is of
-    another model, is an error, and stays.
-    """
+    """Put the saved state back into model, optimizer and generators; gives (best weights, the JSON state), None where
+    there is no file.  One that cannot be read, or is of another model, is an error, and stays."""
     if not path.exists():
         return None
     groups: dict[str, dict] = {"model": {}, "best": {}, "optimizer": {}, "random": {}}
@@ -64,7 +61,7 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tupl
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
     except (OSError, SafetensorError, LookupError, ValueError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:120]
-        raise RtxError(f"The checkpoint {path.name} is damaged or of another run ({reason}); delete it.") from error
+        raise RtxError(f"{os.path.relpath(path)} is damaged or of another run ({reason}); delete it.") from error
     torch.set_rng_state(groups["random"]["cpu"])
     if "cuda" in groups["random"] and torch.cuda.is_available():
         torch.cuda.set_rng_state(groups["random"]["cuda"])

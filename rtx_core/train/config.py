@@ -1,7 +1,7 @@
 """How a model is trained: every setting with its reason, and the learning rate as a pure function.  No torch here."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -71,33 +71,23 @@ def learning_rate(config: TrainConfig, step: int, history: Sequence[dict] = (), 
     return config.min_learning_rate + (base - config.min_learning_rate) * left
 
 
-def plateaus(config: TrainConfig, history: Sequence[dict], threshold: float = 1e-4) -> int:
+def plateaus(config: TrainConfig, history: Sequence[dict]) -> int:
     """How often the validation loss had not improved, relatively, for more than `plateau_patience` epochs."""
-    best, waited, cuts = math.inf, 0, 0
-    for row in epoch_ends(history):
-        if row["validation_loss"] < best * (1 - threshold):
-            best, waited = row["validation_loss"], 0
-        else:
-            waited += 1
-        if waited > config.plateau_patience:
-            cuts, waited = cuts + 1, 0
-    return cuts
+    return stalls(history, config.plateau_patience + 1, lambda best: best * (1 - 1e-4))
 
 
 def stops_early(config: TrainConfig, history: Sequence[dict]) -> bool:
     """Whether the validation loss has not fallen by `stop_min_delta` for `stop_patience` epochs."""
-    if not config.stop_patience:
-        return False
-    reference, stale = math.inf, 0
-    for row in epoch_ends(history):
-        if row["validation_loss"] < reference - config.stop_min_delta:
-            reference, stale = row["validation_loss"], 0
-        else:
-            stale += 1
-        if stale >= config.stop_patience:
-            return True
-    return False
+    patience = config.stop_patience
+    return patience > 0 and stalls(history, patience, lambda best: best - config.stop_min_delta) > 0
 
 
-def epoch_ends(history: Sequence[dict]) -> list[dict]:
-    return [row for row in history if row.get("epoch") == round(row.get("epoch", 0.5))]
+def stalls(history: Sequence[dict], patience: int, aim: Callable[[float], float]) -> int:
+    """How often the validation loss stayed above `aim(best)` for `patience` epochs in a row."""
+    best, waited, found = math.inf, 0, 0
+    for row in [row for row in history if row.get("epoch") == round(row.get("epoch", 0.5))]:
+        better = row["validation_loss"] < aim(best)
+        best, waited = (row["validation_loss"], 0) if better else (best, waited + 1)
+        if waited == patience:
+            found, waited = found + 1, 0
+    return found

@@ -68,9 +68,6 @@ def optimizer_of(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 class PlainPath:
     """How a model without a fast path of its own is trained: as it is written."""
 
-    def remark(self, dtype: torch.dtype) -> str:
-        return ""
-
     def begin(self, seed: int, step: int) -> None:
         pass
 
@@ -97,15 +94,12 @@ def train(
     compile: str = "",
     max_steps: int | None = None,
 ) -> tuple[Progress, dict[str, dict[str, Tensor]]]:
-    """Train `model`, which ends with its last weights; returns the progress and the weights of lowest validation loss.
+    """Train `model`, which ends with its last weights; returns the progress and {"validation_loss": best weights}.
 
-    They come as {"validation_loss": weights}, of a task with classes beside those of highest "validation_accuracy";
-    where the last are the best they are left out.  Resumes from `checkpoint_path` if that file exists.  On a CPU
-    with the same number of threads a resumed run and an uninterrupted one give the same numbers, bit for bit.
-
-    `fast=False` leaves the fast path of the model's class aside.  `compile` is a mode of torch.compile, opt-in: on a
-    GPU "reduce-overhead" records CUDA graphs of its own.  `max_steps` ends the run early, without changing the schedule
-    of the rate.
+    Of a task with classes also those of highest "validation_accuracy"; where the last are the best they are left out.
+    Resumes from `checkpoint_path` if that file exists: on a CPU with as many threads the numbers are those of an
+    uninterrupted run, bit for bit.  `fast=False` leaves the fast path aside.  `compile` is a mode of torch.compile: on
+    a GPU "reduce-overhead" records CUDA graphs.  `max_steps` ends the run early, on the same schedule of the rate.
     """
     keep_heap()
     model.to(device).train()
@@ -129,8 +123,6 @@ class Loop:
         self.autocast = autocast_of(config.precision, self.device)
         if config.precision == "bf16" and not has_bf16(self.device):
             say("this processor has no bf16 products: everything is computed in fp32")
-        elif said := path.remark(torch.bfloat16 if config.precision == "bf16" else torch.float32):
-            say(said)
         self.optimizer = optimizer_of(model, config)
         self.worker = torch.compile(model, mode=compile) if compile else model
         self.total = config.total_steps(task.steps_per_epoch)
@@ -144,12 +136,11 @@ class Loop:
     def resume(self, checkpoint_path: Path, code_hash: str = "") -> None:
         """Go on from this checkpoint, if it is there, and write later ones to its place."""
         self.checkpoint_path = checkpoint_path
-        if (found := checkpoint.load(checkpoint_path, self.model, self.optimizer)) is not None:
+        if found := checkpoint.load(checkpoint_path, self.model, self.optimizer):
             tensors, state = found
             for name, tensor in tensors.items():
                 by, name = name.split("/", 1)
                 self.best.setdefault(by, {})[name] = tensor
-            state["progress"].pop("decay", None)  # of an older checkpoint
             self.progress = Progress(**state["progress"])
             self.clock = Clock(self.progress)
             self.say(f"resumed at step {self.progress.step:,} of {self.total:,}")
@@ -167,10 +158,11 @@ class Loop:
             if p.step == self.total or end_of_epoch or due:
                 self.evaluate(rate)
                 self.save()
-            elif self.clock.time_to_report():
+            elif self.clock.last - self.clock.reported >= REPORT_SECONDS:
                 self.collect()
                 self.say(self.line())
-                if self.clock.time_to_save():
+                self.clock.reported = self.clock.last
+                if self.clock.last - self.clock.saved >= CHECKPOINT_SECONDS:
                     self.save()
         return p, self.best
 
@@ -214,8 +206,7 @@ class Loop:
     def collect(self) -> None:
         """Bring the sums from the device into the progress."""
         if isinstance(self.sums, Tensor):
-            found = self.sums.tolist()
-            p = self.progress
+            found, p = self.sums.tolist(), self.progress
             p.sums = [a + b for a, b in zip(p.sums or [0.0] * len(found), found)]
             self.sums = 0.0
 
@@ -223,8 +214,7 @@ class Loop:
         """A row of the history; the weights are kept if they are the best so far."""
         self.collect()
         p, per_epoch = self.progress, self.task.steps_per_epoch
-        seen = {"epoch": p.step / per_epoch} if per_epoch else {"tokens": p.examples}
-        row = {"step": p.step, **seen}
+        row = {"step": p.step} | ({"epoch": p.step / per_epoch} if per_epoch else {"tokens": p.examples})
         row |= {"seconds": p.seconds, "learning_rate": rate, **self.task.summary(p.sums, p.seen)}
         row |= self.task.evaluate(self.model, self.device, self.autocast)
         loss = row["validation_loss"]
@@ -242,11 +232,12 @@ class Loop:
         self.say(f"{self.line(row['train_loss'])} · {', '.join(said)}")
 
     def line(self, loss: float | None = None) -> str:
-        p, each = self.progress, self.clock.per_step()
+        p, clock = self.progress, self.clock
         if loss is None:
             loss = self.task.summary(p.sums, p.seen)["train_loss"]
-        speed = f"{self.clock.per_second(p.examples):,.0f} {self.task.unit}/s"
-        left = (self.total - p.step) * each / 60
+        spent = max(1e-9, clock.last - clock.begin)
+        speed = f"{(p.examples - clock.first_examples) / spent:,.0f} {self.task.unit}/s"
+        left = (self.total - p.step) * spent / max(1, p.step - clock.first_step) / 60
         return f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed} · {left:.0f} min left"
 
     def save(self) -> None:
@@ -254,36 +245,17 @@ class Loop:
         state = {"progress": vars(self.progress)}
         best = {f"{by}/{name}": tensor for by, weights in self.best.items() for name, tensor in weights.items()}
         checkpoint.save(self.checkpoint_path, self.model, self.optimizer, best, state)
-        self.clock.saved()
+        self.clock.saved = time.perf_counter()
 
 
 class Clock:
-    """Wall time of a run across restarts, and when the next line and the next checkpoint are due."""
+    """When this process began, and wrote its last line and checkpoint; `progress.seconds` goes on across restarts."""
 
     def __init__(self, progress: Progress):
-        self.progress = progress
-        self.begin = self.reported = self.last_save = self.last = time.perf_counter()
-        self.begin_step, self.begin_examples = progress.step, progress.examples
+        self.progress, self.first_step, self.first_examples = progress, progress.step, progress.examples
+        self.begin = self.reported = self.saved = self.last = time.perf_counter()
 
     def tick(self) -> None:
         now = time.perf_counter()
         self.progress.seconds += now - self.last
         self.last = now
-
-    def time_to_report(self) -> bool:
-        due = self.last - self.reported >= REPORT_SECONDS
-        if due:
-            self.reported = self.last
-        return due
-
-    def time_to_save(self) -> bool:
-        return self.last - self.last_save >= CHECKPOINT_SECONDS
-
-    def saved(self) -> None:
-        self.last_save = time.perf_counter()
-
-    def per_step(self) -> float:
-        return (self.last - self.begin) / max(1, self.progress.step - self.begin_step)
-
-    def per_second(self, examples: int) -> float:
-        return (examples - self.begin_examples) / max(1e-9, self.last - self.begin)

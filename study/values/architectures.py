@@ -32,25 +32,20 @@ def gpt(c: configs.GPTConfig) -> dict[str, int]:
 
 
 def llama(c: configs.LoopedConfig) -> dict[str, int]:
-    """No biases; the output matrix is the embedding. What a loop adds depends on the model."""
+    """No biases; the output matrix is the embedding. What a loop adds depends on the model, and may be 0."""
     d, f = c.hidden_size, c.intermediate_size
-    found = {
+    adapter = 2 * d * d + c.state_norm * d
+    matrices = 4 * (d + d) + 3 * (d + f)  # rows + columns of the seven matrices of a layer
+    return {
         "word embedding": c.vocab_size * d,
         "layers": c.num_layers * (4 * d * d + 3 * d * f + 2 * d),
         "last norm": d,
+        "a vector for each pass": (c.encoding != "none") * c.num_passes * d,
+        "adapter and norm of the state": (c.injection == "linear") * adapter,
+        "gate": c.gate * d * d,
+        "norm in the loop": c.loop_norm * d,
+        "low-rank corrections": c.num_passes * c.num_layers * c.lora_rank * matrices,
     }
-    if c.encoding != "none":
-        found["a vector for each pass"] = c.num_passes * d
-    if c.injection == "linear":
-        found["adapter and norm of the state"] = 2 * d * d + c.state_norm * d
-    if c.gate:
-        found["gate"] = d * d
-    if c.loop_norm:
-        found["norm in the loop"] = d
-    if c.lora_rank:
-        matrices = 4 * (d + d) + 3 * (d + f)  # rows + columns of the seven matrices of a layer
-        found["low-rank corrections"] = c.num_passes * c.num_layers * c.lora_rank * matrices
-    return found
 
 
 def parameters(c) -> dict[str, int]:
@@ -68,8 +63,8 @@ def mflops(c: configs.EncoderConfig) -> float:
 def described(name: str) -> dict:
     c = config_of(name)
     found = parameters(c)
-    total = sum(found.values())
-    entry = {"total": total, "outside": total - found["word embedding"], "layers": found["layers"]}
+    entry = {"total": sum(found.values()), "layers": found["layers"]}
+    entry["outside"] = entry["total"] - found["word embedding"]
     return entry | ({"mflops": mflops(c)} if isinstance(c, configs.EncoderConfig) else {})
 
 

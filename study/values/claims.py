@@ -5,53 +5,16 @@ import numpy as np
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics as S
 from rtx_core.report.evidence import badge, device_of
-from rtx_core.report.values import Gap, Model, Runs, Space, Task, Unmeasured, Value, look_up
+from rtx_core.report.values import Gap, Runs, Space, Task, Unmeasured, Value
 from study import claims, paper
 from study.published import published
 from study.values.common import PAIR, computed, functions, paired_difference, rise, task, test_loss
 from study.values.methods import profile, spelled_out
-from study.values.performance import benchmark, by_length, story_cost, story_memory
+from study.values.performance import benchmark, by_length
 
 
-class Judged(Task):
-    """A task as claims need it; a model stopped before it knew every class counts as no record."""
-
-    def __getattr__(self, name: str) -> Model:
-        model = super().__getattr__(name)
-        if not all(map(S.answers_all, model.records)):
-            del vars(self)[name]
-            raise Unmeasured(f"There is no record of {self._called}, {name}, trained until it answers every class.")
-        return model
-
-    @property
-    def pairs(self) -> list[tuple]:
-        return S.common(*(getattr(self, model).records for model in PAIR))
-
-    @property
-    def share(self) -> Value:
-        """Recurrent's accuracy as a percentage of Baseline's."""
-        score = S.MEASURES["accuracy"]
-        return estimated(lambda y, a, b, w: score(y, b, w) / score(y, a, w), self.pairs, ".1f")
-
-    def balance(self, model: str, average: str = "") -> Value:
-        """Precision minus recall in points; `average="weighted "` as the study printed them."""
-        precision, recall = S.MEASURES[f"{average}precision"], S.MEASURES[f"{average}recall"]
-        runs = [(run,) for run in getattr(self, model).records]
-        return estimated(lambda y, a, w: precision(y, a, w) - recall(y, a, w), runs, "+.1f")
-
-    @property
-    def first_epoch(self) -> Value:
-        """Validation accuracy after the first epoch, Baseline − Recurrent, in points."""
-        return paired_difference(self.pairs, lambda run: 100 * run["history"][0]["validation_accuracy"], "+.1f")
-
-    @property
-    def overfitting(self) -> Value:
-        """By how much more Baseline's validation loss rises from its lowest to its last value, in nats."""
-        return paired_difference(self.pairs, rise, "+.2f")
-
-    def rise(self, model: str) -> Value:
-        runs = getattr(self, model).records
-        return Value(*S.mean_interval(list(map(rise, runs))), badge(runs), form="+.2f")
+def pairs_of(task: Task) -> list[tuple]:
+    return S.common(*(getattr(task, model).records for model in PAIR))
 
 
 def estimated(statistic, seeds: list[tuple], form: str) -> Value:
@@ -59,22 +22,27 @@ def estimated(statistic, seeds: list[tuple], form: str) -> Value:
     return Value(*(100 * each for each in S.estimate(statistic, seeds)), badge(seeds), form=form)
 
 
-def judged() -> Space:
-    """Each at the largest budget at which the models have a seed in common."""
-    budgets = {"sst2": ["sst2"], "official": ["sst2-official"], "ten": ["sst2-10pct"], "short": ["sst2-short"]}
-    budgets |= {name: [f"sst2-{part}", f"sst2-{part}-epochs1"] for name, part in (("half", "50pct"), ("long", "long"))}
-    budgets |= {"yelp": ["yelp", "yelp-trainrows10000-epochs1"]}
-    budgets |= {"three_domains": ["multi-domain", "multi-domain-trainrows5000-epochs1"]}
-
-    def largest(called: str, names: list[str]) -> Judged:
-        runs = [paper.records(name=name) for name in names]
-        both = (found for found in runs if S.common(*([r for r in found if r["model"] == m] for m in PAIR)))
-        return Judged(next(both, runs[-1]), called=called)
-
-    return Space({name: largest(name.replace("_", " "), names) for name, names in budgets.items()})
+def share(task: Task) -> Value:
+    """Recurrent's accuracy as a percentage of Baseline's."""
+    score = S.MEASURES["accuracy"]
+    return estimated(lambda y, a, b, w: score(y, b, w) / score(y, a, w), pairs_of(task), ".1f")
 
 
-# One task, or model, against another
+def balance(task: Task, model: str, average: str = "") -> Value:
+    """Precision minus recall in points; `average="weighted "` as the study printed them."""
+    precision, recall = S.MEASURES[f"{average}precision"], S.MEASURES[f"{average}recall"]
+    runs = [(run,) for run in getattr(task, model).records]
+    return estimated(lambda y, a, w: precision(y, a, w) - recall(y, a, w), runs, "+.1f")
+
+
+def first_epoch(task: Task) -> Value:
+    """Validation accuracy after the first epoch, Baseline − Recurrent, in points."""
+    return paired_difference(pairs_of(task), lambda run: 100 * run["history"][0]["validation_accuracy"], "+.1f")
+
+
+def final_rise(task: Task, model: str) -> Value:
+    runs = getattr(task, model).records
+    return Value(*S.mean_interval(list(map(rise, runs))), badge(runs), form="+.2f")
 
 
 def half_minus_all() -> Space:
@@ -87,8 +55,7 @@ def half_minus_all() -> Space:
 def shrinks(small: Task, large: Task) -> Value:
     """By how many points the lead that a model has on the first is smaller on the second."""
     change = (1 if small.difference > 0 else -1) * (small.difference - large.difference)
-    pairs = [getattr(each, model).records for each in (small, large) for model in PAIR]
-    return Value(change, change, change, badge(pairs), form="+.1f")
+    return Value(change, change, change, badge([small._records, large._records]), form="+.1f")
 
 
 def harder_task(task: Task, than: Task, name: str) -> Value:
@@ -104,17 +71,11 @@ def loss_gap(runs: Runs, first: str, second: str) -> Value:
     return paired_difference(S.common(runs.of(first), runs.of(second)), test_loss, "+.3f")
 
 
-# Times and counts, which no seed decides
-
-
-def times_of(task: Task, device: str = "cpu") -> Value:
+def times_of(task: Task) -> Value:
     """Recurrent's time of a text in a batch over Baseline's; bounds: the middle 80 % of batches."""
-    pairs = S.common(*(getattr(task, name).records for name in PAIR))
-    machines = {device_of(record, "latency") for pair in pairs for record in pair}
-    if len(machines) != 1 or pairs[0][0]["latency"]["environment"]["device_type"] != device:
-        kind = "GPU" if device == "cuda" else "CPU"
-        raise Unmeasured(f"There is no record of the times of both models on one {kind}.")
-    keys = ("per_sentence_ms", "p10_ms", "p90_ms")
+    pairs, keys = pairs_of(task), ("per_sentence_ms", "p10_ms", "p90_ms")
+    if len({device_of(record, "latency") for pair in pairs for record in pair}) > 1:
+        raise Unmeasured("The two models were timed on different machines.")
     y, x = [{k: np.median([p[i]["latency"]["measured"][-1][k] for p in pairs]) for k in keys} for i in (0, 1)]
     return Value(x[keys[0]] / y[keys[0]], x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"], form=".2f")
 
@@ -122,18 +83,17 @@ def times_of(task: Task, device: str = "cpu") -> Value:
 def labels() -> Space:
     """The largest distance of a part's share of a label from what is stated, in points."""
 
-    def off(part: dict, stated: object) -> float:
-        return float(abs(100 * np.array(part["labels"]) / part["n"] - stated).max())
+    def off(name: str, stated: dict) -> Value:
+        found = ((profile(name)[part], percents) for part, percents in stated.items())
+        most = max(float(abs(100 * np.array(part["labels"]) / part["n"] - percents).max()) for part, percents in found)
+        return Value(most, text=f"{most:.3f} points off")
 
-    stated, whole = published()["labels"]["sst2"], profile("sst2-seeded-128")["train"]
-    percents = 100 * np.array(whole["labels"]) / whole["n"]
-    found = {
-        "table": [off(part, stated[name]["percent"]) for name, part in profile("sst2-published-128").items()],
-        "subsets": [off(profile(f"sst2-seeded-{size}pct-128")["train"], percents) for size in (10, 50)],
-        "three": [off(part, 100 / 3) for part in profile("multi-domain-seeded-128").values()],
-        "yelp": [off(part, 50) for part in profile("yelp-seeded-128").values()],
-    }
-    return Space({name: Value(max(each), text=f"{max(each):.3f} points off at most") for name, each in found.items()})
+    table, whole, parts = published()["labels"]["sst2"], profile("sst2-seeded-128")["train"], profile("yelp-seeded-128")
+    percents = {"train": 100 * np.array(whole["labels"]) / whole["n"]}
+    found = {"table": off("sst2-published-128", {part: table[part]["percent"] for part in parts})}
+    found |= {"subsets": max(off(f"sst2-seeded-{size}pct-128", percents) for size in (10, 50))}
+    found |= {"three": off("multi-domain-seeded-128", dict.fromkeys(parts, 100 / 3))}
+    return Space(found | {"yelp": off("yelp-seeded-128", dict.fromkeys(parts, 50))})
 
 
 def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> Value:
@@ -141,17 +101,27 @@ def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> 
     every = np.sort(spelled_out(profile(name)["test"][unit]))
     some = every[len(every) - round(longest * len(every)) :]
     share = 100 * float(((low <= some) & (some <= high)).mean())
-    return Value(share, text=f"{share:.1f} % of the texts")
+    return Value(share, text=f"{share:.1f} %")
+
+
+def diversity() -> Space:
+    """Distinct tokens of the long training texts over those of as many short ones; both by the root of all their
+    tokens (Guiraud's index), as longer texts have more."""
+    known, read = [], []
+    for part in ("long", "short"):
+        known += [words["tokens_known"] for words in paper.measurements("yardstick", f"sst2-{part}")]
+        read += [spelled_out(profile(f"sst2-seeded-{part}-128")["train"]["tokens"]).sum()]
+    ratios = {"of_texts": known[0] / known[1], "for_length": known[0] / known[1] / np.sqrt(read[0] / read[1])}
+    return Space({name: Value(ratio, text=f"{ratio:.1f} times") for name, ratio in ratios.items()})
 
 
 def sizes() -> Space:
     """How far our counts are from those stated, in roundings of these (0.05 million, a point), and what differs."""
     millions = [getattr(task("sst2"), name).parameters / 1e6 for name in PAIR]
     saving = 100 * (1 - millions[1] / millions[0])
-    first, second = map(config_of, PAIR)
-    widths = ("hidden_size", "num_heads", "intermediate_size")
-    differing = sum(getattr(first, name) != getattr(second, name) for name in widths)
-    a, b = (each.num_layers * each.num_passes for each in (first, second))
+    configs, widths = list(map(config_of, PAIR)), ("hidden_size", "num_heads", "intermediate_size")
+    differing = sum(len({getattr(config, name) for config in configs}) > 1 for name in widths)
+    a, b = (each.num_layers * each.num_passes for each in configs)
     words = f"{millions[0]:.1f} M, {millions[1]:.1f} M, {saving:.1f} %"
 
     def off(a: float, b: float, percent: float) -> Value:
@@ -162,33 +132,24 @@ def sizes() -> Space:
 
 
 def decoders() -> Space:
-    """What is counted and timed of the decoders of the other two studies."""
-
-    def total(name: str, model: str) -> int:
-        return paper.records(name=name, model=model)[0]["parameters"]["total"]
-
-    printed = published()["tinystories"]["components"]
-    off = sum(abs(total("tinystories-report-reduced", m) - found["total"]) for m, found in printed.items())
-    millions = [total("shakespeare-nanogpt-reduced", model) / 1e6 for model in ("gpt-1", "gpt-6", "kausik")]
-    words = ", ".join(f"{m:.2f} M" for m in millions)
+    """What is counted of the decoders of the other two studies, and how the recurrence's time grows with the length."""
+    names = ("tinystories-report-reduced", "shakespeare-nanogpt-reduced")
+    total = {run["model"]: run["parameters"]["total"] for name in names for run in paper.records(name=name)}
+    off = sum(abs(total[m] - each["total"]) for m, each in published()["tinystories"]["components"].items())
+    millions = [total[model] / 1e6 for model in ("gpt-1", "gpt-6", "kausik")]
+    furthest, words = max(abs(np.subtract(millions, (1.89, 10.74, 1.89)))), ", ".join(f"{m:.2f} M" for m in millions)
     lengths = benchmark("recurrence")["sizes"]["lengths"]
     slope = np.polyfit(*np.log([lengths, by_length("by_length", "kausik")]), 1)[0]
-    initial = look_up("initial_losses")
-    ratios = {"frailt": story_cost("frailt"), "three_part": story_cost("three-part"), "memory": story_memory("frailt")}
-    found = {name: Value(ratio, text=f"{ratio:.1f} times") for name, ratio in ratios.items()}
-    found |= {"letters": Value(max(abs(np.subtract(millions, (1.89, 10.74, 1.89)))), text=words)}
-    found |= {"growth": Value(slope, text=f"length to the power {slope:.2f}"), "printed": Value(off, text=f"{off} off")}
-    return Space(found | {"order": Value(initial.same_order, text=f"in {initial.same_order} of {initial.seeds} seeds")})
+    slope = Value(slope, text=f"length to the power {slope:.2f}")
+    return Space({"printed": off, "letters": Value(furthest, text=words), "growth": slope})
 
 
-def upheld() -> Space:
-    """What the reproduced claims rest on: counts, what was measured of one model, trained models that are compared."""
+def upheld() -> int:
+    """How many of the reproduced claims rest on trained models, and not on counts or on what was measured of one."""
     frame = claims.judged()
-    frame = frame[frame["outcome"] == claims.REPRODUCED]
-    counts = int((frame["kind"] == "count").sum())
-    trained = int((frame["badge"] != "").sum())
-    return Space({"counts": counts, "trained": trained, "times": len(frame) - counts - trained})
+    return int(((frame["outcome"] == claims.REPRODUCED) & (frame["badge"] != "")).sum())
 
 
-VALUES = computed(judged, half_minus_all, labels, sizes, decoders, upheld)
-VALUES |= functions(shrinks, harder_task, times_of, lengths, loss_gap)
+VALUES = computed(half_minus_all, labels, diversity, sizes, decoders, upheld)
+VALUES |= functions(pairs_of, paired_difference, rise, share, balance, first_epoch, final_rise, shrinks, harder_task)
+VALUES |= functions(loss_gap, times_of, lengths)

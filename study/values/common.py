@@ -15,17 +15,10 @@ from study.experiments import EXPERIMENTS
 from study.published import published
 
 PAIR = ("baseline", "recurrent")
-COMPARED = {  # the tasks of the forest plots: in prose -> (title, folder of its records), the full budget first
-    "sst2": ("SST-2", "sst2"),
-    "official": ("SST-2, GLUE's split", "sst2-official"),
-    "short": ("SST-2, short texts", "sst2-short"),
-    "tenth": ("SST-2, 10 % of the data", "sst2-10pct"),
-    "grouped": ("SST-2, leak-free cut", "sst2-grouped-epochs1"),
-    "half": ("SST-2, 50 % of the data", "sst2-50pct-epochs1"),
-    "long": ("SST-2, long texts", "sst2-long-epochs1"),
-    "yelp": ("Yelp, 128 tokens", "yelp-trainrows10000-epochs1"),
-    "yelp_512": ("Yelp, 512 tokens", "yelp-maxlength512-trainrows10000-epochs1"),
-}
+# the tests of the forest plots, which are one family: in prose -> folder of its records, the full budget first
+COMPARED = {"sst2": "sst2", "official": "sst2-official", "short": "sst2-short", "tenth": "sst2-10pct"}
+COMPARED |= {"grouped": "sst2-grouped-epochs1", "half": "sst2-50pct-epochs1", "long": "sst2-long-epochs1"}
+COMPARED |= {"yelp": "yelp-trainrows10000-epochs1", "yelp_512": "yelp-maxlength512-trainrows10000-epochs1"}
 
 
 def computed(*given: Callable) -> dict[str, Callable]:
@@ -50,9 +43,8 @@ def transfer() -> Space:
 
 def bag_of_words() -> Space:
     """What word counts alone can do, by data set: `bag_of_words.sst2_10pct.accuracy`."""
-    found = {}
-    for measured in paper.measurements("yardstick"):
-        found.setdefault(measured["of"], []).append(measured)
+    measured = paper.measurements("yardstick")
+    found = {each["of"]: [other for other in measured if other["of"] == each["of"]] for each in measured}
     return Space({name: Model(each, f"bag of words, {name}") for name, each in found.items()})
 
 
@@ -81,7 +73,7 @@ def paired_difference(pairs: list[tuple], what: Callable, form: str) -> Value:
 
 def front() -> Space:
     """Baseline − Recurrent of all tasks, p adjusted; those at the full budget; SST-2 on the seeds that both have."""
-    pairs = {key: [paper.records(name=name, model=m) for m in PAIR] for key, (_, name) in COMPARED.items()}
+    pairs = {key: [paper.records(name=name, model=m) for m in PAIR] for key, name in COMPARED.items()}
     family = statistics.adjusted([statistics.difference(*pair) for pair in pairs.values()])
     tasks = {key: Gap(found, badge(pair)) for (key, pair), found in zip(pairs.items(), family)}
     full = tuple(gap for gap in tasks.values() if gap.badge.budget == "full")
@@ -148,10 +140,8 @@ def rise(run) -> float:
 
 LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labelled)
 NAMES = {name.replace("-", "_"): name for _, name, *_ in paper.planned() if name.startswith(LABELLED)}
-NAMES |= {key: name for key, (_, name) in COMPARED.items()}
 NAMES |= {"domains": "multi-domain-trainrows5000-epochs1", "films": "multi-domain-imdb-trainrows5000-epochs1"}
-VALUES = {key: lambda name=name: task(name) for key, name in NAMES.items()}
-VALUES |= {"compared": COMPARED}
+VALUES = {key: lambda name=name: task(name) for key, name in (NAMES | COMPARED).items()} | {"compared": COMPARED}
 VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
 VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, p_over_seeds)
 VALUES |= functions(tested, last, peaks, missed, generalization_gap)

@@ -9,18 +9,15 @@ from rtx_core import records
 from rtx_core.experiments.configure import configure
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import accuracy, adjusted, common, difference
-from rtx_core.report.values import Gap, Runs, Space, Unmeasured, Value, look_up
+from rtx_core.report.values import Gap, Runs, Space, Value, look_up
 from rtx_core.train.config import TrainConfig
 from study import paper
 from study.plan import CURVE, LADDER, TENTH, TUNED, TUNING
-from study.values.common import chosen, functions, peaks
+from study.values.common import chosen, functions, missed
 
-RUNGS = {
-    (256, name): ("recurrent", s) for name, s in LADDER.items() if name != "1x1"
-}  # (width, rung) -> model, settings
+# (width, layers × passes) -> model, settings
+RUNGS = {(256, name): ("recurrent", settings) for name, settings in LADDER.items() if name != "1x1"}
 RUNGS |= {(384, "6x1"): ("baseline", {}), (384, "3x2"): ("recurrent-wide", {})}
-DEPTHS = {"once": (256, "3x1"), "twice": (256, "3x2"), "thrice": (256, "3x3"), "six": (256, "6x1")}
-DEPTHS |= {"wide": (384, "3x2"), "baseline": (384, "6x1")}
 USUAL = TrainConfig().learning_rate
 
 
@@ -34,33 +31,13 @@ def finer(model: str) -> Space:
     """What validating at every 50 steps changes with one seed: the steps and the points of test accuracy between the
     weights that are chosen, and the points by which validation accuracy rises after them."""
     [often], after_epochs = rung(model, **CURVE), rung(model)[0]
-    chosen = next(row for row in often["history"] if row["step"] == often["selected"]["step"])
-    rise = max(row["validation_accuracy"] for row in often["history"]) - chosen["validation_accuracy"]
     steps = often["selected"]["step"] - after_epochs["selected"]["step"]
     points = 100 * (often["test"]["accuracy"] - after_epochs["test"]["accuracy"])
-    return Space({"steps": steps, "points": points, "rise": 100 * rise})
-
-
-def of_depths() -> Space:
-    """Runs at the study's rate, by name, and all of them."""
-    found = {name: rung(RUNGS[place][0], **RUNGS[place][1]) for name, place in DEPTHS.items()}
-    return Space(found | {"all": sum(found.values(), [])})
-
-
-def depth() -> Space:
-    """Paired differences of these, first minus second, in points: `depth.twice_once`."""
-    pairs = [("twice", "once"), ("thrice", "twice"), ("six", "twice"), ("baseline", "wide")]
-    found = {f"{a}_{b}": [getattr(of_depths(), name) for name in (a, b)] for a, b in pairs}
-    return Space({name: Gap(difference(*pair), badge(pair)) for name, pair in found.items()})
-
-
-def tested_after(epoch: int) -> list[float]:
-    """Test accuracies of those of these runs whose weights after this epoch are tested."""
-    return [run["test"]["accuracy"] for run in of_depths().all if round(chosen(run)["epoch"]) == epoch]
+    return Space({"steps": steps, "points": points, "rise": missed([often])[0]})
 
 
 class Ladder:
-    """Models of several layers and passes on the seeds that all have, which are five."""
+    """Models of several layers and passes on the seeds that all have."""
 
     def __init__(self, found: dict):
         self.runs = {name: list(runs) for name, runs in zip(found, zip(*common(*found.values())))}
@@ -69,11 +46,12 @@ class Ladder:
     def differences(self) -> dict[tuple, Gap]:
         """Of all pairs of one width, first minus second, adjusted for their number (both orders leave it as it is)."""
         evidence = badge(list(self.runs.values()))
-        if evidence.seeds < 5:
-            raise Unmeasured(f"The models of the ladder have {evidence.seeds} seeds in common; run them on five.")
         pairs = [(a, b) for a, b in permutations(self.runs, 2) if isinstance(a, str) or a[0] == b[0]]
         family = adjusted([difference(self.runs[a], self.runs[b]) for a, b in pairs])
         return {pair: Gap(found, evidence) for pair, found in zip(pairs, family)}
+
+    def accuracy(self, name: str | tuple) -> Value:
+        return Value(*accuracy(self.runs[name]), badge(self.runs[name]))
 
 
 class Usual(Ladder):
@@ -86,7 +64,7 @@ class Usual(Ladder):
         return self.differences[(width, first), (width, second)].sign != 0
 
     def accuracies(self, width: int, *without: str) -> list[float]:
-        return [accuracy(runs)[0] for (wide, r), runs in self.runs.items() if wide == width and r not in without]
+        return [self.accuracy(place) for place in self.runs if place[0] == width and place[1] not in without]
 
     @property
     def tuned(self) -> list[float]:
@@ -98,23 +76,14 @@ class Tuned(Ladder):
     """At width 256, each at the rate of the lowest validation loss with seed 0."""
 
     def __init__(self):
-        self.tried = {
-            r: {rate: rung("recurrent", **LADDER[r], learning_rate=rate) for rate in (USUAL, *TUNING)} for r in TUNED
-        }
-        super().__init__(
-            {r: min(t.values(), key=lambda runs: chosen(runs[0])["validation_loss"]) for r, t in self.tried.items()}
-        )
+        rates = (USUAL, *TUNING)
+        self.tried = {r: {rate: rung("recurrent", **LADDER[r], learning_rate=rate) for rate in rates} for r in TUNED}
+        best = (min(each.values(), key=lambda runs: chosen(runs[0])["validation_loss"]) for each in self.tried.values())
+        super().__init__(dict(zip(self.tried, best)))
         self.words = look_up("bag_of_words.sst2_10pct.accuracy")
-
-    def accuracy(self, name: str) -> Value:
-        return Value(*accuracy(self.runs[name]), badge(self.runs[name]))
 
     def accuracies(self) -> list[float]:
         return [self.accuracy(name) for name in TUNED]
-
-    def peak(self, name: str, rate: float) -> float:
-        """The highest validation accuracy at a rate that was tried, with seed 0."""
-        return peaks(self.tried[name][rate][:1])[0]
 
     def gain(self, name: str) -> float:
         """What its own rate adds to a model's accuracy, over the seeds that have both."""
@@ -131,4 +100,13 @@ class Tuned(Ladder):
         return self.differences[first, second].sign != 0
 
 
-VALUES = {"depth": depth, "depths": of_depths, "ladder": Usual, "ladder_tuned": Tuned} | functions(tested_after, finer)
+def depth() -> Space:
+    """Paired differences at the study's rate, first minus second, in points: `depth.twice_once`."""
+    runs, looped = look_up("ladder").runs, (256, "3x2")
+    pairs = {"twice_once": (looped, (256, "3x1")), "thrice_twice": ((256, "3x3"), looped)}
+    pairs |= {"six_twice": ((256, "6x1"), looped), "baseline_wide": ((384, "6x1"), (384, "3x2"))}
+    found = {name: (runs[a], runs[b]) for name, (a, b) in pairs.items()}
+    return Space({name: Gap(difference(*pair), badge(pair)) for name, pair in found.items()})
+
+
+VALUES = {"depth": depth, "ladder": Usual, "ladder_tuned": Tuned} | functions(finer)

@@ -1,4 +1,4 @@
-"""Names of the pages *Inside the loop*, `run_on.errors('1x4', 64)`, `last_changes('1x6-64')`."""
+"""Names of the pages on what happens inside loops: `run_on('1x4', 64, 4)`, `factors_read(4)`."""
 
 from rtx_core import records
 from rtx_core.report.values import Unmeasured
@@ -21,28 +21,10 @@ def after(one: records.Record, passes: int, what: str, way: str = "free"):
     return one[way][what][one["passes"].index(passes)]
 
 
-class RunOn:
-    """Loops over pointers that run on to 256 passes; lists hold a seed each."""
-
-    def growth(self, model: str, of: str = "khop") -> list[float]:
-        """How many times as long the state is after the last pass as after the trained ones."""
-        return [one["free"]["norm"][-1] / after(one, one["trained"], "norm") for one in measured("growth", model, of)]
-
-    def errors(self, model: str, passes: int, hops: int | None = None, of: str = "khop", way: str = "free"):
-        """After so many passes, at so many hops, or else at the most of which the seed, after its trained passes, has
-        less than a tenth wrong."""
-        found = measured("growth", model, of)
-        most = [in_a_row(after(one, one["trained"], "error")) - 1 if hops is None else hops for one in found]
-        return [after(one, passes, "error", way)[at] for one, at in zip(found, most)]
-
-    def resting(self, model: str, of: str = "khop") -> int:
-        """The seeds whose last pass moves the state by less than a thousandth of its length."""
-        return sum(one["free"]["step"][-1] < 0.001 for one in measured("growth", model, of))
-
-
-def last_changes(model: str) -> float:
-    """The share of answers that the last step of a language loop changes."""
-    return measured("lens", model)[0]["changed"][-1]
+def run_on(model: str, passes: int, hops: int, of: str = "khop", way: str = "free") -> list[float]:
+    """Of loops over pointers that run on, a seed each: the error at so many hops after so many passes; "held" is with
+    the state's length held."""
+    return [after(one, passes, "error", way)[hops] for one in measured("growth", model, of)]
 
 
 def factors_read(passes: int) -> list[int]:
@@ -57,4 +39,4 @@ def span_read(passes: int, span: int) -> list[float]:
     return [one["spans"]["accuracy"][passes][one["spans_read"].index(span)] for one in measured("spans", "1x8")]
 
 
-VALUES = {"run_on": RunOn} | functions(last_changes, factors_read, span_read)
+VALUES = functions(run_on, factors_read, span_read)

@@ -38,22 +38,6 @@ class Language(Runs):
         runs = [[r["history"] for r in self.of(model)] for model in models]
         return [np.mean([row["validation_loss"] for rows in of for row in rows if row["step"] == step]) for of in runs]
 
-    def trained(self, model: str) -> int:
-        """The number of passes that it was trained with."""
-        return self.of(model)[0]["extra"]["trained_passes"]
-
-    def by_passes(self, model: str) -> np.ndarray:
-        """Validation loss after 1, 2, … passes at test time, in the mean over seeds."""
-        return np.mean([record["extra"]["passes"]["validation"] for record in self.of(model)], axis=0)
-
-    def best(self, model: str) -> int:
-        return int(self.by_passes(model).argmin()) + 1
-
-    def twice(self, model: str) -> float:
-        """What twice as many passes as in training add to the loss."""
-        losses, trained = self.by_passes(model), self.trained(model)
-        return losses[2 * trained - 1] - losses[trained - 1]
-
 
 class AsPublished(Language):
     """The start of a training of the study."""
@@ -61,10 +45,8 @@ class AsPublished(Language):
     def __init__(self, name: str):
         super().__init__(paper.records(name=name), name)
         self.share = self.records[0]["history"][-1]["tokens"] / IN_FULL[name]
-        of_models = by_model(self.records).values()
-        self.seeds = max(
-            np.ptp([record["test"]["loss"] for record in some]) for some in of_models
-        )  # of one model, nats
+        losses = [[record["test"]["loss"] for record in found] for found in by_model(self.records).values()]
+        self.seeds = max(map(np.ptp, losses))  # by how much those of one model differ at most, in nats
 
     def exits(self, asking: bool = True) -> list[float]:
         """At each threshold of each loop: the loss of early exit minus the least of all tokens at no more computation.
@@ -72,9 +54,10 @@ class AsPublished(Language):
         Reading a token out after every pass is computation too; `asking=False` takes it as free.
         """
         gaps = []
-        for model, found in by_model([r for r in self.records if r["extra"]["trained_passes"] > 1]).items():
-            size, trained = found[0]["config"]["model"], self.trained(model)
-            flops, alike = np.array(found[0]["extra"]["flops_per_token"]), self.by_passes(model)[:trained]
+        for found in by_model([r for r in self.records if r["extra"]["trained_passes"] > 1]).values():
+            size, trained = found[0]["config"]["model"], found[0]["extra"]["trained_passes"]
+            flops = np.array(found[0]["extra"]["flops_per_token"])
+            alike = np.mean([r["extra"]["passes"]["validation"] for r in found], axis=0)[:trained]
             a_pass, head = flops[1] - flops[0], 2 * size["vocab_size"] * size["hidden_size"]
             reading = head + (flops[0] - a_pass - head) / 2  # the head and, as large as the prelude, the coda
             tried = pd.DataFrame([row for r in found for row in r["extra"]["exits"]]).groupby("allowed").mean()
@@ -111,9 +94,9 @@ def first_seed(name: str) -> Language:
     return Language([r for r in paper.records(name=name) if r["seed"] == 0], name)
 
 
-def grades(name: str) -> dict[str, dict[str, list[float]]]:
+def grades() -> dict[str, dict[str, list[float]]]:
     """What is counted of the stories that models wrote: share -> model -> by seed."""
-    (measured,) = paper.measurements("grades", name)
+    (measured,) = paper.measurements("grades", "tinystories-report-reduced")
     grades = measured["grades"].items()
     return {share: {model: [seed[share] for seed in seeds] for model, seeds in grades} for share in measured["written"]}
 
@@ -141,8 +124,7 @@ VALUES = {
     "stories": lambda: AsPublished("tinystories-report-reduced"),
     "shakespeare_report": lambda: AsPublished("shakespeare-report-reduced"),
     "shakespeare_nanogpt": lambda: AsPublished("shakespeare-nanogpt-reduced"),
-    "story_grades": lambda: grades("tinystories-report-reduced"),
-    "small_story_grades": lambda: grades("tinystories-small-learningrate0.004"),
+    "story_grades": grades,
     "stories_as_written": lambda: paper.measurements("grades", "tinystories-report-reduced")[0]["written"],
     "shakespeare_leads": leads,
     "ngrams": lambda: paper.measurements("ngrams")[0]["losses"],

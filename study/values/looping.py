@@ -1,7 +1,7 @@
-"""Names of the pages on looping: `khop.error('1x4', 4)`, `iso_depth.phi`."""
+"""Names of the pages on what a pass is worth: `khop.error('1x4', 4)`, `facts.gain('1x4', '1x1')`, `iso_depth.phi`."""
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import takewhile
 
 import numpy as np
@@ -9,12 +9,11 @@ import numpy as np
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge, by_model
 from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Runs, Space, Unmeasured
+from rtx_core.report.values import Runs, Space, Unmeasured, Value, look_up
 from study import paper
-from study.experiments import EXPERIMENTS
-from study.phi import LoopedLosses, mean_phi, phi_by_seed
+from study.phi import LoopedLosses, mean_phi, phi_by_seed, worth
 from study.predictions import predictions
-from study.values.common import functions
+from study.values.common import functions, test_loss
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
 
@@ -54,8 +53,7 @@ class Hops(Runs):
         return in_a_row(self.rows(model, passes).mean(0)[1:])
 
     def factors(self, model: str, passes: int | None = None, below: float = SOLVED) -> list[int]:
-        """How many each seed solves, and one more: of words over a group, whose lengths count from 1, the factors that
-        it keeps."""
+        """How many each seed solves, and one more: of products, whose lengths count from 1, the factors it keeps."""
         return [1 + in_a_row(row[1:], below) for row in self.rows(model, passes)]
 
     def behind(self, model: str, other: str) -> float:
@@ -63,48 +61,122 @@ class Hops(Runs):
         return float((self.rows(model).mean(0) - self.rows(other).mean(0)).max())
 
 
-def copying(hops: int, nearer: int, letters: int = 32) -> float:
+def copying(hops: int, nearer: int) -> float:
     """The share of wrong answers where the letter `nearer` hops away is given for that at `hops`."""
     from rtx_core.data import HopData  # which imports torch
     from rtx_core.data.algorithmic import KHop
 
-    return KHop(HopData(test_texts=10, letters=letters, hops=hops), 4).copying(hops, nearer)
+    return KHop(HopData(test_texts=10, hops=hops), 4).copying(hops, nearer)
 
 
-class Rounding:
-    """What rounding the layers after training adds to the error, in means over seeds."""
+class Rounding(Runs):
+    """k-hop models whose layers were rounded after training: what that adds to the error, in means over seeds."""
 
     def __init__(self):
-        self.measured = paper.measurements("quantized", "khop")
-        self.exact = Hops("khop")
+        super().__init__(paper.measurements("quantized", "khop"), "k-hop, rounded")
 
     def cost(self, model: str, bits: int, hops: int = 4, passes: int | None = None) -> float:
-        found = {m["seed"]: m for m in self.measured if (m["model"], m["bits"]) == (model, bits)}
-        if not found:
-            raise Unmeasured(f"There is no measurement of {model} rounded to {bits} bits; make it first.")
-        exact = {record["seed"]: record for record in self.exact.of(model)}
-        return float(np.mean([wrong(m, hops, passes) - wrong(exact[seed], hops, passes) for seed, m in found.items()]))
+        pairs = common([m for m in self.of(model) if m["bits"] == bits], look_up("khop").of(model))
+        return float(np.mean([wrong(after, hops, passes) - wrong(before, hops, passes) for after, before in pairs]))
 
     def most(self, bits: int) -> float:
         """The largest change of a model's error at any number of hops."""
-        return max(abs(self.cost(m["model"], bits, hops)) for m in self.measured for hops in range(5))
+        return max(abs(self.cost(m["model"], bits, hops)) for m in self.records for hops in range(5))
+
+
+def logit(record, hops: int = 4) -> float:
+    """log(error / (1 − error)); half an answer is added to either side, so that no error stays finite."""
+    part = record["test"]["parts"][hops]
+    missed = part["error"] * part["answers"]
+    return float(np.log((missed + 0.5) / (part["answers"] - missed + 0.5)))
+
+
+def compared(first: list, second: list) -> Space:
+    """Two k-hop models on the logit of their error at four hops, first − second, paired over seeds: mean and
+    interval, `odds` of a wrong answer of the first over the second's, and in how many `seeds` it has the `lower`."""
+    by_seed = [logit(a) - logit(b) for a, b in common(first, second)]
+    mean, low, high = mean_interval(by_seed)
+    found = {"mean": mean, "low": low, "high": high, "odds": np.exp((mean, low, high)).tolist()}
+    found |= {"separated": low > 0 or high < 0, "lower": sum(value < 0 for value in by_seed), "seeds": len(by_seed)}
+    return Space(found)
+
+
+def on_logits(first: str, second: str) -> Space:
+    return compared(*map(look_up("khop").of, (first, second)))
+
+
+def at_best_rate(*at_rates: list[Record]) -> list[Record]:
+    """Of a model's runs at several rates those at the best, by mean validation loss, on the seeds it has at all."""
+    return list(
+        min(zip(*common(*at_rates)), key=lambda runs: np.mean([r["selected"]["validation_loss"] for r in runs]))
+    )
+
+
+class AtOwnRates:
+    """k-hop models, each at the best of four rates; errors at four hops, of each seed."""
+
+    def __init__(self):
+        found = [look_up("khop"), *(Hops(f"khop-learningrate{rate}") for rate in (0.001, 0.004, 0.008))]
+        self.runs = cache(lambda model: at_best_rate(*(each.of(model) for each in found)))
+
+    def rate(self, model: str) -> float:
+        return self.runs(model)[0]["config"]["train"]["learning_rate"]
+
+    def errors(self, model: str) -> list[float]:
+        return [wrong(run, 4) for run in self.runs(model)]
+
+    def __call__(self, first: str, second: str) -> Space:
+        return compared(self.runs(first), self.runs(second))
+
+
+# -- Facts, and φ of these and of pointers
+
+
+class Facts(Runs):
+    """Runs on so many random facts; what a model of loss L nats holds is facts · (log2 values − L / ln 2) bits."""
+
+    def __init__(self, name: str):
+        super().__init__(paper.records(name=name), name)
+        data = self.of("1x1")[0]["config"]["data"]
+        self.facts, self.whole = data["facts"], np.log2(data["values"])  # whole: bits of a fact
+
+    def each(self, model: str) -> list[float]:
+        """Bits that each seed stores."""
+        return [self.facts * float(self.whole - record["test"]["loss"] / np.log(2)) for record in self.of(model)]
+
+    def bits(self, model: str) -> float:
+        return float(np.mean(self.each(model)))
+
+    def gain(self, model: str, base: str) -> float:
+        """How many times what `base` stores."""
+        return self.bits(model) / self.bits(base)
+
+
+def facts_worth(model: str) -> Value:
+    return Value(*worth(look_up("facts"), model, ("1x1", "2x1", "4x1"), test_loss))
+
+
+def pointers_worth(model: str) -> Value:
+    return Value(*worth(look_up("khop"), model, ("1x1", "2x1", "3x1", "4x1"), logit))
 
 
 # -- Shakespeare at equal depth
 
 
 class IsoDepth:
-    """Six layer applications as 6x1, 3x2, 2x3 and 1x6 at several widths, `3x2-64`, on the seeds that all have."""
+    """Six layer applications as 6x1, 3x2, 2x3 and 1x6, `3x2-64`, on the seeds that all have, at least so many."""
 
-    def __init__(self, records: list[Record], looped: tuple[str, ...] = ("3x2", "2x3", "1x6")):
-        self.looped = looped
-        found = {m: records for m, records in by_model(records).items() if m.startswith(("6x1", *looped))}
-        self.runs = dict(zip(found, zip(*common(*found.values())))) if found else {}
-        if lacking := [shape for shape in ("6x1", *looped) if not self.of(shape)]:
-            raise Unmeasured(
-                f"There is no record of iso-depth, {lacking[0]}, of a seed that the others have; run it first."
-            )
+    def __init__(self, records: list[Record], looped: tuple[str, ...] = ("3x2", "2x3", "1x6"), seeds: int = 1):
+        self.looped, shapes = looped, ("6x1", *looped)
+        found = {m: runs for m, runs in by_model(records).items() if m.startswith(shapes)}
+        self.runs = dict(zip(found, zip(*common(*found.values()))))
+        if not all(map(self.of, shapes)) or min(map(len, self.runs.values())) < seeds:
+            raise Unmeasured(f"There is no record of {seeds} seeds of iso-depth that all models have; run them first.")
         self.badge = badge(list(self.runs.values()))
+        alike = [[f"{shape}-{m.split('-')[-1]}" for shape in shapes] for m in self.of("6x1")]  # of one width
+        rows = [[np.mean(self.losses(m)) for m in row] for row in alike if self.runs.keys() >= set(row)]
+        self.in_order = all(row == sorted(row) for row in rows)  # loss rises with sharing
+        self.looped_ahead = any(min(row[1:]) < row[0] for row in rows)
 
     def of(self, shape: str) -> list[str]:
         """The models of a shape, such as "3x2", by width."""
@@ -117,37 +189,14 @@ class IsoDepth:
     def rate(self, model: str) -> float:
         return self.runs[model][0]["config"]["train"]["learning_rate"]
 
-    def losses(self, *models: str) -> list[list[float]]:
-        """Of each model, by seed."""
-        return [[record["test"]["loss"] for record in self.runs[m]] for m in models]
-
-    @cached_property
-    def rows(self) -> dict[str, list[float]]:
-        """Mean losses from least to most sharing, of each width at which all four shapes are measured."""
-        shapes = [{m.split("-")[-1]: np.mean(self.losses(m)) for m in self.of(s)} for s in ("6x1", *self.looped)]
-        return {width: [of[width] for of in shapes] for width in shapes[0] if all(width in of for of in shapes)}
-
-    @property
-    def in_order(self) -> bool:
-        """Whether loss rises with sharing at every width."""
-        return all(row == sorted(row) for row in self.rows.values())
-
-    @property
-    def looped_ahead(self) -> bool:
-        """Whether a looped model has a lower loss than the standard one of its width."""
-        return any(min(row[1:]) < row[0] for row in self.rows.values())
+    def losses(self, model: str) -> list[float]:
+        return [record["test"]["loss"] for record in self.runs[model]]
 
     def beside(self, *models: str) -> tuple[list[LoopedLosses], list[int], list[list[float]]]:
         """What φ of these models is made of: themselves, sizes and losses of the standard ones."""
-        looped = []
-        for model, losses in zip(models, self.losses(*models)):
-            shape, size = self.runs[model][0]["config"]["model"], self.size(model)
-            adapter = 2 * shape["hidden_size"] ** 2 if shape["injection"] == "linear" else 0  # run in each pass
-            outside = shape["num_layers"] - (shape["num_core_layers"] or shape["num_layers"])
-            once = outside * (size - adapter) // shape["num_layers"]
-            looped.append(LoopedLosses(losses, size - once, shape["num_passes"], once))
         standard = self.of("6x1")
-        return looped, [self.size(m) for m in standard], self.losses(*standard)
+        looped = [LoopedLosses.of(self.runs[model]) for model in models]
+        return looped, list(map(self.size, standard)), list(map(self.losses, standard))
 
     def by_seed(self, *models: str) -> list[float]:
         """φ in each seed, the mean over these models; nan where one lies outside of the standard ones."""
@@ -159,30 +208,27 @@ class IsoDepth:
 
     @cached_property
     def phi(self) -> Space:
-        """φ of each shape and each width, the mean of all, and the least; and by how much it is larger for the fewest
-        passes than for the most."""
+        """φ of each shape, of all models, of width 64, of the model with the least; how far it falls with passes."""
         groups = {f"of_{shape}": self.of(shape) for shape in self.looped}
-        groups["of_all"] = every = sum(groups.values(), [])
-        groups |= {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in self.rows}
+        every = sum(groups.values(), [])
+        groups |= {"of_all": every, "at_64": [model for model in every if model.endswith("-64")]}
         groups["least"] = [min(every, key=lambda model: self.worth(model)[0])]
         found = {name: self.worth(*models) for name, models in groups.items()}
         fewest, most = (self.by_seed(*self.of(self.looped[i])) for i in (0, -1))
         found["falls"] = mean_interval([a - b for a, b in zip(fewest, most)])
-        return Space({k: {"value": v, "low": low, "high": high} for k, (v, low, high) in found.items()})
+        return Space({name: dict(zip(("value", "low", "high"), bounds)) for name, bounds in found.items()})
 
 
-def iso_depth(steps: str = "", seed: int | None = None, looped: tuple[str, ...] = ("3x2", "2x3", "1x6")) -> IsoDepth:
-    return IsoDepth([r for r in paper.records(name=f"iso-depth{steps}") if seed in (None, r["seed"])], looped)
+def of_first_seeds(seeds: int) -> IsoDepth:
+    return IsoDepth([record for record in paper.records(name="iso-depth") if record["seed"] < seeds], seeds=seeds)
 
 
-def at_their_rates() -> IsoDepth:
-    """Of seed 0 each model's run at the best of three rates, by validation loss."""
-    tried: dict[str, list[Record]] = {}
-    for record in paper.records(experiment="iso-depth"):
-        if record["seed"] == 0 and record["config"]["train"]["steps"] == EXPERIMENTS["iso-depth"].train.steps:
-            tried.setdefault(record["model"], []).append(record)
-    whole = [records for records in tried.values() if len(records) == 3]
-    return IsoDepth([min(records, key=lambda r: r["selected"]["validation_loss"]) for records in whole])
+def at_three_rates() -> IsoDepth:
+    """Of seed 0, each model that was tried at three rates at its best."""
+    rates = ("", "-learningrate0.0015", "-learningrate0.006")
+    tried = [by_model(paper.records(name=f"iso-depth{rate}")) for rate in rates]
+    everywhere = sorted(set.intersection(*map(set, tried)))
+    return IsoDepth([run for model in everywhere for run in at_best_rate(*(found[model] for found in tried))])
 
 
 HOPS = {
@@ -191,7 +237,6 @@ HOPS = {
     "khop_published": "khop-published-reduced",
     "khop_long": "khop-steps9000",
     "s3": "state-tracking",  # the parts of these are lengths, from 1, where those of hops are from 0
-    "s3_16": "state-tracking-letters16",
     "s3_long": "state-tracking-letters16-steps12000",
     "s3_scan": "state-tracking-scan",
     "s3_curriculum": "state-tracking-curriculum",
@@ -202,11 +247,16 @@ VALUES = {key: lambda name=name: Hops(name) for key, name in HOPS.items()}
 VALUES |= {f"{key}_reached": lambda name=HOPS[key]: Hops(name).factors for key in HOPS if key.startswith(("s3", "z6"))}
 VALUES |= {
     "khop_rounded": Rounding,
-    "iso_depth": iso_depth,
-    "iso_depth_first": lambda: iso_depth(seed=0),
-    "iso_depth_tuned": at_their_rates,
-    "iso_depth_longer": lambda: iso_depth("-steps3200"),
-    "iso_depth_parts": lambda: iso_depth(looped=("three-part",)),
+    "at_own_rates": AtOwnRates,
+    "facts": lambda: Facts("facts-facts49152"),
+    "facts_long": lambda: Facts("facts-epochs240"),
+    "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
+    "iso_depth_first": lambda: of_first_seeds(1),
+    "iso_depth_three": lambda: of_first_seeds(3),
+    "iso_depth_eight": lambda: of_first_seeds(8),
+    "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
+    "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
+    "iso_depth_tuned": at_three_rates,
     "predictions": predictions,
 }
-VALUES |= functions(copying)
+VALUES |= functions(copying, on_logits, facts_worth, pointers_worth)

@@ -1,4 +1,4 @@
-"""What the study is made of: its protocol and what the runs cost (`paper_cost.whole.hours`), counts of the data sets
+"""What the study is made of: its protocol and what the runs cost (`paper_cost.hours`), counts of the data sets
 (`texts.sst2_seeded_128.test.inside`), and how many papers of the field's table ran which control.
 """
 
@@ -15,16 +15,8 @@ from study.values.common import computed
 def paper_cost() -> Space:
     """Runs, and hours of training and validation, of all; the machines."""
     runs = paper.records()
-    whole = {"runs": len(runs), "hours": sum(run["seconds"] for run in runs) / 3600}
-    return Space({"whole": whole, "machines": " and ".join(sorted({device_of(run) for run in runs}))})
-
-
-def audits() -> Space:
-    """The audits of the paper's runs: how many; the `steps` of those that repeated a part, in order; the `worst`
-    relative difference of a loss or accuracy."""
-    outcomes = [audit["outcome"] for audit in paper.measurements("audits")]
-    steps = sorted(outcome["steps"] for outcome in outcomes if outcome["predictions_equal"] is None)
-    return Space({"n": len(outcomes), "steps": steps, "worst": max(outcome["worst"] for outcome in outcomes)})
+    machines = " and ".join(sorted({device_of(run) for run in runs}))
+    return Space({"runs": len(runs), "hours": sum(run["seconds"] for run in runs) / 3600, "machines": machines})
 
 
 def profile(name: str) -> dict:
@@ -57,16 +49,12 @@ def left_out() -> int:
 
 
 def controls() -> Space:
+    """How many papers ran each control, are there in all, and were read in the abstract alone."""
     papers = [row for row in field.rows() if row["key"]]
-    ran = {
-        head.lower(): sum(name in row.get("controls", ()) for row in papers) for name, head in field.CONTROLS.items()
-    }
+    heads = field.CONTROLS.items()
+    ran = {head.lower(): sum(name in row.get("controls", ()) for row in papers) for name, head in heads}
     return Space(ran | {"papers": len(papers), "abstract": sum(row["read"] == "abstract" for row in papers)})
 
 
-VALUES = {
-    "protocol": lambda: EXPERIMENTS["sst2"].train,
-    "language": lambda: Space({"shakespeare": paper.records(experiment="shakespeare")[0]["data"]}),
-    "field": controls,
-}
-VALUES |= computed(paper_cost, audits, texts, left_out)
+VALUES = {"protocol": lambda: EXPERIMENTS["sst2"].train, "field": controls}
+VALUES |= computed(paper_cost, texts, left_out)

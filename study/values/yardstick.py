@@ -9,10 +9,11 @@ from rtx_core import records
 from rtx_core.report import badge, statistics
 from rtx_core.report.values import Gap, Space
 from study import paper
-from study.values.common import PAIR
+from study.values.common import PAIR, computed
 
-FULL = ("sst2", "sst2-official", "sst2-10pct", "sst2-short")  # bag of words of -> the models' runs beside it
-RUNS = {name: name for name in FULL} | {f"sst2-{part}": f"sst2-{part}-epochs1" for part in ("grouped", "50pct", "long")}
+# bag of words of -> the models' runs beside it
+RUNS = {name: name for name in ("sst2", "sst2-official", "sst2-10pct", "sst2-short")}
+RUNS |= {f"sst2-{part}": f"sst2-{part}-epochs1" for part in ("grouped", "50pct", "long")}
 RUNS |= {"yelp": "yelp-trainrows10000-epochs1"}
 RUNS |= {name: f"{name}-trainrows5000-epochs1" for name in ("multi-domain", "multi-domain-imdb")}
 
@@ -20,10 +21,9 @@ RUNS |= {name: f"{name}-trainrows5000-epochs1" for name in ("multi-domain", "mul
 def compared(name: str, model: str) -> tuple[list, list] | None:
     """(runs, bag of words) on the seeds that both models have, or None where one is missing or the model never
     answers some class."""
-    words = paper.measurements("yardstick", name)
     seeds = statistics.common(*(paper.records(name=RUNS[name], model=each) for each in PAIR))
-    runs = [record for pair in seeds for record in pair if record["model"] == model]
-    runs = [record for record in runs if statistics.answers_all(record)]
+    runs = [run for pair in seeds for run in pair if run["model"] == model and statistics.answers_all(run)]
+    words = paper.measurements("yardstick", name)
     beside = [records.Record(each.content | {"seed": run["seed"]}, each.path) for run in runs for each in words]
     return (runs, beside) if beside else None
 
@@ -33,9 +33,8 @@ def against(model: str) -> Space:
     pairs = {name: pair for name in RUNS if (pair := compared(name, model))}
     found = [statistics.difference(*pair, same_training=False) for pair in pairs.values()]
     gaps = {name: Gap(gap, badge(pairs[name][0])) for name, gap in zip(pairs, statistics.adjusted(found))}
-    full = [gap for gap in gaps.values() if gap.badge.budget == "full"]
-    counts = {"full": len(full), "behind_full": sum(gap.sign < 0 for gap in full)}
-    counts |= {"ahead": sum(gap.sign > 0 for gap in gaps.values())}
+    full = [gap.sign for gap in gaps.values() if gap.badge.budget == "full"]
+    counts = {"full": len(full), "behind_full": full.count(-1), "ahead": sum(gap.sign > 0 for gap in gaps.values())}
     return Space(gaps | counts | {"elsewhere": [gap for name, gap in gaps.items() if name != "sst2"]})
 
 
@@ -48,9 +47,9 @@ def errors() -> Space:
     return Space(dict(zip((*PAIR, "words"), wrong)) | {"positive": labels == 1})
 
 
-def unlike(name: str) -> Space:
-    """On what share of its texts two runs of one model answer differently, and two of different models, in the mean."""
-    runs = [run for model in PAIR for run in paper.records(name=name, model=model)]
+def unlike() -> Space:
+    """On what share of a tenth's test texts two runs answer differently, of one model and of two, in the mean."""
+    runs = [run for model in PAIR for run in paper.records(name="sst2-10pct", model=model)]
     shares = {True: [], False: []}
     for a, b in combinations(runs, 2):
         _, one, other = statistics.same_texts(a, b)
@@ -58,8 +57,4 @@ def unlike(name: str) -> Space:
     return Space({"one_model": mean(shares[True]), "two_models": mean(shares[False])})
 
 
-VALUES = {
-    "yardstick": lambda: Space({model: against(model) for model in PAIR}),
-    "errors": errors,
-    "unlike": lambda: unlike("sst2-10pct"),
-}
+VALUES = {"yardstick": lambda: Space({model: against(model) for model in PAIR})} | computed(errors, unlike)

@@ -1,0 +1,57 @@
+"""What was won in speed is not lost: today's training step against the plain one, in one run."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks import recurrence, timing, training_step
+from rtx_core.experiments.configure import configure
+from rtx_core.train.trainer import PlainPath
+
+pytestmark = pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="a minute: RTX_LONG=1")
+CPU, ROUNDS = torch.device("cpu"), 8
+# How many times as long the plain step must take at least, and in brackets what was seen, on a quiet machine or not.
+LEAST = {
+    "baseline, padded": 1.6,  # (2.1 to 2.3) texts that lie end to end
+    "baseline, packed": 1.08,  # (1.16 to 1.17) one node a block, masks by the step
+    "kausik": 1.5,  # (2.2) the recurrence along the text
+}
+
+
+def steps(of: str) -> dict[str, timing.Work]:
+    if of == "kausik":
+        model = recurrence.built("kausik", CPU)
+        given = timing.Prepared([recurrence.characters(model, 2, 32)]), configure("shakespeare", "kausik").train, CPU
+        plain = timing.stepping(recurrence.built("kausik", CPU, fast=False), *given, PlainPath())
+        return {"plain": plain, "ours": timing.stepping(model, *given)}
+    sst2 = training_step.Sst2(timing.Options(quick=True))
+    plain = sst2.plain("baseline", None) if "padded" in of else training_step.eager(sst2)
+    return {"plain": plain, "ours": training_step.ours("baseline", sst2.task, CPU)}
+
+
+def ratio(of: str, monkeypatch) -> float:
+    """Time of the plain step over ours: the median of pairs on one batch, in time of the one thread, which other
+    programs stretch little."""
+    monkeypatch.setattr(timing.time, "perf_counter", time.process_time)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        took = timing.interleaved(steps(of), ROUNDS)
+    finally:
+        torch.set_num_threads(threads)
+    return float(np.median(np.divide(took["plain"]["ms"], took["ours"]["ms"])))
+
+
+@pytest.mark.parametrize("of", LEAST)
+def test_a_step_is_as_many_times_faster_than_the_plain_one(of, monkeypatch):
+    assert ratio(of, monkeypatch) > LEAST[of]
+
+
+@pytest.mark.parametrize("of", ["baseline, packed", "kausik"])
+def test_without_its_fast_path_a_step_is_seen_to_be_slow(of, monkeypatch):
+    for module in (timing, recurrence):
+        monkeypatch.setattr(module, "accelerate", lambda model: None)
+    assert ratio(of, monkeypatch) < LEAST[of]
