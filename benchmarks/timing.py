@@ -125,6 +125,8 @@ def save(name: str, content: dict, asked: Options) -> None:
     """`results/benchmarks/<name>-<device>.json`, with the machine and the code; a quick one under `_build/`."""
     machine = environment(asked.where)
     machine["packages"]["transformers"] = version("transformers")  # a contestant
+    able = torch.cpu.get_capabilities()
+    machine["instructions"] = sorted(name for name, there in able.items() if "bf16" in name and there)
     about = {"benchmark": name, "environment": machine, "code": fingerprint.commit(), "finished": records.now()}
     folder = build() if asked.quick else REPOSITORY / "results"
     write_json(folder / "benchmarks" / f"{name}-{asked.device}.json", content | about)

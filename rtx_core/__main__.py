@@ -1,7 +1,6 @@
 """The command line: `python -m rtx_core COMMAND`, or `rtx COMMAND` where the package is installed.
 
-A command is a function.  Its docstring is the command's help; of its arguments, switches are options, those with a
-default too, and all others are words in their order.
+A command is a function, its docstring the help; switches and arguments with a default are options, all others words.
 """
 
 import argparse
@@ -9,7 +8,6 @@ import inspect
 import os
 import signal
 import sys
-from collections.abc import Callable
 from typing import Annotated
 
 import yaml
@@ -127,18 +125,14 @@ def parser() -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         one.set_defaults(function=function)
         for argument in inspect.signature(function).parameters.values():
-            _add(one.add_argument, argument)
+            kind, (about,) = argument.annotation.__origin__, argument.annotation.__metadata__
+            if kind is bool:
+                one.add_argument(f"--{argument.name}", action="store_true", help=about)
+            elif argument.default is not argument.empty:
+                one.add_argument(f"--{argument.name}", type=kind, default=argument.default, help=about)
+            else:
+                one.add_argument(argument.name, help=about, **({"nargs": "*"} if kind is list else {}))
     return every
-
-
-def _add(add: Callable, argument: inspect.Parameter) -> None:
-    kind, (about,) = argument.annotation.__origin__, argument.annotation.__metadata__
-    if kind is bool:
-        add(f"--{argument.name}", action="store_true", help=about)
-    elif argument.default is not argument.empty:
-        add(f"--{argument.name}", type=kind, default=argument.default, help=about)
-    else:
-        add(argument.name, help=about, **({"nargs": "*"} if kind is list else {}))
 
 
 def main() -> None:

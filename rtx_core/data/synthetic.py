@@ -3,9 +3,9 @@
 No text is taken from elsewhere.  The same seed gives the same text on every machine: of `random`, only methods whose
 stream is the same in all supported versions are used.
 
-A template names what fills it: "{aspect}" is replaced by one of the grammar's aspects, filled in turn.  In a
-review, "{+x}" is an x of the review's own sentiment and "{-x}" one of the opposite sentiment.  So counting
-words is not enough: "not dull" praises, and of "dull, but moving" the connective says which word counts.
+A template names what fills it: "{aspect}" is replaced by one of the grammar's aspects, filled in turn; in a review
+"{+x}" by an x of the review's own sentiment, "{-x}" by one of the opposite.  So counting words is not enough: "not
+dull" praises, and of "dull, but moving" the connective says which word counts.
 """
 
 import re

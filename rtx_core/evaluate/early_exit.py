@@ -3,9 +3,8 @@
     δ_r = ‖s_r − s_{r−1}‖ / ‖s_r‖          how far the state still moves (Geiping et al. 2025, §6)
     κ_r = KL(p_{r−1} ‖ p_r)                 how far the prediction still moves
 
-Token t stops after the first pass r ≥ 2 with κ_r < θ, or after the trained number of passes.  All passes are read
-from one forward: what a model says after r passes does not depend on whether it is run further.  Keys and values
-are computed of all tokens, stopped or not, so the saving is the most that a scheduler could reach.
+Token t stops after the first pass r ≥ 2 with κ_r < θ, or after the trained number of passes.  All passes are read from
+one forward.  Keys and values are computed of all tokens, so the saving is the most that a scheduler could reach.
 """
 
 from collections.abc import Iterable

@@ -6,9 +6,8 @@ places, twins, patch, whose      chains of pointers; one text's state put into a
 probe                            what a linear map reads from a state
 hold, motion, normalised_pass, spectral_radius, halting    rest or growth; stopping when two passes agree
 
-They ask of a model what `models.looped.Looped` has.  A *step* is a pass of a looped model; a model that is
-run once is read layer by layer: there a step is a layer.  Steps count from 1, layers and heads from 0.
-Texts are rows of token ids (B, N).
+They ask of a model what `models.looped.Looped` has.  A *step* is a pass of a looped model, of one that is run once a
+layer.  Steps count from 1, layers and heads from 0.  Texts are rows of token ids (B, N).
 """
 
 from collections import Counter
@@ -115,9 +114,8 @@ def mass(alpha: Tensor, place: Tensor, asked: Tensor | None = None) -> Tensor:
 def roles(alpha: Tensor, ids: Tensor, asked: Tensor | None = None, most: int = 6) -> list[dict]:
     """A row for each head in each step: its `mass` on p_0 … p_most and the previous occurrence, and its role.
 
-    "previous" looks most at the previous occurrence of the token, p_1 − 1; "follow" at p_1; "jump" at a p_j
-    two or more hops away (`place` says which); "other" at none of these as much as `AT_LEAST`.  Left out are
-    tokens with p_1 − 1 = p_2 (a third, with four letters): there "previous" and "jump" are one.
+    "previous" looks most at the previous occurrence of the token, p_1 − 1; "follow" at p_1; "jump" at a p_j two or more
+    hops away, its `place`; "other" at none of these as much as `AT_LEAST`.  Left out are tokens with p_1 − 1 = p_2.
     """
     chain = places(ids, most)
     counted = (chain[1] > chain[2] + 1) if asked is None else asked & (chain[1] > chain[2] + 1)

@@ -93,6 +93,9 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
         del changed["epochs"]
     parts += name_parts(changed | ({"compile": compile} if compile else {}))
     less = _shorter(own.train, asked.train) or asked.data.less_than(own.data)
+    train, counted = asked.train, "steps" if asked.train.steps else "epochs"
+    if entry.steps_factor != 1:
+        train = train.replace(**{counted: round(getattr(train, counted) * entry.steps_factor)})
     return RunConfig(
         experiment=called,
         name="-".join(filter(None, parts)),
@@ -104,7 +107,7 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
         overrides=asked.model.changes(registry.find(entry.base).config),
         data=asked.data,
         source=resolve(asked.data.source),
-        train=_longer(asked.train, entry.steps_factor),
+        train=train,
         keep_weights=fixed.keep_weights and asked.data.source != "embedded",
         device=device,
         compile=compile,
@@ -115,10 +118,9 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
 
 def distinct(name: str, values: object) -> list:
     """A parameter that is a list, in which every value stands once."""
-    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise RtxError(f"Parameter {name} is {values!r:.60}; expected a list, with papermill -y '{name}: [a, b]'.")
-    if any(values.count(value) > 1 for value in values):
-        raise RtxError(f"Parameter {name} is {values!r:.80}; every value may stand there once.")
+    listed = isinstance(values, Sequence) and not isinstance(values, str)
+    if not listed or not values or any(values.count(value) > 1 for value in values):
+        raise RtxError(f"Parameter {name} is {values!r:.60}; expected a list of different values, as '{name}: [a, b]'.")
     return list(values)
 
 
@@ -153,12 +155,6 @@ def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) ->
         raise RtxError(f"epochs is {train.epochs}, and a pass over these data has no end; give steps alone.")
     model = registry.config_of(entry.base, **entry.settings | given["model"])
     return SimpleNamespace(data=data, train=train, model=model)
-
-
-def _longer(train: TrainConfig, times: float) -> TrainConfig:
-    """For so many times the steps, or the epochs where those are counted."""
-    counted = "steps" if train.steps else "epochs"
-    return train.replace(**{counted: round(getattr(train, counted) * times)}) if times != 1 else train
 
 
 def _shorter(full: TrainConfig, train: TrainConfig) -> bool:

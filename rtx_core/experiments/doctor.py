@@ -6,6 +6,8 @@ import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from rtx_core.errors import RtxError
@@ -32,12 +34,15 @@ def machine() -> Iterator[Finding]:
 
 
 def data() -> Iterator[Finding]:
-    from rtx_core.data import mirrored
+    from rtx_core.data import corpora, sources, tokens
 
     if not (named := os.environ.get("RTX_DATA")):
         yield WARNING, "RTX_DATA is not set, so real texts are fetched from the hub", SET_DATA
         return
-    for place, load in mirrored().items():
+    known = {name: each for name, each in corpora.CORPORA.items() if isinstance(each, corpora.Corpus)}
+    reads = {corpus.folder: partial(sources.load, name) for name, corpus in known.items()}
+    reads |= {text.folder: import_module(text.task_class.partition(":")[0]).load for text in corpora.RUNNING.values()}
+    for place, load in (reads | {"bert-base-uncased": tokens.bert_vocabulary}).items():
         try:
             load("mirror")
             yield OK, f"RTX_DATA: {place} is as expected, by its hash", ""

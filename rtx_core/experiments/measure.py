@@ -1,6 +1,4 @@
-"""Everything that is measured beside the runs: described, found, made and saved here.
-
-    measure("transfer", "sst2", to="yelp", fraction=0.1, seeds=[0, 1, 2])
+"""What is measured beside the runs, found or made: `measure("transfer", "sst2", to="yelp", fraction=0.1, seeds=[0])`.
 
 A kind is a module of the study: `of_run(record, measured)` gives a list of what is measured of one trained run,
 `of_study(measured)` what is measured of all; each is (content, predictions or None).  `identity` gives what else must

@@ -107,10 +107,8 @@ def as_rtx_error() -> Iterator[None]:
 
 @contextmanager
 def record_lock(record: Path, about: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the name of a record, so that nobody else writes it or its checkpoint; the lock goes when the process does.
-
-    `about` stays in it for `rtx doctor`: the run's folder, and the command that goes on.
-    """
+    """Hold the name of a record, so that nobody else writes it or its checkpoint, while the process lives.  `about`
+    stays in the lock for `rtx doctor`: the run's folder, and the command that goes on."""
     lock = build() / "locks" / "-".join(record.relative_to(home()).with_suffix("").parts)
     lock.parent.mkdir(parents=True, exist_ok=True)
     with open(lock, "a", encoding="utf-8") as file:  # not "w", which would empty the file of whoever holds it

@@ -70,8 +70,8 @@ def refuse_changed(record: Record) -> None:
     """An error where a class that was registered here, or the code that trains it, has changed since the record."""
     kind = registry.MODELS.get(record["config"]["architecture"])
     if kind and not isinstance(kind.kind, str) and record.stale_reason():
-        made = f"{record} was made with another version of the class {kind.kind.__name__} or of what trains it"
-        raise RtxError(f"{made}; replace=True trains today's.")
+        other = f"another version of the class {kind.kind.__name__} or of what trains it"
+        raise RtxError(f"{record} was made with {other}; replace=True trains today's.")
 
 
 def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
@@ -117,7 +117,8 @@ def load_weights(record: Record):
     model, expected = load_model(path), record.get("weights")
     altered = path == kept_at(record) and expected not in (None, sha256_of([path.read_bytes()]))
     if altered or model.about.get("run") != record["key"]:
-        raise RtxError(f"{path.name} holds altered weights, or another run's; restore them from git, or replace=True.")
+        what = f"{path.name} holds weights of another run than its record's, or altered ones"
+        raise RtxError(f"{what}; restore both from git, or train it anew with replace=True.")
     return model
 
 

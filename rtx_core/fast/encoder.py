@@ -18,7 +18,7 @@ class DropoutMasks:
     """Hands out inverted-dropout masks (Srivastava et al. 2014): 0 with probability p, else 1/(1 − p).
 
     torch draws Bernoulli numbers one by one from a Mersenne twister, 21 of the baseline step's 191 ms; 16-bit pieces of
-    SFC64's stream, compared as vectors, take 4.  `p` is rounded to a multiple of 1/65,536, and so is the scale.
+    SFC64's stream, compared as vectors, take 4.
     """
 
     def __init__(self, seed: int, step: int):
@@ -50,7 +50,7 @@ class EncoderPath:
 
     def block(self, layer: EncoderBlock, h: Tensor, batch: Packed, rope, rows: Tensor | None, dropout) -> Tensor:
         """`Encoder.block`, fused where its masks are handed down on a CPU."""
-        if not (isinstance(dropout, DropoutMasks) and fused_block.usable(h)):
+        if not isinstance(dropout, DropoutMasks) or h.dtype not in (torch.float32, torch.float64):
             return layer(h, batch, rope, rows, dropout)
         kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else h.dtype
         asked = 3 if rows is None else 2, kind
@@ -63,10 +63,8 @@ class EncoderPath:
         return fused_block.block(layer, h, rope, grids[asked], rows, dropout, self.weights[layer])
 
     def update(self, model: Encoder, optimizer: torch.optim.Optimizer, clip_norm: float) -> None:
-        """Clip, step, and leave no gradient.
-
-        Clipping to a whole norm c scales the gradient by min(1, c / (norm + 10⁻⁶)).  The fused AdamW divides by
-        `grad_scale` as it reads, so that no pass over the gradient is spent on it, and no host waits for the norm."""
+        """Clip to a whole norm c, by the factor min(1, c / (norm + 10⁻⁶)), step, and leave no gradient.  Fused AdamW
+        divides by `grad_scale` as it reads: no pass over the gradient is spent on it, no host waits for the norm."""
         gradients = [p.grad for p in model.parameters() if p is not model.word.weight]
         words = model.word.weight.grad
         if self.ids:  # the rows of all other tokens are 0

@@ -47,11 +47,6 @@ def grid(batch: Packed, heads: int, parts: int, dtype: torch.dtype) -> Grid:
     return Grid(spread.flatten(), collect.flatten(), collect[:, :H].flatten(), bias, (B, H, L))
 
 
-def usable(x: Tensor) -> bool:
-    """On a CPU; float64 is there for tests."""
-    return x.dtype in (torch.float32, torch.float64) and x.device.type == "cpu"
-
-
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, times: Tensor | None = None) -> Tensor:
     """(x Wᵀ + b) ⊙ times."""
     if x.dtype not in onednn.FORMATS:

@@ -10,8 +10,8 @@ from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveI
 def even_heads(config: "EncoderConfig | LoopedConfig") -> None:
     """Rotary positions turn pairs of a head's coordinates."""
     if config.hidden_size % (2 * config.num_heads):
-        odd = f"hidden_size {config.hidden_size} over {config.num_heads} heads leaves no even size for rotary pairs"
-        raise ValueError(f"{odd}; choose hidden_size as a multiple of {2 * config.num_heads}")
+        many = f"{config.num_heads} heads with rotary pairs"
+        raise ValueError(f"hidden_size is {config.hidden_size}; {many} need a multiple of {2 * config.num_heads}")
 
 
 class EncoderConfig(Settings):

@@ -9,9 +9,8 @@ holds w − 1 states and a token,
 
     h_{i+1} = last of T([h_{i−w+2}, …, h_i, x_{i+1}]),    y_i = last of T([h_{i−w+2}, …, h_i]),
 
-shorter at the beginning; w = 2 is the paper's.  With several layers each has a recurrence of its own, over the outputs
-of the layer below.  Here the equations stand as they are, position by position; gradients flow through every step.
-`rtx_core.fast.recurrence` computes the same sooner.
+shorter at the beginning; w = 2 is the paper's.  Each layer has a recurrence of its own, over the outputs of the layer
+below.  Here the equations stand as they are; gradients flow through every step.  `rtx_core.fast.recurrence` is sooner.
 """
 
 import torch

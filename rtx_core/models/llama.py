@@ -20,8 +20,8 @@ GROUPS = 4  # of sequences of like length: on stories, padding is about 6 % of t
 class PaddedAttention:
     """Where the tokens of a batch lie during attention: a few padded grids, each of sequences of like length.
 
-    What pads a row stands after its tokens, where no token looks, so that causality is the only mask and the fast
-    kernels apply; a column of a grid is a position, so one small rotary table serves all of them.
+    What pads a row stands after its tokens, so that causality is the only mask and the fast kernels apply; a column of
+    a grid is a position, so one small rotary table serves all of them.
     """
 
     def __init__(self, batch: Packed, config: LoopedConfig):
@@ -68,8 +68,8 @@ class PaddedAttention:
 class KVCache:
     """Stands for the batch and for its grid when B texts are read together, a token at a time.
 
-    A looped layer leaves keys and values of its own in every pass, so they are kept by layer application, in the order
-    in which the model asks for attention; that order must be the same for every token.
+    A looped layer has keys and values of its own in every pass: they are kept by layer application, in an order that
+    must be the same for every token.
     """
 
     def __init__(self, head_size: int, rope_base: float):
@@ -95,12 +95,6 @@ class KVCache:
             k, v = self.kept[self.applied] = tuple(torch.cat(pair, 2) for pair in pairs)
         self.applied += 1
         return F.scaled_dot_product_attention(q, k, v).reshape(len(qkv), -1)
-
-
-def with_noise(weight: Tensor, bits: int) -> Tensor:
-    """As far off as rounding to `bits` puts it (one scale a row); the gradient passes straight through."""
-    step = weight.detach().abs().amax(1, keepdim=True) / (2 ** (bits - 1) - 1)
-    return weight + step * (torch.rand_like(weight) - 0.5)
 
 
 class LlamaBlock(nn.Module):
@@ -138,7 +132,10 @@ class LlamaBlock(nn.Module):
 
     def draw_noise(self, bits: int) -> None:
         """W + s u, u uniform in ±½ and s a row's step on a grid of `bits` (0: none): the same in all passes."""
-        self.noisy = tuple(with_noise(w, bits) for w in self.matrices) if bits else None
+        self.noisy = None
+        if bits:
+            steps = [w.detach().abs().amax(1, keepdim=True) / (2 ** (bits - 1) - 1) for w in self.matrices]
+            self.noisy = tuple(w + step * (torch.rand_like(w) - 0.5) for w, step in zip(self.matrices, steps))
 
     def forward(self, x: Tensor, grid: PaddedAttention | KVCache, matrices: Matrices | None = None) -> Tensor:
         """x (T, d) -> (T, d)."""

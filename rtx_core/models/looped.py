@@ -37,8 +37,8 @@ PARTS = (3, 1, 2, 1)  # how many of the seven matrices lie in a layer's qkv, out
 class LowRank(nn.Module):
     """The corrections of one layer in one pass: A (rank × in) and B (out × rank) for each of its seven matrices.
 
-    y = (W + γ B A) x   (Bae et al. 2024, eq. 4).  BA is added to W once a batch instead of sending every token through
-    A and B: the same function for the cost of W alone, since a batch holds more tokens than a matrix has rows.
+    y = (W + γ B A) x   (Bae et al. 2024, eq. 4).  BA is added to W once a batch, for about the cost of W alone, since a
+    batch holds more tokens than a matrix has rows.
     """
 
     def __init__(self, layer: LlamaBlock, config: LoopedConfig):

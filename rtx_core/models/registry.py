@@ -1,7 +1,7 @@
 """Every model by name: its class, configuration, and how pictures show it.  torch is imported with a class alone.
 
-A new architecture in this package is one file beside this one and one line in `MODELS`; one defined elsewhere, in a
-notebook cell for instance, is registered by `register`.
+A new architecture is one file beside this one and one line in `MODELS`; one from elsewhere, as a notebook's cell, is
+registered by `register`.
 """
 
 import re

@@ -30,6 +30,18 @@ from rtx_core.study import declared
 
 SOURCES = (*get_args(Source), "generated", "files")
 NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
+NEEDS = (
+    "kind",
+    "of",
+    "name",
+    "model",
+    "seed",
+    "data",
+    "environment",
+    "code",
+    "made_by",
+    "finished",
+)  # of a measurement
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 
 
@@ -182,8 +194,7 @@ def at(address: str, source: str = "hub") -> Record:
     name, _, stem = address.removesuffix(".json").rpartition("/")
     path = folder(source) / name / f"{stem}.json"
     if not name or not path.exists():
-        known = "`rtx results` lists what there is, of generated text with --source embedded"
-        raise RtxError(f"There is no record {address!r} of source {source!r}: {known}.")
+        raise RtxError(f"There is no record {address!r} of source {source!r}: see `rtx results`, or --source embedded.")
     return read(path)
 
 
@@ -231,9 +242,6 @@ def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None
     write_atomically(path, buffer.getvalue())
 
 
-NEEDS = ("kind", "of", "name", "model", "seed", "data", "environment", "code", "made_by", "finished")
-
-
 def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
     """All measurements of a kind, in the order of their names; odd ones are left out."""
     every = sorted((folder(source) / kind).glob(f"{of}/[!.]*.json"))
@@ -275,9 +283,8 @@ def _row(record: Record) -> dict:
     row |= {name: test.get(name) for name in ("accuracy", "loss", "f1", "precision", "recall")}
     row |= {"n_train": record["data"]["n_train"], "n_test": test["n"]}
     row |= {"parameters": record["parameters"]["total"], "size_mb": record["size_mb"]}
-    row["ms_per_text"] = measured[-1].get("per_sentence_ms")  # in a batch
+    row |= {"minutes": record["seconds"] / 60, "ms_per_text": measured[-1].get("per_sentence_ms")}  # in a batch
     row["ms_single"] = measured[0].get("per_sentence_ms", measured[0]["median_ms"])  # one text, or one token
-    row["minutes"] = record["seconds"] / 60
     row |= {"selected_step": selected["step"], "selected_epoch": selected.get("epoch")}
     for part in ("data", "train", "model"):
         row |= {name: value for name, value in config[part].items() if name not in row}

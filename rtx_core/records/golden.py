@@ -143,8 +143,7 @@ def main(accept: bool = False, new: bool = False) -> None:
         return
     before = fingerprint.registered()
     if wrong := differing(found, _runs_at(before["commit"])):
-        other = f"on this machine commit {before['commit'][:9]} gives other numbers for {'; '.join(wrong)}"
-        raise RtxError(f"Not accepted: {other}; {DO}.")
+        raise RtxError(f"Not accepted: here commit {before['commit'][:9]} gives other {'; '.join(wrong)}; {DO}.")
     own = [module for module in measuring() if changed_since(before["commit"], module)]
     _register({name: old for name, old in before["hashes"].items() if name not in own})
     print(f"accepted: the golden runs of commit {before['commit'][:9]}, bit for bit")

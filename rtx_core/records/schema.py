@@ -12,14 +12,10 @@ from rtx_core.errors import RtxError
 
 VERSION = 2  # of the schema
 RESTORE = "restore it from git, or move it away and run the experiment again"
-
-
 Part = dict[str, Any]
 
 
 class Schema(BaseModel):
-    """What a record holds."""
-
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     schema_: Literal[2] = Field(alias="schema")

@@ -1,8 +1,7 @@
 """How a table, a figure, a sample or a line of text reaches a page.
 
-The book renders the `text/markdown` form, a MyST directive, which it numbers, captions and can refer to.
-JupyterLab and a notebook that papermill saves show the `text/html` form.  Captions and notes are MyST,
-written by the author; cells and samples are data, so they show as they are, whatever is in them.
+The book renders the `text/markdown` form, a MyST directive; JupyterLab shows the `text/html` form.  Captions and notes
+are MyST, written by the author; cells and samples are data, so they show as they are, whatever is in them.
 """
 
 import base64
@@ -77,11 +76,8 @@ def table(frame: pd.DataFrame, *, label: str, caption: str, note="", wide=False,
 
 
 def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object = None) -> Displayed:
-    """A numbered figure of a matplotlib figure, of axes, or of a seaborn grid; `alt` tells what a reader
-    would see in it, and an Altair `chart` is what takes its place on a screen when one asks.
-
-    While the book is built it is saved as `book/figures/<label>.svg`; elsewhere no file is written.
-    """
+    """A numbered figure of a matplotlib figure, of axes, or of a seaborn grid, saved as `book/figures/<label>.svg`
+    while the book is built.  `alt` tells what a reader would see; an Altair `chart` takes its place for who asks."""
     caption, alt = one_line(caption), one_line(alt)
     if not alt:
         raise RtxError(f"Figure {label!r} has no alt text: say in a sentence what a reader would see in it.")

@@ -1,6 +1,5 @@
 """What a number rests on: the records that a page holds, the machine they are of, and the badge of their seeds."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +15,8 @@ def as_records(found: object) -> list:
         return [found.record]
     if hasattr(found, "path"):  # a record
         return [found]
-    if isinstance(found, dict):
-        found = found.values()
-    if not isinstance(found, Iterable) or isinstance(found, str):
-        raise TypeError(f"Got {type(found).__name__}; expected records, runs or a frame of results.")
-    return [record for part in found for record in as_records(part)]
+    every = found.values() if isinstance(found, dict) else found
+    return [record for part in every for record in as_records(part)]
 
 
 def by_model(found: object) -> dict[str, list]:

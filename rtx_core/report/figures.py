@@ -1,5 +1,4 @@
-"""The tables and pictures that several pages share, of runs, records or frames of `rtx.results()`.  A picture
-is a matplotlib figure, which the page captions with `display.figure`."""
+"""The tables, and as matplotlib figures the pictures, that pages share, of runs, records or frames of results."""
 
 from collections.abc import Iterable
 

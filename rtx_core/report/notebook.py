@@ -12,8 +12,8 @@ MARK = "# Parameters"  # papermill's first line of the cell that it injects
 def check_parameters() -> None:
     """End with one sentence if papermill injected a parameter that the notebook does not have, or of another type.
 
-    papermill puts its cell after the one tagged `parameters`; both are read from the history of the kernel.  From here
-    on an `RtxError` shows as its sentence alone.  Outside a notebook this does nothing.
+    Its cell follows the one tagged `parameters`; both are read from the kernel's history.  From here on an `RtxError`
+    shows as its sentence alone.  Outside a notebook this does nothing.
     """
     shell = IPython.get_ipython()
     if shell is None:

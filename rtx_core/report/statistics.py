@@ -1,5 +1,4 @@
-"""Uncertainty of what records say; the formulas are SciPy's.  Functions take lists of records and give
-numbers, no sentences."""
+"""Uncertainty of what records say, by SciPy's formulas: functions of lists of records that give numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -114,10 +113,6 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     return float(differences.mean()), float(low), float(high), float(found.pvalue)
 
 
-# -- measures of labels and guesses (texts,) whose weights (..., texts) say how often each text counts; precision,
-# recall and f1 are of class 1
-
-
 def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weighted mean of values (texts,)."""
     return weights @ values / weights.sum(-1)
@@ -132,7 +127,7 @@ def _f1(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndar
     return 2 * hits / np.maximum(weights @ (labels == 1) + weights @ (guesses == 1), 1)
 
 
-MEASURES = {
+MEASURES = {  # of labels and guesses (texts,), with weights (..., texts): how often each counts; of class 1
     "accuracy": lambda labels, guesses, weights: mean(labels == guesses, weights),
     "precision": _precision,
     "recall": lambda labels, guesses, weights: _precision(guesses, labels, weights),
@@ -145,8 +140,8 @@ MEASURES["weighted recall"] = MEASURES["accuracy"]
 
 
 def bootstrap(statistic: Callable, *columns: np.ndarray) -> tuple[float, float, float]:
-    """(value, low, high) of `statistic(*columns, weights)`; whole texts are resampled, all columns of a text
-    together, and texts that are alike in all columns as one kind: how often it is drawn is multinomial."""
+    """(value, low, high) of `statistic(*columns, weights)`, whole texts resampled; those that are alike in all columns
+    are one kind, and how often it is drawn is multinomial."""
     kinds, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
     n = counts.sum()
     drawn = np.random.default_rng(0).multinomial(n, counts / n, size=RESAMPLES)
@@ -192,10 +187,10 @@ class Difference:
 
 
 def difference(first: list, second: list, measure: str = "accuracy", same_training: bool = True) -> Difference:
-    """The paired difference of two models in a measure, over the seeds that both have.
+    """The paired difference of two models in a measure, over the seeds that both have; without one an RtxError.
 
     Three or more seeds: the paired t-test.  One: a bootstrap interval over texts, and for accuracy McNemar's exact
-    test.  Two: their mean and their range, which decide nothing.  Where no seed is common, an RtxError.
+    test.  Two: their mean and their range, which decide nothing.
     """
     pairs = common(first, second)
     if not pairs:
@@ -228,8 +223,7 @@ def adjusted(family: list[Difference]) -> list[Difference]:
 
 
 def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_texts: bool = False) -> float:
-    """p that a single run, tested on n texts, comes out as far from the mean m of our k seeds, tested on
-    `texts`, as `value` did:
+    """p that a run, tested on n texts, comes out as far from the mean m of our k seeds, tested on `texts`, as `value`:
 
         t = (value − m) / sqrt(a + b),   a = s²(1 + 1/k),   b = value(1 − value)/n + m(1 − m)/texts
 

@@ -1,7 +1,7 @@
 """One look for the whole book: a color, a marker and a title per model, and how numbers are written.
 
-`COLOURS`, `MARKERS` (dicts by model) and `ORDER` (a list) are those of the registry of models whenever they are asked
-for.  The study says how variants look (`LOOKS`); any other name gets a title, a color and a marker that follow from it.
+`COLOURS`, `MARKERS` (dicts by model) and `ORDER` (a list) follow the registry of models.  The study says how variants
+look (`LOOKS`); any other name gets a title, a color and a marker that follow from it.
 """
 
 import zlib

@@ -167,10 +167,6 @@ class Task:
     def badge(self) -> Badge:
         return badge([record for record in self._records if record["model"] in self._models])
 
-    @property
-    def n_train(self) -> int:
-        return self._records[0]["data"]["n_train"] if self._records else 0
-
 
 class Runs:
     """The runs of one task, whose models have names that are no attributes, such as 2x2."""

@@ -52,8 +52,7 @@ class TrainConfig(Settings):
 def learning_rate(config: TrainConfig, step: int, history: Sequence[dict] = (), total: int = 0) -> float:
     """The rate of optimizer step `step`, counted from 0: a function of the step and of the evaluations before it alone.
 
-    For `plateau` the warm-up is PyTorch's LinearLR, which multiplies the last rate by a factor each step; the same
-    product is formed here, so that the last bits agree with it.
+    For `plateau` the warm-up is PyTorch's LinearLR, to the last bits: each step multiplies the last rate by a factor.
     """
     base, warmup = config.learning_rate, config.warmup_steps
     if config.schedule == "plateau":

@@ -33,8 +33,7 @@ def has_bf16(where: torch.device) -> bool:
 def keep_heap() -> None:
     """Let glibc keep freed memory instead of returning it to the kernel after every step.
 
-    A step frees and takes again some 100 MB of gradients and activations; fresh pages must each be zeroed and mapped:
-    on two cores a sixth of its time.
+    A step frees and takes again some 100 MB; fresh pages must be zeroed and mapped, on two cores a sixth of its time.
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)

@@ -49,12 +49,11 @@ def bag_of_words() -> Space:
 
 
 def leakage() -> Space:
-    """Points of accuracy that leaving a sentence's phrases on both sides of the split is worth, at one epoch,
-    on the seeds of both."""
-    pooled, grouped, words = task("sst2-epochs1"), task("sst2-grouped-epochs1"), bag_of_words()
+    """Points of accuracy that phrases of a sentence on both sides of the split are worth, one epoch, equal seeds."""
+    words, cuts = bag_of_words(), ("sst2-epochs1", "sst2-grouped-epochs1")
     found = {"bag_of_words": 100 * (words.sst2.accuracy - words.sst2_grouped.accuracy)}
     for model in PAIR:
-        pairs = statistics.common(*(getattr(each, model).records for each in (pooled, grouped)))
+        pairs = statistics.common(*(paper.records(name=name, model=model) for name in cuts))
         found[model] = 100 * mean(a["test"]["accuracy"] - b["test"]["accuracy"] for a, b in pairs)
     return Space(found)
 

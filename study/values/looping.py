@@ -223,12 +223,12 @@ def of_first_seeds(seeds: int) -> IsoDepth:
     return IsoDepth([record for record in paper.records(name="iso-depth") if record["seed"] < seeds], seeds=seeds)
 
 
-def at_three_rates() -> IsoDepth:
-    """Of seed 0, each model that was tried at three rates at its best."""
-    rates = ("", "-learningrate0.0015", "-learningrate0.006")
+def at_rates(*rates: str, seeds: int) -> IsoDepth:
+    """Each model that was tried at all of these rates at its best, on the seeds that it was tried with at all."""
     tried = [by_model(paper.records(name=f"iso-depth{rate}")) for rate in rates]
     everywhere = sorted(set.intersection(*map(set, tried)))
-    return IsoDepth([run for model in everywhere for run in at_best_rate(*(found[model] for found in tried))])
+    best = [run for model in everywhere for run in at_best_rate(*(found[model] for found in tried))]
+    return IsoDepth(best, seeds=seeds)
 
 
 HOPS = {
@@ -256,7 +256,8 @@ VALUES |= {
     "iso_depth_eight": lambda: of_first_seeds(8),
     "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
     "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
-    "iso_depth_tuned": at_three_rates,
+    "iso_depth_tuned": lambda: at_rates("", "-learningrate0.0015", "-learningrate0.006", seeds=1),
+    "iso_depth_higher": lambda: at_rates("", "-learningrate0.006", "-learningrate0.012", seeds=3),
     "predictions": predictions,
 }
 VALUES |= functions(copying, on_logits, facts_worth, pointers_worth)

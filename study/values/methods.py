@@ -37,7 +37,7 @@ def described(part: dict) -> dict:
 
 
 def texts() -> Space:
-    """`texts.sst2_seeded_128.test.inside`."""
+    """Of each data set and part: `texts.sst2_seeded_128.test.inside`."""
     names = sorted(path.stem for path in (paths.home() / "results" / "data").glob("*.json"))
     return Space({name: {part: described(found) for part, found in profile(name).items()} for name in names})
 

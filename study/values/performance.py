@@ -17,9 +17,20 @@ def timed(name: str, *place: str) -> float:
     return reduce(getitem, place, benchmark(name))["median_ms"]
 
 
-def step_ms(model: str, way: str) -> float:
-    """A training step on SST-2."""
-    return timed("training-step", "steps", f"{model}, {way}")
+def step_ms(model: str, way: str, texts: str = "steps") -> float:
+    """A training step on SST-2, or on `long_texts`."""
+    return timed("training-step", texts, f"{model}, {way}")
+
+
+def bf16_gain(model: str, texts: str = "steps") -> float:
+    """How many times as fast such a step is with 16-bit products."""
+    return step_ms(model, "this project", texts) / step_ms(model, "this project, bf16", texts)
+
+
+def step_share(model: str, kind: str) -> float:
+    """Of a step on SST-2, what operators of a kind take."""
+    took = benchmark("training-step")["by_kind"][model]
+    return took[kind] / sum(took.values())
 
 
 def story_cost(model: str) -> float:
@@ -49,4 +60,4 @@ def next_ms(who: str) -> list[float]:
     return by_length("next_character", who)
 
 
-VALUES = functions(benchmark, timed, step_ms, story_cost, story_memory, times_as_slow, next_ms)
+VALUES = functions(benchmark, timed, step_ms, bf16_gain, step_share, story_cost, story_memory, times_as_slow, next_ms)
