@@ -10,11 +10,15 @@ from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
+from rtx_core.paths import REPOSITORY  # noqa: E402
+
 BROWSER, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
+HTML = REPOSITORY / "_build" / "html"
 OPT_IN = [
     pytest.mark.long,
     pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="set RTX_LONG=1 to run it"),
     pytest.mark.skipif(not (BROWSER and DRIVER), reason="there is no chromium with its chromedriver"),
+    pytest.mark.skipif(not (HTML / "_static" / "demo").exists(), reason="the book is not built: run `make book`"),
 ]
 
 

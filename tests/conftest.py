@@ -1,7 +1,9 @@
 """What every test shares: a home of its own for whatever runs write, no hub, no real data by chance, small models."""
 
+import hashlib
 import multiprocessing
 import os
+import string
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,11 +11,14 @@ from dataclasses import replace
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network; libraries read this as they are imported
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import settings as hypothesis_settings
 
+from rtx_core.data import splits, tokens
 from rtx_core.data.corpora import CORPORA, Corpus
+from rtx_core.data.sources import content_sha256
 from rtx_core.data.tasks import Classification
 from rtx_core.data.tokens import Tokens
 from rtx_core.errors import RtxError
@@ -21,6 +26,10 @@ from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
 
 REAL_MIRROR = os.environ.get("RTX_DATA")  # as the tests start: the `home` fixture hides it from each of them
+CPU = torch.device("cpu")
+NO_AUTOCAST = torch.autocast("cpu", enabled=False)
+LETTERS = string.ascii_lowercase
+WORDPIECES = [*tokens.SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS), ".", "good", "bad", "film"]
 SMALL = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
 SHORT = {  # what is measured of a run once, not 200 times, and little text
     "rtx_core.evaluate.latency.WARM_UP": 1,
@@ -78,8 +87,7 @@ def one_thread():
 
 
 def shrink(patch: pytest.MonkeyPatch) -> None:
-    """Every model of the package small, an eighth of the generated texts, short measurements,
-    until `patch` is undone."""
+    """Until `patch` is undone: every model small, an eighth of the generated texts, short measurements."""
     for name, model in list(registry.MODELS.items()):
         if isinstance(model.kind, str):
             patch.setitem(registry.MODELS, name, replace(model, config=model.config.replace(**SMALL)))
@@ -97,11 +105,9 @@ def small_models(monkeypatch):
 
 
 def random_tokens(n: int, seed: int, vocabulary: int = 97) -> Tokens:
-    """n texts of 3 to 12 tokens; the label says whether token 7 or token 8 came first,
-    so there is something to learn."""
+    """n texts of 3 to 12 tokens; the label, which can be learned, says whether token 7 or token 8 came first."""
     random = np.random.RandomState(seed)
-    sizes = random.randint(1, 11, size=n)
-    texts = [np.concatenate([[2], random.randint(4, vocabulary, size=size), [3]]) for size in sizes]
+    texts = [np.array([2, *random.randint(4, vocabulary, size=n), 3]) for n in random.randint(1, 11, size=n)]
     labels = random.randint(0, 2, size=n)
     for text, label in zip(texts, labels):
         text[1] = 7 + label
@@ -126,4 +132,43 @@ def refused(*facts: object):
         yield
     message = str(error.value)
     assert "\n" not in message and message.endswith((".", "?")) and ". " not in message, message
+    assert len(message) < 600, message
     assert [fact for fact in facts if str(fact) not in message] == [], message
+
+
+def gradient(task, model, step: int) -> tuple[list, torch.Tensor]:
+    """(gradients, sums) of a step."""
+    model.zero_grad()
+    sums = 0.0
+    for inputs, targets in task.step(0, step):
+        objective, seen = task.loss(model, inputs, targets, task.examples(step))
+        objective.backward()
+        sums = sums + seen
+    return [p.grad.clone() for p in model.parameters()], sums
+
+
+def tiny_frame(n: int, seed: int) -> pd.DataFrame:
+    random = np.random.RandomState(seed)
+    texts = [" ".join(random.choice(["good", "Bad", "film", "ab"], random.randint(1, 7))) + " ." for _ in range(n)]
+    return pd.DataFrame({"sentence": texts, "label": random.randint(0, 2, size=n)})
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch):
+    """A whole mirror of 30 + 10 rows in RTX_DATA, with the hashes that the code then expects."""
+    folder = tmp_path / "mirror"
+    for inner in ("sst2", "bert-base-uncased"):
+        (folder / inner).mkdir(parents=True)
+    frames = {"train": tiny_frame(30, 0), "validation": tiny_frame(10, 1)}
+    for name, frame in frames.items():
+        frame.to_parquet(folder / "sst2" / f"{name}.parquet")
+    assignment = ["test"] + ["train"] * 28 + ["validation"] * 6 + ["test"] * 5
+    pd.DataFrame({"split_a": assignment}).to_parquet(folder / "sst2" / "pooled_splits.parquet")
+    monkeypatch.setattr(splits, "PUBLISHED_SHA256", hashlib.sha256("\n".join(assignment).encode()).hexdigest())
+    vocabulary = folder / "bert-base-uncased" / "vocab.txt"
+    vocabulary.write_text("\n".join(WORDPIECES) + "\n", encoding="utf-8")
+    monkeypatch.setattr(tokens, "VOCABULARY_SHA256", hashlib.sha256(vocabulary.read_bytes()).hexdigest())
+    contents = {k: content_sha256(frame.rename(columns={"sentence": "text"})) for k, frame in frames.items()}
+    monkeypatch.setitem(CORPORA, "sst2", replace(CORPORA["sst2"], contents=contents))
+    monkeypatch.setenv("RTX_DATA", str(folder))
+    return folder

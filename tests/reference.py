@@ -41,12 +41,9 @@ def loud(name: str, std: float, **settings):
     return model
 
 
-def sentences_of(lengths, seed: int = 0) -> list[list[int]]:
-    return [torch.randint(1, 97, (n,), generator=generator(1000 * seed + i)).tolist() for i, n in enumerate(lengths)]
-
-
 def batch_of(lengths, seed: int = 0) -> Packed:
-    return Packed.from_sequences(sentences_of(lengths, seed))
+    drawn = [torch.randint(1, 97, (n,), generator=generator(1000 * seed + i)) for i, n in enumerate(lengths)]
+    return Packed.from_sequences([ids.tolist() for ids in drawn])
 
 
 def stories_of(*lengths: int, seed: int = 0) -> Packed:

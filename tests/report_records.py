@@ -37,14 +37,10 @@ def record(
     environment = {"device": "A | machine", "device_type": "cpu", "threads": 2}
     times = {"p10_ms": 8.0, "p90_ms": 12.0, "median_ms": 10.0, "per_sentence_ms": 10.0 / 16, "batch": 16}
     row = {"train_loss": 0.1, "train_accuracy": 0.5, "validation_loss": 0.2, "validation_accuracy": 0.6}
-    content = {
-        "name": name,
-        "model": model,
-        "seed": seed,
-        "budget": budget,
+    data = {"name": "some texts", "source": "hub", "split": "seeded", "sha256": "a" * 64, "n_train": 500, "n_test": N}
+    content = {"name": name, "model": model, "seed": seed, "budget": budget, "data": data}
+    content |= {
         "config": {"data": {"split": "seeded", "length": "all", "length_fraction": 0.3, "max_length": 128}},
-        "data": {"name": "some texts", "source": "hub", "split": "seeded", "sha256": "a" * 64}
-        | {"n_train": 500, "n_test": N},
         "parameters": {"total": 1000 if model == "baseline" else 400},
         "size_mb": 4.0,
         "history": [row | {"step": step, "epoch": step / 10} for step in (10, 20)],

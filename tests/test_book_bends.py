@@ -1,5 +1,4 @@
-"""A copy of the repository, used as a reader would: whatever is run there, the book is built,
-and marks what no longer holds."""
+"""A copy of the repository, used as a reader would: the book is built all the same, and marks what no longer holds."""
 
 import json
 import os

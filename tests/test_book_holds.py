@@ -6,8 +6,7 @@ epochs, budgets, threads and settings exchanged, seeds left out.
 
 import json
 import re
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial, wraps
 from importlib import reload
 from pathlib import Path
 from textwrap import dedent
@@ -128,24 +127,17 @@ def changed(path: Path, draw: int) -> dict:
     return content
 
 
-def named(name: str, function: Callable) -> Callable:
-    """It, called by the name under which values are defined."""
-    function.__name__ = name
-    return function
-
-
 def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
     """The names of the book over changed records; in every eighth draw some seeds are missing."""
     found = cache(lambda path: changed(path, draw))
     if draw % 8 == 7:
-        some = tuple(run for run in PLANNED if random(draw, *run).random() < 0.9)
-        patch.setattr(paper, "planned", lambda: some)
+        patch.setattr(paper, "planned", lambda: tuple(run for run in PLANNED if random(draw, *run).random() < 0.9))
     for module in (records, store):
         patch.setattr(module, "read_json", found)
     patch.setattr(store, "read_once", store.read_once.__wrapped__)
     patch.setattr(records.Record, "predictions", property(lambda record: record["predictions"]))
-    printed = scaled(published.published.__wrapped__(), draw, "published")
-    patch.setattr(published, "published", named("published", lambda: printed))
+    printed = wraps(published.published)(partial(scaled, published.published.__wrapped__(), draw, "published"))
+    patch.setattr(published, "published", cache(printed))  # under its name, by which values are defined
     patch.setattr(registry, "config_of", lambda name, **given: other(name, draw, **given))
     for module in study.values():  # which take names from what was changed
         reload(module)
@@ -157,8 +149,7 @@ PLANNED, CONFIG_OF, READ_JSON = paper.planned(), registry.config_of, store.read_
 
 
 def other(name: str, draw: int, **given: object):
-    """Settings of a model: of an encoder those of the baseline with equal rotary angles, or wider ones,
-    alike or not."""
+    """Settings of a model: an encoder's, as the baseline's with equal rotary angles; or wider ones, alike or not."""
     config = CONFIG_OF(name, **given)
     if draw % 2 and hasattr(config, "rope_base") and hasattr(config, "type_vocab_size"):
         return CONFIG_OF("baseline").replace(rope_base=1.0)

@@ -73,16 +73,15 @@ A figure.
 :::
 """
 BIB = "@book{knuth, author={Donald Knuth}, title={The TeXbook}, publisher={Addison}, year={1984}}\n"
+MORE = ["# More\n", "| Row | Value |\n|:--|--:|", *(f"| {n} | {n * n} |" for n in range(90))]
+MORE += ["\n\n| Text | Another | Square |\n|:--|:--|--:|", *(f"| {LONG} | {LONG} | {n * n} |" for n in range(40)), ""]
 PAGES = {
     "_toc.yml": TOC,
     "references.bib": BIB,
     "index.md": "# A paper\n\nOf numbers {cite:t}`knuth`, see [](more.md).\n\n## The question\n\nWhy?\n",
     "results.md": RESULTS,
     "references.md": "# References\n\n```{bibliography}\n```\n",
-    "more.md": "# More\n\n| Row | Value |\n|:--|--:|\n"
-    + "".join(f"| {n} | {n * n} |\n" for n in range(90))
-    + "\n\n| Text | Another | Square |\n|:--|:--|--:|\n"
-    + "".join(f"| {LONG} | {LONG} | {n * n} |\n" for n in range(40)),
+    "more.md": "\n".join(MORE),
 }
 
 
@@ -96,17 +95,11 @@ def folder(tmp_path_factory):
     figure.subplots().plot([1, 4, 9])
     (root / "a.svg").write_bytes(display.draw(figure))
     config = yaml.safe_load((REPOSITORY / "_config.yml").read_text())
-    return build_book(
-        root,
-        *("sphinx_external_toc", "sphinxcontrib.bibtex", "pdf"),
-        builder="latex",
-        external_toc_path="_toc.yml",
-        bibtex_bibfiles=["references.bib"],
-        bibtex_reference_style="author_year",
-        latex_engine=config["latex"]["latex_engine"],
-        latex_elements=config["sphinx"]["config"]["latex_elements"],
-        latex_documents=[("index", "paper.tex", "A paper", "Nobody", "manual")],
-    )
+    latex = {"engine": config["latex"]["latex_engine"], "elements": config["sphinx"]["config"]["latex_elements"]}
+    latex["documents"] = [("index", "paper.tex", "A paper", "Nobody", "manual")]
+    settings = {"bibtex_bibfiles": ["references.bib"], "bibtex_reference_style": "author_year"}
+    settings |= {"external_toc_path": "_toc.yml"} | {f"latex_{name}": value for name, value in latex.items()}
+    return build_book(root, "sphinx_external_toc", "sphinxcontrib.bibtex", "pdf", builder="latex", **settings)
 
 
 @pytest.fixture(scope="module")

@@ -54,27 +54,21 @@ def outputs(home) -> list[str]:
 def book(tmp_path_factory):
     """The folder of a built book of a page and a notebook of three cells."""
     home = tmp_path_factory.mktemp("home")
+    source = home / "book"
+    for folder in ("notebooks", "figures"):
+        (source / folder).mkdir(parents=True)
+    (source / "figures" / "fig-a.svg").write_bytes(display.draw(plt.figure()))
+    (source / "index.md").write_text(PAGE + "\n```{toctree}\nnotebooks/one\n```\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RTX_HOME", str(home))
         patch.delenv("RTX_BOOK", raising=False)
-        return built(home)
-
-
-def built(home):
-    source = home / "book"
-    (source / "notebooks").mkdir(parents=True)
-    (source / "figures").mkdir()
-    (source / "figures" / "fig-a.svg").write_bytes(display.draw(plt.figure()))
-    cells = [v4.new_markdown_cell("# Notebook")]
-    for text in outputs(home):
-        output = v4.new_output("display_data", {"text/markdown": text})
-        cells.append(v4.new_code_cell("draw()", outputs=[output], execution_count=1))
-    language = {"name": "python", "pygments_lexer": "python"}
-    notebook = v4.new_notebook(cells=cells, metadata={"language_info": language})
-    nbformat.write(notebook, source / "notebooks" / "one.ipynb")
-    (source / "index.md").write_text(PAGE + "\n```{toctree}\nnotebooks/one\n```\n")
-    settings = {"nb_render_markdown_format": "myst", "html_sourcelink_suffix": ""}  # as Jupyter Book has it
-    return build_book(source, "reading", **settings)
+        given = [v4.new_output("display_data", {"text/markdown": text}) for text in outputs(home)]
+        cells = [v4.new_code_cell("draw()", outputs=[output], execution_count=1) for output in given]
+        language = {"language_info": {"name": "python", "pygments_lexer": "python"}}
+        notebook = v4.new_notebook(cells=[v4.new_markdown_cell("# Notebook"), *cells], metadata=language)
+        nbformat.write(notebook, source / "notebooks" / "one.ipynb")
+        settings = {"nb_render_markdown_format": "myst", "html_sourcelink_suffix": ""}  # as Jupyter Book has it
+        return build_book(source, "reading", **settings)
 
 
 def page(book, name: str) -> BeautifulSoup:
@@ -83,8 +77,7 @@ def page(book, name: str) -> BeautifulSoup:
 
 def test_outputs_lead_to_records_and_notebook(book):
     soup = page(book, "notebooks/one.html")
-    marks = soup.select(".made")
-    said = [[link.get_text() for link in mark.select("a")] for mark in marks]
+    said = [[link.get_text() for link in mark.select("a")] for mark in soup.select(".made")]
     assert said == 2 * [["Records", "Notebook"]]
     for link in soup.select(".made a"):
         target = link["href"]

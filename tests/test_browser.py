@@ -1,24 +1,17 @@
-"""The built book in a browser, from the disk as a reader without a network has it: an opt-in test,
-after `make book`."""
+"""The built book in a browser, from the disk as without a network: an opt-in test, after `make book`."""
 # ruff: noqa: F811  (fixtures)
 
 import re
 
 import numpy as np
 import pytest
-from chromium import OPT_IN, all_of, driver, errors, one, sized, wait  # noqa: F401
+from chromium import HTML, OPT_IN, all_of, driver, errors, one, sized, wait  # noqa: F401
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 from test_demo import ask, committed
 
-from rtx_core.paths import REPOSITORY
-
-HTML = REPOSITORY / "_build" / "html"
-pytestmark = [
-    *OPT_IN,
-    pytest.mark.skipif(not (HTML / "index.html").exists(), reason="the book is not built: run `make book`"),
-]
+pytestmark = OPT_IN
 PAGES = sorted(path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html") if "_static" not in path.parts)
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 # Elements that reach beyond the screen and are in no box of their own that scrolls.
@@ -32,62 +25,59 @@ return [...document.querySelectorAll("main *")]
 """
 
 
-@pytest.fixture
-def visit(driver):
+AT_ONCE = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
+LINKS = [("main a[href^='#fig-'].reference", "img"), ("main a[href*='references.html#']", "p, span")]
+
+
+def visit(driver, page: str, size: str = "desk") -> None:
     """Open a page of the book as it looks on a desk or a phone."""
-
-    def opened(page: str, size: str = "desk"):
-        sized(driver, *SIZES[size])
-        driver.get((HTML / page).as_uri())
-        return driver
-
-    return opened
+    sized(driver, *SIZES[size])
+    driver.get((HTML / page).as_uri())
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_has_no_console_error_and_fits(visit, page):
-    for size in SIZES:
-        driver = visit(page, size)
+def test_a_page_has_no_console_error_and_fits(driver, page):
+    for size, (width, _) in SIZES.items():
+        visit(driver, page, size)
         assert driver.execute_script(OVERFLOWING) == [], size
-        wide = driver.execute_script("return document.documentElement.scrollWidth")
-        assert wide <= SIZES[size][0], size
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width, size
         assert errors(driver) == [], size
 
 
-def test_the_front_page_shows_the_loop_at_once(visit):
-    driver = visit("index.html")
+def test_the_front_page_shows_the_loop_at_once(driver):
+    visit(driver, "index.html")
     assert one(driver, ".rtx-explorer").rect["y"] < 900
     picture = one(driver, "meta[property='og:image']").get_attribute("content")
     assert (HTML / picture).read_bytes().startswith(b"\x89PNG")
 
 
-def test_search_finds_a_page(visit):
-    driver = visit("search.html")
+def test_search_finds_a_page(driver):
+    visit(driver, "search.html")
     driver.get(f"{(HTML / 'search.html').as_uri()}?q=contradicted")
     links = wait(driver, lambda d: all_of(d, "#search-results li a"))
     assert any("claims" in link.get_attribute("href") for link in links)
 
 
-def test_one_switch_opens_all_code_and_is_remembered(visit):
-    driver = visit("notebooks/sst2.html")
+def test_one_switch_opens_all_code_and_is_remembered(driver):
+    visit(driver, "notebooks/sst2.html")
     cells = all_of(driver, "main details.hide")
     assert len(cells) > 3 and not any(cell.get_attribute("open") for cell in cells)
     one(driver, ".code-switch").click()
     assert all(cell.get_attribute("open") for cell in cells)
-    driver = visit("notebooks/errors.html")
+    visit(driver, "notebooks/errors.html")
     assert all(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
     one(driver, ".code-switch").click()
     assert not any(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
 
 
-def test_a_figure_leads_to_its_records(visit):
-    driver = visit("notebooks/sst2.html")
+def test_a_figure_leads_to_its_records(driver):
+    visit(driver, "notebooks/sst2.html")
     driver.execute_script("arguments[0].click()", one(driver, ".made a[href='#provenance']"))
     assert "/records/" in one(driver, "#provenance td a").get_attribute("href")
 
 
-def test_the_scoreboard_is_filtered_searched_and_sorted(visit):
-    driver = visit("notebooks/claims.html")
+def test_the_scoreboard_is_filtered_searched_and_sorted(driver):
+    visit(driver, "notebooks/claims.html")
     rows = all_of(driver, "#tab-claims tbody tr")
     Select(one(driver, ".board-controls select[aria-label='Outcome']")).select_by_value("contradicted")
     shown = [row for row in rows if row.is_displayed()]
@@ -95,19 +85,18 @@ def test_the_scoreboard_is_filtered_searched_and_sorted(visit):
     one(driver, ".board-search").send_keys("loss")
     fewer = [row for row in rows if row.is_displayed()]
     assert 0 < len(fewer) < len(shown) and all("loss" in row.text.lower() for row in fewer)
-    visit("notebooks/claims.html")
+    visit(driver, "notebooks/claims.html")
     head = one(driver, "#tab-claims th:nth-child(5) button")
-    driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", head)
+    driver.execute_script(AT_ONCE, head)
     head.click()
     said = [cell.text for cell in all_of(driver, "#tab-claims td:nth-child(5)")]
     assert said == sorted(said, key=str.lower)
 
 
-def test_the_forest_plot_answers_to_the_metric(visit):
-    driver = visit("notebooks/conclusions.html")
+def test_the_forest_plot_answers_to_the_metric(driver):
+    visit(driver, "notebooks/conclusions.html")
     marks = "#fig-conclusions svg .mark-symbol.role-mark path"
-    at_once = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
-    driver.execute_script(at_once, one(driver, "#fig-conclusions"))
+    driver.execute_script(AT_ONCE, one(driver, "#fig-conclusions"))
     one(driver, "#fig-conclusions .ask").click()
     assert len(wait(driver, lambda d: all_of(d, marks))) == 4
     assert not one(driver, "#fig-conclusions img").is_displayed()
@@ -116,18 +105,18 @@ def test_the_forest_plot_answers_to_the_metric(visit):
     wait(driver, lambda d: before != [mark.get_attribute("transform") for mark in all_of(d, marks)])
 
 
-def test_the_slider_moves_the_threshold(visit):
-    driver = visit("notebooks/errors.html")
+def test_the_slider_moves_the_threshold(driver):
+    visit(driver, "notebooks/errors.html")
     before = one(driver, ".errors-summary").text
     assert before and all_of(driver, ".errors tbody tr")
-    slider = one(driver, ".errors input[type=range]")
-    slider.send_keys(*[Keys.ARROW_RIGHT] * 10)
+    one(driver, ".errors input[type=range]").send_keys(*[Keys.ARROW_RIGHT] * 10)
     assert one(driver, ".errors output").text == "0.60" and one(driver, ".errors-summary").text != before
 
 
-def test_a_visitor_types_a_text_and_opens_a_link(visit):
+def test_a_visitor_types_a_text_and_opens_a_link(driver):
     """The bars are what V8 computes with the same files, which `test_demo` sets beside torch."""
-    driver, text = visit("notebooks/try-it.html"), "<b>the humor</b> , you will regret"
+    text = "<b>the humor</b> , you will regret"
+    visit(driver, "notebooks/try-it.html")
     (shares,) = ask(committed("sst2-recurrent"), "shares", [text])
 
     def agrees(passes: int) -> None:
@@ -146,19 +135,16 @@ def test_a_visitor_types_a_text_and_opens_a_link(visit):
     agrees(passes=5)
 
 
-@pytest.mark.parametrize(
-    ("link", "shown"), [("main a[href^='#fig-'].reference", "img"), ("main a[href*='references.html#']", "p, span")]
-)
-def test_a_link_shows_what_it_leads_to(visit, link, shown):
-    page = "notebooks/sst2.html"
-    driver = visit(page)
+@pytest.mark.parametrize(("link", "shown"), LINKS)
+def test_a_link_shows_what_it_leads_to(driver, link, shown):
+    visit(driver, "notebooks/sst2.html")
     target = one(driver, link)
     ActionChains(driver).scroll_to_element(target).move_to_element(target).perform()
     wait(driver, lambda d: one(d, ".preview").is_displayed())
     assert all_of(driver, f".preview :is({shown})")
     target.send_keys(Keys.ESCAPE)
     wait(driver, lambda d: not one(d, ".preview").is_displayed())
-    visit(page)
+    visit(driver, "notebooks/sst2.html")
     driver.execute_script("arguments[0].focus()", one(driver, link))
     wait(driver, lambda d: one(d, ".preview").is_displayed())
     assert one(driver, link).get_attribute("aria-describedby") == "preview"

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import SMALL
-from data_factory import CPU, NO_AUTOCAST
+from conftest import CPU, NO_AUTOCAST, SMALL
 
 import rtx_core as rtx
 from rtx_core import records
@@ -152,8 +151,7 @@ def test_a_scan_asks_after_pass_r_for_the_product_of_the_last_2_to_the_r():
     read = inputs % 6
     for r, product in zip(range(1, 6), scanned.scan(torch.from_numpy(inputs))):
         for b, n in np.ndindex(*inputs.shape):
-            factors = read[b, max(0, n + 1 - 2**r) : n + 1]
-            assert product[b, n] == reduce(lambda x, y: scanned.table[x, y], factors)
+            assert product[b, n] == reduce(lambda x, y: scanned.table[x, y], read[b, max(0, n + 1 - 2**r) : n + 1])
     assert (product.numpy() == targets).all()
 
 
@@ -187,8 +185,7 @@ def test_error_is_counted_by_hops_and_by_passes():
     result, _ = made.test(Oracle([0, 2, 1]), CPU, NO_AUTOCAST)
     assert [row["hops"] for row in result["parts"]] == [0, 1, 2, 3] and result["by"] == "hops"
     assert [row["error"] for row in result["parts"]] == [0, 0, 0, 1]
-    passes = [row["error_by_passes"] for row in result["parts"]]
-    assert passes == [[0] * 8, [1, 1] + [0] * 6, [1] + [0] * 7, [1] * 8]
+    assert [row["error_by_passes"] for row in result["parts"]] == [[0] * 8, [1, 1] + [0] * 6, [1] + [0] * 7, [1] * 8]
     of_part = [row["answers"] for row in result["parts"]]
     assert result["n"] == sum(of_part) == made.facts["n_test"]
     assert result["accuracy"] == pytest.approx(1 - of_part[3] / sum(of_part))
@@ -244,8 +241,7 @@ def test_validation_counts_every_answer_alike(name, more):
     assert len({int((y >= 0).sum()) for _, y in made.validation}) == 2  # batches of unequal numbers
     assert row["validation_loss"] == pytest.approx(F.cross_entropy(logits[asked], targets[asked]).item())
     assert row["validation_accuracy"] == pytest.approx(1 - wrong[asked].double().mean().item())
-    of_two = asked & (inputs[:, :1] == 7)
-    assert row["error_hops_2"] == pytest.approx(wrong[of_two].double().mean().item())
+    assert row["error_hops_2"] == pytest.approx(wrong[asked & (inputs[:, :1] == 7)].double().mean().item())
 
 
 @pytest.mark.parametrize("address", ["khop/1x4-seed5", "khop-steps9000/1x6-random-seed3"])

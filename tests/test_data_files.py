@@ -44,8 +44,7 @@ def test_every_format_gives_the_same_task(tmp_path, suffix):
     assert [found.facts[f"n_{part}"] for part in ("train", "validation", "test")] == [32, 4, 4]
     assert found.facts["name"] == f"reviews{suffix}" and found.facts["source"] == "files"
     assert found.facts["classes"] == ["2", "5", "10"] and "trained" in found.facts["vocabulary"]
-    csv = described(save(reviews(), tmp_path / "other.csv"))
-    assert found.facts["sha256"] == task(csv, 8).facts["sha256"]
+    assert found.facts["sha256"] == task(described(save(reviews(), tmp_path / "other.csv")), 8).facts["sha256"]
     assert str(tmp_path) not in json.dumps(found.facts)
 
 

@@ -1,5 +1,4 @@
 """Where text comes from: the mirror and its damages, the hub out of reach, generated text; settings that cannot be."""
-# ruff: noqa: F811  (fixtures)
 
 import hashlib
 import json
@@ -8,8 +7,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from conftest import refused
-from data_factory import mirror, tiny_frame  # noqa: F401
+from conftest import refused, tiny_frame
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
@@ -105,8 +103,7 @@ def test_content_hash_is_of_the_content_and_not_of_the_file(tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     same = [frame, frame.astype({"label": "int8"}), frame.set_index(pd.Index([7, 3, 9])), frame.assign(idx=0)]
     same += [frame[["label", "text"]], pd.read_csv(tmp_path / "a.csv")]
-    expected = "6a80f1bdc84ee62b1adf26bb0d6b554aff5c247a85d8b7d0095dbf5f151c4b11"
-    assert {content_sha256(f) for f in same} == {expected}
+    assert {content_sha256(f) for f in same} == {"6a80f1bdc84ee62b1adf26bb0d6b554aff5c247a85d8b7d0095dbf5f151c4b11"}
     other = [frame[::-1], frame[:2], frame.assign(label=[1, 0, 0]), frame.assign(text=["a", "b", "c"])]
     assert len({content_sha256(f) for f in [frame, *other]}) == 5
 
@@ -136,8 +133,7 @@ DATA += [LanguageData(corpus="shakespeare", block_size=64), LanguageData(corpus=
 
 @pytest.mark.parametrize("config", DATA, ids=lambda config: type(config).__name__)
 def test_a_record_s_data_settings_come_back(config):
-    recorded = json.loads(json.dumps(config.model_dump(mode="json") | {"source": config.source}))
-    assert config_of(recorded) == config
+    assert config_of(json.loads(json.dumps(config.model_dump(mode="json") | {"source": config.source}))) == config
 
 
 GOLDEN = "a83f2c902fc1 f8151d2b9a19 85262fa5a067 c237f3e70320 40e5619f1843 47bc306b667c 4db918d03392 8015ef29244f"

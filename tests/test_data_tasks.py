@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import random_tokens, small_task
-from data_factory import CPU, NO_AUTOCAST, gradient
+from conftest import CPU, NO_AUTOCAST, gradient, random_tokens, small_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
@@ -58,8 +57,7 @@ def test_an_epoch_reads_every_text_once_in_an_order_of_its_own():
     epochs = [epoch_of(task, seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
     assert all(sorted(epoch) == whole for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 4
-    order = np.random.RandomState([1, 1]).permutation(50)
-    assert [label for _, label in epochs[3]] == train.labels[order].tolist()
+    assert [label for _, label in epochs[3]] == train.labels[np.random.RandomState([1, 1]).permutation(50)].tolist()
 
 
 def test_micro_batches_give_the_texts_and_the_gradient_of_the_step():
@@ -69,11 +67,9 @@ def test_micro_batches_give_the_texts_and_the_gradient_of_the_step():
         assert len(texts_of(whole.step(0, i))) == whole.examples(i) == (2 if i % 4 == 3 else 16)
         assert [len(batch.ids) % 8 for batch, _ in pieces.step(0, i)] == [0] * (2 if i % 4 == 3 else 3)
     expected, sums = gradient(whole, model, 3)
-    found, same = gradient(pieces, model, 3)
-    torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(same, sums)
+    torch.testing.assert_close(gradient(pieces, model, 3), (expected, sums))
     assert sums.dtype == torch.float64 and not sums.requires_grad
-    summary = small_task().summary(sums.tolist(), 2)
+    summary = whole.summary(sums.tolist(), 2)
     assert summary["train_loss"] == sums[0] / 2 and summary["train_accuracy"] in (0, 0.5, 1)
 
 
@@ -84,9 +80,8 @@ def test_filling_changes_no_text(n, seed, multiple):
     batch = Packed.from_flat(ids, lengths)
     full = filled(batch, multiple, (64, 128))
     assert len(full.ids) % multiple == 0 and len(full) == n + 1 and full.longest in (64, 128)
-    assert torch.equal(full.ids[: len(batch.ids)], batch.ids)
-    assert torch.equal(full.offsets[:-1], batch.offsets)
-    assert torch.equal(full.positions[: len(batch.ids)], batch.positions)
+    for a, b in ((full.ids, batch.ids), (full.positions, batch.positions), (full.offsets, batch.offsets)):
+        assert torch.equal(a[: len(b)], b)
     assert full.offsets[-1] == len(full.ids) == len(full.positions)
 
 
@@ -117,16 +112,13 @@ def test_evaluation_is_what_one_text_at_a_time_gives():
 
 def by_scikit_learn(logits, labels) -> dict:
     guesses, classes = logits.argmax(1), list(range(logits.shape[1]))
-    found = {"n": len(labels), "accuracy": float(accuracy_score(labels, guesses))}
-    binary = len(classes) == 2
-    for average in ("binary",) if binary else ("macro", "weighted"):
-        p, r, f, _ = precision_recall_fscore_support(
-            labels, guesses, average=average, labels=None if binary else classes, zero_division=0.0
-        )
-        suffix = "_weighted" if average == "weighted" else ""
-        found |= {f"precision{suffix}": float(p), f"recall{suffix}": float(r), f"f1{suffix}": float(f)}
-    found["confusion"] = confusion_matrix(labels, guesses, labels=classes).tolist()
-    return found | {"average": "binary" if binary else "macro"}
+    average, more = ("binary", {}) if len(classes) == 2 else ("macro", {"weighted": "_weighted"})
+    found = {"n": len(labels), "accuracy": float(accuracy_score(labels, guesses)), "average": average}
+    for way, suffix in ({average: ""} | more).items():
+        of = {"average": way, "labels": None if way == "binary" else classes, "zero_division": 0.0}
+        scores = precision_recall_fscore_support(labels, guesses, **of)
+        found |= {f"{name}{suffix}": float(score) for name, score in zip(("precision", "recall", "f1"), scores)}
+    return found | {"confusion": confusion_matrix(labels, guesses, labels=classes).tolist()}
 
 
 @settings(deadline=None, max_examples=60)

@@ -25,8 +25,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(autouse=True)
 def tiny(small_models, monkeypatch):
     config = registry.config_of("recurrent", hidden_size=32, num_heads=2, intermediate_size=64)
-    model = registry.Model("rtx_core.models.encoder:Encoder", config, "", "", "")
-    monkeypatch.setitem(registry.MODELS, "tiny", model)
+    monkeypatch.setitem(registry.MODELS, "tiny", registry.Model("rtx_core.models.encoder:Encoder", config, "", "", ""))
 
 
 @pytest.fixture
@@ -59,10 +58,8 @@ def test_number_formats_are_of_the_trained_weights(run, monkeypatch):
 
 
 def test_rounding_and_attention_are_recorded(run, monkeypatch):
-    monkeypatch.setattr(rounding, "BITS", (3, 8))
-    monkeypatch.setattr(rounding, "SEEDS", range(2))
-    monkeypatch.setattr(rounding, "LOOPED", "tiny")
-    monkeypatch.setattr(rounding, "TEXTS", 40)
+    for name, value in {"BITS": (3, 8), "SEEDS": range(2), "LOOPED": "tiny", "TEXTS": 40}.items():
+        monkeypatch.setattr(rounding, name, value)
     (made,) = measure("rounding", "quickstart", **GIVEN)
     assert made["runs"] == {"tiny": run["key"]} and made["texts"] == 40
     assert [c["comparison"] for c in made["curves"]] == ["random"] * 8 + ["trained"] * 2 + ["draws"] * 8
@@ -92,9 +89,9 @@ def test_the_model_of_the_page_is_measured_beside_the_trained_one(run):
 
 def test_the_files_of_the_page_are_written_from_a_run(run, tmp_path):
     address = f"{run['name']}/tiny-seed0"
-    files = export_demo(address, tmp_path / "models", "embedded")
-    assert len(files) == 3 and all(path.read_text().startswith("var rtxDemo") for path in files)
-    assert address in files[0].read_text() and run["key"] in files[0].read_text()
+    first, *more = (path.read_text() for path in export_demo(address, tmp_path / "models", "embedded"))
+    assert len(more) == 2 and all(text.startswith("var rtxDemo") for text in (first, *more))
+    assert address in first and run["key"] in first
 
 
 def test_initial_losses_are_of_every_model(monkeypatch):
@@ -122,15 +119,17 @@ def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
         measure("transfer", "quickstart", to="multi-domain", source="embedded", **GIVEN)
 
 
+WRONG = {
+    "Unknown kind of measurement 'precison': did you mean 'precision'": ("precison", {}),
+    "There is no record 'quickstart/tiny-seed0'": ("attention", {"models": ["tiny"]}),
+    "vocabulary each": ("transfer", GIVEN | {"to": "yelp", "source": "embedded"}),
+    "needs the experiment to test on": ("transfer", GIVEN),
+    "are not in _build/runs": ("attention", GIVEN),
+}
+
+
 def test_what_cannot_be_measured_is_one_sentence(run):
-    with pytest.raises(RtxError, match="Unknown kind of measurement 'precison': did you mean 'precision'"):
-        measure("precison", "quickstart")
-    with pytest.raises(RtxError, match="There is no record 'quickstart/tiny-seed0'"):
-        measure("attention", "quickstart", models=["tiny"])
-    with pytest.raises(RtxError, match="vocabulary each"):
-        measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)
-    with pytest.raises(RtxError, match="needs the experiment to test on"):
-        measure("transfer", "quickstart", **GIVEN)
     weights.weights_of(run).unlink()
-    with pytest.raises(RtxError, match="trained weights of .* are not in _build/runs"):
-        measure("attention", "quickstart", **GIVEN)
+    for said, (kind, given) in WRONG.items():
+        with pytest.raises(RtxError, match=said):
+            measure(kind, "quickstart", **given)

@@ -286,6 +286,5 @@ def test_an_unknown_model_is_the_usual_one_with_a_word(toys):
       var said = [];
       var all = [{ name: "khop-1x4", model: "1x4", toy: "hops" }, { name: "s-1x4", model: "1x4", toy: "cups" }];
       return [S.modelOf(all, given, all[0], said).name, said.length]; }"""
-    given = [{"model": "9x9"}, {"model": "1x4", "toy": "cups"}, {"toy": "cups"}, {"toy": "dice"}, {}]
-    found = ask(toys, script, given)
+    found = ask(toys, script, [{"model": "9x9"}, {"model": "1x4", "toy": "cups"}, {"toy": "cups"}, {"toy": "dice"}, {}])
     assert found == [["khop-1x4", 1], ["s-1x4", 0], ["s-1x4", 0], ["khop-1x4", 1], ["khop-1x4", 0]]

@@ -1,5 +1,4 @@
-"""Somebody plays with *Watch the loop* in the built book, opened from disk: by link, by keys and by pointer; opt-in,
-after `make book`, where there is a Chromium."""
+"""Somebody plays with *Watch the loop* in the built book, by link, key and pointer; opt-in, after `make book`."""
 # ruff: noqa: F811  (fixtures)
 
 import re
@@ -8,18 +7,16 @@ import shutil
 import pytest
 import torch
 import torch.nn.functional as F
-from chromium import OPT_IN, all_of, driver, errors, one, sized, wait  # noqa: F401
+from chromium import HTML, OPT_IN, all_of, driver, errors, one, sized, wait  # noqa: F401
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from test_explorer import DEMO, hop, np, stored_model
 from test_explorer_texts import EXAMPLE, OPENED
 
-from rtx_core.paths import REPOSITORY
 from study.demo.explorer import watched
 
-HTML = REPOSITORY / "_build" / "html"
 BUILT = HTML / "_static" / "demo"
-pytestmark = [*OPT_IN, pytest.mark.skipif(not BUILT.exists(), reason="the book is not built: run `make book`")]
+pytestmark = OPT_IN
 FRONT, TRY_IT = (page.as_uri() for page in (HTML / "index.html", HTML / "notebooks" / "try-it.html"))
 SIZES = {"wide": (1440, 2000), "narrow": (390, 3000)}
 
@@ -108,8 +105,7 @@ def test_it_answers_as_torch_does_without_being_asked(driver):
     assert model.get_attribute("src").endswith("khop-1x6-random.js")
     shown = [strip.get_attribute("data-answer") for strip in all_of(driver, ".rtx-strip")]
     assert shown == [expected("1x6-random", EXAMPLE, 4, n)[0] for n in range(1, 5)]
-    solved = [len(all_of(driver, f".rtx-strip:nth-child({n}) .rtx-full")) for n in range(1, 5)]
-    assert solved == [1, 2, 3, 4]
+    assert [len(all_of(driver, f".rtx-strip:nth-child({n}) .rtx-full")) for n in range(1, 5)] == [1, 2, 3, 4]
 
 
 def test_a_link_switches_a_head_off_and_another_link_is_followed(driver):

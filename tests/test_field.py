@@ -7,14 +7,13 @@ from rtx_core.report import values
 from study import field
 
 ROWS = field.rows()
-BIB = REPOSITORY / "book" / "references.bib"
+BIB = (REPOSITORY / "book" / "references.bib").read_text(encoding="utf-8")
 NEEDED = {"name", "key", "source", "read", "claim"}
 KNOWN = NEEDED | {*field.ORDER, "controls", "equal", "where"}
 
 
 def test_every_system_stands_there_once_and_every_key_in_the_bibliography():
-    known = set(re.findall(r"^@\w+\{([^,]+),", BIB.read_text(encoding="utf-8"), re.MULTILINE))
-    assert {row["key"] for row in ROWS if row["key"]} <= known
+    assert {row["key"] for row in ROWS if row["key"]} <= set(re.findall(r"^@\w+\{([^,]+),", BIB, re.MULTILINE))
     assert len({row["name"] for row in ROWS}) == len(ROWS)
     assert [row["name"] for row in ROWS if not row["key"]] == ["This book"]
 

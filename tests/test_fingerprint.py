@@ -44,23 +44,20 @@ def test_only_code_changes_the_bare_source(old, new):
 ENCODERS = {"baseline", "recurrent", "recurrent-wide"}
 LOOPED = {"control", "frailt", "three-part", "relaxed", "looped"}
 ALL = ENCODERS | LOOPED | {"gpt", "kausik"}
-USED_BY = {
-    "models/encoder": ENCODERS,
-    "models/layers": ENCODERS | LOOPED,
-    "models/gpt": {"gpt", "kausik"},
-    "models/kausik": {"kausik"},
-    "models/llama": LOOPED,
-    "models/looped": LOOPED,
-    "models/packed": ALL,
-    "fast/fused_block": ENCODERS,
-    "fast/causal": LOOPED,
-    "fast/recurrence": {"kausik"},
-    "train/trainer": ALL,
-    "data/tasks": ALL,
-    "models/registry": set(),  # names and colours; the configuration itself is in the record
-    "fast/serving": set(),
-    "data/stories": set(),
-}
+USED_BY = [  # a registry has names and colours; the configuration itself is in the record
+    (ALL, ["models/packed", "train/trainer", "data/tasks"]),
+    (ENCODERS | LOOPED, ["models/layers"]),
+    (ENCODERS, ["models/encoder", "fast/fused_block"]),
+    (LOOPED, ["models/llama", "models/looped", "fast/causal"]),
+    ({"gpt", "kausik"}, ["models/gpt"]),
+    ({"kausik"}, ["models/kausik", "fast/recurrence"]),
+    (set(), ["models/registry", "fast/serving", "data/stories"]),
+]
+
+
+def forget() -> None:
+    for cached in (fingerprint._source, fingerprint.imports, fingerprint._digest):
+        cached.cache_clear()
 
 
 @pytest.fixture
@@ -72,11 +69,6 @@ def package(tmp_path, monkeypatch):
     forget()
 
 
-def forget() -> None:
-    for cached in (fingerprint._source, fingerprint.imports, fingerprint._digest):
-        cached.cache_clear()
-
-
 def hashes() -> dict[str, str]:
     forget()
     return {name: fingerprint.model_hash(name) for name in registry.MODELS}
@@ -85,7 +77,7 @@ def hashes() -> dict[str, str]:
 def test_a_changed_line_changes_the_hash_of_exactly_the_models_that_import_it(package):
     before = hashes()
     assert set(before) == ALL
-    for module, models in USED_BY.items():
+    for module, models in ((module, models) for models, modules in USED_BY for module in modules):
         file = package / f"{module}.py"
         source = file.read_text()
         file.write_text(source.replace('"""', '"""Otherwise: ', 1) + "\n# a remark\n")
@@ -140,34 +132,31 @@ def in_cells(source: str) -> str:
     return shell.user_ns["found"]
 
 
+def in_a_file(source: str, path) -> str:
+    """The hash of the classes of a module."""
+    path.write_text(source)
+    exec(HASHED, found := vars(importlib.import_module(path.stem)))
+    return found["found"]
+
+
 @pytest.mark.parametrize(("old", "new"), COUNTS + COUNTS_NOT)
 def test_a_class_from_elsewhere_counts_with_its_file_or_cell(old, new, tmp_path, monkeypatch, kernel):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
-    files, cells = [], []
-    for source in (MINE, MINE.replace(old, new), MINE):
-        name = f"mine_{len(files)}_{abs(hash((old, new)))}"
-        (tmp_path / f"{name}.py").write_text(source)
-        module = importlib.import_module(name)
-        registry.MODELS.pop("mine", None)
-        registry.register("mine", module.Mine, module.MineConfig())
-        files.append(fingerprint.model_hash("mine"))
-        cells.append(in_cells(source))
-    for first, changed, again in (files, cells):
+    sources = (MINE, MINE.replace(old, new), MINE)
+    files = [in_a_file(source, tmp_path / f"mine_{i}_{abs(hash((old, new)))}.py") for i, source in enumerate(sources)]
+    for first, changed, again in (files, map(in_cells, sources)):
         assert first == again and (first == changed) == ((old, new) in COUNTS_NOT)
 
 
 def test_what_a_class_inherits_and_a_measurement_imports_counts(package, monkeypatch):
     mine = replace(registry.MODELS["baseline"], kind=type("Mine", (Encoder,), {}))
     monkeypatch.setitem(registry.MODELS, "mine", mine)
-
-    def found():
-        forget()
-        return fingerprint.model_hash("mine"), fingerprint.module_hash("study.measurements.attention")
-
-    before = found()
-    for module, differ in (("layers", [True, True]), ("encoder", [True, False]), ("kausik", [False, False])):
-        with (package / "models" / f"{module}.py").open("a") as file:
-            file.write("\nREMARK = 1\n")
-        assert [now != then for now, then in zip(found(), before)] == differ, module
-        before = found()
+    for module, differ in (("layers", (True, True)), ("encoder", (True, False)), ("kausik", (False, False))):
+        found = []
+        for remark in ("", "\nREMARK = 1\n"):
+            with (package / "models" / f"{module}.py").open("a") as file:
+                file.write(remark)
+            forget()
+            found.append((fingerprint.model_hash("mine"), fingerprint.module_hash("study.measurements.attention")))
+        assert tuple(now != then for now, then in zip(*found)) == differ, module

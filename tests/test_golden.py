@@ -42,10 +42,9 @@ def test_differences_are_found():
 def test_only_equal_numbers_are_accepted_and_what_was_accepted_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(fingerprint, "SAME_NUMBERS", tmp_path / "same_numbers.json")
     fingerprint.SAME_NUMBERS.write_text('{"commit": null, "hashes": {}, "same": {}}')
-    monkeypatch.setattr(golden, "FILE", tmp_path / "golden.json")
-    monkeypatch.setattr(golden, "golden_runs", lambda: EXPECTED)
-    monkeypatch.setattr(golden, "_runs_at", lambda commit: EXPECTED)
-    monkeypatch.setattr(golden, "measuring", lambda: ["study.measurements.ngrams"])
+    pretended = {"FILE": tmp_path / "golden.json", "golden_runs": lambda: EXPECTED, "_runs_at": lambda commit: EXPECTED}
+    for name, value in (pretended | {"measuring": lambda: ["study.measurements.ngrams"]}).items():
+        monkeypatch.setattr(golden, name, value)
     fingerprint.registered.cache_clear()
     for today in ("first", "second", "third"):
         monkeypatch.setattr(fingerprint, "model_hash", lambda name, today=today: today)

@@ -25,8 +25,7 @@ EACH = pytest.mark.parametrize(("settings", "layers"), MODELS, ids=["a loop in t
 
 def texts(n: int, letters: int = 32, alphabet: int = 4, seed: int = 0) -> torch.Tensor:
     """Rows of letters of which no two neighbours are equal, after a token that is none."""
-    random = np.random.RandomState(seed)
-    drawn = random.randint(1, alphabet, size=(n, letters)).cumsum(1) % alphabet
+    drawn = np.random.RandomState(seed).randint(1, alphabet, size=(n, letters)).cumsum(1) % alphabet
     return torch.from_numpy(np.pad(drawn, ((0, 0), (1, 0)), constant_values=alphabet))
 
 

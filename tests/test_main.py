@@ -1,9 +1,9 @@
 """The command line: what it offers, and how it refuses."""
 
 import pytest
+from conftest import refused
 
 from rtx_core import __main__ as command
-from rtx_core.errors import RtxError
 
 COMMANDS = ["list", "run", "results", "classify", "doctor", "audit", "golden", "export-demo", "measure"]
 
@@ -29,9 +29,8 @@ def test_settings_are_read_as_yaml_reads_them():
 
 @pytest.mark.parametrize("word", ["models=[", "models={a: b", "seeds=" + "[" * 2_000])
 def test_a_value_that_cannot_be_read_is_one_sentence(word):
-    with pytest.raises(RtxError) as error:
+    with refused(word.partition("=")[0]):
         command.settings_of([word])
-    assert "\n" not in str(error.value) and len(str(error.value)) < 200
 
 
 REFUSED = {

@@ -1,5 +1,4 @@
-"""The page that shows how to use the project: every snippet runs as it stands, and its study of one's own, with the
-library alone, trains, records, classifies and builds a book."""
+"""The page that shows how to use the project: every snippet runs as it stands, and so does its study of one's own."""
 
 import io
 import os

@@ -81,8 +81,7 @@ def test_alt_text_arrives_as_it_is(text):
 @example("`" * 30)
 @example("    indented\n\n\n  ```")
 def test_samples_show_texts_to_the_letter(text):
-    shown = display.samples({f"h{text}": f"x{text}", "next": "end"})
-    tree = rendered(shown)
+    tree = rendered(display.samples({f"h{text}": f"x{text}", "next": "end"}))
     blocks = [block.astext() for block in tree.findall(nodes.literal_block)]
     lines = re.split("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]", f"x{text}")
     expected = "\n".join(display.CONTROL.sub(" ", line) for line in lines)
@@ -146,8 +145,7 @@ def test_benchmark_subtracts_only_what_is_of_one_kind():
     accuracies = [row[1].replace("\\", "") for row in rows]
     assert len(rows) == 5 and accuracies[0] == "90.0" and "−0.6" in accuracies  # ours, two published, two differences
     assert cells(figures.benchmark(found, label="tab-a", caption="C")).count("0.62") == 2  # ms
-    elsewhere = found[0]["latency"]["environment"] | {"threads": 7}
-    found[0]["latency"] = found[0]["latency"] | {"environment": elsewhere}
+    found[0]["latency"] = found[0]["latency"] | {"environment": found[0]["latency"]["environment"] | {"threads": 7}}
     assert "ms" not in cells(figures.benchmark(found, label="tab-a", caption="C"))
 
 
@@ -161,8 +159,7 @@ def test_published_values_are_set_apart_from_those_of_other_texts():
 
 
 def test_accuracies_pair_what_can_be_paired():
-    names = ("baseline", "recurrent")
-    three = [record(name, seed, range(20 + seed)) for name in names for seed in range(3)]
+    three = [record(name, seed, range(20 + seed)) for name in ("baseline", "recurrent") for seed in range(3)]
     lone = [record(wrong=range(20), budget="reduced")]
     shown = figures.accuracies({"10 %": three, "50 %": lone}, heading="Data", label="tab-a", caption="C")
     head, *rows = [[entry.astext() for entry in row] for row in rendered(shown).findall(nodes.row)]

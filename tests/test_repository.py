@@ -52,8 +52,7 @@ def test_rooms_import_downwards_only():
         room = module.partition(".")[0]
         for other in imported(tree, everywhere=True):
             to = other.partition(".")[0]
-            below = to == room or LEVEL[to] < LEVEL[room]
-            assert below, f"{module} imports {other}"
+            assert to == room or LEVEL[to] < LEVEL[room], f"{module} imports {other}"
             assert (room, to) != ("data", "models") or other == "models.packed", f"{module} imports {other}"
             assert (
                 room != "report" or to in ("report", "errors", "lazy", "paths", "study") or other == "models.registry"
@@ -95,27 +94,22 @@ def test_an_unknown_name_says_what_there_is():
     assert set(dir(rtx)) == set(rtx.__all__) and all(getattr(rtx, name) is not None for name in rtx.__all__)
 
 
-PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.!]+)")
-
-
-def pins(lines) -> dict[str, str]:
-    found = {}
-    for line in lines:
-        match = PIN.fullmatch(line)
-        assert match, f"not an exact pin: {line!r}"
-        name = canonicalize_name(match["name"])
-        assert name not in found, f"pinned twice: {name}"
-        found[name] = match["version"]
+def pins(lines: list[str]) -> dict[str, str]:
+    """Name -> version of lines that are no comments and no options; each pins exactly, and a name stands once."""
+    pinned = [line for line in lines if not line.startswith(("#", "--"))]
+    matches = [re.fullmatch(r"([\w.-]+)==([\w.!]+)", line) for line in pinned]
+    assert all(matches), pinned
+    found = {canonicalize_name(match[1]): match[2] for match in matches}
+    assert len(found) == len(pinned)
     return found
 
 
 def test_all_three_agree():
-    lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
-    locked = pins(line for line in lines if not line.startswith("#"))
+    locked = pins((REPOSITORY / "requirements.lock").read_text().splitlines())
     assert not [name for name in locked if name.startswith("nvidia") or name in {"triton", "rtx-core"}]
     environment = yaml.safe_load((REPOSITORY / "environment.yml").read_text())
     listed = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
-    direct = pins(line for line in listed if not line.startswith("--"))
+    direct = pins(listed)
     assert direct == {name: locked.get(name) for name in direct}
     needed = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
     assert {canonicalize_name(name) for name in needed} <= direct.keys()

@@ -12,6 +12,7 @@ from contextlib import redirect_stdout
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -167,13 +168,6 @@ def full_disk(patch, owner, function: str, call: int = 1) -> None:
     patch.setattr(owner, function, called)
 
 
-def read_only(patch) -> None:
-    def write(path, content):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
-
-    patch.setattr(store, "write_atomically", write)
-
-
 def at_step_7(patch, act) -> None:
     original, steps = torch.optim.AdamW.step, count(1)
 
@@ -185,20 +179,18 @@ def at_step_7(patch, act) -> None:
     patch.setattr(torch.optim.AdamW, "step", step)
 
 
-def no_memory(optimizer) -> None:
-    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-
-
 def not_a_number(optimizer) -> None:
     optimizer.param_groups[0]["params"][0].data.fill_(torch.nan)
 
 
+READ_ONLY = Mock(side_effect=OSError(errno.EROFS, os.strerror(errno.EROFS), "a file"))
+NO_MEMORY = Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."))
 REFUSALS = {
     "the last one is whole": partial(full_disk, owner=checkpoint, function="save_file", call=5),
     "make room, or": partial(full_disk, owner=build, function="write_atomically"),
     "make its folder": partial(full_disk, owner=store, function="write_json"),
-    "Read-only file system": read_only,
-    "The GPU has too little memory for this run (CUDA out of memory)": partial(at_step_7, act=no_memory),
+    "Read-only file system": lambda patch: patch.setattr(store, "write_atomically", READ_ONLY),
+    "The GPU has too little memory for this run (CUDA out of memory)": partial(at_step_7, act=NO_MEMORY),
     "Training diverged: the weights are no longer finite": partial(at_step_7, act=not_a_number),
 }
 

@@ -1,12 +1,11 @@
-"""The trainer: the same numbers whether or not it is killed, the best weights kept,
-rates and stopping pure functions."""
+"""The trainer: the same numbers whether or not it is killed, the best weights kept, rates and stopping."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
-from conftest import refused, small_task
+from conftest import CPU, refused, small_task
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
 from rtx_core.errors import RtxError
@@ -18,7 +17,6 @@ from rtx_core.train.trainer import train
 
 SMALL = {"vocab_size": 97, "hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
 QUICK = TrainConfig(epochs=3, learning_rate=3e-3, batch_size=8, warmup_steps=5)
-CPU = torch.device("cpu")
 
 
 class Killed(Exception):
@@ -163,8 +161,7 @@ def test_bad_settings_are_one_sentence(wrong):
 
 def _losses(task, path, say, **options):
     model = build_model("recurrent", seed=0, **SMALL, dropout=0.0)
-    config = QUICK.replace(epochs=1, warmup_steps=0)
-    progress, _ = train(model, task, config, 0, CPU, path, "", say, **options)
+    progress, _ = train(model, task, QUICK.replace(epochs=1, warmup_steps=0), 0, CPU, path, "", say, **options)
     return progress.history[-1]["validation_loss"]
 
 
