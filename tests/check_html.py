@@ -7,11 +7,8 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup
 
-# What a browser fetches by itself when it opens a page.
-LOADED = dict.fromkeys(["script", "img", "iframe", "source", "video", "audio", "embed"], "src")
-LOADED["object"] = "data"
-LOADED_LINKS = {"stylesheet", "preload", "modulepreload", "icon", "shortcut"}
-LOADED_LINKS |= {"manifest", "preconnect", "dns-prefetch"}
+# What a browser fetches by itself, beside what has a `src`, when it opens a page.
+LOADED_LINKS = {"stylesheet", "preload", "modulepreload", "icon", "shortcut", "manifest", "preconnect", "dns-prefetch"}
 REMOTE = re.compile(r"(https?:)?//", re.IGNORECASE)
 REMOTE_CODE = re.compile(r"""(import\b[^;]*|\.src\s*=\s*|importScripts\()["'](https?:)?//""")
 REMOTE_STYLE = re.compile(r"""(url\(|@import)\s*["']?(https?:)?//""")
@@ -27,7 +24,7 @@ def problems(root: Path) -> list[str]:
     anchors = {path: {tag["id"] for tag in page.find_all(id=True)} for path, page in pages.items()}
     found = [] if (root / "index.html").is_file() else ["there is no index.html"]
     for path, page in pages.items():
-        complaints = [*loads(page), *images(page), *links(path, page, anchors), *shown(page)]
+        complaints = [*loads(page), *links(path, page, anchors), *shown(page)]
         found += [f"{path.relative_to(root)}: {complaint}" for complaint in complaints]
     for style in root.rglob("*.css"):
         if match := REMOTE_STYLE.search(style.read_text(encoding="utf-8")):
@@ -37,19 +34,15 @@ def problems(root: Path) -> list[str]:
 
 def loads(page):
     """Resources that would come from another host."""
-    for tag in page.find_all(list(LOADED)):
-        if REMOTE.match(tag.get(LOADED[tag.name], "")):
-            yield f"<{tag.name}> loads {tag[LOADED[tag.name]]}"
+    for tag in page.select("[src], object[data]"):
+        if REMOTE.match(target := tag.get("src") or tag["data"]):
+            yield f"<{tag.name}> loads {target}"
     for link in page.find_all("link", href=REMOTE):
         if LOADED_LINKS & set(link.get("rel", ())):
             yield f"<link> loads {link['href']}"
     for script in page.find_all("script", src=False):
         if match := REMOTE_CODE.search(script.get_text()):
             yield f"a script loads from another host: {match[0]}"
-
-
-def images(page):
-    yield from (f"no alt text: {img.get('src')}" for img in page.find_all("img") if not img.get("alt", "").strip())
 
 
 def links(path, page, anchors):
@@ -67,7 +60,8 @@ def links(path, page, anchors):
 
 
 def shown(page):
-    """Cells that failed, and markup that was not understood."""
+    """Cells that failed, images without words, and markup that was not understood."""
+    yield from (f"no alt text: {img.get('src')}" for img in page.find_all("img") if not img.get("alt", "").strip())
     if match := ERROR.search(page.get_text()):
         yield f"an error is shown: {match[0]}"
     for tag in page.find_all(["pre", "code", "script", "style"]):

@@ -30,8 +30,7 @@ def driver(tmp_path_factory):
         options.add_argument(word)
     options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    log = os.devnull
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER, log_output=log))
+    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER, log_output=os.devnull))
     yield found
     found.quit()
 

@@ -79,7 +79,6 @@ def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
 
 
 def build(folder, page: str, builder: str = "html"):
-    """The folder of a built book of one page and one notebook."""
     cell = v4.new_markdown_cell("# Notebook\n\nOf {val}`sst2.n` texts.\n\n```{holds}\nsst2.n > 1\n```")
     nbformat.write(v4.new_notebook(cells=[cell]), folder / "two.ipynb")
     (folder / "index.md").write_text(page + "\n\n```{toctree}\ntwo\n```\n")
@@ -164,16 +163,6 @@ TOLD = [
 @pytest.mark.parametrize(("guard", "told"), TOLD)
 def test_a_condition_that_fails_tells_what_its_names_stand_for(guard, told):
     assert all(part in values.parts(guard) for part in told)
-
-
-def test_where_records_changed_pages_say_it(tmp_path, home, monkeypatch):
-    made = build(tmp_path, PAGE)
-    (home / "results").mkdir(exist_ok=True)
-    (home / "results" / "one.json").write_text("{}")
-    monkeypatch.setattr(values, "names", cache(lambda: values.Names(GIVEN | {"sst2": lambda: Space({"n": 7000})})))
-    build_book(tmp_path, "values_roles")
-    assert "Of 7,000 texts." in (made / "two.html").read_text(encoding="utf-8")
-    assert "sst2.difference" in (tmp_path / "_build" / "sentences.txt").read_text()
 
 
 FAILS = 'a = 1 / 0\nreport.figure(label="fig-a")'

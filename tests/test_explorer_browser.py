@@ -5,15 +5,11 @@ import re
 import shutil
 
 import pytest
-import torch
-import torch.nn.functional as F
 from chromium import HTML, OPT_IN, all_of, driver, errors, one, sized, wait  # noqa: F401
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from test_explorer import DEMO, hop, np, stored_model
-from test_explorer_texts import EXAMPLE, OPENED
-
-from study.demo.explorer import watched
+from test_explorer_texts import EXAMPLE, OPENED, answered
 
 BUILT = HTML / "_static" / "demo"
 pytestmark = OPT_IN
@@ -49,12 +45,9 @@ def quiet(driver):
     assert errors(driver) == []
 
 
-def answer(driver) -> str:
-    return root(driver).get_attribute("data-answer")
-
-
-def right(driver) -> str:
-    return root(driver).get_attribute("data-right")
+def told(driver) -> tuple[str, str]:
+    """The answer that is shown, and whether it is said to be right."""
+    return tuple(root(driver).get_attribute(f"data-{name}") for name in ("answer", "right"))
 
 
 def link(driver) -> str:
@@ -70,10 +63,7 @@ def expected(model: str, letters: str, hops: int, steps: int, asked: int = 0, of
     net, _ = stored_model(DEMO / "models" / f"khop-{model}.js")
     items = ["abcd".index(letter) for letter in letters]
     at = asked or len(items)
-    out = frozenset((step - 1, head - 1) for step, head in off)
-    *_, (_, state) = watched(net, torch.tensor([[5 + hops, *items]]), steps, out)
-    with torch.inference_mode():
-        best = int(F.linear(net.norm(state[0, at]), net.head)[:4].argmax())
+    best = answered(net, [5 + hops, *items], at, 4, steps, off)[-1]
     true = hop(np.array([items]), np.array([hops]), -1)[0, at - 1]
     return "abcd"[best], "none" if true < 0 else "yes" if best == true else "no"
 
@@ -100,7 +90,7 @@ def test_the_front_page_answers_within_a_second(driver):
 
 def test_it_answers_as_torch_does_without_being_asked(driver):
     visit(driver, page=FRONT)
-    assert (answer(driver), right(driver)) == expected("1x6-random", EXAMPLE, 4, 4)
+    assert told(driver) == expected("1x6-random", EXAMPLE, 4, 4)
     (model,) = all_of(driver, "script[src*='models/khop']")  # no other is loaded
     assert model.get_attribute("src").endswith("khop-1x6-random.js")
     shown = [strip.get_attribute("data-answer") for strip in all_of(driver, ".rtx-strip")]
@@ -110,10 +100,9 @@ def test_it_answers_as_torch_does_without_being_asked(driver):
 
 def test_a_link_switches_a_head_off_and_another_link_is_followed(driver):
     part = next(part for part in OPENED["hops"]["serves"] if part > "2")  # what is missed most often
-    off = [tuple(map(int, part.split(".")))]
     first = f"#letters={EXAMPLE}&hops=4&passes=4&model=1x6-random&off={part}"
     visit(driver, first)
-    assert (answer(driver), "no") == expected("1x6-random", EXAMPLE, 4, 4, off=off)
+    assert told(driver)[1] == "no" and told(driver) == expected("1x6-random", EXAMPLE, 4, 4, off=[part])
     assert link(driver) == first
     assert one(driver, f"[data-key='off={part}']").get_attribute("aria-checked") == "false"
     wait(driver, lambda d: root(d).get_attribute("data-counted"))
@@ -146,12 +135,12 @@ def press_at_the_letters(driver, *keys: str) -> None:
 def test_keys_walk_the_letters_and_change_them(driver):
     visit(driver, f"#letters={EXAMPLE}&model=1x4&hops=4")
     press_at_the_letters(driver, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
-    assert "asked=30" in link(driver) and answer(driver) == expected("1x4", EXAMPLE, 4, 4, asked=30)[0]
+    assert "asked=30" in link(driver) and told(driver) == expected("1x4", EXAMPLE, 4, 4, asked=30)
     press(driver, "2")
-    assert "hops=2" in link(driver) and answer(driver) == expected("1x4", EXAMPLE, 2, 4, asked=30)[0]
+    assert "hops=2" in link(driver) and told(driver) == expected("1x4", EXAMPLE, 2, 4, asked=30)
     press(driver, "b")
     changed = EXAMPLE[:29] + "b" + EXAMPLE[30:]
-    assert f"letters={changed}&" in link(driver) and answer(driver) == expected("1x4", changed, 2, 4, asked=30)[0]
+    assert f"letters={changed}&" in link(driver) and told(driver) == expected("1x4", changed, 2, 4, asked=30)
     press(driver, changed[28])
     refused = status(driver)
     assert f"letters={changed}&" in link(driver) and refused  # it would be its neighbour's equal
@@ -160,7 +149,7 @@ def test_keys_walk_the_letters_and_change_them(driver):
     press(driver, Keys.END)
     assert "asked" not in link(driver)
     press(driver, Keys.HOME)
-    assert "asked=1&" in link(driver) and right(driver) == "none"
+    assert "asked=1&" in link(driver) and told(driver)[1] == "none"
     assert driver.switch_to.active_element.get_attribute("data-key") == "asked"
     one(driver, "input[type=range]").send_keys(Keys.ARROW_RIGHT)
     assert "passes=5" in link(driver)
@@ -175,7 +164,7 @@ def choose(driver, model: str, name: str = "") -> None:
 def test_a_pointer_asks_switches_and_plays(driver, screen):
     visit(driver, f"#letters={EXAMPLE}&model=1x6-random&hops=4&passes=3", screen)
     one(driver, "[data-key='off=2.1']").click()
-    assert answer(driver) == expected("1x6-random", EXAMPLE, 4, 3, off=[(2, 1)])[0]
+    assert told(driver) == expected("1x6-random", EXAMPLE, 4, 3, off=["2.1"])
     one(driver, ".rtx-whole").click()
     assert "off" not in link(driver)
     one(driver, "[data-item='28']").click()
@@ -192,7 +181,7 @@ def test_a_pointer_asks_switches_and_plays(driver, screen):
     assert "passes=64" in link(driver) and one(driver, ".rtx-strip:last-child").get_attribute("data-step") == "64"
     one(driver, ".rtx-far").click()
     one(driver, "[data-key='shuffle']").click()
-    assert right(driver) in ("yes", "no")
+    assert told(driver)[1] in ("yes", "no")
     slider = one(driver, ".rtx-run input")
     ActionChains(driver).move_to_element_with_offset(slider, slider.rect["width"] // 2 - 3, 0).click().perform()
     assert "passes=12" in link(driver) and len(all_of(driver, ".rtx-strip")) == 12
@@ -215,9 +204,9 @@ def test_another_model_begins_as_it_was_trained_with_all_heads(driver):
     wait(driver, lambda d: "toy=cups" in link(d))
     assert f"letters={OPENED['cups']['letters']}&asked=8&" in link(driver) and "passes=8" in link(driver)
     serves = f"off={OPENED['cups']['serves'][-1]}"
-    assert right(driver) == "yes"
+    assert told(driver)[1] == "yes"
     one(driver, f"[data-key='{serves}']").click()
-    assert right(driver) == "no"
+    assert told(driver)[1] == "no"
     press(driver, Keys.ARROW_DOWN)
     keys = [head.get_attribute("data-key") for head in all_of(driver, ".rtx-head")]
     assert driver.switch_to.active_element.get_attribute("data-key") == keys[keys.index(serves) + 1]
@@ -233,18 +222,14 @@ if (document.documentElement.scrollWidth > innerWidth) found.push("the page scro
 return found;
 """
 OVERLAPS = """
-var first = ".rtx-strip:first-child";
+var first = ".rtx-strip:first-child", strips = [...document.querySelectorAll(".rtx-strip")];
 var groups = [".rtx-hop", `${first} .rtx-item`, `${first} .rtx-head`, ".rtx-controls label", ".rtx-run > *"];
+groups.push(...strips.map((_, i) => `.rtx-strip:nth-child(${i + 1}) :is(.rtx-does, .rtx-column-of)`));
 var found = [], beside = (a, b) => a.right <= b.left + 1 || a.bottom <= b.top + 1;
 for (var group of groups) {
   var boxes = [...document.querySelectorAll(".rtx-explorer " + group)].map((one) => one.getBoundingClientRect());
   boxes = boxes.filter((box) => box.width);
   boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b) => beside(a, b) || beside(b, a) || found.push(group)));
-}
-for (var strip of document.querySelectorAll(".rtx-strip")) {
-  var ends = [...strip.querySelectorAll(".rtx-does")].map((one) => one.getBoundingClientRect());
-  var side = [...strip.querySelectorAll(".rtx-column-of")].map((one) => one.getBoundingClientRect());
-  ends.forEach((a) => side.forEach((b) => beside(a, b) || beside(b, a) || found.push("heads and answer")));
 }
 return found;
 """
@@ -270,13 +255,13 @@ def test_nothing_spills_or_overlaps_and_a_finger_finds_its_target(driver, screen
             assert all(box["width"] >= 9 and box["height"] >= 44 for box in driver.execute_script(boxes))
             assert driver.execute_script(SMALL) == []
             hops = int(re.search(r"hops=(\d)|$", link(driver))[1] or 0)
-            assert len(all_of(driver, ".rtx-led")) == hops or right(driver) == "none"
+            assert len(all_of(driver, ".rtx-led")) == hops or told(driver)[1] == "none"
 
 
 def test_cups_are_a_second_toy(driver):
     visit(driver, "#toy=cups&letters=uldr&passes=2", "narrow")
     assert link(driver) == "#letters=uldr&toy=cups&passes=2&model=1x8" and len(all_of(driver, ".rtx-strip")) == 2
-    assert sorted(answer(driver).split()) == ["blue", "gold", "red"]
+    assert sorted(told(driver)[0].split()) == ["blue", "gold", "red"]
     press_at_the_letters(driver, "o", Keys.ARROW_LEFT)
     assert link(driver) == "#letters=uldo&asked=3&toy=cups&passes=2&model=1x8"
 
@@ -309,7 +294,7 @@ def test_a_model_of_more_letters_and_hops_is_offered_with_what_it_can_do(driver,
     visit(driver, f"#letters={EXAMPLE}&hops=4", screen)
     choose(driver, "2x3", "khop-hard-2x3")
     assert re.match(rf"#letters=[abcd]{{16}}{EXAMPLE}&hops=8&", link(driver))
-    assert right(driver) in ("yes", "no")  # there are so many hops
+    assert told(driver)[1] in ("yes", "no")  # there are so many hops
     assert len(all_of(driver, ".rtx-choose-hops input")) == 9
     cells = len(all_of(driver, ".rtx-cell"))
     assert cells == 48 if screen == "wide" else 8 < cells < 32

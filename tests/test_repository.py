@@ -104,7 +104,9 @@ def pins(lines: list[str]) -> dict[str, str]:
     return found
 
 
-def test_all_three_agree():
+def test_pins_are_exact_and_agree():
+    workflow = pins((REPOSITORY / "requirements-workflow.lock").read_text().splitlines())
+    assert {"snakemake", "snakemake-executor-plugin-slurm"} <= workflow.keys()
     locked = pins((REPOSITORY / "requirements.lock").read_text().splitlines())
     assert not [name for name in locked if name.startswith("nvidia") or name in {"triton", "rtx-core"}]
     environment = yaml.safe_load((REPOSITORY / "environment.yml").read_text())

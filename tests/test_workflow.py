@@ -9,7 +9,6 @@ import subprocess
 import pytest
 import stages
 from committed import altered, put
-from test_repository import pins
 
 from rtx_core import records
 from rtx_core.__main__ import settings_of
@@ -74,11 +73,6 @@ def test_texts_are_tokenized_once_for_all_runs(home):
     for _ in range(2):
         stages.prepare("sst2", '{"source": "embedded", "length": "short"}')
     assert len(list((home / "_build/cache").glob("tokens-*.npz"))) == 1
-
-
-def test_the_lock_of_the_workflow_is_exact():
-    names = pins((REPOSITORY / "requirements-workflow.lock").read_text().splitlines())
-    assert {"snakemake", "snakemake-executor-plugin-slurm"} <= names.keys()
 
 
 def test_runs_at_once_have_gpu_slots_of_their_own(tmp_path, monkeypatch):
