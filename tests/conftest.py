@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import settings as hypothesis_settings
 
 from rtx_core.data import splits, tokens
 from rtx_core.data.corpora import CORPORA, Corpus
@@ -43,11 +42,6 @@ SHORT = {  # what is measured of a run once, not 200 times, and little text
 SERVER = multiprocessing.get_context("forkserver")
 PACKAGE = ["rtx_core.experiments.run", "rtx_core.train.trainer", "rtx_core.report.figures"]
 SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "IPython", "seaborn", "sklearn.metrics", *PACKAGE])
-
-# The same examples in every run of continuous integration; fresh ones where somebody watches.
-hypothesis_settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    hypothesis_settings.load_profile("ci")
 
 
 @pytest.fixture(autouse=True)

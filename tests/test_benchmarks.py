@@ -5,6 +5,7 @@ import json
 
 import pytest
 import torch
+from conftest import CPU
 
 from benchmarks import decoder, latency, recurrence, sitting, timing, training_step
 from benchmarks import small as small_studies
@@ -13,7 +14,6 @@ from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
 
 QUICK = timing.Options(quick=True)
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +32,18 @@ def shape(content):
     return [shape(content[0])] if isinstance(content, list) and isinstance(content[0], dict) else None
 
 
-def as_recorded(name: str, content: dict, home) -> None:
-    """A quick record has the keys of the committed one, and lies where it replaces none."""
-    timing.save(name, content, QUICK)
+MADE = {
+    "training-step": lambda: training_step.measure(QUICK),
+    "latency": lambda: latency.measure(QUICK),
+    "decoder": lambda: decoder.measure(QUICK),
+    "small": lambda: small_studies.measure(QUICK),
+    "recurrence": lambda: recurrence.measure(recurrence.QUICK, CPU),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_quick_record_has_the_keys_of_the_committed_one_and_replaces_none(name, home):
+    timing.save(name, MADE[name](), QUICK)
     made = json.loads((home / f"_build/benchmarks/{name}-cpu.json").read_text())
     kept = json.loads((REPOSITORY / f"results/benchmarks/{name}-cpu.json").read_text())
     for each in (made, kept):
@@ -42,18 +51,9 @@ def as_recorded(name: str, content: dict, home) -> None:
         assert (name == "training-step") == ("compiled" in each)
         each.pop("compiled", None)  # needs a compiler for a minute; None where it is quick
     assert shape(made) == shape(kept)
-
-
-def test_training_step(home):
-    content = training_step.measure(QUICK)
-    as_recorded("training-step", content, home)
-    assert content["tokens_per_step"] > content["batch"]
-
-
-def test_latency_and_decoder(home):
-    as_recorded("latency", latency.measure(QUICK), home)
-    as_recorded("decoder", decoder.measure(QUICK), home)
-    as_recorded("small", small_studies.measure(QUICK), home)
+    assert name != "training-step" or made["tokens_per_step"] > made["batch"]
+    if name == "recurrence":
+        assert 0 <= made["difference"] < 1e-4 and [row["segment"] for row in made["memory"]] == [None, 0]
 
 
 def test_a_sitting_times_what_records_hold():
@@ -61,13 +61,6 @@ def test_a_sitting_times_what_records_hold():
     ((key, measured),) = sitting.measure(QUICK, [record]).items()
     assert key == ("sst2-10pct", "recurrent")
     assert [row.keys() for row in measured] == [row.keys() for row in record["latency"]["measured"]]
-
-
-def test_recurrence(home):
-    content = recurrence.measure(recurrence.QUICK, CPU)
-    as_recorded("recurrence", content, home)
-    assert 0 <= content["difference"] < 1e-4
-    assert [row["segment"] for row in content["memory"]] == [None, 0]
 
 
 def test_ways_that_differ_are_refused(monkeypatch):

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from rtx_core.models import build_model, count_parameters, load_model, registry, save_model
 from rtx_core.models.configs import EncoderConfig
+from rtx_core.models.gpt import GPT
 
 COUNTS = [  # the published ones: of all, and of the table of the vocabulary
     ("baseline", {}, 25_912_706, 30_522 * 384),
@@ -129,22 +130,16 @@ def test_bad_names_and_settings_are_one_sentence(name, overrides, said):
         build_model(name, **overrides)
 
 
-class Mine(torch.nn.Identity):
-    def __init__(self, config):
-        super().__init__()
-        self.config = config
-
-
 def test_a_registered_model_is_built_by_its_name(monkeypatch):
     monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
     config = registry.config_of("gpt", hidden_size=6)
-    registry.register("mine", Mine, config)
-    assert isinstance(build_model("mine"), Mine)
+    registry.register("mine", GPT, config)
+    assert type(build_model("mine")) is GPT and build_model("mine").config == config
     before = registry.MODELS["mine"]
-    registry.register("mine", config)(Mine)  # a cell that is run again
+    registry.register("mine", config)(GPT)  # a cell that is run again
     assert registry.MODELS["mine"] == before
     with refused("'baseline' is a model of this package"):
-        registry.register("baseline", Mine, config)
+        registry.register("baseline", GPT, config)
     for wrong in (type(config), {"size": 3}):
         with refused("expected an instance of a subclass of Settings"):
-            registry.register("other", Mine, wrong)
+            registry.register("other", GPT, wrong)

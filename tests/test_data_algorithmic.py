@@ -192,7 +192,8 @@ def test_error_is_counted_by_hops_and_by_passes():
     assert result["loss"] == pytest.approx(20 * of_part[3] / sum(of_part), rel=1e-4)
 
 
-def test_a_run_is_recorded_found_and_audited(home):
+def test_a_run_is_recorded_found_and_audited_and_weights_are_kept_of_small_models_alone(home, monkeypatch):
+    monkeypatch.setattr(weights, "MOST_KEPT", 100)
     settings = {"steps": 4, "warmup_steps": 1, "eval_every": 2, "batch_size": 4, "test_texts": 20}
     found = runner.run("khop", "1x4", 1, eval_texts=5, device="cpu", **settings).record
     assert found.path.parent.parent == home / "results" and found.path.name == "1x4-seed1.json"
@@ -201,6 +202,7 @@ def test_a_run_is_recorded_found_and_audited(home):
     assert config_of(found["config"]["data"]) == HopData(eval_texts=5, test_texts=20)
     assert records.results(experiment="khop")["accuracy"].tolist() == [found["test"]["accuracy"]]
     assert audit.audit(str(found.path))["exact"]
+    assert found.get("weights") is None and not (home / "results/weights").exists()
     check_settings(found)
     with pytest.raises(RtxError, match="says that its test accuracy is 0.9"):
         records.save(found.content | {"test": found["test"] | {"accuracy": 0.9}})
@@ -303,9 +305,3 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     save_model(build_model("looped", seed=1, **run.record["config"]["model"]), "looped", file, run=run.record["key"])
     with pytest.raises(RtxError, match="holds weights of another run than its record's, or altered ones; restore"):
         rtx.load(run)
-
-
-def test_weights_are_kept_of_small_models_alone(home, monkeypatch):
-    monkeypatch.setattr(weights, "MOST_KEPT", 100)
-    record = rtx.run("khop", "1x1", steps=1, eval_every=1, batch_size=2, eval_texts=4, test_texts=4).record
-    assert record.get("weights") is None and not (home / "results/weights").exists()

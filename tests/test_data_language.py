@@ -93,16 +93,12 @@ def test_targets_are_the_next_characters_and_the_test_reads_each_once():
     assert len(data.parts["train"]) == 4500 == data.facts["n_train"] and data.facts["n_test"] == 500
 
 
-def test_the_tokenizer_loses_nothing_and_a_sign_written_in_a_text_begins_no_story():
+def test_texts_read_back_and_stories_begin_with_a_sign_that_no_text_can_write():
     for _ in range(2):  # the second time from the cache
         data = task(TALES, 4)
         for text in (tales(1)[0], "Zoë said: “42 + 7”\n\n\t😀 ", "\x00\x7f", " a  b ", "a <story> b"):
             assert STORY not in data.encode(text) and data.decode(data.encode(text)) == text
         assert len(data.encode("2024")) == 4
-
-
-def test_every_story_begins_with_its_sign_and_reads_back():
-    data = task(TALES, 4)
     for name, texts in stories.load("embedded").items():
         assert [data.decode(ids[1:]) for ids in stories.split_stories(data.parts[name]) if ids[0] == STORY] == texts
         assert data.facts[f"{name}_stories"] == len(texts)

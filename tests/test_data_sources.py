@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from types import SimpleNamespace
 
 import pandas as pd
@@ -168,14 +167,3 @@ def test_the_label_noise_is_the_stated_one(monkeypatch):
     monkeypatch.setattr(synthetic, "LABEL_NOISE", 0.0)
     true = reviews("movie", 6000, style="phrase")["label"]
     assert abs((noisy != true).mean() - LABEL_NOISE) < 0.008 and true.mean() == 0.5
-
-
-def test_a_play_is_speeches_of_persons_and_a_tale_keeps_its_hero_and_thing():
-    text, made = play(20_000), tales(200)
-    for speech in text.split("\n\n")[:-1]:
-        name, _, lines = speech.partition(":\n")
-        assert name in synthetic.SPEAKERS and lines[0].isupper() and "{" not in lines
-    assert len(set(text)) < 65 and len(set(made)) > 190
-    for tale in made:
-        name, thing = re.search(r"named (\w+)\. \w+ loved (?:her|his) ([\w ]+) very much", tale).groups()
-        assert tale.count(name) >= 4 and tale.count(thing) >= 4 and "{" not in tale and "/" not in tale

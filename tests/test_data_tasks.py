@@ -43,18 +43,14 @@ def texts_of(batches) -> list[tuple]:
     return found
 
 
-def epoch_of(task, seed, epoch) -> list[tuple]:
-    steps = range(epoch * task.steps_per_epoch, (epoch + 1) * task.steps_per_epoch)
-    return [text for i in steps for text in texts_of(task.step(seed, i))]
-
-
 def test_an_epoch_reads_every_text_once_in_an_order_of_its_own():
     task = small_task(50, 16)
     assert task.steps_per_epoch == 4 and task.unit == "texts" and task.model_settings == {"num_labels": 2}
     train = task.train
     texts = [tuple(ids.tolist()) for ids in np.split(train.ids, train.offsets[1:-1])]
     whole = sorted(zip(texts, train.labels.tolist(), strict=True))
-    epochs = [epoch_of(task, seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
+    read = [(seed, range(4 * epoch, 4 * epoch + 4)) for seed in (0, 1) for epoch in (0, 1)]
+    epochs = [[text for i in steps for text in texts_of(task.step(seed, i))] for seed, steps in read]
     assert all(sorted(epoch) == whole for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 4
     assert [label for _, label in epochs[3]] == train.labels[np.random.RandomState([1, 1]).permutation(50)].tolist()

@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 import torch
 import torch.nn.functional as F
-from reference import generator, small_decoder, stories_of
+from reference import small_decoder, stories_of
 
 from rtx_core.fast import accelerate, causal, cross_entropy
 from rtx_core.models import build_model, count_parameters, llama
@@ -76,14 +76,6 @@ def test_16_bit_products_in_value_and_gradient(name, lengths, monkeypatch):
         assert 0 < off < min(0.1, 2 * other + 0.01)
 
 
-@EACH
-def test_one_token_at_a_time_gives_the_same_logits(name):
-    model, ids = small_decoder(name), torch.randint(0, 61, (2, 5), generator=generator(0))
-    state = model.start(2)
-    steps = torch.stack([model.advance(ids[:, t], state) for t in range(5)], 1)
-    torch.testing.assert_close(steps, model(Packed.from_sequences(ids.numpy())).view(2, 5, 61), rtol=1e-6, atol=1e-6)
-
-
 def test_loops_cost_what_they_do():
     with torch.device("meta"):
         cost = {name: build_model(name).multiplications() for name in NAMES}
@@ -120,7 +112,6 @@ def test_switches_can_be_combined(switches):
 
 
 def test_random_passes_are_run_in_training_alone():
-    """Which are drawn, `test_data_algorithmic` tells."""
     model, batch = small_decoder("looped", num_layers=1, num_passes=4, random_passes=True), stories_of(6)
     by_passes = [model(batch, num_passes=r) for r in range(1, 5)]
     for step in range(20):

@@ -106,22 +106,27 @@ def torch_logits(model, sequences, passes: int) -> np.ndarray:
         return model(Packed.from_sequences(sequences)).numpy()
 
 
+RUN = """
+var E = rtxDemo.encoder();
+function run(model, ids, passes) {
+  var s = E.start(model, ids);
+  return Array.from({ length: passes }, () => E.pass(model, s));
+}
+"""
+
+
 def page(model, tokenizer, met, int8: bool) -> MiniRacer:
     header = {"config": model.config.model_dump(), "classes": ["negative", "positive"]}
     file = script("demo", header, encoder_arrays(model, met, int8)).decode()
-    ready = (
-        "var E = rtxDemo.encoder(), model = E.open(rtxDemo.files.demo);"
-        "function run(ids, passes) { var s = E.start(model, ids), found = [];"
-        " for (var i = 0; i < passes; i++) found.push(E.pass(model, s)); return found; }"
-    )
-    return v8(DEMO / "wordpiece.js", DEMO / "encoder.js", file, cutter(tokenizer), ready)
+    ready = "var model = E.open(rtxDemo.files.demo);"
+    return v8(DEMO / "wordpiece.js", DEMO / "encoder.js", file, cutter(tokenizer), RUN, ready)
 
 
 @pytest.mark.parametrize("int8", [False, True], ids=["fp32", "int8"])
-def test_the_pages_logits_are_torchs(encoder, tokenizer, int8):
+def test_the_page_computes_what_torch_does(encoder, tokenizer, int8):
     sequences = ids_of(tokenizer, TEXTS)
     met = np.unique(np.concatenate(sequences))
-    found = ask(page(encoder, tokenizer, met, int8), "(text) => run(ids(text), 3)", TEXTS)
+    found = ask(page(encoder, tokenizer, met, int8), "(text) => run(model, ids(text), 3)", TEXTS)
     stored = demo.reduced(encoder, met) if int8 else encoder
     for n in (1, 2, 3):
         ours = np.array([passes[n - 1]["logits"] for passes in found])
@@ -129,21 +134,15 @@ def test_the_pages_logits_are_torchs(encoder, tokenizer, int8):
         np.testing.assert_allclose(ours, torch_logits(stored, sequences, n), atol=2e-4)
         assert (ours.argmax(1) == trained.argmax(1)).mean() >= 0.99
         assert np.abs(ours - trained).mean() < (0.05 if int8 else 1e-4) * trained.std()
-
-
-def test_attention_and_probabilities_of_a_pass(encoder, tokenizer):
-    (sequence,) = ids_of(tokenizer, TEXTS[:1])
-    context = page(encoder, tokenizer, np.unique(sequence), int8=False)
-    (passes,) = ask(context, "(ids) => run(ids, 2)", [sequence])
-    weights, probabilities = cls_attention(encoder, sequence)
-    np.testing.assert_allclose(passes[1]["attention"], weights[3:].mean((0, 1)), atol=1e-5)
-    np.testing.assert_allclose(passes[1]["probabilities"], probabilities, atol=1e-5)
+    weights, probabilities = cls_attention(stored, sequences[0])  # of three layers, twice
+    np.testing.assert_allclose(found[0][1]["attention"], weights[3:].mean((0, 1)), atol=1e-5)
+    np.testing.assert_allclose(found[0][1]["probabilities"], probabilities, atol=1e-5)
 
 
 def test_a_piece_that_training_never_met_counts_as_zeros(encoder, tokenizer):
     sequences = ids_of(tokenizer, TEXTS[:20])
     met = np.unique(np.concatenate(sequences))[::2]
-    found = ask(page(encoder, tokenizer, met, int8=True), "(ids) => run(ids, 2)[1].logits", sequences)
+    found = ask(page(encoder, tokenizer, met, int8=True), "(ids) => run(model, ids, 2)[1].logits", sequences)
     np.testing.assert_allclose(found, torch_logits(demo.reduced(encoder, met), sequences, 2), atol=2e-4)
 
 
@@ -187,14 +186,11 @@ def test_the_nearest_runs_come_first():
 def committed(name: str) -> MiniRacer:
     """A model of the repository; `shares(text)` are its probabilities after each of six passes."""
     models = DEMO / "models"
-    ready = (
-        "var cut = rtxDemo.wordPiece(rtxDemo.files.vocabulary.pieces), E = rtxDemo.encoder();"
-        f"var file = rtxDemo.files['{name}'], model = E.open(file);"
-        "function passes(text) { var s = E.start(model, cut.encode(text, file.max_length).ids), found = [];"
-        " for (var i = 0; i < 6; i++) found.push(E.pass(model, s)); return found; }"
-        "var shares = (text) => passes(text).map((one) => one.probabilities);"
-    )
-    return v8(DEMO / "wordpiece.js", DEMO / "encoder.js", models / "vocabulary.js", models / f"{name}.js", ready)
+    ready = f"""
+    var cut = rtxDemo.wordPiece(rtxDemo.files.vocabulary.pieces), file = rtxDemo.files["{name}"], model = E.open(file);
+    var shares = (text) => run(model, cut.encode(text, file.max_length).ids, 6).map((one) => one.probabilities);
+    """
+    return v8(DEMO / "wordpiece.js", DEMO / "encoder.js", models / "vocabulary.js", models / f"{name}.js", RUN, ready)
 
 
 def test_the_committed_model_answers_as_was_measured_in_torch():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from conftest import CPU
 
 from rtx_core import build_model
 from rtx_core.data import stories as data_of_stories
@@ -16,7 +17,6 @@ from rtx_core.evaluate import early_exit, generation, stories
 from rtx_core.experiments.run import measured
 from rtx_core.models.packed import Packed
 
-CPU = torch.device("cpu")
 GPT = {"hidden_size": 32, "num_heads": 2, "block_size": 16, "vocab_size": 65}
 LLAMA = {"hidden_size": 32, "num_heads": 2, "num_layers": 4}
 
@@ -57,17 +57,12 @@ def test_drawing_follows_the_distribution():
     assert stories.draw(torch.zeros(1, 4), torch.tensor([1.0 - 1e-17], dtype=torch.float64), 1.0) == 3
 
 
-def test_writing_does_not_depend_on_the_other_stories(task):
-    model = build_model("control", seed=0, vocab_size=task.vocab_size, **LLAMA)
+def test_writing_depends_on_no_other_story_and_a_cold_one_is_the_most_probable(task, monkeypatch):
+    model = build_model("control", seed=0, vocab_size=task.vocab_size, **LLAMA).eval()
     beginnings = ["the cat sat on", "a big red dog who"]
     both = stories.write(model, task, beginnings, CPU, 12)
     assert stories.write(model, task, beginnings[:1], CPU, 12) == both[:1] and both[0] != both[1]
-
-
-def test_a_cold_story_is_the_most_probable_one(task, monkeypatch):
     monkeypatch.setattr(stories, "TEMPERATURE", 1e-6)
-    model = build_model("control", seed=0, vocab_size=task.vocab_size, **LLAMA).eval()
-    beginnings = ["the cat sat on", "a dog"]
     for text, found in zip(beginnings, stories.write(model, task, beginnings, CPU, 6)):
         ids = [data_of_stories.STORY, *task.encode(text)]
         for _ in range(6):

@@ -1,10 +1,9 @@
 """Measurements are described, found, made and saved in one place."""
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 import torch
+from conftest import CPU, NO_AUTOCAST
 
 import rtx_core as rtx
 from rtx_core import RtxError, data
@@ -19,7 +18,6 @@ from study.demo.export import export_demo
 from study.measurements import initial, number_formats, rounding
 
 GIVEN = {"models": ["tiny"], "max_length": 16, "train_rows": 300}
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +112,7 @@ def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
     assert made["of"] == "quickstart-maxlength16-trainrows300-to-yelp-maxlength16"
     assert made["run"] == run["key"]
     task = data.task(experiments.configure("yelp", "tiny", source="embedded", max_length=16).data, 16)
-    assert made["test"] == task.test(weights.load_weights(run), CPU, nullcontext())[0]
+    assert made["test"] == task.test(weights.load_weights(run), CPU, NO_AUTOCAST)[0]
     with pytest.raises(RtxError, match="negative, positive and multi-domain.* transfer needs the same"):
         measure("transfer", "quickstart", to="multi-domain", source="embedded", **GIVEN)
 

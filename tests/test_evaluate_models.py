@@ -11,7 +11,7 @@ from rtx_core import build_model
 from rtx_core.evaluate import latency
 from rtx_core.models.packed import Packed
 from study.measurements import attention, bag_of_words, ngrams, number_formats, rounding
-from study.measurements.grades import Grader, kept, names_in
+from study.measurements.grades import Grader, names_in
 
 BATCH = Packed.from_sequences([[2, 9, 30, 41, 3], [2, 7, 3], [2, 5, 6, 8, 9, 11, 3]])
 TINY = {"hidden_size": 32, "num_heads": 2, "intermediate_size": 64, "vocab_size": 100}
@@ -138,27 +138,19 @@ STORIES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def grader():
-    return Grader(STORIES)
-
-
 def test_names_are_words_that_are_always_capitalised():
     assert names_in([*STORIES, "run on one day " * 9]) == {"Tom", "Lily"}
-
-
-def test_a_name_is_kept_where_it_was_said_before():
-    assert kept("Tom sat.", "Lily saw Tom. Lily ran to Tom.", {"Tom", "Lily"}) == [False, True, True, True]
 
 
 WRITTEN = [  # spelled, familiar, new, kept
     ("One day Tom saw", "a red ball near the old tree by the lake", (1, 1, 0, None)),  # recited
     ("Tom", "Lily the ball zrk Tom saw a red ball tree", (0.9, 3 / 8, 1, 0.5)),
+    ("Tom", "Lily saw Tom Lily saw Tom", (1, 0, None, 3 / 4)),  # the first Lily was not said before
     ("Tom", "", (None, None, None, None)),
 ]
 
 
 @pytest.mark.parametrize(("prompt", "text", "grades"), WRITTEN)
-def test_grades_of_what_is_written(grader, prompt, text, grades):
-    found = grader.grade([{"prompt": prompt, "text": text}])
+def test_grades_of_what_is_written(prompt, text, grades):
+    found = Grader(STORIES).grade([{"prompt": prompt, "text": text}])
     assert found == pytest.approx(dict(zip(("spelled", "familiar", "new", "kept"), grades)))

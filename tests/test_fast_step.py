@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import small_task
+from conftest import CPU, small_task
 from reference import TINY, batch_of, small
 from scipy.stats import chisquare
 
@@ -20,7 +20,6 @@ from rtx_core.models.packed import Packed
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
 
-CPU = torch.device("cpu")
 SMALL = {"vocab_size": 97, "hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 48}
 CONFIG = TrainConfig(epochs=2, learning_rate=3e-3, batch_size=8, warmup_steps=5)
 CONFIG = CONFIG.replace(weight_decay=0.1, clip_norm=0.5, eval_every=1)
@@ -68,37 +67,33 @@ def test_the_fused_block_with_16_bit_products(shape):
         assert 0 < off < 0.03 and off < 2 * usual, name
 
 
-def trained(name, task, path, config=CONFIG, device=CPU, fast=True, **overrides):
-    """(model, losses, progress) of the package's trainer."""
+def trained(name, task, path, device=CPU, fast=True, **overrides):
     model = build_model(name, seed=0, **SMALL | overrides)
-    progress, best = train(model, task, config, 0, device, path / "c", "", lambda line: None, fast)
-    assert all(row["step"] < progress.step for by, row in progress.best.items() if by in best)
-    return model, [row["train_loss"] for row in progress.history], progress
+    progress, _ = train(model, task, CONFIG, 0, device, path / "c", "", lambda line: None, fast)
+    return model, [row["train_loss"] for row in progress.history]
 
 
-def plainly_trained(name, task, config=CONFIG, **overrides):
+def plain_losses(name, task):
     """The simple way: the whole vocabulary, autograd's gradients, clip_grad_norm_, an AdamW that loops over tensors."""
-    model, losses = build_model(name, seed=0, **SMALL | overrides).train(), []
-    ways = {"weight_decay": config.weight_decay, "foreach": False, "fused": False}
+    model, losses = build_model(name, seed=0, **SMALL).train(), []
+    ways = {"weight_decay": CONFIG.weight_decay, "foreach": False, "fused": False}
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, **ways)
-    for step in range(config.epochs * task.steps_per_epoch):
+    for step in range(CONFIG.epochs * task.steps_per_epoch):
         ((batch, labels),) = task.step(10_000, step)
-        optimizer.param_groups[0]["lr"] = config.learning_rate * min(1.0, (step + 1) / config.warmup_steps)
+        optimizer.param_groups[0]["lr"] = CONFIG.learning_rate * min(1.0, (step + 1) / CONFIG.warmup_steps)
         optimizer.zero_grad()
         model.step_dropout = DropoutMasks(20_000, step)
         loss = F.cross_entropy(model(batch)[: len(labels)], labels)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CONFIG.clip_norm)
         optimizer.step()
         losses.append(loss.item())
-    return model, losses
+    return losses
 
 
 @pytest.mark.parametrize("name", ["baseline", "recurrent"])
 def test_losses_agree_with_a_plain_loop_step_by_step(name, tiny_task, tmp_path):
-    """Within 10⁻³ of each other after 38 steps at a rate that moves every weight; the first ten within 10⁻⁴."""
-    _, losses, _ = trained(name, tiny_task, tmp_path)
-    _, expected = plainly_trained(name, tiny_task)
+    (_, losses), expected = trained(name, tiny_task, tmp_path), plain_losses(name, tiny_task)
     assert len(losses) == len(expected) > 30
     np.testing.assert_allclose(losses[:10], expected[:10], atol=1e-4)
     np.testing.assert_allclose(losses, expected, atol=1e-3)
@@ -106,19 +101,16 @@ def test_losses_agree_with_a_plain_loop_step_by_step(name, tiny_task, tmp_path):
 
 
 def test_the_parts_of_a_batch_add_up_to_it(tmp_path):
-    found = [
-        trained("recurrent", small_task(60, 8, parts), tmp_path / str(parts), dropout=0.0)[0].state_dict()
-        for parts in (1, 2)
-    ]
-    torch.testing.assert_close(*found, rtol=1e-3, atol=1e-4)
+    given = ((small_task(60, 8, parts), tmp_path / str(parts)) for parts in (1, 2))
+    whole, parts = (trained("recurrent", *each, dropout=0.0)[0].state_dict() for each in given)
+    torch.testing.assert_close(whole, parts, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_fast_and_plain_training_agree_on_a_gpu(tiny_task, tmp_path):
-    where = torch.device("cuda")
-    _, fast, _ = trained("recurrent", tiny_task, tmp_path / "a", device=where, dropout=0.0)
-    _, plain, _ = trained("recurrent", tiny_task, tmp_path / "b", device=where, dropout=0.0, fast=False)
+    ways = ((tmp_path / str(fast), torch.device("cuda"), fast) for fast in (True, False))
+    (_, fast), (_, plain) = (trained("recurrent", tiny_task, *way, dropout=0.0) for way in ways)
     np.testing.assert_allclose(fast, plain, rtol=1e-3, atol=1e-3)
 
 

@@ -125,7 +125,6 @@ found = fingerprint.model_hash("mine")
 
 
 def in_cells(source: str) -> str:
-    """The hash of the classes of a notebook's cell, registered in the next one."""
     shell = InteractiveShell()
     for cell in (source, HASHED):
         shell.run_cell(cell).raise_error()
@@ -133,7 +132,6 @@ def in_cells(source: str) -> str:
 
 
 def in_a_file(source: str, path) -> str:
-    """The hash of the classes of a module."""
     path.write_text(source)
     exec(HASHED, found := vars(importlib.import_module(path.stem)))
     return found["found"]

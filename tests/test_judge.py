@@ -49,7 +49,6 @@ def serve(monkeypatch):
 
 @pytest.fixture
 def run(monkeypatch):
-    """A recorded run with two stories."""
     samples = [{"prompt": "Once", "text": f"upon {i}"} for i in range(2)]
     data = {"source": "embedded", "sha256": "d" * 64}
     content = {"name": "x", "model": "control", "seed": 0, "key": "k", "budget": "full"}

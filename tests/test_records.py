@@ -55,8 +55,6 @@ LIES = [
     ({"test__confusion": [[1, 2], [3, 4]]}, "says that its test"),
     ({"model": "baseline"}, "it belongs to sst2-10pct/baseline-seed0"),
 ]
-
-
 COUNTED = [{"test__loss": 1.0}, {"test__error": 1.0}, {"test__batch_sizes": [1, 2]}]  # again from a text's batches
 LIES = [(CLASSIFIER, changes, said) for changes, said in LIES] + [(LANGUAGE, changes, "test") for changes in COUNTED]
 

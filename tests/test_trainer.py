@@ -159,25 +159,21 @@ def test_bad_settings_are_one_sentence(wrong):
         TrainConfig(**wrong)
 
 
-def _losses(task, path, say, **options):
-    model = build_model("recurrent", seed=0, **SMALL, dropout=0.0)
-    progress, _ = train(model, task, QUICK.replace(epochs=1, warmup_steps=0), 0, CPU, path, "", say, **options)
-    return progress.history[-1]["validation_loss"]
-
-
 @pytest.mark.filterwarnings("ignore")  # the compiler's own, of caches and gradients
 def test_a_compiled_step_gives_the_numbers_of_the_plain_one(tmp_path, monkeypatch):
-    compiled, task = [], small_task(16, 8)  # two steps: to trace a step takes long
+    compiled, losses, torch_compile = [], [], torch.compile
 
     def traced(model, mode):
         compiled.append(mode)
         return torch_compile(model, backend="eager")  # the graph is traced, and no C compiler is asked for
 
-    torch_compile = torch.compile
-    plain = _losses(task, tmp_path / "a", print)
     monkeypatch.setattr(torch, "compile", traced)
-    assert _losses(task, tmp_path / "b", print, compile="default") == pytest.approx(plain, abs=1e-4)
-    assert compiled == ["default"]
+    for mode in ("", "default"):
+        model = build_model("recurrent", seed=0, **SMALL, dropout=0.0)
+        config = QUICK.replace(epochs=1, warmup_steps=0)  # two steps: to trace a step takes long
+        progress, _ = train(model, small_task(16, 8), config, 0, CPU, tmp_path / f"{mode}c", "", compile=mode)
+        losses.append(progress.history[-1]["validation_loss"])
+    assert losses[1] == pytest.approx(losses[0], abs=1e-4) and compiled == ["default"]
 
 
 def test_batches_are_made_one_step_ahead_and_sent_from_pinned_memory(tmp_path, monkeypatch):

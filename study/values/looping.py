@@ -224,11 +224,11 @@ def of_first_seeds(seeds: int) -> IsoDepth:
 
 
 def at_rates(*rates: str, seeds: int) -> IsoDepth:
-    """Each model that was tried at all of these rates at its best, on the seeds that it was tried with at all."""
+    """Each model that was tried at all of these rates with so many seeds, at its best."""
     tried = [by_model(paper.records(name=f"iso-depth{rate}")) for rate in rates]
     everywhere = sorted(set.intersection(*map(set, tried)))
-    best = [run for model in everywhere for run in at_best_rate(*(found[model] for found in tried))]
-    return IsoDepth(best, seeds=seeds)
+    best = [at_best_rate(*(found[model] for found in tried)) for model in everywhere]
+    return IsoDepth([run for runs in best if len(runs) >= seeds for run in runs], seeds=seeds)
 
 
 HOPS = {
