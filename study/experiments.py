@@ -23,7 +23,6 @@ _PUBLISHED = _PUBLISHED.replace(warmup_steps=1000, eval_every=1000, beta2=0.999,
 _STORY = {"hidden_size": 64, "num_layers": 2, "num_heads": 2, "intermediate_size": 176}
 _THREE_PARTS = _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}
 
-
 # Shakespeare by models of width 128, at equal tokens and, as `…-time`, with steps that fit into the time of `kausik`:
 # a step takes 41, 78, 152 and 226 ms on one quiet thread, and one of `kausik` 84 (python -m benchmarks.small)
 _WIDTH = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
@@ -87,14 +86,11 @@ def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> Entr
 _WIDTHS, _SIX = (24, 32, 48, 64, 96, 128), ((6, 1), (3, 2), (2, 3), (1, 6))
 _ISO_DEPTH = {f"{n}x{r}-{width}": _iso_depth(n, r, width) for n, r in _SIX for width in _WIDTHS}
 _ISO_DEPTH |= {f"three-part-{w}": _iso_depth(3, 4, w, num_core_layers=1, injection="linear") for w in (64, 128)}
+_CORPORA = ("sst2", "yelp", "multi-domain", "multi-domain-imdb")  # the last one: film reviews as long as the others
 _light = partial(Experiment, keep_weights=True)  # beside the records
 
 EXPERIMENTS: dict[str, Experiment] = {
-    # the last one has film reviews as long as the others
-    **{
-        name: Experiment(ClassificationData(corpus=name))
-        for name in ("sst2", "yelp", "multi-domain", "multi-domain-imdb")
-    },
+    **{name: Experiment(ClassificationData(corpus=name)) for name in _CORPORA},
     "quickstart": Experiment(
         ClassificationData(corpus="sst2", source="embedded", train_rows=2400),
         TrainConfig(epochs=1, learning_rate=6e-4, warmup_steps=20, eval_every=30),

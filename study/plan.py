@@ -1,5 +1,4 @@
-"""Every run of the paper, in the order of their value: what is recorded, what is stale or missing,
-and about what it costs."""
+"""Every run of the paper, in the order of their value: what is recorded, stale or missing, and about what it costs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ class Study:
 
 EPOCH = {"epochs": 1}
 LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has the words of ten SST-2 phrases
+SHORT_WORDS = {"letters": 16, "steps": 12_000}  # over a group
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
 TENTH = {"fraction": 0.1}
 # as the slides evaluate; the rule that cuts the rate and ends a run counts evaluations, and is put out of reach
@@ -86,7 +86,7 @@ PLAN = (
     Study("sst2", CURVE),
     *(Study("state-tracking", {"group": group}, (0, 1, 2)) for group in ("S3", "Z6")),
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
-    Study("state-tracking", {"letters": 16, "steps": 12_000}, (0, 1, 2), ("1x8", "8x1")),
+    Study("state-tracking", SHORT_WORDS, (0, 1, 2), ("1x8", "8x1")),
     Study("state-tracking-scan"),
     Study("state-tracking-curriculum"),
     Study("state-tracking-scan", {"group": "A5", "steps": 6000}),
@@ -166,11 +166,7 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("growth", {"experiment": "khop", "models": ["1x4"], "seeds": [5, 6, 7]}, {}),
     ("growth", {"experiment": "khop", "models": ["1x6-random"], "seeds": [3, 4], "steps": 9000}, {}),
     ("growth", {"experiment": "khop", "models": ["1x6-random", *GROWTH], "seeds": [5, 6, 7, 8]}, {}),
-    (
-        "spans",
-        {"experiment": "state-tracking", "models": ["1x8"], "seeds": [0, 1, 2], "letters": 16, "steps": 12_000},
-        {},
-    ),
+    ("spans", {"experiment": "state-tracking", "models": ["1x8"], "seeds": [0, 1, 2]} | SHORT_WORDS, {}),
     ("lens", {"experiment": "iso-depth", "models": ["1x6-64", "2x3-64", "6x1-64"], "seeds": [3]}, {}),
     ("lens", {"experiment": "tinystories-small", "models": ["frailt"], "seeds": [3]} | SMALL["tinystories-small"], {}),
     ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),

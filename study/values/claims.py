@@ -5,8 +5,8 @@ import numpy as np
 from rtx_core.models.registry import config_of
 from rtx_core.report import statistics as S
 from rtx_core.report.evidence import badge, device_of
-from rtx_core.report.values import Gap, Runs, Space, Task, Unmeasured, Value
-from study import claims, paper
+from rtx_core.report.values import Runs, Space, Task, Unmeasured, Value
+from study import paper
 from study.published import published
 from study.values.common import PAIR, computed, functions, paired_difference, rise, task, test_loss
 from study.values.methods import profile, spelled_out
@@ -35,21 +35,9 @@ def balance(task: Task, model: str, average: str = "") -> Value:
     return estimated(lambda y, a, w: precision(y, a, w) - recall(y, a, w), runs, "+.1f")
 
 
-def first_epoch(task: Task) -> Value:
-    """Validation accuracy after the first epoch, Baseline − Recurrent, in points."""
-    return paired_difference(pairs_of(task), lambda run: 100 * run["history"][0]["validation_accuracy"], "+.1f")
-
-
 def final_rise(task: Task, model: str) -> Value:
     runs = getattr(task, model).records
     return Value(*S.mean_interval(list(map(rise, runs))), badge(runs), form="+.2f")
-
-
-def half_minus_all() -> Space:
-    """Trained on half of the data minus trained on all of it, at one epoch, on one test part."""
-    half, all_ = task("sst2-50pct-epochs1"), task("sst2-epochs1")
-    pairs = {name: [getattr(each, name).records for each in (half, all_)] for name in PAIR}
-    return Space({name: Gap(S.difference(*pair, same_training=False), badge(pair)) for name, pair in pairs.items()})
 
 
 def shrinks(small: Task, large: Task) -> Value:
@@ -144,12 +132,5 @@ def decoders() -> Space:
     return Space({"printed": off, "letters": Value(furthest, text=words), "growth": slope})
 
 
-def upheld() -> int:
-    """How many of the reproduced claims rest on trained models, and not on counts or on what was measured of one."""
-    frame = claims.judged()
-    return int(((frame["outcome"] == claims.REPRODUCED) & (frame["badge"] != "")).sum())
-
-
-VALUES = computed(half_minus_all, labels, diversity, sizes, decoders, upheld)
-VALUES |= functions(pairs_of, paired_difference, rise, share, balance, first_epoch, final_rise, shrinks, harder_task)
-VALUES |= functions(loss_gap, times_of, lengths)
+VALUES = computed(labels, diversity, sizes, decoders) | functions(pairs_of, paired_difference, rise, share, balance)
+VALUES |= functions(final_rise, shrinks, harder_task, loss_gap, times_of, lengths)

@@ -63,6 +63,12 @@ def p_over_seeds(measure: Callable, first: Model | list, second: Model | list) -
     return statistics.over_seeds(*([measure(run) for run in runs_of(found)] for found in (first, second)))[3]
 
 
+def minus(first: Model | list, second: Model | list, **about: object) -> Gap:
+    """The accuracy of some runs minus that of others, paired by seed, in points."""
+    pair = [runs_of(first), runs_of(second)]
+    return Gap(statistics.difference(*pair, **about), badge(pair))
+
+
 def paired_difference(pairs: list[tuple], what: Callable, form: str) -> Value:
     """`what(run)` of the first minus that of the second of each pair, by the paired t-test."""
     value, *bounds, p = statistics.over_seeds(*([what(run) for run in column] for column in zip(*pairs)))
@@ -80,9 +86,12 @@ def front() -> Space:
 
 
 def scoreboard() -> Space:
-    """How many claims have which outcome: `scoreboard.reproduced`."""
-    found = claims.judged()["outcome"]
-    return Space({word: int((found == word).sum()) for word in claims.OUTCOMES} | {"all": len(found)})
+    """How many claims have which outcome: `scoreboard.reproduced`; `trained`, how many of these rest on trained models,
+    and not on counts or on what was measured of one."""
+    frame = claims.judged()
+    found, trained = frame["outcome"], int((frame["badge"][frame["outcome"] == claims.REPRODUCED] != "").sum())
+    counts = {word: int((found == word).sum()) for word in claims.OUTCOMES}
+    return Space(counts | {"all": len(found), "trained": trained})
 
 
 def published_rows() -> Space:
@@ -142,5 +151,5 @@ NAMES = {name.replace("-", "_"): name for _, name, *_ in paper.planned() if name
 NAMES |= {"domains": "multi-domain-trainrows5000-epochs1", "films": "multi-domain-imdb-trainrows5000-epochs1"}
 VALUES = {key: lambda name=name: task(name) for key, name in (NAMES | COMPARED).items()} | {"compared": COMPARED}
 VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
-VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, p_over_seeds)
+VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, minus, p_over_seeds)
 VALUES |= functions(tested, last, peaks, missed, generalization_gap)

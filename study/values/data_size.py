@@ -9,7 +9,7 @@ from rtx_core import records
 from rtx_core.experiments.configure import configure
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import accuracy, adjusted, common, difference
-from rtx_core.report.values import Gap, Runs, Space, Value, look_up
+from rtx_core.report.values import Gap, Runs, Space, Value
 from rtx_core.train.config import TrainConfig
 from study import paper
 from study.plan import CURVE, LADDER, TENTH, TUNED, TUNING
@@ -60,16 +60,8 @@ class Usual(Ladder):
     def __init__(self):
         super().__init__({place: rung(model, **settings) for place, (model, settings) in RUNGS.items()})
 
-    def differ(self, width: int, first: str, second: str) -> bool:
-        return self.differences[(width, first), (width, second)].sign != 0
-
     def accuracies(self, width: int, *without: str) -> list[float]:
         return [self.accuracy(place) for place in self.runs if place[0] == width and place[1] not in without]
-
-    @property
-    def tuned(self) -> list[float]:
-        """Of each model that was tuned, but one layer, what its own rate adds to its accuracy."""
-        return [look_up("ladder_tuned").gain(r) for r in TUNED if (256, r) in RUNGS]
 
 
 class Tuned(Ladder):
@@ -80,7 +72,6 @@ class Tuned(Ladder):
         self.tried = {r: {rate: rung("recurrent", **LADDER[r], learning_rate=rate) for rate in rates} for r in TUNED}
         best = (min(each.values(), key=lambda runs: chosen(runs[0])["validation_loss"]) for each in self.tried.values())
         super().__init__(dict(zip(self.tried, best)))
-        self.words = look_up("bag_of_words.sst2_10pct.accuracy")
 
     def accuracies(self) -> list[float]:
         return [self.accuracy(name) for name in TUNED]
@@ -90,23 +81,8 @@ class Tuned(Ladder):
         pairs = common(self.runs[name], self.tried[name][USUAL])
         return mean(mine["test"]["accuracy"] - usual["test"]["accuracy"] for mine, usual in pairs)
 
-    def gains(self) -> list[float]:
-        return [self.gain(name) for name in TUNED]
-
     def ahead(self, first: str, second: str) -> bool:
         return self.differences[first, second].sign > 0
 
-    def differ(self, first: str, second: str) -> bool:
-        return self.differences[first, second].sign != 0
 
-
-def depth() -> Space:
-    """Paired differences at the study's rate, first minus second, in points: `depth.twice_once`."""
-    runs, looped = look_up("ladder").runs, (256, "3x2")
-    pairs = {"twice_once": (looped, (256, "3x1")), "thrice_twice": ((256, "3x3"), looped)}
-    pairs |= {"six_twice": ((256, "6x1"), looped), "baseline_wide": ((384, "6x1"), (384, "3x2"))}
-    found = {name: (runs[a], runs[b]) for name, (a, b) in pairs.items()}
-    return Space({name: Gap(difference(*pair), badge(pair)) for name, pair in found.items()})
-
-
-VALUES = {"depth": depth, "ladder": Usual, "ladder_tuned": Tuned} | functions(finer)
+VALUES = {"ladder": Usual, "ladder_tuned": Tuned} | functions(finer)

@@ -1,9 +1,11 @@
-"""Names of the pages on what happens inside loops: `run_on('1x4', 64, 4)`, `factors_read(4)`."""
+"""Names of the pages on what happens inside models: `run_on('1x4', 64, 4)`, `attention.baseline.most`."""
+
+import numpy as np
 
 from rtx_core import records
-from rtx_core.report.values import Unmeasured
-from study import plan
-from study.values.common import functions
+from rtx_core.report.values import Space, Unmeasured
+from study import paper, plan
+from study.values.common import computed, functions
 from study.values.looping import in_a_row
 
 
@@ -39,4 +41,14 @@ def span_read(passes: int, span: int) -> list[float]:
     return [one["spans"]["accuracy"][passes][one["spans_read"].index(span)] for one in measured("spans", "1x8")]
 
 
-VALUES = functions(run_on, factors_read, span_read)
+def attention() -> Space:
+    """By model, of its first seed: the probability of "negative", and the token that [CLS] weighs most each time."""
+    found = {}
+    for m in reversed(paper.measurements("attention", "sst2")):
+        most = np.mean(m["weights"], axis=1).argmax(1)  # (applications,)
+        negative = m["probabilities"][m["classes"].index("negative")]
+        found[m["model"]] = {"negative": negative, "most": [m["tokens"][place] for place in most]}
+    return Space(found)
+
+
+VALUES = functions(run_on, factors_read, span_read) | computed(attention)
