@@ -5,6 +5,7 @@ import re
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import values
 from study import field
+from study.predictions import BROKEN, KEPT, MISSING, PARTLY, predictions
 
 ROWS = field.rows()
 BIB = (REPOSITORY / "book" / "references.bib").read_text(encoding="utf-8")
@@ -41,3 +42,8 @@ def test_a_table_cites_its_systems_and_links_their_code():
     assert text.count("†") == sum(row["read"] == "abstract" for row in ROWS)
     assert text.count("[code](https://github.com/") == sum("code" in row for row in ROWS)
     assert sum(line.startswith("| ") for line in text.splitlines()) == 2 + len(ROWS)
+
+
+def test_every_prediction_can_be_judged(monkeypatch):
+    monkeypatch.delenv("RTX_HOME")
+    assert {one.verdict for one in predictions().values()} <= {KEPT, BROKEN, PARTLY, MISSING}

@@ -11,7 +11,6 @@ from rtx_core.report import values
 from rtx_core.report.evidence import Badge
 from rtx_core.report.values import Names, Task, Value
 from study import claims
-from study.predictions import BROKEN, KEPT, MISSING, PARTLY, predictions
 
 
 def task(first: list, second: list, **changes) -> Task:
@@ -116,8 +115,3 @@ def test_values_of_a_task():
     assert sst2.recurrent.f1 == pytest.approx(np.mean([one["test"]["f1"] for one in sst2.recurrent.records]))
     with pytest.raises(RtxError, match="no record of this task, recurrent_wide"):
         sst2.recurrent_wide  # noqa: B018
-
-
-def test_every_prediction_can_be_judged(monkeypatch):
-    monkeypatch.delenv("RTX_HOME", raising=False)
-    assert {one.verdict for one in predictions().values()} <= {KEPT, BROKEN, PARTLY, MISSING}
