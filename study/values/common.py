@@ -122,6 +122,11 @@ def missed(found: Model | list) -> list[float]:
     return [100 * (best - a) for best, a in zip(peaks(found), tested(found, "validation_accuracy"))]
 
 
+def picked(found: Model | list) -> list[float]:
+    """Test accuracy in percent after the epoch of the best validation accuracy."""
+    return [100 * run["most_accurate"]["test"]["accuracy"] for run in runs_of(found)]
+
+
 def last(found: Model | list, what: str) -> list[float]:
     """`what` after the last epoch."""
     return [run["history"][-1][what] for run in runs_of(found)]
@@ -152,4 +157,4 @@ NAMES |= {"domains": "multi-domain-trainrows5000-epochs1", "films": "multi-domai
 VALUES = {key: lambda name=name: task(name) for key, name in (NAMES | COMPARED).items()} | {"compared": COMPARED}
 VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
 VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, minus, p_over_seeds)
-VALUES |= functions(tested, last, peaks, missed, generalization_gap)
+VALUES |= functions(tested, picked, last, peaks, missed, generalization_gap)
