@@ -83,6 +83,7 @@ PLAN = (
     *(Study("sst2", TENTH | rung, range(5), LOOPED) for rung in LADDER.values()),
     Study("sst2", TENTH, range(5), ("baseline", "recurrent-wide")),
     Study("sst2", TENTH | {"precision": "bf16"}, range(5)),
+    Study("sst2", {"split": "grouped"}, range(3)),
     Study("sst2", CURVE),
     *(Study("state-tracking", {"group": group}, (0, 1, 2)) for group in ("S3", "Z6")),
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
