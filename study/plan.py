@@ -100,7 +100,7 @@ PLAN = (
     *(Study("iso-depth", {"learning_rate": rate}, (0,)) for rate in (1.5e-3, 6e-3)),
     *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("6x1-24", *NARROW, "6x1-96")) for rate in (6e-3, 1.2e-2)),
     Study("iso-depth", {}, range(8), ("three-part-64", "three-part-128")),
-    Study("iso-depth", {"steps": 3200}, (0, 1, 2), NARROW),
+    Study("iso-depth", {"steps": 3200}, (0, 1, 2), ("6x1-24", *NARROW)),
     Study("shakespeare-small", LARGER["shakespeare-small"], (0,), ("gpt-1", "gpt-2", "gpt-4", "kausik")),
     Study("tinystories-small", LARGER["tinystories-small"], (0,), ("control", "frailt", "three-part", "control-8")),
     Study("khop-hard", {}, (0, 1, 2), ("6x1-w36",)),
