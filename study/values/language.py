@@ -5,10 +5,10 @@ import pandas as pd
 
 from rtx_core.report.evidence import by_model
 from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Runs, Space, look_up
+from rtx_core.report.values import Runs, Space, Unmeasured, look_up
 from study import paper
 from study.experiments import ONE_SEED
-from study.plan import LARGER
+from study.plan import LARGER, SMALL
 from study.published import published
 
 TRIED = 600  # steps of the runs that choose the learning rate
@@ -68,7 +68,7 @@ class AsPublished(Language):
 
 
 class Small(Language):
-    """An experiment's runs at the rate that was best for their model after few steps, of the seeds that all have."""
+    """An experiment's runs to the end, at the rate that all its models share, of the seeds that all have."""
 
     def __init__(self, experiment: str):
         self.rates, whole = {}, []  # model -> learning rate -> loss after few steps
@@ -78,15 +78,23 @@ class Small(Language):
                 continue
             if train["steps"] == TRIED:
                 self.rates.setdefault(model, {})[train["learning_rate"]] = record["test"]["loss"]
-            else:
+            elif train["learning_rate"] == SMALL[experiment]["learning_rate"]:
                 whole.append(record)
-        chosen = [r for r in whole if r["config"]["train"]["learning_rate"] == self.rate(r["model"])]
-        super().__init__([r for of_seed in common(*by_model(chosen).values()) for r in of_seed], experiment)
+        super().__init__([r for of_seed in common(*by_model(whole).values()) for r in of_seed], experiment)
 
-    def rate(self, model: str) -> float | None:
-        """The best that was tried; a model that trains longer (`gpt-2-time`) has that of the same model."""
-        tried = self.rates.get(model) or self.rates.get(model.rpartition("-")[0])
-        return min(tried, key=tried.get) if tried else None
+    def gain(self, model: str, rate: float) -> float:
+        """By how many nats a rate is ahead of the best lower one after few steps; below 0, behind."""
+        tried = self.rates[model]
+        return min(loss for other, loss in tried.items() if other < rate) - tried[rate]
+
+
+def own_rates() -> Language:
+    """Control at 8e-3 and FraiLT at 4e-3, the best rate of each after few steps."""
+    chosen = {"control": "tinystories-small-learningrate0.008", "frailt": "tinystories-small-learningrate0.004"}
+    runs = common(*(paper.records(name=name, model=model) for model, name in chosen.items()))
+    if not runs:
+        raise Unmeasured("There is no record of Control at 8e-3; run it first.")
+    return Language([run for pair in runs for run in pair], "TinyStories at own rates")
 
 
 def first_seed(name: str) -> Language:
@@ -135,4 +143,5 @@ VALUES = {
     "stories_wide": lambda: first_seed("tinystories-small-hiddensize128-intermediatesize344"),
     "shakespeare_small": lambda: Small("shakespeare-small"),
     "stories_small": lambda: Small("tinystories-small"),
+    "stories_own_rates": own_rates,
 }
