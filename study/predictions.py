@@ -47,7 +47,7 @@ class Prediction:
     def lesson(self) -> str:
         """What one learns from this verdict, or which clauses failed."""
         failed = "; ".join(clause for clause, held in (self.clauses or {}).items() if not held)
-        return f"Not seen: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
+        return f"What was not seen: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
 
     @property
     def box(self) -> Displayed:
@@ -58,8 +58,8 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
     """A line each: what was expected, the verdict, and what one learns; how it was written down, in a closed box."""
     lines, words = [], []
     for one in predictions:
-        row, colon = one.row, ":" if one.lesson else "."
-        lines.append(f"- {row['short']} *{one.verdict.capitalize()}{colon}* {one.lesson}".rstrip())
+        row = one.row
+        lines.append(f"- {row['short']} *{one.verdict.capitalize()}.* {one.lesson}".rstrip())
         contradicted, known = (row[key].rstrip(".") for key in ("contradicted_by", "from"))
         about = f"*{row['experiment']} ({row['written']}).* {row['says']}"
         words.append(f"{about} *Contradicted by:* {contradicted}. *Known then:* {known}.")

@@ -278,5 +278,8 @@ def test_a_prediction_is_judged_by_its_clauses():
     found = judged(came_to | {"inside-patch": ({"one": True, "two": False, "three": False}, False)})
     assert [one.verdict for one in found] == ["kept", "in part", "contradicted"]
     lines, *words = told(found).markdown.split("\n\n")
-    assert [line.rpartition("*")[2] for line in lines.splitlines()] == ["", " Not seen: two; three.", " Not seen: one."]
+    assert [line.rpartition("*")[2] for line in lines.splitlines()] == [
+        "",
+        *(f" What was not seen: {what}." for what in ("two; three", "one")),
+    ]
     assert all(one.row["says"] in text for one, text in zip(found, words[1:]))
