@@ -1,7 +1,8 @@
 """How long one sentence takes to classify, against the plain way and the floor: `python -m benchmarks.latency`.
 
 Writes results/benchmarks/latency-<cpu or cuda>.json.  The floor is the time to read every weight outside the embedding
-once. Weights need no training for this; sentences are SST-2's.
+once. One sentence and 16 at once are also served with products of 16 bits. Weights need no training for this; sentences
+are SST-2's.
 """
 
 import numpy as np
@@ -15,8 +16,9 @@ from rtx_core.fast import onednn
 from rtx_core.fast.serving import serving
 from rtx_core.models import build_model, count_parameters
 from rtx_core.models.packed import Packed
+from rtx_core.train.trainer import autocast_of
 
-ROUNDS, WARM_UP = 200, 20
+ROUNDS, WARM_UP, SIZES = 200, 20, (1, 16)
 
 
 def thin_products(model, where: torch.device, length: int = 13) -> float | None:
@@ -31,15 +33,35 @@ def thin_products(model, where: torch.device, length: int = 13) -> float | None:
     return timing.interleaved(work, 50)[""]["median_ms"]
 
 
+def served(model, batches: dict[int, list[Packed]], where: torch.device, rounds: int) -> dict[str, dict]:
+    """Batches of each size, with products of 32 and of 16 bits, in turn."""
+    ways = {}
+    for size, found in batches.items():
+        for bits, precision in (("32 bits", "fp32"), ("bf16 products", "bf16")):
+            autocast = autocast_of(precision, where)
+            with autocast:
+                fast = serving(model)
+
+            def answer(i: int, fast=fast, found=found, autocast=autocast) -> torch.Tensor:
+                with autocast:
+                    return fast(found[i % len(found)].to(where)).cpu()
+
+            ways[f"batch of {size}, {bits}"] = answer
+    return timing.interleaved(ways, rounds, warm_up=WARM_UP)
+
+
 @torch.inference_mode()
 def measure(asked: timing.Options) -> dict:
     where, rounds = asked.where, asked.rounds(ROUNDS)
     data = ClassificationData(corpus="sst2", source=asked.source)
     sst2, texts = task(data, 1), list(parts(data)["test"]["text"])
     test, tokenizer = sst2.parts["test"], sst2.tokenizer()
-    rows = np.random.RandomState(0).permutation(len(test))[: rounds + WARM_UP]
-    batches = [Packed.from_flat(*test.take(row[None])[:2]) for row in rows]
-    content = {"tokens_per_sentence": float(np.mean([len(batch.ids) for batch in batches])), "models": {}}
+    rows, by_size = np.random.RandomState(0).permutation(len(test)), {}
+    for size in SIZES:
+        taken = rows[: size * min(rounds + WARM_UP, len(rows) // size)].reshape(-1, size)
+        by_size[size] = [Packed.from_flat(*test.take(some)[:2]) for some in taken]
+    batches, content = by_size[1], {"models": {}, "served": {}}
+    content["tokens_per_sentence"] = float(np.mean([len(batch.ids) for batch in batches]))
     for name in ("baseline", "recurrent"):
         model = build_model(name, seed=0).to(where).eval()
         fast = serving(model)
@@ -62,6 +84,7 @@ def measure(asked: timing.Options) -> dict:
         found = timing.interleaved(contestants, rounds, warm_up=WARM_UP)
         limits = {"weights_mib": 4 * len(weights) / 2**20, "matrix_products_ms": thin_products(model, where)}
         content["models"][name] = found | limits
+        content["served"][name] = served(model, by_size, where, rounds)
     return content
 
 

@@ -79,9 +79,11 @@ def difference(sizes: Sizes, where: torch.device) -> float:
 def steps(sizes: Sizes, where: torch.device) -> dict[str, dict]:
     """A whole optimizer step with dropout, by each way in turn."""
     config, model = configure("shakespeare", "kausik").train, built("kausik", where)
-    work = [timing.Prepared([characters(model, sizes.batch, sizes.length)]), config, where]
+    task = timing.Prepared([characters(model, sizes.batch, sizes.length)])
+    work, half = (task, config, where), (task, config.replace(precision="bf16"), where)
     ways = {"plain loop": timing.stepping(built("kausik", where, fast=False), *work, PlainPath())}
     ways["this project"] = timing.stepping(model, *work)
+    ways["this project, bf16"] = timing.stepping(built("kausik", where), *half)
     if where.type == "cuda":
         ways["compiled"] = timing.stepping(built("kausik", where), *work, compile=timing.GRAPHS)
     return timing.interleaved(ways, sizes.rounds, warm_up=2)

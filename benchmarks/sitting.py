@@ -15,7 +15,7 @@ from rtx_core import data, records
 from rtx_core.fast.serving import serving
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
-from rtx_core.train.device import environment, keep_heap
+from rtx_core.train.device import keep_heap
 
 ROUNDS, SIZES = 60, (1, 16)
 
@@ -56,5 +56,5 @@ if __name__ == "__main__":
     every = [record for record in records.records() if "accuracy" in record["test"] and "parts" not in record["test"]]
     measured = measure(asked, every)
     for record in every if not asked.quick else ():
-        latency = {"measured": measured[record["name"], record["model"]], "environment": environment(asked.where)}
+        latency = {"measured": measured[record["name"], record["model"]], "environment": timing.on_machine(asked.where)}
         records.save(record.content | {"latency": latency})

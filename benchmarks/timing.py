@@ -121,12 +121,17 @@ def apart(function: Callable, *arguments):
         return pool.submit(function, *arguments).result()
 
 
+def on_machine(where: torch.device) -> dict:
+    """The environment, and the processor's instructions that products can use."""
+    able = (name for name, there in torch.cpu.get_capabilities().items() if there is True)
+    used = sorted(name for name in able if name.startswith(("amx", "avx", "fma", "bf16", "sve")))
+    return environment(where) | {"instructions": used}
+
+
 def save(name: str, content: dict, asked: Options) -> None:
     """`results/benchmarks/<name>-<device>.json`, with the machine and the code; a quick one under `_build/`."""
-    machine = environment(asked.where)
+    machine = on_machine(asked.where)
     machine["packages"]["transformers"] = version("transformers")  # a contestant
-    able = torch.cpu.get_capabilities()
-    machine["instructions"] = sorted(name for name, there in able.items() if "bf16" in name and there)
     about = {"benchmark": name, "environment": machine, "code": fingerprint.commit(), "finished": records.now()}
     folder = build() if asked.quick else REPOSITORY / "results"
     write_json(folder / "benchmarks" / f"{name}-{asked.device}.json", content | about)

@@ -41,6 +41,12 @@ def loud(name: str, std: float, **settings):
     return model
 
 
+def with_gradients(model, batch, **how):
+    """[logits, gradients of their squares …]"""
+    logits = model(batch, **how)
+    return [logits, *torch.autograd.grad(logits.square().sum(), list(model.parameters()))]
+
+
 def batch_of(lengths, seed: int = 0) -> Packed:
     drawn = [torch.randint(1, 97, (n,), generator=generator(1000 * seed + i)) for i, n in enumerate(lengths)]
     return Packed.from_sequences([ids.tolist() for ids in drawn])

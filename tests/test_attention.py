@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
-from reference import TINY, batch_of, disturbed, generator, small
+from reference import TINY, batch_of, disturbed, generator, small, with_gradients
 from torch.nn.attention.varlen import varlen_attn
 
 from rtx_core.errors import RtxError
@@ -35,8 +35,7 @@ def agree(lengths, starts_only, heads, size, tolerance, backend, device="cpu", d
     batch, T = batch_of(lengths).to(device), sum(lengths)
     rows = [len(lengths) if starts_only else T, T, T]
     drawn = [torch.randn(n, heads, size, generator=generator(i)) for i, n in enumerate([*rows, rows[0]])]
-    *qkv, back = (x.to(device, dtype) for x in drawn)
-    qkv = [x.requires_grad_() for x in qkv]
+    *qkv, back = (x.to(device, dtype).requires_grad_() for x in drawn)
     ours = packed_attention(*qkv, batch, backend=backend)
     theirs = softmax_attention(*qkv, lengths, starts_only)
     found, wanted = ([out, *torch.autograd.grad(out, qkv, back.to(out.dtype))] for out in (ours, theirs))
@@ -83,13 +82,14 @@ def flash_attn_varlen_func(
     for x, offsets, longest in ((q, cu_seqlens_q, max_seqlen_q), (k, cu_seqlens_k, max_seqlen_k)):
         assert offsets.dtype == torch.int32 and offsets.is_contiguous() and offsets.device == x.device
         assert offsets[0] == 0 and offsets[-1] == len(x) and type(longest) is int
-        assert offsets.diff().min() > 0 and offsets.diff().max() <= longest
+        assert offsets.diff().min() > 0 and offsets.diff().max() <= longest and 0 <= dropout_p < 1
     starts_only = len(q) != len(k) or max_seqlen_k == 1
     return softmax_attention(q, k, v, cu_seqlens_k.diff().tolist(), starts_only).to(q.dtype)
 
 
-def pretended(backend, *arguments, **more):
+def pretended(backend, calls, *arguments, **more):
     """torch's kernel has the names of its signature; without a GPU it says of tensors without content what it gives."""
+    calls.append((backend, more.get("dropout_p")))
     if backend == "flash":
         return flash_attn_varlen_func(*arguments, **more)
     bound = inspect.signature(varlen_attn).bind(*arguments, **more)
@@ -100,15 +100,19 @@ def pretended(backend, *arguments, **more):
     return found
 
 
-@pytest.mark.parametrize("backend", ["flash", "varlen"])
-def test_a_pretended_kernel_gets_what_its_documentation_asks_for(backend, monkeypatch):
-    model, batch = small(hidden_size=48, num_heads=2, num_passes=2), batch_of([5, 1, 8])
-    expected, calls = model(batch), []
+@pytest.mark.parametrize("backend, p, told", [("flash", 0.1, 0.1), ("flash", 0.1, 0.0), ("varlen", 0.0, None)])
+def test_a_pretended_kernel_gets_what_its_documentation_asks_for(backend, p, told, monkeypatch):
+    """It is told of dropout in training alone, and drops nothing, so that values and gradients are the model's."""
+    model, batch = small(hidden_size=48, num_heads=2, num_passes=2, dropout=0.0).train(told != 0), batch_of([5, 1, 8])
+    expected, calls = with_gradients(model, batch), []
+    for layer in model.layers:
+        layer.attention.dropout = p
     monkeypatch.setattr(attention, "usable", lambda name, *_: name == backend)
-    monkeypatch.setattr(attention, "_varlen", lambda name: partial(calls.append(name) or pretended, name))
+    monkeypatch.setattr(attention, "_varlen", lambda name: partial(pretended, name, calls))
     with torch.autocast("cpu", torch.bfloat16):
-        found = model.float()(batch)
-    assert calls == [backend] * 4 and (found - expected).norm() < 0.03 * expected.norm()
+        found = with_gradients(model.float(), batch)
+    assert calls == [(backend, told)] * 4
+    assert all((a - b).norm() < 0.03 * b.norm() for a, b in zip(found, expected, strict=True))
 
 
 def test_the_kernel_is_the_first_that_takes_such_heads(monkeypatch):
@@ -156,15 +160,9 @@ def test_empty_batches_and_empty_sequences_are_refused(sequences):
         Packed.from_sequences(sequences)
 
 
-STACKS = [{"num_passes": 1}, {"num_passes": 2}, {"num_passes": 3, "residual": "paper"}]
-STACKS += [{"num_passes": 1, "residual": "paper", "residual_scale": 0.3}]
-
-
-@pytest.mark.parametrize("overrides", STACKS, ids=str)
+@pytest.mark.parametrize("passes, residual", [(1, "code"), (2, "code"), (3, "paper"), (1, "paper")])
 @pytest.mark.parametrize("lengths", [[5, 1, 8], [1, 1, 1], [1], [6]], ids=str)
-def test_computing_only_the_rows_that_are_read_changes_nothing(overrides, lengths):
-    model, results = small(**overrides), []
-    for rows_only in (True, False):
-        logits = model(batch_of(lengths), rows_only=rows_only)
-        results.append([logits, *torch.autograd.grad(logits.square().sum(), list(model.parameters()))])
-    torch.testing.assert_close(*results, rtol=0, atol=1e-11)
+def test_computing_only_the_rows_that_are_read_changes_nothing(passes, residual, lengths):
+    model = small(num_passes=passes, residual=residual, residual_scale=0.3)
+    few, every = (with_gradients(model, batch_of(lengths), rows_only=only) for only in (True, False))
+    torch.testing.assert_close(few, every, rtol=0, atol=1e-11)

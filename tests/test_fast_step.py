@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import CPU, small_task
-from reference import TINY, batch_of, small
+from reference import TINY, batch_of, small, with_gradients
 from scipy.stats import chisquare
 
 from rtx_core.fast import FAST_PATHS, accelerate, onednn
@@ -34,10 +34,8 @@ def fused_and_plain(model, batch):
         path.begin(1, 5)
         if not fused:
             del model.block
-        logits = model(batch)
-        parameters = dict(model.named_parameters())
-        gradients = torch.autograd.grad((logits**2).sum(), list(parameters.values()))
-        results.append({"logits": logits.detach()} | dict(zip(parameters, gradients)))
+        names = ("logits", *dict(model.named_parameters()))
+        results.append(dict(zip(names, with_gradients(model, batch), strict=True)))
     return results
 
 
