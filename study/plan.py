@@ -94,7 +94,7 @@ PLAN = (
     Study("facts", {"epochs": 240}, (0, 1)),
     Study("tinystories-small", SMALL["tinystories-small"], (0,), COMBINED),
     Study("shakespeare-small", SMALL["shakespeare-small"], (0,), WINDOWS),
-    Study("tinystories-small", {"learning_rate": 8e-3}, (0, 1, 2), ("control", "control-3", "three-part")),
+    Study("tinystories-small", {"learning_rate": 8e-3}, (0, 1, 2), ("control", "control-3", "relaxed", "three-part")),
     Study("tinystories-small", SMALL["tinystories-small"], (3,), ("frailt",)),  # whose weights are kept
     Study("khop-hard"),
     Study("iso-depth"),
