@@ -70,12 +70,6 @@ def test_one_switch_opens_all_code_and_is_remembered(driver):
     assert not any(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
 
 
-def test_a_figure_leads_to_its_records(driver):
-    visit(driver, "notebooks/sst2.html")
-    driver.execute_script("arguments[0].click()", one(driver, ".made a[href='#provenance']"))
-    assert "/records/" in one(driver, "#provenance td a").get_attribute("href")
-
-
 def test_the_scoreboard_is_filtered_searched_and_sorted(driver):
     visit(driver, "notebooks/claims.html")
     rows = all_of(driver, "#tab-claims tbody tr")

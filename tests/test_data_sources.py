@@ -11,9 +11,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from rtx_core import data
-from rtx_core.data import ClassificationData, FilesData, LanguageData, config_of, sources, synthetic, task
+from rtx_core.data import ClassificationData, FilesData, LanguageData, config_of, sources, task
 from rtx_core.data.sources import content_sha256, load, resolve
-from rtx_core.data.synthetic import DOMAINS, LABEL_NOISE, play, reviews, tales
+from rtx_core.data.synthetic import DOMAINS, play, reviews, tales
 from rtx_core.errors import RtxError
 
 STYLES = ("phrase", "review")
@@ -160,10 +160,3 @@ def test_labels_are_balanced_and_counting_words_is_not_enough(domain, style):
     x, y = counts.transform(table["text"]), table["label"]
     score = LogisticRegression(max_iter=500).fit(x[:1000], y[:1000]).score(x[1000:], y[1000:])
     assert 0.65 < score < 0.9
-
-
-def test_the_label_noise_is_the_stated_one(monkeypatch):
-    noisy = reviews("movie", 6000, style="phrase")["label"]
-    monkeypatch.setattr(synthetic, "LABEL_NOISE", 0.0)
-    true = reviews("movie", 6000, style="phrase")["label"]
-    assert abs((noisy != true).mean() - LABEL_NOISE) < 0.008 and true.mean() == 0.5

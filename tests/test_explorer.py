@@ -235,7 +235,6 @@ LINKS = [  # what is read, and of a bad value, of which the nearest is taken, a 
     (WHOLE, CARRIED | {"said": [], "written": WHOLE}, ""),
     ("", {"written": "#letters=abca&hops=2&passes=4&model=1x4"}, ""),
     ("#hops=9", {"hops": 4}, "hops"),
-    ("#hops=-1.2", {"hops": 0}, "hops"),
     ("#hops=many", {"hops": 2}, "hops"),
     ("#passes=1e9", {"passes": 64}, "passes"),
     ("#passes=0", {"passes": 1}, "passes"),
@@ -244,7 +243,7 @@ LINKS = [  # what is read, and of a bad value, of which the nearest is taken, a 
     ("#letters=a<b>x", {"items": [0, 1]}, "a, b, c, d"),
     ("#letters=%E0%Z1", {"items": [0, 1, 2, 0]}, "letters"),
     ("#letters=" + "ab" * 40, {"items": [0, 1] * 16}, "32"),
-    ("#off=2.9", {"off": []}, "pass.head"),
+    ("#off=2.1,2.9", {"off": ["2.1"]}, "pass.head"),
     ("#off=2.1,<b>", {"off": ["2.1"]}, "pass.head"),
 ]
 

@@ -68,26 +68,6 @@ def expected(model: str, letters: str, hops: int, steps: int, asked: int = 0, of
     return "abcd"[best], "none" if true < 0 else "yes" if best == true else "no"
 
 
-WATCH = """
-new MutationObserver((_, observer) => {
-  if (document.querySelector(".rtx-explorer[data-answer]")) {
-    window.answered = performance.now();
-    observer.disconnect();
-  }
-}).observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-answer"] });
-"""
-
-
-def test_the_front_page_answers_within_a_second(driver):
-    watch = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
-    times = [60_000]
-    while min(times) >= 1000 and len(times) <= 20:  # the machine may be busy
-        visit(driver, page=FRONT)
-        times.append(driver.execute_script("return window.answered"))
-    driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", watch)
-    assert min(times) < 1000, times
-
-
 def test_it_answers_as_torch_does_without_being_asked(driver):
     visit(driver, page=FRONT)
     assert told(driver) == expected("1x6-random", EXAMPLE, 4, 4)

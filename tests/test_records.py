@@ -57,6 +57,7 @@ LIES = [
 ]
 COUNTED = [{"test__loss": 1.0}, {"test__error": 1.0}, {"test__batch_sizes": [1, 2]}]  # again from a text's batches
 LIES = [(CLASSIFIER, changes, said) for changes, said in LIES] + [(LANGUAGE, changes, "test") for changes in COUNTED]
+LIES += [("khop/1x4-seed0", {"test__accuracy": 0.9}, "says that its test accuracy is 0.9")]  # by its parts
 
 
 @pytest.mark.parametrize(("name", "changes", "said"), LIES)
