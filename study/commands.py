@@ -20,7 +20,7 @@ def list_runs(missing: Annotated[bool, "only what is missing or stale"], reduced
             said += f"  about {cost:,.0f} min" if cost else ""
             print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}")
     if total:
-        print(f"in all about {total / 60:,.1f} hours of one thread")
+        print(f"in all about {total / 60:,.1f} hours of one thread, where a like run is recorded")
 
 
 def measure_all(reduced: Reduced) -> None:

@@ -146,7 +146,9 @@ def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
         return prod(mine[size] / theirs[size] for size in by if mine.get(size) and theirs.get(size))
 
     same = [r for r in known if (r["experiment"], r["model"]) == (config.experiment, config.model)]
-    costs = [(r["name"] != config.name, abs(1 - work(r)), r["seconds"] / 60 * work(r)) for r in same]
+    same = [r for r in same if bool(r["config"]["data"].get("train_rows")) == bool(mine.get("train_rows"))]
+    unlike = [(r["name"] != config.name, r["config"]["data"].get("length") != mine.get("length")) for r in same]
+    costs = [(*apart, abs(1 - work(r)), r["seconds"] / 60 * work(r)) for apart, r in zip(unlike, same)]
     return min(costs)[-1] if costs else None
 
 
