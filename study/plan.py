@@ -55,7 +55,7 @@ LADDER = {  # layers x passes at width 256, as settings of `recurrent`
 TUNING = (1e-4, 3e-4, 1e-3)  # rates that are tried beside the study's 3e-5, with one seed
 TUNED = {"1x1": 1e-4, "3x1": 3e-4, "3x2": 3e-4, "6x1": 1e-3, "1x6": 3e-4}  # the best, by validation loss
 # of iso-depth: loops of width 64 and the standard models among which their equals lie
-NARROW = ("6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")
+NARROW = ("6x1-24", "6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")
 EQUALS = ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1")  # of khop: loops, and narrow models of their weights and depth
 LOOPED = ("recurrent",)
 
@@ -88,8 +88,7 @@ PLAN = (
     *(Study("state-tracking", {"group": group}, (0, 1, 2)) for group in ("S3", "Z6")),
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
     Study("state-tracking", SHORT_WORDS, (0, 1, 2), ("1x8", "8x1")),
-    Study("state-tracking-scan"),
-    Study("state-tracking-curriculum"),
+    *(Study(name) for name in ("state-tracking-scan", "state-tracking-curriculum")),
     Study("state-tracking-scan", {"group": "A5", "steps": 6000}),
     Study("facts", {"epochs": 240}, (0, 1)),
     Study("tinystories-small", SMALL["tinystories-small"], (0,), COMBINED),
@@ -99,9 +98,9 @@ PLAN = (
     Study("khop-hard"),
     Study("iso-depth"),
     *(Study("iso-depth", {"learning_rate": rate}, (0,)) for rate in (1.5e-3, 6e-3)),
-    *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("6x1-24", *NARROW, "6x1-96")) for rate in (6e-3, 1.2e-2)),
+    *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), (*NARROW, "6x1-96")) for rate in (6e-3, 1.2e-2)),
     Study("iso-depth", {}, range(8), ("three-part-64", "three-part-128")),
-    Study("iso-depth", {"steps": 3200}, (0, 1, 2), ("6x1-24", *NARROW)),
+    Study("iso-depth", {"steps": 3200}, (0, 1, 2), NARROW),
     Study("shakespeare-small", LARGER["shakespeare-small"], (0,), ("gpt-1", "gpt-2", "gpt-4", "kausik")),
     Study("tinystories-small", LARGER["tinystories-small"], (0,), ("control", "frailt", "three-part", "control-8")),
     Study("khop-hard", {}, (0, 1, 2), ("6x1-w36",)),
@@ -141,15 +140,14 @@ def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
     by = ("steps", "batch_size") if config.train.steps else ("epochs", "fraction", "train_rows", "facts", "max_length")
     mine = config.data.model_dump() | config.train.model_dump()
 
-    def work(record: records.Record) -> float:
+    def cost(record: records.Record) -> tuple:
         theirs = record["config"]["data"] | record["config"]["train"]
-        return prod(mine[size] / theirs[size] for size in by if mine.get(size) and theirs.get(size))
+        work = prod(mine[size] / theirs[size] for size in by if mine.get(size) and theirs.get(size))
+        return theirs.get("length") != mine.get("length"), abs(1 - work), record["seconds"] / 60 * work
 
     same = [r for r in known if (r["experiment"], r["model"]) == (config.experiment, config.model)]
     same = [r for r in same if bool(r["config"]["data"].get("train_rows")) == bool(mine.get("train_rows"))]
-    unlike = [(r["name"] != config.name, r["config"]["data"].get("length") != mine.get("length")) for r in same]
-    costs = [(*apart, abs(1 - work(r)), r["seconds"] / 60 * work(r)) for apart, r in zip(unlike, same)]
-    return min(costs)[-1] if costs else None
+    return min(map(cost, same))[-1] if same else None
 
 
 # -- what is measured beside the runs ----------------------------------------------------------------------------------
