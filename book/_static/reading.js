@@ -70,10 +70,12 @@ function previews() {
 
   const hide = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => {
-      box.hidden = true;
-      document.querySelector("[aria-describedby=preview]")?.removeAttribute("aria-describedby");
-    }, 150);
+    box.hidden = true;
+    document.querySelector("[aria-describedby=preview]")?.removeAttribute("aria-describedby");
+  };
+  const hideSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(hide, 150);
   };
   const show = async (link) => {
     clearTimeout(timer);
@@ -99,10 +101,10 @@ function previews() {
   const linkOf = (event) => event.target.closest?.("main a[href*='#']:not(.headerlink):not(.made a)");
   for (const [come, go] of [["mouseover", "mouseout"], ["focusin", "focusout"]]) {
     main.addEventListener(come, (event) => linkOf(event) && show(linkOf(event)));
-    main.addEventListener(go, (event) => linkOf(event) && hide());
+    main.addEventListener(go, (event) => linkOf(event) && hideSoon());
   }
   box.addEventListener("mouseenter", () => clearTimeout(timer));
-  box.addEventListener("mouseleave", hide);
+  box.addEventListener("mouseleave", hideSoon);
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
 }
 

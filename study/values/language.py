@@ -84,7 +84,7 @@ class Small(Language):
 
     def gain(self, model: str, rate: float) -> float:
         """By how many nats a rate is ahead of the best lower one after few steps; below 0, behind."""
-        tried = self.rates[model]
+        tried = self.rates[self.of(model)[0]["model"]]  # an error where there is none
         return min(loss for other, loss in tried.items() if other < rate) - tried[rate]
 
 
