@@ -51,15 +51,15 @@ class Prediction:
 
     @property
     def box(self) -> Displayed:
-        return told([self])
+        return told([self], "Predicted: ")
 
 
-def told(predictions: Iterable[Prediction]) -> Displayed:
+def told(predictions: Iterable[Prediction], lead: str = "") -> Displayed:
     """A line each: what was expected, the verdict, and what one learns; how it was written down, in a closed box."""
     lines, words = [], []
     for one in predictions:
         row = one.row
-        lines.append(f"- {row['short']} *{one.verdict.capitalize()}.* {one.lesson}".rstrip())
+        lines.append(f"- {lead}{row['short']} *{one.verdict.capitalize()}.* {one.lesson}".rstrip())
         contradicted, known = (row[key].rstrip(".") for key in ("contradicted_by", "from"))
         about = f"*{row['experiment']} ({row['written']}).* {row['says']}"
         words.append(f"{about} *Contradicted by:* {contradicted}. *Known then:* {known}.")
