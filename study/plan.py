@@ -88,15 +88,14 @@ PLAN = (
     *(Study("state-tracking", {"group": group}, (0, 1, 2)) for group in ("S3", "Z6")),
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
     Study("state-tracking", SHORT_WORDS, (0, 1, 2), ("1x8", "8x1")),
-    *(Study(name) for name in ("state-tracking-scan", "state-tracking-curriculum")),
+    *(Study(name) for name in ("state-tracking-scan", "state-tracking-curriculum", "khop-hard", "iso-depth")),
     Study("state-tracking-scan", {"group": "A5", "steps": 6000}),
     Study("facts", {"epochs": 240}, (0, 1)),
     Study("tinystories-small", SMALL["tinystories-small"], (0,), COMBINED),
     Study("shakespeare-small", SMALL["shakespeare-small"], (0,), WINDOWS),
     Study("tinystories-small", {"learning_rate": 8e-3}, (0, 1, 2), ("control", "control-3", "relaxed", "three-part")),
     Study("tinystories-small", SMALL["tinystories-small"], (3,), ("frailt",)),  # whose weights are kept
-    Study("khop-hard"),
-    Study("iso-depth"),
+    Study("khop-published", {"budget": "reduced"}, (1,), ("1x4",)),  # whose weights are kept
     *(Study("iso-depth", {"learning_rate": rate}, (0,)) for rate in (1.5e-3, 6e-3)),
     *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), (*NARROW, "6x1-96")) for rate in (6e-3, 1.2e-2)),
     Study("iso-depth", {}, range(8), ("three-part-64", "three-part-128")),

@@ -47,7 +47,7 @@ class Prediction:
     def lesson(self) -> str:
         """What one learns from this verdict, or which clauses failed."""
         failed = "; ".join(clause for clause, held in (self.clauses or {}).items() if not held)
-        return f"Not so: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
+        return f"What did not hold: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
 
     @property
     def box(self) -> Displayed:

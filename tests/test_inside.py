@@ -280,6 +280,6 @@ def test_a_prediction_is_judged_by_its_clauses():
     lines, *words = told(found).markdown.split("\n\n")
     assert [line.rpartition("*")[2] for line in lines.splitlines()] == [
         "",
-        *(f" Not so: {what}." for what in ("two; three", "one")),
+        *(f" What did not hold: {what}." for what in ("two; three", "one")),
     ]
     assert all(one.row["says"] in text for one, text in zip(found, words[1:]))
