@@ -125,7 +125,7 @@ def test_metrics_are_scikit_learn_s_and_the_loss_is_torch_s(classes, n, seed, on
     logits[:, 0] += 20 * one_sided  # some classes are never guessed
     labels = random.randint(0, classes, size=n)
     found = classification_metrics(logits, labels)
-    loss = F.cross_entropy(torch.tensor(logits), torch.tensor(labels)).item()
+    loss = F.cross_entropy(torch.tensor(logits, dtype=torch.float64), torch.tensor(labels)).item()
     assert found.pop("loss") == pytest.approx(loss, rel=1e-6, abs=1e-7)
     assert found == by_scikit_learn(logits, labels)
 
