@@ -14,7 +14,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export JUPYTER_PREFER_ENV_PATH := 1
 export PYTHONNOUSERSITE := 1
-unexport JUPYTER_PATH PYTHONHOME PYTHONPATH
+unexport JUPYTER_PATH PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 # Why a build failed stands above.  Then everything is read anew, so that the next does not pass for having nothing to do.
 failed = { rm -rf _build/.doctrees; echo "The book could not be built: the first error or warning above says why." >&2; exit 1; }
@@ -81,15 +81,16 @@ paper: .venv/.installed .venv-workflow/.installed
 clean:
 	rm -rf _build/html _build/latex _build/paper.pdf _build/sentences.txt _build/.doctrees _build/outputs _build/jupyter_execute _build/quickstart.ipynb book/figures
 
+# What is imported is compiled then; pip would compile everything, for as long as it installs.
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed, and $(PYTHON) is not: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	.venv/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
-	.venv/bin/python -m pip install --quiet -r requirements.lock
+	.venv/bin/python -m pip install --quiet --no-compile -r requirements.lock
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=compat -e .
 	touch $@
 
 .venv-workflow/.installed: requirements-workflow.lock .venv/.installed
 	.venv-workflow/bin/python -c '' 2>/dev/null || .venv/bin/python -m venv --clear .venv-workflow
-	.venv-workflow/bin/python -m pip install --quiet -r requirements-workflow.lock
+	.venv-workflow/bin/python -m pip install --quiet --no-compile -r requirements-workflow.lock
 	touch $@

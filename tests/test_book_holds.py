@@ -5,6 +5,7 @@ epochs, budgets, threads and settings exchanged, seeds left out.
 """
 
 import json
+import math
 import re
 from functools import cache, partial, wraps
 from importlib import reload
@@ -52,6 +53,11 @@ def random(*what: object) -> np.random.Generator:
     return np.random.default_rng(list(" ".join(map(str, what)).encode()))
 
 
+@cache
+def factor(draw: int, name: str, key: str) -> float:
+    return math.exp(SCALES[draw % len(SCALES)] * random(draw, name, key).normal())
+
+
 def scaled(content: object, draw: int, name: str) -> object:
     """JSON with its fractions and counts scaled: by a factor for all numbers of one key, and a smaller one for each."""
     size = SCALES[draw % len(SCALES)]
@@ -60,20 +66,16 @@ def scaled(content: object, draw: int, name: str) -> object:
     def walk(found: object, key: str) -> object:
         if isinstance(found, dict):
             if key in ("words", "tokens"):  # a histogram: length -> texts
-                longer = factor("lengths")
+                longer = factor(draw, name, "lengths")
                 return {str(round(int(length) * longer) + 1): n for length, n in found.items()}
             return {part: inner if part == "config" else walk(inner, part) for part, inner in found.items()}
         if isinstance(found, list):
             return [walk(inner, key) for inner in found]
         if isinstance(found, float):
-            return found * factor(key) * np.exp(size / 3 * each.normal())
+            return found * factor(draw, name, key) * math.exp(size / 3 * each.normal())
         if isinstance(found, int) and key in COUNTS:
-            return round(found * factor(key)) + (key != "step") * int(each.integers(3))
+            return round(found * factor(draw, name, key)) + (key != "step") * int(each.integers(3))
         return found
-
-    @cache
-    def factor(key: str) -> float:
-        return float(np.exp(size * random(draw, name, key).normal()))
 
     return walk(content, "")
 
