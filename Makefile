@@ -81,12 +81,13 @@ paper: .venv/.installed .venv-workflow/.installed
 clean:
 	rm -rf _build/html _build/latex _build/paper.pdf _build/sentences.txt _build/.doctrees _build/outputs _build/jupyter_execute _build/quickstart.ipynb book/figures
 
-# What is imported is compiled then; pip would compile everything, for as long as it installs.
+# pip would compile all files one after the other, for as long as it installs; some are templates, which cannot be compiled.
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed, and $(PYTHON) is not: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	.venv/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install --quiet --no-compile -r requirements.lock
+	.venv/bin/python -m compileall -q -j 0 .venv/lib >/dev/null || true
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=compat -e .
 	touch $@
 
