@@ -93,5 +93,5 @@ clean:
 
 .venv-workflow/.installed: requirements-workflow.lock .venv/.installed
 	.venv-workflow/bin/python -c '' 2>/dev/null || .venv/bin/python -m venv --clear .venv-workflow
-	.venv-workflow/bin/python -m pip install --quiet --no-compile -r requirements-workflow.lock
+	.venv-workflow/bin/python -m pip install --quiet -r requirements-workflow.lock
 	touch $@
