@@ -36,6 +36,7 @@ SHORT = {  # what is measured of a run once, not 200 times, and little text
     "rtx_core.evaluate.generation.SAMPLED": 20,
     "rtx_core.evaluate.stories.PROMPTS": 2,
     "rtx_core.evaluate.stories.LONGEST": 8,
+    "rtx_core.evaluate.stories.LENGTHS": (4, 8),
     "rtx_core.data.characters.EMBEDDED_CHARACTERS": 3000,
 }
 # Processes that tests start are copies of one that has imported torch.

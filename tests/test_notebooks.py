@@ -24,7 +24,7 @@ CLASSIFY = {"source": "embedded", "epochs": 1, "train_rows": 48, "seeds": [0]}
 STEPS = {"source": "embedded", "steps": 2, "seeds": [0]}
 DECODE = STEPS | {"batch_size": 2, "block_size": 32, "precision": "fp32"}
 LOOPS = {"shapes": ["6x1", "3x2"], "widths": [32], "more_widths": [48], "characters": ["gpt-1", "kausik"]}
-LOOPS |= {"characters_seeds": [0, 1], "stories": ["control", "frailt"], "stories_seeds": [0]}
+LOOPS |= {"characters_seeds": [0], "stories": ["frailt"], "stories_seeds": [0]}
 TRAINING = {  # notebook: parameters of a run of seconds
     "quickstart": {"train_rows": 48, "steps": 2, "width": 16, "heads": 2, "gate": True, "injection": "add"},
     "own-data": {"epochs": 1, "hidden_size": 16},
@@ -36,6 +36,7 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "iso-depth": STEPS | LOOPS,
     "tinystories": DECODE | {"models": ["control", "frailt"]},
 }
+DRAWING = {"inside": {"texts": 16}}  # of the others, those that measure
 
 
 def execute(environ: dict, small: bool, page: Path) -> list[dict]:
@@ -107,7 +108,8 @@ def test_a_design_of_the_quick_start_learns_to_write_too(home):
 def test_a_page_that_draws_runs_on_the_records(name, home, monkeypatch):
     monkeypatch.setenv("RTX_BOOK", "1")
     monkeypatch.delenv("RTX_HOME")
-    assert any("text/markdown" in output.get("data", {}) for output in run(name, home, {}, small=False))
+    outputs = run(name, home, DRAWING.get(name, {}), small=False)
+    assert any("text/markdown" in output.get("data", {}) for output in outputs)
 
 
 def test_a_bad_parameter_ends_in_one_sentence_alone(home, kernel):
