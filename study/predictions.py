@@ -49,21 +49,22 @@ class Prediction:
         failed = "; ".join(clause for clause, held in (self.clauses or {}).items() if not held)
         return f"What did not hold: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
 
-    @property
-    def box(self) -> Displayed:
-        return told([self], "Predicted: ")
 
-
-def told(predictions: Iterable[Prediction], lead: str = "") -> Displayed:
-    """A line each: what was expected, the verdict, and what one learns; how it was written down, in a closed box."""
-    lines, words = [], []
-    for one in predictions:
+def told(predictions: Iterable[Prediction]) -> Displayed:
+    """What was expected, what came and what one learns; of several a count of verdicts, and all that in a closed box."""
+    every, lines, words = list(predictions), [], []
+    for one in every:
         row = one.row
-        lines.append(f"- {lead}{row['short']} *{one.verdict.capitalize()}.* {one.lesson}".rstrip())
+        lines.append(f"- {row['short']} *{one.verdict.capitalize()}.* {one.lesson}".rstrip())
         contradicted, known = (row[key].rstrip(".") for key in ("contradicted_by", "from"))
         about = f"*{row['experiment']} ({row['written']}).* {row['says']}"
         words.append(f"{about} *Contradicted by:* {contradicted}. *Known then:* {known}.")
-    return markdown("\n\n".join(["\n".join(lines), ":::{dropdown} As it was written down", *words, ":::"]))
+    came = [one.verdict for one in every]
+    counts = ", ".join(f"{came.count(v)} {v}" for v in (KEPT, PARTLY, BROKEN, MISSING) if v in came)
+    head, title = f"Predicted before these runs: {counts}.", "What was predicted, and what came of it"
+    if len(lines) == 1:
+        head, title = lines.pop().replace("- ", "- Predicted: ", 1), "As it was written down"
+    return markdown("\n\n".join([head, f":::{{dropdown}} {title}", "\n".join(lines), *words, ":::"]))
 
 
 def predictions() -> dict[str, Prediction]:
