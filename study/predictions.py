@@ -51,7 +51,7 @@ class Prediction:
 
 
 def told(predictions: Iterable[Prediction]) -> Displayed:
-    """What was expected, what came and what one learns; of several a count of verdicts, and all that in a closed box."""
+    """What was expected, what came and what one learns; of several a count of verdicts, and all in a closed box."""
     every, lines, words = list(predictions), [], []
     for one in every:
         row = one.row
