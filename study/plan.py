@@ -33,8 +33,7 @@ LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has th
 SHORT_WORDS = {"letters": 16, "steps": 12_000}  # over a group
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
 TENTH = {"fraction": 0.1}
-# as the slides evaluate; the rule that cuts the rate and ends a run counts evaluations, and is put out of reach
-CURVE = TENTH | {"eval_every": 50, "plateau_patience": 100, "stop_patience": 0}
+CURVE = TENTH | {"eval_every": 50, "plateau_patience": 100, "stop_patience": 0}  # as the slides; nothing cuts or ends
 RATES = (  # tried for a few steps each; models train at the best of them
     *(("shakespeare-small", rate, EXPERIMENTS["shakespeare-small"].shown) for rate in (1e-3, 3e-3)),
     *(("tinystories-small", rate, EXPERIMENTS["tinystories-small"].shown[:-1]) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
@@ -54,8 +53,7 @@ LADDER = {  # layers x passes at width 256, as settings of `recurrent`
 }
 TUNING = (1e-4, 3e-4, 1e-3)  # rates that are tried beside the study's 3e-5, with one seed
 TUNED = {"1x1": 1e-4, "3x1": 3e-4, "3x2": 3e-4, "6x1": 1e-3, "1x6": 3e-4}  # the best, by validation loss
-# of iso-depth: loops of width 64 and the standard models among which their equals lie
-NARROW = ("6x1-24", "6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")
+NARROW = ("6x1-24", "6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")  # iso-depth: loops and their equals
 EQUALS = ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1", "1x1", "2x1")  # khop: loops, their equals, their layers run once
 LOOPED = ("recurrent",)
 
@@ -102,7 +100,12 @@ PLAN = (
     Study("iso-depth", {"steps": 3200}, (0, 1, 2), NARROW),
     Study("shakespeare-small", LARGER["shakespeare-small"], (0,), ("gpt-1", "gpt-2", "gpt-4", "kausik")),
     Study("tinystories-small", LARGER["tinystories-small"], (0,), ("control", "frailt", "three-part", "control-8")),
-    Study("khop-hard", {}, (0, 1, 2), ("6x1-w36",)),
+    *(
+        Study("khop-hard", {"learning_rate": rate}, (0, 1, 2), ("6x1", "2x3", "1x6", "6x1-w36"))
+        for rate in (2e-3, 4e-3)
+    ),
+    Study("facts", {"facts": 49_152, "learning_rate": 4e-3}, models=("1x1", "1x4", "2x1", "2x2")),
+    Study("state-tracking-curriculum", {"stage": 1}, models=("1x64",)),  # all lengths from the beginning
     Study("khop-hard", {}, (3,), ("2x3", "1x6", "6x1")),  # the first one's weights are kept
     *(Study("khop", {"learning_rate": rate}, (0, 1, 2), EQUALS) for rate in (1e-3, 4e-3, 8e-3)),
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
@@ -174,8 +177,7 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("initial", {"experiment": "tinystories"}, {}),
     ("grades", {"experiment": "tinystories"}, {"budget": "reduced"}),
     ("grades", {"experiment": "tinystories-small", "models": STORIES} | SMALL["tinystories-small"], {}),
-    # last, as its times want a quiet machine
-    ("precision", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
+    ("precision", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),  # last: its times want a quiet machine
 )
 
 

@@ -107,9 +107,7 @@ def on_logits(first: str, second: str) -> Space:
 
 def at_best_rate(*at_rates: list[Record]) -> list[Record]:
     """Of a model's runs at several rates those at the best, by mean validation loss, on the seeds it has at all."""
-    return list(
-        min(zip(*common(*at_rates)), key=lambda runs: np.mean([r["selected"]["validation_loss"] for r in runs]))
-    )
+    return list(min(zip(*common(*at_rates)), key=lambda runs: sum(r["selected"]["validation_loss"] for r in runs)))
 
 
 class AtOwnRates:
@@ -234,12 +232,14 @@ def at_rates(*rates: str, seeds: int) -> IsoDepth:
 HOPS = {
     "khop": "khop",
     "khop_hard": "khop-hard",
+    "khop_hard_higher": "khop-hard-learningrate0.004",
     "khop_published": "khop-published-reduced",
     "khop_long": "khop-steps9000",
     "s3": "state-tracking",  # the parts of these are lengths, from 1, where those of hops are from 0
     "s3_long": "state-tracking-letters16-steps12000",
     "s3_scan": "state-tracking-scan",
     "s3_curriculum": "state-tracking-curriculum",
+    "s3_mixed": "state-tracking-curriculum-stage1",
     "z6": "state-tracking-groupZ6",
     "a5_scan": "state-tracking-scan-groupA5-steps6000",
 }
@@ -249,15 +249,14 @@ VALUES |= {
     "khop_rounded": Rounding,
     "at_own_rates": AtOwnRates,
     "facts": lambda: Facts("facts-facts49152"),
+    "facts_higher": lambda: Facts("facts-facts49152-learningrate0.004"),
     "facts_long": lambda: Facts("facts-epochs240"),
     "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
-    "iso_depth_first": lambda: of_first_seeds(1),
-    "iso_depth_three": lambda: of_first_seeds(3),
-    "iso_depth_eight": lambda: of_first_seeds(8),
     "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
     "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
     "iso_depth_tuned": lambda: at_rates("", "-learningrate0.0015", "-learningrate0.006", seeds=1),
     "iso_depth_higher": lambda: at_rates("", "-learningrate0.006", "-learningrate0.012", seeds=3),
     "predictions": predictions,
 }
+VALUES |= {f"iso_depth_{n}": lambda k=k: of_first_seeds(k) for n, k in {"first": 1, "three": 3, "eight": 8}.items()}
 VALUES |= functions(copying, on_logits, facts_worth, pointers_worth)
