@@ -43,6 +43,8 @@ def run(words: Words, replace: Annotated[bool, "make recorded runs again"]) -> N
         raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
     if "seed" in given:
         given["seeds"] = [given.pop("seed")]
+    if names[1:] and "models" in given or "replace" in given:
+        raise RtxError("Give models as words or as models=[…], and --replace as a switch.")
     models = {"models": names[1:]} if names[1:] else {}
     for made in runs(names[0], replace=replace, **models, **given):
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")

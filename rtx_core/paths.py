@@ -1,4 +1,4 @@
-"""Where things lie.  Everything is inside the repository; `RTX_HOME` moves what runs write (tests use it)."""
+"""Where things lie.  All is inside the repository; `RTX_HOME` moves what runs write (tests use it)."""
 
 import json
 import os
@@ -11,8 +11,8 @@ BOOK = "RTX_BOOK"  # set while the book is built: pages show what is recorded, a
 
 
 def home() -> Path:
-    """The folder that holds `results/` and `_build/`: the repository, unless `RTX_HOME` says otherwise."""
-    return Path(os.environ.get("RTX_HOME") or REPOSITORY)
+    """The folder that holds `results/` and `_build/`: `RTX_HOME`, or the repository, or where one stands."""
+    return Path(os.environ.get("RTX_HOME") or (REPOSITORY if (REPOSITORY / "pyproject.toml").exists() else Path.cwd()))
 
 
 def build() -> Path:

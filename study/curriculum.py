@@ -21,7 +21,7 @@ class GroupCurriculum(GroupWords):
         random, most = np.random.RandomState([seed, i]), int(np.log2(self.config.letters // SHORTEST))
         halved = most - random.randint(min(i // self.config.stage, most) + 1)
         drawn = self.texts(random, self.batch_size << halved, self.config.letters >> halved)
-        return tuple(torch.from_numpy(x).chunk(self.micro_batches)[piece] for x in drawn)
+        return tuple(torch.from_numpy(x) for x in drawn)
 
     def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, of: int) -> Loss:
         looped = partial(model, num_passes=inputs.shape[1]) if model.config.num_passes > 1 else model

@@ -140,6 +140,8 @@ def test_a_registered_model_is_built_by_its_name(monkeypatch):
     assert registry.MODELS["mine"] == before
     with refused("'baseline' is a model of this package"):
         registry.register("baseline", GPT, config)
+    with refused("cannot be called 5"):
+        registry.register(5, GPT, config)
     for wrong in (type(config), {"size": 3}):
         with refused("expected an instance of a subclass of Settings"):
             registry.register("other", GPT, wrong)

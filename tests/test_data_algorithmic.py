@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import CPU, NO_AUTOCAST, SMALL
+from conftest import CPU, NO_AUTOCAST, SMALL, refused
 
 import rtx_core as rtx
 from rtx_core import records
@@ -70,7 +70,7 @@ def test_a_text_is_a_number_of_hops_and_letters_without_equal_neighbours():
 
 
 def test_no_text_is_drawn_twice_and_the_test_holds_as_many_of_each_number_of_hops():
-    made = task(TEXTS.replace(test_texts=300), 8, 2)
+    made = task(TEXTS.replace(test_texts=300), 8)
     drawn = [batch for seed in (0, 1) for i in (0, 1) for batch in made.step(seed, i)]
     fixed = made.test_batches() + made.validation
     rows, others = ([tuple(row) for x, _ in batches for row in x.tolist()] for batches in (drawn, fixed))
@@ -78,6 +78,8 @@ def test_no_text_is_drawn_twice_and_the_test_holds_as_many_of_each_number_of_hop
     assert np.bincount([row[0] - 5 for row in others[:300]]).tolist() == [75] * 4
     assert made.facts["n_test"] == sum(int((t >= 0).sum()) for _, t in made.test_batches())
     assert made.facts["sha256"] != task(TEXTS, 8).facts["sha256"]
+    with refused("micro_batches is 2", "expected 1"):
+        task(TEXTS, 8, 2)
 
 
 def test_in_the_published_setting_no_answer_is_one_too():
@@ -273,6 +275,7 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     made = Experiment(CountData(), train, {"tiny": Entry("looped", SMALL)}, ("tiny",), keep_weights=True)
     monkeypatch.setitem(EXPERIMENTS, "count", made)
     run = rtx.run("count", "tiny", by=2, compile="")
+    assert type(config_of(ScanData(group="S3").model_dump(), ScanData)) is ScanData  # which has the fields of another
     assert config_of(run.record["config"]["data"]) == CountData(by=2) and run.record["name"] == "count-by2"
     assert run.record["asked"] == {"model": "tiny", "settings": {"by": 2, "compile": ""}}
     file = home / "results/weights/count-by2/tiny-seed0.safetensors"

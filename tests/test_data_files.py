@@ -57,6 +57,15 @@ def test_columns_may_be_split_at_what_a_spreadsheet_writes(tmp_path, taken, caps
     assert f"split at {taken!r}" in capsys.readouterr().out
 
 
+def test_an_open_quote_in_a_tsv_is_said(tmp_path, capsys):
+    path = tmp_path / "quoted.tsv"
+    path.write_text("review\tstars\n" + '"good\t1\nso bad\t0\nfilm" yes\t1\n' + "fine\t1\nawful\t0\n" * 15)
+    described(path)
+    assert "33 lines are read as 31 rows" in capsys.readouterr().out
+    with refused("classes is read from the files"):
+        described(path, classes=["0", "1"])
+
+
 def test_files_of_one_stem_have_folders_of_their_own():
     names = {"here/x.csv": "x", "x.jsonl": "x-jsonl", "x.tsv": "x-tsv", "somebody/x": "somebody-x", "else/x": "else-x"}
     assert {name: FilesData(train=name, classes=("no", "yes")).slug for name in names} == names

@@ -59,6 +59,8 @@ def test_a_trained_vocabulary_is_the_same_in_every_process_and_knows_its_texts()
     unknown = tokenizer.token_to_id("[UNK]")
     assert all(unknown not in tokenizer.encode(text).ids for text in texts)
     assert unknown in tokenizer.encode("xyz").ids
+    rare = " ".join(map(chr, range(0x4E00, 0x4E00 + 4500)))
+    assert trained_vocabulary([rare, *texts, *texts]).encode("good films").tokens[1:-1] == ["good", "films"]
 
 
 def made(seed: int):

@@ -3,6 +3,7 @@
 import shlex
 
 import hypothesis
+import numpy as np
 import pytest
 from conftest import refused
 from hypothesis import strategies
@@ -25,8 +26,8 @@ NAMES = [
     ("sst2", {"split": "official", "epochs": 1}, "sst2-official-epochs1", "reduced"),
     ("sst2", {"length": "long", "length_fraction": 0.2}, "sst2-long20pct", "full"),
     ("sst2", {"num_passes": 1, "num_layers": 6, "fraction": 0.1}, "sst2-10pct-numlayers6-numpasses1", "full"),
-    ("sst2", {"num_layers": 6, "num_passes": 1}, "sst2-numlayers6-numpasses1", "full"),
     ("sst2", {"learning_rate": "1E-4", "source": "mirror"}, "sst2-learningrate0.0001", "full"),
+    ("sst2", {"learning_rate": np.float64(1e-4), "epochs": np.int64(5)}, "sst2-learningrate0.0001", "full"),
     ("yelp", {"max_length": 512}, "yelp-maxlength512", "full"),
     ("yelp", {"max_length": 64}, "yelp-maxlength64", "reduced"),
     ("yelp", {"train_rows": 10_000, "epochs": 1}, "yelp-trainrows10000-epochs1", "reduced"),

@@ -120,6 +120,8 @@ def test_other_measures_are_scikit_learns():
         assert found.p is None and found.low < found.value < found.high
     weighted = statistics.MEASURES["weighted precision"](LABELS, guesses[0], np.ones(len(LABELS)))
     assert weighted == pytest.approx(precision_score(LABELS, guesses[0], average="weighted"))
+    three = np.array([0, 1, 2, 2])
+    assert statistics.MEASURES["weighted precision"](three, three, np.ones(4)) == 1
 
 
 def test_estimate_is_over_seeds_where_there_are_three():

@@ -12,10 +12,10 @@ __getattr__, _ = lazily(__name__, {"files": "from_files", "texts": "profile"})
 task = DataConfig.task  # as a function: (config, batch_size)
 
 
-def config_of(fields: Mapping) -> DataConfig:
-    """A record's `config.data` as settings, of the kind whose fields fit it best."""
+def config_of(fields: Mapping, kind: type[DataConfig] | None = None) -> DataConfig:
+    """A record's `config.data` as settings of this kind, else of the one whose fields fit it best."""
     names = {kind: set(kind.names()) for kind in _kinds(DataConfig)}
-    kind = max(names, key=lambda kind: (len(names[kind] & fields.keys()), -len(names[kind])))
+    kind = kind or max(names, key=lambda kind: (len(names[kind] & fields.keys()), -len(names[kind])))
     return kind(**{name: value for name, value in fields.items() if name in names[kind]})
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from rtx_core.data.config import FactData, GroupData, HopData
 from rtx_core.data.sources import sha256_of
 from rtx_core.data.tasks import EVALUATION_SEED, Language, Loss, evaluating, test_entry
+from rtx_core.errors import RtxError
 from rtx_core.models.packed import Packed
 
 TEXTS_AT_ONCE = 256  # of an evaluation
@@ -34,6 +35,8 @@ class Generated(Language):
     """
 
     def __init__(self, config, length: int, batch_size: int, micro_batches: int):
+        if micro_batches > 1:  # parts would hold unlike numbers of answers
+            raise RtxError(f"micro_batches is {micro_batches}; expected 1, as a step of {self.name} is not split.")
         super().__init__(batch_size, micro_batches, length, eval_batches=0)
         self.config = config
         test = self.test_batches()
@@ -44,7 +47,7 @@ class Generated(Language):
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
         drawn = self.draw(np.random.RandomState([seed, i]), self.batch_size)
-        return tuple(torch.from_numpy(x).chunk(self.micro_batches)[piece] for x in drawn)
+        return tuple(torch.from_numpy(x) for x in drawn)
 
     def same_for_all(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
         """Evaluation batches, the same for every run; seeds of three numbers never meet those of training, of two."""
@@ -273,7 +276,7 @@ class Facts(Generated):
         epoch, k = divmod(i, self.steps_per_epoch)
         order = np.random.RandomState([seed, epoch]).permutation(len(self.inputs))
         rows = order[k * self.batch_size : (k + 1) * self.batch_size]
-        return tuple(torch.from_numpy(x[rows]).chunk(self.micro_batches)[piece] for x in (self.inputs, self.targets))
+        return tuple(torch.from_numpy(x[rows]) for x in (self.inputs, self.targets))
 
     def examples(self, i: int) -> int:
         left = len(self.inputs) - i % self.steps_per_epoch * self.batch_size

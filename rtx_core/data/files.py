@@ -21,6 +21,9 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     part for which no file is given (`validation`, `test`) is a tenth of `train`, drawn by `seed`.  Records lie in
     `results/own-NAME`, by the training file's name unless one is given; of `generated` texts in `_build/results/`.
     """
+    if taken := settings.keys() & {"classes", "digest"}:
+        raise RtxError(f"{min(taken)} is read from the files; leave it out.")
+    train = str(train) if isinstance(train, Path) else train
     config = FilesData(train=train, text=text, label=label, **settings, classes=())
     classes = read(config.train, config.text, config.label)["label"].unique()
     if not 2 <= len(classes) <= MOST_CLASSES:

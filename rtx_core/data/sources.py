@@ -110,7 +110,7 @@ def read_table(file: Path, called: str) -> pd.DataFrame:
         raise RtxError(f"{called} ends in none of {', '.join(FORMATS)}: give such a file, or a data set's name.")
     try:
         return resolve_name(FORMATS[suffix])(file)
-    except (OSError, TypeError, ValueError) as error:  # pandas names the line
+    except (OSError, TypeError, ValueError, csv.Error) as error:  # pandas names the line
         reason = str(error).partition("\n")[0].removeprefix("Error tokenizing data. C error: ").rstrip(".")
         raise RtxError(f"{called} cannot be read ({reason}): repair or replace it, text as UTF-8.") from error
 
@@ -119,11 +119,14 @@ def separated(file: Path) -> pd.DataFrame:
     """A CSV or TSV, split at the comma, semicolon or tab that gives its first line most columns; an odd one is said."""
     usual = "," if file.suffix.lower() == ".csv" else "\t"
     with open(file, encoding="utf-8-sig", newline="") as lines:
-        first = lines.readline()
+        first, rows = lines.readline(), sum(1 for line in lines if line.strip())
     taken = max((usual, *",;\t"), key=lambda each: len(next(csv.reader([first], delimiter=each), ())))
     if taken != usual:
         _say(f"{file}: the columns are split at {taken!r}")
-    return pd.read_csv(file, sep=taken, encoding="utf-8-sig", dtype="str", keep_default_na=False)
+    table = pd.read_csv(file, sep=taken, encoding="utf-8-sig", dtype="str", keep_default_na=False)
+    if taken == "\t" and len(table) != rows:  # where quotes seldom go around a text
+        _say(f"{file}: {rows:,} lines are read as {len(table):,} rows; if no text has several, a quote is left open")
+    return table
 
 
 def json_lines(file: Path) -> pd.DataFrame:

@@ -69,13 +69,13 @@ def bert_vocabulary(source: str) -> BertWordPieceTokenizer:
 
 
 def trained_vocabulary(texts: Iterable[str]) -> BertWordPieceTokenizer:
-    """WordPieces for these texts: every character, alone and inside a word, and the most frequent words.  The trainer
-    of `tokenizers` breaks ties by hash order, so it gives another vocabulary in every process."""
+    """WordPieces for these texts: every character, of very many those of frequent words, alone and inside a word,
+    and the most frequent words.  The trainer of `tokenizers` breaks ties by hash order, so differently each time."""
     normalize, cut = BertNormalizer(lowercase=True), BertPreTokenizer()
     normal = (normalize.normalize_str(text) for text in clean_all(texts))
     counts = Counter(word for text in normal for word, _ in cut.pre_tokenize_str(text))
-    characters = sorted({c for word in counts for c in word})
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    characters = sorted(list(dict.fromkeys(c for word, _ in ranked for c in word))[: TRAINED_SIZE // 4])
     words = [word for word, n in ranked if n > 1 and len(word) > 1]
     pieces = [*SPECIAL, *characters, *(f"##{c}" for c in characters), *words][:TRAINED_SIZE]
     return BertWordPieceTokenizer({piece: i for i, piece in enumerate(pieces)})

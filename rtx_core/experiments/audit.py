@@ -10,6 +10,7 @@ from rtx_core import data, records
 from rtx_core.errors import RtxError
 from rtx_core.models import build_model
 from rtx_core.records import fingerprint
+from rtx_core.study import declared
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.device import choose, environment
 from rtx_core.train.trainer import autocast_of, train
@@ -28,7 +29,9 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
     torch.set_num_threads(record["environment"]["threads"])
     made_by = fingerprint.commit() | {"hashes": [fingerprint.module_hash(__name__)]}
     config = TrainConfig(**record["config"]["train"])
-    task = data.task(data.config_of(record["config"]["data"]), config.batch_size, config.micro_batches)
+    fixed = declared("EXPERIMENTS").get(record["experiment"])
+    kept = data.config_of(record["config"]["data"], fixed and type(fixed.data))  # two kinds may have the same fields
+    task = data.task(kept, config.batch_size, config.micro_batches)
     if task.facts["sha256"] != record["data"]["sha256"]:
         raise RtxError(f"{path} was made on other data than today's; an audit needs the same data.")
     model = build_model(record["config"]["architecture"], seed=record["seed"], **record["config"]["model"])

@@ -54,7 +54,7 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
     """(name in tables, entry) of "recurrent" or {"base": "recurrent", "name": "rec-128", "hidden_size": 128}."""
     if isinstance(model, str):
         if model not in fixed.models and model not in registry.MODELS:
-            raise unknown("model", model, dict.fromkeys([*fixed.shown, *registry.MODELS]))
+            raise unknown("model", model, dict.fromkeys([*fixed.models, *registry.MODELS]))
         return model, fixed.models.get(model) or Entry(model)
     if not isinstance(model, Mapping) or {type(model.get("base")), type(model.get("name"))} != {str}:
         raise RtxError(f"Model {model!r:.60} has no base and name; write its name, or {{base: recurrent, name: mine}}.")
@@ -72,6 +72,8 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     fixed = experiment(name)
     called, folder = (name, name) if isinstance(name, str) else ("own-data", f"own-{name.slug}")
     label, entry = entry_of(fixed, model)
+    seed, *plain = (x.item() if hasattr(x, "dtype") and not x.shape else x for x in (seed, *settings.values()))
+    settings = dict(zip(settings, plain))
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise RtxError(f"The seed is {seed!r:.40}; expected a whole number from 0 to {2**31 - 1}.")
     built_in = isinstance(registry.find(entry.base).kind, str)
@@ -81,7 +83,7 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     given = dict(settings)
     device, compile = settings.pop("device", "auto"), settings.pop("compile", "")
     if compile not in COMPILE:
-        raise unknown("mode of torch.compile", compile, COMPILE)
+        raise unknown("mode of torch.compile", compile, COMPILE[1:])
     recipe = _choice("recipe", settings.pop("recipe", None), fixed.recipes)
     budget = _choice("budget", settings.pop("budget", None), fixed.budgets)
     full, small = fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
@@ -145,6 +147,8 @@ def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) ->
     given: dict[str, dict] = {part: {} for part in of}
     for key, value in settings.items():
         part = next((part for part, names in of.items() if key in names), None)
+        if key in ("model", "models", "seeds"):
+            raise RtxError(f"{key} is no setting here: `run` takes one model and seed, `runs` lists, models and seeds.")
         if part is None:
             raise unknown(f"setting of a run of {entry.base}:", key, [*chain(*of.values())])
         given[part][key] = value

@@ -70,6 +70,8 @@ def runs(name: str | FilesData, /, models=None, seeds=None, replace=False, **set
     """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now."""
     fixed = experiment(name)
     fixed.data.check()
+    if "seed" in settings:
+        raise RtxError(f"seed is {settings['seed']!r:.40}; `runs` expects a list, seeds=[0, 1].")
     models = distinct("models", fixed.shown if models is None else models)
     seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
     asked = [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
@@ -137,12 +139,9 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     registered = registry.find(config.architecture)
     decided = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
     model = build_model(config.architecture, seed=config.seed, **decided | config.overrides)
-    described = {
-        "architecture": config.architecture,
-        "model": model.config.model_dump(),
-        "data": config.data.model_dump(mode="json") | {"source": task.facts["source"]},
-        "train": config.train.model_dump(),
-    } | ({"compile": config.compile} if config.compile else {})
+    described = {"architecture": config.architecture, "model": model.config.model_dump()}
+    described |= {"data": config.data.model_dump(mode="json") | {"source": task.facts["source"]}}
+    described |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
     key = schema.run_key(described, task.facts["sha256"], config.seed)
     folder = work(config.name, config.model, config.seed, key)
     file = folder / "checkpoint.safetensors"
@@ -159,18 +158,10 @@ def make(config: RunConfig, replace: bool = False) -> Run:
         asked = (config.train, config.seed, where, file, code_hash, say)
         progress, best = train(model, task, *asked, compile=config.compile)
         found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
-        content = {
-            "schema": schema.VERSION,
-            "key": key,
-            **{name: getattr(config, name) for name in records.NAMES},
-            "asked": {"model": config.asked, "settings": config.given},
-            "config": described,
-            "data": task.facts,
-            **found,
-            "code": made_by | {"hashes": progress.codes},
-            "seconds": progress.seconds,
-            "finished": records.now(),
-        }
+        content = {"schema": schema.VERSION, "key": key} | {name: getattr(config, name) for name in records.NAMES}
+        content |= {"asked": {"model": config.asked, "settings": config.given}, "config": described, "data": task.facts}
+        content |= found | {"code": made_by | {"hashes": progress.codes}, "seconds": progress.seconds}
+        content |= {"finished": records.now()}
         record = keep(config, content, predictions, folder)
         file.unlink(missing_ok=True)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")

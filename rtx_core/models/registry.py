@@ -63,7 +63,7 @@ def find(name: str) -> Model:
 
 def check_name(name: str) -> None:
     """An error for a name that cannot be part of a record's file name."""
-    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
         raise RtxError(f"A model cannot be called {name!r:.60}; use letters, digits, '-', '_' and '.'.")
 
 

@@ -30,18 +30,7 @@ from rtx_core.study import declared
 
 SOURCES = (*get_args(Source), "generated", "files")
 NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
-NEEDS = (
-    "kind",
-    "of",
-    "name",
-    "model",
-    "seed",
-    "data",
-    "environment",
-    "code",
-    "made_by",
-    "finished",
-)  # of a measurement
+NEEDS = ("kind", "of", "name", "model", "seed", "data", "environment", "code", "made_by", "finished")  # if measured
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 
 
@@ -272,7 +261,7 @@ def frame(found: Sequence[Record], **only: object) -> pd.DataFrame:
     for column, wanted in only.items() if len(table) else ():
         if column not in table:
             raise RtxError(f"The results have no column {column!r}; they have {', '.join(table.columns)}.")
-        table = table[table[column].isin(wanted if isinstance(wanted, (list, tuple)) else [wanted])]
+        table = table[table[column].isin(list(wanted) if pd.api.types.is_list_like(wanted) else [wanted])]
     return table.reset_index(drop=True)
 
 

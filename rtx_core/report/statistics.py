@@ -133,7 +133,7 @@ MEASURES = {  # of labels and guesses (texts,), with weights (..., texts): how o
     "recall": lambda labels, guesses, weights: _precision(guesses, labels, weights),
     "f1": _f1,
     "weighted precision": lambda labels, guesses, weights: sum(
-        mean(labels == of, weights) * _precision(labels, guesses, weights, of) for of in (0, 1)
+        mean(labels == of, weights) * _precision(labels, guesses, weights, of) for of in np.unique(labels)
     ),
 }
 MEASURES["weighted recall"] = MEASURES["accuracy"]
