@@ -166,6 +166,10 @@ class Language(Task):
     def loss(self, model: nn.Module, inputs, targets: Tensor, of: int) -> Loss:
         """Mean loss of a target, weighted by the micro-batch's share of the step; sums are [losses]."""
         mean = model(inputs, targets)
+        if mean.dim():
+            raise RtxError(
+                f"The model gave shape {tuple(mean.shape)}; expected the mean loss of its targets, a scalar."
+            )
         objective = mean if targets.numel() == of else mean * (targets.numel() / of)
         return objective, (mean.detach() * targets.numel()).double().reshape(1)
 
