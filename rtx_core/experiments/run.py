@@ -160,9 +160,8 @@ def make(config: RunConfig, replace: bool = False) -> Run:
         found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
         content = {"schema": schema.VERSION, "key": key} | {name: getattr(config, name) for name in records.NAMES}
         content |= {"asked": {"model": config.asked, "settings": config.given}, "config": described, "data": task.facts}
-        content |= found | {"code": made_by | {"hashes": progress.codes}, "seconds": progress.seconds}
-        content |= {"finished": records.now()}
-        record = keep(config, content, predictions, folder)
+        found |= {"code": made_by | {"hashes": progress.codes}, "seconds": progress.seconds, "finished": records.now()}
+        record = keep(config, content | found, predictions, folder)
         file.unlink(missing_ok=True)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return Run(config, record)
