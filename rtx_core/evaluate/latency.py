@@ -28,10 +28,10 @@ def latency(
 ) -> list[dict]:
     """Milliseconds from host ids to host logits, for each batch size over `TIMED` random batches of texts."""
     random, rows = np.random.RandomState(0), []
-    for size in (min(size, len(tokens)) for size in sizes):
+    for size in sizes:
         times = []
         for _ in range(WARM_UP + TIMED):
-            chosen = random.choice(len(tokens), size=size, replace=False)
+            chosen = random.choice(len(tokens), size=min(size, len(tokens)), replace=False)
             ids, lengths, _ = tokens.take(chosen)
             begin = time.perf_counter()
             with autocast:
