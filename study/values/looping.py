@@ -91,10 +91,10 @@ def logit(record, hops: int = 4) -> float:
     return float(np.log((missed + 0.5) / (part["answers"] - missed + 0.5)))
 
 
-def compared(first: list, second: list) -> Space:
-    """Two k-hop models on the logit of their error at four hops, first − second, paired over seeds: mean and
+def compared(first: list, second: list, hops: int = 4) -> Space:
+    """Two k-hop models on the logit of their error at so many hops, first − second, paired over seeds: mean and
     interval, `odds` of a wrong answer of the first over the second's, and in how many `seeds` it has the `lower`."""
-    by_seed = [logit(a) - logit(b) for a, b in common(first, second)]
+    by_seed = [logit(a, hops) - logit(b, hops) for a, b in common(first, second)]
     mean, low, high = mean_interval(by_seed)
     found = {"mean": mean, "low": low, "high": high, "odds": np.exp((mean, low, high)).tolist()}
     found |= {"separated": low > 0 or high < 0, "lower": sum(value < 0 for value in by_seed), "seeds": len(by_seed)}
@@ -111,20 +111,20 @@ def at_best_rate(*at_rates: list[Record]) -> list[Record]:
 
 
 class AtOwnRates:
-    """k-hop models, each at the best of four rates; errors at four hops, of each seed."""
+    """k-hop models, each at the best of its own rate and these, by mean validation loss; errors of each seed."""
 
-    def __init__(self):
-        found = [look_up("khop"), *(Hops(f"khop-learningrate{rate}") for rate in (0.001, 0.004, 0.008))]
-        self.runs = cache(lambda model: at_best_rate(*(each.of(model) for each in found)))
+    def __init__(self, name: str, hops: int, *rates: float):
+        found = [Hops(name), *(Hops(f"{name}-learningrate{rate}") for rate in rates)]
+        self.hops, self.runs = hops, cache(lambda model: at_best_rate(*(each.of(model) for each in found)))
 
     def rate(self, model: str) -> float:
         return self.runs(model)[0]["config"]["train"]["learning_rate"]
 
     def errors(self, model: str) -> list[float]:
-        return [wrong(run, 4) for run in self.runs(model)]
+        return [wrong(run, self.hops) for run in self.runs(model)]
 
     def __call__(self, first: str, second: str) -> Space:
-        return compared(self.runs(first), self.runs(second))
+        return compared(self.runs(first), self.runs(second), self.hops)
 
 
 # -- Facts, and φ of these and of pointers
@@ -247,7 +247,8 @@ VALUES = {key: lambda name=name: Hops(name) for key, name in HOPS.items()}
 VALUES |= {f"{key}_reached": lambda name=HOPS[key]: Hops(name).factors for key in HOPS if key.startswith(("s3", "z6"))}
 VALUES |= {
     "khop_rounded": Rounding,
-    "at_own_rates": AtOwnRates,
+    "at_own_rates": lambda: AtOwnRates("khop", 4, 0.001, 0.004, 0.008),
+    "hard_at_own_rates": lambda: AtOwnRates("khop-hard", 8, 0.004),
     "facts": lambda: Facts("facts-facts49152"),
     "facts_higher": lambda: Facts("facts-facts49152-learningrate0.004"),
     "facts_long": lambda: Facts("facts-epochs240"),
