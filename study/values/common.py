@@ -16,8 +16,8 @@ from study.published import published
 
 PAIR = ("baseline", "recurrent")
 # the tests of the forest plots, which are one family: in prose -> folder of its records, the full budget first
-COMPARED = {"sst2": "sst2", "official": "sst2-official", "short": "sst2-short", "tenth": "sst2-10pct"}
-COMPARED |= {"grouped": "sst2-grouped", "half": "sst2-50pct-epochs1", "long": "sst2-long-epochs1"}
+COMPARED = {"grouped": "sst2-grouped", "sst2": "sst2", "official": "sst2-official", "short": "sst2-short"}
+COMPARED |= {"tenth": "sst2-10pct", "half": "sst2-50pct-epochs1", "long": "sst2-long-epochs1"}
 COMPARED |= {"yelp": "yelp-trainrows10000-epochs1", "yelp_512": "yelp-maxlength512-trainrows10000-epochs1"}
 
 
