@@ -61,7 +61,7 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
         words.append(f"{about} *Contradicted by:* {contradicted}. *Known then:* {known}.")
     came = [one.verdict for one in every]
     counts = ", ".join(f"{came.count(v)} {v}" for v in (KEPT, PARTLY, BROKEN, MISSING) if v in came)
-    head, title = f"Predicted before these runs: {counts}.", "What was predicted, and what came of it"
+    head, title = f"Of what was predicted before these runs: {counts}.", "What was predicted, and what came of it"
     if len(lines) == 1:
         head, title = lines.pop().replace("- ", "- Predicted: ", 1), "As it was written down"
     return markdown("\n\n".join([head, f":::{{dropdown}} {title}", "\n".join(lines), *words, ":::"]))

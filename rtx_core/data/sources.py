@@ -119,7 +119,7 @@ def separated(file: Path) -> pd.DataFrame:
     """A CSV or TSV, split at the comma, semicolon or tab that gives its first line most columns; an odd one is said."""
     usual = "," if file.suffix.lower() == ".csv" else "\t"
     with open(file, encoding="utf-8-sig", newline="") as lines:
-        first, rows = lines.readline(), sum(1 for line in lines if line.strip())
+        first, rows = lines.readline(), sum(1 for line in lines if line.strip("\r\n"))
     taken = max((usual, *",;\t"), key=lambda each: len(next(csv.reader([first], delimiter=each), ())))
     if taken != usual:
         _say(f"{file}: the columns are split at {taken!r}")
