@@ -133,7 +133,7 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
     """The names of the book over changed records; in every eighth draw some seeds are missing."""
     found = cache(lambda path: changed(path, draw))
     if draw % 8 == 7:
-        patch.setattr(paper, "planned", lambda: tuple(run for run in PLANNED if random(draw, *run).random() < 0.9))
+        patch.setattr(paper, "planned", cache(lambda: [run for run in PLANNED if random(draw, *run).random() < 0.9]))
     for module in (records, store):
         patch.setattr(module, "read_json", found)
     patch.setattr(store, "read_once", store.read_once.__wrapped__)

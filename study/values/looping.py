@@ -114,7 +114,7 @@ class AtOwnRates:
     """k-hop models, each at the best of its own rate and these, by mean validation loss; errors of each seed."""
 
     def __init__(self, name: str, hops: int, *rates: float):
-        found = [look_up(name.replace("-", "_")), *(Hops(f"{name}-learningrate{rate}") for rate in rates)]
+        found = [Hops(name), *(Hops(f"{name}-learningrate{rate}") for rate in rates)]
         self.hops, self.runs = hops, cache(lambda model: at_best_rate(*(each.of(model) for each in found)))
 
     def rate(self, model: str) -> float:
