@@ -108,7 +108,7 @@ PLAN = (
     *(Study("khop", {"learning_rate": rate}, (0, 1, 2), EQUALS) for rate in (1e-3, 4e-3, 8e-3)),
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
     Study("sst2", {"length": "short"}, (1, 2)),
-    Study("multi-domain", reduced=(EPOCH, THREE_DOMAINS)),
+    Study("multi-domain", reduced=(THREE_DOMAINS | {"train_rows": 20_000}, THREE_DOMAINS)),
     Study("yelp", reduced=(LONG_TEXTS,)),
     Study("multi-domain-imdb", reduced=(THREE_DOMAINS,)),
     Study("yelp", {"max_length": 512}, reduced=(LONG_TEXTS,)),
