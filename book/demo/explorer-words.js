@@ -31,7 +31,7 @@ rtxDemo.explorerWords = function () {
       return `${same}, and carries the cups about one move further.`;
     }
     return first
-      ? `${same}. Pass 1 finds, for every letter, the letter one hop on. In pass 2 every letter looks there and takes over what that one found: two hops. So it goes on, about a hop a pass; asked for fewer hops, it answers as many passes sooner.`
+      ? `${same}. Pass 1 looks a few letters back, where most letters find the letter one hop on. In pass 2 every letter looks there and takes over what that one found: two hops. So it goes on, about a hop a pass; asked for fewer hops, it answers as many passes sooner.`
       : `${same}. From pass 2 on every letter looks one hop on and takes over what that letter holds by then.`;
   }
 
