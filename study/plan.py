@@ -75,6 +75,7 @@ PLAN = (
     Study("khop", {}, (0, 1, 2), ("1x4-noise", "4x1-noise")),
     Study("khop", {"steps": 9000}, range(5), ("1x6-random",)),  # which takes a third more; it learns late
     Study("khop", {}, (5, 6, 7, 8), ("1x6-random", *GROWTH)),
+    Study("khop", {"steps": 12_000}, (5, 6, 7), ("1x4",)),
     Study("khop", {}, (0, 1, 2), ("frailt", "relaxed", "1x4-gated", "three-part")),
     *(Study("sst2", TENTH | LADDER[r] | {"learning_rate": rate}, (0,), LOOPED) for rate in TUNING for r in TUNED),
     *(Study("sst2", TENTH | LADDER[r] | {"learning_rate": TUNED[r]}, range(5), LOOPED) for r in TUNED),

@@ -235,6 +235,7 @@ HOPS = {
     "khop_hard_higher": "khop-hard-learningrate0.004",
     "khop_published": "khop-published-reduced",
     "khop_long": "khop-steps9000",
+    "khop_longer": "khop-steps12000",
     "s3": "state-tracking",  # the parts of these are lengths, from 1, where those of hops are from 0
     "s3_long": "state-tracking-letters16-steps12000",
     "s3_scan": "state-tracking-scan",
