@@ -72,11 +72,10 @@ PLAN = (
     Study("khop", {}, (5, 6, 7), ("1x1", "2x1", "3x1", "4x1", "2x2", "1x4")),
     Study("khop", {}, range(5), ("4x1-w32", "4x1-w44")),  # as heavy as 1x4 and 2x2, and as deep
     *(Study("facts", settings) for settings in ({}, {"facts": 49_152})),
-    Study("khop", {}, (0, 1, 2), ("1x4-noise", "4x1-noise")),
+    Study("khop", {}, (0, 1, 2), ("1x4-noise", "4x1-noise", "frailt", "relaxed", "1x4-gated", "three-part")),
     Study("khop", {"steps": 9000}, range(5), ("1x6-random",)),  # which takes a third more; it learns late
     Study("khop", {}, (5, 6, 7, 8), ("1x6-random", *GROWTH)),
     Study("khop", {"steps": 12_000}, (5, 6, 7), ("1x4",)),
-    Study("khop", {}, (0, 1, 2), ("frailt", "relaxed", "1x4-gated", "three-part")),
     *(Study("sst2", TENTH | LADDER[r] | {"learning_rate": rate}, (0,), LOOPED) for rate in TUNING for r in TUNED),
     *(Study("sst2", TENTH | LADDER[r] | {"learning_rate": TUNED[r]}, range(5), LOOPED) for r in TUNED),
     *(Study("sst2", TENTH | rung, range(5), LOOPED) for rung in LADDER.values()),
