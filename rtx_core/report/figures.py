@@ -49,7 +49,7 @@ def benchmark(found: object, *, label: str, caption: str, published: list[dict] 
     times = "ms: inference time of a text in batches of 16."
     text = " ".join(filter(None, (times if alike else "", averages if average else "", note)))
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")
-    return display.table(frame, label=label, caption=caption, note=text)
+    return display.table(frame, label=label, caption=caption, note=text, wide=any(len(r) > 2 for r in groups.values()))
 
 
 def loss(records: list) -> str | None:
