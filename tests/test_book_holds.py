@@ -28,7 +28,7 @@ SCALES = (0.03, 0.3, 2.0)  # standard deviations of the factors' logarithms, a d
 COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
 COUNTS |= {"low-rank corrections", "tokens_known"}
 LEFT_OUT = {
-    "protocol.": "settings of the experiments, which no record decides",
+    "recipes.": "settings of the experiments, which no record decides",
     "2 * scoreboard.reproduced": "half of all claims would have to turn at once",
 }
 

@@ -1,4 +1,4 @@
-"""What the study is made of: its protocol and what the runs cost (`paper_cost.hours`), counts of the data sets
+"""What the study is made of: how it trains (`recipes.sst2.batch_size`) and what the runs cost (`paper_cost.hours`), counts of the data sets
 (`texts.sst2_seeded_128.test.inside`), and how many papers of the field's table ran which control.
 """
 
@@ -56,5 +56,5 @@ def controls() -> Space:
     return Space(ran | {"papers": len(papers), "abstract": sum(row["read"] == "abstract" for row in papers)})
 
 
-VALUES = {"protocol": lambda: EXPERIMENTS["sst2"].train, "field": controls}
+VALUES = {"field": controls, "recipes": lambda: Space({k.replace("-", "_"): e.train for k, e in EXPERIMENTS.items()})}
 VALUES |= computed(paper_cost, texts, left_out)
