@@ -1,5 +1,5 @@
-"""What the study is made of: how it trains (`recipes.sst2.batch_size`), what the runs cost (`paper_cost.hours`), counts of
-the data sets (`texts.sst2_seeded_128.test.inside`), and how many papers of the field's table ran which control.
+"""How models train (`recipes.sst2.batch_size`), what the runs cost (`paper_cost.hours`), counts of the data sets
+(`texts.sst2_seeded_128.test.inside`), and how many papers of the field's table ran which control.
 """
 
 import numpy as np
