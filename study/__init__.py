@@ -14,6 +14,7 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "rounding": "study.measurements.rounding",  # how a rounding error grows with depth
     "quantized": "study.measurements.quantized",  # a trained looped model with its layers rounded
     "attention": "study.measurements.attention",  # where [CLS] looks in a sentence
+    "asked": "study.measurements.asked",  # which domain a trained model finds in sentences of ours
     "yardstick": "study.measurements.bag_of_words",  # what word counts alone can do
     "ngrams": "study.measurements.ngrams",  # what counted pairs and triples predict
     "initial": "study.measurements.initial",  # losses before training, over many seeds

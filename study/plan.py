@@ -165,6 +165,7 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("rounding", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
     ("quantized", {"experiment": "khop", "models": ["4x1", "2x2", "1x4"]}, {}),
     ("attention", {"experiment": "sst2"}, TENTH),
+    ("asked", {"experiment": "multi-domain"}, {"train_rows": 20_000, "epochs": 1}),
     ("growth", {"experiment": "khop", "models": ["1x4"], "seeds": [5, 6, 7]}, {}),
     ("growth", {"experiment": "khop", "models": ["1x6-random"], "seeds": [3, 4], "steps": 9000}, {}),
     ("growth", {"experiment": "khop", "models": ["1x6-random", *GROWTH], "seeds": [5, 6, 7, 8]}, {}),
@@ -175,7 +176,7 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("initial", {"experiment": "tinystories"}, {}),
     ("grades", {"experiment": "tinystories"}, {"budget": "reduced"}),
     ("grades", {"experiment": "tinystories-small", "models": STORIES} | SMALL["tinystories-small"], {}),
-    ("precision", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),  # last: its times want a quiet machine
+    ("precision", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
 )
 
 
