@@ -150,8 +150,6 @@ def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
     return min(map(cost, same))[-1] if same else None
 
 
-# -- what is measured beside the runs ----------------------------------------------------------------------------------
-
 PARTS = ({"split": "official"}, {"split": "grouped"}, TENTH, {"fraction": 0.5}, {"length": "short"}, {"length": "long"})
 TASKS = [{"experiment": "sst2"} | part for part in ({}, *PARTS)]
 TASKS += [{"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")]

@@ -1,8 +1,7 @@
-"""The numbers that the original study published, with where each stands: quoted in `published.json`, never
-computed with.
+"""The numbers that the original study published, quoted in `published.json` with where each stands.
 
-An entry of `benchmarks` says what it was found on: `split`, those of ours whose test texts are of the same
-kind, `max_length`, and for a subset by length `length_fraction`.
+An entry of `benchmarks` says what it was found on: `split`, those of ours whose test texts are of the same kind,
+`max_length`, and for a subset by length `length_fraction`.
 """
 
 import json

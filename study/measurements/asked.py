@@ -14,6 +14,5 @@ DOMAINS = ("shopping", "local business", "movie")
 
 
 def of_run(record, study) -> list[tuple]:
-    texts = [text.split(" | ") for text in SENTENCES]
-    answers = load(record).classify([text for row in texts for text in row])
+    answers = load(record).classify(" | ".join(SENTENCES).split(" | "))
     return [({"answers": answers.assign(meant=DOMAINS * len(SENTENCES)).to_dict("records")}, None)]

@@ -53,10 +53,8 @@ def of_run(record, study) -> list[tuple]:
     try:
         graded = [grade(client, f"{sample['prompt']}*** {sample['text']}") for sample in record["samples"]]
     except (OpenAIError, AttributeError, IndexError, TypeError, ValueError) as error:  # whose words may repeat the key
-        problem = f"gives no usable reply ({type(error).__name__})"
-        raise RtxError(
-            f"The judge's endpoint {problem}; check RTX_JUDGE_KEY, RTX_JUDGE_URL, RTX_JUDGE_MODEL."
-        ) from None
+        problem = f"The judge's endpoint gives no usable reply ({type(error).__name__})"
+        raise RtxError(f"{problem}; check RTX_JUDGE_KEY, RTX_JUDGE_URL, RTX_JUDGE_MODEL.") from None
     if not any(graded):
         raise RtxError(f"{judge_model()} gave no valid answer for any of {len(graded)} stories.")
     suffix = [re.sub(r"[^\w.]+", "-", judge_model())]

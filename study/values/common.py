@@ -2,6 +2,7 @@
 labelled corpus has one, its folder's with `_` for `-`: `sst2_50pct_epochs1`.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from statistics import mean
 
@@ -39,6 +40,12 @@ def transfer() -> Space:
     """Models of one corpus, tested on another."""
     ways = {"to_yelp": "sst2-10pct-to-yelp", "to_sst2": "yelp-trainrows10000-epochs1-to-sst2"}
     return Space({key: Task(paper.measurements("transfer", name), called=name) for key, name in ways.items()})
+
+
+def asked() -> dict[str, Counter]:
+    """By model and domain, how many of our short sentences of the domain the model finds in it."""
+    found = {each["model"]: each["answers"] for each in paper.measurements("asked")}
+    return {model: Counter(a["meant"] for a in answers if a["label"] == a["meant"]) for model, answers in found.items()}
 
 
 def bag_of_words() -> Space:
@@ -155,6 +162,6 @@ LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.
 NAMES = {name.replace("-", "_"): name for _, name, *_ in paper.planned() if name.startswith(LABELLED)}
 NAMES |= {"domains": "multi-domain-trainrows5000-epochs1", "films": "multi-domain-imdb-trainrows5000-epochs1"}
 VALUES = {key: lambda name=name: task(name) for key, name in (NAMES | COMPARED).items()} | {"compared": COMPARED}
-VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
+VALUES |= computed(transfer, asked, published, published_rows, bag_of_words, leakage, front, scoreboard)
 VALUES |= functions(mean, statistics.auc, statistics.matched_accuracy, minus, p_over_seeds)
 VALUES |= functions(tested, picked, last, peaks, missed, generalization_gap)
