@@ -14,8 +14,8 @@ from study.values.common import PAIR, computed
 # bag of words of -> the models' runs beside it
 RUNS = {name: name for name in ("sst2", "sst2-official", "sst2-10pct", "sst2-short", "sst2-grouped")}
 RUNS |= {f"sst2-{part}": f"sst2-{part}-epochs1" for part in ("50pct", "long")}
-RUNS |= {"yelp": "yelp-trainrows10000-epochs1"}
-RUNS |= {name: f"{name}-trainrows5000-epochs1" for name in ("multi-domain", "multi-domain-imdb")}
+RUNS |= {"yelp": "yelp-trainrows10000-epochs1", "multi-domain": "multi-domain-trainrows20000-epochs1"}
+RUNS |= {"multi-domain-imdb": "multi-domain-imdb-trainrows5000-epochs1"}
 
 
 def compared(name: str, model: str) -> tuple[list, list] | None:
