@@ -28,9 +28,12 @@ def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
             plain.append(word)
             continue
         try:
-            given[name] = yaml.safe_load(value)
+            found = yaml.safe_load(value)
         except (yaml.YAMLError, ValueError, RecursionError):
             raise RtxError(f"{word:.80} cannot be read; write name=value, seeds=[0,1] for a list.") from None
+        if (key := "seeds" if name == "seed" else name) in given:
+            raise RtxError(f"{word:.80} comes after {key}={given[key]}; give it once, a list for several.")
+        given[key] = [found] if name == "seed" else found
     return plain, given
 
 
@@ -41,8 +44,6 @@ def run(words: Words, replace: Annotated[bool, "make recorded runs again"]) -> N
     names, given = settings_of(words)
     if not names:
         raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
-    if "seed" in given:
-        given["seeds"] = [given.pop("seed")]
     if names[1:] and "models" in given or "replace" in given:
         raise RtxError("Give models as words or as models=[…], and --replace as a switch.")
     models = {"models": names[1:]} if names[1:] else {}
@@ -113,9 +114,9 @@ def measure(words: Annotated[list, "KIND EXPERIMENT [name=value …]"]) -> None:
 
     names, given = settings_of(words)
     if len(names) != 2:
-        raise RtxError("Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`.")
-    if "seed" in given:
-        given["seeds"] = [given.pop("seed")]
+        raise RtxError(
+            "Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`; models as models=[…]."
+        )
     print(*(found.path.relative_to(home()) for found in measure(*names, **given)), sep="\n")
 
 
@@ -138,9 +139,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    given = vars(parser().parse_args())
-    function, command = given.pop("function"), given.pop("command")
+    command = ""
     try:
+        given, late = (every := parser()).parse_known_args()
+        given = vars(given)
+        words = next((value for value in given.values() if isinstance(value, list)), None)
+        if late and (words is None or any(word.startswith("-") for word in late)):
+            every.error(f"unrecognized arguments: {' '.join(late)}")
+        if late:  # words after an option
+            words += late
+        function, command = given.pop("function"), given.pop("command")
         function(**given)
     except (RtxError, UnicodeError) as error:  # standard input may be no UTF-8
         sys.exit(str(error))

@@ -34,7 +34,7 @@ import yaml
 from rtx_core.errors import unknown
 from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import ALPHA, ENOUGH_SEEDS, as_one_more_run
-from rtx_core.report.style import number, p_value, percent
+from rtx_core.report.style import number, p_value
 from rtx_core.report.values import Unmeasured, Value, look_up
 
 REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
@@ -104,7 +104,7 @@ def direction(value: object, expect: str = "above") -> Outcome:
 
 def value(model: object, published: float, n: int, same_texts: bool = False) -> Outcome:
     ours = model.accuracies
-    line = f"{percent(np.mean(ours))} against {percent(published)}"
+    line = f"{number(np.mean(ours), '.1%')} against {number(published, '.1%')}"
     if not decides(model.badge):
         why = "fewer than three seeds" if model.badge.budget == "full" else "a reduced budget"
         return Outcome(UNDECIDED, f"{line}, {why}", model.badge)

@@ -7,7 +7,6 @@ import yaml
 
 from rtx_core.report import display
 
-FILE = Path(__file__).with_name("field.yaml")
 WIDE, NARROW = "iso-parameter wide", "iso-parameter deep and narrow"
 CONTROLS = {WIDE: "Wide", NARROW: "Narrow"}  # as field.yaml names them -> as the page does
 CONTROLS |= {"iso-compute by depth": "Depth", "iso-compute by tokens": "Tokens", "tuned rate": "Rate"}
@@ -16,7 +15,7 @@ ORDER = ("claim", "stored", "effective", "tokens", "loops", "injection", "haltin
 
 
 def rows() -> list[dict]:
-    return yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return yaml.safe_load(Path(__file__).with_name("field.yaml").read_text(encoding="utf-8"))
 
 
 def frame() -> pd.DataFrame:

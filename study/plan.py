@@ -183,7 +183,8 @@ def measure(reduced: bool = False) -> None:
     from rtx_core.experiments.measure import measure as one
 
     for kind, settings, smaller in MEASURES:
+        experiment, *given = (settings | (smaller if reduced else {})).items()
         try:
-            one(kind, **settings | (smaller if reduced else {}))
+            one(kind, experiment[1], **dict(given))
         except RtxError as error:
-            print(f"left out: {kind} of {settings['experiment']}: {error}", flush=True)
+            print(f"left out: {kind} of {experiment[1]}: {error}", flush=True)

@@ -13,6 +13,7 @@ from rtx_core.experiments import weights
 from rtx_core.experiments.measure import Measured, measure
 from rtx_core.models import registry
 from rtx_core.models.packed import Packed
+from study import plan
 from study.demo import measure as demo
 from study.demo.export import export_demo
 from study.measurements import initial, rounding
@@ -43,6 +44,13 @@ def test_a_bag_of_words_is_measured_once(capsys):
         made.path.write_text(made.path.read_text().replace(of, "0" * 64))
         (again,) = measure("yardstick", "quickstart", **GIVEN)
         assert (again["code"], again["data"]) == (made["code"], made["data"])
+
+
+def test_every_measurement_of_the_plan_can_be_asked_for(monkeypatch):
+    ask, asked = "rtx_core.experiments.measure.measure", []
+    monkeypatch.setattr(ask, lambda kind, *of, **settings: asked.append(Measured(*of, **settings)))
+    plan.measure(reduced=True)
+    assert len(asked) == len(plan.MEASURES)
 
 
 def test_number_formats_are_of_the_trained_weights(run):

@@ -85,7 +85,7 @@ def test_a_run_is_made_again_by_its_command():
     for model, more in (("1x6-random", {}), ("1x4", {"num_passes": 6}), (mine, {})):
         config = configure("khop", model, 2, hops=3, steps=300, **more)
         words, given = settings_of(shlex.split(runner.command_of(config))[4:])
-        again = configure(words[0], *given.pop("models", words[1:]), **given)
+        again = configure(words[0], *given.pop("models", words[1:]), *given.pop("seeds"), **given)
         for part in ("model", "seed", "data", "train", "architecture", "overrides"):
             assert getattr(again, part) == getattr(config, part), part
 

@@ -43,8 +43,8 @@ function plain(one) {
 """
 
 
-def small(layers: int, passes: int, vocabulary: int = 9) -> torch.nn.Module:
-    shape = {"vocab_size": vocabulary, "num_layers": layers, "num_passes": passes}
+def small(layers: int, passes: int, vocabulary: int = 9, **switches) -> torch.nn.Module:
+    shape = {"vocab_size": vocabulary, "num_layers": layers, "num_passes": passes} | switches
     return disturbed(build_model("looped", seed=0, **shape, **SMALL), 0.3).eval()
 
 
@@ -126,16 +126,14 @@ def test_an_exported_model_answers_as_in_torch(path):
     np.testing.assert_allclose(ask(context, script, inputs.tolist()), expected, atol=1e-3)
 
 
-# What `looped.js` reads, or what matters in training alone; every other setting has to be the usual one.
-READ = {"vocab_size", "hidden_size", "num_layers", "num_passes", "num_heads", "intermediate_size", "rope_base"}
-READ |= {"norm_eps", "initializer_std", "lora_scale", "random_passes", "weight_noise"}
-
-
 def test_what_the_page_cannot_run_is_refused():
     with pytest.raises(RtxError, match="no looped decoder of k-hop or of words over S3"):
         written(small(1, 2), WORDS | {"group": "Z6"})
-    content = written(small(1, 2), HOPS)
-    for name in LoopedConfig.model_fields.keys() - READ:
+    with pytest.raises(RtxError, match="no looped decoder"):  # by the script that counts, too
+        written(small(1, 2, injection="add"), HOPS)
+    content, unread = written(small(1, 2), HOPS), explorer.UNREAD | {"tie_embeddings"}
+    assert len(LoopedConfig.model_fields) == len(unread) + 12  # which the page reads, or which matter in training alone
+    for name in unread:
         was, now = (f'"{name}":{json.dumps(value)}' for value in (LoopedConfig.model_fields[name].default, "other"))
         assert was in content
         with pytest.raises(Exception, match=f"cannot run a model with {name}"):

@@ -37,6 +37,7 @@ REFUSED = {
     "Nothing to run": "run",
     "Unknown experiment 'sst3'": "run sst3",
     "whole number from 0": "run sst2 seed=99999999999999999999",
+    "comes after seeds=[1]": "run sst2 seed=1 seeds=[2]",
     "is no setting here": "run sst2 model=recurrent",
     "Give models as words": "run sst2 recurrent models=[baseline]",
     "Nothing to measure": "measure yardstick",

@@ -66,7 +66,7 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     assert list(table["model"]) == ["baseline", "recurrent", "gated"]
     assert table["accuracy"].between(0, 1).all()
     assert list(table["num_passes"]) == [1, 2, 4] and len(set(table["parameters"])) == 3
-    looks = [(style.COLOURS[name], style.MARKERS[name]) for name in table["model"]]
+    looks = [(style.color(name), style.marker(name)) for name in table["model"]]
     assert len(set(looks)) == 3 and style.title("gated") == "Gated"
     own = {record["name"] for record in records.records()}
     assert len(own) == 2 and all(name.startswith("own-reviews-") for name in own)

@@ -121,20 +121,14 @@ def test_a_figure_is_written_for_the_book_alone(tmp_path, monkeypatch):
     assert figure[0]["uri"] == "/figures/fig-a.svg"
 
 
-def test_numbers_as_they_are_written():
-    assert style.percent(0.9007) == "90.1\u202f%"
+def test_numbers_and_names_as_they_are_shown():
+    assert style.number(0.9007, ".1%") == "90.1\u202f%" and display.show(9999.6) == "10,000"
     assert [style.points(x) for x in (0.001, -0.031, -0.0001)] == ["+0.1", "−3.1", "0.0"]
     assert [style.p_value(p) for p in (None, 0.0001, 0.0123)] == ["", "< 0.001", "0.012"]
-
-
-def test_every_name_has_one_look():
     for name, model in MODELS.items():
         assert style.look(name) == (model.title, model.colour, model.marker)
-    assert style.look("1x6-random") == ("1×6, random passes", "#d6457f", "*")
-    mine = "mine, 3 passes"
-    assert style.palette(["recurrent", mine])[mine] == style.palette([mine])[mine]
     assert style.ordered(["mine", "recurrent", "baseline", "mine"]) == ["baseline", "recurrent", "mine"]
-    assert style.title("recurrent-3-passes") == "Recurrent 3 passes"
+    assert style.title("recurrent-3-passes") == "Recurrent 3 passes" and style.title("2x1") == "2×1"
 
 
 def test_benchmark_subtracts_only_what_is_of_one_kind():
@@ -179,7 +173,7 @@ def test_a_forest_has_the_color_of_who_is_ahead_and_is_filled_at_the_full_budget
     few, many = [record(wrong=range(5))], [record("recurrent", wrong=range(40))]
     pairs = ((few, many, Badge(1, 0)), (many, few, Badge(0, 1)), (few, few, Badge(1, 0)))
     dots = marks("o", *(("a", difference(a, b), badge) for a, b, badge in pairs))
-    colors = [style.COLOURS["baseline"], style.COLOURS["recurrent"], figures.GREY]
+    colors = [style.color("baseline"), style.color("recurrent"), figures.GREY]
     assert [dot.get_color() for dot in dots] == colors
     assert [dot.get_markerfacecolor() for dot in dots] == [colors[0], "white", colors[2]]
 

@@ -37,7 +37,7 @@ def test_every_run_of_the_plan_is_a_command_that_makes_just_that_run(source):
     made = planned(source=source)
     for name, run in made["run"].items():
         words, settings = settings_of(shlex.split(run["command"])[4:])
-        config = configure(*words, **settings)
+        config = configure(*words, *settings.pop("seeds"), **settings)
         assert name == f"{config.name}-{config.model}-seed{config.seed}"
         assert config.data.source in (source, "generated") and run["why"] == "missing"
     if source != "embedded":  # where short trials of several runs are one

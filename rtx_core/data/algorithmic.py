@@ -46,16 +46,14 @@ class Generated(Language):
         self.facts |= {"vocabulary": self.vocab_size, "drawn_afresh": True, "n_train": 0, "n_test": n_test}
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
-        drawn = self.draw(np.random.RandomState([seed, i]), self.batch_size)
-        return tuple(torch.from_numpy(x) for x in drawn)
+        return tuple(map(torch.from_numpy, self.draw(np.random.RandomState([seed, i]), self.batch_size)))
 
     def same_for_all(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
         """Evaluation batches, the same for every run; seeds of three numbers never meet those of training, of two."""
         batches, size = [], min(TEXTS_AT_ONCE, -(-texts // 2))  # a standard error needs two
         for first in range(0, texts, size):
             random = np.random.RandomState([EVALUATION_SEED, stream, first])
-            drawn = self.fixed(random, min(size, texts - first), first)
-            batches.append(tuple(torch.from_numpy(x) for x in drawn))
+            batches.append(tuple(map(torch.from_numpy, self.fixed(random, min(size, texts - first), first))))
         return batches
 
     @cached_property
@@ -203,8 +201,7 @@ class GroupWords(Generated):
     def validation(self) -> list[tuple[Tensor, Tensor]]:
         """Of all lengths that are trained on: the longest alone would hardly show what is learned of shorter ones."""
         seeds = [[EVALUATION_SEED, 0, b] for b in range(self.config.eval_texts // 16)]
-        drawn = [self.draw(np.random.RandomState(seed), 16) for seed in seeds]
-        return [(torch.from_numpy(inputs), torch.from_numpy(targets)) for inputs, targets in drawn]
+        return [tuple(map(torch.from_numpy, self.draw(np.random.RandomState(seed), 16))) for seed in seeds]
 
     def texts(self, random: np.random.RandomState, n: int, letters: int) -> tuple[np.ndarray, np.ndarray]:
         inputs = random.randint(len(self.table), size=(n, letters))

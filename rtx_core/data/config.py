@@ -128,6 +128,10 @@ class ClassificationData(Labelled):
     def classes(self) -> tuple[str, ...]:
         return CORPORA[self.corpus].classes
 
+    def other_texts(self, recorded: Mapping) -> bool:
+        name = CORPORA[self.corpus].name  # a mirror may hold other rows than the hub
+        return {self.source, recorded["source"]} == {"hub", "mirror"} and name("hub") != name("mirror")
+
     def name_parts(self, usual: Self) -> list[str]:
         """`official`, `long20pct` and `10pct`, then the rest as of every kind."""
         changed = self.changes(usual)

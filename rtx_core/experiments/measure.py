@@ -26,11 +26,11 @@ from rtx_core.train.device import choose, environment
 class Measured:
     """The runs of one experiment; what is measured of them is measured on its data, or on those of `to`."""
 
-    def __init__(self, experiment: str, models: Sequence = (), seeds: Sequence = (), to="", **settings):
+    def __init__(self, experiment: str, /, models: Sequence = (), seeds: Sequence | None = None, to="", **settings):
         fixed = experiments.experiment(experiment)
         self.experiment, self.settings = experiment, settings
         self.models = experiments.distinct("models", models or fixed.shown)
-        self.seeds = experiments.distinct("seeds", seeds or fixed.seeds)
+        self.seeds = experiments.distinct("seeds", fixed.seeds if seeds is None else seeds)
         self.config = experiments.configure(experiment, self.models[0], self.seeds[0], **settings)
         self.name, self.source = self.config.name, self.config.source
         shared = {name: settings[name] for name in ("source", "max_length") if name in settings}
@@ -68,7 +68,7 @@ def wanted(kind: ModuleType, study: Measured) -> Iterator[tuple[dict, dict, Call
         yield identity, facts, partial(kind.of_run, record, study)
 
 
-def measure(kind: str, experiment: str = "", /, to="", *, again=False, **settings: object) -> list[records.Record]:
+def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: object) -> list[records.Record]:
     """All measurements of this kind under these settings: found, if today's code would make them, or made now."""
     known = declared("MEASUREMENTS")
     if kind not in known:
@@ -85,7 +85,11 @@ def measure(kind: str, experiment: str = "", /, to="", *, again=False, **setting
         if there and not again:
             measured += there
             continue
-        for content, predictions in make():
+        try:
+            made = make()
+        except (AttributeError, ImportError, KeyError, TypeError) as error:
+            raise RtxError(f"{kind} cannot be measured of {experiment} ({error!r:.120}).") from error
+        for content, predictions in made:
             name = "-".join([f"{identity['model']}-seed{identity['seed']}", *content.pop("suffix", [])])
             whole = {"kind": kind, "name": name, "budget": study.config.budget, "data": facts} | identity
             whole |= {"environment": environment(torch.device("cpu"))} | content

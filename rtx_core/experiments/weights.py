@@ -32,12 +32,12 @@ def recorded(config: RunConfig) -> Record | None:
     changed = config.data.other_texts(record["config"]["data"])
     if record.synthetic and (changed or record.stale_reason()):
         return None
-    made, otherwise = f"{record} was made", "or replace=True to train again"
+    made, otherwise = f"{record} was made", "give this run a name of its own, or replace=True to train again"
     if changed:
-        raise RtxError(f"{made} of other texts than its files hold now; give a name, from_files(name=), {otherwise}.")
+        raise RtxError(f"{made} of other texts ({record['data']['name']}) than are asked for; {otherwise}.")
     refuse_changed(record)
     if other := ", ".join(differences(config, record)):
-        raise RtxError(f"{made} under other settings ({other}); give this run a model name of its own, {otherwise}.")
+        raise RtxError(f"{made} under other settings ({other}); {otherwise}.")
     # A checkpoint older than the record is of a run that was killed before it could remove it.
     finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
     with suppress(OSError):
@@ -115,8 +115,7 @@ def load_weights(record: Record):
     if not path.exists():
         raise RtxError(f"The trained weights of {record} are not in _build/runs: copy them there, or use --replace.")
     model, expected = load_model(path), record.get("weights")
-    altered = path == kept_at(record) and expected not in (None, sha256_of([path.read_bytes()]))
-    if altered or model.about.get("run") != record["key"]:
+    if expected not in (None, sha256_of([path.read_bytes()])) or model.about.get("run") != record["key"]:
         what = f"{path.name} holds weights of another run than its record's, or altered ones"
         raise RtxError(f"{what}; restore both from git, or train it anew with replace=True.")
     return model

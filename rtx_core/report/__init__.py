@@ -7,7 +7,7 @@ _NAMES = {
     "evidence": "badge by_model device_of milliseconds",
     "figures": "benchmark accuracies bubble canvas dots forest learning_curves legend lines loss",
     "statistics": "statistics",
-    "style": "COLOURS MARKERS ORDER theme title palette markers ordered number percent points p_value",
+    "style": "theme title color marker ordered number points p_value",
     "values": "values",
 }
 __getattr__, __dir__ = lazily(__name__, _NAMES)

@@ -152,7 +152,7 @@ def show(value: object) -> str:
     if pd.api.types.is_integer(value):
         return f"{value:,}"
     if pd.api.types.is_float(value):
-        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+        return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:.4g}"
     return one_line(value)
 
 

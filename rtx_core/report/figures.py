@@ -9,11 +9,11 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_core.report import display
+from rtx_core.report import display, style
 from rtx_core.report.display import Displayed
 from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
 from rtx_core.report.statistics import accuracy, answers_all, common, difference, mean_auc, mean_or_range
-from rtx_core.report.style import MINUS, interval, markers, p_value, palette, points, theme, title
+from rtx_core.report.style import MINUS, interval, p_value, points, theme, title
 
 METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
 GREY = "#5c6370"
@@ -127,7 +127,7 @@ def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str]
     """
     rows = list(rows)
     first, second = models
-    colors = palette(models)
+    colors = {name: style.color(name) for name in models}
     fig, (ax,) = canvas(height=0.9 + 0.36 * len(rows))
     ax.axvspan(-1, 1, color="#c9d5e8", alpha=0.45, linewidth=0)
     ax.axvline(0, color=GREY, linewidth=1)
@@ -157,7 +157,7 @@ def dots(frame: pd.DataFrame, *, x: str, ax: Axes, names: Iterable[str] = ()) ->
     for y, name in enumerate(names):
         values = sorted(frame.loc[frame["model"] == name, x])
         places = [y + 0.16 * (i % 3 - 1) for i in range(len(values))]  # so that neighbors do not hide one another
-        look = {"color": palette([name])[name], "marker": markers([name])[name], "alpha": 0.75}
+        look = {"color": style.color(name), "marker": style.marker(name), "alpha": 0.75}
         ax.plot(values, places, linestyle="", markersize=7, markeredgewidth=0.4, **look)
     ax.set(yticks=range(len(names)), ylim=(len(names) - 0.4, -0.6))
     ax.set_yticklabels([title(name) for name in names])
@@ -172,8 +172,9 @@ def _present(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
 def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str] = (), **look) -> None:
     """A line for each model of the column `model`, in the order of `names`: the mean over its rows and their range."""
     names = _present(frame, names)
-    own = {"hue": "model", "hue_order": names, "palette": palette(names)}
-    own |= {"style": "model", "style_order": names, "markers": markers(names), "dashes": False}
+    colors, markers = ({name: pick(name) for name in names} for pick in (style.color, style.marker))
+    own = {"hue": "model", "hue_order": names, "palette": colors}
+    own |= {"style": "model", "style_order": names, "markers": markers, "dashes": False}
     sns.lineplot(frame, x=x, y=y, ax=ax, **own | {"errorbar": ("pi", 100)} | look)
     legend(ax)
 
@@ -195,7 +196,7 @@ def bubble(found: object) -> Figure:
     model, its area the size of the stored model."""
     fig, (ax,) = canvas(width=5.4)
     for n, (name, records) in enumerate(by_model(found).items()):
-        color, marker = palette([name])[name], markers([name])[name]
+        _, color, marker = style.look(name)
         y, low, high = (100 * share for share in accuracy(records))
         x, size, measured = milliseconds(records), records[0]["size_mb"], records[0]["latency"]["measured"][-1]
         spread = [[abs(x - measured[end] / measured["batch"])] for end in ("p10_ms", "p90_ms")]
@@ -215,7 +216,7 @@ def learning_curves(found: object) -> Figure:
     checkpoint."""
     fig, axes = canvas(2, height=3.0, width=5.4)
     for name, records in by_model(found).items():
-        marker, color = markers([name])[name], palette([name])[name]
+        _, color, marker = style.look(name)
         for n, record in enumerate(records):
             history = pd.DataFrame(record["history"]).set_index("epoch")
             history[["train_accuracy", "validation_accuracy"]] *= 100

@@ -105,6 +105,8 @@ def mcnemar(labels: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
 def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, float, float]:
     """(mean difference, low, high, p) by the paired t-test over seeds; at least two pairs."""
     differences = np.subtract(first, second)
+    if len(differences) < 2:
+        raise RtxError(f"A test over seeds needs two pairs or more, and there is {len(differences)}; train more seeds.")
     if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
         value = float(differences.mean())
         return value, value, value, 1.0 if abs(value) < 1e-12 else 0.0
@@ -194,7 +196,7 @@ def difference(first: list, second: list, measure: str = "accuracy", same_traini
     """
     pairs = common(first, second)
     if not pairs:
-        names = " and ".join(f"{found[0].path.parent.name}/{found[0]['model']}" for found in (first, second))
+        names = " and ".join(f"{r[0].path.parent.name}/{r[0]['model']}" if r else "no run" for r in (first, second))
         raise RtxError(f"There is no record of a seed that {names} have in common, so they cannot be paired.")
     score = MEASURES[measure]
 

@@ -1,7 +1,7 @@
 """One look for the whole book: a color, a marker and a title per model, and how numbers are written.
 
-`COLOURS`, `MARKERS` (dicts by model) and `ORDER` (a list) follow the registry of models.  The study says how variants
-look (`LOOKS`); any other name gets a title, a color and a marker that follow from it.
+Registered models say how they look, and the study how variants do (`LOOKS`); any other name gets a title, a color and
+a marker that follow from it.
 """
 
 import zlib
@@ -12,17 +12,9 @@ from rtx_core.study import declared
 
 MINUS, NARROW = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 BY_NAME = ("#66ccee", "#997700", "#332288", "#cc99bb", "#7799dd", "#556b2f", "#8b4513", "#00a087")
-LOOK = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titleweight": "bold",
-    "axes.titlesize": 11,
-    "figure.figsize": (7.2, 3.6),
-    "figure.constrained_layout.use": True,
-    "grid.color": "#b0b0b0",
-    "grid.alpha": 0.4,
-    "legend.frameon": False,
-}
+LOOK = {"axes.spines.top": False, "axes.spines.right": False, "axes.titleweight": "bold", "axes.titlesize": 11}
+LOOK |= {"figure.figsize": (7.2, 3.6), "figure.constrained_layout.use": True}
+LOOK |= {"grid.color": "#b0b0b0", "grid.alpha": 0.4, "legend.frameon": False}
 
 
 def theme() -> None:
@@ -46,27 +38,18 @@ def title(name: str) -> str:
     return look(name)[0]
 
 
-def palette(names: Iterable[str]) -> dict[str, str]:
-    """Name -> color, as seaborn's `palette` takes it."""
-    return {name: look(name)[1] for name in names}
+def color(name: str) -> str:
+    return look(name)[1]
 
 
-def markers(names: Iterable[str]) -> dict[str, str]:
-    """Name -> marker, as seaborn's `markers` takes it."""
-    return {name: look(name)[2] for name in names}
+def marker(name: str) -> str:
+    return look(name)[2]
 
 
 def ordered(names: Iterable[str]) -> list[str]:
     """The names, each once: registered models in the registry's order, then the others as they came."""
     given = list(dict.fromkeys(names))
     return [name for name in MODELS if name in given] + [name for name in given if name not in MODELS]
-
-
-def __getattr__(name: str) -> dict[str, str] | list[str]:
-    made = {"COLOURS": palette, "MARKERS": markers, "ORDER": list}
-    if name not in made:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return made[name](MODELS)
 
 
 def number(value: float, form: str = ".1f") -> str:
@@ -78,11 +61,6 @@ def number(value: float, form: str = ".1f") -> str:
     if set(filter(str.isdigit, text)) == {"0"}:
         text = text.replace("-", "").replace("+", "")
     return text.replace("-", MINUS).replace("%", f"{NARROW}%")
-
-
-def percent(value: float) -> str:
-    """A share: "90.1 %"."""
-    return number(value, ".1%")
 
 
 def points(value: float) -> str:

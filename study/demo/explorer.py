@@ -23,6 +23,7 @@ from rtx_core.errors import RtxError
 from rtx_core.evaluate import inside
 from rtx_core.experiments.weights import load_weights
 from rtx_core.models import build_model
+from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.layers import rotary_table, rotate
 from rtx_core.models.looped import Looped
 from rtx_core.paths import write_atomically
@@ -30,6 +31,7 @@ from study.demo.export import script
 
 PASSES = 12  # of a looped model that are counted; the page's slider ends there
 TEXTS = 500  # of each part, for the names of heads and the shares that are right
+UNREAD = {"injection", "encoding", "lora_rank", "state_std", "gate", "loop_norm", "state_norm", "num_core_layers"}
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
 
 
@@ -103,8 +105,9 @@ def counted(model: Looped, task: KHop | GroupWords) -> dict:
 
 def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
     """The script of a model; `data` are the settings of its task, as a record has them."""
-    if not isinstance(model, Looped) or ("hops" not in data and data.get("group") != "S3"):
-        raise RtxError(f"{name} is no looped decoder of k-hop or of words over S3, which the page runs.")
+    plain = isinstance(model, Looped) and not UNREAD & model.config.changes(LoopedConfig()).keys()
+    if not plain or ("hops" not in data and data.get("group") != "S3"):
+        raise RtxError(f"{name} is no looped decoder of k-hop or of words over S3 that the page can run.")
     settings = data | {"eval_texts": 16, "test_texts": 16}  # none of which is read
     task = KHop(HopData(**settings), 2) if "hops" in data else GroupWords(GroupData(**settings), 2)
     facts = {"kind": "hops" if "hops" in data else "cups"}

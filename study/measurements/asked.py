@@ -2,7 +2,7 @@
 
 from rtx_core.experiments.weights import load
 
-SENTENCES = (  # six a domain, in turn
+SENTENCES = (  # of shopping, of a local business, of a film
     "The battery died after a week. | Great tacos, but the service was slow. | The plot is thin, but it works.",
     "Sturdy, easy to clean, and it arrived on time. | We waited an hour for a table. | I laughed from start to finish.",
     "I returned this vacuum cleaner after two weeks. | The mechanic fixed my car. | Two hours that felt like six.",
@@ -10,9 +10,9 @@ SENTENCES = (  # six a domain, in turn
     "These headphones hurt my ears. | The dentist was friendly and quick. | A sequel that nobody asked for.",
     "I bought this lamp for my daughter. | They forgot our order twice. | The director trusts her actors.",
 )
-DOMAINS = ("shopping", "local business", "movie")
 
 
 def of_run(record, study) -> list[tuple]:
     answers = load(record).classify(" | ".join(SENTENCES).split(" | "))
-    return [({"answers": answers.assign(meant=DOMAINS * len(SENTENCES)).to_dict("records")}, None)]
+    answers["meant"] = ["shopping", "local business", "movie"] * len(SENTENCES)
+    return [({"answers": answers.to_dict("records")}, None)]

@@ -12,11 +12,8 @@ from study.plan import LARGER, SMALL
 from study.published import published
 
 TRIED = 600  # steps of the runs that choose the learning rate
-IN_FULL = {  # tokens or characters that the study's own runs read
-    "tinystories-report-reduced": 204_800_000,
-    "shakespeare-report-reduced": 10_000 * 128 * 256,
-    "shakespeare-nanogpt-reduced": 5000 * 64 * 256,
-}
+IN_FULL = {"tinystories-report-reduced": 204_800_000}  # tokens or characters that the study's own runs read
+IN_FULL |= {"shakespeare-report-reduced": 10_000 * 128 * 256, "shakespeare-nanogpt-reduced": 5000 * 64 * 256}
 
 
 class Language(Runs):
