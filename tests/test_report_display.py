@@ -128,7 +128,7 @@ def test_numbers_and_names_as_they_are_shown():
     for name, model in MODELS.items():
         assert style.look(name) == (model.title, model.colour, model.marker)
     assert style.ordered(["mine", "recurrent", "baseline", "mine"]) == ["baseline", "recurrent", "mine"]
-    assert style.title("recurrent-3-passes") == "Recurrent 3 passes" and style.title("2x1") == "2×1"
+    assert style.title("recurrent-3-passes") == "Recurrent 3 passes" and style.color("1x6-random") == "#d6457f"
 
 
 def test_benchmark_subtracts_only_what_is_of_one_kind():

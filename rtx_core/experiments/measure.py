@@ -88,7 +88,9 @@ def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: ob
         try:
             made = make()
         except (AttributeError, ImportError, KeyError, TypeError) as error:
-            raise RtxError(f"{kind} cannot be measured of {experiment} ({error!r:.120}).") from error
+            raise RtxError(
+                f"{kind} cannot be measured of {experiment}, whose data or models are others ({error!r:.90})."
+            ) from error
         for content, predictions in made:
             name = "-".join([f"{identity['model']}-seed{identity['seed']}", *content.pop("suffix", [])])
             whole = {"kind": kind, "name": name, "budget": study.config.budget, "data": facts} | identity

@@ -32,7 +32,8 @@ def recorded(config: RunConfig) -> Record | None:
     changed = config.data.other_texts(record["config"]["data"])
     if record.synthetic and (changed or record.stale_reason()):
         return None
-    made, otherwise = f"{record} was made", "give this run a name of its own, or replace=True to train again"
+    made = f"{record} was made"
+    otherwise = "give the model a name of its own (base, name), files one by from_files(name=), or replace=True"
     if changed:
         raise RtxError(f"{made} of other texts ({record['data']['name']}) than are asked for; {otherwise}.")
     refuse_changed(record)
@@ -87,9 +88,8 @@ def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Pat
 
 
 def weights_of(record: Record) -> Path:
-    """The file of its weights: where the run was made, else where those of small models are kept with their records."""
-    made = made_at(record)
-    return made if made.exists() or not kept_at(record).exists() else kept_at(record)
+    """The file of its weights: those of small models are kept with their records, others lie where the run was made."""
+    return kept_at(record) if kept_at(record).exists() else made_at(record)
 
 
 def kept_at(record: Record) -> Path:
@@ -107,7 +107,7 @@ def work(name: str, model: str, seed: int, key: str) -> Path:
 
 
 def load_weights(record: Record):
-    """The trained model of a record: from where the run was made, else from beside the records."""
+    """The trained model of a record: from beside the records, else from where the run was made."""
     from rtx_core.models import load_model
 
     path = weights_of(record)

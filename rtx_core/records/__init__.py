@@ -220,7 +220,6 @@ def _save(path: Path, content: dict, predictions: Mapping[str, np.ndarray] | Non
     """Predictions, where there are any, come first: a record is there only with them."""
     if predictions is not None:
         save_predictions(path.with_suffix(".npz"), **predictions)
-    verify(Record(content, path))  # or else what is refused would lie there
     write_json(path, content)
     return read(path, measured=True)
 
