@@ -85,13 +85,7 @@ def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: ob
         if there and not again:
             measured += there
             continue
-        try:
-            made = make()
-        except (AttributeError, ImportError, KeyError, TypeError) as error:
-            raise RtxError(
-                f"{kind} cannot be measured of {experiment}, whose data or models are others ({error!r:.90})."
-            ) from error
-        for content, predictions in made:
+        for content, predictions in make():
             name = "-".join([f"{identity['model']}-seed{identity['seed']}", *content.pop("suffix", [])])
             whole = {"kind": kind, "name": name, "budget": study.config.budget, "data": facts} | identity
             whole |= {"environment": environment(torch.device("cpu"))} | content
