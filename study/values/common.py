@@ -160,6 +160,7 @@ def rise(run) -> float:
 LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labelled)
 NAMES = {name.replace("-", "_"): name for _, name, *_ in paper.planned() if name.startswith(LABELLED)}
 NAMES |= {"domains": "multi-domain-trainrows20000-epochs1", "films": "multi-domain-imdb-trainrows5000-epochs1"}
+NAMES |= {"yelp_full": "yelp"}
 VALUES = {key: lambda name=name: task(name) for key, name in (NAMES | COMPARED).items()} | {"compared": COMPARED}
 VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
 VALUES |= functions(asked, mean, statistics.auc, statistics.matched_accuracy, minus, p_over_seeds)

@@ -132,6 +132,7 @@ VALUES = {
     "stories": lambda: AsPublished("tinystories-report-reduced"),
     "shakespeare_report": lambda: AsPublished("shakespeare-report-reduced"),
     "shakespeare_nanogpt": lambda: AsPublished("shakespeare-nanogpt-reduced"),
+    "shakespeare_full": lambda: Language(paper.records(name="shakespeare-nanogpt"), "shakespeare-nanogpt"),
     "story_grades": grades,
     "stories_as_written": lambda: paper.measurements("grades", "tinystories-report-reduced")[0]["written"],
     "shakespeare_leads": leads,
