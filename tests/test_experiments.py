@@ -76,8 +76,8 @@ def test_every_accepted_configuration_has_steps_and_a_name_of_its_own(random, ru
             continue
         assert config.train.steps > 0 or (config.train.epochs > 0 and config.data.has_epochs)
         data = config.data.replace(source=usual.data.source)
-        same = by_name.setdefault(config.name, (data, config.train, config.overrides, config.compile))
-        assert same == (data, config.train, config.overrides, config.compile)
+        same = by_name.setdefault(config.name, (data, config.train, config.overrides))
+        assert same == (data, config.train, config.overrides)
 
 
 def test_a_run_is_made_again_by_its_command():

@@ -93,7 +93,7 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     changed = asked.model.changes(usual.model) | asked.train.changes(usual.train)
     if changed.get("steps") and changed.get("epochs") == 0:  # as it must be where steps are counted
         del changed["epochs"]
-    parts += name_parts(changed | ({"compile": compile} if compile else {}))
+    parts += name_parts(changed)
     less = _shorter(own.train, asked.train) or asked.data.less_than(own.data)
     train, counted = asked.train, "steps" if asked.train.steps else "epochs"
     if entry.steps_factor != 1:

@@ -55,7 +55,6 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     """
     made, usual = record["config"], registry.config_of(config.architecture)
     found = [("architecture", config.architecture, made["architecture"])]
-    found += [("compile", config.compile, made.get("compile", ""))]
     for part, settings, younger, left_out in (
         ("data", config.data, None, config.data.unnamed),
         ("train", config.train, TrainConfig(), ()),

@@ -16,6 +16,8 @@ from rtx_core.fast import onednn
 from rtx_core.models.gpt import GPTBlock
 from rtx_core.models.kausik import Kausik
 
+GRAPHS = 4  # sizes of a layer: training, validation, and the test with its shorter last batch
+
 
 def trunk(model: Kausik, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
     x = x.transpose(0, 1).contiguous()  # time first from here on: the loop reads and writes whole slices
@@ -38,7 +40,25 @@ def states(model: Kausik, layer: GPTBlock, x: Tensor) -> Tensor:
     about = (layer.num_heads, model.config.window, model.config.norm_eps)
     weights = [weight.to(kind) for weight in (key_value, layer.out.weight, up, layer.down.weight)]
     with torch.autocast(where, enabled=False):
-        return Recurrence.apply(*about, x, q, own, *weights, *masks)
+        run = graphed if where == "cuda" else recurrence
+        return run(layer, about, [x, q, own, *weights], masks)
+
+
+def recurrence(layer: GPTBlock, about: tuple, operands: list[Tensor], masks: list) -> Tensor:
+    return Recurrence.apply(*about, *operands, *masks)
+
+
+def graphed(layer: GPTBlock, about: tuple, operands: list[Tensor], masks: list) -> Tensor:
+    """The recurrence as a CUDA graph: forward and backward are a launch each, not some fifty a position.  A layer keeps
+    graphs of a few sizes, with dropout and without; those of others run as they are."""
+    drawn = [mask for mask in masks if mask is not None]
+    graphs, key = vars(layer).setdefault("graphs", {}), (len(drawn), *about, *((x.shape, x.dtype) for x in operands))
+    if key not in graphs and len(graphs) < GRAPHS:
+        with torch.inference_mode(False), torch.enable_grad():
+            like = [x.detach().clone().requires_grad_() for x in operands] + [mask.clone() for mask in drawn]
+            run = lambda *given: recurrence(layer, about, given, [] if drawn else masks)  # noqa: E731
+            graphs[key] = torch.cuda.make_graphed_callables(run, tuple(like))
+    return graphs[key](*operands, *drawn) if key in graphs else recurrence(layer, about, operands, masks)
 
 
 def outputs(model: Kausik, layer: GPTBlock, h: Tensor) -> Tensor:
