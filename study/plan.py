@@ -107,7 +107,7 @@ PLAN = (
     Study("khop-hard", {}, (3,), ("2x3", "1x6", "6x1")),  # the first one's weights are kept
     *(Study("khop", {"learning_rate": rate}, (0, 1, 2), EQUALS) for rate in (1e-3, 4e-3, 8e-3)),
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
-    Study("sst2", {"length": "short"}, (1, 2)),
+    *(Study("sst2", part, more) for part, more in (({"length": "short"}, (1, 2)), ({"split": "official"}, (1,)))),
     Study("multi-domain", reduced=(THREE_DOMAINS | {"train_rows": 20_000}, THREE_DOMAINS)),
     Study("yelp", reduced=(LONG_TEXTS,)),
     Study("multi-domain-imdb", reduced=(THREE_DOMAINS,)),

@@ -16,8 +16,6 @@ from rtx_core.fast import onednn
 from rtx_core.models.gpt import GPTBlock
 from rtx_core.models.kausik import Kausik
 
-GRAPHS = 4  # sizes of a layer: training, validation, and the test with its shorter last batch
-
 
 def trunk(model: Kausik, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
     x = x.transpose(0, 1).contiguous()  # time first from here on: the loop reads and writes whole slices
@@ -40,25 +38,22 @@ def states(model: Kausik, layer: GPTBlock, x: Tensor) -> Tensor:
     about = (layer.num_heads, model.config.window, model.config.norm_eps)
     weights = [weight.to(kind) for weight in (key_value, layer.out.weight, up, layer.down.weight)]
     with torch.autocast(where, enabled=False):
-        run = graphed if where == "cuda" else recurrence
-        return run(layer, about, [x, q, own, *weights], masks)
-
-
-def recurrence(layer: GPTBlock, about: tuple, operands: list[Tensor], masks: list) -> Tensor:
-    return Recurrence.apply(*about, *operands, *masks)
+        if where == "cuda":
+            return graphed(layer, about, [x, q, own, *weights], masks)
+        return Recurrence.apply(*about, x, q, own, *weights, *masks)
 
 
 def graphed(layer: GPTBlock, about: tuple, operands: list[Tensor], masks: list) -> Tensor:
     """The recurrence as a CUDA graph: forward and backward are a launch each, not some fifty a position.  A layer keeps
-    graphs of a few sizes, with dropout and without; those of others run as they are."""
+    graphs of a few sizes, with dropout and without; other sizes run as they are."""
     drawn = [mask for mask in masks if mask is not None]
     graphs, key = vars(layer).setdefault("graphs", {}), (len(drawn), *about, *((x.shape, x.dtype) for x in operands))
-    if key not in graphs and len(graphs) < GRAPHS:
+    run = lambda *given: Recurrence.apply(*about, *given, *(() if drawn else masks))  # noqa: E731
+    if key not in graphs and len(graphs) < 4:  # of training, validation, and the test with its shorter last batch
         with torch.inference_mode(False), torch.enable_grad():
             like = [x.detach().clone().requires_grad_() for x in operands] + [mask.clone() for mask in drawn]
-            run = lambda *given: recurrence(layer, about, given, [] if drawn else masks)  # noqa: E731
             graphs[key] = torch.cuda.make_graphed_callables(run, tuple(like))
-    return graphs[key](*operands, *drawn) if key in graphs else recurrence(layer, about, operands, masks)
+    return graphs.get(key, run)(*operands, *drawn)
 
 
 def outputs(model: Kausik, layer: GPTBlock, h: Tensor) -> Tensor:
@@ -113,8 +108,7 @@ class Loop:
     def __init__(self, heads: int, window: int, eps: float, x, q, own, weights: tuple, masks: tuple):
         N, B, d = x.shape
         self.width, self.eps, self.size = window, eps, (B, heads, d // heads)
-        self.scale = self.size[2] ** -0.5
-        self.weights = weights
+        self.scale, self.weights = self.size[2] ** -0.5, weights
         self.x, self.own = x.unbind(0), own.unbind(0)  # each N × (B, …)
         self.q = (q * self.scale).view(N, *self.size).unbind(0)
         self.masks = tuple([None] * N if mask is None else mask.unbind(0) for mask in masks)
@@ -130,8 +124,7 @@ class Loop:
     def forward(self, keep: bool) -> Tensor:
         """The states (N, B, d); the inner values are kept where `keep`."""
         key_value, out, up, down = (product(weight, self.size[0]) for weight in self.weights)
-        mask_out, mask_down, mask_attention = self.masks
-        d, eps = self.x[0].shape[-1:], self.eps
+        (mask_out, mask_down, mask_attention), d, eps = self.masks, self.x[0].shape[-1:], self.eps
         for t, x in enumerate(self.x):
             normed = (None, None, None)
             if t:

@@ -104,7 +104,7 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
                 row["Accuracy (%)"] = "not measured"
             if pair and model == first:
                 row |= {gap: interval(pair), "p": p_value(pair.p) or None}
-            if all(groups) and model == second:
+            if all(groups) and model == second and device_of(groups[0][0]) == device_of(records[0]):
                 row["Time (%)"] = f"{100 * milliseconds(records) / milliseconds(groups[0]):.0f}"
             rows.append(row)
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")

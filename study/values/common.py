@@ -17,8 +17,8 @@ from study.published import published
 PAIR = ("baseline", "recurrent")
 # the tests of the forest plots, which are one family: in prose -> folder of its records, the full budget first
 COMPARED = {"grouped": "sst2-grouped", "sst2": "sst2", "official": "sst2-official", "short": "sst2-short"}
-COMPARED |= {"tenth": "sst2-10pct", "half": "sst2-50pct-epochs1", "long": "sst2-long-epochs1"}
-COMPARED |= {"yelp": "yelp-trainrows10000-epochs1", "yelp_512": "yelp-maxlength512-trainrows10000-epochs1"}
+COMPARED |= {"tenth": "sst2-10pct", "half": "sst2-50pct", "long": "sst2-long"}
+COMPARED |= {"yelp": "yelp", "domains": "multi-domain", "yelp_512": "yelp-maxlength512-trainrows10000-epochs1"}
 
 
 def computed(*given: Callable) -> dict[str, Callable]:
@@ -43,7 +43,7 @@ def transfer() -> Space:
 
 def asked(model: str, about: str, found: str) -> list[float]:
     """How likely a model finds each of our short sentences about one domain in another, or in the same."""
-    (measured,) = (m for m in paper.measurements("asked", NAMES["domains"]) if m["model"] == model)
+    (measured,) = (m for m in paper.measurements("asked", COMPARED["domains"]) if m["model"] == model)
     return [answer[found] for answer in measured["answers"] if answer["meant"] == about]
 
 
@@ -83,17 +83,18 @@ def paired_difference(pairs: list[tuple], what: Callable, form: str) -> Value:
 
 
 def front() -> Space:
-    """Baseline − Recurrent of all tasks, p adjusted; those at the full budget; SST-2 on the seeds that both have."""
+    """Baseline − Recurrent of all tasks, p adjusted; those in full, and of film reviews; SST-2 on the seeds of both."""
     pairs = {key: [paper.records(name=name, model=m) for m in PAIR] for key, name in COMPARED.items()}
     family = statistics.adjusted([statistics.difference(*pair) for pair in pairs.values()])
     tasks = {key: Gap(found, badge(pair)) for (key, pair), found in zip(pairs.items(), family)}
     full = tuple(gap for gap in tasks.values() if gap.badge.budget == "full")
-    return Space({"tasks": tasks, "full": full, "sst2": Task(statistics.common(*pairs["sst2"]), called="sst2")})
+    films = tuple(gap for key, gap in tasks.items() if COMPARED[key].startswith("sst2"))
+    pooled = Task(statistics.common(*pairs["sst2"]), called="sst2")
+    return Space({"tasks": tasks, "full": full, "films": films, "sst2": pooled})
 
 
 def scoreboard() -> Space:
-    """How many claims have which outcome: `scoreboard.reproduced`; `trained`, how many of these rest on trained models,
-    and not on counts or on what was measured of one."""
+    """How many claims have which outcome: `scoreboard.reproduced`; `trained`: of these, how many rest on training."""
     frame = claims.judged()
     found, trained = frame["outcome"], int((frame["badge"][frame["outcome"] == claims.REPRODUCED] != "").sum())
     counts = {word: int((found == word).sum()) for word in claims.OUTCOMES}
@@ -104,9 +105,6 @@ def published_rows() -> Space:
     """By task and source: `published_rows.sst2.table_6.baseline.accuracy`."""
     tasks = published()["benchmarks"].items()
     return Space({task: {row["source"].split(", ")[1].lower(): row for row in rows} for task, rows in tasks})
-
-
-# The course of training: lists with an entry a run, of a model or of records
 
 
 def runs_of(found: Model | list) -> list:
@@ -159,8 +157,6 @@ def rise(run) -> float:
 
 LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labelled)
 NAMES = {name.replace("-", "_"): name for _, name, *_ in paper.planned() if name.startswith(LABELLED)}
-NAMES |= {"domains": "multi-domain-trainrows20000-epochs1", "films": "multi-domain-imdb-trainrows5000-epochs1"}
-NAMES |= {"yelp_full": "yelp"}
 VALUES = {key: lambda name=name: task(name) for key, name in (NAMES | COMPARED).items()} | {"compared": COMPARED}
 VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
 VALUES |= functions(asked, mean, statistics.auc, statistics.matched_accuracy, minus, p_over_seeds)

@@ -1,4 +1,4 @@
-"""What `benchmarks` have timed on a CPU, in milliseconds: `step_ms('baseline', 'this project')`."""
+"""What `benchmarks` have timed, in milliseconds: `step_ms('baseline', 'this project')`."""
 
 from functools import reduce
 from operator import getitem
@@ -7,24 +7,24 @@ from rtx_core import paths, records
 from study.values.common import functions
 
 
-def benchmark(name: str) -> dict:
-    """What `python -m benchmarks.<name>` recorded."""
-    return records.read_json(paths.REPOSITORY / "results" / "benchmarks" / f"{name}-cpu.json")
+def benchmark(name: str, machine: str = "cpu") -> dict:
+    """What `python -m benchmarks.<name>` recorded on a CPU, on another one with AMX, or on a GPU ("cuda")."""
+    return records.read_json(paths.REPOSITORY / "results" / "benchmarks" / f"{name}-{machine}.json")
 
 
-def timed(name: str, *place: str) -> float:
+def timed(name: str, *place: str, machine: str = "cpu") -> float:
     """The median at a place of a benchmark."""
-    return reduce(getitem, place, benchmark(name))["median_ms"]
+    return reduce(getitem, place, benchmark(name, machine))["median_ms"]
 
 
-def step_ms(model: str, way: str, texts: str = "steps") -> float:
+def step_ms(model: str, way: str, texts: str = "steps", machine: str = "cpu") -> float:
     """A training step on SST-2, or on `long_texts`."""
-    return timed("training-step", texts, f"{model}, {way}")
+    return timed("training-step", texts, f"{model}, {way}", machine=machine)
 
 
-def bf16_gain(model: str, texts: str = "steps") -> float:
+def bf16_gain(model: str, texts: str = "steps", machine: str = "cpu") -> float:
     """How many times as fast such a step is with 16-bit products."""
-    return step_ms(model, "this project", texts) / step_ms(model, "this project, bf16", texts)
+    return step_ms(model, "this project", texts, machine) / step_ms(model, "this project, bf16", texts, machine)
 
 
 def step_share(model: str, kind: str) -> float:

@@ -9,12 +9,10 @@ from rtx_core import records
 from rtx_core.report import badge, statistics
 from rtx_core.report.values import Gap, Space
 from study import paper
-from study.values.common import PAIR, computed
+from study.values.common import COMPARED, PAIR, computed
 
 # bag of words of -> the models' runs beside it
-RUNS = {name: name for name in ("sst2", "sst2-official", "sst2-10pct", "sst2-short", "sst2-grouped")}
-RUNS |= {f"sst2-{part}": f"sst2-{part}-epochs1" for part in ("50pct", "long")}
-RUNS |= {"yelp": "yelp-trainrows10000-epochs1", "multi-domain": "multi-domain-trainrows20000-epochs1"}
+RUNS = {name: name for key, name in COMPARED.items() if key != "yelp_512"}
 RUNS |= {"multi-domain-imdb": "multi-domain-imdb-trainrows5000-epochs1"}
 
 
