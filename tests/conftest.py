@@ -39,8 +39,7 @@ SHORT = {  # what is measured of a run once, not 200 times, and little text
     "rtx_core.evaluate.stories.LENGTHS": (4, 8),
     "rtx_core.data.characters.EMBEDDED_CHARACTERS": 3000,
 }
-# Processes that tests start are copies of one that has imported torch.
-SERVER = multiprocessing.get_context("forkserver")
+SERVER = multiprocessing.get_context("forkserver")  # what tests start are copies of one that has imported torch
 PACKAGE = ["rtx_core.experiments.run", "rtx_core.train.trainer", "rtx_core.report.figures"]
 SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "IPython", "seaborn", "sklearn.metrics", *PACKAGE])
 

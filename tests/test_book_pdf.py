@@ -12,7 +12,6 @@ from small_book import build_book
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import display
 
-# sphinx_external_toc looks at every object in memory, those of torch that warn when they are looked at too.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 TOC = """\
 format: jb-book

@@ -14,7 +14,6 @@ from test_demo import ask, committed
 pytestmark = OPT_IN
 PAGES = sorted(path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html") if "_static" not in path.parts)
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
-# Elements that reach beyond the screen and are in no box of their own that scrolls.
 OVERFLOWING = """
 const wide = document.documentElement.clientWidth;
 const scrolls = (e) => e && e !== document.body &&

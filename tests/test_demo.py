@@ -172,8 +172,7 @@ def test_what_a_shape_costs_is_what_torch_counts(width, layers, passes):
     assert cost["embedding"] == 99 * width
     with FlopCounterMode(display=False) as counter, torch.inference_mode():
         model(Packed.from_sequences([list(range(16))]), rows_only=False)
-    # Two products of 16 × 16 × width, which the counter cannot see.
-    attention = 4 * 16 * 16 * width * layers * passes
+    attention = 4 * 16 * 16 * width * layers * passes  # two products of 16 × 16 × width, which the counter cannot see
     assert cost["flops"] == counter.get_total_flops() + attention
 
 

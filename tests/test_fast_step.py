@@ -170,8 +170,7 @@ def test_every_dropout_has_the_configured_probability(fused):
         EncoderPath(model).begin(0, 0)
     model.step_dropout = Noted(0, 0)
     model(Packed.from_sequences([[1, 2, 3], [4]]))
-    embedding, head = (0.25, 4 * 16), (0.25, 2 * 16)
-    # Of each layer: attention, mixed, inner, out; in the last one [CLS] alone asks.
+    embedding, head = (0.25, 4 * 16), (0.25, 2 * 16)  # of each layer: attention, mixed, inner, out; at last of [CLS]
     first = [(0.25, 2 * 2 * 3 * 3), (0.4375, 4 * 16), (0.25, 4 * 32), (0.25, 4 * 16)]
     last = [(0.25, 2 * 2 * 3), (0.4375, 2 * 16), (0.25, 2 * 32), (0.25, 2 * 16)]
     assert drawn == [embedding, *first, *last, head]

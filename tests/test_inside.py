@@ -159,8 +159,7 @@ def test_a_probe_finds_what_was_planted_and_nothing_else():
     found = inside.probe(planted, labels, of_text, random)
     assert found.accuracy > 0.97 and abs(found.shuffled - 0.25) < 0.06 and abs(found.commonest - 0.25) < 0.06
     assert abs(inside.probe(noise, labels, of_text, random).accuracy - 0.25) < 0.06
-    # what tells texts apart and nothing more is of no use on other texts
-    by_text = torch.from_numpy(random.randint(4, size=300))[of_text]
+    by_text = torch.from_numpy(random.randint(4, size=300))[of_text]  # of no use on other texts
     known = torch.randn(300, 200, generator=generator(2))[of_text]
     assert abs(inside.probe(known, by_text, of_text, random).accuracy - 0.25) < 0.1
 

@@ -90,10 +90,9 @@ def test_16_bit_products_in_value_and_gradient(overrides):
 
 
 @pytest.mark.parametrize("window", [2, 4])
-def test_masks_are_where_the_equations_have_dropout(window):
-    """Step after step with the masks multiplied in by hand; autograd's gradient of that is the recurrence's."""
-    N, B, d, H, f = 5, 2, 6, 2, 5
-    random = generator(4)
+def test_masks_are_where_the_equations_have_dropout(window, monkeypatch):
+    """Step after step with the masks multiplied in by hand.  A GPU's graph is made once a size."""
+    (N, B, d, H, f), random = (5, 2, 6, 2, 5), generator(4)
     shapes = ((N, B, d), (N, B, d), (N, window, B, H))
     masks = [torch.empty(s).bernoulli_(0.6, generator=random) / 0.6 for s in shapes]
     m_out, m_down, m_attention = masks
@@ -114,6 +113,12 @@ def test_masks_are_where_the_equations_have_dropout(window):
     weight = torch.randn(N, B, d, generator=random)
     ours, theirs = (torch.autograd.grad((states * weight).sum(), operands) for states in (found, expected))
     torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=1e-7)
+    made, layer, about = [], torch.nn.Identity(), (H, window, 1e-5)
+    monkeypatch.setattr(torch.cuda, "make_graphed_callables", lambda run, like: made.append(like) or run)
+    with torch.inference_mode():
+        again = [recurrence.graphed(layer, about, operands, drawn) for drawn in (masks, masks, [None] * 3)]
+    assert torch.equal(again[1], found) and len(made) == len(layer.graphs) == 2
+    assert [like.requires_grad for like in made[0]] == [True] * 7 + [False] * 3
 
 
 @pytest.mark.parametrize("way", [plain, fast])

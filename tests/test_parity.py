@@ -210,7 +210,6 @@ STEPWISE = [
 @torch.inference_mode()
 @pytest.mark.parametrize(("name", "overrides", "length"), STEPWISE)
 def test_one_token_at_a_time_gives_the_logits_of_the_whole(name, overrides, length):
-    # A loud recurrence magnifies rounding errors.
     model = loud(name, **overrides).double() if name in ("gpt", "kausik") else small_decoder(name)
     ids, state = text(3, length), model.start(3)
     steps = torch.stack([model.advance(ids[:, i], state) for i in range(length)], dim=1)
