@@ -35,7 +35,7 @@ class RunConfig:
     train: TrainConfig
     keep_weights: bool  # beside the record, if the model is small
     device: str  # "auto", or torch's name
-    compile: str  # a mode of torch.compile, "reduce-overhead" on a GPU
+    compile: str  # a mode of torch.compile, "reduce-overhead" on a GPU; like the device no part of the name
     asked: str | Mapping  # the model that `configure` was called with
     given: dict  # and the settings
 

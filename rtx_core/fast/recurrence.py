@@ -38,14 +38,14 @@ def states(model: Kausik, layer: GPTBlock, x: Tensor) -> Tensor:
     about = (layer.num_heads, model.config.window, model.config.norm_eps)
     weights = [weight.to(kind) for weight in (key_value, layer.out.weight, up, layer.down.weight)]
     with torch.autocast(where, enabled=False):
-        if where == "cuda":
+        if where == "cuda" and not torch.compiler.is_compiling():
             return graphed(layer, about, [x, q, own, *weights], masks)
         return Recurrence.apply(*about, x, q, own, *weights, *masks)
 
 
 def graphed(layer: GPTBlock, about: tuple, operands: list[Tensor], masks: list) -> Tensor:
     """The recurrence as a CUDA graph: forward and backward are a launch each, not some fifty a position.  A layer keeps
-    graphs of a few sizes, with dropout and without; other sizes run as they are."""
+    graphs of a few sizes, with dropout and without; the next call of a size writes over what this one gave."""
     drawn = [mask for mask in masks if mask is not None]
     graphs, key = vars(layer).setdefault("graphs", {}), (len(drawn), *about, *((x.shape, x.dtype) for x in operands))
     run = lambda *given: Recurrence.apply(*about, *given, *(() if drawn else masks))  # noqa: E731

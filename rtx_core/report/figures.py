@@ -81,7 +81,7 @@ def _bounded(value: float, low: float, high: float, seeds: int, form: str) -> st
 
 def accuracies(settings: dict[str, object], *, heading: str, label: str, caption: str, note: str = "") -> Displayed:
     """Two rows a setting, {reader's name: runs, records or frame}: Baseline's and Recurrent's quality (%); beside
-    Baseline their paired difference in points with its p, beside Recurrent its share of Baseline's time on a CPU.
+    Baseline their paired difference in points with its p, beside Recurrent its share of Baseline's time of a text.
 
     The intervals are those of `statistics.accuracy`.  A model that never answers some class is not paired.
     """
@@ -104,7 +104,7 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
                 row["Accuracy (%)"] = "not measured"
             if pair and model == first:
                 row |= {gap: interval(pair), "p": p_value(pair.p) or None}
-            if model == second and all(groups) and {r["environment"]["device_type"] for r in every} == {"cpu"}:
+            if model == second and all(groups) and len({device_of(group[0], "latency") for group in groups}) == 1:
                 row["Time (%)"] = f"{100 * milliseconds(records) / milliseconds(groups[0]):.0f}"
             rows.append(row)
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")

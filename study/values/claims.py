@@ -68,7 +68,7 @@ def times_of(task: Task) -> Value:
     pairs, keys = pairs_of(task), ("per_sentence_ms", "p10_ms", "p90_ms")
     pairs = [pair for pair in pairs if all(r["latency"]["environment"]["device_type"] == "cpu" for r in pair)]
     if len({device_of(record, "latency") for pair in pairs for record in pair}) != 1:
-        raise Unmeasured("The two models were timed on different machines.")
+        raise Unmeasured("The two models were not timed on one CPU.")
     y, x = [{k: np.median([p[i]["latency"]["measured"][-1][k] for p in pairs]) for k in keys} for i in (0, 1)]
     return Value(x[keys[0]] / y[keys[0]], x["p10_ms"] / y["p90_ms"], x["p90_ms"] / y["p10_ms"], form=".2f")
 
