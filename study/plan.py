@@ -109,9 +109,8 @@ PLAN = (
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
     *(Study("sst2", part, more) for part, more in (({"length": "short"}, (1, 2)), ({"split": "official"}, (1,)))),
     Study("multi-domain", reduced=(THREE_DOMAINS | {"train_rows": 20_000}, THREE_DOMAINS)),
-    Study("yelp", reduced=(LONG_TEXTS,)),
     Study("multi-domain-imdb", reduced=(THREE_DOMAINS,)),
-    Study("yelp", {"max_length": 512}, reduced=(LONG_TEXTS,)),
+    *(Study("yelp", {"max_length": tokens}, reduced=(LONG_TEXTS,)) for tokens in (128, 512)),
     *(
         Study(name, {"recipe": recipe, "budget": "full"}, reduced=({"budget": "reduced"},))
         for name in ("shakespeare", "tinystories")
@@ -145,6 +144,7 @@ def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
         work = prod(mine[size] / theirs[size] for size in by if mine.get(size) and theirs.get(size))
         return theirs.get("length") != mine.get("length"), abs(1 - work), record["seconds"] / 60 * work
 
+    known = [r for r in known if r["environment"]["device_type"] == "cpu"]
     same = [r for r in known if (r["experiment"], r["model"]) == (config.experiment, config.model)]
     same = [r for r in same if bool(r["config"]["data"].get("train_rows")) == bool(mine.get("train_rows"))]
     return min(map(cost, same))[-1] if same else None
