@@ -12,7 +12,7 @@ from small_book import build_book
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import display
 
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # sphinx_external_toc looks at every object of torch
 TOC = """\
 format: jb-book
 root: index

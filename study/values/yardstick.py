@@ -27,13 +27,13 @@ def compared(name: str, model: str) -> tuple[list, list] | None:
 
 
 def against(model: str) -> Space:
-    """The differences by task, p adjusted over them, and on how many tasks the model is ahead or behind."""
+    """The differences by task, p adjusted over them, the best, and on how many tasks the model is ahead or behind."""
     pairs = {name: pair for name in RUNS if (pair := compared(name, model))}
     found = [statistics.difference(*pair, same_training=False) for pair in pairs.values()]
     gaps = {name: Gap(gap, badge(pairs[name][0])) for name, gap in zip(pairs, statistics.adjusted(found))}
     full = [gap.sign for gap in gaps.values() if gap.badge.budget == "full"]
     counts = {"full": len(full), "behind_full": full.count(-1), "ahead": sum(gap.sign > 0 for gap in gaps.values())}
-    return Space(gaps | counts | {"elsewhere": [gap for name, gap in gaps.items() if name != "sst2"]})
+    return Space(gaps | counts | {"best": max(gaps.values(), default=float("nan"))})
 
 
 def errors() -> Space:
