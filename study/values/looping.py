@@ -111,20 +111,28 @@ def at_best_rate(*at_rates: list[Record]) -> list[Record]:
 
 
 class AtOwnRates:
-    """k-hop models, each at the best of its own rate and these, by mean validation loss; errors of each seed."""
+    """k-hop models, each at the best of its own rate and these, by mean validation loss over the first three seeds, or
+    as `new` runs, on the other seeds that were trained at that rate, five or more."""
 
     def __init__(self, name: str, hops: int, *rates: float):
         found = [Hops(name), *(Hops(f"{name}-learningrate{rate}") for rate in rates)]
-        self.hops, self.runs = hops, cache(lambda model: at_best_rate(*(each.of(model) for each in found)))
+        self.hops, self.all = hops, lambda model: [run for each in found for run in each.of(model)]
+        self.runs = cache(lambda model: at_best_rate(*([r for r in each.of(model) if r["seed"] < 3] for each in found)))
 
     def rate(self, model: str) -> float:
         return self.runs(model)[0]["config"]["train"]["learning_rate"]
 
-    def errors(self, model: str) -> list[float]:
-        return [wrong(run, self.hops) for run in self.runs(model)]
+    def new(self, model: str) -> list[Record]:
+        rated = [run for run in self.all(model) if run["config"]["train"]["learning_rate"] == self.rate(model)]
+        if len(found := [run for run in rated if run["seed"] >= 3]) < 5:
+            raise Unmeasured(f"There are no five new seeds of {model} at a rate of {self.rate(model)}; run them first.")
+        return found
 
-    def __call__(self, first: str, second: str) -> Space:
-        return compared(self.runs(first), self.runs(second), self.hops)
+    def errors(self, model: str, new: bool = False) -> list[float]:
+        return [wrong(run, self.hops) for run in (self.new if new else self.runs)(model)]
+
+    def __call__(self, first: str, second: str, new: bool = False) -> Space:
+        return compared(*map(self.new if new else self.runs, (first, second)), self.hops)
 
 
 # -- Facts, and φ of these and of pointers
@@ -148,6 +156,11 @@ class Facts(Runs):
     def gain(self, model: str, base: str) -> float:
         """How many times what `base` stores."""
         return self.bits(model) / self.bits(base)
+
+
+def facts_best(model: str) -> float:
+    """The bits that a model stores at the best of three rates."""
+    return max(look_up(name).bits(model) for name in ("facts", "facts_higher", "facts_lower"))
 
 
 def facts_worth(model: str) -> Value:
@@ -252,6 +265,7 @@ VALUES |= {
     "hard_at_own_rates": lambda: AtOwnRates("khop-hard", 8, 0.004),
     "facts": lambda: Facts("facts-facts49152"),
     "facts_higher": lambda: Facts("facts-facts49152-learningrate0.004"),
+    "facts_lower": lambda: Facts("facts-facts49152-learningrate0.001"),
     "facts_long": lambda: Facts("facts-epochs240"),
     "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
     "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
@@ -261,4 +275,4 @@ VALUES |= {
     "predictions": predictions,
 }
 VALUES |= {f"iso_depth_{n}": lambda k=k: of_first_seeds(k) for n, k in {"first": 1, "three": 3, "eight": 8}.items()}
-VALUES |= functions(copying, on_logits, facts_worth, pointers_worth)
+VALUES |= functions(copying, on_logits, facts_best, facts_worth, pointers_worth)
