@@ -4,10 +4,14 @@ The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS` and `COMMANDS` here (`r
 heavy is imported before it is asked for.
 """
 
+from pathlib import Path
+
+import yaml
+
 from study.commands import COMMANDS
 from study.experiments import EXPERIMENTS
-from study.looks import LOOKS
 
+LOOKS = yaml.safe_load(Path(__file__).with_name("looks.yaml").read_text(encoding="utf-8"))
 MEASUREMENTS = {  # beside the runs: kind, which is also the folder under results/ -> module
     "transfer": "study.measurements.transfer",  # trained on one corpus, tested on another
     "precision": "study.measurements.number_formats",  # a trained model in another number format

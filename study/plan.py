@@ -33,6 +33,7 @@ LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has th
 SHORT_WORDS = {"letters": 16, "steps": 12_000}  # over a group
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
 TENTH = {"fraction": 0.1}
+FACTS = {"facts": 49_152}
 CURVE = TENTH | {"eval_every": 50, "plateau_patience": 100, "stop_patience": 0}  # as the slides; nothing cuts or ends
 RATES = (  # tried for a few steps each; models train at the best of them
     *(("shakespeare-small", rate, EXPERIMENTS["shakespeare-small"].shown) for rate in (1e-3, 3e-3)),
@@ -55,6 +56,7 @@ TUNING = (1e-4, 3e-4, 1e-3)  # rates that are tried beside the study's 3e-5, wit
 TUNED = {"1x1": 1e-4, "3x1": 3e-4, "3x2": 3e-4, "6x1": 1e-3, "1x6": 3e-4}  # the best, by validation loss
 NARROW = ("6x1-24", "6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")  # iso-depth: loops and their equals
 EQUALS = ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1", "1x1", "2x1")  # khop: loops, their equals, their layers run once
+AGAIN = ((8e-3, ("4x1-w32",)), (4e-3, ("4x1-w44", "1x4", "4x1")))
 LOOPED = ("recurrent",)
 
 PLAN = (
@@ -71,9 +73,10 @@ PLAN = (
     Study("khop"),
     Study("khop", {}, (5, 6, 7), ("1x1", "2x1", "3x1", "4x1", "2x2", "1x4")),
     Study("khop", {}, range(5), ("4x1-w32", "4x1-w44")),  # as heavy as 1x4 and 2x2, and as deep
-    *(Study("facts", settings) for settings in ({}, {"facts": 49_152})),
+    *(Study("facts", settings) for settings in ({}, FACTS)),
     Study("khop", {}, (0, 1, 2), ("1x4-noise", "4x1-noise", "frailt", "relaxed", "1x4-gated", "three-part")),
     Study("khop", {"steps": 9000}, range(5), ("1x6-random",)),  # which takes a third more; it learns late
+    Study("khop", {"steps": 9000}, (0, 1, 2), ("1x6",)),  # always six passes, for as many steps
     Study("khop", {}, (5, 6, 7, 8), ("1x6-random", *GROWTH)),
     Study("khop", {"steps": 12_000}, (5, 6, 7), ("1x4",)),
     *(Study("sst2", TENTH | LADDER[r] | {"learning_rate": rate}, (0,), LOOPED) for rate in TUNING for r in TUNED),
@@ -84,6 +87,7 @@ PLAN = (
     Study("sst2", {"split": "grouped"}, range(3)),
     Study("sst2", CURVE),
     *(Study("state-tracking", {"group": group}, (0, 1, 2)) for group in ("S3", "Z6")),
+    Study("state-tracking", {}, (0, 1, 2), ("8x1",)),
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
     Study("state-tracking", SHORT_WORDS, (0, 1, 2), ("1x8", "8x1")),
     *(Study(name) for name in ("state-tracking-scan", "state-tracking-curriculum", "khop-hard", "iso-depth")),
@@ -102,10 +106,13 @@ PLAN = (
     Study("tinystories-small", LARGER["tinystories-small"], (0,), ("control", "frailt", "three-part", "control-8")),
     Study("khop-hard", {}, (0, 1, 2), ("6x1-w36",)),
     Study("khop-hard", {"learning_rate": 4e-3}, models=("2x1", "6x1", "2x3", "1x6", "6x1-w36")),
-    Study("facts", {"facts": 49_152, "learning_rate": 4e-3}, models=("1x1", "1x4", "2x1", "2x2")),
+    *(Study("facts", FACTS | {"learning_rate": rate}, models=("1x1", "1x4", "2x1", "2x2")) for rate in (4e-3, 1e-3)),
     Study("state-tracking-curriculum", {"stage": 1}, models=("1x64",)),  # all lengths from the beginning
     Study("khop-hard", {}, (3,), ("2x3", "1x6", "6x1")),  # the first one's weights are kept
     *(Study("khop", {"learning_rate": rate}, (0, 1, 2), EQUALS) for rate in (1e-3, 4e-3, 8e-3)),
+    # new seeds at the best rate of each, picked on the first three
+    *(Study("khop", {"learning_rate": rate}, range(3, 8), models) for rate, models in AGAIN),
+    Study("khop-hard", {"learning_rate": 4e-3}, range(3, 8), ("2x3", "6x1-w36")),
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
     *(Study("sst2", part, more) for part, more in (({"length": "short"}, (1, 2)), ({"split": "official"}, (1,)))),
     Study("multi-domain", reduced=(THREE_DOMAINS | {"train_rows": 20_000}, THREE_DOMAINS)),
