@@ -55,6 +55,7 @@ LADDER = {  # layers x passes at width 256, as settings of `recurrent`
 TUNING = (1e-4, 3e-4, 1e-3)  # rates that are tried beside the study's 3e-5, with one seed
 TUNED = {"1x1": 1e-4, "3x1": 3e-4, "3x2": 3e-4, "6x1": 1e-3, "1x6": 3e-4}  # the best, by validation loss
 NARROW = ("6x1-24", "6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")  # iso-depth: loops and their equals
+STACKS = ("1x1-64", "2x1-64", "3x1-64", "4x1-64")  # iso-depth: fewer layers of the loops' width
 EQUALS = ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1", "1x1", "2x1")  # khop: loops, their equals, their layers run once
 AGAIN = ((8e-3, ("4x1-w32",)), (4e-3, ("4x1-w44", "1x4", "4x1")))
 LOOPED = ("recurrent",)
@@ -76,9 +77,9 @@ PLAN = (
     *(Study("facts", settings) for settings in ({}, FACTS)),
     Study("khop", {}, (0, 1, 2), ("1x4-noise", "4x1-noise", "frailt", "relaxed", "1x4-gated", "three-part")),
     Study("khop", {"steps": 9000}, range(5), ("1x6-random",)),  # which takes a third more; it learns late
-    Study("khop", {"steps": 9000}, (0, 1, 2), ("1x6",)),  # always six passes, for as many steps
     Study("khop", {}, (5, 6, 7, 8), ("1x6-random", *GROWTH)),
     Study("khop", {"steps": 12_000}, (5, 6, 7), ("1x4",)),
+    Study("khop", {"steps": 12_000}, (0, 1, 2), ("1x6",)),
     *(Study("sst2", TENTH | LADDER[r] | {"learning_rate": rate}, (0,), LOOPED) for rate in TUNING for r in TUNED),
     *(Study("sst2", TENTH | LADDER[r] | {"learning_rate": TUNED[r]}, range(5), LOOPED) for r in TUNED),
     *(Study("sst2", TENTH | rung, range(5), LOOPED) for rung in LADDER.values()),
@@ -102,6 +103,7 @@ PLAN = (
     *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), (*NARROW, "6x1-96")) for rate in (6e-3, 1.2e-2)),
     Study("iso-depth", {}, range(8), ("three-part-64", "three-part-128")),
     Study("iso-depth", {"steps": 3200}, (0, 1, 2), NARROW),
+    *(Study("iso-depth", rate, (0, 1, 2), STACKS) for rate in ({}, {"learning_rate": 6e-3}, {"learning_rate": 1.2e-2})),
     Study("shakespeare-small", LARGER["shakespeare-small"], (0,), ("gpt-1", "gpt-2", "gpt-4", "kausik")),
     Study("tinystories-small", LARGER["tinystories-small"], (0,), ("control", "frailt", "three-part", "control-8")),
     Study("khop-hard", {}, (0, 1, 2), ("6x1-w36",)),

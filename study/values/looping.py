@@ -234,14 +234,21 @@ def of_first_seeds(seeds: int) -> IsoDepth:
     return IsoDepth([record for record in paper.records(name="iso-depth") if record["seed"] < seeds], seeds=seeds)
 
 
-def at_rates(*rates: str, seeds: int) -> IsoDepth:
-    """Each model that was tried at all of these rates with so many seeds, at its best."""
+def best_of(*rates: str, seeds: int) -> list[Record]:
+    """Of each model that was tried at all of these rates with so many seeds the runs at its best."""
     tried = [by_model(paper.records(name=f"iso-depth{rate}")) for rate in rates]
     everywhere = sorted(set.intersection(*map(set, tried)))
     best = [at_best_rate(*(found[model] for found in tried)) for model in everywhere]
-    return IsoDepth([run for runs in best if len(runs) >= seeds for run in runs], seeds=seeds)
+    return [run for runs in best if len(runs) >= seeds for run in runs]
 
 
+def text_worth(model: str, *rates: str) -> Value:
+    """φ of a loop over characters beside stacks of its width, in layers, at the best of these rates."""
+    found = Runs(best_of("", *rates, seeds=3), "iso-depth")
+    return Value(*worth(found, model, ("1x1-64", "2x1-64", "3x1-64", "4x1-64", "6x1-64"), test_loss))
+
+
+HIGHER = ("-learningrate0.006", "-learningrate0.012")  # than the rate of all iso-depth models
 HOPS = {
     "khop": "khop",
     "khop_hard": "khop-hard",
@@ -270,9 +277,10 @@ VALUES |= {
     "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
     "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
     "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
-    "iso_depth_tuned": lambda: at_rates("", "-learningrate0.0015", "-learningrate0.006", seeds=1),
-    "iso_depth_higher": lambda: at_rates("", "-learningrate0.006", "-learningrate0.012", seeds=3),
+    "iso_depth_tuned": lambda: IsoDepth(best_of("", "-learningrate0.0015", "-learningrate0.006", seeds=1)),
+    "iso_depth_higher": lambda: IsoDepth(best_of("", *HIGHER, seeds=3), seeds=3),
     "predictions": predictions,
 }
 VALUES |= {f"iso_depth_{n}": lambda k=k: of_first_seeds(k) for n, k in {"first": 1, "three": 3, "eight": 8}.items()}
 VALUES |= functions(copying, on_logits, facts_best, facts_worth, pointers_worth)
+VALUES |= {"text_worth": lambda: text_worth, "text_worth_tuned": lambda: lambda model: text_worth(model, *HIGHER)}
