@@ -8,18 +8,25 @@ runs on files of one's own.
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 
+from rtx_core.errors import RtxError
+
 
 @cache
 def study() -> ModuleType:
     """The study's package; an empty one where there is none."""
-    name = os.environ.get("RTX_STUDY", "study")
-    return import_module(name) if name and find_spec(name) else ModuleType("no_study")
+    name, found = os.environ.get("RTX_STUDY", "study"), None
+    with suppress(ModuleNotFoundError):  # of the package above it
+        found = find_spec(name) if name else None
+    if not found and name not in ("", "study"):
+        raise RtxError(f"RTX_STUDY is {name!r}, and there is no such package here; name one that can be imported.")
+    return import_module(name) if found else ModuleType("no_study")
 
 
 def declared(what: str) -> Mapping:

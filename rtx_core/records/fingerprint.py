@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import FunctionType
 
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
@@ -104,24 +105,35 @@ def model_hash(architecture: str) -> str:
     kind = registry.find(architecture).kind
     if isinstance(kind, str):
         return _digest((kind.partition(":")[0], *FAST_PATHS.get(kind, ()), TRAINER, TASKS, BUILD))
-    own = _own_source(kind, type(registry.find(architecture).config))
-    bases = [base.__module__ for base in kind.__mro__ if base.__module__.startswith(f"{PACKAGE.name}.")]
-    rest = _digest((*sorted({*bases}), TRAINER, TASKS, BUILD))
+    own, used = _own_source(kind, type(registry.find(architecture).config))
+    rest = _digest((*sorted(used), TRAINER, TASKS, BUILD))
     return hashlib.sha256(f"{own}\n{rest}".encode()).hexdigest()
 
 
-def _own_source(*classes: type) -> str:
-    """The bare source of the files and notebook cells in which these classes, and their bases from elsewhere, stand."""
-    files = set()
-    for cls in {base for one in classes for base in one.__mro__ if not _in_library(base)}:
-        files |= {held.__code__.co_filename for held in vars(cls).values() if inspect.isfunction(held)}
-        files.add(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
-    return "\n".join(sorted({bare("".join(linecache.getlines(name))) for name in files} - {""}))
+def _own_source(*classes: type) -> tuple[str, set[str]]:
+    """The bare source of the files and notebook cells in which these classes stand, and what they use from elsewhere;
+    and the modules of this package that they use."""
+    files, texts, modules, waiting = {""}, set(), set(), {base for one in classes for base in one.__mro__}
+    while waiting:
+        if _in_library(thing := waiting.pop()):
+            modules.add(thing.__module__)
+            continue
+        held = [one for one in (thing, *vars(thing).values()) if inspect.isfunction(one)]
+        named = getattr(sys.modules.get(thing.__module__), "__file__", None) or ""
+        for name in {named, *(function.__code__.co_filename for function in held)} - files:
+            files.add(name)
+            source = "".join(linecache.getlines(name))
+            texts.add(bare(source))
+            modules.update(imports(source))
+            used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+            known = held[0].__globals__ if held else vars(sys.modules[thing.__module__])
+            waiting |= {known[each] for each in used & known.keys() if isinstance(known[each], (type, FunctionType))}
+    return "\n".join(sorted(texts)), modules
 
 
-def _in_library(cls: type) -> bool:
-    """Whether a class is of Python, of an installed package or of this one, whose versions stand in the record."""
-    name, file = cls.__module__, getattr(sys.modules.get(cls.__module__), "__file__", None)
+def _in_library(thing: type | FunctionType) -> bool:
+    """Whether it is of Python, of an installed package or of this one, whose versions stand in the record."""
+    name, file = thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None)
     if name == "__main__" or name.partition(".")[0] == PACKAGE.name:
         return name != "__main__"
     return file is None or file.startswith(sysconfig.get_path("stdlib")) or "-packages/" in file
