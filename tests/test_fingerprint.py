@@ -126,7 +126,7 @@ found = fingerprint.model_hash("mine")
 
 def in_cells(source: str) -> str:
     shell = InteractiveShell()
-    for cell in (source, HASHED):
+    for cell in (*source.split("# next cell"), HASHED):
         shell.run_cell(cell).raise_error()
     return shell.user_ns["found"]
 
@@ -160,35 +160,27 @@ def test_what_a_class_inherits_and_a_measurement_imports_counts(package, monkeyp
         assert tuple(now != then for now, then in zip(*found)) == differ, module
 
 
-COMPOSED = """
-from torch import nn
+COMPOSED = """from torch import nn
+from rtx_core import Settings
+from rtx_core.models.layers import RMSNorm
+# next cell
 class Mine(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.norms = nn.ModuleList(RMSNorm(4) for _ in range(2))
-from rtx_core import Settings
 class MineConfig(Settings):
     width: int = 4
 """
 
 
-@pytest.mark.parametrize("place", ["a file", "cells"])
-def test_the_layers_that_a_class_is_composed_of_count(package, tmp_path, monkeypatch, kernel, place):
+def test_the_layers_that_a_class_is_composed_of_count(package, tmp_path, monkeypatch, kernel):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
-    shell, imported = InteractiveShell(), "from rtx_core.models.layers import RMSNorm"
-    shell.run_cell(imported).raise_error()  # a notebook imports it in another cell
-    (tmp_path / "composed.py").write_text(f"{imported}{COMPOSED}")
-    found = {}
-    for module in ("none", "layers", "kausik"):
-        with (package / "models" / f"{module}.py").open("a") as file:
-            file.write("\nREMARK = 1\n")
-        forget()
-        if place == "cells":
-            for cell in (COMPOSED, HASHED):
-                shell.run_cell(cell).raise_error()
-            found[module] = shell.user_ns["found"]
-        else:
-            exec(HASHED, names := vars(importlib.import_module("composed")))
-            found[module] = names["found"]
-    assert found["none"] != found["layers"] == found["kausik"]
+    for hashed in (lambda: in_a_file(COMPOSED, tmp_path / "composed.py"), lambda: in_cells(COMPOSED)):
+        found = {"none": hashed()}
+        for module in ("layers", "kausik"):
+            with (package / "models" / f"{module}.py").open("a") as file:
+                file.write("\nREMARK = 1\n")
+            forget()
+            found[module] = hashed()
+        assert found["none"] != found["layers"] == found["kausik"]
