@@ -159,8 +159,9 @@ class Facts(Runs):
 
 
 def facts_best(model: str) -> float:
-    """The bits that a model stores at the best of three rates."""
-    return max(look_up(name).bits(model) for name in ("facts", "facts_higher", "facts_lower"))
+    """The bits that a model stores at the best of the rates at which it was trained."""
+    every = map(look_up, ("facts", *FACT_RATES))
+    return max(found.bits(model) for found in every if any(run["model"] == model for run in found.records))
 
 
 def facts_worth(model: str) -> Value:
@@ -248,6 +249,7 @@ def text_worth(model: str, *rates: str) -> Value:
     return Value(*worth(found, model, ("1x1-64", "2x1-64", "3x1-64", "4x1-64", "6x1-64"), test_loss))
 
 
+FACT_RATES = {"facts_lower": 0.001, "facts_higher": 0.004, "facts_highest": 0.008}  # the last one of one layer alone
 HIGHER = ("-learningrate0.006", "-learningrate0.012")  # than the rate of all iso-depth models
 HOPS = {
     "khop": "khop",
@@ -271,8 +273,6 @@ VALUES |= {
     "at_own_rates": lambda: AtOwnRates("khop", 4, 0.001, 0.004, 0.008),
     "hard_at_own_rates": lambda: AtOwnRates("khop-hard", 8, 0.004),
     "facts": lambda: Facts("facts-facts49152"),
-    "facts_higher": lambda: Facts("facts-facts49152-learningrate0.004"),
-    "facts_lower": lambda: Facts("facts-facts49152-learningrate0.001"),
     "facts_long": lambda: Facts("facts-epochs240"),
     "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
     "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
@@ -282,5 +282,6 @@ VALUES |= {
     "predictions": predictions,
 }
 VALUES |= {f"iso_depth_{n}": lambda k=k: of_first_seeds(k) for n, k in {"first": 1, "three": 3, "eight": 8}.items()}
+VALUES |= {name: lambda rate=rate: Facts(f"facts-facts49152-learningrate{rate}") for name, rate in FACT_RATES.items()}
 VALUES |= functions(copying, on_logits, facts_best, facts_worth, pointers_worth)
 VALUES |= {"text_worth": lambda: text_worth, "text_worth_tuned": lambda: lambda model: text_worth(model, *HIGHER)}
