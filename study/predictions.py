@@ -51,7 +51,7 @@ class Prediction:
 
 
 def told(predictions: Iterable[Prediction]) -> Displayed:
-    """What was expected, what came and what one learns; of several a count of verdicts, and all in a closed box."""
+    """What was expected, what came and what one learns; of several in a closed box whose title counts the verdicts."""
     every, lines, words = list(predictions), [], []
     for one in every:
         row = one.row
@@ -61,10 +61,10 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
         words.append(f"{about} *Contradicted by:* {contradicted}. *Known then:* {known}.")
     came = [one.verdict for one in every]
     counts = ", ".join(f"{came.count(v)} {v}" for v in (KEPT, PARTLY, BROKEN, MISSING) if v in came)
-    head, title = f"Of what was predicted before these runs: {counts}.", "What was predicted, and what came of it"
+    head = [f":::{{dropdown}} What was predicted before these runs: {counts}"]
     if len(lines) == 1:
-        head, title = lines.pop().replace("- ", "- Predicted: ", 1), "As it was written down"
-    return markdown("\n\n".join([head, f":::{{dropdown}} {title}", "\n".join(lines), *words, ":::"]))
+        head = [lines.pop().replace("- ", "Predicted: ", 1), ":::{dropdown} As it was written down"]
+    return markdown("\n\n".join([*head, "\n".join(lines), *words, ":::"]))
 
 
 def predictions() -> dict[str, Prediction]:

@@ -276,11 +276,11 @@ def test_a_prediction_is_judged_by_its_clauses():
     came_to = {"inside-jumper": ({"one": True}, False), "inside-s3": ({"one": False}, True)}
     found = judged(came_to | {"inside-patch": ({"one": True, "two": False, "three": False}, False)})
     assert [one.verdict for one in found] == ["kept", "in part", "contradicted"]
-    counts, _, lines, *words = told(found).markdown.split("\n\n")
-    assert counts.endswith("1 kept, 1 in part, 1 contradicted.")
+    counts, lines, *words = told(found).markdown.split("\n\n")
+    assert counts.endswith("1 kept, 1 in part, 1 contradicted")
     assert [line.rpartition("*")[2] for line in lines.splitlines()] == [
         "",
         *(f" What did not hold: {what}." for what in ("two; three", "one")),
     ]
     assert all(one.row["says"] in text for one, text in zip(found, words))
-    assert told(found[:1]).markdown.startswith(f"- Predicted: {found[0].row['short']} *Kept.*")
+    assert told(found[:1]).markdown.startswith(f"Predicted: {found[0].row['short']} *Kept.*")
