@@ -9,6 +9,8 @@ dull" praises, and of "dull, but moving" the connective says which word counts.
 """
 
 import re
+import tomllib
+from pathlib import Path
 from random import Random
 
 import pandas as pd
@@ -40,51 +42,9 @@ def fill(rng: Random, template: str, words: Grammar, positive: bool = True) -> s
     return SLOT.sub(replace, template)
 
 
-REVIEWS = grammar("""
-    word_bad: dull | awful | weak | sloppy | tedious | clumsy | poor | ugly | {own_bad} | {own_bad}
-    word_good: lovely | great | superb | charming | fine | lively | good | memorable | {own_good} | {own_good}
-    noun_bad: flaws | problems | rough edges | shortcuts | nonsense
-    noun_good: charm | character | warmth | care | good ideas
-    keep: very | truly | rather | quite | nothing short of | never less than
-    turn: not | never | hardly | far from | anything but | by no means
-    adjective: {+word} | {+word} | {+word} | {keep} {+word} | {keep} {+word} | {keep} {+word} | {turn} {-word}
-    having: had plenty of {+noun} | was full of {+noun} | never lacked {+noun} | had no {-noun}
-    did_bad: i hate | i regret | you will not love
-    did_good: i love | i admire | you will not regret
-    be: is | was | turned out | remained
-    tail: from start to finish | most of the time | by the end | this time | for once
-    clause: the {aspect} {be} {+adjective} | the {aspect} {be} {+adjective} {tail} | the {aspect} {+having}
-        | {+did} the {aspect}
-    plain: {+clause} | {+clause} , and {+clause} | {people} said that {+clause} , and was right
-    mixed: {-clause} , but {+clause} | although {-clause} , {+clause} | {+clause} , even if {-clause}
-        | {people} said that {-clause} , and was wrong
-    sentence: {+plain} | {+plain} | {+plain} | {+plain} | {+mixed}
-    phrase: {+word} , {+word} {aspect} | {+word} , {+word} {thing} {tail} | a {+word} {thing} that {+having}
-        | not a {-word} moment with this {+word} {thing} | {+sentence} . | {+sentence}
-    verdict: overall , {+clause} | all in all , {+clause} | my verdict : {+clause}
-    people: my sister | my brother | everyone | a colleague | an old friend
-    filler: last week {people} told me about it | i was there with {people} | {people} had chosen it
-""")
-DOMAINS = {
-    "movie": grammar("""
-        thing: film | movie | drama | comedy | thriller | sequel | documentary
-        aspect: plot | cast | script | dialogue | direction | ending | soundtrack | humor
-        own_bad: predictable | contrived | wooden | shallow | overlong | corny
-        own_good: moving | funny | gripping | tender | raw | unpredictable
-    """),
-    "restaurant": grammar("""
-        thing: place | restaurant | diner | cafe | bistro | bar | meal
-        aspect: food | service | menu | soup | steak | pasta | salad | dessert
-        own_bad: cold | greasy | rude | overpriced | soggy | raw
-        own_good: tasty | friendly | fresh | delicious | cozy | tender
-    """),
-    "product": grammar("""
-        thing: product | gadget | device | phone | camera | blender | keyboard
-        aspect: battery | screen | design | zipper | manual | packaging | price | software
-        own_bad: flimsy | fragile | unreliable | heavy | unpredictable | noisy
-        own_good: sturdy | reliable | durable | light | handy | quiet
-    """),
-}
+_READ = tomllib.loads(Path(__file__).with_name("grammars.toml").read_text(encoding="utf-8"))
+REVIEWS, PLAY, TALES = (grammar(_READ[name]) for name in ("reviews", "play", "tales"))
+DOMAINS = {name: grammar(text) for name, text in _READ["domains"].items()}
 
 
 def reviews(domain: str, n: int, seed: int = 0, style: str = "review") -> pd.DataFrame:
@@ -119,16 +79,6 @@ def _prose(rng: Random, words: Grammar, positive: bool) -> str:
     return rng.choice((" ", " ", " ", "<br /><br />")).join(typed)
 
 
-PLAY = grammar("""
-    opening: And yet | But now | For still | Alas, | By night and day
-    one: the king | my heart | this crown | the sea | that letter
-    does: sleeps | burns | breaks | returns | forgives | waits
-    place: in yonder hall | beneath the oak | upon the shore | before the gate
-    clause: {one} {does} {place}
-    ending: until the dawn | as once it did | without a sound | at last
-    question: What news is this | Who calls so late | Where is my daughter | Shall we depart
-    line: {question}, {other}? | {other}, {clause}. | {opening} {clause} {ending}, | {clause} {ending}.
-""")
 SPEAKERS = ("ALDRIC", "BEATA", "CORVIN", "DELIA", "EDMORE", "FENNA", "GARETH", "HELSA")
 
 
@@ -144,25 +94,6 @@ def play(characters: int, seed: int = 0) -> str:
             speeches.append(f"{present[turn % 2]}:\n{lines}\n\n")
             size += len(speeches[-1])
     return "".join(speeches)[:characters]
-
-
-TALES = grammar("""
-    kind: small | curious | shy | brave | sleepy | cheerful
-    toy: red kite | wooden boat | shiny button | paper lantern | blue ball | silver bell | woolly hat
-    friend: old turtle | kind baker | tall giraffe | little bird | friendly farmer | quiet owl
-    place: by the river | in the garden | near the big hill | at the market | under the oak tree
-    day: One day | One sunny morning | On a windy afternoon | After breakfast
-    felt: sad | upset | worried | scared
-    hero: Mina/She/her/girl | Tobin/He/his/rabbit | Pearl/She/her/hen | Oskar/He/his/boy | Wren/She/her/mouse
-    trouble: fell into the mud/wash it | got stuck in a branch/climb up | broke in two/glue it
-    answer: "Do not be {felt}," said the {friend}. "We can {cure} together."
-        | The {friend} showed {name} how to {cure}.
-    end: They played until it was dark. | They shared some bread. | From then on they were friends.
-    begin: Once upon a time there was a {kind} {being} named {name}. {name} loved {his} {toy} very much.
-    lose: {day}, {name} went to play {place} with the {toy}. But the {toy} {loss}! {name} was very {felt}.
-    mend: {He} saw the {friend} {place}. {answer} At last the {toy} was as good as new.
-    tale: {begin} {lose}//{mend}//{name} said thank you to the {friend}. {end}
-""")
 
 
 def tales(n: int, seed: int = 0) -> list[str]:
