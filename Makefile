@@ -14,7 +14,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export JUPYTER_PREFER_ENV_PATH := 1
 export PYTHONNOUSERSITE := 1
-unexport JUPYTER_PATH PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
+unexport JUPYTER_PATH PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE RTX_STUDY
 
 # Why a build failed stands above.  Then everything is read anew, so that the next does not pass for having nothing to do.
 failed = { rm -rf _build/.doctrees; echo "The book could not be built: the first error or warning above says why." >&2; exit 1; }

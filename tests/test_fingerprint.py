@@ -163,11 +163,12 @@ def test_what_a_class_inherits_and_a_measurement_imports_counts(package, monkeyp
 COMPOSED = """from torch import nn
 from rtx_core import Settings
 from rtx_core.models.layers import RMSNorm
+SCALE = 1
 # next cell
 class Mine(nn.Module):
     def __init__(self, config):
         super().__init__()
-        self.norms = nn.ModuleList(RMSNorm(4) for _ in range(2))
+        self.norms = nn.ModuleList(RMSNorm(4 * SCALE) for _ in range(2))
 class MineConfig(Settings):
     width: int = 4
 """
@@ -184,3 +185,7 @@ def test_the_layers_that_a_class_is_composed_of_count(package, tmp_path, monkeyp
             forget()
             found[module] = hashed()
         assert found["none"] != found["layers"] == found["kausik"]
+    assert in_cells(COMPOSED.replace("SCALE = 1", "SCALE = 2")) != found["kausik"]
+    plain = COMPOSED.replace("# next cell", "")
+    typed = [in_cells(f"exec({part!r})") for part in (plain, plain.replace("4 *", "8 *"), plain)]
+    assert typed[0] == typed[2] != typed[1]  # no source

@@ -162,7 +162,7 @@ def test_an_edited_model_marks_its_record_stale_at_once(registered, monkeypatch)
 
 def test_a_model_that_gives_something_else_is_refused_before_it_learns(registered, monkeypatch):
     monkeypatch.setattr(Mean, "forward", lambda mean, batch: mean.head(mean.word(batch.ids)))
-    with pytest.raises(RtxError, match=r"expected \(9, 2\), a row a text"):
+    with pytest.raises(RtxError, match=r"expected shape \(9, 2\), a row a text"):
         make("mean")
 
 

@@ -27,9 +27,13 @@ def _kinds(of: type[DataConfig]) -> Iterator[type[DataConfig]]:
 def sample(path: str, rows: int = 1000) -> str:
     """Write a CSV of generated reviews to try things on, columns `review` and `stars` (1 or 5); gives its path."""
     from rtx_core.data.synthetic import reviews
+    from rtx_core.errors import RtxError
     from rtx_core.paths import write_atomically
 
     table = reviews("movie", rows, style="phrase").rename(columns={"text": "review"})
     table["stars"] = table.pop("label").map({0: 1, 1: 5})
-    write_atomically(Path(path), table.to_csv(index=False).encode())
+    made = table.to_csv(index=False).encode()
+    if Path(path).exists() and Path(path).read_bytes() != made:
+        raise RtxError(f"{path} is there and holds something else; give another name.")
+    write_atomically(Path(path), made)
     return str(path)

@@ -73,7 +73,7 @@ class Generated(Language):
 
     def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, None]:
         """Also the error of each part; of a looped model, after each pass up to twice the trained number too."""
-        trained = getattr(model.config, "num_passes", 1)
+        trained = getattr(model.config, "num_passes", 1) if hasattr(model, "states") else 1
         passes = 2 * trained if trained > 1 else 1
         losses, answers, wrong = self.answered(model, self.test_batches(), device, autocast, passes)
         of_part, result = answers.sum(0), test_entry(losses, answers.sum(1))

@@ -12,6 +12,7 @@ from rtx_core.data.sources import hub_table, read_table
 from rtx_core.errors import RtxError
 
 MOST_CLASSES = 1000
+TOLERATED = 0.05  # texts of another part that also stand in training, before it is told
 
 
 def from_files(train: str, text: str = "text", label: str = "label", **settings: object) -> FilesData:
@@ -34,7 +35,12 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     except ValueError:
         classes = sorted(classes)
     config = config.replace(classes=classes)
-    return config.replace(digest=_digest(parts(config)))
+    found = parts(config)
+    for part in ("validation", "test"):
+        seen, n = int(found[part]["text"].isin(found["train"]["text"]).sum()), len(found[part])
+        if seen > TOLERATED * n:
+            print(f"{seen} of {n} {part} texts also stand in the training texts, so results will be too good.")
+    return config.replace(digest=_digest(found))
 
 
 def _digest(tables: dict[str, pd.DataFrame]) -> str:
@@ -66,6 +72,8 @@ def parts(config: FilesData) -> dict[str, pd.DataFrame]:
     for part, rows in zip(["train", *drawn], np.split(order, [start + tenth * i for i in range(len(drawn))])):
         tables[part] = train.iloc[rows].reset_index(drop=True)
     found = {part: tables[part] for part in files}
+    if empty := [part for part, table in found.items() if table.empty]:
+        raise RtxError(f"{getattr(config, empty[0])} has no rows; give a {empty[0]} file with texts, or none.")
     if config.digest not in ("", _digest(found)):
         raise RtxError(f"{config.train} holds other texts than when from_files read it: call that again.")
     return found

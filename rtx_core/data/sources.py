@@ -130,8 +130,13 @@ def separated(file: Path) -> pd.DataFrame:
 
 
 def json_lines(file: Path) -> pd.DataFrame:
-    lines = file.read_text("utf-8-sig").split("\n")
-    return pd.DataFrame([{**json.loads(line)} for line in lines if line.strip()], dtype=object)
+    rows = []
+    for number, line in enumerate(file.read_text("utf-8-sig").split("\n"), start=1):
+        try:
+            rows += [{**json.loads(line)}] if line.strip() else []
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"line {number} is no JSON object: {error}") from None
+    return pd.DataFrame(rows, dtype=object)
 
 
 def parquet(file: Path) -> pd.DataFrame:

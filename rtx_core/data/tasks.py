@@ -26,6 +26,10 @@ EVALUATION_SEED = 5  # of the running text that every evaluation of every run re
 FILL = 8  # oneDNN keeps a kernel for every number of tokens: 1.8 GiB after 400 steps; with this 1.1
 
 
+def _shape(given: object) -> str:
+    return f"shape {tuple(given.shape)}" if isinstance(given, Tensor) else f"a {type(given).__name__}"
+
+
 class Task:
     """Data as the trainer sees it: `model_settings` are the model's settings that the data decides, and
 
@@ -76,8 +80,8 @@ class Classification(Task):
     def loss(self, model: nn.Module, inputs: Packed, targets: Tensor, of: int) -> Loss:
         """Cross-entropy; sums are [losses, right answers]."""
         logits = model(inputs)
-        if logits.shape != (expected := (len(inputs), len(self.classes))):
-            got = f"The model gave shape {tuple(logits.shape)}; expected {expected}, a row a text"
+        if (got := _shape(logits)) != (expected := f"shape {(len(inputs), len(self.classes))}"):
+            got = f"The model gave {got}; expected {expected}, a row a text"
             raise RtxError(f"{got}, one of them filler, as head(h[batch.starts]) gives.")
         logits = logits[: len(targets)].to(next(model.parameters()).dtype)
         loss = F.cross_entropy(logits, targets, reduction="sum")
@@ -166,10 +170,8 @@ class Language(Task):
     def loss(self, model: nn.Module, inputs, targets: Tensor, of: int) -> Loss:
         """Mean loss of a target, weighted by the micro-batch's share of the step; sums are [losses]."""
         mean = model(inputs, targets)
-        if mean.dim():
-            raise RtxError(
-                f"The model gave shape {tuple(mean.shape)}; expected the mean loss of its targets, a scalar."
-            )
+        if (got := _shape(mean)) != "shape ()":
+            raise RtxError(f"The model gave {got}; expected the mean loss of its targets, a scalar.")
         objective = mean if targets.numel() == of else mean * (targets.numel() / of)
         return objective, (mean.detach() * targets.numel()).double().reshape(1)
 

@@ -55,7 +55,10 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
     if isinstance(model, str):
         if model not in fixed.models and model not in registry.MODELS:
             raise unknown("model", model, dict.fromkeys([*fixed.models, *registry.MODELS]))
-        return model, fixed.models.get(model) or Entry(model)
+        entry, mine = fixed.models.get(model) or Entry(model), registry.MODELS.get(model)
+        if mine and entry.base != model and not isinstance(mine.kind, str):
+            raise RtxError(f"{model!r} is a model of this experiment, too; register yours under another name.")
+        return model, entry
     if not isinstance(model, Mapping) or {type(model.get("base")), type(model.get("name"))} != {str}:
         raise RtxError(f"Model {model!r:.60} has no base and name; write its name, or {{base: recurrent, name: mine}}.")
     registry.check_name(model["name"])

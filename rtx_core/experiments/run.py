@@ -144,7 +144,9 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     described |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
     key = schema.run_key(described, task.facts["sha256"], config.seed)
     folder = work(config.name, config.model, config.seed, key)
-    file = folder / "checkpoint.safetensors"
+    code_hash = fingerprint.model_hash(config.architecture)
+    version = "" if isinstance(registered.kind, str) else f"-{code_hash[:8]}"  # an edited class begins anew
+    file = folder / f"checkpoint{version}.safetensors"
     path = records.path_of(config.name, config.model, config.seed, task.facts["source"])
 
     def say(line: str) -> None:
@@ -154,7 +156,6 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     with record_lock(path, about, say):
         if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
-        code_hash = fingerprint.model_hash(config.architecture)
         asked = (config.train, config.seed, where, file, code_hash, say)
         progress, best = train(model, task, *asked, compile=config.compile)
         found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
@@ -211,6 +212,8 @@ def command_of(config: RunConfig, replace: bool = False) -> str:
     """The line that makes this run, or goes on with it."""
     if config.data.made_by:
         return config.data.made_by
+    if not isinstance(registry.find(config.architecture).kind, str):
+        return f"the cell that began it, after that of the class of {config.architecture!r}"
     asked = config.asked if isinstance(config.asked, str) else f"models=[{json.dumps(config.asked)}]"
     words = [asked, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.given.items())]
     return shlex.join(["python", "-m", "rtx_core", "run", config.experiment, *words, *["--replace"] * replace])

@@ -17,6 +17,7 @@ from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
 from rtx_core.paths import build, home, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record
+from rtx_core.study import study
 from rtx_core.train.config import TrainConfig
 
 HEAD = ("text", "passes", "label")  # columns of every table of answers
@@ -124,6 +125,7 @@ def load(address: object, source: str = "hub") -> "Predictor":
     """The trained model of a run, of its record or the record's address ("sst2/recurrent-seed0"), or of a folder."""
     from rtx_core.models import load_model
 
+    study()  # whose models are registered where it is imported
     record = getattr(address, "record", address)  # of a run
     if isinstance(record, Record):
         return Predictor(load_weights(record), weights_of(record).parent)
@@ -158,9 +160,9 @@ class Predictor:
         tokens = tokenize(frame, tokenizer, self.model.about["max_length"])
         columns, tables = [f"probability of {name}" if name in HEAD else name for name in classes], []
         usual = self.model.config
-        for n in range(1, usual.num_passes + 1) if passes else [None]:
+        for n in range(1, getattr(usual, "num_passes", 1) + 1) if passes else [None]:
             try:
-                self.model.config = usual.replace(num_passes=n) if n else usual
+                self.model.config = usual.replace(num_passes=n) if n and hasattr(usual, "num_passes") else usual
                 logits = torch.from_numpy(logits_of(self.model, tokens, torch.device("cpu"), nullcontext()))
             finally:
                 self.model.config = usual

@@ -84,6 +84,8 @@ def register(name: str, cls=None, config: Settings | None = None, *, title="", c
     if cls is None:
         return lambda decorated: register(name, decorated, config, title=title, colour=colour, marker=marker)
     check_name(name)
+    if not isinstance(cls, type):
+        raise RtxError(f"What is registered as {name!r} is {cls!r:.60}; expected a class.")
     if name in MODELS and isinstance(MODELS[name].kind, str):
         raise RtxError(f"{name!r} is a model of this package; register yours under another name.")
     if not isinstance(config, Settings):

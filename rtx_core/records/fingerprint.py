@@ -6,6 +6,7 @@ in which it stands.  Hashes that `golden --accept` has proven to give the same n
 """
 
 import ast
+import dis
 import hashlib
 import inspect
 import io
@@ -19,7 +20,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType
+from types import CodeType
 
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
@@ -30,6 +31,7 @@ TASKS = "rtx_core.data.tasks"  # the losses that are trained on
 NOT_NUMBERS = ("rtx_core.models.registry",)  # names and colors; the configuration itself is in the record
 TRAINER = "rtx_core.train.trainer"
 BUILD = "rtx_core.models.build"  # which draws the first weights
+PLAIN = (bool, int, float, str, tuple, type(None))  # values that are told by their repr
 SAME_NUMBERS = Path(__file__).with_name("same_numbers.json")
 
 
@@ -111,32 +113,55 @@ def model_hash(architecture: str) -> str:
 
 
 def _own_source(*classes: type) -> tuple[str, set[str]]:
-    """The bare source of the files and notebook cells in which these classes stand, and what they use from elsewhere;
-    and the modules of this package that they use."""
-    files, texts, modules, waiting = {""}, set(), set(), {base for one in classes for base in one.__mro__}
+    """What these classes are made of: the bare source of the files and notebook cells in which they stand, their bases
+    and what their functions use by name (plain values as they are, bytecode where there is no source); and the modules
+    of this package among it."""
+    texts, modules, seen, waiting = set(), set(), set(), list(classes)
     while waiting:
-        if _in_library(thing := waiting.pop()):
-            modules.add(thing.__module__)
+        if id(thing := waiting.pop()) in seen:
             continue
-        held = [one for one in (thing, *vars(thing).values()) if inspect.isfunction(one)]
-        named = getattr(sys.modules.get(thing.__module__), "__file__", None) or ""
-        for name in {named, *(function.__code__.co_filename for function in held)} - files:
-            files.add(name)
-            source = "".join(linecache.getlines(name))
-            texts.add(bare(source))
-            modules.update(imports(source))
-            used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
-            known = held[0].__globals__ if held else vars(sys.modules[thing.__module__])
-            waiting |= {known[each] for each in used & known.keys() if isinstance(known[each], (type, FunctionType))}
+        seen.add(id(thing))
+        module = thing.__name__ if inspect.ismodule(thing) else getattr(thing, "__module__", None) or ""
+        file = getattr(sys.modules.get(module), "__file__", None)
+        file = thing.__code__.co_filename if inspect.isfunction(thing) else file
+        if module.partition(".")[0] == PACKAGE.name:
+            modules.add(module)
+        elif module != "__main__" and (not file or _installed(file)):
+            continue
+        elif inspect.isfunction(thing):
+            code = thing.__code__
+            texts.add(_bare_file(file, modules) or _bytecode(code))
+            used = {name: thing.__globals__[name] for name in _globals(code) & thing.__globals__.keys()}
+            texts |= {f"{name} = {value!r}" for name, value in used.items() if isinstance(value, PLAIN)}
+            waiting += used.values()
+        elif inspect.isclass(thing) or inspect.ismodule(thing):
+            texts.add(_bare_file(file, modules))
+            held = vars(thing).values() if inspect.isclass(thing) else ()
+            waiting += [*getattr(thing, "__mro__", ()), *map(inspect.unwrap, filter(inspect.isfunction, held))]
     return "\n".join(sorted(texts)), modules
 
 
-def _in_library(thing: type | FunctionType) -> bool:
-    """Whether it is of Python, of an installed package or of this one, whose versions stand in the record."""
-    name, file = thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None)
-    if name == "__main__" or name.partition(".")[0] == PACKAGE.name:
-        return name != "__main__"
-    return file is None or file.startswith(sysconfig.get_path("stdlib")) or "-packages/" in file
+def _bare_file(name: str | None, modules: set[str]) -> str:
+    """The bare source of a file or cell, "" where there is none; what it imports of this package joins `modules`."""
+    source = "".join(linecache.getlines(name)) if name else ""
+    modules.update(imports(source))
+    return bare(source)
+
+
+def _globals(code: CodeType) -> set[str]:
+    """The global names that a function reads, and those within it."""
+    read = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    return read.union(*(_globals(part) for part in code.co_consts if inspect.iscode(part)))
+
+
+def _bytecode(code: CodeType) -> str:
+    parts = [_bytecode(part) if inspect.iscode(part) else repr(part) for part in code.co_consts]
+    return f"{code.co_name} {code.co_code.hex()} {code.co_names} {parts}"
+
+
+def _installed(file: str) -> bool:
+    """Whether it is of Python or of an installed package, whose versions stand in the record."""
+    return file.startswith(sysconfig.get_path("stdlib")) or "-packages/" in file
 
 
 def module_hash(module: str) -> str:
