@@ -27,7 +27,7 @@ AUC
 
 | a | b |
 |:--|--:|
-| 1 | 2 |
+| 1 | **2** % of 3 %, `4 %` |
 :::
 """
 PROVENANCE = """````{admonition} Provenance ●
@@ -86,6 +86,7 @@ def test_outputs_lead_to_records_and_notebook(book):
     assert record.get_text() == "sst2/baseline-seed0" and (book / "notebooks" / record["href"]).is_file()
     assert not list((book / "records").rglob("*.npz"))
     assert not page(book, "index.html").select(".made a")  # of a table that is written, not made
+    assert "2\u202f% of 3\u202f%, 4 %" in page(book, "index.html").get_text()
     assert "vegaEmbed" in (book / "_static" / "vega.js").read_text(encoding="utf-8")
 
 

@@ -39,6 +39,13 @@ def mark_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             node.parent.insert(node.parent.index(node) + 1, mark)
 
 
+def keep_together(app: Sphinx, doctree: nodes.document) -> None:
+    """A percent sign stays on the line of its number, which may be a node of its own."""
+    for text in list(doctree.findall(nodes.Text)):
+        if not isinstance(text.parent, (nodes.FixedTextElement, nodes.literal, nodes.math)):
+            text.parent.replace(text, nodes.Text(re.sub(r"(^|\d) %", "\\1\u202f%", text)))
+
+
 def provenance(doctree: nodes.document, up: str) -> bool:
     """Whether the page has a box of records; a table's row that is named after a record leads to its file."""
     for row in doctree.findall(nodes.row):
@@ -99,6 +106,7 @@ def setup(app: Sphinx) -> dict:
             if listener.handler.__module__ == "sphinx_thebe":
                 app.disconnect(listener.id)
     app.config.html_context.setdefault("default_mode", "auto")  # without a mode the theme complains
+    app.connect("doctree-read", keep_together)
     app.connect("doctree-resolved", mark_outputs)
     app.connect("html-page-context", set_mode)
     app.connect("build-finished", write_files)

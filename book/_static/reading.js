@@ -54,7 +54,11 @@ function codeSwitch() {
 
 /** Unfold what a link of this page leads to. */
 function unfold() {
-  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let name = location.hash.slice(1);
+  try {
+    name = decodeURIComponent(name);
+  } catch { /* a bare % stands for itself */ }
+  const target = name && document.getElementById(name);
   if (!target) return;
   if (target.matches(".dropdown.toggle-hidden")) target.querySelector(".toggle-button")?.click();
   target.scrollIntoView();

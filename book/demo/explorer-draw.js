@@ -56,7 +56,7 @@ rtxDemo.explorerDraw = function () {
   // The hops as gold arcs: back to the same letter, and a short arrow to the letter after it.
   function chain(hops, place, height) {
     const base = height - 1;
-    const group = svg("svg", { width: place.width, height, "aria-hidden": "true", focusable: "false" });
+    const group = svg("svg", { width: place.width, height, viewBox: `0 0 ${place.width} ${height}`, "aria-hidden": "true", focusable: "false" });
     const middles = hops.filter((hop) => hop.from > place.first).map(({ from, back }) => (place.x(from) + place.x(back)) / 2);
     const wide = middles.every((x, i) => i === 0 || middles[i - 1] - x > 40); // room for "hop 1" over each
     hops.forEach(({ from, back, to }, i) => {
@@ -79,7 +79,7 @@ rtxDemo.explorerDraw = function () {
 
   // The cups as three lines that cross where a move swaps them, up to the asked move.
   function braid(toy, items, asked, place, height) {
-    const group = svg("svg", { width: place.width, height, "aria-hidden": "true", focusable: "false" });
+    const group = svg("svg", { width: place.width, height, viewBox: `0 0 ${place.width} ${height}`, "aria-hidden": "true", focusable: "false" });
     const rows = [0, 1, 2].map((row) => 8 + (row * (height - 20)) / 2);
     const standing = toy.places(items, asked);
     for (const cup of [0, 1, 2]) {
@@ -114,7 +114,7 @@ rtxDemo.explorerDraw = function () {
   // for each item, filled where the answer is right.  `asks` is the first token; `marked`: the hop that leads to an item.
   function strip(sources, { items, asked }, asks, before, place, height, glyph, marked) {
     const base = height - 18;
-    const group = svg("svg", { width: place.width, height, "aria-hidden": "true", focusable: "false" });
+    const group = svg("svg", { width: place.width, height, viewBox: `0 0 ${place.width} ${height}`, "aria-hidden": "true", focusable: "false" });
     const arcs = sources.flatMap(({ item, heads }) => heads.flatMap((head) => head.weights.map((weight, token) => ({ source: item, head, weight, token }))));
     const seen = ({ source, weight, token }) => (source === asked ? weight >= 0.04 : weight >= 0.2 && source >= place.first && token >= before && token - before < source);
     const pale = (one) => one.head.kind === "rest" || one.head.off;
@@ -159,7 +159,7 @@ rtxDemo.explorerDraw = function () {
       } else {
         letter(place.x(t), glyph(items[t]), kind);
         if (marked.has(t)) {
-          letter(place.x(t), marked.get(t), "rtx-number", 9);
+          letter(place.x(t), marked.get(t), "rtx-number", 10);
         }
       }
     }

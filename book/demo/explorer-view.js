@@ -250,7 +250,7 @@ rtxDemo.explorerView = function () {
     key(parts, shown);
     parts.how.textContent = words.how(file, rules.solved(file, 1) === 1);
     [parts.back, parts.on].forEach((one, i) => one.setAttribute("aria-label", `${entry.toy === "cups" ? "Choose" : "Ask"} the ${["previous", "next"][i]} ${entry.toy === "cups" ? "move" : "letter"}`));
-    const width = parts.main.clientWidth;
+    const width = parts.paper || parts.main.clientWidth;
     const [least, widest] = entry.toy === "cups" ? [19, 54] : [width < NARROW - 140 ? 20 : 9, 27];
     const place = draw.places(width, state.items.length, state.asked, Math.min(state.asked, ...shown.chain.map(({ back }) => back)), toy.before, least, widest);
     row(parts, shown, place, act);

@@ -10,6 +10,7 @@ var rtxDemo = rtxDemo || {};
   const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "explorer-count.js", "models/explorer.js", "models/explorer-texts.js"];
   const BEAT = 1200; // milliseconds between passes that are played
   const COUNTED = 200; // texts on which heads that are off are missed or not
+  const PAPER = 400; // pixels for letters and arcs in print, where explorer.css fits them to the page
   const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
 
   const loading = new Map();
@@ -126,9 +127,11 @@ var rtxDemo = rtxDemo || {};
     }
 
     function show() {
-      halt();
-      delete root.dataset.counted;
-      parts.counted.textContent = "";
+      if (!parts.paper) {
+        halt();
+        delete root.dataset.counted;
+        parts.counted.textContent = "";
+      }
       const { file, config } = open;
       const toy = toyOf();
       const steps = rules.steps(config, state.passes);
@@ -167,7 +170,7 @@ var rtxDemo = rtxDemo || {};
       root.dataset.answer = found.answer;
       root.dataset.right = found.right;
       root.dataset.state = playing() ? "playing" : "done";
-      if (state.off.size && !playing() && state.passes <= rules.MOST) {
+      if (state.off.size && !playing() && !parts.paper && state.passes <= rules.MOST) {
         count(steps);
       }
     }
@@ -284,6 +287,9 @@ var rtxDemo = rtxDemo || {};
           }
         } else if (/^\d$/.test(event.key) && task.hops >= Number(event.key)) {
           act.hops(Number(event.key));
+        } else if (/^\S$/u.test(event.key)) {
+          const digits = task.hops ? ` as letters, and 0 to ${task.hops} as hops` : "";
+          change({}, [`only ${toy.symbols(task).split("").join(", ")} are known${digits}`]);
         } else {
           return;
         }
@@ -307,6 +313,14 @@ var rtxDemo = rtxDemo || {};
       }
     }
     addEventListener("hashchange", () => fromLink(false));
+    const onPaper = (width) => {
+      parts.paper = width;
+      if (state) {
+        show();
+      }
+    };
+    addEventListener("beforeprint", () => onPaper(PAPER));
+    addEventListener("afterprint", () => onPaper(0));
     let width = 0;
     new ResizeObserver(() => {
       if (state && Math.abs(parts.main.clientWidth - width) > 1) {

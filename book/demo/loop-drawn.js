@@ -35,7 +35,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
     Layers: [1, 12, 1, 3],
     Passes: [1, 8, 1, 2],
   };
-  const SHARES = ["#ee6677", "#4477aa", "#228833", "#ccbb44", "#66ccee", "#aa3377"]; // a color a layer, in turn
+  const share = (layer, layers) => `hsl(${Math.round((360 * layer) / layers)} 60% 55%)`; // a color a layer
 
   function element(name, attributes = {}, ...children) {
     const svg = ["svg", "g", "rect", "path", "text", "defs", "marker"].includes(name);
@@ -48,7 +48,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
   const whole = (value) => value.toLocaleString("en");
   const size = (bytes) => `${whole(Math.round(bytes / 2 ** 20))} MB`;
 
-  // A column a pass, a box a layer, its width that of the model; boxes of one color are the same weights.
+  // A column a pass, a box a layer, its width that of the model; boxes of one color are the same weights.  With its key.
   function diagram(d, n, r) {
     const column = 130, row = 26, gap = 30;
     const wide = 30 + (d / 768) * 70;
@@ -58,7 +58,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
       const middle = pass * column + column / 2;
       for (let i = 0; i < n; i++) {
         const y = height - gap - (i + 1) * row;
-        const box = { x: middle - wide / 2, y, width: wide, height: row - 6, rx: 4, fill: SHARES[i % SHARES.length] };
+        const box = { x: middle - wide / 2, y, width: wide, height: row - 6, rx: 4, fill: share(i, n) };
         parts.push(element("rect", { ...box, "fill-opacity": pass === 0 ? 0.9 : 0.45 }));
         parts.push(element("text", { x: middle, y: y + 14, "text-anchor": "middle" }, `${i + 1}`));
       }
@@ -81,7 +81,9 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
     const head = element("marker", arrow, element("path", { d: "M 0 0 L 8 4 L 0 8 z", fill: "currentColor" }));
     const told = `${n} layers run ${r} times: ${n * r} applied, ${n} owned; the same layer has the same color in each pass`;
     const frame = { viewBox: `0 0 ${r * column} ${height}`, width: r * column, role: "img", "aria-label": told, fill: "currentColor", "font-size": 13 };
-    return element("svg", frame, element("defs", {}, head), ...parts);
+    const drawn = element("svg", { ...frame, style: `min-width: ${96 * r}px` }, element("defs", {}, head), ...parts);
+    const key = "Boxes of one color are the same weights." + (r > 1 ? " Dashed arrows: from the second pass on, half of what goes into a pass (α = 0.5) is added to what comes out." : "");
+    return [element("div", { class: "rtx-scroll" }, drawn), element("p", { class: "rtx-small" }, key)];
   }
 
   function table(caption, heads, rows) {
@@ -126,7 +128,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
         `${run.seeds}`,
       ]);
       shown.replaceChildren(
-        diagram(d, n, r),
+        ...diagram(d, n, r),
         table("What it costs", ["", "with the loop", `${n * r} layers of its own`], costs),
         table("The recorded runs nearest to it", ["Model", "width × layers × passes", "Task", "Accuracy", "Seeds"], near),
       );

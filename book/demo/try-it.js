@@ -193,7 +193,7 @@ var rtxDemo = rtxDemo || {};
     }
 
     const about = () => ({ trained: file.config.num_passes, longest: file.max_length });
-    return { body, ready, ask, draw, about, done: () => answers.length === MOST };
+    return { body, ready, ask, draw, about, done: () => answers.length === MOST, knowsAny: () => encoded.words.some(known) };
   }
 
   let made = 0;
@@ -207,7 +207,7 @@ var rtxDemo = rtxDemo || {};
     const slider = element("input", { id: `${name}-passes`, type: "range", min: 1, max: MOST, step: 1, value: 2 });
     const count = element("output", { for: `${name}-passes` }, "2");
     const status = element("p", { class: "rtx-status", role: "status" }, "Type a text, or choose an example.");
-    const link = element("a", { class: "rtx-small", hidden: "" }, "Link to this example");
+    const link = element("button", { type: "button", class: "rtx-copy", hidden: "" }, "Copy a link to this");
     const examples = element("div", {});
     const panels = demos.map((demo, i) => panelOf(demo, titles[i] ? `, ${titles[i]}` : "", compact));
     const panelBox = element("div", { hidden: "" }, ...panels.map((panel) => panel.body));
@@ -244,7 +244,7 @@ var rtxDemo = rtxDemo || {};
       const { trained, longest } = panels[0].about();
       count.textContent = `${passes}, ${passes === trained ? "as trained" : passes < trained ? "fewer than trained" : "more than trained"}`;
       const found = panels.map((panel) => panel.draw(passes));
-      link.href = `#${new URLSearchParams({ text: box.value, passes })}`;
+      link.dataset.link = `#${new URLSearchParams({ text: box.value, passes })}`;
       link.hidden = false;
       panelBox.hidden = false;
       if (found.some((answered) => answered === null)) {
@@ -252,7 +252,8 @@ var rtxDemo = rtxDemo || {};
         return;
       }
       const cut = cutOff ? ` The model reads ${longest} word pieces: the last ${cutOff} of this text are left out.` : "";
-      say(`After ${passes} ${passes === 1 ? "pass" : "passes"}: ${found.join("; ")}.${cut}`, panels.every((panel) => panel.done()) ? "done" : "working");
+      const strange = panels.some((panel) => panel.knowsAny()) ? "" : " No word of this text was in training, so this says nothing about it.";
+      say(`After ${passes} ${passes === 1 ? "pass" : "passes"}: ${found.join("; ")}.${cut}${strange}`, panels.every((panel) => panel.done()) ? "done" : "working");
     }
 
     let asked = 0, cutOff = 0;
@@ -278,6 +279,13 @@ var rtxDemo = rtxDemo || {};
         failed(error);
       }
     }
+
+    // Not an <a>: the theme takes every href with a # for a heading of the page.
+    link.onclick = () => {
+      history.replaceState(null, "", link.dataset.link);
+      const said = () => (status.textContent = "The link stands in the address bar, and is copied where the browser allows it.");
+      navigator.clipboard ? navigator.clipboard.writeText(location.href).then(said, said) : said();
+    };
 
     let timer;
     box.oninput = () => {

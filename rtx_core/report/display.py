@@ -63,11 +63,11 @@ def table(frame: pd.DataFrame, *, label: str, caption: str, note="", wide=False,
     rules = ["--:" if is_numeric(column) else ":--" for column in columns]
     marked = [[v.markdown if isinstance(v, Displayed) else escape(show(v)) for v in of] for _, of in frame.items()]
     top, *rows = [[escape(name) for name in head], *zip(*marked)]
+    wide = wide and sum(max(map(len, column)) for column in zip(head, *zip(*columns))) > 100  # letters; else it fits
     classes = f"pinned{' full-width' * wide}{' board' * board}"
     lines = [f":::{{table}} {caption}", f":name: {label}", f":class: {classes}", ""]
     lines += [f"| {' | '.join(row)} |" for row in (top, rules, *rows)] + [":::"]
-    if note:
-        lines += ["", "{.table-note}", note]
+    lines += ["", "{.table-note}", note] * bool(note)
     shown = pd.DataFrame(zip(*columns), columns=head)
     with pd.option_context("display.max_colwidth", None):
         html = f"<p>{escape_html(caption)}</p>\n{shown.to_html(index=False)}\n<p><small>{escape_html(note)}</small></p>"
