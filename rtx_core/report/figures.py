@@ -157,8 +157,8 @@ def dots(frame: pd.DataFrame, *, x: str, ax: Axes, names: Iterable[str] = ()) ->
     for y, name in enumerate(names):
         values = sorted(frame.loc[frame["model"] == name, x])
         places = [y + 0.16 * (i % 3 - 1) for i in range(len(values))]  # so that neighbors do not hide one another
-        look = {"color": style.color(name), "marker": style.marker(name), "alpha": 0.75}
-        ax.plot(values, places, linestyle="", markersize=7, markeredgewidth=0.4, **look)
+        look = {"color": style.color(name), "marker": style.marker(name), "markeredgecolor": "white"}
+        ax.plot(values, places, linestyle="", markersize=8, markeredgewidth=0.3, **look)
     ax.set(yticks=range(len(names)), ylim=(len(names) - 0.4, -0.6))
     ax.set_yticklabels([title(name) for name in names])
     ax.grid(axis="y", visible=False)
