@@ -15,8 +15,8 @@ import rtx_core as rtx
 from rtx_core.paths import PACKAGE, REPOSITORY
 
 ROOMS = [  # each imports from those before it; one of a line knows no other of that line
-    ["errors", "lazy", "paths", "metrics", "study"],
-    ["settings"],
+    ["errors", "lazy", "paths", "metrics"],
+    ["settings", "study"],
     ["models"],
     ["fast", "data"],
     ["train"],

@@ -138,8 +138,8 @@ def fill(app: Sphinx, error: Exception | None) -> None:
 
 def look(app: Sphinx, config: Config) -> None:
     """What outputs are kept by, and pages: records, code and versions of libraries."""
-    study = os.environ.get("RTX_STUDY", "study")
-    folders = [*map(records.folder, ("hub", "embedded")), paths.REPOSITORY / "rtx_core", paths.REPOSITORY / study]
+    study = paths.REPOSITORY.joinpath(*os.environ.get("RTX_STUDY", "study").split("."))
+    folders = [*map(records.folder, ("hub", "embedded")), paths.REPOSITORY / "rtx_core", study]
     files = [path for folder in folders for path in folder.rglob("[!.]*") if path.is_file() and path.suffix != ".pyc"]
     made_of = hashlib.sha256()
     for path in sorted([*files, *paths.REPOSITORY.glob("requirements.lock")]):
