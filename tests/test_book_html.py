@@ -13,12 +13,6 @@ def test_built_book():
     assert problems(HTML) == []
 
 
-def test_toc_is_found_from_the_book_folder():
-    """Jupyter Book looks for it there; a checkout without symbolic links would leave a text file instead."""
-    assert (REPOSITORY / "book/_toc.yml").samefile(REPOSITORY / "_toc.yml")
-    assert (REPOSITORY / "book/notebooks").samefile(REPOSITORY / "notebooks")
-
-
 GOOD = """<p id="top">See <a href="https://arxiv.org">a paper</a>, <a href="#top">up</a>.</p>
 <img src="a.svg" alt="A line.">"""
 BAD = [

@@ -43,17 +43,6 @@ def test_a_page_has_no_console_error_and_fits(driver, page):
         assert errors(driver) == [], size
 
 
-def test_the_front_page_shows_the_loop_at_once(driver):
-    visit(driver, "index.html")
-    assert one(driver, ".rtx-explorer").rect["y"] < 900
-
-
-def test_search_finds_a_page(driver):
-    visit(driver, "search.html")
-    driver.get(f"{(HTML / 'search.html').as_uri()}?q=contradicted")
-    one(driver, "#search-results li a[href*='claims']")  # the pages come one by one
-
-
 def test_one_switch_opens_all_code_and_is_remembered(driver):
     visit(driver, "notebooks/sst2.html")
     cells = all_of(driver, "main details.hide")

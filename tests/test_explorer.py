@@ -259,12 +259,3 @@ def test_a_link_carries_all_and_what_is_wrong_in_it_is_told(toys, link, expected
     (found,) = ask(toys, script, [link])
     assert {key: found[key] for key in expected} == expected
     assert any(said in one for one in found["said"]) if said else found["said"] == []
-
-
-def test_an_unknown_model_is_the_usual_one_with_a_word(toys):
-    script = """(given) => {
-      var said = [];
-      var all = [{ name: "khop-1x4", model: "1x4", toy: "hops" }, { name: "s-1x4", model: "1x4", toy: "cups" }];
-      return [S.modelOf(all, given, all[0], said).name, said.length]; }"""
-    found = ask(toys, script, [{"model": "9x9"}, {"model": "1x4", "toy": "cups"}, {"toy": "cups"}, {"toy": "dice"}, {}])
-    assert found == [["khop-1x4", 1], ["s-1x4", 0], ["s-1x4", 0], ["khop-1x4", 1], ["khop-1x4", 0]]

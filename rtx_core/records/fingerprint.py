@@ -1,8 +1,8 @@
 """Which code made a record: the commit, and a hash of all source that can change the numbers of a model.
 
 The hash covers every file of `models/`, `fast/` and `train/` that the model's class, its fast path and the trainer
-import, without comments, docstrings and blank lines; of a class defined elsewhere also the file or the notebook's cell
-in which it stands.  Hashes that `golden --accept` has proven to give the same numbers stand in `same_numbers.json`.
+import, without comments, docstrings and blank lines; of a class defined elsewhere also the file or cell in which it
+stands, and what it uses.  Hashes that `golden --accept` has proven equal in numbers stand in `same_numbers.json`.
 """
 
 import ast
@@ -31,7 +31,8 @@ TASKS = "rtx_core.data.tasks"  # the losses that are trained on
 NOT_NUMBERS = ("rtx_core.models.registry",)  # names and colors; the configuration itself is in the record
 TRAINER = "rtx_core.train.trainer"
 BUILD = "rtx_core.models.build"  # which draws the first weights
-PLAIN = (bool, int, float, str, tuple, type(None))  # values that are told by their repr
+PLAIN = (bool, int, float, str, type(None))  # values that are told by their repr
+STDLIB = sysconfig.get_path("stdlib")
 SAME_NUMBERS = Path(__file__).with_name("same_numbers.json")
 
 
@@ -126,8 +127,8 @@ def _own_source(*classes: type) -> tuple[str, set[str]]:
         file = thing.__code__.co_filename if inspect.isfunction(thing) else file
         if module.partition(".")[0] == PACKAGE.name:
             modules.add(module)
-        elif module != "__main__" and (not file or _installed(file)):
-            continue
+        elif module != "__main__" and (not file or file.startswith(STDLIB) or "-packages/" in file):
+            continue  # of Python or an installed package, whose versions stand in the record
         elif inspect.isfunction(thing):
             code = thing.__code__
             texts.add(_bare_file(file, modules) or _bytecode(code))
@@ -157,11 +158,6 @@ def _globals(code: CodeType) -> set[str]:
 def _bytecode(code: CodeType) -> str:
     parts = [_bytecode(part) if inspect.iscode(part) else repr(part) for part in code.co_consts]
     return f"{code.co_name} {code.co_code.hex()} {code.co_names} {parts}"
-
-
-def _installed(file: str) -> bool:
-    """Whether it is of Python or of an installed package, whose versions stand in the record."""
-    return file.startswith(sysconfig.get_path("stdlib")) or "-packages/" in file
 
 
 def module_hash(module: str) -> str:
