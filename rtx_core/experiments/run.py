@@ -163,7 +163,8 @@ def make(config: RunConfig, replace: bool = False) -> Run:
         content |= {"asked": {"model": config.asked, "settings": config.given}, "config": described, "data": task.facts}
         found |= {"code": made_by | {"hashes": progress.codes}, "seconds": progress.seconds, "finished": records.now()}
         record = keep(config, content | found, predictions, folder)
-        file.unlink(missing_ok=True)
+        for left in folder.glob("checkpoint*"):  # of other versions of a class, too
+            left.unlink(missing_ok=True)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return Run(config, record)
 
@@ -213,7 +214,7 @@ def command_of(config: RunConfig, replace: bool = False) -> str:
     if config.data.made_by:
         return config.data.made_by
     if not isinstance(registry.find(config.architecture).kind, str):
-        return f"the cell that began it, after that of the class of {config.architecture!r}"
+        return f"the cell or script that began it, after the class of {config.architecture!r}"
     asked = config.asked if isinstance(config.asked, str) else f"models=[{json.dumps(config.asked)}]"
     words = [asked, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.given.items())]
     return shlex.join(["python", "-m", "rtx_core", "run", config.experiment, *words, *["--replace"] * replace])

@@ -114,12 +114,11 @@ def model_hash(architecture: str) -> str:
 
 
 def _own_source(*classes: type) -> tuple[str, set[str]]:
-    """What these classes are made of: the bare source of the files and notebook cells in which they stand, their bases
-    and what their functions use by name (plain values as they are, bytecode where there is no source); and the modules
-    of this package among it."""
+    """The bare source of the files and cells of these classes, of their bases and of what their functions use by name
+    (plain values as they are, bytecode where there is no source); and the modules of this package among it."""
     texts, modules, seen, waiting = set(), set(), set(), list(classes)
     while waiting:
-        if id(thing := waiting.pop()) in seen:
+        if id(thing := inspect.unwrap(waiting.pop())) in seen:
             continue
         seen.add(id(thing))
         module = thing.__name__ if inspect.ismodule(thing) else getattr(thing, "__module__", None) or ""
@@ -137,8 +136,7 @@ def _own_source(*classes: type) -> tuple[str, set[str]]:
             waiting += used.values()
         elif inspect.isclass(thing) or inspect.ismodule(thing):
             texts.add(_bare_file(file, modules))
-            held = vars(thing).values() if inspect.isclass(thing) else ()
-            waiting += [*getattr(thing, "__mro__", ()), *map(inspect.unwrap, filter(inspect.isfunction, held))]
+            waiting += [*thing.__mro__, *vars(thing).values()] if inspect.isclass(thing) else ()
     return "\n".join(sorted(texts)), modules
 
 
@@ -156,7 +154,8 @@ def _globals(code: CodeType) -> set[str]:
 
 
 def _bytecode(code: CodeType) -> str:
-    parts = [_bytecode(part) if inspect.iscode(part) else repr(part) for part in code.co_consts]
+    plain = [sorted(map(repr, part)) if isinstance(part, frozenset) else part for part in code.co_consts]
+    parts = [_bytecode(part) if inspect.iscode(part) else repr(part) for part in plain]
     return f"{code.co_name} {code.co_code.hex()} {code.co_names} {parts}"
 
 
