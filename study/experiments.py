@@ -62,6 +62,10 @@ _NARROW = {
     "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),
     "6x1-w36": _looped(6, 1, hidden_size=36, num_heads=2, intermediate_size=104),
 }
+_WIDE = {  # one layer with as many parameters as the two of 2x1: in its MLP alone, or throughout (and in the embeddings)
+    "1x1-wide": _looped(1, 1, intermediate_size=438),
+    "1x1-w88": _looped(1, 1, hidden_size=88, intermediate_size=264),
+}
 _STUDIED = {  # the recurrences of this book as they loop one layer four times, or three layers of which one is looped
     "frailt": _looped(1, 4, encoding="pass"),
     "relaxed": _looped(1, 4, lora_rank=1),
@@ -184,7 +188,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "facts": _light(  # to be learned by heart: 60 exposures of each
         FactData(),
         _HOPS.replace(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0),
-        models=_LAYERS_PASSES | _NARROW,
+        models=_LAYERS_PASSES | _NARROW | _WIDE,
         shown=("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"),
         seeds=(0, 1, 2),
     ),

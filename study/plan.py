@@ -34,6 +34,8 @@ SHORT_WORDS = {"letters": 16, "steps": 12_000}  # over a group
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
 TENTH = {"fraction": 0.1}
 FACTS = {"facts": 49_152}
+SATURATED = FACTS | {"epochs": 240}
+SATURATING = ("1x1", "1x4", "2x1", "1x1-wide", "2x2")
 CURVE = TENTH | {"eval_every": 50, "plateau_patience": 100, "stop_patience": 0}  # as the slides; nothing cuts or ends
 RATES = (  # tried for a few steps each; models train at the best of them
     *(("shakespeare-small", rate, EXPERIMENTS["shakespeare-small"].shown) for rate in (1e-3, 3e-3)),
@@ -94,6 +96,13 @@ PLAN = (
     *(Study(name) for name in ("state-tracking-scan", "state-tracking-curriculum", "khop-hard", "iso-depth")),
     Study("state-tracking-scan", {"group": "A5", "steps": 6000}),
     Study("facts", {"epochs": 240}, (0, 1)),
+    Study("khop", {"learning_rate": 8e-3}, range(3, 8), ("4x1-w44",)),  # narrow stacks, bracketed
+    Study("khop", {"learning_rate": 1.6e-2}, range(8), ("4x1-w32",)),
+    *(Study("facts", FACTS | {"learning_rate": rate}, models=("1x1-wide",)) for rate in (2e-3, 4e-3)),
+    Study("facts", FACTS, models=("1x1-w88",)),
+    # to saturation: the rate of each model is picked on seed 3
+    *(Study("facts", SATURATED | {"learning_rate": rate}, (3,), SATURATING) for rate in (1e-3, 2e-3, 4e-3)),
+    Study("facts", SATURATED, (0, 1, 2), SATURATING),
     Study("tinystories-small", SMALL["tinystories-small"], (0,), COMBINED),
     Study("shakespeare-small", SMALL["shakespeare-small"], (0,), WINDOWS),
     Study("tinystories-small", {"learning_rate": 8e-3}, (0, 1, 2), ("control", "control-3", "relaxed", "three-part")),
