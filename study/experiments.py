@@ -62,7 +62,7 @@ _NARROW = {
     "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),
     "6x1-w36": _looped(6, 1, hidden_size=36, num_heads=2, intermediate_size=104),
 }
-_WIDE = {  # one layer with as many parameters as the two of 2x1: in its MLP alone, or throughout (and in the embeddings)
+_WIDE = {  # one layer with as many parameters as the two of 2x1: in its MLP alone, or throughout
     "1x1-wide": _looped(1, 1, intermediate_size=438),
     "1x1-w88": _looped(1, 1, hidden_size=88, intermediate_size=264),
 }
