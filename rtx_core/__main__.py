@@ -107,6 +107,13 @@ def golden(
     main(accept, new)
 
 
+def migrate() -> None:
+    """bring the files of results/ to today's form; no number changes"""
+    from rtx_core.records.migrate import main
+
+    main()
+
+
 def measure(words: Annotated[list, "KIND EXPERIMENT [name=value …]"]) -> None:
     """measure trained models and data, a kind of measurement of an experiment"""
     from rtx_core.experiments.measure import measure
@@ -123,7 +130,7 @@ def measure(words: Annotated[list, "KIND EXPERIMENT [name=value …]"]) -> None:
 def parser() -> argparse.ArgumentParser:
     every = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = every.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    own = (run, results, classify, doctor, audit, golden, measure)
+    own = (run, results, classify, doctor, audit, golden, migrate, measure)
     for name, function in ({each.__name__: each for each in own} | declared("COMMANDS")).items():
         one = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         one.set_defaults(function=function)
