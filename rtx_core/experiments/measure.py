@@ -76,8 +76,10 @@ def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: ob
     if to and kind != "transfer":
         raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
     made_by = known[kind]
-    made_with = fingerprint.commit() | {"hashes": [fingerprint.module_hash(made_by)]}  # now, as the files may change
     study, measured = Measured(experiment, to=to, **settings), []
+    task = type(study.target.task)
+    made_with = fingerprint.commit() | {"hashes": [fingerprint.module_hash(made_by, task)]}  # now: files may change
+    made_with["task"] = fingerprint.name_of(task)
     for identity, facts, make in wanted(import_module(made_by), study):
         there = records.measurements(kind, identity["of"], study.source)
         there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]

@@ -144,7 +144,7 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     described |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
     key = schema.run_key(described, task.facts["sha256"], config.seed)
     folder = work(config.name, config.model, config.seed, key)
-    code_hash = fingerprint.model_hash(config.architecture)
+    code_hash = fingerprint.run_hash(config.architecture, type(task))
     version = "" if isinstance(registered.kind, str) else f"-{code_hash[:8]}"  # an edited class begins anew
     file = folder / f"checkpoint{version}.safetensors"
     path = records.path_of(config.name, config.model, config.seed, task.facts["source"])
@@ -161,7 +161,11 @@ def make(config: RunConfig, replace: bool = False) -> Run:
         found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
         content = {"schema": schema.VERSION, "key": key} | {name: getattr(config, name) for name in records.NAMES}
         content |= {"asked": {"model": config.asked, "settings": config.given}, "config": described, "data": task.facts}
-        found |= {"code": made_by | {"hashes": progress.codes}, "seconds": progress.seconds, "finished": records.now()}
+        found |= {
+            "code": made_by | {"hashes": progress.codes, "task": fingerprint.name_of(type(task))},
+            "seconds": progress.seconds,
+            "finished": records.now(),
+        }
         record = keep(config, content | found, predictions, folder)
         for left in folder.glob("checkpoint*"):  # of other versions of a class, too
             left.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ import math
 import os
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -25,6 +26,7 @@ from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home, write_atomically, write_json
 from rtx_core.records import fingerprint
+from rtx_core.records.migrate import hash_of_task
 from rtx_core.records.schema import RESTORE, VERSION, check
 from rtx_core.study import declared
 
@@ -57,10 +59,18 @@ class Record:
         what, known = (kind, declared("MEASUREMENTS")) if kind else (self["config"]["architecture"], registry.MODELS)
         if what not in known:
             return f"of a model or measurement that is not registered here ({what})"
-        today = fingerprint.module_hash(known[what]) if kind else fingerprint.model_hash(what)
-        if fingerprint.is_current(self["code"]["hashes"], today):
-            return ""
+        hashes, task = hash_of_task(self.content)["code"]["hashes"], self.task
+        with suppress(RtxError):  # of a task that is not defined here
+            if task and kind and fingerprint.measurement_is_current(hashes, task, known[what]):
+                return ""
+            if task and not kind and fingerprint.run_is_current(hashes, task, self["config"]):
+                return ""
         return f"made by another version of the code (commit {(self['code']['commit'] or 'unknown')[:9]})"
+
+    @property
+    def task(self) -> str | None:
+        """The class of the task, as "module:class"; None of older code that is not known here."""
+        return hash_of_task(self.content)["code"].get("task")
 
     @property
     def synthetic(self) -> bool:

@@ -1,9 +1,13 @@
-"""Which code made a record: the commit, and a hash of all source that can change the numbers of a model.
+"""Which code made a record: the commit, and a hash of all source that can change its numbers.
 
-The hash covers every file of `models/`, `fast/` and `train/` that the model's class, its fast path and the trainer
-import, without comments, docstrings and blank lines; of a class defined elsewhere also the file or cell in which it
-stands, and what it uses.  Hashes that `golden --accept` has proven equal in numbers stand in `same_numbers.json`.
-"""
+The hash of a run covers, without comments and docstrings: every file of `models/`, `fast/` and `train/` that the
+model's class, its fast path and the trainer import; and the class of the task that was trained on, with what that uses
+of its own module and of others: its generator, its loss, its schedule of lengths.  Code that only reads and cuts texts
+does not count, as the hash of the data stands in the record.  Of a class defined elsewhere the file or cell in which it
+stands counts, and what it uses.
+
+Which earlier hashes give the numbers of today's code is certified by golden runs (`golden`) and stands in
+`same_numbers.json`."""
 
 import ast
 import dis
@@ -12,61 +16,90 @@ import inspect
 import io
 import json
 import linecache
+import os
+import re
 import subprocess
 import sys
 import sysconfig
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from types import CodeType
 
+from rtx_core.errors import RtxError
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
-from rtx_core.study import declared
+from rtx_core.study import declared, study
+from rtx_core.train.config import TrainConfig
 
 ROOMS = ("models", "fast", "train", "evaluate")  # no run imports the last, but what is measured does
-TASKS = "rtx_core.data.tasks"  # the losses that are trained on
+DRAWS = ("tasks", "tokens", "algorithmic", "characters", "stories")  # of `data`, by definition and not by file
 NOT_NUMBERS = ("rtx_core.models.registry",)  # names and colors; the configuration itself is in the record
 TRAINER = "rtx_core.train.trainer"
 BUILD = "rtx_core.models.build"  # which draws the first weights
+TEXTS = "rtx_core.data.tasks:Classification"
 PLAIN = (bool, int, float, str, type(None))  # values that are told by their repr
 STDLIB = sysconfig.get_path("stdlib")
 SAME_NUMBERS = Path(__file__).with_name("same_numbers.json")
+GOLDEN = Path(__file__).with_name("golden.json")
+STRINGS = (tokenize.STRING, *(getattr(tokenize, f"{kind}STRING_MIDDLE", tokenize.STRING) for kind in "FT"))
+EXACT = ("window", "weight_noise")  # numbers of which each is a way of its own
+SIZES = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "block_size", "num_labels")
+
+Definition = tuple[str, str]  # (a module, a name in it; "" for the whole)
+
+
+def lines_of(source: str) -> list[str]:
+    """Lines as Python counts them; `splitlines` also cuts at form feeds and other signs."""
+    return re.split(r"\r\n|\r|\n", source)
 
 
 @cache
 def bare(source: str) -> str:
-    """Python source without docstrings, comments and blank lines."""
-    lines = source.splitlines()
+    """Python source without docstrings, comments and blank lines; what stands in other strings stays as it is."""
+    lines, within = [line.encode() for line in lines_of(source)], set()  # columns of `ast` are counted in bytes
+    for token in tokenize.generate_tokens(io.StringIO("\n".join(lines_of(source))).readline):
+        (row, column), (end, _) = token.start, token.end
+        if token.type == tokenize.COMMENT:
+            lines[row - 1] = lines[row - 1].decode()[:column].rstrip().encode()
+        elif token.type in STRINGS:
+            within.update(range(row - 1, end - 1))  # lines that end in a string
     for node in ast.walk(ast.parse(source)):
-        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if documented and ast.get_docstring(node, clean=False) is not None:
-            first = node.body[0]
-            if lines[first.lineno - 1].lstrip().startswith(('"', "'", "r")):  # on lines of its own
-                lines[first.lineno - 1 : first.end_lineno] = [""] * (first.end_lineno - first.lineno + 1)
-    text = "\n".join(lines) + "\n"
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    cuts = {token.start[0]: token.start[1] for token in tokens if token.type == tokenize.COMMENT}
-    kept = (line[: cuts.get(i)].rstrip() for i, line in enumerate(text.splitlines(), start=1))
-    return "\n".join(line for line in kept if line)
+            text = node.body[0]
+            row, end = text.lineno - 1, text.end_lineno - 1
+            lines[row] = lines[row][: text.col_offset] + lines[end][text.end_col_offset :]
+            lines[row + 1 : end + 1] = [b""] * (end - row)
+            within.difference_update(range(row, end))
+    rows = (line if i in within else line.rstrip() for i, line in enumerate(lines))
+    return b"\n".join(line for i, line in enumerate(rows) if line or i in within).decode()
 
 
 @cache
 def _source(module: str) -> str | None:
-    """The source of a module of this package's `ROOMS`, or beside one that the study measures with; else None."""
+    """The source of a module that counts: of `ROOMS` and `DRAWS`, or next to one that the study measures with."""
+    package, room, *_ = [*module.split("."), ""]
     if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in declared("MEASUREMENTS").values()}:
-        return _file_of(module)
-    package, room, *_ = parts = [*module.split("."), ""]
-    if package != PACKAGE.name or module in NOT_NUMBERS or (room not in ROOMS and module != TASKS):
-        return None
-    path = PACKAGE.joinpath(*parts[1:-1])
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return file.read_text(encoding="utf-8") if file.exists() else None
+        return _read(module)
+    counts = package == PACKAGE.name and module not in NOT_NUMBERS and (room in ROOMS or _draws(module))
+    return _read(module) if counts else None
 
 
-def _file_of(module: str) -> str | None:
+def _draws(module: str) -> bool:
+    return module.rpartition(".")[0] == f"{PACKAGE.name}.data" and module.rpartition(".")[2] in DRAWS
+
+
+@cache
+def _read(module: str) -> str | None:
+    package, *parts = module.split(".")
+    if package == PACKAGE.name:
+        path = PACKAGE.joinpath(*parts)
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        return file.read_text(encoding="utf-8") if file.exists() else None
     try:
         found = find_spec(module)
     except ModuleNotFoundError:  # a name in a module, and no module
@@ -75,45 +108,116 @@ def _file_of(module: str) -> str | None:
 
 
 @cache
-def imports(source: str) -> tuple[str, ...]:
-    """The modules of `ROOMS` that Python source names in its import statements, wherever they stand."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return tuple(sorted(name for name in found if _source(name) is not None))
+def imports(source: str) -> tuple[Definition, ...]:
+    """What Python source imports of the modules that count, wherever its import statements stand."""
+    found = {each for node in ast.walk(ast.parse(source)) for each, _ in _imported(node)}
+    return tuple(sorted(each for each in found if _source(each[0]) is not None))
+
+
+def _imported(node: ast.AST) -> list[tuple[Definition, str]]:
+    """(definition, the name that it gets) of an import statement: by name of a module of `DRAWS`, else whole files."""
+    if isinstance(node, ast.Import):
+        return [((alias.name, ""), alias.asname or alias.name.partition(".")[0]) for alias in node.names]
+    if not isinstance(node, ast.ImportFrom) or not node.module:
+        return []
+    named = [(alias.name, alias.asname or alias.name) for alias in node.names]
+    of = [((node.module, name if _draws(node.module) else ""), bound) for name, bound in named]
+    return of + [((f"{node.module}.{name}", ""), bound) for name, bound in named]  # a module in a package
 
 
 @cache
-def _digest(modules: tuple[str, ...]) -> str:
-    """Of these modules and all that they import, directly or not, as far as they lie in `ROOMS`."""
-    seen, waiting = set(), [module for module in modules if _source(module) is not None]
+def _statements(source: str) -> tuple[tuple[set, set, str, tuple[Definition, ...]], ...]:
+    """Of every statement of a module: the names that it binds and uses, its bare text, and what it imports."""
+    lines, found = lines_of(source), []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found += [({name}, set(), f"{name} = {':'.join(of)}", (of,)) for of, name in _imported(node)]
+            continue
+        begin = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+        text = bare("\n".join(lines[begin - 1 : node.end_lineno]))
+        names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+        bound = {node.name} if hasattr(node, "name") else set()
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+        more = tuple(of for each in ast.walk(node) for of, _ in _imported(each))
+        found.append((bound, {each.id for each in names}, text, more))
+    return tuple(found)
+
+
+@cache
+def _definition(source: str, name: str) -> tuple[str, tuple[Definition, ...]]:
+    """The bare source of what a module says of a name and of all that this uses of the module; and its imports.  What
+    binds no name, as `if` or a call, always counts."""
+    wanted, before = {name}, set()
+    while wanted != before:
+        before = set(wanted)
+        wanted |= {each for bound, used, *_ in _statements(source) if not bound or bound & before for each in used}
+    needed = [(text, more) for bound, _, text, more in _statements(source) if not bound or bound & wanted]
+    return "\n".join(text for text, _ in needed), tuple(each for _, more in needed for each in more)
+
+
+@cache
+def _digest(roots: tuple[Definition, ...], within: str = "") -> str:
+    """Of these modules and definitions and all that they import, directly or not, as far as it counts or lies `within`
+    a module or package."""
+    texts, waiting = {}, list(roots)
     while waiting:
-        module = waiting.pop()
-        if module not in seen:
-            seen.add(module)
-            waiting += imports(_source(module))
+        module, name = waiting.pop()
+        inside = within and f"{module}.".startswith(f"{within}.")
+        source = _read(module) if inside else _source(module)
+        if (module, name) not in texts and source is not None:
+            texts[module, name], more = _definition(source, name) if name else (bare(source), imports(source))
+            waiting += more
     digest = hashlib.sha256()
-    for module in sorted(seen):
-        digest.update(f"{module}\n{bare(_source(module))}\n".encode())
+    for (module, name), text in sorted(texts.items()):
+        digest.update(f"{module}:{name}\n{text}\n".encode())
     return digest.hexdigest()
 
 
-def model_hash(architecture: str) -> str:
-    """SHA-256 of the source that the numbers of a registered model depend on, as it was when first asked for."""
+def name_of(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def run_hash(architecture: str, task: str | type) -> str:
+    """SHA-256 of the source that the numbers of a registered model depend on which is trained on a task of this class,
+    as the source was when first needed."""
     from rtx_core.fast import FAST_PATHS
 
-    kind = registry.find(architecture).kind
-    if isinstance(kind, str):
-        return _digest((kind.partition(":")[0], *FAST_PATHS.get(kind, ()), TRAINER, TASKS, BUILD))
-    own, used = _own_source(kind, type(registry.find(architecture).config))
-    rest = _digest((*sorted(used), TRAINER, TASKS, BUILD))
-    return hashlib.sha256(f"{own}\n{rest}".encode()).hexdigest()
+    model = registry.find(architecture)
+    roots = {(TRAINER, ""), (BUILD, "")}
+    if not isinstance(model.kind, str):
+        return _with_task(roots, task, model.kind, type(model.config))
+    return _with_task(roots | {(m, "") for m in (model.kind.partition(":")[0], *FAST_PATHS.get(model.kind, ()))}, task)
 
 
-def _own_source(*classes: type) -> tuple[str, set[str]]:
+def module_hash(module: str, task: str | type | None = None) -> str:
+    """SHA-256 of what a measurement depends on: a module's bare source, what it imports of the code that counts, and
+    the task whose texts it reads."""
+    source = _read(module)
+    return hashlib.sha256(f"{bare(source)}\n{_with_task(set(imports(source)), task)}".encode()).hexdigest()
+
+
+def _with_task(roots: set[Definition], task: str | type | None, *elsewhere: type) -> str:
+    """Of these definitions, of classes that are defined elsewhere, and of the class of a task, wherever that is."""
+    module, _, name = (task if isinstance(task, str) else name_of(task) if task else "").partition(":")
+    package, within = module.partition(".")[0], ""
+    if package in (PACKAGE.name, study().__name__):
+        roots, within = roots | {(module, name.partition(".")[0])}, module if package == PACKAGE.name else package
+    elif task:
+        elsewhere += (_defined(task) if isinstance(task, str) else task,)
+    text, used = _own_source(*elsewhere)
+    digest = _digest(tuple(sorted(roots | used)), within)
+    return hashlib.sha256(f"{text}\n{digest}".encode()).hexdigest() if elsewhere else digest
+
+
+def _defined(task: str) -> type:
+    try:
+        return resolve_name(task)
+    except (ImportError, AttributeError, ValueError):
+        raise RtxError(f"There is no task {task} here; define or import it first.") from None
+
+
+def _own_source(*classes: type) -> tuple[str, set[Definition]]:
     """The bare source of the files and cells of these classes, of their bases and of what their functions use by name
     (plain values as they are, bytecode where there is no source); and the modules of this package among it."""
     texts, modules, seen, waiting = set(), set(), set(), list(classes)
@@ -125,7 +229,7 @@ def _own_source(*classes: type) -> tuple[str, set[str]]:
         file = getattr(sys.modules.get(module), "__file__", None)
         file = thing.__code__.co_filename if inspect.isfunction(thing) else file
         if module.partition(".")[0] == PACKAGE.name:
-            modules.add(module)
+            modules.add((module, ""))
         elif module != "__main__" and (not file or file.startswith(STDLIB) or "-packages/" in file):
             continue  # of Python or an installed package, whose versions stand in the record
         elif inspect.isfunction(thing):
@@ -140,7 +244,7 @@ def _own_source(*classes: type) -> tuple[str, set[str]]:
     return "\n".join(sorted(texts)), modules
 
 
-def _bare_file(name: str | None, modules: set[str]) -> str:
+def _bare_file(name: str | None, modules: set[Definition]) -> str:
     """The bare source of a file or cell, "" where there is none; what it imports of this package joins `modules`."""
     source = "".join(linecache.getlines(name)) if name else ""
     modules.update(imports(source))
@@ -159,33 +263,76 @@ def _bytecode(code: CodeType) -> str:
     return f"{code.co_name} {code.co_code.hex()} {code.co_names} {parts}"
 
 
-def module_hash(module: str) -> str:
-    """SHA-256 of what a measurement depends on: a module's bare source and the source of `ROOMS` that it imports."""
-    source = _file_of(module)
-    return hashlib.sha256(f"{bare(source)}\n{_digest(imports(source))}".encode()).hexdigest()
+def way(task: str, config: Mapping) -> str:
+    """Which way through the code a run takes, from its record's `config`: every switch as it is, and of numbers whether
+    they are 0, 1 or more.  What the hash of the data fixes, and `SIZES`, do not count."""
+    parts = {"model": registry.config_of(config["architecture"]).model_dump() | config["model"]}
+    parts["data"] = {} if task == TEXTS else config["data"]
+    parts["train"] = TrainConfig().model_dump() | config["train"]
+    left_out = (*SIZES, "corpus", "source")
+    taken = {part: {k: _kind(k, v) for k, v in fields.items() if k not in left_out} for part, fields in parts.items()}
+    return json.dumps([config["architecture"], task, taken], sort_keys=True)
+
+
+def _kind(name: str, value: object) -> object:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "more" if number and value not in (0, 1) and name not in EXACT else value
 
 
 @cache
 def registered() -> dict:
-    """What `rtx golden` has registered: `commit` whose golden runs are the reference, `hashes` of its models, and
-    `same`, hash of a code -> those of earlier codes that give its numbers."""
+    """What `rtx golden` has registered: `commit`, whose golden runs are the reference, and `codes`, of every model on a
+    task and of every measurement the hashes of its code, the oldest first, each with the numbers of the one before."""
     return json.loads(SAME_NUMBERS.read_text(encoding="utf-8"))
 
 
-def is_current(hashes: Iterable[str], today: str) -> bool:
-    """Whether today's code would give the numbers of a run that code of these hashes worked on, in turn."""
-    return set(hashes) <= {today, *registered()["same"].get(today, ())}
+@cache
+def golden_runs() -> dict[str, dict]:
+    """The recorded golden runs by name; one on a task has `task`, `config` and `since`, the first code it ran on."""
+    return json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+@cache
+def since() -> dict[str, str]:
+    return {way(run["task"], run["config"]): run["since"] for run in golden_runs().values() if "task" in run}
+
+
+def code_of(architecture: str, task: str) -> str:
+    """The name in `registered` of a model on a task."""
+    return f"{registry.find(architecture).kind} {task}"
+
+
+def run_is_current(hashes: Iterable[str], task: str, config: Mapping) -> bool:
+    """Whether today's code gives the numbers of a run that code of these hashes worked on, in turn: it is that code, or
+    a golden run that goes the same way has given the same numbers by all of them."""
+    today, codes = (
+        run_hash(config["architecture"], task),
+        registered()["codes"].get(code_of(config["architecture"], task), []),
+    )
+    begin = since().get(way(task, config))
+    first = codes.index(begin) if begin in codes else len(codes)
+    return set(hashes) <= {today, *(codes[first:] if today in codes[-1:] else ())}
+
+
+def measurement_is_current(hashes: Iterable[str], task: str, module: str) -> bool:
+    today, codes = module_hash(module, task), registered()["codes"].get(f"{module} {task}", [])
+    return set(hashes) <= {today, *(codes if today in codes[-1:] else ())}
 
 
 def commit() -> dict:
-    """The commit, and whether the package holds exactly that commit's code."""
-    return {"commit": git("rev-parse", "HEAD"), "clean": git("status", "--porcelain", PACKAGE.name, "study") == ""}
+    """The commit, and whether package and study hold exactly that commit's code; nulls where that is not known."""
+    if git("rev-parse", "--show-toplevel") != str(REPOSITORY):  # none, a repository around this one, or not to be read
+        return {"commit": None, "clean": False}
+    changed = git("status", "--porcelain", "--untracked-files=all", PACKAGE.name, "study")
+    return {"commit": git("rev-parse", "HEAD"), "clean": changed == ""}
 
 
 def git(*arguments: str) -> str | None:
-    """What git says; None where it fails."""
+    """What git says of this repository, whatever the environment names; None where it fails."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    about = {"capture_output": True, "text": True, "timeout": 10, "env": environment}
     try:
-        done = subprocess.run(["git", "-C", str(REPOSITORY), *arguments], capture_output=True, text=True, timeout=10)
+        done = subprocess.run(["git", "-C", str(REPOSITORY), *arguments], **about)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -1,9 +1,20 @@
-"""Golden runs: tiny runs of every model, plain and fast, whose first losses and gradient norms tell whether the code
-gives the same numbers.
+"""Golden runs: tiny runs that tell whether the code gives the same numbers, and so which records are current.
 
-`rtx golden` compares them with the recorded ones.  `--accept` repeats them by today's code and by the last accepted
-commit on this machine and registers today's as giving the same numbers only if all are equal bit for bit.  `--new`
-registers it as new: records made before are stale."""
+There is one of every model as it is registered, on random tokens, and one of every way through the code that a record
+takes: a model with its switches, a task, a way of training (`fingerprint.way`).  `golden.json` holds their settings and
+numbers, on the plain and on the fast path.
+
+A record says by hashes which code made it (`fingerprint.run_hash`).  It is current if that is today's code, or if the
+golden run that goes the same way has run on that code and on every one since, with equal numbers bit for bit.  So after
+a change of code that is hashed:
+
+1. `python -m rtx_core golden` compares today's numbers with the recorded ones, as far as processors agree.
+2. `python -m rtx_core golden --accept` repeats all runs by the last accepted commit and by today's code, on this
+   machine.  If all are equal it adds today's hashes to those that give the same numbers (`same_numbers.json`), and
+   records of before stay current.  Else it names the runs that differ: undo the change, or
+3. `python -m rtx_core golden --new` registers today's code as new: every record made before is stale.
+
+Records of a new switch need a golden run: `--accept` adds those that are missing, and a test fails until it has."""
 
 import json
 import os
@@ -11,74 +22,157 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from functools import cache
+from itertools import product
 from pathlib import Path
+from pkgutil import resolve_name
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import torch
 
 from rtx_core import records
-from rtx_core.data.tasks import Classification, Language
+from rtx_core.data import characters, stories
+from rtx_core.data.synthetic import play
+from rtx_core.data.tasks import Classification, Language, Task
 from rtx_core.data.tokens import Tokens
 from rtx_core.errors import RtxError
 from rtx_core.models import build_model, registry
 from rtx_core.models.packed import Packed
-from rtx_core.paths import PACKAGE, REPOSITORY, write_json
+from rtx_core.paths import PACKAGE, REPOSITORY, write_atomically, write_json
 from rtx_core.records import fingerprint
 from rtx_core.study import declared
 from rtx_core.train.config import TrainConfig
-from rtx_core.train.trainer import train
+from rtx_core.train.trainer import autocast_of, train
 
-FILE = Path(__file__).with_name("golden.json")
+PATHS = ("fast", "plain")
 STEPS = 5
 TOLERANCE = 2e-3  # relative, between processors that sum in other orders
 DO = "undo what changed them, or `golden --new`"
 SMALL = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2}
+MOST = SMALL | {"num_layers": 2, "num_passes": 3, "num_core_layers": 2, "lora_rank": 2, "block_size": 8}
+MOST |= {"letters": 16, "hops": 3, "stage": 2, "facts": 10, "keys": 8, "values": 8, "eval_texts": 16, "test_texts": 16}
+MOST |= {"eval_batches": 2, "steps": 3, "epochs": 5, "batch_size": 4, "eval_every": 3, "warmup_steps": 2}
+MOST |= {"plateau_patience": 2}
+CPU = torch.device("cpu")
 
 
 def built_in() -> list[str]:
     return [name for name, model in registry.MODELS.items() if isinstance(model.kind, str)]
 
 
-def golden_runs(models: list[str] | None = None) -> dict[str, dict]:
-    """{model: {"fast": numbers, "plain": numbers}} of `STEPS` steps on random tokens; the data are no corpus's."""
-    return {name: {"fast": _run(name, True), "plain": _run(name, False)} for name in models or built_in()}
-
-
-def _run(name: str, fast: bool) -> dict[str, list[float]]:
+def golden_runs(runs: Mapping[str, dict]) -> dict[str, dict]:
+    """{name: {"fast": numbers, "plain": numbers}} of these runs."""
     torch.set_num_threads(1)
-    known = registry.find(name).config.names()
-    model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in known})
-    task = _task(model.config)
-    ways = {"schedule": "constant", "warmup_steps": 2, "eval_every": 1, "stop_patience": 0}
-    ways["decay"] = "all" if task.classes else "matrices"
-    config = TrainConfig(epochs=0, steps=STEPS, batch_size=8, learning_rate=1e-3, **ways)
-    objective, _ = task.loss(model.eval(), *task.step(1, 0)[0], task.examples(0))  # of the plain model
+    return {name: {path: _run(name, run, path == "fast") for path in PATHS} for name, run in runs.items()}
+
+
+def _run(name: str, run: Mapping, fast: bool) -> dict[str, list[float]]:
+    """The norm of the first gradient of the plain model, the losses of the history, and of a task those of the test."""
+    if "task" not in run:
+        known = registry.find(name).config.names()
+        model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in known})
+        task = _random_tokens(model.config)
+        ways = {"schedule": "constant", "warmup_steps": 2, "eval_every": 1, "stop_patience": 0}
+        ways["decay"] = "all" if task.classes else "matrices"
+        config = TrainConfig(epochs=0, steps=STEPS, batch_size=8, learning_rate=1e-3, **ways)
+    else:
+        config, task = TrainConfig(**run["config"]["train"]), task_of(run)
+        model = build_model(run["config"]["architecture"], seed=1, **_fitting(run, task))
+    objective, _ = task.loss(model.eval(), *task.step(1, 0)[0], task.examples(0))
     objective.backward()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    found = {"gradient_norm": [torch.nn.utils.get_total_norm(gradients).item()]}
+    numbers = {"gradient_norm": [torch.nn.utils.get_total_norm(gradients).item()]}
     model.zero_grad(set_to_none=True)
     with tempfile.TemporaryDirectory() as folder:
-        file, cpu = Path(folder, "c.safetensors"), torch.device("cpu")
-        progress, _ = train(model, task, config, 1, cpu, file, say=lambda line: None, fast=fast)
-    return found | {k: [row[k] for row in progress.history] for k in ("train_loss", "validation_loss")}
+        file = Path(folder, "c.safetensors")
+        progress, _ = train(model, task, config, 1, CPU, file, say=lambda line: None, fast=fast)
+    numbers |= {k: [row[k] for row in progress.history] for k in ("train_loss", "validation_loss")}
+    if "task" in run:
+        entry, _ = task.test(model, CPU, autocast_of(config.precision, CPU))
+        of_passes = [sum(part.get("error_by_passes", ())) for part in entry.get("parts", ())]
+        if hasattr(model, "advance"):
+            numbers["written"] = _written(model)
+        numbers["test"] = [entry["loss"], entry.get("accuracy", 0.0), float(sum(of_passes))]
+    return numbers
 
 
-def _task(config):
-    """Random tokens in the form that the model reads: labelled texts, packed stories, or rows of characters."""
+@torch.inference_mode()
+def _written(model) -> list[float]:
+    """The norms of the logits when two texts are read token by token."""
+    state = model.eval().start(2)
+    return [model.advance(torch.tensor([i, 3]), state).norm().item() for i in range(4)]
+
+
+def small(task: str, config: Mapping) -> dict:
+    """A record's `config`, as small as it can be without going another way."""
+    parts = {}
+    for part in ("model", "data", "train"):
+        numbers = {k: v for k, v in config[part].items() if k in MOST and v not in (0, 1)}
+        parts[part] = config[part] | {k: min(v, MOST[k]) for k, v in numbers.items()}
+    if core := parts["model"].get("num_core_layers"):
+        parts["model"]["num_layers"] = core + 2
+    parts["train"]["learning_rate"] = 1e-2
+    parts["data"] = {} if task == fingerprint.TEXTS else parts["data"]
+    return {"architecture": config["architecture"], **parts}
+
+
+def missing(runs: Mapping[str, dict]) -> dict[str, dict]:
+    """The golden runs that records need and `runs` lacks, each without numbers."""
+    there, found = {fingerprint.way(run["task"], run["config"]) for run in runs.values() if "task" in run}, {}
+    for record in records.records():
+        task, config = record.task, record["config"]
+        if task and config["architecture"] in built_in() and (way := fingerprint.way(task, config)) not in there:
+            there.add(way)
+            found[str(record).removesuffix(".json")] = {"task": task, "config": small(task, config)}
+    return found
+
+
+def _fitting(run: Mapping, task: Task) -> dict:
+    """The settings of a golden run's model, some of which the task decides."""
+    settings = run["config"]["model"]
+    return settings | {k: v for k, v in task.model_settings.items() if k in settings}
+
+
+def task_of(run: Mapping) -> Task:
+    data, train = run["config"]["data"], run["config"]["train"]
+    return _task(run["task"], json.dumps(data), train["batch_size"], train["micro_batches"])
+
+
+@cache
+def _task(name: str, data: str, batch_size: int, micro_batches: int) -> Task:
+    """A task on few data: made by a rule as it is, else on generated texts."""
+    kind, config = resolve_name(name), SimpleNamespace(**json.loads(data) | {"source": "embedded"})
+    if kind is Classification:
+        return _random_texts(7, 10, batch_size, micro_batches)
+    if issubclass(kind, characters.Characters):
+        kind = type(kind.__name__, (kind,), {"load": staticmethod(lambda source: play(1000))})
+    with patch.dict(stories.EMBEDDED, train=24, validation=6):
+        return kind(config, batch_size, micro_batches)
+
+
+def _random_texts(n: int, others: int, batch_size: int, micro_batches: int = 1, vocabulary: int = 97) -> Classification:
+    """Labelled texts of random tokens, `n` of them to train on and as many `others` to validate and to test."""
     random = np.random.RandomState(0)
 
     def texts(n: int) -> Tokens:
         lengths = random.randint(3, 14, size=n)
-        ids = random.randint(4, config.vocab_size, size=lengths.sum()).astype(np.int32)
+        ids = random.randint(4, vocabulary, size=lengths.sum()).astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return Tokens(ids, offsets, random.randint(0, 2, size=n).astype(np.int64))
 
-    if "num_labels" in config.names():
-        parts = {"train": texts(64), "validation": texts(24), "test": texts(24)}
-        return Classification(parts, ("no", "yes"), {"sha256": "0" * 64}, batch_size=8)
+    parts = {"train": texts(n), "validation": texts(others), "test": texts(others)}
+    return Classification(parts, ("no", "yes"), {"sha256": "0" * 64}, batch_size, micro_batches)
 
+
+def _random_tokens(config) -> Task:
+    """Random tokens in the form that the model reads: labelled texts, packed stories, or rows of characters."""
+    if "num_labels" in config.names():
+        return _random_texts(64, 24, batch_size=8, vocabulary=config.vocab_size)
     packed = "block_size" not in config.names()
-    stream = random.randint(0, config.vocab_size, size=(64, 4 * 16 + 1))
+    stream = np.random.RandomState(0).randint(0, config.vocab_size, size=(64, 4 * 16 + 1))
 
     class Rows(Language):
         vocab_size = config.vocab_size
@@ -101,76 +195,114 @@ def _task(config):
 def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
     """Which numbers of golden runs differ, relatively by more than `tolerance`."""
     wrong = []
-    for model, path in ((model, path) for model, paths in expected.items() for path in paths):
-        for kind, values in expected[model][path].items():
-            mine = found.get(model, {}).get(path, {}).get(kind, [])
+    for name, path in product(expected, PATHS):
+        for kind, values in expected[name][path].items():
+            mine = found.get(name, {}).get(path, {}).get(kind, [])
             if len(mine) != len(values) or not np.allclose(mine, values, tolerance, 0):
-                wrong.append(f"{model}, {path}, {kind}")
+                wrong.append(f"{name}, {path}, {kind}")
     return wrong
 
 
-def measuring() -> list[str]:
-    """The modules whose code the recorded measurements depend on."""
-    return sorted(module for kind, module in declared("MEASUREMENTS").items() if records.measurements(kind))
+def measuring() -> list[tuple[str, str]]:
+    """(the module, the task) of the recorded measurements."""
+    kinds = declared("MEASUREMENTS").items()
+    every = ((module, record.task) for kind, module in kinds for record in records.measurements(kind))
+    return sorted((module, task) for module, task in {*every} if task)
 
 
 def changed_since(commit: str, module: str) -> bool:
     """Whether a module of `evaluate` or the study, of which golden runs do not speak, has changed since a commit."""
     path = f"{module.replace('.', '/')}.py"
     then, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
-    others = [name for name in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))]
+    others = {name for name, _ in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))}
     same = then is not None and fingerprint.bare(then) == fingerprint.bare(now)
     return not same or any(changed_since(commit, other) for other in others)
 
 
+def codes_of(runs: Mapping[str, dict]) -> dict[str, str]:
+    """{a model, or a module that measures, on a task: the hash of today's code}"""
+    pairs = {(run["config"]["architecture"], run["task"]) for run in runs.values() if "task" in run}
+    codes = {fingerprint.code_of(*pair): fingerprint.run_hash(*pair) for pair in sorted(pairs)}
+    return codes | {f"{module} {task}": fingerprint.module_hash(module, task) for module, task in measuring()}
+
+
 def unregistered() -> list[str]:
-    """Models whose code is neither accepted as giving the old numbers nor registered as new."""
-    return [name for name in built_in() if fingerprint.registered()["hashes"].get(name) != fingerprint.model_hash(name)]
+    """Models, and modules that measure, on tasks, whose code is neither accepted nor registered as new."""
+    codes = fingerprint.registered()["codes"]
+    return [of for of, today in codes_of(fingerprint.golden_runs()).items() if today not in codes.get(of, [])[-1:]]
 
 
 def main(accept: bool = False, new: bool = False) -> None:
-    found = golden_runs()
+    recorded, registered = fingerprint.golden_runs(), fingerprint.registered()
+    lacking = missing(recorded)
+    runs = recorded | lacking if accept or new else recorded
+    now, codes, commit = golden_runs(runs), codes_of(runs), registered["commit"]
     if new:
-        _register({})
-        write_json(FILE, found)
+        _register(runs, now, {}, {of: [today] for of, today in codes.items()})
         print("registered as new: records made by the code before are stale now")
         return
-    if wrong := differing(found, json.loads(FILE.read_text(encoding="utf-8")), TOLERANCE):
+    if wrong := differing(now, recorded, TOLERANCE):
         raise RtxError(f"Golden runs give other numbers than recorded: {'; '.join(wrong)}; {DO}.")
     if not accept:
-        waiting = ", ".join(unregistered()) or "none"
+        waiting = ", ".join([*unregistered(), *lacking]) or "none"
         print(f"all golden runs give their recorded numbers; waiting for `golden --accept`: {waiting}")
         return
-    before = fingerprint.registered()
-    if wrong := differing(found, _runs_at(before["commit"])):
-        raise RtxError(f"Not accepted: here commit {before['commit'][:9]} gives other {'; '.join(wrong)}; {DO}.")
-    own = [module for module in measuring() if changed_since(before["commit"], module)]
-    _register({name: old for name, old in before["hashes"].items() if name not in own})
-    print(f"accepted: the golden runs of commit {before['commit'][:9]}, bit for bit")
+    then = _runs_at(commit, runs)
+    if wrong := differing(then, {name: now[name] for name in runs if name in recorded or name in then}):
+        raise RtxError(f"Not accepted: here commit {commit[:9]} gives other {'; '.join(wrong)}; {DO}.")
+    before = {of: codes_before for of, codes_before in registered["codes"].items() if of in codes}
+    before |= {f"{module} {task}": [] for module, task in measuring() if changed_since(commit, module)}
+    for name in lacking.keys() & then.keys():  # these have run on the code of that commit, too
+        before.setdefault(_code_of(runs[name]), [then[name]["code"]])
+    since = {name: run.get("since") for name, run in recorded.items()}
+    since |= {name: then[name]["code"] for name in lacking.keys() & then.keys()}
+    chains = {of: [*before.get(of, ()), *({today} - {*before.get(of, ())[-1:]})] for of, today in codes.items()}
+    _register(runs, now | recorded, since, chains)
+    print(f"accepted: the golden runs of commit {commit[:9]}, bit for bit")
 
 
-def _register(before: dict[str, str]) -> None:
-    """Today's hashes; those in `before`, by model, give the same numbers."""
-    registered, today = fingerprint.registered(), {name: fingerprint.model_hash(name) for name in built_in()}
-    today |= {module: fingerprint.module_hash(module) for module in measuring()}
-    known, same = registered["same"], {}
-    for name, now in today.items():
-        old = before.get(name, now)
-        same[now] = sorted({*same.get(now, ()), old, *known.get(now, ()), *known.get(old, ())} - {now})
-    head = fingerprint.commit()
-    commit = head["commit"] if head["clean"] else registered["commit"] or head["commit"]
-    write_json(fingerprint.SAME_NUMBERS, {"commit": commit, "hashes": today, "same": same})
-    fingerprint.registered.cache_clear()
+def _code_of(run: Mapping) -> str:
+    return fingerprint.code_of(run["config"]["architecture"], run["task"])
 
 
-def _runs_at(commit: str) -> dict:
-    """The golden runs of another commit, by a copy of its package and of its study."""
-    show = "import json; from rtx_core.records import golden; print(json.dumps(golden.golden_runs()))"
+def _register(runs: Mapping, numbers: Mapping, since: Mapping, codes: Mapping[str, list[str]]) -> None:
+    """Write the numbers of golden runs, the first code that each has run on (None: today's), and the codes."""
+    lines = []
+    for name, run in runs.items():
+        about = {part: run[part] for part in ("task", "config") if part in run}
+        first = {"since": since.get(name) or codes[_code_of(run)][-1]} if about else {}
+        lines.append(f"{json.dumps(name)}: {json.dumps(about | first | {path: numbers[name][path] for path in PATHS})}")
+    write_atomically(fingerprint.GOLDEN, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    head, before = fingerprint.commit(), fingerprint.registered()["commit"]
+    commit = head["commit"] if head["clean"] else before or head["commit"]
+    write_json(fingerprint.SAME_NUMBERS, {"commit": commit, "codes": codes})
+    for cached in (fingerprint.registered, fingerprint.golden_runs, fingerprint.since):
+        cached.cache_clear()
+
+
+def with_codes(runs: Mapping[str, dict]) -> dict[str, dict]:
+    """Golden runs, each with the hash of the code; without those that this code cannot do, which lacks a switch."""
+    done = {}
+    for name, run in runs.items():
+        try:
+            done |= golden_runs({name: run})
+        except Exception as error:  # whatever older code makes of newer settings
+            print(f"{name} cannot be run: {error}", file=sys.stderr)
+            continue
+        if "task" in run:
+            done[name]["code"] = fingerprint.run_hash(run["config"]["architecture"], run["task"])
+    return done
+
+
+def _runs_at(commit: str, runs: Mapping[str, dict]) -> dict[str, dict]:
+    """These golden runs by another commit, by a copy of its package and of its study."""
+    show = "import json, sys; from rtx_core.records import golden; "
+    show += "print(json.dumps(golden.with_codes(json.load(sys.stdin))))"
     with tempfile.TemporaryDirectory() as folder:
         packed = str(Path(folder, "then.zip"))
         if fingerprint.git("archive", f"--output={packed}", commit, PACKAGE.name, "study") is None:
             raise RtxError(f"Commit {commit[:9]} cannot be read; fetch the whole history.")
         shutil.unpack_archive(packed, folder)
-        environment, command = os.environ | {"PYTHONPATH": folder}, [sys.executable, "-c", show]
-        said = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True).stdout
-    return json.loads(said.splitlines()[-1])
+        how = {"cwd": folder, "env": os.environ | {"PYTHONPATH": folder}, "input": json.dumps(runs).encode()}
+        done = subprocess.run([sys.executable, "-c", show], stdout=subprocess.PIPE, check=True, **how)
+    return json.loads(done.stdout.splitlines()[-1])

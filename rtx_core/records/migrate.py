@@ -5,10 +5,54 @@ leaves alone what it has already changed and what it cannot vouch for.  Reading 
 form stays readable.  A new step is a function in `STEPS`, after those that are there."""
 
 import copy
+import json
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from rtx_core.data import config_of
+from rtx_core.models import registry
+from rtx_core.study import declared
+
+TEXTS = "rtx_core.data.tasks:Classification"
+
+
+@cache
+def _before_tasks() -> dict[str, dict]:
+    """{a model's class, or a module that measures: {"known": hashes of code without the task, all of which give the
+    same numbers, "now": {a task: the hash of that code with it}}}"""
+    return json.loads(Path(__file__).with_name("before_tasks.json").read_text(encoding="utf-8"))
+
+
+def hash_of_task(content: dict) -> dict:
+    """The hash of the code covers the task that was trained on or measured with, and the record names its class."""
+    code, model = content["code"], registry.MODELS.get(content.get("config", {}).get("architecture"))
+    of = declared("MEASUREMENTS").get(content["kind"]) if "kind" in content else model and model.kind
+    before = _before_tasks().get(of) if isinstance(of, str) else None
+    task = before and (code.get("task") or _task_of(content))
+    if not before or task not in before["now"]:
+        return content
+    hashes = dict.fromkeys(before["now"][task] if each in before["known"] else each for each in code["hashes"])
+    if [*hashes] != [before["now"][task]] and "task" not in code:  # of code that is not known
+        return content
+    return content | {"code": code | {"hashes": [*hashes], "task": task}}
+
+
+def _task_of(content: dict) -> str | None:
+    """The class of a task, as "module:class"; of data that other settings describe, by the experiment."""
+    known, name = declared("EXPERIMENTS"), content.get("experiment") or content["of"]
+    fixed = known.get(max((each for each in known if f"{name}-".startswith(f"{each}-")), key=len, default=""))
+    if "config" in content:
+        data = config_of(content["config"]["data"], fixed and type(fixed.data))
+    elif fixed is None:
+        return None
+    else:
+        data = fixed.data
+    return TEXTS if data.labelled else data.task_class
+
 
 Step = Callable[[dict], dict]
-STEPS: list[Step] = []
+STEPS: list[Step] = [hash_of_task]
 
 
 def migrated(content: dict) -> dict:
