@@ -53,7 +53,7 @@ class Gap(Value):
     def __new__(cls, found: statistics.Difference, evidence: Badge):
         points = (100 * each for each in (found.value, found.low, found.high))
         self = super().__new__(cls, *points, evidence, form="+.1f", sign=found.sign, p=found.p)
-        self.seeds = found.seeds
+        self.seeds, self.lean = found.seeds, found.lean
         self.by_seed = tuple(100 * difference for difference in found.by_seed)
         return self
 

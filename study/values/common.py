@@ -159,5 +159,6 @@ LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.
 NAMES = {name.replace("-", "_"): name for _, name, *_ in paper.planned() if name.startswith(LABELLED)}
 VALUES = {key: lambda name=name: task(name) for key, name in (NAMES | COMPARED).items()} | {"compared": COMPARED}
 VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
+VALUES |= functions(statistics.equivalent, statistics.detectable)
 VALUES |= functions(asked, mean, statistics.auc, statistics.matched_accuracy, minus, p_over_seeds)
 VALUES |= functions(tested, picked, last, peaks, missed, generalization_gap)
