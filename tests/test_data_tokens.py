@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -32,8 +33,31 @@ def test_cleaning_is_idempotent_and_leaves_nothing_to_clean(text):
 def test_cleaning_does_what_the_report_says():
     assert clean("A <b>GOOD</b> film!!! See http://a.b/c ...  <br />") == "a good film! see ."
     for bad in (None, 3, float("nan"), " \n"):
-        with refused("Row 1"):
+        with refused("Row 2"):
             clean_all(["fine", bad])
+
+
+TAGS = re.compile(r"<(?:/?[a-z][^<>]*|!--.*?--)>")
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.sampled_from(["<!--", "-->", "<", "!", "-", ">", "a", " ", "/b", "<a"]), max_size=16).map("".join))
+def test_tags_and_comments_go_wherever_they_lie(text):
+    expected, after = None, clean_by_hand(text)
+    while after != expected:
+        expected, after = after, clean_by_hand(after)
+    assert clean(text) == expected
+
+
+def clean_by_hand(text: str) -> str:
+    text = TAGS.sub(" ", " ".join(text.split()))
+    return " ".join(re.sub(r"([!-])(\s?\1)+", r"\1", " ".join(text.split())).split())
+
+
+def test_what_is_never_closed_takes_no_longer_than_other_text():
+    begin = time.perf_counter()
+    clean("<!-- a --> " + "<!--b " * 32_000)
+    assert time.perf_counter() - begin < 2  # minutes, where each is searched to the end
 
 
 def test_texts_become_wordpieces_between_cls_and_sep(mirror):

@@ -24,6 +24,7 @@ VOCABULARY = "google-bert/bert-base-uncased"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TRAINED_SIZE = 4096
+ENCODED_AT_ONCE = 1000  # texts: an encoding is far larger than the ids that are taken from it
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,9 @@ def trained_vocabulary(texts: Iterable[str]) -> BertWordPieceTokenizer:
 def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer | BertWordPieceTokenizer, max_length: int) -> Tokens:
     """Clean, encode and cut every text at `max_length` tokens, [CLS] and [SEP] included."""
     tokenizer.enable_truncation(max_length)
-    encoded = [e.ids for e in tokenizer.encode_batch(clean_all(frame["text"]))]
+    texts = clean_all(frame["text"])
+    slices = (texts[i : i + ENCODED_AT_ONCE] for i in range(0, len(texts), ENCODED_AT_ONCE))
+    encoded = [e.ids for some in slices for e in tokenizer.encode_batch(some)]
     ids = np.fromiter(chain.from_iterable(encoded), dtype=np.int32)
     return Tokens(ids, np.cumsum([0, *map(len, encoded)]), frame["label"].to_numpy(dtype=np.int64))
 
