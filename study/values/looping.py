@@ -317,5 +317,6 @@ VALUES |= {
 VALUES |= {f"iso_depth_{n}": lambda k=k: of_first_seeds(k) for n, k in {"first": 1, "three": 3, "eight": 8}.items()}
 VALUES |= {name: lambda rate=rate: Facts(f"facts-facts49152-learningrate{rate}") for name, rate in FACT_RATES.items()}
 VALUES |= {"longer_training_lowers": longer_training_lowers}
+VALUES |= {"w44_at_8e_3": lambda: [wrong(run, 4) for run in look_up("khop_at_8e_3").of("4x1-w44") if run["seed"] >= 3]}
 VALUES |= functions(copying, on_logits, unpaired_on_logits, facts_best, facts_worth, pointers_worth)
 VALUES |= {"text_worth": lambda: text_worth, "text_worth_tuned": lambda: lambda model: text_worth(model, *HIGHER)}
