@@ -8,6 +8,8 @@ import inspect
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated
 
 import yaml
@@ -16,6 +18,7 @@ from rtx_core.errors import RtxError
 from rtx_core.study import declared
 
 Words = Annotated[list, "EXPERIMENT [MODEL …] [name=value …]"]
+LINES_AT_ONCE = 256  # that `classify` reads, answers and prints
 Source = Annotated[str, "embedded: quick runs on generated text"]
 
 
@@ -64,19 +67,33 @@ def results(experiments: Annotated[list, "only of these"], source: Source = "") 
 def classify(
     name: Annotated[str, "of the run's folder, as sst2"],
     model: Annotated[str, "as recurrent"],
-    texts: Annotated[list, "none: the lines of standard input"],
+    texts: Annotated[list, "none: standard input, one a line"],
     passes: Annotated[bool, "the answer after each pass"],
     seed: Annotated[int, "of the run"] = 0,
     source: Source = "hub",
 ) -> None:
-    """label texts with a trained model: NAME MODEL "a text" …, or texts from standard input, one a line"""
+    """label texts with a trained model: NAME MODEL "a text" …, or lines of standard input; columns are split at tabs"""
     from rtx_core.experiments.weights import load
 
-    if not texts:
-        sys.stdin.reconfigure(encoding="utf-8")
-        texts = [line.strip() for line in sys.stdin if line.strip()]
-    found = load(f"{name}/{model}-seed{seed}", source).classify(texts, passes)
-    print(found.round(4).to_string(index=False))
+    predictor, header = load(f"{name}/{model}-seed{seed}", source), True
+    lines = filter(None, map(str.strip, texts or lines_of_input()))
+    while batch := list(islice(lines, LINES_AT_ONCE)):
+        answers = predictor.classify(batch, passes)
+        answers["text"] = answers.pop("text")  # last, as it alone is of any length
+        answers.to_csv(sys.stdout, sep="\t", index=False, header=header, float_format="%.4f")
+        sys.stdout.flush()
+        header = False
+    if header:
+        raise RtxError("No text was given: write one after the model's name, or lines to standard input.")
+
+
+def lines_of_input() -> Iterator[str]:
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield line.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            do = "convert it first, as `iconv -f cp1252 -t utf-8` does"
+            raise RtxError(f"Line {number:,} of standard input is not UTF-8: {do}.") from None
 
 
 def doctor() -> None:

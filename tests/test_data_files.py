@@ -1,6 +1,8 @@
 """Files of one's own: every format gives the same task, and what is wrong names file, row and column."""
 
+import io
 import json
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,10 +13,14 @@ import pytest
 from conftest import refused
 
 import rtx_core as rtx
+from rtx_core import report
+from rtx_core.__main__ import main
 from rtx_core.data import FilesData, from_files, task
 from rtx_core.errors import RtxError
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import run as runner
+from rtx_core.paths import REPOSITORY
+from rtx_core.report.display import escape
 
 WORDS = ["good, film", "bad\nfilm", 'a "fine" meal', "poor", "naïve\tπ"]
 
@@ -234,3 +240,47 @@ def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch
             rtx.runs(fewer, **given)
     named = described(str(elsewhere), name="Fewer reviews")
     assert experiments.configure(named, "recurrent").name == "own-fewer-reviews"
+
+
+CLASSES = ["label", "passes", "model", "text", "Model", "Passes", "Label", "Text", "p(text)", "<b>`$"]
+
+
+def test_classes_may_have_any_name_and_lines_are_answered_as_they_come(home, small_models, monkeypatch, capsys):
+    rows = [f"a film {i},{name}" for i, name in enumerate(10 * CLASSES)]
+    (home / "named.csv").write_text("\n".join(["review,stars", *rows]))
+    files, question = described(home / "named.csv"), "a text of | $x$ and {val}`a` "
+    runs = rtx.runs(files, models=["recurrent"], epochs=1, batch_size=64)
+    answers = rtx.load(runs[0]).classify([question], passes=True)
+    assert list(answers) == ["text", "passes", "label", *(f"p({name})" for name in files.classes)]
+    page = json.loads((REPOSITORY / "notebooks/own-data.ipynb").read_text())
+    (cell,) = [source for each in page["cells"] if "classify(" in (source := "".join(each["source"]))]
+    known = {"rtx": rtx, "pd": pd, "report": report, "runs": runs, "described": files, "question": question}
+    exec(cell.replace("report.table(", "shown = report.table("), known)
+    head, _, *lines = [line for line in known["shown"].markdown.splitlines() if line.startswith("|")]
+    assert len(lines) == 2 and all(line.endswith(f"| {escape(question)} |") for line in lines)
+    assert sorted(head.split(" | ")[3:-1]) == sorted(escape(f"p({name})") for name in CLASSES)
+
+    texts, said = [f"{'a long film ' * (i % 7)}number {i}" for i in range(600)], []
+
+    def lines() -> Iterator[bytes]:
+        for i, text in enumerate(texts):
+            if i == 300:
+                said.append(capsys.readouterr().out)
+            yield f" {text}\r\n".encode()
+            yield b" \n"
+        yield b"na\xefve\n"
+
+    capsys.readouterr()
+    words = ["rtx", "classify", runs[0].record["name"], "recurrent"]
+    monkeypatch.setattr("sys.argv", words)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines()))
+    with pytest.raises(SystemExit, match="Line 1,201 of standard input is not UTF-8"):
+        main()
+    assert said[0].count("\n") == 257
+    found = pd.read_csv(io.StringIO(said[0] + capsys.readouterr().out), sep="\t")
+    expected = rtx.load(runs[0]).classify(texts[: len(found)])
+    assert len(found) == 512 and list(found["text"]) == list(expected["text"])
+    assert np.allclose(found["p(text)"], expected["p(text)"], atol=1e-4) and list(found)[0] == "label"
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=iter([b"\n"])))
+    with pytest.raises(SystemExit, match="No text was given"):
+        main()

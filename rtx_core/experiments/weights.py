@@ -143,7 +143,8 @@ class Predictor:
     folder: Path
 
     def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
-        """A row a text, with `passes` one for each pass: text, label, and each class's probability under its name."""
+        """A row a text, with `passes` one for each pass: text, label, and each class's probability under its name, or
+        under "p(name)" if a class has the name of another column."""
         import torch
         from tokenizers import Tokenizer
 
@@ -158,7 +159,7 @@ class Predictor:
         frame = pd.DataFrame({"text": texts, "passes": None, "label": 0})
         tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         tokens = tokenize(frame, tokenizer, self.model.about["max_length"])
-        columns, tables = [f"probability of {name}" if name in HEAD else name for name in classes], []
+        columns, tables = [f"p({name})" for name in classes] if {*HEAD} & {*classes} else [*classes], []
         usual = self.model.config
         for n in range(1, getattr(usual, "num_passes", 1) + 1) if passes else [None]:
             try:
