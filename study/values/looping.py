@@ -12,7 +12,7 @@ from rtx_core.report.statistics import common, mean_interval, unpaired
 from rtx_core.report.values import Runs, Space, Unmeasured, Value, look_up
 from study import paper
 from study.phi import LoopedLosses, mean_phi, phi_by_seed, worth
-from study.predictions import predictions
+from study.predictions import counts, predictions
 from study.values.common import functions, test_loss
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -316,6 +316,7 @@ VALUES |= {
 }
 VALUES |= {f"iso_depth_{n}": lambda k=k: of_first_seeds(k) for n, k in {"first": 1, "three": 3, "eight": 8}.items()}
 VALUES |= {name: lambda rate=rate: Facts(f"facts-facts49152-learningrate{rate}") for name, rate in FACT_RATES.items()}
+VALUES |= {"prediction_counts": lambda: Space(counts())}
 VALUES |= {"longer_training_lowers": longer_training_lowers}
 VALUES |= {"w44_at_8e_3": lambda: [wrong(run, 4) for run in look_up("khop_at_8e_3").of("4x1-w44") if run["seed"] >= 3]}
 VALUES |= functions(copying, on_logits, unpaired_on_logits, facts_best, facts_worth, pointers_worth)
