@@ -162,7 +162,8 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     code_hash = fingerprint.model_hash(config.architecture)
     version = "" if isinstance(registered.kind, str) else f"-{code_hash[:8]}"  # an edited class begins anew
     file = folder / f"checkpoint{version}.safetensors"
-    path = records.path_of(config.name, config.model, config.seed, task.facts["source"])
+    root = records.folder_for(config.experiment, config.model, task.facts["source"])
+    path = root / config.name / f"{config.model}-seed{config.seed}.json"
 
     def say(line: str) -> None:
         print_line(f"{config.name} · {config.model} · seed {config.seed} · {line}")

@@ -1,5 +1,6 @@
 """Records: one JSON file a run, `results/<name>/<model>-seed<k>.json`, its test predictions beside it; and all of them
-as one table.  Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.
+as one table.  Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet; runs
+of data or models that the study does not declare lie in `runs/`, so a paper's folder holds the paper's runs.
 What is measured beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way.
 """
 
@@ -120,8 +121,23 @@ def folder(source: str = "hub") -> Path:
     return build() / "results" if source == "embedded" else home() / "results"
 
 
+def folders(source: str = "hub") -> list[Path]:
+    """All folders with records of such texts; of two records with one name the first counts."""
+    return [folder(source)] if source == "embedded" else [home() / "runs", folder(source)]
+
+
+def folder_for(experiment: str, model: str, source: str) -> Path:
+    """Where a new run is recorded: `results/` if the study declares its experiment and model, else `runs/`."""
+    declares = declared("EXPERIMENTS").get(experiment)
+    known = {*declares.models, *declares.shown} if declares else ()
+    built_in = model in registry.MODELS and isinstance(registry.MODELS[model].kind, str)
+    return folders(source)[-1 if declares and (built_in or model in known) else 0]
+
+
 def path_of(name: str, model: str, seed: int, source: str = "hub") -> Path:
-    return folder(source) / name / f"{model}-seed{seed}.json"
+    """The file of a run: the one that is there, else that of a run of the study."""
+    paths = [root / name / f"{model}-seed{seed}.json" for root in folders(source)]
+    return next((path for path in paths if path.exists()), paths[-1])
 
 
 def read(path: Path, measured: bool = False) -> Record:
@@ -162,7 +178,7 @@ def read_once(path: Path, measured: bool, *changed: int) -> Record | None:
 def odd(source: str = "hub") -> dict[str, str]:
     """The files that `records` and `measurements` leave out, each with why `read` refuses it."""
     found = {}
-    for path in all_paths(folder(source)):
+    for path in every_path(source):
         try:
             read(path, measured=True)
         except RtxError as error:
@@ -181,8 +197,8 @@ def find(name: str, model: str, seed: int, source: str = "hub") -> Record | None
 def at(address: str, source: str = "hub") -> Record:
     """The record of an address such as "sst2/recurrent-seed0", its path without the ending."""
     name, _, stem = address.removesuffix(".json").rpartition("/")
-    path = folder(source) / name / f"{stem}.json"
-    if not name or not path.exists():
+    path = next((p for root in folders(source) if (p := root / name / f"{stem}.json").exists()), Path())
+    if not name or not path.name:
         raise RtxError(f"There is no record {address!r} of source {source!r}: see `rtx results`, or --source embedded.")
     return read(path)
 
@@ -193,11 +209,18 @@ def all_paths(root: Path) -> list[Path]:
     return runs + sorted(root.glob("*/*/[!.]*.json"))
 
 
+def every_path(source: str = "hub") -> list[Path]:
+    """The same of all folders with such records, each name once."""
+    named = {path.relative_to(root): path for root in reversed(folders(source)) for path in all_paths(root)}
+    return list(named.values())
+
+
 def records(name="", experiment: str | None = None, model: str | None = None, source="hub") -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
     begins = experiment if experiment in declared("EXPERIMENTS") else ""  # as the folders of all its runs do
-    of = folder(source).glob(f"{name or begins + '*'}/*-seed[0-9]*.json")
-    found = [record for path in of if (record := sound(path))]
+    of = f"{name or begins + '*'}/*-seed[0-9]*.json"
+    named = {path.relative_to(root): path for root in reversed(folders(source)) for path in root.glob(of)}
+    found = [record for path in named.values() if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
     return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
 
@@ -205,14 +228,15 @@ def records(name="", experiment: str | None = None, model: str | None = None, so
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
     """Write the record of a run, in the place of one that is there."""
     check(content)
-    path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
-    return _save(path, content, predictions)
+    root = folder_for(content["experiment"], content["model"], content["data"]["source"])
+    return _save(root / content["name"] / f"{content['model']}-seed{content['seed']}.json", content, predictions)
 
 
 def save_measurement(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
-    """Write a measurement, dated now."""
+    """Write a measurement, dated now, in the folder of the run that it is of."""
     content = {"schema": VERSION, **content, "finished": now()}
-    place = folder(content["data"]["source"]) / content["kind"] / content["of"]
+    of = path_of(content["of"], content["model"], content["seed"], content["data"]["source"])
+    place = of.parents[1] / content["kind"] / content["of"]
     return _save(place / f"{content['name']}.json", content, predictions)
 
 
@@ -233,7 +257,7 @@ def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None
 
 def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
     """All measurements of a kind, in the order of their names; odd ones are left out."""
-    every = sorted((folder(source) / kind).glob(f"{of}/[!.]*.json"))
+    every = [path for root in folders(source)[::-1] for path in sorted((root / kind).glob(f"{of}/[!.]*.json"))]
     return [found for path in every if (found := sound(path, measured=True))]
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rtx_core.errors import RtxError
 
 VERSION = 2  # of the schema
-RESTORE = "restore it from git, or move it away and run the experiment again"
+RESTORE = "restore a copy of it (git has the paper's), or move it away and run the experiment again"
 Part = dict[str, Any]
 
 
