@@ -163,7 +163,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    command = ""
+    for stream in (sys.stdout, sys.stderr):  # letters that the terminal's encoding lacks become "?"
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     try:
         given, late = (every := parser()).parse_known_args()
         given = vars(given)
@@ -172,13 +174,12 @@ def main() -> None:
             every.error(f"unrecognized arguments: {' '.join(late)}")
         if late:  # words after an option
             words += late
-        function, command = given.pop("function"), given.pop("command")
+        function = given.pop("function")
+        del given["command"]
         function(**given)
     except (RtxError, UnicodeError) as error:  # standard input may be no UTF-8
         sys.exit(str(error))
     except KeyboardInterrupt:  # ends as if uncaught, so that a shell's loop ends, too
-        goes_on = "; the same command goes on from the last checkpoint" * (command == "run")
-        print(f"\nStopped{goes_on}.", file=sys.stderr, flush=True)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     except BrokenPipeError:  # `list | head`; what is still to be written goes nowhere

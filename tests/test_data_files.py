@@ -224,7 +224,7 @@ def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch
     (record,) = rtx.runs(files, **given).records
     assert (record["experiment"], record["name"]) == ("own-data", "own-my-reviews-epochs1-batchsize8")
     assert (record["data"]["source"], record["budget"]) == ("files", "full")
-    assert record.path.is_relative_to(home / "results")
+    assert record.path.is_relative_to(home / "runs") and not (home / "results").exists()
     monkeypatch.setattr(runner, "make", lambda *_, **__: pytest.fail("nothing is to be made here"))
     assert rtx.runs(files, **given).records[0].content == record.content
     answers = rtx.load("own-my-reviews-epochs1-batchsize8/recurrent-seed0").classify("a lovely film")

@@ -98,11 +98,27 @@ def test_a_cache_gives_back_what_was_made_for_a_key_and_code(home, tmp_path):
         assert len(cached("x", key, [code], made(new))["a"]) == back
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 no zip", b"\x93NUMPY"])
+DAMAGES = {
+    "empty": lambda path: path.write_bytes(b""),
+    "no zip": lambda path: path.write_bytes(b"PK\x03\x04 no zip"),
+    "a byte": lambda path: path.write_bytes(path.read_bytes().replace(b"\2\0\0\0", b"\3\0\0\0")),
+    "another method": lambda path: path.write_bytes(path.read_bytes().replace(b"\0\0\0\0", b"\0\0\x63\0")),
+    "another name": lambda path: path.write_bytes(path.read_bytes().replace(b"b.npy", b"c.npy")),
+    "one array": lambda path: np.savez(path, a=np.arange(3)),
+    "of another key": lambda path: cached("x", "other", [], made(6)) and other(path).replace(path),
+    "a pipe": lambda path: path.unlink() or os.mkfifo(path),
+}
+
+
+def other(path):
+    return next(file for file in path.parent.iterdir() if file != path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_is_made_anew(home, damage):
     cached("x", "key", [], made(3))
     [path] = (home / "_build" / "cache").iterdir()
-    path.write_bytes(damage)
+    DAMAGES[damage](path)
     assert len(cached("x", "key", [], made(4))["a"]) == 4
     assert len(cached("x", "key", [], made(5))["a"]) == 4
 

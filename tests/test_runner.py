@@ -15,11 +15,12 @@ import rtx_core as rtx
 from rtx_core import data, records
 from rtx_core.data import splits
 from rtx_core.errors import RtxError
-from rtx_core.experiments import audit, weights
+from rtx_core.experiments import audit, doctor, weights
 from rtx_core.experiments import run as runner
 from rtx_core.models import registry
 from rtx_core.records import fingerprint
 from rtx_core.settings import Settings
+from study import paper
 
 GIVEN = {"source": "embedded", "device": "cpu", "train_rows": 64}
 GIVEN |= {"batch_size": 8, "epochs": 2, "eval_every": 3}
@@ -196,6 +197,24 @@ def test_a_decoder_of_tied_weights_that_writes_no_texts_is_recorded_and_found(re
         made = rtx.run(name, "bigram", **asked)
         assert made.model.read.weight is made.model.write.weight and made.record["latency"]["measured"]
         assert rtx.run(name, "bigram", **asked).record["finished"] == made.record["finished"]
+
+
+def test_runs_of_one_s_own_models_lie_apart_from_the_study_s_and_are_shown_with_them(registered, home):
+    study_run = real(make(seed=3).record)
+    own = [real(make(model).record) for model in ("mean", {"base": "recurrent", "name": "deep", "num_passes": 3})]
+    places = [record.path.relative_to(home).parts[0] for record in (study_run, *own)]
+    assert places == ["results", "runs", "runs"]
+    before = home / "results" / own[0].path.relative_to(home / "runs")  # where earlier versions recorded it
+    for suffix in (".json", ".npz"):
+        shutil.copy(own[0].path.with_suffix(suffix), before.with_suffix(suffix))
+    assert [record.path for record in records.records()] == [own[1].path, own[0].path, study_run.path]
+    own[0].path.unlink()
+    assert len(rtx.results("sst2")) == 3 and records.at(f"{NAME}/mean-seed0").path == before
+    assert records.find(NAME, "mean", 0).path == before and paper.records("sst2") == []
+    assert [said for level, said, _ in doctor.records() if level == "wrong"] == []
+    own[1].path.write_text("{")
+    (wrong,) = [finding for finding in doctor.records() if finding[0] == "wrong"]
+    assert "deep-seed0.json" in wrong[1] and "git" not in wrong[2]
 
 
 def test_a_width_changed_in_the_registry_never_shows_the_old_record_nor_replaces_it(monkeypatch):

@@ -25,7 +25,7 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
 
     The columns of a CSV may be split at commas, semicolons or tabs.  The classes are the distinct labels, sorted.  A
     part for which no file is given (`validation`, `test`) is a tenth of `train`, drawn by `seed`.  Records lie in
-    `results/own-NAME`, by the training file's name unless one is given; of `generated` texts in `_build/results/`.
+    `runs/own-NAME`, by the training file's name unless one is given; of `generated` texts in `_build/results/`.
     """
     if taken := settings.keys() & {"classes", "digest"}:
         raise RtxError(f"{min(taken)} is read from the files; leave it out.")

@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -24,6 +24,7 @@ from rtx_core.data.config import FORMATS
 from rtx_core.data.corpora import CORPORA, Corpus, Mixture
 from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
+from rtx_core.progress import say
 
 
 def resolve(source: str) -> str:
@@ -104,7 +105,7 @@ def real_table(source: str, hub: str, folder: str, split: str, *columns: str) ->
     return table[list(columns)]
 
 
-_say = cache(partial(print, flush=True))  # each line once
+_say = cache(say)  # each line once
 
 
 def read_table(file: Path, called: str, encoding: str = "utf-8") -> pd.DataFrame:

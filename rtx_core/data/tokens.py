@@ -1,13 +1,11 @@
 """Texts become token ids once: WordPiece, laid end to end in one array per split, cached by content."""
 
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -18,6 +16,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from rtx_core.data.preprocess import clean_all
 from rtx_core.data.sources import asking_the_hub, mirror_file, sha256_of, verify
+from rtx_core.foreign import Odd, dump_arrays, read_arrays
 from rtx_core.paths import build, write_atomically
 
 VOCABULARY = "google-bert/bert-base-uncased"
@@ -112,12 +111,9 @@ def cached(kind: str, key: str, files: Iterable[str], make: Callable[[], dict]) 
     digest = sha256_of([key, *(Path(file).read_bytes() for file in files)])
     path = build() / "cache" / f"{kind}-{digest[:24]}.npz"
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (OSError, EOFError, ValueError, KeyError, BadZipFile):  # not there yet, or damaged
+        return read_arrays(path, key=digest)
+    except Odd:  # not there yet, or damaged
         arrays = make()
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
     with suppress(OSError):  # a full or read-only disk
-        write_atomically(path, buffer.getvalue())
+        write_atomically(path, dump_arrays(arrays, digest))
     return arrays

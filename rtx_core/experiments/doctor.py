@@ -15,7 +15,7 @@ from rtx_core.experiments.configure import configure
 from rtx_core.experiments.weights import differences
 from rtx_core.models import registry
 from rtx_core.paths import build, home
-from rtx_core.records import NAMES, all_paths, folder, read
+from rtx_core.records import NAMES, every_path, fingerprint, read
 from rtx_core.study import declared
 
 Finding = tuple[str, str, str]  # (its level, what was found, what to type)
@@ -55,7 +55,7 @@ def records() -> Iterator[Finding]:
     """Whether the form, name and settings of every record agree, its metrics follow from its predictions, its data are
     those of the other runs of that name, and the run that it measures is there; and how many other code made."""
     sound, first = [], {}
-    for path in all_paths(folder()):
+    for path in every_path():
         try:
             record = read(path, measured=True)
             check_settings(record)
@@ -64,7 +64,8 @@ def records() -> Iterator[Finding]:
                 raise RtxError(f"{record} is of generated text, or of other data than {other}; do not mix them.")
             sound.append(record)
         except RtxError as error:
-            yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
+            stem = shlex.quote(str(path.with_suffix("")))
+            yield WRONG, str(error), f"git checkout -- {stem}.*" if fingerprint.git("ls-files", str(path)) else ""
     there = {record.get("key") for record in sound}
     for record in sound:
         runs = record.get("runs", [])

@@ -15,7 +15,7 @@ from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
-from rtx_core.paths import build, home, write_atomically
+from rtx_core.paths import build, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record
 from rtx_core.study import study
 from rtx_core.train.config import TrainConfig
@@ -94,7 +94,7 @@ def weights_of(record: Record) -> Path:
 
 def kept_at(record: Record) -> Path:
     """Where the weights of small models lie beside the records, so that they come with a clone."""
-    return home() / "results/weights" / record["name"] / f"{record['model']}-seed{record['seed']}.safetensors"
+    return record.path.parents[1] / "weights" / record["name"] / f"{record['model']}-seed{record['seed']}.safetensors"
 
 
 def made_at(record: Record) -> Path:
