@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache, cached_property
 from statistics import mean
+from types import CodeType
 
 import numpy as np
 
@@ -198,7 +199,7 @@ TAKEN = (abs, min, max, round, len, all, any, sorted, sum, map, zip, mean, math.
 FUNCTIONS = {function.__name__: function for function in TAKEN}
 SYNTAX = (ast.Expression, ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Call, ast.keyword)
 SYNTAX += (ast.Tuple, ast.List, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.ListComp, ast.GeneratorExp)
-SYNTAX += (ast.Lambda, ast.arguments, ast.arg, ast.comprehension, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
+SYNTAX += (ast.Lambda, ast.arguments, ast.arg, ast.comprehension, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare)
 SYNTAX += (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
 FOREIGN = {"count", "mean", "sum", "values"}  # what an expression takes of objects whose classes are not ours
 
@@ -259,12 +260,16 @@ class Checked(ast.NodeTransformer):
         return node
 
 
+@cache
+def checked(expression: str) -> CodeType:
+    tree = Checked().visit(ast.parse(expression.strip(), mode="eval"))
+    return compile(ast.fix_missing_locations(tree), "<quoted>", "eval")
+
+
 def look_up(expression: str) -> object:
     """What an expression over the names gives, such as "sst2.difference" or "abs(sst2.difference) < 1"."""
     try:
-        checked = Checked().visit(ast.parse(expression.strip(), mode="eval"))
-        code = compile(ast.fix_missing_locations(checked), "<quoted>", "eval")
-        return eval(code, names())  # as globals: generators see them too
+        return eval(checked(expression), names())  # as globals: generators see them too
     except RtxError:
         raise
     except Exception as error:
