@@ -8,6 +8,7 @@ import inspect
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated
@@ -54,14 +55,16 @@ def run(words: Words, replace: Annotated[bool, "make recorded runs again"]) -> N
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
-def results(experiments: Annotated[list, "only of these"], source: Source = "") -> None:
+def results(names: Annotated[list, "only of these experiments or folders"], source: Source = "") -> None:
     """a table of the recorded runs"""
     from rtx_core import records
 
     columns = ["name", "model", "seed", "budget", "accuracy", "loss", "parameters", "minutes", "stale"]
-    for experiment in experiments or [None]:
-        table = records.results(experiment, source=source)
-        print(table[columns].round(4).to_string(index=False) if len(table) else "no run is recorded")
+    for name in names or [None]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            table = records.results(name, source=source)
+        print(table[columns].round(4).to_string(index=False) if len(table) else caught[-1].message)
 
 
 def classify(

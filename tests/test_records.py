@@ -134,6 +134,20 @@ def test_an_odd_record_is_left_out_and_named(put, monkeypatch):
     assert records.find(path.parent.name, "baseline", 8) is None
 
 
+def test_results_are_of_an_experiment_or_of_a_folder_and_suggest_what_is_misspelt(put, home):
+    runs = put(CLASSIFIER).parent
+    (home / "_build" / "results").mkdir(parents=True)
+    assert len(records.results("sst2")) == len(records.results("sst2-10pct")) == len(records.results()) == 1
+    for wrong, near in (({"epoch": 5}, "epochs"), ({"modl": "x"}, "model")):
+        with refused(f"did you mean '{near}'?"):
+            records.results(**wrong)
+    for name in ("sst2-10pc", "/", "../..", "*", "[", ""):
+        with refused("Unknown experiment or folder"):
+            records.results(name)
+    runs.rename(home / "_build" / "results" / "sst2-10pct")
+    assert len(records.results("sst2-10pct")) == 1
+
+
 BROKEN = ["", "{", "[1]", "null", "\x00", '{"seconds": NaN}', '{"seconds": 1e400}']
 BROKEN += ['{"a": 1, "a": 1}', '{"a": [{"b": 1, "b": 1}]}', '{"a": "\\ud800"}', f'{{"seconds": 1{"0" * 5000}}}']
 BROKEN += ["[" * 100_000, '{"a":' * 100_000]

@@ -3,12 +3,14 @@
 import json
 import linecache
 import os
+import re
 import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from committed import altered
 from conftest import CPU, NO_AUTOCAST, refused
 
 import rtx_core as rtx
@@ -80,7 +82,7 @@ def test_the_frame_has_a_row_a_run_with_every_setting():
     assert list(frame["model"]) == 2 * ["recurrent", "rec-32"] == 2 * runs.models
     assert list(frame["num_passes"]) == [2, 3, 2, 3] and list(frame["epochs"]) == [1, 1, 2, 2]
     assert not frame["stale"].any() and len(rtx.results(source="embedded", hidden_size=range(16, 17))) == 2
-    with pytest.raises(RtxError, match="no column 'modell'"):
+    with refused("did you mean 'model'?"):
         rtx.results(source="embedded", modell="recurrent")
 
 
@@ -92,6 +94,9 @@ def test_what_is_found_is_not_made_again_and_loses_only_an_older_checkpoint(monk
         left.touch()
         os.utime(left, (seconds, seconds))
         assert make().record.content == made.content and left.exists() == stays
+    left.touch()
+    altered(made.path, finished="2999-01-01T00:00:00+00:00")  # by a clock that was wrong
+    assert make().record["key"] == made["key"] and left.exists()
     with pytest.raises(pytest.fail.Exception):  # another seed is not there
         make(seed=1)
 
@@ -289,9 +294,11 @@ def test_a_mode_of_compile_stands_in_the_record_and_its_key(monkeypatch):
     assert compiled["key"] != plain["key"] == make(compile="default").record["key"]
 
 
-def test_the_results_of_an_experiment_are_found_where_its_texts_are_of():
+def test_the_results_of_an_experiment_are_found_where_its_texts_are_of(home):
     made = rtx.run("quickstart", train_rows=40, max_length=8, batch_size=8).record
-    assert [found["key"] for found in rtx.results("quickstart").record] == [made["key"]] and rtx.results().empty
+    assert [found["key"] for found in rtx.results("quickstart").record] == [made["key"]]
+    with pytest.warns(UserWarning, match=re.escape(str(home))):  # which says where it looked
+        assert rtx.results().empty
 
 
 def test_an_audit_repeats_a_run_bit_for_bit_and_tells_a_forged_one(home):

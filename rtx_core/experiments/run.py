@@ -171,6 +171,9 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     command = command_of(config, replace)
     about = f"{folder.relative_to(build())}\n{command}\n"
     with Interrupts() as interrupts, told_how_to_go_on(file, command, say), record_lock(path, about, say):
+        beside = (path.parent, root / "weights" / config.name)
+        for left in [*folder.glob(".*"), *(file for place in beside for file in place.glob(f".{path.stem}.*"))]:
+            left.unlink(missing_ok=True)  # of writes that were killed
         if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
         asked = (config.train, config.seed, where, file, code_hash, say)

@@ -2,6 +2,7 @@
 answer: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`.
 """
 
+import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ def recorded(config: RunConfig) -> Record | None:
     finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
     with suppress(OSError):
         for path in made_at(record).parent.glob("checkpoint*"):
-            if path.stat().st_mtime < finished:
+            if path.stat().st_mtime < finished < time.time() + 60:  # a date to come, of another clock, says nothing
                 path.unlink()
     return record
 
