@@ -8,6 +8,9 @@ import inspect
 import os
 import signal
 import sys
+import warnings
+from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated
 
 import yaml
@@ -16,6 +19,7 @@ from rtx_core.errors import RtxError
 from rtx_core.study import declared
 
 Words = Annotated[list, "EXPERIMENT [MODEL …] [name=value …]"]
+LINES_AT_ONCE = 256  # that `classify` reads, answers and prints
 Source = Annotated[str, "embedded: quick runs on generated text"]
 
 
@@ -51,32 +55,48 @@ def run(words: Words, replace: Annotated[bool, "make recorded runs again"]) -> N
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
-def results(experiments: Annotated[list, "only of these"], source: Source = "") -> None:
+def results(names: Annotated[list, "only of these experiments or folders"], source: Source = "") -> None:
     """a table of the recorded runs"""
     from rtx_core import records
 
     columns = ["name", "model", "seed", "budget", "accuracy", "loss", "parameters", "minutes", "stale"]
-    for experiment in experiments or [None]:
-        table = records.results(experiment, source=source)
-        print(table[columns].round(4).to_string(index=False) if len(table) else "no run is recorded")
+    for name in names or [None]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            table = records.results(name, source=source)
+        print(table[columns].round(4).to_string(index=False) if len(table) else caught[-1].message)
 
 
 def classify(
     name: Annotated[str, "of the run's folder, as sst2"],
     model: Annotated[str, "as recurrent"],
-    texts: Annotated[list, "none: the lines of standard input"],
+    texts: Annotated[list, "none: standard input, one a line"],
     passes: Annotated[bool, "the answer after each pass"],
     seed: Annotated[int, "of the run"] = 0,
     source: Source = "hub",
 ) -> None:
-    """label texts with a trained model: NAME MODEL "a text" …, or texts from standard input, one a line"""
+    """label texts with a trained model: NAME MODEL "a text" …, or lines of standard input; columns are split at tabs"""
     from rtx_core.experiments.weights import load
 
-    if not texts:
-        sys.stdin.reconfigure(encoding="utf-8")
-        texts = [line.strip() for line in sys.stdin if line.strip()]
-    found = load(f"{name}/{model}-seed{seed}", source).classify(texts, passes)
-    print(found.round(4).to_string(index=False))
+    predictor, header = load(f"{name}/{model}-seed{seed}", source), True
+    lines = filter(None, map(str.strip, texts or lines_of_input()))
+    while batch := list(islice(lines, LINES_AT_ONCE)):
+        answers = predictor.classify(batch, passes)
+        answers["text"] = answers.pop("text")  # last, as it alone is of any length
+        answers.to_csv(sys.stdout, sep="\t", index=False, header=header, float_format="%.4f")
+        sys.stdout.flush()
+        header = False
+    if header:
+        raise RtxError("No text was given: write one after the model's name, or lines to standard input.")
+
+
+def lines_of_input() -> Iterator[str]:
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield line.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            do = "convert it first, as `iconv -f cp1252 -t utf-8` does"
+            raise RtxError(f"Line {number:,} of standard input is not UTF-8: {do}.") from None
 
 
 def doctor() -> None:
@@ -146,7 +166,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    command = ""
+    for stream in (sys.stdout, sys.stderr):  # letters that the terminal's encoding lacks become "?"
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     try:
         given, late = (every := parser()).parse_known_args()
         given = vars(given)
@@ -155,13 +177,12 @@ def main() -> None:
             every.error(f"unrecognized arguments: {' '.join(late)}")
         if late:  # words after an option
             words += late
-        function, command = given.pop("function"), given.pop("command")
+        function = given.pop("function")
+        del given["command"]
         function(**given)
     except (RtxError, UnicodeError) as error:  # standard input may be no UTF-8
         sys.exit(str(error))
     except KeyboardInterrupt:  # ends as if uncaught, so that a shell's loop ends, too
-        goes_on = "; the same command goes on from the last checkpoint" * (command == "run")
-        print(f"\nStopped{goes_on}.", file=sys.stderr, flush=True)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     except BrokenPipeError:  # `list | head`; what is still to be written goes nowhere

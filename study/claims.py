@@ -96,7 +96,7 @@ def decides(evidence: Badge | None) -> bool:
 
 
 def direction(value: object, expect: str = "above") -> Outcome:
-    sign = value.sign * {"above": 1, "below": -1}[expect]
+    sign = getattr(value, "lean", value.sign) * {"above": 1, "below": -1}[expect]
     p = f", p {p_value(value.p)}" if value.p is not None else ""
     kept, broken = (REPRODUCED, CONTRADICTED) if decides(value.badge) else (SAME, OPPOSITE)
     return Outcome({1: kept, -1: broken, 0: UNDECIDED}[sign], f"{value}{p}", value.badge)

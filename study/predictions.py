@@ -7,6 +7,7 @@ A row of `predictions.yaml` says in names of `study/values` when it is `kept` an
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 import yaml
@@ -14,6 +15,7 @@ import yaml
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.values import Unmeasured, look_up
 
+FILE = Path(__file__).with_name("predictions.yaml")
 KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
 
 
@@ -69,6 +71,14 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
 
 def predictions() -> dict[str, Prediction]:
     return {key: Prediction(row) for key, row in read("predictions.yaml").items()}
+
+
+def counts() -> dict[str, int]:
+    """How many rows of `predictions.yaml` that records can judge were kept, in part and contradicted, and all of them;
+    `sha256` is the hash of the file's text, by which anyone can tell later whether it was changed."""
+    came = [one.verdict for one in predictions().values()]
+    by_verdict = {"kept": came.count(KEPT), "part": came.count(PARTLY), "contradicted": came.count(BROKEN)}
+    return by_verdict | {"judged": sum(by_verdict.values()), "sha256": sha256(FILE.read_bytes()).hexdigest()}
 
 
 def judged(found: dict[str, tuple[dict[str, bool], bool]]) -> list[Prediction]:

@@ -64,6 +64,9 @@ def shown(page):
     yield from (f"no alt text: {img.get('src')}" for img in page.find_all("img") if not img.get("alt", "").strip())
     if match := ERROR.search(page.get_text()):
         yield f"an error is shown: {match[0]}"
+    yield from (f"a warning is shown: {each.get_text().strip()[:80]}" for each in page.select(".output.stderr"))
+    if not all(head.get_text().strip() for head in page.select("th")):
+        yield "a table's header is empty"
     for tag in page.find_all(["pre", "code", "script", "style"]):
         tag.extract()
     if match := MARKUP.search(page.get_text()):

@@ -49,7 +49,8 @@ def home(tmp_path, monkeypatch):
     """Nothing a test writes reaches the repository, and no test finds real data by itself."""
     monkeypatch.setenv("RTX_HOME", str(tmp_path))
     monkeypatch.delenv("RTX_DATA", raising=False)
-    monkeypatch.delenv("RTX_BOOK", raising=False)  # a book that a test built leaves it behind
+    for left_behind in ("RTX_BOOK", "MPLCONFIGDIR"):  # by a book that a test built
+        monkeypatch.delenv(left_behind, raising=False)
     return tmp_path
 
 

@@ -24,6 +24,8 @@ BAD = [
     ('<img src="a.svg">', "alt text"),
     ("<pre>Traceback (most recent call last)</pre>", "error"),
     ("<p>About {val}`sst2.n` texts</p>", "{val}"),
+    ('<div class="output stderr">A warning.</div>', "warning"),
+    ("<table><thead><tr><th></th><th>a</th></tr></thead></table>", "header"),
 ]
 
 

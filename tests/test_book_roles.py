@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -18,6 +19,7 @@ from rtx_core.report.values import Gap, Space, Value
 
 GAP = Gap(Difference(0.001, -0.003, 0.006, 0.5, 100, (0.001,), "a test"), Badge(1, 0))
 SST2 = {"difference": GAP, "n": 6823, "accuracy": Value(0.9, 0.893, 0.907, Badge(1, 0)), "loss": -0.25}
+SST2 |= {"path": Path("results")}
 GIVEN = {"sst2": lambda: Space(SST2), "word": "text_with *marks*", "lacking": lambda: {}["khop"]}
 
 
@@ -54,6 +56,13 @@ WRONG = {
     "sst2.n +": "SyntaxError",
     "__import__('os')": "'__import__'",
     "open('x')": "'open'",
+    "len.__self__.open('x')": "'__self__'",
+    "_attribute(word, '__class__')": "'_attribute'",
+    "(n for n in (1, 2)).gi_frame": "'gi_frame' of a generator",
+    "'{0.__class__}'.format(word)": "'format' of a str",
+    "f'{word.__class__}'": "'__class__'",
+    "sst2.path.touch()": "'touch' of a PosixPath",
+    "{word}": "'Set'",
 }
 
 

@@ -1,6 +1,10 @@
 """Files of one's own: every format gives the same task, and what is wrong names file, row and column."""
 
+import io
 import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,10 +13,14 @@ import pytest
 from conftest import refused
 
 import rtx_core as rtx
+from rtx_core import report
+from rtx_core.__main__ import main
 from rtx_core.data import FilesData, from_files, task
 from rtx_core.errors import RtxError
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import run as runner
+from rtx_core.paths import REPOSITORY
+from rtx_core.report.display import escape
 
 WORDS = ["good, film", "bad\nfilm", 'a "fine" meal', "poor", "naïve\tπ"]
 
@@ -52,7 +60,7 @@ def test_every_format_gives_the_same_task(tmp_path, suffix):
 def test_columns_may_be_split_at_what_a_spreadsheet_writes(tmp_path, taken, capsys):
     usual, path = described(save(reviews(), tmp_path / "usual.csv")), tmp_path / "reviews.csv"
     assert capsys.readouterr().out == ""
-    reviews().rename(columns={"id": "id, of a text"}).to_csv(path, index=False, sep=taken)
+    reviews().rename(columns={"id": "id, of a text", "stars": " stars "}).to_csv(path, index=False, sep=taken)
     assert described(str(path)).digest == usual.digest
     assert f"split at {taken!r}" in capsys.readouterr().out
 
@@ -82,15 +90,42 @@ def test_the_seed_draws_the_parts_and_every_row_lands_in_one(tmp_path):
 def test_given_parts_are_taken_whole(tmp_path):
     path = save(reviews(), tmp_path / "train.csv")
     other = save(reviews(20), tmp_path / "other.parquet")
+    other = Path(other)
     for given, sizes in (("test", [36, 4, 20]), ("validation", [36, 20, 4]), ("validation test", [40, 20, 20])):
         facts = task(described(path, **dict.fromkeys(given.split(), other)), 8).facts
         assert [facts[f"n_{part}"] for part in ("train", "validation", "test")] == sizes
 
 
-@pytest.mark.parametrize("labels", [["neg", "pos"], [False, True], [0.0, 1.0], ["2", "x"], ["a", "nan"]])
-def test_labels_may_be_words_truths_or_whole_floats(tmp_path, labels):
-    path = save(reviews().assign(stars=20 * labels[::-1]), tmp_path / "reviews.parquet")
-    assert described(path).classes == tuple(str(label).removesuffix(".0") for label in labels)
+TWO = [Decimal("0.00"), Decimal("1.50")]
+LABELS = [(["neg", "pos"], "neg pos"), ([False, True], "False True"), ([0.0, 1.0], "0 1"), (["2", "x"], "2 x")]
+LABELS += [(["a", "nan"], "a nan"), ([b"neg", "négatif".encode()], "neg négatif"), (TWO, "0 1.5")]
+LABELS += [(["10", "2", "nan"], "10 2 nan"), (["01", "1"], "01 1"), (["1", "1.0", "2"], "1 1.0 2"), ([3, 20], "3 20")]
+
+
+@pytest.mark.parametrize(("labels", "classes"), LABELS)
+def test_labels_of_any_type_become_the_same_classes_in_any_order_of_rows(tmp_path, labels, classes):
+    table = reviews(20 * len(labels)).assign(stars=pd.Series(20 * labels, dtype=object))
+    table["review"] = [text.encode() for text in table["review"]] if isinstance(labels[0], bytes) else table["review"]
+    for i, rows in enumerate((table, table[::-1], table.sample(frac=1, random_state=3))):
+        found = described(save(rows, tmp_path / f"{i}.parquet"))
+        assert found.classes == tuple(classes.split())
+    assert task(found, 8).facts["n_train"] == 16 * len(labels)
+
+
+@pytest.mark.parametrize(("encoding", "suffix", "line"), [("cp1252", ".csv", 14), ("utf-16", ".tsv", 1)])
+def test_files_in_another_encoding_are_read_when_it_is_named(tmp_path, encoding, suffix, line):
+    path, usual = tmp_path / f"reviews{suffix}", tmp_path / f"usual{suffix}"
+    save(reviews().assign(review=[f"film {i}" for i in range(12)] + 28 * ["naïve"]), usual)
+    path.write_bytes(usual.read_text(encoding="utf-8").encode(encoding))
+    assert described(path, encoding=encoding, test=path).digest == described(usual, test=usual).digest
+    with refused(path, f"line {line}", "utf-8", f"encoding='{encoding}'"):
+        described(path)
+
+
+def test_an_encoding_that_is_none_is_refused():
+    for name in ("latin-one", "hex", "\0"):
+        with refused("encoding", "cp1252"):
+            described("reviews.csv", encoding=name)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
@@ -117,19 +152,34 @@ BAD_TABLES = [
     (b"review,stars\n", ["0 different label"]),
     (b"review,stars\na,1\nb,1,2\n", ["line 3"]),
     (b'review,stars\n"a,1\nb,2\n', []),
-    (b"review,stars\n\xff\xfe,1\n", ["UTF-8"]),
+    (b"review,stars\na,1\n\xff\xfe,1\n", ["line 3", "utf-8", "0xff", "encoding='cp1252'"]),
     (b"text;stars\na;1\n", ["'review'", "text, stars"]),
     (b"review,stars\na,1\nb,1\n", ["'stars'", "1 "]),
-    (b"review,stars\na,1,2\nb,1,2\n", ["columns"]),
+    (b"review,stars\na,1,2\nb,1,2\n", ["line 2"]),
+    (b"review,stars,stars\na,1,2\nb,2,1\n", ["2 columns 'stars'"]),
+    (b"review, stars\n" + b"a,1\nb,2\n" * 20 + b"review,stars\n" * 3, ["row 41", "repeats the names"]),
+    (b"review,stars\n" + b"".join(b"a,%d\n" % i for i in range(400)), ["400 different label", "400 rows"]),
 ]
 
 
 NO_ROW = ["{}", '{"review": "b \\ud83d", "stars": 2}', '{"review": "b", "stars": "\\ud83d"}']
-NO_LINE = ["{", "[1]", '"a"', "{'review': 1}", '[{"review": "b", "stars": 2}]']
+NO_LINE = [
+    '{"review": "b", "stars": 2, "stars": 3}',
+    "{",
+    "[1]",
+    '"a"',
+    "{'review': 1}",
+    '[{"review": "b", "stars": 2}]',
+]
 BAD = [("reviews.csv", content, facts) for content, facts in BAD_TABLES]
 for lines, facts in ((NO_ROW, ["row 2", "expected"]), (NO_LINE, ["cannot be read"])):
     BAD += [("reviews.jsonl", f'{{"review": "a", "stars": 1}}\n{line}\n'.encode(), facts) for line in lines]
-BAD += [("reviews.txt", b"a", [".csv"]), ("bad.parquet", b"PAR1", []), ("none.csv", None, [".csv"]), ("", None, [])]
+BAD += [
+    ("reviews.txt", b"a", [".csv", "from_text"]),
+    ("bad.parquet", b"PAR1", []),
+    ("none.csv", None, [".csv"]),
+    ("", None, []),
+]
 
 
 @pytest.mark.parametrize(("name", "content", "facts"), BAD)
@@ -174,7 +224,7 @@ def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch
     (record,) = rtx.runs(files, **given).records
     assert (record["experiment"], record["name"]) == ("own-data", "own-my-reviews-epochs1-batchsize8")
     assert (record["data"]["source"], record["budget"]) == ("files", "full")
-    assert record.path.is_relative_to(home / "results")
+    assert record.path.is_relative_to(home / "runs") and not (home / "results").exists()
     monkeypatch.setattr(runner, "make", lambda *_, **__: pytest.fail("nothing is to be made here"))
     assert rtx.runs(files, **given).records[0].content == record.content
     answers = rtx.load("own-my-reviews-epochs1-batchsize8/recurrent-seed0").classify("a lovely film")
@@ -190,3 +240,47 @@ def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch
             rtx.runs(fewer, **given)
     named = described(str(elsewhere), name="Fewer reviews")
     assert experiments.configure(named, "recurrent").name == "own-fewer-reviews"
+
+
+CLASSES = ["label", "passes", "model", "text", "Model", "Passes", "Label", "Text", "p(text)", "<b>`$"]
+
+
+def test_classes_may_have_any_name_and_lines_are_answered_as_they_come(home, small_models, monkeypatch, capsys):
+    rows = [f"a film {i},{name}" for i, name in enumerate(10 * CLASSES)]
+    (home / "named.csv").write_text("\n".join(["review,stars", *rows]))
+    files, question = described(home / "named.csv"), "a text of | $x$ and {val}`a` "
+    runs = rtx.runs(files, models=["recurrent"], epochs=1, batch_size=64)
+    answers = rtx.load(runs[0]).classify([question], passes=True)
+    assert list(answers) == ["text", "passes", "label", *(f"p({name})" for name in files.classes)]
+    page = json.loads((REPOSITORY / "notebooks/own-data.ipynb").read_text())
+    (cell,) = [source for each in page["cells"] if "classify(" in (source := "".join(each["source"]))]
+    known = {"rtx": rtx, "pd": pd, "report": report, "runs": runs, "described": files, "question": question}
+    exec(cell.replace("report.table(", "shown = report.table("), known)
+    head, _, *lines = [line for line in known["shown"].markdown.splitlines() if line.startswith("|")]
+    assert len(lines) == 2 and all(line.endswith(f"| {escape(question)} |") for line in lines)
+    assert sorted(head.split(" | ")[3:-1]) == sorted(escape(f"p({name})") for name in CLASSES)
+
+    texts, said = [f"{'a long film ' * (i % 7)}number {i}" for i in range(600)], []
+
+    def lines() -> Iterator[bytes]:
+        for i, text in enumerate(texts):
+            if i == 300:
+                said.append(capsys.readouterr().out)
+            yield f" {text}\r\n".encode()
+            yield b" \n"
+        yield b"na\xefve\n"
+
+    capsys.readouterr()
+    words = ["rtx", "classify", runs[0].record["name"], "recurrent"]
+    monkeypatch.setattr("sys.argv", words)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines()))
+    with pytest.raises(SystemExit, match="Line 1,201 of standard input is not UTF-8"):
+        main()
+    assert said[0].count("\n") == 257
+    found = pd.read_csv(io.StringIO(said[0] + capsys.readouterr().out), sep="\t")
+    expected = rtx.load(runs[0]).classify(texts[: len(found)])
+    assert len(found) == 512 and list(found["text"]) == list(expected["text"])
+    assert np.allclose(found["p(text)"], expected["p(text)"], atol=1e-4) and list(found)[0] == "label"
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=iter([b"\n"])))
+    with pytest.raises(SystemExit, match="No text was given"):
+        main()

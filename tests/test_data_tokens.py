@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -32,8 +33,31 @@ def test_cleaning_is_idempotent_and_leaves_nothing_to_clean(text):
 def test_cleaning_does_what_the_report_says():
     assert clean("A <b>GOOD</b> film!!! See http://a.b/c ...  <br />") == "a good film! see ."
     for bad in (None, 3, float("nan"), " \n"):
-        with refused("Row 1"):
+        with refused("Row 2"):
             clean_all(["fine", bad])
+
+
+TAGS = re.compile(r"<(?:/?[a-z][^<>]*|!--.*?--)>")
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.sampled_from(["<!--", "-->", "<", "!", "-", ">", "a", " ", "/b", "<a"]), max_size=16).map("".join))
+def test_tags_and_comments_go_wherever_they_lie(text):
+    expected, after = None, clean_by_hand(text)
+    while after != expected:
+        expected, after = after, clean_by_hand(after)
+    assert clean(text) == expected
+
+
+def clean_by_hand(text: str) -> str:
+    text = TAGS.sub(" ", " ".join(text.split()))
+    return " ".join(re.sub(r"([!-])(\s?\1)+", r"\1", " ".join(text.split())).split())
+
+
+def test_what_is_never_closed_takes_no_longer_than_other_text():
+    begin = time.perf_counter()
+    clean("<!-- a --> " + "<!--b " * 32_000)
+    assert time.perf_counter() - begin < 2  # minutes, where each is searched to the end
 
 
 def test_texts_become_wordpieces_between_cls_and_sep(mirror):
@@ -74,11 +98,27 @@ def test_a_cache_gives_back_what_was_made_for_a_key_and_code(home, tmp_path):
         assert len(cached("x", key, [code], made(new))["a"]) == back
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 no zip", b"\x93NUMPY"])
+DAMAGES = {
+    "empty": lambda path: path.write_bytes(b""),
+    "no zip": lambda path: path.write_bytes(b"PK\x03\x04 no zip"),
+    "a byte": lambda path: path.write_bytes(path.read_bytes().replace(b"\2\0\0\0", b"\3\0\0\0")),
+    "another method": lambda path: path.write_bytes(path.read_bytes().replace(b"\0\0\0\0", b"\0\0\x63\0")),
+    "another name": lambda path: path.write_bytes(path.read_bytes().replace(b"b.npy", b"c.npy")),
+    "one array": lambda path: np.savez(path, a=np.arange(3)),
+    "of another key": lambda path: cached("x", "other", [], made(6)) and other(path).replace(path),
+    "a pipe": lambda path: path.unlink() or os.mkfifo(path),
+}
+
+
+def other(path):
+    return next(file for file in path.parent.iterdir() if file != path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_is_made_anew(home, damage):
     cached("x", "key", [], made(3))
     [path] = (home / "_build" / "cache").iterdir()
-    path.write_bytes(damage)
+    DAMAGES[damage](path)
     assert len(cached("x", "key", [], made(4))["a"]) == 4
     assert len(cached("x", "key", [], made(5))["a"]) == 4
 

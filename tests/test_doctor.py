@@ -31,6 +31,18 @@ def test_an_unfinished_run_comes_with_the_line_that_finishes_it(home):
         assert [level for level, said, _ in doctor.unfinished() if run in said] == ["ok"]
 
 
+@pytest.mark.parametrize("place", ["/proc", "/proc/1/results"])
+def test_a_home_that_cannot_be_written_is_wrong(place, monkeypatch):
+    monkeypatch.setenv("RTX_HOME", place)
+    assert [said for level, said, _ in doctor.machine() if level == "wrong" and "cannot be written" in said]
+
+
+def test_a_folder_that_is_a_link_is_wrong(home):
+    (home / "results").mkdir()
+    (home / "results" / "self").symlink_to(home / "results")
+    assert ["symbolic link" in said for level, said, _ in doctor.records() if level == "wrong"] == [True]
+
+
 def test_a_check_that_dies_is_a_finding(monkeypatch, capsys):
     def dies():
         yield "ok", "one", ""
@@ -58,6 +70,8 @@ TAKEN += ["tinystories-report-reduced/frailt-seed0", "tinystories-report-reduced
 TAKEN += ["shakespeare-small-learningrate0.003/gpt-6-time-seed0", "shakespeare-report-reduced/gpt-2-seed0"]
 LIES = [  # (record, what is changed, what is said of it)
     (RUN, {"test__f1": 0.9}, "f1"),
+    (RUN, {"finished": "2999-01-01T00:00:00+00:00"}, "in the future"),
+    (ASKED, {"asked__settings": {"seed": 3, "model": []}}, ASKED),
     (RUN, {"selected__validation_loss": 0.01}, "does not select the best step"),
     (ASKED, {"budget": "reduced"}, "budget reduced instead of full"),
     (ASKED, {"config__data__letters": 16}, "letters 16 instead of 32"),

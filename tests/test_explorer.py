@@ -243,6 +243,7 @@ LINKS = [  # what is read, and of a bad value, of which the nearest is taken, a 
     ("#letters=" + "ab" * 40, {"items": [0, 1] * 16}, "32"),
     ("#off=2.1,2.9", {"off": ["2.1"]}, "pass.head"),
     ("#off=2.1,<b>", {"off": ["2.1"]}, "pass.head"),
+    ("#off=60.1,4.4,5.1&passes=4", {"off": ["4.4"], "passes": 4}, "4.4"),
 ]
 
 

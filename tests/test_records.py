@@ -4,6 +4,7 @@ import json
 import os
 from contextlib import nullcontext
 from functools import partial
+from zipfile import ZipFile
 
 import committed
 import numpy as np
@@ -40,35 +41,58 @@ def put(home):
 
 LIES = [
     ({"latency": None}, "at latency, Field required"),
+    ({"latency__measured": []}, "at latency.measured"),
     ({"size_mb": 10**400}, "at size_mb"),
+    ({"parameters__total": 10**400}, "at parameters.total"),
     ({"history": []}, "at history"),
+    ({"code__hashes": []}, "at code.hashes"),
+    ({"environment__threads": None}, "at environment.threads"),
+    ({"config__model": 5}, "at config.model"),
+    ({"finished": "yesterday"}, "at finished"),
+    ({"finished": "2026-11-24T00:33:59"}, "at finished"),
+    ({"data__sha256": "` {val}`1`"}, "at data.sha256"),
     ({"config__train__epochs": 6}, "its key does not follow from its configuration"),
     ({"data__sha256": "0" * 64}, "its key does not follow from its configuration"),
     ({"selected__step": 1}, "does not select the best step"),
     ({"test__accuracy": 0.99}, "says that its test accuracy is 0.99"),
-    ({"test__f1": None}, "says that its test f1 is None"),
-    ({"test__f1": "high"}, "says that its test f1 is high"),
+    ({"test__f1": None}, "f1"),
+    ({"test__f1": "high"}, "f1"),
     ({"test__loss": 0.1}, "says that its test loss is 0.1"),
-    ({"test__n": 6822}, "says that its test n is 6822"),
+    ({"test__n": 6822}, "6822"),
     ({"test__auc": 0.9}, "says that its test auc is 0.9"),
     ({"schema": 1}, "at schema"),
     ({"test__confusion": [[1, 2], [3, 4]]}, "says that its test"),
+    ({"test__confusion": [[1, 2]] * 3}, "classes"),
     ({"model": "baseline"}, "it belongs to sst2-10pct/baseline-seed0"),
 ]
 COUNTED = [{"test__loss": 1.0}, {"test__error": 1.0}, {"test__batch_sizes": [1, 2]}]  # again from a text's batches
 LIES = [(CLASSIFIER, changes, said) for changes, said in LIES] + [(LANGUAGE, changes, "test") for changes in COUNTED]
 LIES += [("khop/1x4-seed0", {"test__accuracy": 0.9}, "says that its test accuracy is 0.9")]  # by its parts
+LIES += [("khop/1x4-seed0", {"test__by": "age"}, "does not say its age")]
+LIES += [("growth/khop/1x4-seed5", changes, said) for changes, said in (({"run": "5"}, "run"), ({"data": []}, "data"))]
 
 
 @pytest.mark.parametrize(("name", "changes", "said"), LIES)
 def test_a_record_that_was_altered_or_misplaced_is_refused(name, changes, said, put):
     with refused(said):
-        records.read(put(name, **changes))
+        records.read(put(name, **changes), measured=True)
+
+
+def claim(file, shape: tuple) -> None:
+    """Arrays of which the first says that it has this shape, and has not."""
+    with ZipFile(file, "w") as archive, archive.open("logits.npy", "w") as array:
+        np.lib.format.write_array_header_1_0(array, {"descr": "<f4", "fortran_order": False, "shape": shape})
 
 
 PREDICTIONS = {
     "another label": lambda file, x, y: records.save_predictions(file, x, np.where(np.arange(len(y)), y, 1 - y)),
     "no number": lambda file, x, y: records.save_predictions(file, x * np.nan, y),
+    "another class": lambda file, x, y: records.save_predictions(file, x, y - 1),
+    "fewer": lambda file, x, y: records.save_predictions(file, x[1:], y[1:]),
+    "another name": lambda file, x, y: np.savez(file, logit=x, labels=y),
+    "objects": lambda file, x, y: np.savez(file, logits=x.astype(object), labels=y, allow_pickle=True),
+    "a link": lambda file, x, y: file.rename(file.parent / "x.npz") and file.symlink_to("x.npz"),
+    "huge": lambda file, x, y: claim(file, (2**50, 2)),
     "cut": lambda file, x, y: file.write_bytes(file.read_bytes()[:100]),
     "gone": lambda file, x, y: file.unlink(),
 }
@@ -78,7 +102,7 @@ PREDICTIONS = {
 def test_other_predictions_are_refused(change, put):
     path = put(CLASSIFIER)
     PREDICTIONS[change](path.with_suffix(".npz"), *records.read(path).predictions.values())
-    with refused("cannot be read" if change in ("cut", "gone") else "what was predicted gives"):
+    with refused("what was predicted gives" if change == "another label" else "cannot be read"):
         records.read(path)
 
 
@@ -90,7 +114,7 @@ def test_a_loss_may_differ_from_the_predictions_by_rounding_alone(loss, put):
     margin = -np.log(np.expm1(loss)) if 0 < loss < 40 else -loss if loss else 1e3
     logits = np.stack([np.full(10, margin), np.zeros(10)], 1)  # loss = log(1 + e^-margin), as 0 is the true class
     records.save_predictions(path.with_suffix(".npz"), logits, labels)
-    content["test"] |= classification_metrics(**records.Record(content, path).predictions)
+    content["test"] |= classification_metrics(logits.astype(np.float32), labels)
     for factor, shift, stands in ((1, 0, True), (1 + 2e-6, 2e-8, True), (1 + 1e-3, 1e-3, False)):
         changed = content | {"test": content["test"] | {"loss": content["test"]["loss"] * factor + shift}}
         path.write_text(json.dumps(changed))
@@ -110,7 +134,22 @@ def test_an_odd_record_is_left_out_and_named(put, monkeypatch):
     assert records.find(path.parent.name, "baseline", 8) is None
 
 
+def test_results_are_of_an_experiment_or_of_a_folder_and_suggest_what_is_misspelt(put, home):
+    runs = put(CLASSIFIER).parent
+    (home / "_build" / "results").mkdir(parents=True)
+    assert len(records.results("sst2")) == len(records.results("sst2-10pct")) == len(records.results()) == 1
+    for wrong, near in (({"epoch": 5}, "epochs"), ({"modl": "x"}, "model")):
+        with refused(f"did you mean '{near}'?"):
+            records.results(**wrong)
+    for name in ("sst2-10pc", "/", "../..", "*", "[", ""):
+        with refused("Unknown experiment or folder"):
+            records.results(name)
+    runs.rename(home / "_build" / "results" / "sst2-10pct")
+    assert len(records.results("sst2-10pct")) == 1
+
+
 BROKEN = ["", "{", "[1]", "null", "\x00", '{"seconds": NaN}', '{"seconds": 1e400}']
+BROKEN += ['{"a": 1, "a": 1}', '{"a": [{"b": 1, "b": 1}]}', '{"a": "\\ud800"}', f'{{"seconds": 1{"0" * 5000}}}']
 BROKEN += ["[" * 100_000, '{"a":' * 100_000]
 
 
@@ -121,6 +160,37 @@ def test_a_broken_file_is_one_sentence(content, put):
         path.write_bytes(written)
         with refused(said):
             records.read(path)
+
+
+NO_FILES = {
+    "a pipe": os.mkfifo,
+    "a folder": os.mkdir,
+    "a link": lambda path: path.symlink_to(RESULTS / f"{CLASSIFIER}.json"),
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a circle": lambda path: path.symlink_to(path),
+    "a hole": lambda path: path.touch() or os.truncate(path, 2**40),
+}
+
+
+@pytest.mark.parametrize("ending", [".json", ".npz"])
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_what_is_no_regular_file_is_odd_and_never_waited_for(kind, ending, put):
+    path = put(CLASSIFIER)
+    path.with_suffix(ending).unlink()
+    NO_FILES[kind](path.with_suffix(ending))
+    assert records.records() == [] and list(records.odd()) == [f"{CLASSIFIER}.json"]
+    with refused("is no sound record"):
+        records.read(path)
+
+
+def test_a_folder_that_is_a_link_is_not_entered(put, home):
+    path = put(CLASSIFIER)
+    (home / "results" / "self").symlink_to(home / "results")
+    elsewhere = path.parent.rename(home / "elsewhere")
+    path.parent.symlink_to(elsewhere)
+    assert records.all_paths(home / "results") == [] == records.records()
+    with refused("in a folder that is a symbolic link"):
+        records.read(path)
 
 
 def test_as_many_classes_as_a_task_has_are_kept(tmp_path):

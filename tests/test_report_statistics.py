@@ -74,11 +74,25 @@ def test_one_more_run_is_compared_with_students_t():
 
 
 def test_adjustment_is_that_of_benjamini_and_hochberg_1995():
-    *family, without = (Difference(0.1, 0.0, 0.2, p, 100, (0.1,), "a test") for p in (0.01, 0.03, 0.04, 0.9, None))
-    found = statistics.adjusted(family)
+    family = [Difference(0.1, 0.0, 0.2, p, 100, (0.1,) * 3, "a test") for p in (0.01, 0.03, 0.04, 0.9)]
+    of_texts = Difference(0.1, 0.0, 0.2, 0.001, 100, (0.1,), "a test over texts")
+    *found, same = statistics.adjusted([*family, of_texts])
     assert [one.adjusted for one in found] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.9])
     assert [one.sign for one in family] == [1, 1, 1, 0] and [one.sign for one in found] == [1, 0, 0, 0]
-    assert statistics.adjusted([without]) == [without] and statistics.adjusted([]) == []
+    assert (same, same.sign, same.lean) == (of_texts, 0, 1) and statistics.adjusted([]) == []
+
+
+def test_unpaired_seeds_equivalence_and_the_smallest_detectable_difference():
+    """Welch 1947 by hand: difference 2, variances 1 and 4, n = 3, so t = 2 / sqrt(5/3) with 2.94 degrees of freedom."""
+    mean, low, high, p, ranks = statistics.unpaired([4.0, 5.0, 6.0], [1.0, 3.0, 5.0])
+    assert (mean, p) == (2.0, pytest.approx(2 * scipy.stats.t.sf(2 / (5 / 3) ** 0.5, 50 / 17)))
+    assert low < 0 < high and ranks == pytest.approx(0.4)
+    assert statistics.unpaired([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0])[4] == pytest.approx(2 / 252)
+    near = [0.2, 0.3, 0.1, 0.2]
+    assert statistics.equivalent(near, 1.0) and statistics.equivalent([-x for x in near], 1.0)
+    assert not statistics.equivalent(near, 0.2) and not statistics.equivalent([-3.0, 3.0, 0.0], 1.0)
+    draws = np.random.default_rng(0).normal(statistics.detectable(near), np.std(near, ddof=1), (4000, 4))
+    assert np.mean(scipy.stats.ttest_1samp(draws, 0, axis=1).pvalue < 0.05) == pytest.approx(0.8, abs=0.03)
 
 
 def of_seeds(model: str, *wrong: int) -> list[Record]:
@@ -89,12 +103,14 @@ def of_seeds(model: str, *wrong: int) -> list[Record]:
 def test_a_difference_is_of_common_seeds_of_which_two_give_a_range_and_no_verdict():
     a, b = of_seeds("baseline", 40, 40), of_seeds("recurrent", 5, 20)
     both = difference(a, b)
-    assert [difference(a[i : i + 1], b).sign for i in range(2)] == [-1, -1]  # of two trained models each
-    assert (both.seeds, both.p, both.sign) == (2, None, 0) and both.by_seed == pytest.approx((-0.175, -0.1))
+    assert [difference(a[i : i + 1], b).lean for i in range(2)] == [-1, -1]  # of two trained models each
+    assert (both.seeds, both.p, both.sign, both.lean) == (2, None, 0, 0) and both.by_seed == pytest.approx(
+        (-0.175, -0.1)
+    )
     assert (both.value, both.low, both.high) == pytest.approx((-0.1375, -0.175, -0.1))
     a, b = of_seeds("baseline", 20, 21, 22), of_seeds("recurrent", 40, 42, 44)
     one = difference(a[1:2], b)
-    assert (one.seeds, one.n, one.value, one.sign) == (1, 200, pytest.approx(21 / 200), 1)
+    assert (one.seeds, one.n, one.value, one.sign, one.lean) == (1, 200, pytest.approx(21 / 200), 0, 1)
     assert one.p == difference([a[1]], [b[1]]).p and one.low < one.value < one.high and "McNemar" in one.test
     three = difference(a, b)
     assert (three.seeds, three.sign) == (3, 1) and "t-test" in three.test

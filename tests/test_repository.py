@@ -15,7 +15,7 @@ import rtx_core as rtx
 from rtx_core.paths import PACKAGE, REPOSITORY
 
 ROOMS = [  # each imports from those before it; one of a line knows no other of that line
-    ["errors", "lazy", "paths", "metrics"],
+    ["errors", "lazy", "paths", "metrics", "progress"],
     ["settings", "study"],
     ["models"],
     ["fast", "data"],

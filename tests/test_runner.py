@@ -3,23 +3,26 @@
 import json
 import linecache
 import os
+import re
 import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from committed import altered
 from conftest import CPU, NO_AUTOCAST, refused
 
 import rtx_core as rtx
 from rtx_core import data, records
 from rtx_core.data import splits
 from rtx_core.errors import RtxError
-from rtx_core.experiments import audit, weights
+from rtx_core.experiments import audit, doctor, weights
 from rtx_core.experiments import run as runner
 from rtx_core.models import registry
 from rtx_core.records import fingerprint
 from rtx_core.settings import Settings
+from study import paper
 
 GIVEN = {"source": "embedded", "device": "cpu", "train_rows": 64}
 GIVEN |= {"batch_size": 8, "epochs": 2, "eval_every": 3}
@@ -79,7 +82,7 @@ def test_the_frame_has_a_row_a_run_with_every_setting():
     assert list(frame["model"]) == 2 * ["recurrent", "rec-32"] == 2 * runs.models
     assert list(frame["num_passes"]) == [2, 3, 2, 3] and list(frame["epochs"]) == [1, 1, 2, 2]
     assert not frame["stale"].any() and len(rtx.results(source="embedded", hidden_size=range(16, 17))) == 2
-    with pytest.raises(RtxError, match="no column 'modell'"):
+    with refused("did you mean 'model'?"):
         rtx.results(source="embedded", modell="recurrent")
 
 
@@ -91,6 +94,9 @@ def test_what_is_found_is_not_made_again_and_loses_only_an_older_checkpoint(monk
         left.touch()
         os.utime(left, (seconds, seconds))
         assert make().record.content == made.content and left.exists() == stays
+    left.touch()
+    altered(made.path, finished="2999-01-01T00:00:00+00:00")  # by a clock that was wrong
+    assert make().record["key"] == made["key"] and left.exists()
     with pytest.raises(pytest.fail.Exception):  # another seed is not there
         make(seed=1)
 
@@ -198,6 +204,24 @@ def test_a_decoder_of_tied_weights_that_writes_no_texts_is_recorded_and_found(re
         assert rtx.run(name, "bigram", **asked).record["finished"] == made.record["finished"]
 
 
+def test_runs_of_one_s_own_models_lie_apart_from_the_study_s_and_are_shown_with_them(registered, home):
+    study_run = real(make(seed=3).record)
+    own = [real(make(model).record) for model in ("mean", {"base": "recurrent", "name": "deep", "num_passes": 3})]
+    places = [record.path.relative_to(home).parts[0] for record in (study_run, *own)]
+    assert places == ["results", "runs", "runs"]
+    before = home / "results" / own[0].path.relative_to(home / "runs")  # where earlier versions recorded it
+    for suffix in (".json", ".npz"):
+        shutil.copy(own[0].path.with_suffix(suffix), before.with_suffix(suffix))
+    assert [record.path for record in records.records()] == [own[1].path, own[0].path, study_run.path]
+    own[0].path.unlink()
+    assert len(rtx.results("sst2")) == 3 and records.at(f"{NAME}/mean-seed0").path == before
+    assert records.find(NAME, "mean", 0).path == before and paper.records("sst2") == []
+    assert [said for level, said, _ in doctor.records() if level == "wrong"] == []
+    own[1].path.write_text("{")
+    (wrong,) = [finding for finding in doctor.records() if finding[0] == "wrong"]
+    assert "deep-seed0.json" in wrong[1] and "git" not in wrong[2]
+
+
 def test_a_width_changed_in_the_registry_never_shows_the_old_record_nor_replaces_it(monkeypatch):
     record = real(make().record)
     forbid(monkeypatch)
@@ -270,9 +294,11 @@ def test_a_mode_of_compile_stands_in_the_record_and_its_key(monkeypatch):
     assert compiled["key"] != plain["key"] == make(compile="default").record["key"]
 
 
-def test_the_results_of_an_experiment_are_found_where_its_texts_are_of():
+def test_the_results_of_an_experiment_are_found_where_its_texts_are_of(home):
     made = rtx.run("quickstart", train_rows=40, max_length=8, batch_size=8).record
-    assert [found["key"] for found in rtx.results("quickstart").record] == [made["key"]] and rtx.results().empty
+    assert [found["key"] for found in rtx.results("quickstart").record] == [made["key"]]
+    with pytest.warns(UserWarning, match=re.escape(str(home))):  # which says where it looked
+        assert rtx.results().empty
 
 
 def test_an_audit_repeats_a_run_bit_for_bit_and_tells_a_forged_one(home):

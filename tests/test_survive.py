@@ -1,6 +1,7 @@
 """A run that is killed at whatever moment, or refused disk or memory, ends as one does that nobody disturbs."""
 
 import errno
+import io
 import json
 import os
 import random
@@ -8,6 +9,7 @@ import re
 import resource
 import signal
 import sys
+import threading
 from contextlib import redirect_stdout
 from functools import cache, partial
 from itertools import count
@@ -20,9 +22,13 @@ from conftest import SERVER, refused, shrink
 from safetensors.torch import load_file, save_file
 
 import rtx_core as rtx
+from rtx_core import progress
 from rtx_core import records as store
+from rtx_core.__main__ import main
+from rtx_core.data import tasks
 from rtx_core.errors import RtxError
 from rtx_core.models import build
+from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.train import checkpoint, trainer
 
 KILLED, LONG = -signal.SIGKILL, os.environ.get("RTX_LONG")  # all moments, for minutes, or three
@@ -150,6 +156,110 @@ def test_of_two_processes_with_one_run_the_second_waits_and_reads_the_first_ones
     assert [process.exitcode for process, _ in processes] == [0, 0]
     assert sum("test accuracy" in log.read_text() for _, log in processes) == 1
     assert result(tmp_path) == whole("classifier")[0]
+
+
+SIGNALED = {  # what the process is in the middle of -> (what it says, the step at which the next one goes on)
+    "AdamW.step": ("stopped at step 5 of 12, which is saved; to go on: python -m rtx_core run sst2 recurrent", 5),
+    "Classification.evaluate": ("stopped at step 6 of 12, which is saved; to go on: ", 6),
+    "Classification.test": ("stopped after its last checkpoint; to go on: ", 12),
+}
+
+
+def signaled(home: Path, log: Path, number: int, during: str, call: int) -> None:
+    """The command line, in a process that sends itself a signal in the middle of a call; no checkpoint is due then."""
+    os.environ["RTX_HOME"] = str(home)
+    os.environ.pop("RTX_DATA", None)
+    torch.set_num_threads(1)
+    patch, calls = pytest.MonkeyPatch(), count(1)
+    small(patch)
+    patch.setattr(trainer, "CHECKPOINT_SECONDS", 999)
+    owner, name = during.split(".")
+    owner = getattr(torch.optim if name == "step" else tasks, owner)
+
+    def called(*arguments, original=getattr(owner, name)):
+        if next(calls) == call:
+            os.kill(os.getpid(), number)
+        return original(*arguments)
+
+    patch.setattr(owner, name, called)
+    words = [f"{key}={value}" for key, value in (COMMON | RUNS["classifier"][2]).items()]
+    patch.setattr(sys, "argv", ["rtx", "run", *RUNS["classifier"][:2], *words])
+    with open(log, "a", buffering=1) as file, redirect_stdout(file):
+        main()
+
+
+MOMENTS = [("AdamW.step", number) for number in progress.SIGNALS]
+MOMENTS += [("Classification.evaluate", signal.SIGTERM), ("Classification.test", signal.SIGINT)]
+
+
+@pytest.mark.parametrize("during, number", MOMENTS, ids=str)
+def test_a_signal_ends_the_step_saves_and_ends_the_process_with_its_status(during, number, whole, tmp_path):
+    said, step = SIGNALED[during]
+    log = tmp_path / "said"
+    call = {"AdamW.step": 5, "Classification.evaluate": 2}.get(during, 1)
+    process = SERVER.Process(target=signaled, args=(tmp_path, log, number, during, call))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -number and said in log.read_text(), log.read_text()
+    code, said = lived(tmp_path, "classifier")
+    assert code == 0 and f"resumed at step {step} of 12" in said and result(tmp_path) == whole("classifier")[0]
+
+
+def test_in_a_notebook_an_interrupt_is_a_keyboard_interrupt_and_the_run_goes_on(whole, home, monkeypatch, capsys):
+    small(monkeypatch)
+    before = [signal.getsignal(number) for number in progress.SIGNALS]
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        at_step_7(patch, lambda optimizer: signal.raise_signal(signal.SIGINT))
+        run("classifier")
+    assert [signal.getsignal(number) for number in progress.SIGNALS] == before
+    assert "stopped at step 7 of 12, which is saved" in capsys.readouterr().out
+    run("classifier")
+    assert "resumed at step 7" in capsys.readouterr().out and result(home) == whole("classifier")[0]
+
+
+def test_before_the_first_step_nothing_is_said_to_be_saved(home, monkeypatch, capsys):
+    small(monkeypatch)
+    monkeypatch.setattr(trainer.Loop, "resume", lambda *_: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        run("classifier")
+    assert "stopped before the first step; to begin again: " in capsys.readouterr().out
+
+
+def test_a_second_signal_has_its_usual_effect_at_once_and_what_is_ignored_stays_so():
+    received, previous = [], [signal.getsignal(number) for number in progress.SIGNALS]
+    signal.signal(signal.SIGTERM, lambda *_: received.append("SIGTERM"))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with pytest.raises(Interrupted), Interrupts() as interrupts, interrupts.deferred():
+            for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGTERM):  # the last two are one request
+                signal.raise_signal(number)
+            assert received == []
+            interrupts.came -= 2 * progress.ONE_REQUEST
+            signal.raise_signal(signal.SIGTERM)
+            assert received == ["SIGTERM"]
+        assert received == 2 * ["SIGTERM"]  # at the end of the block
+    finally:
+        for number, handler in zip(progress.SIGNALS, previous):
+            signal.signal(number, handler)
+
+
+def test_in_another_thread_no_handler_is_set(whole, home, monkeypatch):
+    small(monkeypatch)
+    monkeypatch.setattr(signal, "signal", Mock(side_effect=ValueError))
+    thread = threading.Thread(target=run, args=("classifier",))
+    thread.start()
+    thread.join(60)
+    assert result(home) == whole("classifier")[0]
+
+
+@pytest.mark.parametrize("encoding", ["iso8859-2", "euc-jp", "ascii"])
+def test_what_a_terminal_cannot_show_or_take_stops_no_run(encoding, monkeypatch):
+    buffer = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, encoding))
+    progress.say("sst2 · step 1")
+    assert buffer.getvalue().decode(encoding).replace("·", "?") == "sst2 ? step 1\n"
+    sys.stdout.close()
+    progress.say("sst2 · step 2")
 
 
 def full_disk(patch, owner, function: str, call: int = 1) -> None:

@@ -104,6 +104,7 @@ def setup(app: Sphinx) -> dict:
     register_plugin("pybtex.style.formatting", "by_name", type("ByName", (Style,), {"default_label_style": AuthorYear}))
     # Pages show what is recorded and train nothing; figures are written, by a process for every core.
     os.environ |= {"RTX_BOOK": "1", "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
+    os.environ["MPLCONFIGDIR"] = str(paths.build() / "matplotlib")  # a home may be read-only
     app.config.mathjax_path = "mathjax/tex-svg.js"  # relative to _static/
     app.add_directive("field-table", FieldTable)
     app.connect("builder-inited", copy_mathjax)

@@ -1,8 +1,10 @@
 """{val}`sst2.difference:+.1f` writes a value; a {holds} block under a paragraph, what must be so for it to stand.
 
-The names are those of `study/values` (see `rtx_core/report/values.py`).  Where a value cannot be computed, a condition
-does not hold or a cell could not be run, the place is marked, and `sentences.txt` beside the built book lists it: file,
-line, sentence, and what the records say.  Where code or records have changed, notebooks run and pages are read anew.
+The names are those of `study/values` (see `rtx_core/report/values.py`).  Both work where an author writes; in a cell's
+output, which holds records and data, only the markup of tables, figures, notes and references works.  Where a value
+cannot be computed, a condition does not hold or a cell could not be run, the place is marked, and `sentences.txt`
+beside the built book lists it: file, line, sentence, and what the records say.  Where code or records have changed,
+notebooks run and pages are read anew.
 """
 
 import hashlib
@@ -14,10 +16,11 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.utils import get_source_line
+from myst_nb.core.render import MimeData, NbElementRenderer
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
-from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.docutils import CustomReSTDispatcher, SphinxDirective, SphinxRole
 
 from rtx_core import paths, records
 from rtx_core.errors import RtxError
@@ -27,6 +30,10 @@ from rtx_core.report import values
 TITLE = "The records at hand do not bear this out"
 AROUND = (nodes.document, nodes.section, nodes.container, nodes.admonition, nodes.block_quote, nodes.list_item)
 AROUND += (nodes.definition,)
+# What works in a cell's output; everything else stands there as it is written.
+DIRECTIVES = {"admonition", "dropdown", "figure", "note", "table"}
+ROLES = {"cite:p", "cite:t", "cite:year", "eq", "numref", "ref", "term"}
+RENDER = NbElementRenderer.render_markdown
 
 
 def ask(kind: str, asked: str) -> tuple[str, str]:
@@ -60,6 +67,34 @@ class Holds(SphinxDirective):
         for node in made:
             self.set_source_info(node)
         return made
+
+
+class Written(SphinxDirective):
+    """A directive that does not work here, as it is written."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        return [nodes.literal_block("", "\n".join([f"{{{self.name}}}", *self.content]))]
+
+
+class OfOutputs(CustomReSTDispatcher):
+    """The directives and roles of what a cell puts out."""
+
+    def directive(self, name: str, *where: object) -> tuple:
+        return super().directive(name, *where) if name in DIRECTIVES else (Written, [])
+
+    def role(self, name: str, *where: object) -> tuple:
+        return super().role(name, *where) if name in ROLES else (written, [])
+
+
+def written(name: str, raw: str, text: str, *where: object) -> tuple[list[nodes.Node], list]:
+    return [nodes.literal("", f"{{{name}}}`{text}`")], []
+
+
+def render_output(renderer: NbElementRenderer, data: MimeData) -> list[nodes.Element]:
+    with OfOutputs():
+        return RENDER(renderer, data)
 
 
 def guarded(failed: nodes.Node) -> nodes.Node:
@@ -154,6 +189,7 @@ def look(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict:
     app.add_config_value("made_of", "", "env")  # Sphinx reads everything anew where it is another than before
     app.connect("config-inited", look)
+    NbElementRenderer.render_markdown = render_output
     app.add_role("val", Val())
     app.add_directive("holds", Holds)
     app.connect("doctree-read", mark)

@@ -103,10 +103,10 @@ rtxDemo.explorerState = function () {
     const written = given.off === undefined ? [] : given.off.split(",").filter((one) => one.trim());
     for (const one of written) {
       const [, step, head] = /^\s*(\d+)\.(\d+)\s*$/.exec(one) || [];
-      if (step >= 1 && step <= steps(config, farthest(config)) && head >= 1 && head <= config.num_heads) {
+      if (step >= 1 && step <= steps(config, passes) && head >= 1 && head <= config.num_heads) {
         off.add(`${Number(step)}.${Number(head)}`);
       } else {
-        said.push(`what is off is written as pass.head, heads 1 to ${config.num_heads}`);
+        said.push(`what is off is written as pass.head, here from 1.1 to ${steps(config, passes)}.${config.num_heads}`);
       }
     }
     return { items, asked, hops, passes, off, said: [...new Set(said)] };

@@ -71,6 +71,8 @@ var rtxDemo = rtxDemo || {};
 
     const toyOf = () => toys[entry.toy];
     const playing = () => timer !== 0;
+    // The heads that are off in the passes shown; those of later passes wait.
+    const offShown = () => new Set([...state.off].filter((key) => parseInt(key, 10) <= rules.steps(open.config, state.passes)));
 
     // Show a model and what a link or the element's attributes say.  Text and hops stay; another model begins with the passes
     // of its own training and all of its heads.
@@ -135,6 +137,7 @@ var rtxDemo = rtxDemo || {};
       const { file, config } = open;
       const toy = toyOf();
       const steps = rules.steps(config, state.passes);
+      const off = offShown();
       const at = state.asked + toy.before;
       const options = toy.options(file.task);
       const names = toy.names(file.task);
@@ -157,20 +160,20 @@ var rtxDemo = rtxDemo || {};
       const chain = entry.toy === "hops" ? toy.chain(state.items, state.asked, state.hops) : [];
       const trail = toys.trail(strips.length, state.asked, chain.map(({ to }) => to), toy.before, looks);
       const truth = toy.truth(state.items, file.task, state.asked, state.hops);
-      const shown = { entry, file, state, toy, names, answers, chain, truth, strips, trail, playing: playing() };
+      const shown = { entry, file, state: { ...state, off }, toy, names, answers, chain, truth, strips, trail, playing: playing() };
       const found = view.render(parts, shown, catalogue, act);
       kept[entry.toy] = { items: state.items, asked: state.asked, letters: file.task.letters };
-      const whole = state.off.size ? looped.shares(open, computed(steps, new Set()).at(-1), at, options) : null;
+      const whole = off.size ? looped.shares(open, computed(steps, new Set()).at(-1), at, options) : null;
       const others = (file.right[entry.toy === "hops" ? state.hops : state.asked] || [])[steps - 1];
       const first = said.map((one) => `${one[0].toUpperCase()}${one.slice(1)}. `).join("");
-      parts.status.textContent = first + words.status(config, { ...found, off: state.off, others, whole: whole && answers[whole.indexOf(Math.max(...whole))] });
+      parts.status.textContent = first + words.status(config, { ...found, off, others, whole: whole && answers[whole.indexOf(Math.max(...whole))] });
       parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; click it again, or type, to change it." : "Where are the three cups after the chosen move? Choose another; click it again to change it.";
-      parts.link.dataset.link = rules.write(state, entry, toys.write(toy, file.task, state.items));
+      parts.link.dataset.link = rules.write({ ...state, off }, entry, toys.write(toy, file.task, state.items));
       parts.source.textContent = `Model: ${file.record}, ${words.count(config.num_layers, "layer")} of width ${config.hidden_size}, run in this page.`;
       root.dataset.answer = found.answer;
       root.dataset.right = found.right;
       root.dataset.state = playing() ? "playing" : "done";
-      if (state.off.size && !playing() && !parts.paper && state.passes <= rules.MOST) {
+      if (off.size && !playing() && !parts.paper && state.passes <= rules.MOST) {
         count(steps);
       }
     }
@@ -297,7 +300,7 @@ var rtxDemo = rtxDemo || {};
       },
       paste(event) {
         event.preventDefault();
-        turnTo(entry, { letters: event.clipboardData.getData("text").slice(0, 1000), passes: String(state.passes), off: [...state.off].join() });
+        turnTo(entry, { letters: event.clipboardData.getData("text").slice(0, 1000), passes: String(state.passes), off: [...offShown()].join() });
       },
     };
 

@@ -95,6 +95,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
   }
 
   function build(root, number) {
+    const runs = JSON.parse(document.querySelector("script.runs")?.textContent ?? "[]");
     const sliders = {};
     const controls = Object.entries(SLIDERS).map(([name, [min, max, step, value]]) => {
       const id = `rtx-loop-${number}-${name}`;
@@ -120,7 +121,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
         ["Weights in memory, fp32", size(looped.weights), size(unrolled.weights)],
         ["Weights, gradients and AdamW's moments", size(looped.training), size(unrolled.training)],
       ];
-      const near = rtxDemo.nearest(rtxDemo.runs, d, n, r, 6).map((run) => [
+      const near = rtxDemo.nearest(runs, d, n, r, 6).map((run) => [
         run.title,
         `${run.width} × ${run.layers} × ${run.passes}`,
         run.task,
@@ -129,7 +130,7 @@ rtxDemo.nearest = function (runs, d, n, r, count) {
       ]);
       shown.replaceChildren(
         ...diagram(d, n, r),
-        table("What it costs", ["", "with the loop", `${n * r} layers of its own`], costs),
+        table("What it costs", ["Cost", "with the loop", `${n * r} layers of its own`], costs),
         table("The recorded runs nearest to it", ["Model", "width × layers × passes", "Task", "Accuracy", "Seeds"], near),
       );
     }

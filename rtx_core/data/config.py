@@ -4,6 +4,8 @@ What the library must know of a kind stands in its class alone.  A new kind is a
 that is imported before it is used; a new corpus of a known kind is a line of `corpora`.
 """
 
+import codecs
+import os
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -11,7 +13,7 @@ from pathlib import PurePath
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rtx_core.data.corpora import CORPORA, RUNNING
 from rtx_core.errors import unknown
@@ -28,6 +30,20 @@ DrawnSource = Annotated[
 ]
 AtLeastTwo = Annotated[int, Field(ge=2)]
 MaxLength = Annotated[int, Field(ge=3)]  # tokens of a text, [CLS] and [SEP] included
+
+
+def text_encoding(name: str) -> str:
+    """The name of a text encoding that Python knows."""
+    try:
+        if codecs.lookup(name)._is_text_encoding:
+            return name
+    except (LookupError, ValueError):
+        pass
+    raise ValueError("it must be a text encoding of Python, such as utf-8, utf-16 or cp1252")
+
+
+FileName = Annotated[str, BeforeValidator(lambda value: os.fspath(value) if isinstance(value, os.PathLike) else value)]
+Encoding = Annotated[str, AfterValidator(text_encoding)]
 FORMATS = {  # of files of one's own: suffix -> "module:function", which gives the table of a path
     ".csv": "rtx_core.data.sources:separated",
     ".tsv": "rtx_core.data.sources:separated",
@@ -243,16 +259,17 @@ class FilesData(Labelled):
     """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
 
     reader = "rtx_core.data.files"
-    unnamed = ("train", "validation", "test", "name")  # `digest` tells the texts
+    unnamed = ("train", "validation", "test", "name", "encoding")  # `digest` tells the texts
     train_rows: ClassVar[int] = 0
 
-    train: str  # CSV, TSV, JSON lines or parquet; where there is no such file, a data set on the hub
+    train: FileName  # CSV, TSV, JSON lines or parquet; where there is no such file, a data set on the hub
     text: str = "text"  # column of the texts
     label: str = "label"  # column of the labels
-    validation: str | None = None  # None: a tenth of `train`, drawn by `seed`
-    test: str | None = None
+    validation: FileName | None = None  # None: a tenth of `train`, drawn by `seed`
+    test: FileName | None = None
+    encoding: Encoding = "utf-8"  # of the text in all files
     max_length: MaxLength = 128
-    seed: NaturalInt = 0
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
     generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones
     name: str = ""  # of the records' folder, "own-" in front; "": the training file's

@@ -1,7 +1,11 @@
 """Labelled texts from files of one's own, or from any data set on the hub."""
 
 import hashlib
+import math
 import re
+from collections.abc import Iterable
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +16,7 @@ from rtx_core.data.sources import hub_table, read_table
 from rtx_core.errors import RtxError
 
 MOST_CLASSES = 1000
+FEW = 10  # rows a class, below which it is said
 TOLERATED = 0.05  # texts of another part that also stand in training, before it is told
 
 
@@ -20,20 +25,19 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
 
     The columns of a CSV may be split at commas, semicolons or tabs.  The classes are the distinct labels, sorted.  A
     part for which no file is given (`validation`, `test`) is a tenth of `train`, drawn by `seed`.  Records lie in
-    `results/own-NAME`, by the training file's name unless one is given; of `generated` texts in `_build/results/`.
+    `runs/own-NAME`, by the training file's name unless one is given; of `generated` texts in `_build/results/`.
     """
     if taken := settings.keys() & {"classes", "digest"}:
         raise RtxError(f"{min(taken)} is read from the files; leave it out.")
-    train = str(train) if isinstance(train, Path) else train
     config = FilesData(train=train, text=text, label=label, **settings, classes=())
-    classes = read(config.train, config.text, config.label)["label"].unique()
-    if not 2 <= len(classes) <= MOST_CLASSES:
-        found = f"{len(classes):,} different label(s) in column {config.label!r}"
-        raise RtxError(f"{config.train} has {found}; expected 2 to {MOST_CLASSES:,}.")
-    try:
-        classes = sorted(classes, key=float)  # so 2 before 10
-    except ValueError:
-        classes = sorted(classes)
+    labels = read(config.train, config)["label"]
+    classes, rows = labels.unique(), len(labels)
+    found = f"{config.train} has {len(classes):,} different label(s) in the {rows:,} rows of column {config.label!r}"
+    if not 2 <= len(classes) <= min(MOST_CLASSES, rows // 2):
+        raise RtxError(f"{found}; expected 2 to {MOST_CLASSES:,}, each on several rows.")
+    if rows < FEW * len(classes):
+        print(f"{found}: few rows to learn each from.")
+    classes = in_order(classes)
     config = config.replace(classes=classes)
     found = parts(config)
     for part in ("validation", "test"):
@@ -41,6 +45,14 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
         if seen > TOLERATED * n:
             print(f"{seen} of {n} {part} texts also stand in the training texts, so results will be too good.")
     return config.replace(digest=_digest(found))
+
+
+def in_order(labels: Iterable[str]) -> list[str]:
+    """Labels by value where all are numbers, so 2 before 10, else by letters; whatever their order was."""
+    with suppress(ValueError):
+        if all(math.isfinite(float(label)) for label in labels):
+            return sorted(labels, key=lambda label: (float(label), label))
+    return sorted(labels)
 
 
 def _digest(tables: dict[str, pd.DataFrame]) -> str:
@@ -80,7 +92,7 @@ def parts(config: FilesData) -> dict[str, pd.DataFrame]:
 
 
 def _numbered(path: str, config: FilesData) -> pd.DataFrame:
-    table = read(path, config.text, config.label)
+    table = read(path, config)
     strange = table[~table["label"].isin(config.classes)]
     for row, given in strange["label"].items():
         place, known = f"{path}, row {row + 1}, column {config.label!r}", ", ".join(config.classes[:9])
@@ -88,11 +100,11 @@ def _numbered(path: str, config: FilesData) -> pd.DataFrame:
     return table.assign(label=table["label"].map(config.classes.index))
 
 
-def read(path: str, text: str, label: str) -> pd.DataFrame:
+def read(path: str, config: FilesData) -> pd.DataFrame:
     """A table of `text` and `label`, both strings; errors name file, row (from 1) and column."""
     file = Path(path).expanduser()
     if file.exists() or file.suffix.lower() in FORMATS or file.is_absolute():
-        table = read_table(file, path)
+        table = read_table(file, path, config.encoding)
     else:
         name, _, split = path.partition(":")
         try:
@@ -100,28 +112,31 @@ def read(path: str, text: str, label: str) -> pd.DataFrame:
         except RtxError as error:
             what = f"There is no file {path}, seen from {Path.cwd()}, and no such data set on the hub"
             raise RtxError(f"{what} ({type(error.__cause__).__name__}); name one, with its ending.") from error
-    for column in (text, label):
-        if column not in table:
-            raise RtxError(f"{path} has no column {column!r}: it has {', '.join(map(str, table.columns))}.")
-    if not isinstance(table.index, pd.RangeIndex):  # pandas takes what the first line names not for row names
-        raise RtxError(f"{path} has rows of more columns than its first line, which must name each of them.")
-    texts = [t if isinstance(t, str) and t.strip() and _is_unicode(t) else "" for t in table[text]]
-    labels = [_label(value) for value in table[label]]
-    for kind, column, values in (("text", text, texts), ("label", label, labels)):
-        if "" in values:
-            place, held = f"{path}, row {values.index('') + 1}, column {column!r}", table[column][values.index("")]
+    values = {}
+    for kind, column in (("text", config.text), ("label", config.label)):
+        if (count := list(table.columns).count(column)) != 1:
+            what = f"{count} columns" if count else "no column"
+            names = ", ".join(map(str, table.columns))
+            raise RtxError(f"{path} has {what} {column!r}, and one was expected: it has {names:.200}.")
+        values[kind] = [_cell(value, config.encoding, numbers=kind == "label") for value in table[column]]
+        if "" in values[kind]:
+            row = values[kind].index("")
+            place, held = f"{path}, row {row + 1}, column {column!r}", table[column][row]
             raise RtxError(f"{place} holds {held!r:.60} where a {kind} was expected: take out all such rows.")
-    return pd.DataFrame({"text": texts, "label": labels}, dtype="str")
+    found = pd.DataFrame(values | {"label": [label.strip() for label in values["label"]]}, dtype="str")
+    if len(names := found.index[(found["text"] == config.text) & (found["label"] == config.label)]):
+        raise RtxError(f"{path}, row {names[0] + 1}, repeats the names of the columns: take out all such rows.")
+    return found
 
 
-def _label(value: object) -> str:
-    """A label as text, "" for none; 1.0 is 1, which pandas makes of it where another label is missing."""
-    if isinstance(value, list | dict | np.ndarray) or pd.isna(value):
-        return ""
-    called = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
-    return called if _is_unicode(called) else ""
-
-
-def _is_unicode(text: str) -> bool:
-    """Half of a surrogate pair, which JSON can hold, is not."""
-    return not re.search("[\ud800-\udfff]", text)
+def _cell(value: object, encoding: str, numbers: bool) -> str:
+    """A cell as text, "" for none: bytes decoded; with `numbers` also 1.0 and Decimal("1.00") as 1, since pandas makes
+    floats of whole numbers where one is missing."""
+    if isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            value = value.decode(encoding)
+    if numbers and not isinstance(value, str | bytes | list | dict | np.ndarray) and not pd.isna(value):
+        value = int(value) if isinstance(value, float) and value.is_integer() else value
+        value = f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
+    whole = isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)  # halves of pairs
+    return value if whole else ""

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from rtx_core.errors import RtxError
 
-_TAG = re.compile(r"<(?:/?[a-z][^<>]*|!--.*?--)>")
+_TAG = re.compile(r"</?[a-z][^<>]*>")
+_TAG_OR_COMMENT = re.compile(r"<(?:/?[a-z][^<>]*|!--.*?--)>")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
 _REPEATED = re.compile(r"([^\w\s<>/]|_)(?:\s?\1)+")  # "!!!", "...", ". . .", but not "</" or "//"
 _SPACE = re.compile(r"\s+")
@@ -16,7 +17,8 @@ def clean(text: str) -> str:
     changes, as one step can bring another's work to light."""
     while True:
         cleaned = _SPACE.sub(" ", text.lower()).strip()
-        cleaned = _URL.sub(" ", _TAG.sub(" ", cleaned))
+        head, end, tail = cleaned.rpartition("-->")  # no comment ends later: the tail is not searched for one
+        cleaned = _URL.sub(" ", _TAG_OR_COMMENT.sub(" ", head + end) + _TAG.sub(" ", tail))
         cleaned = _SPACE.sub(" ", _REPEATED.sub(r"\1", cleaned)).strip()
         if cleaned == text:
             return cleaned
@@ -26,7 +28,7 @@ def clean(text: str) -> str:
 def clean_all(texts: Iterable[object]) -> list[str]:
     """`clean` for a column of texts; a missing, non-string or empty one is an error that names its row."""
     texts = list(texts)
-    for row, text in enumerate(texts):
+    for row, text in enumerate(texts, start=1):
         if not isinstance(text, str) or not text.strip():
             raise RtxError(f"Row {row} holds {text!r:.60} where a text was expected: remove that row.")
     return [clean(text) for text in texts]

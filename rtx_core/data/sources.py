@@ -4,13 +4,16 @@ Each gives a dict of splits, tables with columns `text` (str) and `label` (int).
 caller and recorded; real text is never replaced by generated text.
 """
 
+import codecs
 import csv
 import hashlib
+import io
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -21,6 +24,7 @@ from rtx_core.data.config import FORMATS
 from rtx_core.data.corpora import CORPORA, Corpus, Mixture
 from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
+from rtx_core.progress import say
 
 
 def resolve(source: str) -> str:
@@ -101,45 +105,67 @@ def real_table(source: str, hub: str, folder: str, split: str, *columns: str) ->
     return table[list(columns)]
 
 
-_say = cache(partial(print, flush=True))  # each line once
+_say = cache(say)  # each line once
 
 
-def read_table(file: Path, called: str) -> pd.DataFrame:
-    """A file as a table, by its suffix."""
+def read_table(file: Path, called: str, encoding: str = "utf-8") -> pd.DataFrame:
+    """A file as a table, by its suffix; `encoding` is that of its text."""
     if (suffix := file.suffix.lower()) not in FORMATS:
-        raise RtxError(f"{called} ends in none of {', '.join(FORMATS)}: give such a file, or a data set's name.")
+        hint = "; rtx.data.from_text reads it as running text for a decoder" * (suffix == ".txt")
+        raise RtxError(f"{called} ends in none of {', '.join(FORMATS)}: give such a file, or a data set's name{hint}.")
     try:
-        return resolve_name(FORMATS[suffix])(file)
+        return resolve_name(FORMATS[suffix])(file, encoding)
+    except RtxError as error:
+        raise RtxError(f"{called}, {error}") from error
     except (OSError, TypeError, ValueError, csv.Error) as error:  # pandas names the line
         reason = str(error).partition("\n")[0].removeprefix("Error tokenizing data. C error: ").rstrip(".")
-        raise RtxError(f"{called} cannot be read ({reason}): repair or replace it, text as UTF-8.") from error
+        raise RtxError(f"{called} cannot be read ({reason}): repair or replace it.") from error
 
 
-def separated(file: Path) -> pd.DataFrame:
+def decoded(content: bytes, encoding: str = "utf-8") -> str:
+    """Text of these bytes, without a byte-order mark; an error begins with the line of what cannot be decoded."""
+    try:
+        return content.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        likely = "latin-1" if encoding == "cp1252" else "cp1252"
+        likely = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else likely
+        place, do = f"line {line:,}, is not {encoding}", f"give its encoding, such as encoding={likely!r}"
+        raise RtxError(f"{place} (byte {error.start:,} is 0x{content[error.start]:02x}); {do}.") from None
+
+
+def separated(file: Path, encoding: str) -> pd.DataFrame:
     """A CSV or TSV, split at the comma, semicolon or tab that gives its first line most columns; an odd one is said."""
-    usual = "," if file.suffix.lower() == ".csv" else "\t"
-    with open(file, encoding="utf-8-sig", newline="") as lines:
-        first, rows = lines.readline(), sum(1 for line in lines if line.strip("\r\n"))
+    text = decoded(file.read_bytes(), encoding).lstrip("\r\n")
+    lines, usual = io.StringIO(text, newline=""), "," if file.suffix.lower() == ".csv" else "\t"
+    first = next(lines, "")
     taken = max((usual, *",;\t"), key=lambda each: len(next(csv.reader([first], delimiter=each), ())))
     if taken != usual:
         _say(f"{file}: the columns are split at {taken!r}")
-    table = pd.read_csv(file, sep=taken, encoding="utf-8-sig", dtype="str", keep_default_na=False)
-    if taken == "\t" and len(table) != rows:  # where quotes seldom go around a text
+    table = pd.read_csv(io.StringIO(text, newline=""), sep=taken, header=None, dtype="str", keep_default_na=False)
+    names, table = table.iloc[0].str.strip().tolist(), table[1:].reset_index(drop=True)
+    if taken == "\t" and len(table) != (rows := sum(1 for line in lines if line.strip("\r\n"))):  # texts seldom quoted
         _say(f"{file}: {rows:,} lines are read as {len(table):,} rows; if no text has several, a quote is left open")
-    return table
+    return table.set_axis(names, axis=1)
 
 
-def json_lines(file: Path) -> pd.DataFrame:
+def json_lines(file: Path, encoding: str) -> pd.DataFrame:
     rows = []
-    for number, line in enumerate(file.read_text("utf-8-sig").split("\n"), start=1):
+    for number, line in enumerate(decoded(file.read_bytes(), encoding).split("\n"), start=1):
         try:
-            rows += [{**json.loads(line)}] if line.strip() else []
+            rows += [{**json.loads(line, object_pairs_hook=_each_once)}] if line.strip() else []
         except (TypeError, ValueError) as error:
             raise ValueError(f"line {number} is no JSON object: {error}") from None
     return pd.DataFrame(rows, dtype=object)
 
 
-def parquet(file: Path) -> pd.DataFrame:
+def _each_once(pairs: list[tuple]) -> dict:
+    if twice := [name for name, n in Counter(name for name, _ in pairs).items() if n > 1]:
+        raise ValueError(f"it holds {twice[0]!r} more than once")
+    return dict(pairs)
+
+
+def parquet(file: Path, encoding: str) -> pd.DataFrame:
     return pd.read_parquet(file).reset_index(drop=True)
 
 

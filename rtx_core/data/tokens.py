@@ -1,13 +1,11 @@
 """Texts become token ids once: WordPiece, laid end to end in one array per split, cached by content."""
 
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -18,12 +16,14 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from rtx_core.data.preprocess import clean_all
 from rtx_core.data.sources import asking_the_hub, mirror_file, sha256_of, verify
+from rtx_core.foreign import Odd, dump_arrays, read_arrays
 from rtx_core.paths import build, write_atomically
 
 VOCABULARY = "google-bert/bert-base-uncased"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TRAINED_SIZE = 4096
+ENCODED_AT_ONCE = 1000  # texts: an encoding is far larger than the ids that are taken from it
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,9 @@ def trained_vocabulary(texts: Iterable[str]) -> BertWordPieceTokenizer:
 def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer | BertWordPieceTokenizer, max_length: int) -> Tokens:
     """Clean, encode and cut every text at `max_length` tokens, [CLS] and [SEP] included."""
     tokenizer.enable_truncation(max_length)
-    encoded = [e.ids for e in tokenizer.encode_batch(clean_all(frame["text"]))]
+    texts = clean_all(frame["text"])
+    slices = (texts[i : i + ENCODED_AT_ONCE] for i in range(0, len(texts), ENCODED_AT_ONCE))
+    encoded = [e.ids for some in slices for e in tokenizer.encode_batch(some)]
     ids = np.fromiter(chain.from_iterable(encoded), dtype=np.int32)
     return Tokens(ids, np.cumsum([0, *map(len, encoded)]), frame["label"].to_numpy(dtype=np.int64))
 
@@ -109,12 +111,9 @@ def cached(kind: str, key: str, files: Iterable[str], make: Callable[[], dict]) 
     digest = sha256_of([key, *(Path(file).read_bytes() for file in files)])
     path = build() / "cache" / f"{kind}-{digest[:24]}.npz"
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (OSError, EOFError, ValueError, KeyError, BadZipFile):  # not there yet, or damaged
+        return read_arrays(path, key=digest)
+    except Odd:  # not there yet, or damaged
         arrays = make()
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
     with suppress(OSError):  # a full or read-only disk
-        write_atomically(path, buffer.getvalue())
+        write_atomically(path, dump_arrays(arrays, digest))
     return arrays

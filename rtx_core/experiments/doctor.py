@@ -4,8 +4,10 @@ import fcntl
 import os
 import shlex
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,9 +15,10 @@ from pathlib import Path
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import configure
 from rtx_core.experiments.weights import differences
+from rtx_core.foreign import as_odd
 from rtx_core.models import registry
-from rtx_core.paths import build, home
-from rtx_core.records import NAMES, all_paths, folder, read
+from rtx_core.paths import build
+from rtx_core.records import NAMES, every_path, fingerprint, folder, folders, read, short_name
 from rtx_core.study import declared
 
 Finding = tuple[str, str, str]  # (its level, what was found, what to type)
@@ -28,9 +31,21 @@ def machine() -> Iterator[Finding]:
 
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
     yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
-    free = shutil.disk_usage(home()).free / 2**30  # a checkpoint, and the next while it is written
-    advice = "" if free > 1 else f"du -sh {shlex.quote(str(build()))}/*"
+    # the next run makes the folders that are not there
+    there = {
+        next(each for each in (place, *place.absolute().parents) if each.exists()) for place in (build(), folder())
+    }
+    free = min(shutil.disk_usage(place).free for place in there) / 2**30
+    advice = (
+        "" if free > 1 else f"du -sh {shlex.quote(str(build()))}/*"
+    )  # a checkpoint, and the next while it is written
     yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1", advice
+    for place in sorted(there):
+        try:
+            with tempfile.TemporaryFile(dir=place):
+                pass
+        except OSError as error:
+            yield WRONG, f"{place} cannot be written ({error.strerror})", "export RTX_HOME=/path/to/a/folder"
 
 
 def data() -> Iterator[Finding]:
@@ -55,16 +70,26 @@ def records() -> Iterator[Finding]:
     """Whether the form, name and settings of every record agree, its metrics follow from its predictions, its data are
     those of the other runs of that name, and the run that it measures is there; and how many other code made."""
     sound, first = [], {}
-    for path in all_paths(folder()):
+    for path in every_path():
         try:
             record = read(path, measured=True)
-            check_settings(record)
+            with as_odd():
+                check_settings(record)
+                late = datetime.fromisoformat(record["finished"]) > datetime.now(UTC) + timedelta(days=1)
+            if late:
+                raise RtxError(f"{record} was finished in the future ({record['finished']}): its clock was wrong.")
             other = first.setdefault(record["name"] if record.get("key") else record["of"], record)
             if record.synthetic or other["data"]["sha256"] != record["data"]["sha256"]:
                 raise RtxError(f"{record} is of generated text, or of other data than {other}; do not mix them.")
             sound.append(record)
         except RtxError as error:
-            yield WRONG, str(error), f"git checkout -- {shlex.quote(str(path.with_suffix('')))}.*"
+            stem = shlex.quote(str(path.with_suffix("")))
+            said = str(error) if short_name(path) in str(error) else f"{short_name(path)}: {error}"
+            yield WRONG, said, f"git checkout -- {stem}.*" if fingerprint.git("ls-files", str(path)) else ""
+    for root in folders():
+        inner = (Path(parent, name) for parent, names, _ in os.walk(root) for name in names)
+        for link in filter(Path.is_symlink, inner):
+            yield WRONG, f"{link} is a symbolic link, which is not followed; put its files there, or remove it.", ""
     there = {record.get("key") for record in sound}
     for record in sound:
         runs = record.get("runs", [])

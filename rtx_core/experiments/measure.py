@@ -18,6 +18,7 @@ from rtx_core import records
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments.weights import load_weights
+from rtx_core.progress import say
 from rtx_core.records import fingerprint
 from rtx_core.study import declared
 from rtx_core.train.device import choose, environment
@@ -94,5 +95,5 @@ def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: ob
             whole |= {"code": made_with, "made_by": made_by}
             measured.append(records.save_measurement(whole, predictions))
             accuracy = f" · accuracy {content['test']['accuracy']:.4f}" if "test" in content else ""
-            print(f"{kind} · {whole['of']} · {whole['name']}{accuracy}", flush=True)
+            say(f"{kind} · {whole['of']} · {whole['name']}{accuracy}")
     return measured

@@ -20,6 +20,8 @@ from rtx_core.experiments.configure import RunConfig, configure, distinct, exper
 from rtx_core.experiments.weights import keep, load_weights, recorded, work
 from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home
+from rtx_core.progress import Interrupted, Interrupts
+from rtx_core.progress import say as print_line
 from rtx_core.records import Record, fingerprint, schema
 
 GOES_ON = "The same command goes on from the last checkpoint."
@@ -125,6 +127,19 @@ def record_lock(record: Path, about: str, say: Callable[[str], None]) -> Iterato
         yield
 
 
+@contextmanager
+def told_how_to_go_on(checkpoint: Path, command: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Where a signal ends the run, say what is saved and what to type."""
+    try:
+        yield
+    except Interrupted as stop:
+        where = str(stop) or (
+            "stopped after its last checkpoint" if checkpoint.exists() else "stopped before the first step"
+        )
+        say(f"{where}; {'to go on' if checkpoint.exists() else 'to begin again'}: {command}")
+        raise
+
+
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False) -> Run:
     """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
@@ -147,17 +162,22 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     code_hash = fingerprint.run_hash(config.architecture, type(task))
     version = "" if isinstance(registered.kind, str) else f"-{code_hash[:8]}"  # an edited class begins anew
     file = folder / f"checkpoint{version}.safetensors"
-    path = records.path_of(config.name, config.model, config.seed, task.facts["source"])
+    root = records.folder_for(config.experiment, config.model, task.facts["source"])
+    path = root / config.name / f"{config.model}-seed{config.seed}.json"
 
     def say(line: str) -> None:
-        print(f"{config.name} · {config.model} · seed {config.seed} · {line}", flush=True)
+        print_line(f"{config.name} · {config.model} · seed {config.seed} · {line}")
 
-    about = f"{folder.relative_to(build())}\n{command_of(config, replace)}\n"
-    with record_lock(path, about, say):
+    command = command_of(config, replace)
+    about = f"{folder.relative_to(build())}\n{command}\n"
+    with Interrupts() as interrupts, told_how_to_go_on(file, command, say), record_lock(path, about, say):
+        beside = (path.parent, root / "weights" / config.name)
+        for left in [*folder.glob(".*"), *(file for place in beside for file in place.glob(f".{path.stem}.*"))]:
+            left.unlink(missing_ok=True)  # of writes that were killed
         if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
         asked = (config.train, config.seed, where, file, code_hash, say)
-        progress, best = train(model, task, *asked, compile=config.compile)
+        progress, best = train(model, task, *asked, compile=config.compile, interrupts=interrupts)
         found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
         content = {"schema": schema.VERSION, "key": key} | {name: getattr(config, name) for name in records.NAMES}
         content |= {"asked": {"model": config.asked, "settings": config.given}, "config": described, "data": task.facts}

@@ -2,6 +2,7 @@
 answer: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`.
 """
 
+import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
-from rtx_core.paths import build, home, write_atomically
+from rtx_core.paths import build, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record
 from rtx_core.study import study
 from rtx_core.train.config import TrainConfig
@@ -44,7 +45,7 @@ def recorded(config: RunConfig) -> Record | None:
     finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
     with suppress(OSError):
         for path in made_at(record).parent.glob("checkpoint*"):
-            if path.stat().st_mtime < finished:
+            if path.stat().st_mtime < finished < time.time() + 60:  # a date to come, of another clock, says nothing
                 path.unlink()
     return record
 
@@ -94,7 +95,7 @@ def weights_of(record: Record) -> Path:
 
 def kept_at(record: Record) -> Path:
     """Where the weights of small models lie beside the records, so that they come with a clone."""
-    return home() / "results/weights" / record["name"] / f"{record['model']}-seed{record['seed']}.safetensors"
+    return record.path.parents[1] / "weights" / record["name"] / f"{record['model']}-seed{record['seed']}.safetensors"
 
 
 def made_at(record: Record) -> Path:
@@ -143,7 +144,8 @@ class Predictor:
     folder: Path
 
     def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
-        """A row a text, with `passes` one for each pass: text, label, and each class's probability under its name."""
+        """A row a text, with `passes` one for each pass: text, label, and each class's probability under its name, or
+        under "p(name)" if a class has the name of another column."""
         import torch
         from tokenizers import Tokenizer
 
@@ -158,7 +160,7 @@ class Predictor:
         frame = pd.DataFrame({"text": texts, "passes": None, "label": 0})
         tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         tokens = tokenize(frame, tokenizer, self.model.about["max_length"])
-        columns, tables = [f"probability of {name}" if name in HEAD else name for name in classes], []
+        columns, tables = [f"p({name})" for name in classes] if {*HEAD} & {*classes} else [*classes], []
         usual = self.model.config
         for n in range(1, getattr(usual, "num_passes", 1) + 1) if passes else [None]:
             try:

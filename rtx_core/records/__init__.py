@@ -1,5 +1,6 @@
 """Records: one JSON file a run, `results/<name>/<model>-seed<k>.json`, its test predictions beside it; and all of them
-as one table.  Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet.
+as one table.  Runs on generated text lie in `_build/results/` instead, so synthetic and real numbers cannot meet; runs
+of data or models that the study does not declare lie in `runs/`, so a paper's folder holds the paper's runs.
 What is measured beside the runs lies in `results/<kind>/<of>/<name>.json` and reads the same way.
 """
 
@@ -7,32 +8,32 @@ import io
 import json
 import math
 import os
-import zlib
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from glob import escape
 from pathlib import Path
 from typing import get_args
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
 from rtx_core.data.config import Source
 from rtx_core.errors import RtxError, unknown
+from rtx_core.foreign import MOST_ARRAYS, Odd, as_odd, loads, read_arrays, read_json
 from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home, write_atomically, write_json
 from rtx_core.records import fingerprint
 from rtx_core.records.migrate import hash_of_task
-from rtx_core.records.schema import RESTORE, VERSION, check
+from rtx_core.records.schema import RESTORE, VERSION, check, check_measurement
 from rtx_core.study import declared
 
 SOURCES = (*get_args(Source), "generated", "files")
 NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
-NEEDS = ("kind", "of", "name", "model", "seed", "data", "environment", "code", "made_by", "finished")  # if measured
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 
 
@@ -85,20 +86,23 @@ class Record:
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
         """`logits` (n, C) and `labels` (n,) of the test set, in its order; of language models there are none."""
-        path = self.path.with_suffix(".npz")
+        path, (n, classes) = self.path.with_suffix(".npz"), (self["test"]["n"], len(self["test"]["confusion"]))
         try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in ("logits", "labels")}
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
-            raise RtxError(f"{path.name} cannot be read ({error}); restore it from git") from error
+            arrays = read_arrays(path, min(MOST_ARRAYS, 4096 + n * (4 * classes + 8)))
+            logits, labels = arrays["logits"], arrays["labels"]
+            if (logits.dtype, logits.shape, labels.shape) != (np.float32, (n, classes), (n,)):
+                raise Odd(f"its logits are {logits.dtype} {logits.shape}; the record has {n} texts, {classes} classes")
+            if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= classes:
+                raise Odd(f"it has labels that are none of {classes} classes")
+            if not np.isfinite(logits).all():
+                raise Odd("it has logits that are no numbers")
+            return {"logits": logits, "labels": labels}
+        except (Odd, KeyError) as error:
+            raise RtxError(f"{path.name} cannot be read ({error})") from error
 
 
 def short_name(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
-
-
-def read_json(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def verify(record: Record) -> None:
@@ -108,6 +112,10 @@ def verify(record: Record) -> None:
     near = {"rel_tol": 1e-5, "abs_tol": 1e-6}  # of metrics over float32 logits, whose loss may be 0
     if "batch_losses" in test:
         near = {"rel_tol": 1e-9, "abs_tol": 1e-12}
+        if len(test["batch_losses"]) != len(test["batch_sizes"]):
+            raise RtxError(
+                f"its test has {len(test['batch_losses'])} batch_losses, {len(test['batch_sizes'])} batch_sizes"
+            )
         losses, sizes = np.array(list(zip(test["batch_losses"], test["batch_sizes"]))).T
         share = sizes / sizes.sum()
         variance = ((share * (losses - share @ losses)) ** 2).sum() * len(losses) / (len(losses) - 1)
@@ -130,39 +138,62 @@ def folder(source: str = "hub") -> Path:
     return build() / "results" if source == "embedded" else home() / "results"
 
 
+def folders(source: str = "hub") -> list[Path]:
+    """All folders with records of such texts; of two records with one name the first counts."""
+    return [folder(source)] if source == "embedded" else [home() / "runs", folder(source)]
+
+
+def folder_for(experiment: str, model: str, source: str) -> Path:
+    """Where a new run is recorded: `results/` if the study declares its experiment and model, else `runs/`."""
+    declares = declared("EXPERIMENTS").get(experiment)
+    known = {*declares.models, *declares.shown} if declares else ()
+    built_in = model in registry.MODELS and isinstance(registry.MODELS[model].kind, str)
+    return folders(source)[-1 if declares and (built_in or model in known) else 0]
+
+
 def path_of(name: str, model: str, seed: int, source: str = "hub") -> Path:
-    return folder(source) / name / f"{model}-seed{seed}.json"
+    """The file of a run: the one that is there, else that of a run of the study."""
+    paths = [root / name / f"{model}-seed{seed}.json" for root in folders(source)]
+    return next((path for path in paths if path.exists()), paths[-1])
 
 
 def read(path: Path, measured: bool = False) -> Record:
     """The record of a run in a file, or where that is `measured` of what was measured beside the runs, checked."""
     try:
-        found = Record(read_json(path), path)
-        if measured and "kind" in found.content:
-            if missing := [key for key in NEEDS if key not in found.content]:
-                raise RtxError(f"it lacks {', '.join(missing)}")
-            place = f"{found['kind']}/{found['of']}/{found['name']}"
-        else:
-            check(found.content)
-            place = f"{found['name']}/{found['model']}-seed{found['seed']}"
-        if not str(path.with_suffix("")).endswith(f"/{place}"):
-            raise RtxError(f"it belongs to {place}")
-        verify(found)
-        found["data"]["sha256"]
-    except (OSError, RecursionError, LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-        reason = str(error) if isinstance(error, (RtxError, OSError)) else f"{error!r:.200}"
-        raise RtxError(f"{short_name(path)} is no sound record ({reason}); {RESTORE}.") from None
-    return found
+        with as_odd():
+            found = Record(read_json(path), path)
+            if measured and isinstance(found.content, dict) and "kind" in found.content:
+                check_measurement(found.content)
+                place = (found["kind"], found["of"], found["name"])
+            else:
+                check(found.content)
+                place = (found["name"], f"{found['model']}-seed{found['seed']}")
+            if path.parts[-len(place) :] != (*place[:-1], f"{place[-1]}.json"):
+                raise Odd(f"it belongs to {'/'.join(place)}")
+            if any(map(os.path.islink, path.parents[: len(place) - 1])):
+                raise Odd("it lies in a folder that is a symbolic link")
+            verify(found)
+            return found
+    except Odd as error:
+        raise RtxError(f"{short_name(path)} is no sound record ({error}); {RESTORE}.") from None
 
 
 def sound(path: Path, measured: bool = False) -> Record | None:
     """The record in a file, read again when that or its predictions have changed; None where `read` refuses it."""
-    files = (path, path.with_suffix(".npz"))
-    return read_once(path, measured, *(file.exists() and file.stat().st_mtime_ns for file in files))
+    return read_once(path, measured, *map(_version, (path, path.with_suffix(".npz"))))
+
+
+def _version(file: Path) -> tuple[int, ...] | None:
+    """What changes with a file; None where it cannot be seen."""
+    try:
+        about = os.lstat(file)
+    except OSError:
+        return None
+    return about.st_ino, about.st_mtime_ns, about.st_size
 
 
 @cache
-def read_once(path: Path, measured: bool, *changed: int) -> Record | None:
+def read_once(path: Path, measured: bool, *versions: tuple | None) -> Record | None:
     try:
         return read(path, measured)
     except RtxError:
@@ -172,7 +203,7 @@ def read_once(path: Path, measured: bool, *changed: int) -> Record | None:
 def odd(source: str = "hub") -> dict[str, str]:
     """The files that `records` and `measurements` leave out, each with why `read` refuses it."""
     found = {}
-    for path in all_paths(folder(source)):
+    for path in every_path(source):
         try:
             read(path, measured=True)
         except RtxError as error:
@@ -191,43 +222,54 @@ def find(name: str, model: str, seed: int, source: str = "hub") -> Record | None
 def at(address: str, source: str = "hub") -> Record:
     """The record of an address such as "sst2/recurrent-seed0", its path without the ending."""
     name, _, stem = address.removesuffix(".json").rpartition("/")
-    path = folder(source) / name / f"{stem}.json"
-    if not name or not path.exists():
+    path = next((p for root in folders(source) if (p := root / name / f"{stem}.json").exists()), Path())
+    if not name or not path.name:
         raise RtxError(f"There is no record {address!r} of source {source!r}: see `rtx results`, or --source embedded.")
     return read(path)
 
 
 def all_paths(root: Path) -> list[Path]:
-    """The files of all runs, and of all that is measured beside them."""
-    runs = sorted(root.glob("*/*-seed[0-9]*.json"))
-    return runs + sorted(root.glob("*/*/[!.]*.json"))
+    """The files of all runs, then of all that is measured beside them; folders that are links are not entered."""
+    found = sorted(path for path in root.rglob("[!.]*.json"))
+    depths = {path: len(path.relative_to(root).parts) for path in found}
+    runs = [path for path in found if depths[path] == 2 and path.match("*-seed[0-9]*.json")]
+    return runs + [path for path in found if depths[path] == 3]
+
+
+def every_path(source: str = "hub") -> list[Path]:
+    """The same of all folders with such records, each name once."""
+    named = {path.relative_to(root): path for root in reversed(folders(source)) for path in all_paths(root)}
+    return list(named.values())
 
 
 def records(name="", experiment: str | None = None, model: str | None = None, source="hub") -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
     begins = experiment if experiment in declared("EXPERIMENTS") else ""  # as the folders of all its runs do
-    of = folder(source).glob(f"{name or begins + '*'}/*-seed[0-9]*.json")
-    found = [record for path in of if (record := sound(path))]
+    of = f"{escape(name) or begins + '*'}/*-seed[0-9]*.json".lstrip("/")
+    named = {path.relative_to(root): path for root in reversed(folders(source)) for path in root.glob(of)}
+    found = [record for path in named.values() if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
     return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
 
 
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
     """Write the record of a run, in the place of one that is there."""
-    check(content)
-    path = path_of(content["name"], content["model"], content["seed"], content["data"]["source"])
-    return _save(path, content, predictions)
+    root = folder_for(content["experiment"], content["model"], content["data"]["source"])
+    path = root / content["name"] / f"{content['model']}-seed{content['seed']}.json"
+    return _save(path, content, predictions, check)
 
 
 def save_measurement(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
-    """Write a measurement, dated now."""
+    """Write a measurement, dated now, in the folder of the run that it is of."""
     content = {"schema": VERSION, **content, "finished": now()}
-    place = folder(content["data"]["source"]) / content["kind"] / content["of"]
-    return _save(place / f"{content['name']}.json", content, predictions)
+    of = path_of(content["of"], content["model"], content["seed"], content["data"]["source"])
+    place = of.parents[1] / content["kind"] / content["of"]
+    return _save(place / f"{content['name']}.json", content, predictions, check_measurement)
 
 
-def _save(path: Path, content: dict, predictions: Mapping[str, np.ndarray] | None) -> Record:
-    """Predictions, where there are any, come first: a record is there only with them."""
+def _save(path: Path, content: dict, predictions: Mapping[str, np.ndarray] | None, check: Callable) -> Record:
+    """Predictions, where there are any, come first: a record is there only with them, and only one that can be read."""
+    check(loads(json.dumps(content, ensure_ascii=False).encode()))
     if predictions is not None:
         save_predictions(path.with_suffix(".npz"), **predictions)
     write_json(path, content)
@@ -243,7 +285,7 @@ def save_predictions(path: Path, logits: np.ndarray, labels: np.ndarray) -> None
 
 def measurements(kind: str, of: str = "*", source: str = "hub") -> list[Record]:
     """All measurements of a kind, in the order of their names; odd ones are left out."""
-    every = sorted((folder(source) / kind).glob(f"{of}/[!.]*.json"))
+    every = [path for root in folders(source)[::-1] for path in sorted((root / kind).glob(f"{of}/[!.]*.json"))]
     return [found for path in every if (found := sound(path, measured=True))]
 
 
@@ -254,14 +296,22 @@ def now() -> str:
 def results(experiment: str | None = None, /, *, source: str = "", **only: object) -> pd.DataFrame:
     """Every recorded run, one row each; `results("sst2", model=["baseline", "recurrent"])` keeps some.
 
-    Those of generated texts are found by `source="embedded"`, unless the experiment itself is of these ("quickstart").
+    The first argument is an experiment or a run's folder.  Runs on generated texts are found by `source="embedded"`,
+    unless the experiment itself is of these ("quickstart").
     """
     fixed = declared("EXPERIMENTS").get(experiment)
-    source = source or (fixed.data.source if fixed else "hub")
-    found = records(experiment=experiment, source=source)
+    sources, found = [source or (fixed.data.source if fixed else "hub")], []
+    sources += ["embedded"] * bool(experiment and not fixed and not source)
+    for place in sources:  # synthetic runs only where there are no others
+        found = found or records(experiment=experiment, source=place)
+        found = found or (records(experiment, source=place) if experiment else [])
     if experiment is not None and not fixed and not found:
-        known = {*declared("EXPERIMENTS"), *(record["experiment"] for record in records(source=source))}
-        raise unknown("experiment", experiment, sorted(known))
+        every = [record for place in sources for record in records(source=place)]
+        names = {*declared("EXPERIMENTS"), *(record[part] for record in every for part in ("experiment", "name"))}
+        raise unknown("experiment or folder", experiment, sorted(names))
+    if not found:
+        advice = 'train one, as by rtx.run("quickstart"), or set RTX_HOME to the folder that holds results/'
+        warnings.warn(f"There is no record of a run in {folder(sources[0])}: {advice}.", stacklevel=2)
     return frame(found, **only)
 
 
@@ -270,7 +320,7 @@ def frame(found: Sequence[Record], **only: object) -> pd.DataFrame:
     table = pd.DataFrame([_row(record) for record in found])
     for column, wanted in only.items() if len(table) else ():
         if column not in table:
-            raise RtxError(f"The results have no column {column!r}; they have {', '.join(table.columns)}.")
+            raise unknown("column of the results", column, table.columns)
         table = table[table[column].isin(list(wanted) if pd.api.types.is_list_like(wanted) else [wanted])]
     return table.reset_index(drop=True)
 
@@ -286,5 +336,10 @@ def _row(record: Record) -> dict:
     row["ms_single"] = measured[0].get("per_sentence_ms", measured[0]["median_ms"])  # one text, or one token
     row |= {"selected_step": selected["step"], "selected_epoch": selected.get("epoch")}
     for part in ("data", "train", "model"):
-        row |= {name: value for name, value in config[part].items() if name not in row}
+        row |= {name: _cell(value) for name, value in config[part].items() if name not in row}
     return row | {"architecture": config["architecture"], "stale": record.stale_reason(), "record": record}
+
+
+def _cell(value: object) -> object:
+    """A setting as a table can compare it."""
+    return json.dumps(value) if isinstance(value, (list, dict)) else value

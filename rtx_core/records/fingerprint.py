@@ -26,7 +26,6 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from pkgutil import resolve_name
 from types import CodeType
 
 from rtx_core.errors import RtxError
@@ -211,10 +210,11 @@ def _with_task(roots: set[Definition], task: str | type | None, *elsewhere: type
 
 
 def _defined(task: str) -> type:
-    try:
-        return resolve_name(task)
-    except (ImportError, AttributeError, ValueError):
-        raise RtxError(f"There is no task {task} here; define or import it first.") from None
+    """The class of that name, where its module has been imported: what a record names is not imported for it."""
+    module, _, name = task.partition(":")
+    if not isinstance(found := getattr(sys.modules.get(module), name, None), type):
+        raise RtxError(f"There is no task {task} here; define or import it first.")
+    return found
 
 
 def _own_source(*classes: type) -> tuple[str, set[Definition]]:

@@ -2,48 +2,237 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, ValidationError
 
 from rtx_core.errors import RtxError
 
 VERSION = 2  # of the schema
-RESTORE = "restore it from git, or move it away and run the experiment again"
-Part = dict[str, Any]
+RESTORE = "restore a copy of it (git has the paper's), or move it away and run the experiment again"
+
+
+def _dated(text: str) -> str:
+    """A date and time with its zone: records of several machines are compared by it."""
+    if not datetime.fromisoformat(text).tzinfo:
+        raise ValueError("it has no time zone")
+    return text
+
+
+Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Key = Annotated[str, Field(pattern="^[0-9a-f]{24}$")]
+Commit = Annotated[str, Field(pattern="^[0-9a-f]{40,64}$")]
+Date = Annotated[str, Field(max_length=40), AfterValidator(_dated)]
+Name = Annotated[str, Field(min_length=1, max_length=1000)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Size = Annotated[int, Field(gt=0, lt=2**63)]
+Amount = Annotated[float, Field(ge=0, lt=1e15)]  # of milliseconds, seconds, MiB
+Loss = Annotated[float, Field(gt=-1e15, lt=1e15)]
+Share = Annotated[float, Field(ge=0, le=1)]
+COLUMNS = {"step", "validation_loss"}  # of every history
+OF_CLASSIFIERS = {"epoch", "train_loss", "train_accuracy", "validation_accuracy"}
+Json = None | bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | str | list[JsonValue] | dict[str, JsonValue]
+Settings = dict[str, Json]
+
+
+class Part(BaseModel):
+    """The fields that are named, and others that are plain JSON."""
+
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+    __pydantic_extra__: dict[str, Json]
+
+
+class Data(Part):
+    name: Name
+    source: Name
+    sha256: Hash
+    n_train: Count
+    split: Name | None = None
+
+
+class Environment(Part):
+    device: Name
+    device_type: Name
+    threads: Annotated[int, Field(gt=0, le=4096)]
+    packages: dict[str, str | None] = {}
+
+
+class Code(Part):
+    commit: Commit | None
+    clean: bool
+    hashes: list[Hash] = Field(min_length=1)
+    task: str | None = Field(None, pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[\w.<>]+$", max_length=200)
+
+
+class Config(Part):
+    architecture: Name
+    model: Settings
+    data: Settings
+    train: Settings
+    compile: str = ""
+
+
+class Request(Part):
+    model: str | Settings
+    settings: Settings
+
+
+class Selected(Part):
+    __pydantic_extra__: dict[str, float]
+    step: Count
+    validation_loss: float
+
+
+class ClassifierTest(Part):
+    __pydantic_extra__: dict[str, float]
+    n: Size
+    loss: Amount
+    accuracy: Share
+    precision: Share
+    recall: Share
+    f1: Share
+    average: Literal["binary", "macro"]
+    confusion: list[list[Count]] = Field(min_length=1)
+
+
+class Counted(Part):
+    """The test sequences of one kind: as many answers, and the share of wrong ones, after each pass as well."""
+
+    __pydantic_extra__: dict[str, Count]
+    answers: Count
+    error: Share
+    error_by_passes: list[Share] = []
+
+
+class DecoderTest(Part):
+    n: Size
+    loss: float
+    error: Amount
+    batch_losses: list[Loss] = Field(min_length=2)
+    batch_sizes: list[Size]
+    accuracy: Share | None = None
+    by: Name | None = None
+    parts: list[Counted] = []
+
+
+def _kind(test: Any) -> str:
+    return "decoder" if isinstance(test, dict) and "batch_losses" in test else "classifier"
+
+
+Test = Annotated[
+    Annotated[DecoderTest, Tag("decoder")] | Annotated[ClassifierTest, Tag("classifier")], Discriminator(_kind)
+]
+
+
+class MostAccurate(Part):
+    step: Count
+    validation_accuracy: Share
+    test: ClassifierTest
+
+
+class Timing(Part):
+    median_ms: Amount
+    p10_ms: Amount
+    p90_ms: Amount
+    threads: Size
+
+
+class ClassifierTiming(Timing):
+    batch: Size
+    per_sentence_ms: Amount
+
+
+class Latency(Part):
+    measured: list[Timing] = Field(min_length=1)
+    environment: Environment
+
+
+class ClassifierLatency(Latency):
+    measured: list[ClassifierTiming] = Field(min_length=1)
+
+
+class Sample(Part):
+    prompt: str
+    text: str
+
+
+class Passes(Part):
+    training_sample: list[float]
+    validation: list[float]
+
+
+class Exit(Part):
+    """What leaving the loop early costs, where `allowed` nats more are."""
+
+    __pydantic_extra__: dict[str, float]
+    allowed: float
+
+
+class Extra(Part):
+    """Of a looped decoder."""
+
+    components: dict[str, Count] = {}
+    flops_per_token: list[Count] = []
+    trained_passes: Size = 1
+    passes: Passes | None = None
+    exits: list[Exit] = []
 
 
 class Schema(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     schema_: Literal[2] = Field(alias="schema")
-    key: str = Field(pattern="^[0-9a-f]{24}$")
-    experiment: str
-    name: str
-    model: str
-    seed: int = Field(ge=0)
+    key: Key
+    experiment: Name
+    name: Name
+    model: Name
+    seed: Count
     recipe: str
     budget: Literal["full", "reduced"]
-    asked: Part | None = None  # what `configure` was called with: model, settings; younger than the first records
-    config: Part  # architecture, model, data, train; compile, where there is one
-    data: Part
-    parameters: dict[str, int]  # total, non_embedding
-    size_mb: float
-    history: list[dict[str, int | float]] = Field(min_length=1)
-    selected: dict[str, int | float]  # step, validation_loss
-    test: Part
-    most_accurate: Part | None = None  # of classifiers: the same run, by another rule of selection
-    latency: Part  # measured, environment
-    environment: Part
-    code: Part  # commit, clean, hashes
-    seconds: float
-    peak_memory_mib: float
-    finished: str
-    samples: list[Part] | None = None  # of language models
-    extra: Part | None = None
-    weights: str | None = Field(None, pattern="^[0-9a-f]{64}$")  # hash of the file in results/weights, if any
+    asked: Request | None = None  # what `configure` was called with: model, settings; younger than the first records
+    config: Config
+    data: Data
+    parameters: dict[Literal["total", "non_embedding"], Count] = Field(min_length=2)
+    size_mb: Amount
+    history: list[dict[str, float]] = Field(min_length=1)  # an evaluation each
+    selected: Selected
+    test: Test
+    most_accurate: MostAccurate | None = None  # of classifiers: the same run, by another rule of selection
+    latency: Latency
+    environment: Environment
+    code: Code
+    seconds: Amount
+    peak_memory_mib: Amount
+    finished: Date
+    samples: list[Sample] | None = None  # of language models
+    extra: Extra | None = None
+    weights: Hash | None = None  # of the file in results/weights, if any
+
+
+class ClassifierSchema(Schema):
+    latency: ClassifierLatency
+
+
+class Measurement(Part):
+    """What every measurement holds; the rest is of its kind."""
+
+    schema_: Literal[2] = Field(VERSION, alias="schema")
+    kind: Name
+    of: Name
+    name: Name
+    model: Name
+    seed: Count
+    budget: Literal["full", "reduced"] = "full"
+    run: Key | None = None
+    runs: list[Key] | dict[str, Key] = []
+    test: Test | None = None
+    data: Data
+    environment: Environment
+    code: Code
+    made_by: Name
+    finished: Date
 
 
 def run_key(config: Mapping, data_sha256: str, seed: int) -> str:
@@ -53,17 +242,39 @@ def run_key(config: Mapping, data_sha256: str, seed: int) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def check(content: object) -> None:
-    """An error that names the first thing wrong with what should be a record."""
+def _validate(schema: type[BaseModel], content: object) -> None:
     try:
-        Schema.model_validate(content)
+        schema.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise RtxError(f"at {'.'.join(map(str, first['loc'])) or 'the top'}, {first['msg'][:160]}") from None
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(map(str, first["loc"]))[:100] or "the top"
+        raise RtxError(f"at {place}, {first['msg'][:160]}") from None
+
+
+def check_measurement(content: object) -> None:
+    """An error that names the first thing wrong with what should be a measurement."""
+    _validate(Measurement, content)
+    _check_parts(content.get("test"))
+
+
+def _check_parts(test: dict | None) -> None:
+    for part in (test or {}).get("parts", ()):
+        if test.get("by") not in part:
+            raise RtxError(f"a part of its test does not say its {test.get('by')}")
+
+
+def check(content: dict) -> None:
+    """An error that names the first thing wrong with what should be a record."""
+    test = content.get("test") if isinstance(content, dict) else None
+    _validate(ClassifierSchema if _kind(test) == "classifier" else Schema, content)
+    _check_parts(test)
     if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
         raise RtxError("its key does not follow from its configuration, data and seed")
     rows, other = content["history"], content.get("most_accurate")
-    best = min(rows, key=lambda row: row.get("validation_loss", math.inf))  # the first of equals
+    columns = COLUMNS | (OF_CLASSIFIERS if _kind(test) == "classifier" else set())
+    if any(not columns <= row.keys() or type(row["step"]) is not int for row in rows):
+        raise RtxError(f"a row of its history lacks one of {', '.join(sorted(columns))}")
+    best = min(rows, key=lambda row: row["validation_loss"])  # the first of equals
     if any(best.get(part) != value for part, value in content["selected"].items()):
         raise RtxError(f"it does not select the best step of its history, {best.get('step')}")
     if other and other["validation_accuracy"] != max(row["validation_accuracy"] for row in rows):

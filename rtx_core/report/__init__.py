@@ -3,7 +3,7 @@
 from rtx_core.lazy import lazily
 
 _NAMES = {
-    "display": "table figure samples markdown for_script provenance",
+    "display": "table figure samples markdown escape for_script provenance",
     "evidence": "badge by_model device_of milliseconds",
     "figures": "benchmark accuracies bubble canvas dots forest learning_curves legend lines loss",
     "statistics": "statistics",

@@ -1,7 +1,8 @@
 """How a table, a figure, a sample or a line of text reaches a page.
 
 The book renders the `text/markdown` form, a MyST directive; JupyterLab shows the `text/html` form.  Captions and notes
-are MyST, written by the author; cells and samples are data, so they show as they are, whatever is in them.
+are MyST, written by the author; cells, samples and what records hold are data, so they show as they are, whatever is in
+them: `escape` and `for_script` alone put data into a page.
 """
 
 import base64
@@ -12,16 +13,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape as escape_html
+from urllib.parse import quote
 
 import pandas as pd
 
 from rtx_core.errors import RtxError
 from rtx_core.paths import BOOK, REPOSITORY, home, write_atomically
 from rtx_core.report.evidence import as_records, badge, device_of
+from rtx_core.report.style import CONTROL, one_line
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-# Control characters, separators of lines, and marks that turn the direction of writing or cannot be seen.
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 # A cell that reads as a number: "12", "−0.3", "86.1 (85.2 to 87.0)", "1e-05", "11.0 M", "1,024 ms".
 NUMBER = re.compile(r"[^A-Za-z]*\d([^A-Za-z]|e[-+]|E[-+]| to )*[A-Za-z]{0,2}")
 MISSING = "–"
@@ -98,20 +99,35 @@ def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object =
 
 
 def for_script(kind: str, content: object, label: str) -> Displayed:
-    """Data for a script of `book/_static`, which draws it at the figure or table of this label, or here."""
-    data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    """Data for a script of `book/_static`, which draws it at the figure or table of this label, or here.
+
+    It is one line of ASCII without `<`, so no text in it can end the line or the element.
+    """
+    data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     script = f'<script type="application/json" class="{kind}" data-at="{label}">{data}</script>'
-    return Displayed({"text/markdown": f"```{{raw}} html\n{script}\n```", "text/plain": f"[{kind} of {label}]"})
+    return Displayed({"text/markdown": script, "text/plain": f"[{kind} of {label}]"})
 
 
 def draw(fig: object) -> bytes:
-    """The figure as SVG, the same bytes for the same figure; its letters are outlines, so it needs no font."""
+    """The figure as SVG, the same bytes for the same figure; its letters are outlines, so it needs no font.
+
+    Its text is plain, whatever `$` and `\\` a name holds; only the powers that matplotlib writes on a logarithmic axis
+    are mathematics.
+    """
     import matplotlib
     import matplotlib.pyplot as plt
 
-    buffer = io.BytesIO()
+    buffer, kinds = io.BytesIO(), (matplotlib.ticker.LogFormatter, matplotlib.ticker.LogitFormatter)
     undated = {"Date": None, "Creator": None}
-    with matplotlib.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "path"}):
+    with matplotlib.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "path", "text.parse_math": False}):
+        for text in fig.findobj(matplotlib.text.Text):
+            text.set_parse_math(False)
+        axes = [(axis, which) for axis in fig.findobj(matplotlib.axis.Axis) for which in ("major", "minor")]
+        powers = [one for one in axes if isinstance(getattr(one[0], f"get_{one[1]}_formatter")(), kinds)]
+        if powers:
+            fig.draw_without_rendering()  # which makes the labels
+        for label in [label for axis, which in powers for label in axis.get_ticklabels(which=which)]:
+            label.set_parse_math(True)
         fig.savefig(buffer, format="svg", bbox_inches="tight", transparent=True, metadata=undated)
     plt.close(fig)
     return buffer.getvalue()
@@ -134,11 +150,6 @@ def samples(texts: Mapping[str, str]) -> Displayed:
 def escape(text: object) -> str:
     """MyST that shows `text` as it is, on one line: no markup, role, math, link or cell border in it has any effect."""
     return PUNCTUATION.sub(r"\\\1", one_line(text))
-
-
-def one_line(text: object) -> str:
-    """The text with every run of white space, but no-break spaces, and of control characters made one blank."""
-    return " ".join(re.split(r"[^\S\u202f\u00a0]+", CONTROL.sub(" ", str(text)))).strip()
 
 
 def show(value: object) -> str:
@@ -192,8 +203,7 @@ def _links(records: list) -> str:
         name, _, seed = record.path.stem.rpartition("-seed")
         text = escape(seed if name else record.path.stem)
         if record.path.is_relative_to(results):
-            address = f"../records/{record.path.relative_to(results).as_posix()}"
-            text = f'<a href="{escape_html(address)}">{text}</a>'
+            text = f'<a href="../records/{quote(record.path.relative_to(results).as_posix())}">{text}</a>'
         models = folders.setdefault(record.path.parent.name, {})
         models.setdefault(name, []).append(text)
     return "; ".join(
@@ -205,4 +215,4 @@ def _links(records: list) -> str:
 def _data(data: dict) -> str:
     """A data set, its source, its split and the hash of its tokens."""
     named = (data["name"], SOURCES.get(data.get("source"), data.get("source")), data.get("split"))
-    return ", ".join(escape(part) for part in named if part) + f" `{data.get('sha256', '')[:16]}…`"
+    return escape(f"{', '.join(map(str, filter(None, named)))}, SHA-256 {str(data.get('sha256', ''))[:16]}…")

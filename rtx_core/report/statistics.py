@@ -115,6 +115,29 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     return float(differences.mean()), float(low), float(high), float(found.pvalue)
 
 
+def unpaired(first: list[float], second: list[float]) -> tuple[float, float, float, float, float]:
+    """(mean difference, low, high, p, p of ranks) over seeds that are no pairs: Welch's t-test, which does not ask for
+    equal spreads, and the exact rank-sum test, which does not ask for a normal distribution."""
+    test = scipy.stats.ttest_ind(first, second, equal_var=False)
+    low, high = test.confidence_interval(1 - ALPHA)
+    ranks = scipy.stats.mannwhitneyu(first, second, method="exact").pvalue
+    return float(np.mean(first) - np.mean(second)), float(low), float(high), float(test.pvalue), float(ranks)
+
+
+def equivalent(differences: list[float], margin: float) -> bool:
+    """Whether two one-sided t-tests over seeds place the mean difference within ±margin (Schuirmann 1987)."""
+    tests = [scipy.stats.ttest_1samp(differences, side * margin) for side in (-1, 1)]
+    tails = scipy.stats.t.sf(tests[0].statistic, tests[0].df), scipy.stats.t.cdf(tests[1].statistic, tests[1].df)
+    return bool(max(tails) < ALPHA)
+
+
+def detectable(differences: list[float], power: float = 0.8) -> float:
+    """The smallest mean difference that a paired t-test over as many seeds of this spread shows with this power."""
+    freedom, error = len(differences) - 1, float(scipy.stats.sem(differences))
+    critical = scipy.stats.t.ppf(1 - ALPHA / 2, freedom)
+    return error * float(scipy.optimize.brentq(lambda d: scipy.stats.nct.sf(critical, freedom, d) - power, 0.0, 20.0))
+
+
 def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weighted mean of values (texts,)."""
     return weights @ values / weights.sum(-1)
@@ -179,8 +202,13 @@ class Difference:
 
     @property
     def sign(self) -> int:
-        """+1 or −1 where it is significant at 5 %, else 0; by the adjusted p where there is one.  Two seeds decide
-        nothing; of one, a measure without a test goes by its interval over texts."""
+        """The verdict on two architectures: ±1 where three seeds or more show a significant difference, else 0."""
+        return self.lean if self.seeds >= ENOUGH_SEEDS else 0
+
+    @property
+    def lean(self) -> int:
+        """+1 or −1 where the difference is significant at 5 %, by the adjusted p where there is one, else 0.  Of one
+        seed it compares two trained models, by their test or by the interval over texts; two seeds have none."""
         if self.seeds == 2:
             return 0
         p = self.p if self.adjusted is None else self.adjusted
@@ -218,10 +246,13 @@ def difference(first: list, second: list, measure: str = "accuracy", same_traini
 
 
 def adjusted(family: list[Difference]) -> list[Difference]:
-    """The same differences, their p adjusted after Benjamini and Hochberg; one without p stays as it is."""
-    ps = [found.p for found in family if found.p is not None]
-    new = iter(scipy.stats.false_discovery_control(ps, method="bh") if ps else [])
-    return [found if found.p is None else replace(found, adjusted=float(next(new))) for found in family]
+    """The same differences, those over three seeds or more with p adjusted after Benjamini and Hochberg.
+
+    A test over the texts of one seed is about two trained models and belongs to no family of tests over seeds.
+    """
+    tested = [one for one in family if one.seeds >= ENOUGH_SEEDS]
+    new = iter(scipy.stats.false_discovery_control([one.p for one in tested], method="bh") if tested else [])
+    return [replace(one, adjusted=float(next(new))) if one.seeds >= ENOUGH_SEEDS else one for one in family]
 
 
 def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_texts: bool = False) -> float:

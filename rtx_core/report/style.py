@@ -4,6 +4,7 @@ Registered models say how they look, and the study how variants do (`LOOKS`); an
 a marker that follow from it.
 """
 
+import re
 import zlib
 from collections.abc import Iterable
 
@@ -11,6 +12,8 @@ from rtx_core.models.registry import MODELS
 from rtx_core.study import declared
 
 MINUS, NARROW = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
+# Control characters, separators of lines, marks that turn the direction of writing or cannot be seen, lone surrogates.
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 BY_NAME = ("#66ccee", "#997700", "#332288", "#cc99bb", "#7799dd", "#556b2f", "#8b4513", "#00a087")
 LOOK = {"axes.spines.top": False, "axes.spines.right": False, "axes.titleweight": "bold", "axes.titlesize": 11}
 LOOK |= {"figure.figsize": (7.2, 3.6), "figure.constrained_layout.use": True}
@@ -30,7 +33,8 @@ def look(name: str) -> tuple[str, str, str]:
     made = name.replace("-", " ").capitalize(), BY_NAME[n % len(BY_NAME)], "vPX*<>hp"[n % 8]
     model = MODELS.get(name)
     given = (model.title, model.colour, model.marker) if model else declared("LOOKS").get(name, made)
-    return tuple(one or other for one, other in zip(given, made))
+    called, color, marker = (one or other for one, other in zip(given, made))
+    return one_line(called), color, marker
 
 
 def title(name: str) -> str:
@@ -50,6 +54,11 @@ def ordered(names: Iterable[str]) -> list[str]:
     """The names, each once: registered models in the registry's order, then the others as they came."""
     given = list(dict.fromkeys(names))
     return [name for name in MODELS if name in given] + [name for name in given if name not in MODELS]
+
+
+def one_line(text: object) -> str:
+    """The text with every run of white space, but no-break spaces, and of control characters made one blank."""
+    return " ".join(re.split(r"[^\S\u202f\u00a0]+", CONTROL.sub(" ", str(text)))).strip()
 
 
 def number(value: float, form: str = ".1f") -> str:

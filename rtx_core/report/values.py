@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache, cached_property
 from statistics import mean
+from types import CodeType
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class Gap(Value):
     def __new__(cls, found: statistics.Difference, evidence: Badge):
         points = (100 * each for each in (found.value, found.low, found.high))
         self = super().__new__(cls, *points, evidence, form="+.1f", sign=found.sign, p=found.p)
-        self.seeds = found.seeds
+        self.seeds, self.lean = found.seeds, found.lean
         self.by_seed = tuple(100 * difference for difference in found.by_seed)
         return self
 
@@ -196,6 +197,11 @@ class Runs:
 
 TAKEN = (abs, min, max, round, len, all, any, sorted, sum, map, zip, mean, math.isnan)
 FUNCTIONS = {function.__name__: function for function in TAKEN}
+SYNTAX = (ast.Expression, ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Call, ast.keyword)
+SYNTAX += (ast.Tuple, ast.List, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.ListComp, ast.GeneratorExp)
+SYNTAX += (ast.Lambda, ast.arguments, ast.arg, ast.comprehension, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare)
+SYNTAX += (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
+FOREIGN = {"count", "mean", "sum", "values"}  # what an expression takes of objects whose classes are not ours
 
 
 @cache
@@ -213,7 +219,7 @@ class Names(dict):
     """The names for `eval`: a function among the values is called, once, when its name is first used."""
 
     def __init__(self, given: dict[str, object]):
-        super().__init__(FUNCTIONS, __builtins__={})
+        super().__init__(FUNCTIONS, __builtins__={}, _attribute=attribute)
         self.given = given
 
     def __missing__(self, name: str) -> object:
@@ -232,10 +238,38 @@ def names() -> Names:
     return Names(defined())
 
 
+def attribute(of: object, name: str) -> object:
+    """An attribute whose class is of the library or the study; of other objects only those in `FOREIGN`."""
+    ours = f"{type(of).__module__}.".startswith(("rtx_core.", f"{study.study().__name__}."))
+    if not ours and name not in FOREIGN:
+        raise RtxError(f"{name!r} of a {type(of).__name__} cannot be quoted; make it a value of the study.")
+    return getattr(of, name)
+
+
+class Checked(ast.NodeTransformer):
+    """Expressions of nodes in `SYNTAX`, without a name that begins with `_`; attributes are read by `attribute`."""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        name = getattr(node, "id", getattr(node, "attr", ""))
+        if not isinstance(node, SYNTAX) or name.startswith("_"):
+            raise RtxError(f"{name or type(node).__name__!r} cannot stand in an expression that is quoted.")
+        node = self.generic_visit(node)
+        if isinstance(node, ast.Attribute):
+            read = ast.Name("_attribute", ast.Load())
+            node = ast.copy_location(ast.Call(read, [node.value, ast.Constant(node.attr)], []), node)
+        return node
+
+
+@cache
+def checked(expression: str) -> CodeType:
+    tree = Checked().visit(ast.parse(expression.strip(), mode="eval"))
+    return compile(ast.fix_missing_locations(tree), "<quoted>", "eval")
+
+
 def look_up(expression: str) -> object:
     """What an expression over the names gives, such as "sst2.difference" or "abs(sst2.difference) < 1"."""
     try:
-        return eval(expression, names())  # as globals: generators see them too
+        return eval(checked(expression), names())  # as globals: generators see them too
     except RtxError:
         raise
     except Exception as error:

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from rtx_core.errors import RtxError
 from rtx_core.fast import accelerate
 from rtx_core.models.packed import filled
+from rtx_core.progress import Interrupted, Interrupts
+from rtx_core.progress import say as print_line
 from rtx_core.train import checkpoint
 from rtx_core.train.config import TrainConfig, learning_rate, stops_early
 from rtx_core.train.device import has_bf16, keep_heap
@@ -89,10 +91,11 @@ def train(
     device: torch.device,
     checkpoint_path: Path,
     code_hash: str = "",
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None] = print_line,
     fast: bool = True,
     compile: str = "",
     max_steps: int | None = None,
+    interrupts: Interrupts | None = None,
 ) -> tuple[Progress, dict[str, dict[str, Tensor]]]:
     """Train `model`, which ends with its last weights; returns the progress and {"validation_loss": best weights}.
 
@@ -100,12 +103,13 @@ def train(
     Resumes from `checkpoint_path` if that file exists: on a CPU with as many threads the numbers are those of an
     uninterrupted run, bit for bit.  `fast=False` leaves the fast path aside.  `compile` is a mode of torch.compile: on
     a GPU "reduce-overhead" records CUDA graphs.  `max_steps` ends the run early, on the same schedule of the rate.
+    A signal of `interrupts` ends it between two steps or in an evaluation, with a checkpoint (`Interrupted`).
     """
     keep_heap()
     model.to(device).train()
     path = (accelerate(model) if fast else None) or PlainPath()
     try:
-        loop = Loop(model, task, config, seed, path, say, compile)
+        loop = Loop(model, task, config, seed, path, say, compile, interrupts)
         loop.resume(checkpoint_path, code_hash)
         progress, best = loop.run(max_steps)
     finally:
@@ -116,9 +120,10 @@ def train(
 class Loop:
     """One run in progress, of a model that lies on its device and is prepared by its fast path."""
 
-    def __init__(self, model, task, config: TrainConfig, seed: int, path, say=print, compile: str = ""):
+    def __init__(self, model, task, config: TrainConfig, seed: int, path, say=print_line, compile="", interrupts=None):
         self.model, self.task, self.config, self.seeds = model, task, config, seeds(seed)
         self.path, self.say, self.compile = path, say, compile
+        self.interrupts = interrupts or Interrupts()  # without a `with` block these never come
         self.device = next(model.parameters()).device
         self.autocast = autocast_of(config.precision, self.device)
         if config.precision == "bf16" and not has_bf16(self.device):
@@ -148,23 +153,44 @@ class Loop:
             self.progress.codes.append(code_hash)
 
     def run(self, max_steps: int | None = None) -> tuple[Progress, dict[str, dict[str, Tensor]]]:
-        p, config, end = self.progress, self.config, min(self.total, max_steps or self.total)
-        while p.step < end and not stops_early(config, p.history):
-            rate = learning_rate(config, p.step, p.history, self.total)
-            self.step(rate)
-            self.clock.tick()
-            end_of_epoch = self.task.steps_per_epoch and p.step % self.task.steps_per_epoch == 0
-            due = config.eval_every and p.step % config.eval_every == 0
-            if p.step == self.total or end_of_epoch or due:
-                self.evaluate(rate)
+        """Train to the end, or to step `max_steps`; a signal saves a checkpoint and raises `Interrupted`."""
+        p = self.progress
+        try:
+            with self.interrupts.deferred():
+                self.steps(min(self.total, max_steps or self.total))
+        except Interrupted:
+            if not p.step:
+                raise
+            self.save()
+            raise Interrupted(f"stopped at step {p.step:,} of {self.total:,}, which is saved") from None
+        return p, self.best
+
+    def steps(self, end: int) -> None:
+        """Optimizer steps up to step `end`, with the evaluations, checkpoints and lines that are due between them."""
+        p, config = self.progress, self.config
+        while True:
+            if self.evaluation_due():
+                line = self.evaluate()
                 self.save()
-            elif self.clock.last - self.clock.reported >= REPORT_SECONDS:
+                self.say(line)
+            if p.step >= end or stops_early(config, p.history):
+                return
+            self.interrupts.check()
+            self.step(learning_rate(config, p.step, p.history, self.total))
+            self.clock.tick()
+            if self.clock.last - self.clock.reported >= REPORT_SECONDS and not self.evaluation_due():
                 self.collect()
-                self.say(self.line())
                 self.clock.reported = self.clock.last
                 if self.clock.last - self.clock.saved >= CHECKPOINT_SECONDS:
                     self.save()
-        return p, self.best
+                self.say(self.line())
+
+    def evaluation_due(self) -> bool:
+        """Whether the weights of this step are to be evaluated, and have not been: a signal may have come between."""
+        step, history = self.progress.step, self.progress.history
+        every = [n for n in (self.total, self.task.steps_per_epoch, self.config.eval_every) if n]
+        evaluated = history[-1]["step"] if history else 0
+        return step != evaluated and any(step % n == 0 for n in every)
 
     def step(self, rate: float) -> None:
         """One optimizer step: forward, backward, clip, AdamW."""
@@ -210,13 +236,15 @@ class Loop:
             p.sums = [a + b for a, b in zip(p.sums or [0.0] * len(found), found)]
             self.sums = 0.0
 
-    def evaluate(self, rate: float) -> None:
-        """A row of the history; the weights are kept if they are the best so far."""
+    def evaluate(self) -> str:
+        """Add a row to the history, and keep the weights if they are the best so far; gives the line that says it."""
         self.collect()
         p, per_epoch = self.progress, self.task.steps_per_epoch
+        rate = learning_rate(self.config, p.step - 1, p.history, self.total)
         row = {"step": p.step} | ({"epoch": p.step / per_epoch} if per_epoch else {"tokens": p.examples})
         row |= {"seconds": p.seconds, "learning_rate": rate, **self.task.summary(p.sums, p.seen)}
-        row |= self.task.evaluate(self.model, self.device, self.autocast)
+        with self.interrupts.deferred(False):  # nothing has changed until the row is complete
+            row |= self.task.evaluate(self.model, self.device, self.autocast)
         loss = row["validation_loss"]
         if not math.isfinite(loss):
             raise RtxError(f"Training diverged: the validation loss is {loss} at step {p.step:,}; lower learning_rate.")
@@ -229,7 +257,7 @@ class Loop:
                 self.best[by] = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
         self.clock.tick()  # validation takes time too
         said = [f"{k.replace('_', ' ')} {v:.4f}" for k, v in row.items() if k.startswith("validation")]
-        self.say(f"{self.line(row['train_loss'])} · {', '.join(said)}")
+        return f"{self.line(row['train_loss'])} · {', '.join(said)}"
 
     def line(self, loss: float | None = None) -> str:
         p, clock = self.progress, self.clock

@@ -1,7 +1,8 @@
 """The names that the book's prose quotes: {val}`sst2.difference:+.1f`; a page's own live beside this.  Every run of a
-labelled corpus has one, its folder's with `_` for `-`: `sst2_50pct_epochs1`.
+labelled corpus has one, its folder's with `_` for `-` and `.`: `sst2_50pct_epochs1`.
 """
 
+import re
 from collections.abc import Callable
 from statistics import mean
 
@@ -156,8 +157,9 @@ def rise(run) -> float:
 
 
 LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labelled)
-NAMES = {name.replace("-", "_"): name for _, name, *_ in paper.planned() if name.startswith(LABELLED)}
+NAMES = {re.sub(r"\W", "_", name): name for _, name, *_ in paper.planned() if name.startswith(LABELLED)}
 VALUES = {key: lambda name=name: task(name) for key, name in (NAMES | COMPARED).items()} | {"compared": COMPARED}
 VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)
+VALUES |= functions(statistics.equivalent, statistics.detectable)
 VALUES |= functions(asked, mean, statistics.auc, statistics.matched_accuracy, minus, p_over_seeds)
 VALUES |= functions(tested, picked, last, peaks, missed, generalization_gap)

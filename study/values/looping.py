@@ -8,11 +8,11 @@ import numpy as np
 
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge, by_model
-from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.statistics import common, mean_interval, unpaired
 from rtx_core.report.values import Runs, Space, Unmeasured, Value, look_up
 from study import paper
 from study.phi import LoopedLosses, mean_phi, phi_by_seed, worth
-from study.predictions import predictions
+from study.predictions import counts, predictions
 from study.values.common import functions, test_loss
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -101,8 +101,20 @@ def compared(first: list, second: list, hops: int = 4) -> Space:
     return Space(found)
 
 
+def unpaired_odds(first: list, second: list, hops: int = 4) -> Space:
+    """The `odds` of a wrong answer of the first model over the second's with their interval, by Welch's t-test on the
+    logits of each run's error, its `p`, and `ranks`, the p of the exact rank-sum test.  Runs of one seed share batches
+    and nothing else, so they are no pairs."""
+    mean, low, high, p, ranks = unpaired(*([logit(run, hops) for run in runs] for runs in (first, second)))
+    return Space({"odds": np.exp((mean, low, high)).tolist(), "p": p, "ranks": ranks})
+
+
 def on_logits(first: str, second: str) -> Space:
     return compared(*map(look_up("khop").of, (first, second)))
+
+
+def unpaired_on_logits(first: str, second: str) -> Space:
+    return unpaired_odds(*map(look_up("khop").of, (first, second)))
 
 
 def at_best_rate(*at_rates: list[Record]) -> list[Record]:
@@ -131,6 +143,10 @@ class AtOwnRates:
     def errors(self, model: str, new: bool = False) -> list[float]:
         return [wrong(run, self.hops) for run in (self.new if new else self.runs)(model)]
 
+    def unpaired(self, first: str, second: str) -> Space:
+        """On the new seeds, which share batches and nothing else."""
+        return unpaired_odds(self.new(first), self.new(second), self.hops)
+
     def __call__(self, first: str, second: str, new: bool = False) -> Space:
         return compared(*map(self.new if new else self.runs, (first, second)), self.hops)
 
@@ -156,6 +172,10 @@ class Facts(Runs):
     def gain(self, model: str, base: str) -> float:
         """How many times what `base` stores."""
         return self.bits(model) / self.bits(base)
+
+    def per_parameter(self, model: str) -> float:
+        """Bits for each parameter, embeddings included."""
+        return self.bits(model) / self.of(model)[0]["parameters"]["total"]
 
 
 def facts_best(model: str) -> float:
@@ -220,19 +240,30 @@ class IsoDepth:
 
     @cached_property
     def phi(self) -> Space:
-        """φ of each shape, of all models, of width 64, of the model with the least; how far it falls with passes."""
+        """φ of each shape, of all models, of each width, of the model with the least; how far it falls with passes."""
         groups = {f"of_{shape}": self.of(shape) for shape in self.looped}
         every = sum(groups.values(), [])
-        groups |= {"of_all": every, "at_64": [model for model in every if model.endswith("-64")]}
+        groups |= {"of_all": every}
+        groups |= {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in (64, 128)}
         groups["least"] = [min(every, key=lambda model: self.worth(model)[0])]
-        found = {name: self.worth(*models) for name, models in groups.items()}
+        found = {name: self.worth(*models) for name, models in groups.items() if models}
         fewest, most = (self.by_seed(*self.of(self.looped[i])) for i in (0, -1))
         found["falls"] = mean_interval([a - b for a, b in zip(fewest, most)])
+        if groups["at_128"]:  # how far it falls from width 64 to 128
+            narrow, wide = (self.by_seed(*groups[f"at_{width}"]) for width in (64, 128))
+            found["in_width"] = mean_interval([a - b for a, b in zip(narrow, wide)])
         return Space({name: dict(zip(("value", "low", "high"), bounds)) for name, bounds in found.items()})
 
 
 def of_first_seeds(seeds: int) -> IsoDepth:
     return IsoDepth([record for record in paper.records(name="iso-depth") if record["seed"] < seeds], seeds=seeds)
+
+
+def longer_training_lowers() -> Value:
+    """φ after 800 steps minus φ after four times as many, of the loops of width 64, paired by seed."""
+    loops = ("3x2-64", "2x3-64", "1x6-64")
+    short, long = (look_up(name).by_seed(*loops) for name in ("iso_depth_three", "iso_depth_longer"))
+    return Value(*mean_interval([a - b for a, b in zip(short, long)]), form=".2f")
 
 
 def best_of(*rates: str, seeds: int) -> list[Record]:
@@ -255,6 +286,8 @@ HOPS = {
     "khop": "khop",
     "khop_hard": "khop-hard",
     "khop_hard_higher": "khop-hard-learningrate0.004",
+    "khop_at_8e_3": "khop-learningrate0.008",
+    "khop_at_16e_3": "khop-learningrate0.016",
     "khop_published": "khop-published-reduced",
     "khop_long": "khop-steps9000",
     "khop_longer": "khop-steps12000",
@@ -283,5 +316,8 @@ VALUES |= {
 }
 VALUES |= {f"iso_depth_{n}": lambda k=k: of_first_seeds(k) for n, k in {"first": 1, "three": 3, "eight": 8}.items()}
 VALUES |= {name: lambda rate=rate: Facts(f"facts-facts49152-learningrate{rate}") for name, rate in FACT_RATES.items()}
-VALUES |= functions(copying, on_logits, facts_best, facts_worth, pointers_worth)
+VALUES |= {"prediction_counts": lambda: Space(counts())}
+VALUES |= {"longer_training_lowers": longer_training_lowers}
+VALUES |= {"w44_at_8e_3": lambda: [wrong(run, 4) for run in look_up("khop_at_8e_3").of("4x1-w44") if run["seed"] >= 3]}
+VALUES |= functions(copying, on_logits, unpaired_on_logits, facts_best, facts_worth, pointers_worth)
 VALUES |= {"text_worth": lambda: text_worth, "text_worth_tuned": lambda: lambda model: text_worth(model, *HIGHER)}

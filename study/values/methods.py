@@ -5,6 +5,7 @@
 import numpy as np
 
 from rtx_core import paths, records
+from rtx_core.models.registry import config_of
 from rtx_core.report.evidence import device_of
 from rtx_core.report.values import Space
 from study import field, paper
@@ -56,5 +57,6 @@ def controls() -> Space:
     return Space(ran | {"papers": len(papers), "abstract": sum(row["read"] == "abstract" for row in papers)})
 
 
-VALUES = {"field": controls, "recipes": lambda: Space({k.replace("-", "_"): e.train for k, e in EXPERIMENTS.items()})}
+VALUES = {"looped_size": lambda: config_of("looped", **EXPERIMENTS["khop"].models["1x4"].settings)}
+VALUES |= {"field": controls, "recipes": lambda: Space({k.replace("-", "_"): e.train for k, e in EXPERIMENTS.items()})}
 VALUES |= computed(paper_cost, texts, left_out)

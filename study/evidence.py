@@ -1,0 +1,143 @@
+"""The evidence for each headline of the paper: effect, seeds, learning rate, largest model, training and cost."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rtx_core.records import Record
+from rtx_core.report.evidence import badge
+from rtx_core.report.statistics import mean_interval
+from rtx_core.report.style import number
+from rtx_core.report.values import look_up
+from study.values.looping import Facts, unpaired_odds
+
+ONE_RATE = "one rate for all models"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A claim and the runs that it rests on."""
+
+    claim: str
+    effect: str  # with its 95 % interval
+    runs: list[Record]
+    rate: str = ONE_RATE  # how the learning rate of each model was chosen
+
+    @property
+    def seeds(self) -> int:
+        return badge(self.runs).seeds
+
+    @property
+    def largest(self) -> str:
+        """Width, and parameters outside of the embeddings, of the largest model."""
+        run = max(self.runs, key=lambda run: run["parameters"]["non_embedding"])
+        size = run["parameters"]["non_embedding"]
+        size = f"{size / 1e6:.1f} M" if size > 1e6 else f"{size / 1000:.0f} k"
+        return f"width {run['config']['model']['hidden_size']}, {size}"
+
+    @property
+    def training(self) -> str:
+        """Steps, or epochs where these are counted, of the longest run."""
+        train = max((run["config"]["train"] for run in self.runs), key=lambda train: (train["steps"], train["epochs"]))
+        return f"{train['steps']:,} steps" if train["steps"] else f"{train['epochs']} epochs"
+
+    @property
+    def hours(self) -> float:
+        """Of training, of all runs one after the other, as recorded on different machines."""
+        return sum(run["seconds"] for run in self.runs) / 3600
+
+
+def percent(values: list[float]) -> str:
+    return number(np.mean(values), ".1%")
+
+
+def odds(first: list[Record], second: list[Record], hops: int) -> str:
+    """How many times as high the odds of a wrong answer are for the first model."""
+    middle, low, high = unpaired_odds(first, second, hops).odds
+    return f"odds × {number(middle, '.2g')} ({number(low, '.2g')} to {number(high, '.2g')})"
+
+
+def gain(facts: Facts, model: str, base: str) -> str:
+    """Bits that a model stores more than another, in per cent, paired by seed."""
+    by_seed = [100 * (a / b - 1) for a, b in zip(facts.each(model), facts.each(base))]
+    middle, low, high = (number(value, "+.0f") for value in mean_interval(by_seed))
+    return f"{middle} % ({low} to {high})"
+
+
+def pointers() -> Iterator[Headline]:
+    khop, rated, hard = map(look_up, ("khop", "at_own_rates", "khop_hard_higher"))
+    once, twice = khop.of("2x1"), khop.of("2x2")
+    effect = f"{percent(khop.errors('2x1', 4))} → {percent(khop.errors('2x2', 4))} wrong, {odds(twice, once, 4)}"
+    yield Headline("Four hops: running two layers twice helps", effect, once + twice)
+    narrow, loop = rated.new("4x1-w44"), rated.new("2x2")
+    ranks = f"rank test p = {number(rated.unpaired('2x2', '4x1-w44').ranks, '.3f')}"
+    yield Headline(
+        "Four hops: a loop is better than a narrow stack of its depth and size",
+        f"{odds(loop, narrow, 4)}; {ranks}",
+        loop + narrow,
+        "best of four, on other seeds",
+    )
+    stack, loop = rated.runs("4x1"), rated.runs("2x2")
+    yield Headline(
+        "Four hops: a loop and a stack of its depth do not differ significantly",
+        odds(loop, stack, 4),
+        stack + loop,
+        "best of four, on the same seeds",
+    )
+    errors = sorted(hard.errors("2x3", 8))
+    yield Headline(
+        "Eight hops: two layers run three times can succeed",
+        f"at most {number(errors[4], '.1%')} wrong on five seeds, {number(errors[5], '.0%')} on one",
+        hard.of("2x3"),
+        "better of two, on three of the seeds",
+    )
+
+
+def knowledge() -> Iterator[Headline]:
+    facts = look_up("facts")
+    for claim, model in (("three more passes add little", "1x4"), ("a second layer adds much", "2x1")):
+        effect = f"{gain(facts, model, '1x1')} bits"
+        yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.of("1x1") + facts.of(model))
+    effect, runs = f"{gain(facts, '2x2', '2x1')} bits", facts.of("2x1") + facts.of("2x2")
+    yield Headline("Facts, 60 exposures: a second pass of two layers adds little", effect, runs)
+
+
+def text() -> Iterator[Headline]:
+    worth, iso = look_up("text_worth")("1x6-64"), look_up("iso_depth_three")
+    bounds = f"{number(worth.low, '.2f')} to {number(worth.high, '.2f')}"
+    effect = f"six passes are worth {number(6**worth, '.1f')} layers, exponent {number(worth, '.2f')} ({bounds})"
+    yield Headline("Text: a pass is worth a small part of a layer", effect, [*iso.runs["1x6-64"], *iso.runs["6x1-64"]])
+
+
+def steps() -> Iterator[Headline]:
+    taught = look_up("s3_curriculum").of("1x64")
+    kept = look_up("s3_curriculum_reached")("1x64")
+    effect = f"{min(kept)} of 64 factors on each seed"
+    yield Headline("Products in S3: one layer with a pass for each factor keeps all", effect, taught)
+
+
+def classifiers() -> Iterator[Headline]:
+    task = look_up("front").tasks.grouped
+    runs = [run for model in ("baseline", "recurrent") for run in getattr(look_up("sst2_grouped"), model).records]
+    yield Headline("SST-2 without leak: equal within a point of accuracy", f"{task} points", runs)
+
+
+PARTS: tuple[Callable[[], Iterator[Headline]], ...] = (pointers, knowledge, steps, text, classifiers)
+
+
+def table() -> pd.DataFrame:
+    """A row for each headline."""
+    rows = [headline for part in PARTS for headline in part()]
+    return pd.DataFrame(
+        {
+            "Claim": [row.claim for row in rows],
+            "Effect (95 % interval)": [row.effect for row in rows],
+            "Seeds": [row.seeds for row in rows],
+            "Learning rate": [row.rate for row in rows],
+            "Largest model": [row.largest for row in rows],
+            "Training": [row.training for row in rows],
+            "Hours": [number(row.hours, ".1f") for row in rows],
+        }
+    )
