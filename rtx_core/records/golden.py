@@ -119,10 +119,14 @@ def small(task: str, config: Mapping) -> dict:
     return {"architecture": config["architecture"], **parts}
 
 
+def _of_study(record: records.Record) -> bool:
+    return record.path.is_relative_to(records.folder())
+
+
 def missing(runs: Mapping[str, dict]) -> dict[str, dict]:
     """The golden runs that records need and `runs` lacks, each without numbers."""
     there, found = {fingerprint.way(run["task"], run["config"]) for run in runs.values() if "task" in run}, {}
-    for record in records.records():
+    for record in filter(_of_study, records.records()):
         task, config = record.task, record["config"]
         if task and config["architecture"] in built_in() and (way := fingerprint.way(task, config)) not in there:
             there.add(way)
@@ -206,7 +210,9 @@ def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
 def measuring() -> list[tuple[str, str]]:
     """(the module, the task) of the recorded measurements."""
     kinds = declared("MEASUREMENTS").items()
-    every = ((module, record.task) for kind, module in kinds for record in records.measurements(kind))
+    every = (
+        (module, record.task) for kind, module in kinds for record in filter(_of_study, records.measurements(kind))
+    )
     return sorted((module, task) for module, task in {*every} if task)
 
 

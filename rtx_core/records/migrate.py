@@ -1,4 +1,4 @@
-"""Bring the files of `results/` to today's form: `python -m rtx_core migrate`.
+"""Bring the files of `results/` and `runs/` to today's form: `python -m rtx_core migrate`.
 
 A step takes what a record or a measurement holds and gives what it should hold.  It changes no measured number, and
 leaves alone what it has already changed and what it cannot vouch for.  Reading needs no migration: a file of an older
@@ -64,13 +64,13 @@ def migrated(content: dict) -> dict:
 
 
 def main() -> None:
-    """Rewrite every sound file in `results/` that is of an older form."""
+    """Rewrite every sound file of an older form, of the study and of one's own."""
     from rtx_core import records
     from rtx_core.paths import write_json
 
-    paths, changed = records.all_paths(records.folder()), 0
+    paths, changed = [path for root in records.folders() for path in records.all_paths(root)], 0
     for path in paths:
         if (record := records.sound(path, measured=True)) and (content := migrated(record.content)) != record.content:
             write_json(path, content)
             changed += 1
-    print(f"results/: {changed} of {len(paths)} files changed; the rest are of today's form, or no step fits them")
+    print(f"{changed} of {len(paths)} files changed; the rest are of today's form, or no step fits them")
