@@ -11,7 +11,7 @@ import stages
 from committed import altered, put
 
 from rtx_core import records
-from rtx_core.__main__ import settings_of
+from rtx_core.__main__ import parse_words
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import configure
 from rtx_core.paths import REPOSITORY
@@ -36,7 +36,7 @@ def planned(**asked) -> dict:
 def test_every_run_of_the_plan_is_a_command_that_makes_just_that_run(source):
     made = planned(source=source)
     for name, run in made["run"].items():
-        words, settings = settings_of(shlex.split(run["command"])[4:])
+        words, settings = parse_words(shlex.split(run["command"])[4:])
         config = configure(*words, *settings.pop("seeds"), **settings)
         assert name == f"{config.name}-{config.model}-seed{config.seed}"
         assert config.data.source in (source, "generated") and run["why"] == "missing"

@@ -239,6 +239,9 @@ class GroupScan(GroupWords):
 
 def each_state(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
     """The state (T, d) of a `Looped` model after each pass, of one that is run once after each layer."""
+    if not hasattr(model, "states") or not hasattr(model.config, "num_passes"):
+        kind = f"a model {type(model).__name__}, which has no states(batch) or no config.num_passes"
+        raise RtxError(f"Got {kind}; expected both, as `Looped` has them, since each pass has its target.")
     if model.config.num_passes > 1:
         yield from model.states(batch)
         return

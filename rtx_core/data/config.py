@@ -17,7 +17,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rtx_core.data.corpora import CORPORA, RUNNING
 from rtx_core.errors import unknown
-from rtx_core.settings import NaturalInt, PositiveInt, Settings, Share
+from rtx_core.models.configs import EncoderConfig, GPTConfig, LoopedConfig
+from rtx_core.settings import LARGEST, AtLeastTwo, NaturalInt, PositiveInt, Settings, Share
 
 if TYPE_CHECKING:
     from rtx_core.data.tasks import Task
@@ -28,8 +29,8 @@ DrawnSource = Annotated[
     Literal["generated", "embedded"],
     BeforeValidator(lambda value: "generated" if value in ("real", "hub", "mirror") else value),
 ]
-AtLeastTwo = Annotated[int, Field(ge=2)]
-MaxLength = Annotated[int, Field(ge=3)]  # tokens of a text, [CLS] and [SEP] included
+SampleSize = Annotated[int, Field(ge=2, le=1_000_000)]  # sequences or batches, which are held in memory
+MaxLength = Annotated[int, Field(ge=3, le=LARGEST)]
 
 
 def text_encoding(name: str) -> str:
@@ -44,6 +45,8 @@ def text_encoding(name: str) -> str:
 
 FileName = Annotated[str, BeforeValidator(lambda value: os.fspath(value) if isinstance(value, os.PathLike) else value)]
 Encoding = Annotated[str, AfterValidator(text_encoding)]
+SOURCE = "real: the folder RTX_DATA, else the hub; hub, mirror (that folder) or embedded (generated texts)"
+EVALUATED, TESTED = "sequences that every evaluation reads", "sequences that the test reads"
 FORMATS = {  # of files of one's own: suffix -> "module:function", which gives the table of a path
     ".csv": "rtx_core.data.sources:separated",
     ".tsv": "rtx_core.data.sources:separated",
@@ -63,6 +66,9 @@ class DataConfig(Settings):
     trial: ClassVar[Mapping[str, object]] = {}  # the run's settings with which it takes seconds
     sizes: ClassVar[tuple[str, ...]] = ()  # settings of which less is a reduced budget
     unnamed: ClassVar[tuple[str, ...]] = ("source",)  # settings that do not tell which texts are read
+    decides: ClassVar[tuple[str, ...]] = ("vocab_size", "block_size")  # fields of a model's configuration
+    # of the library's models that can be trained on it; a registered class is taken at its word
+    trains: ClassVar[tuple[type[Settings], ...]] = (GPTConfig, LoopedConfig)
     made_by: ClassVar[str] = ""  # how to start such a run, where no command does
 
     def task(self, batch_size: int, micro_batches: int = 1) -> "Task":
@@ -113,6 +119,8 @@ class Labelled(DataConfig):
     task_class = "rtx_core.data.texts:classification"
     labelled = True
     has_epochs = True
+    decides = ("num_labels",)
+    trains = (EncoderConfig,)
     reader: ClassVar[str] = ""
 
 
@@ -124,13 +132,16 @@ class ClassificationData(Labelled):
     sizes = ("max_length",)
 
     corpus: str
-    source: Source = "real"
-    split: str = "seeded"
-    fraction: Share = 1.0  # of the training texts, stratified; a larger one holds every smaller one
-    length: Literal["all", "short", "long"] = "all"  # the shortest or longest texts of every part
-    length_fraction: Share = 0.3  # how many of them, where `length` is not "all"
-    max_length: MaxLength = 128
-    train_rows: NaturalInt = 0  # > 0: a fixed random sample of that many training texts
+    source: Source = Field("real", description=SOURCE)
+    split: str = Field(
+        "seeded", description="into training, validation and test; SST-2 also: official, grouped, published"
+    )
+    # stratified; a larger one holds every smaller one
+    fraction: Share = Field(1.0, description="share of the training texts that is used")
+    length: Literal["all", "short", "long"] = Field("all", description="the shortest or longest texts of every part")
+    length_fraction: Share = Field(0.3, description="share of the texts that is short or long")
+    max_length: MaxLength = Field(128, description="tokens of a text, [CLS] and [SEP] included")
+    train_rows: NaturalInt = Field(0, description="a fixed random sample of so many training texts; 0: all")
 
     @model_validator(mode="after")
     def _known(self) -> "ClassificationData":
@@ -169,10 +180,11 @@ class LanguageData(DataConfig):
     sizes = ("block_size", "eval_batches")
 
     corpus: str
-    source: Source = "real"
-    block_size: PositiveInt = 256  # characters or tokens of a sequence
-    eval_batches: AtLeastTwo = 80  # of each part; a standard error needs two
-    across_stories: bool = False  # a token attends to the stories before its own too, as in llama2.c
+    source: Source = Field("real", description=SOURCE)
+    block_size: PositiveInt = Field(256, description="characters or tokens of a sequence")
+    eval_batches: SampleSize = Field(80, description="batches of each part in an evaluation")  # an error needs two
+    # as in llama2.c
+    across_stories: bool = Field(False, description="a token attends to earlier stories (TinyStories)")
 
     @property
     def task_class(self) -> str:
@@ -181,6 +193,10 @@ class LanguageData(DataConfig):
     @property
     def written(self) -> str:
         return RUNNING[self.corpus].written
+
+    @property
+    def trains(self) -> tuple[type[Settings], ...]:
+        return (LoopedConfig,) if RUNNING[self.corpus].packed else super().trains
 
     @model_validator(mode="after")
     def _known(self) -> "LanguageData":
@@ -197,7 +213,7 @@ class Drawn(DataConfig):
     drawn = True
     trial = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
 
-    source: DrawnSource = "generated"
+    source: DrawnSource = Field("generated", description='"embedded": a trial, kept in _build/')
 
 
 class HopData(Drawn):
@@ -205,12 +221,12 @@ class HopData(Drawn):
 
     task_class = "rtx_core.data.algorithmic:KHop"
 
-    letters: AtLeastTwo = 32  # of a text
-    alphabet: AtLeastTwo = 4
-    hops: NaturalInt = 4  # the most; each text has a number of its own, uniform from 0
-    scored: Literal["answers", "all"] = "answers"  # in training; "all": "no answer" is one too
-    eval_texts: AtLeastTwo = 640
-    test_texts: AtLeastTwo = 10_240  # 2,048 of each number of hops
+    letters: AtLeastTwo = Field(32, description="letters of a sequence")
+    alphabet: AtLeastTwo = Field(4, description="different letters")
+    hops: NaturalInt = Field(4, description="the most hops; each sequence has 0 to so many, uniformly")
+    scored: Literal["answers", "all"] = Field("answers", description='in training; "all": "no answer" counts as well')
+    eval_texts: SampleSize = Field(640, description=EVALUATED)
+    test_texts: SampleSize = Field(10_240, description=TESTED)  # 2,048 of each number of hops
 
     @model_validator(mode="after")
     def _answerable(self) -> "HopData":
@@ -224,16 +240,19 @@ class GroupData(Drawn):
 
     task_class = "rtx_core.data.algorithmic:GroupWords"
 
-    group: Literal["S3", "Z6", "S4", "A5", "S5"]
-    letters: Literal[8, 16, 32, 64, 128] = 64  # of the longest text, which holds products of every length
-    eval_texts: Annotated[int, Field(ge=16)] = 256  # sixteen at a time, or more where they are shorter
-    test_texts: AtLeastTwo = 1024
+    group: Literal["S3", "Z6", "S4", "A5", "S5"] = Field(description="the group whose elements are multiplied")
+    # of the longest text, which holds products of every length
+    letters: Literal[8, 16, 32, 64, 128] = Field(64, description="elements of the longest sequence")
+    # sixteen at a time, or more where they are shorter
+    eval_texts: Annotated[int, Field(ge=16, le=1_000_000)] = Field(256, description=EVALUATED)
+    test_texts: SampleSize = Field(1024, description=TESTED)
 
 
 class ScanData(GroupData):
     """The same texts; in training every pass has a target (`algorithmic.GroupScan`)."""
 
     task_class = "rtx_core.data.algorithmic:GroupScan"
+    trains = (LoopedConfig,)
 
 
 class FactData(Drawn):
@@ -243,10 +262,10 @@ class FactData(Drawn):
     has_epochs = True
     trial = {"epochs": 1, "batch_size": 8, "facts": 16, "eval_texts": 16}
 
-    facts: AtLeastTwo = 16_384  # of the keys² pairs
-    keys: AtLeastTwo = 256  # that a is one of, and b
-    values: AtLeastTwo = 256  # that v is one of, all equally likely: log2(values) bits a fact
-    eval_texts: AtLeastTwo = 4096  # facts that every evaluation reads; the test reads all
+    facts: AtLeastTwo = Field(16_384, description="facts (a, b) → v, of the keys² pairs")
+    keys: AtLeastTwo = Field(256, description="different a, and different b")
+    values: AtLeastTwo = Field(256, description="different v, equally likely: log2(values) bits a fact")
+    eval_texts: SampleSize = Field(4096, description="facts that every evaluation reads; the test reads all")
 
     @model_validator(mode="after")
     def _enough_keys(self) -> "FactData":
@@ -268,7 +287,7 @@ class FilesData(Labelled):
     validation: FileName | None = None  # None: a tenth of `train`, drawn by `seed`
     test: FileName | None = None
     encoding: Encoding = "utf-8"  # of the text in all files
-    max_length: MaxLength = 128
+    max_length: MaxLength = Field(128, description="tokens of a text, [CLS] and [SEP] included")
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
     generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones

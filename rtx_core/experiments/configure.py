@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from types import SimpleNamespace
+from typing import get_args
+
+import pandas as pd
 
 from rtx_core.data.config import DataConfig, FilesData, name_parts
 from rtx_core.data.sources import resolve
@@ -13,7 +16,7 @@ from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.models import registry
 from rtx_core.study import declared
-from rtx_core.train.config import TrainConfig
+from rtx_core.train.config import DEVICES, TrainConfig
 
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
 
@@ -70,6 +73,12 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
     return model["name"], Entry(base.base, base.settings | changed, base.steps_factor)
 
 
+def fits(architecture: str, data: DataConfig) -> bool:
+    """Whether a registered model can be trained on such data; a class that is registered elsewhere is not judged."""
+    model = registry.find(architecture)
+    return not isinstance(model.kind, str) or isinstance(model.config, data.trains)
+
+
 def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
     """The whole configuration of one run; every setting is one of the data, of the training, or of the model."""
     fixed = experiment(name)
@@ -79,12 +88,13 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     settings = dict(zip(settings, plain))
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise RtxError(f"The seed is {seed!r:.40}; expected a whole number from 0 to {2**31 - 1}.")
-    built_in = isinstance(registry.find(entry.base).kind, str)
-    if built_in and ("num_labels" in registry.find(entry.base).config.names()) != fixed.data.labelled:
-        asks = "labels of texts" if fixed.data.labelled else "what comes next"
-        raise RtxError(f"{called} asks for {asks}, which {label} cannot give.")
+    if not fits(entry.base, fixed.data):
+        fitting = ", ".join(name for name in registry.MODELS if fits(name, fixed.data))
+        raise RtxError(f"The model {label!r} does not fit the data of {called}; choose one that does: {fitting}.")
     given = dict(settings)
     device, compile = settings.pop("device", "auto"), settings.pop("compile", "")
+    if device not in DEVICES:
+        raise unknown("device", device, DEVICES)
     if compile not in COMPILE:
         raise unknown("mode of torch.compile", compile, COMPILE[1:])
     recipe = _choice("recipe", settings.pop("recipe", None), fixed.recipes)
@@ -121,6 +131,26 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     )
 
 
+def settings_of(name: str | FilesData, model: str | Mapping = "") -> pd.DataFrame:
+    """A row for each setting of a run of this experiment and model (of none: its first): `setting`, what it is `of`,
+    its `type`, its `default` in this experiment and its `meaning`."""
+    fixed = experiment(name)
+    usual = configure(name, model or fixed.shown[0])
+    architecture = registry.find(usual.architecture).config.replace(**usual.overrides)
+    rows = [("seed", "run", "int >= 0", 0, "of the initial weights, the order of the texts and dropout")]
+    rows += [("recipe", "run", " | ".join(fixed.recipes), usual.recipe, "named settings")] if fixed.recipes else []
+    rows.append(("budget", "run", " | ".join(fixed.budgets), next(iter(fixed.budgets)), "named smaller settings"))
+    rows.append(("device", "run", " | ".join(DEVICES), "auto", "what trains; auto: a GPU where there is one"))
+    rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", "a mode of torch.compile"))
+    for part, settings in {"data": usual.data, "training": usual.train, "model": architecture}.items():
+        left_out = set(settings.names()) - set(usual.data.settable()) if part == "data" else usual.data.decides
+        for key, kind in settings.kinds().items():
+            about = type(settings).model_fields[key]
+            if key not in left_out and len(get_args(about.annotation)) != 1:
+                rows.append((key, part, kind, getattr(settings, key), about.description or ""))
+    return pd.DataFrame(rows, columns=["setting", "of", "type", "default", "meaning"])
+
+
 def distinct(name: str, values: object) -> list:
     """A parameter that is a list, in which every value stands once."""
     listed = isinstance(values, Sequence) and not isinstance(values, str)
@@ -145,22 +175,26 @@ def _choice(kind: str, chosen: object, known: Mapping[str, dict]) -> str:
 
 def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) -> SimpleNamespace:
     """Data, training and model of an experiment under these settings."""
-    fields = registry.find(entry.base).config.names()
-    of = {"data": fixed.data.settable(), "train": TrainConfig.names(), "model": fields}
+    fields, decided = registry.find(entry.base).config.names(), fixed.data.decides
+    of = {"data": fixed.data.settable(), "train": TrainConfig.names()}
+    of["model"] = [name for name in fields if name not in decided]
     given: dict[str, dict] = {part: {} for part in of}
     for key, value in settings.items():
         part = next((part for part, names in of.items() if key in names), None)
         if key in ("model", "models", "seeds"):
             raise RtxError(f"{key} is no setting here: `run` takes one model and seed, `runs` lists, models and seeds.")
-        if part is None:
+        if part is None and key not in decided:
             raise unknown(f"setting of a run of {entry.base}:", key, [*chain(*of.values())])
-        given[part][key] = value
+        given[part or "model"][key] = value
     if given["train"].get("steps"):
         given["train"].setdefault("epochs", 0)
     data, train = fixed.data.replace(**given["data"]), fixed.train.replace(**given["train"])
     if train.epochs and not data.has_epochs:
         raise RtxError(f"epochs is {train.epochs}, and a pass over these data has no end; give steps alone.")
-    model = registry.config_of(entry.base, **entry.settings | given["model"])
+    given["model"] = entry.settings | given["model"]
+    if taken := [key for key in decided if key in given["model"]]:
+        raise RtxError(f"{taken[0]} of a model follows from the data that it is trained on; leave it out.")
+    model = registry.config_of(entry.base, **given["model"])
     return SimpleNamespace(data=data, train=train, model=model)
 
 

@@ -19,11 +19,13 @@ from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
 from rtx_core.experiments.weights import keep, load_weights, recorded, work
 from rtx_core.models import registry
+from rtx_core.models.configs import least_parameters
 from rtx_core.paths import BOOK, build, home
 from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.progress import say as print_line
 from rtx_core.records import Record, fingerprint, schema
 
+TOO_LARGE = ("DefaultCPUAllocator", "size calculation overflowed", "array is too big", "Maximum allowed dimension")
 GOES_ON = "The same command goes on from the last checkpoint."
 
 
@@ -105,6 +107,13 @@ def as_rtx_error() -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         reason, do = str(error).partition(". ")[0], "lower batch_size, raise micro_batches, or use device='cpu'"
         raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {GOES_ON}") from error
+    except (MemoryError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().rpartition("DefaultCPUAllocator: ")[2].partition("\n")[0].partition(". ")[0]
+        if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+            raise RtxError(f"torch.compile fails ({reason}); install a C++ compiler, or leave out compile.") from error
+        if isinstance(error, MemoryError) or any(words in str(error) for words in TOO_LARGE):
+            raise RtxError(f"This machine has too little memory ({reason:.200}); choose smaller sizes.") from error
+        raise
     except (OSError, SafetensorError) as error:
         raise RtxError(f"A file was refused ({error}); make room, or make its folder writable.  {GOES_ON}") from error
 
@@ -140,20 +149,39 @@ def told_how_to_go_on(checkpoint: Path, command: str, say: Callable[[str], None]
         raise
 
 
+def prepared(config: RunConfig, where) -> tuple:
+    """(task, model): the data of a run and a fresh model for them; one too large for this machine is refused."""
+    from rtx_core.models.build import build_model
+    from rtx_core.train.device import memory
+
+    task = config.data.task(config.train.batch_size, config.train.micro_batches)
+    registered = registry.find(config.architecture)
+    decided = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
+    settings = decided | config.overrides
+    if isinstance(registered.kind, str):
+        parameters, there = least_parameters(registered.config.replace(**settings)), memory(where)
+        needed = 16 * parameters  # a weight, its gradient and AdamW's two means, of 4 bytes each
+        if needed > there:
+            has = f"{config.model} would have {parameters:,} parameters or more, which take {needed / 2**30:,.0f} GiB"
+            raise RtxError(f"{has} to train, and this machine has {there / 2**30:,.0f}; choose smaller sizes.")
+    model = build_model(config.architecture, seed=config.seed, **settings)
+    rows = getattr(getattr(model, "config", None), "vocab_size", None)
+    if task.classes and rows and rows < (tokens := 1 + max(int(part.ids.max()) for part in task.parts.values())):
+        raise RtxError(f"vocab_size is {rows:,}, and these texts have {tokens:,} tokens; give {tokens:,} or more.")
+    return task, model
+
+
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False) -> Run:
     """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
-    from rtx_core.models.build import build_model
     from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.train.trainer import train
 
     made_by = fingerprint.commit()  # now: the files may change while a long run goes on
     where = choose(config.device)
     reset_peak_memory(where)
-    task = config.data.task(config.train.batch_size, config.train.micro_batches)
+    task, model = prepared(config, where)
     registered = registry.find(config.architecture)
-    decided = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
-    model = build_model(config.architecture, seed=config.seed, **decided | config.overrides)
     described = {"architecture": config.architecture, "model": model.config.model_dump()}
     described |= {"data": config.data.model_dump(mode="json") | {"source": task.facts["source"]}}
     described |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
