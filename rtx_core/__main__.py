@@ -19,7 +19,8 @@ import yaml
 from rtx_core.errors import RtxError
 from rtx_core.study import declared
 
-Words = Annotated[list, "EXPERIMENT [MODEL …] [name=value …]"]
+Words = Annotated[list, "EXPERIMENT|FILE [MODEL …] [name=value …]"]
+WRITTEN = ("text", "label", "validation", "test", "encoding", "name")  # of a file: text as it stands
 LINES_AT_ONCE = 256  # that `classify` reads, answers and prints
 Source = Annotated[str, "embedded: quick runs on generated text"]
 
@@ -48,7 +49,7 @@ def parse_words(words: list[str]) -> tuple[list[str], dict[str, object]]:
             plain.append(word)
             continue
         try:
-            found = yaml.load(value, Values)
+            found = value if name in WRITTEN else yaml.load(value, Values)
         except (yaml.YAMLError, ValueError, RecursionError):
             raise RtxError(f"{word:.80} cannot be read; write name=value, seeds=[0,1] for a list.") from None
         if (key := "seeds" if name == "seed" else name) in given:
@@ -58,7 +59,10 @@ def parse_words(words: list[str]) -> tuple[list[str], dict[str, object]]:
 
 
 def run(words: Words, replace: Annotated[bool, "make recorded runs again"]) -> None:
-    """train runs: an experiment, its models, and settings as name=value (`rtx settings EXPERIMENT` lists these)"""
+    """train runs: an experiment or a file of your own, models, and settings as name=value: `run sst2 recurrent seed=1`,
+    `run reviews.csv recurrent text=review label=stars epochs=3` (or .tsv, .jsonl, .parquet), `run book.txt gpt`; `rtx
+    settings EXPERIMENT` lists the settings"""
+    from rtx_core.data.files import from_words
     from rtx_core.experiments.run import runs
 
     names, given = parse_words(words)
@@ -67,7 +71,7 @@ def run(words: Words, replace: Annotated[bool, "make recorded runs again"]) -> N
     if names[1:] and "models" in given or "replace" in given:
         raise RtxError("Give models as words or as models=[…], and --replace as a switch.")
     models = {"models": names[1:]} if names[1:] else {}
-    for made in runs(names[0], replace=replace, **models, **given):
+    for made in runs(from_words(names[0], given), replace=replace, **models, **given):
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 

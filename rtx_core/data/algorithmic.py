@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.data.config import FactData, GroupData, HopData
+from rtx_core.data.config import FactData, GroupData, HopData, SequenceTask
 from rtx_core.data.sources import sha256_of
 from rtx_core.data.tasks import EVALUATION_SEED, Language, Loss, evaluating, test_entry
 from rtx_core.errors import RtxError
@@ -293,6 +293,32 @@ class Facts(Generated):
 
     def part_of(self, inputs: Tensor) -> Tensor:
         return torch.zeros(1, 1, dtype=torch.long)
+
+
+class Sequences(Generated):
+    """A task of one's own, as its settings draw it (`config.SequenceTask`)."""
+
+    def __init__(self, config: SequenceTask, batch_size: int, micro_batches: int = 1):
+        self.name, self.by, self.vocab_size = type(config).__name__, config.by, config.vocab_size
+        self.parts = self.watched = list(config.parts)
+        self.config, self.part_of = config, config.part_of
+        length = self.draw(np.random.RandomState(0), 2)[0].shape[1]
+        super().__init__(config, length, batch_size, micro_batches)
+
+    def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
+        called, (inputs, targets) = f"{type(self.config).__name__}.draw", map(np.asarray, self.config.draw(random, n))
+        if inputs.ndim != 2 or inputs.shape != targets.shape or len(inputs) != n:
+            raise RtxError(f"{called} gave shapes {inputs.shape} and {targets.shape}; expected ({n}, N) of both.")
+        for what, tokens in (("inputs", inputs), ("targets", targets[targets != NOTHING])):
+            if not np.issubdtype(tokens.dtype, np.integer) or not ((tokens >= 0) & (tokens < self.vocab_size)).all():
+                got = f"{called} gave {what} of {tokens.dtype} from {tokens.min()} to {tokens.max()}"
+                raise RtxError(f"{got}; expected whole numbers from 0 to {self.vocab_size - 1}, or −100 as no target.")
+        if not tokens.size:
+            raise RtxError(f"{called} gave no target but −100; expected some that are scored.")
+        return inputs.astype(np.int64), targets.astype(np.int64)
+
+    def fixed(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.draw(random, n)
 
 
 def products(group: str) -> np.ndarray:

@@ -7,7 +7,7 @@ that is imported before it is used; a new corpus of a known kind is a line of `c
 import codecs
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import PurePath
 from pkgutil import resolve_name
@@ -21,6 +21,9 @@ from rtx_core.models.configs import EncoderConfig, GPTConfig, LoopedConfig
 from rtx_core.settings import LARGEST, AtLeastTwo, NaturalInt, PositiveInt, Settings, Share
 
 if TYPE_CHECKING:
+    from numpy.random import RandomState
+    from torch import Tensor
+
     from rtx_core.data.tasks import Task
 
 Source = Literal["real", "hub", "mirror", "embedded"]  # "real": the mirror that RTX_DATA names, else the hub
@@ -53,12 +56,18 @@ FORMATS = {  # of files of one's own: suffix -> "module:function", which gives t
     ".jsonl": "rtx_core.data.sources:json_lines",
     ".parquet": "rtx_core.data.sources:parquet",
 }
+TEXTS = (".txt", ".md")  # that the command line takes for running text
+CHARACTERS = {  # nanoGPT's way of training on characters, shorter
+    **{"epochs": 0, "steps": 1000, "batch_size": 16, "learning_rate": 1e-3, "min_learning_rate": 1e-4},
+    **{"schedule": "cosine", "beta2": 0.99, "weight_decay": 0.1, "decay": "matrices"},
+    **{"eval_every": 100, "stop_patience": 0},
+}
 
 
 class DataConfig(Settings):
     """Settings of one kind of data, and what the library must know of that kind."""
 
-    task_class: ClassVar[str] = ""  # "module:name"; called with (config, batch_size, micro_batches)
+    task_class: ClassVar[str | type] = ""  # or "module:name"; called with (config, batch_size, micro_batches)
     labelled: ClassVar[bool] = False  # a model gives labels; else it says what comes next
     drawn: ClassVar[bool] = False  # by a rule, and so never real text
     has_epochs: ClassVar[bool] = False  # a pass over it has an end
@@ -69,11 +78,26 @@ class DataConfig(Settings):
     decides: ClassVar[tuple[str, ...]] = ("vocab_size", "block_size")  # fields of a model's configuration
     # of the library's models that can be trained on it; a registered class is taken at its word
     trains: ClassVar[tuple[type[Settings], ...]] = (GPTConfig, LoopedConfig)
-    made_by: ClassVar[str] = ""  # how to start such a run, where no command does
+    training: ClassVar[Mapping[str, object]] = {}  # settings of `TrainConfig` where no experiment states any
+    width: ClassVar[Mapping[str, int]] = {}  # and of this package's models
 
     def task(self, batch_size: int, micro_batches: int = 1) -> "Task":
         """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
-        return resolve_name(self.task_class)(self, batch_size, micro_batches)
+        kind = resolve_name(self.task_class) if isinstance(self.task_class, str) else self.task_class
+        return kind(self, batch_size, micro_batches)
+
+    @property
+    def slug(self) -> str:
+        """What folders of runs on these data are called where no experiment has them: by class and settings."""
+        kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__.removesuffix("Data")).lower()
+        fields = type(self).model_fields
+        changed = {k: v for k, v in self if v != fields[k].default and k not in self.unnamed}
+        return "-".join([kind, *name_parts(changed)])
+
+    @property
+    def words(self) -> list[str]:
+        """What names these data on the command line where no experiment has them; nothing if only Python does."""
+        return []
 
     @classmethod
     def settable(cls) -> list[str]:
@@ -91,8 +115,8 @@ class DataConfig(Settings):
     def changes(self, usual: Self) -> dict:
         return {key: value for key, value in super().changes(usual).items() if key not in self.unnamed}
 
-    def other_texts(self, recorded: Mapping) -> bool:
-        """Whether a record's `config.data` is of other texts, under the same settings."""
+    def other_texts(self, record: Mapping) -> bool:
+        """Whether a record is of other texts, under the same settings."""
         return False
 
     def check(self) -> None:
@@ -155,9 +179,10 @@ class ClassificationData(Labelled):
     def classes(self) -> tuple[str, ...]:
         return CORPORA[self.corpus].classes
 
-    def other_texts(self, recorded: Mapping) -> bool:
+    def other_texts(self, record: Mapping) -> bool:
         name = CORPORA[self.corpus].name  # a mirror may hold other rows than the hub
-        return {self.source, recorded["source"]} == {"hub", "mirror"} and name("hub") != name("mirror")
+        sources = {self.source, record["config"]["data"]["source"]}
+        return sources == {"hub", "mirror"} and name("hub") != name("mirror")
 
     def name_parts(self, usual: Self) -> list[str]:
         """`official`, `long20pct` and `10pct`, then the rest as of every kind."""
@@ -274,49 +299,117 @@ class FactData(Drawn):
         return self
 
 
-class FilesData(Labelled):
-    """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
+class SequenceTask(Drawn):
+    """A task of one's own, in a subclass with its settings as fields: sequences drawn by `draw`, learned by decoders.
 
-    reader = "rtx_core.data.files"
-    unnamed = ("train", "validation", "test", "name", "encoding")  # `digest` tells the texts
-    train_rows: ClassVar[int] = 0
+    A test reports the error of each of `parts`, which `part_of` tells apart; unless it is overridden, there is one.
+    """
 
-    train: FileName  # CSV, TSV, JSON lines or parquet; where there is no such file, a data set on the hub
-    text: str = "text"  # column of the texts
-    label: str = "label"  # column of the labels
-    validation: FileName | None = None  # None: a tenth of `train`, drawn by `seed`
-    test: FileName | None = None
-    encoding: Encoding = "utf-8"  # of the text in all files
-    max_length: MaxLength = Field(128, description="tokens of a text, [CLS] and [SEP] included")
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
-    generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones
-    name: str = ""  # of the records' folder, "own-" in front; "": the training file's
-    digest: str = ""  # of the texts and labels of all parts
+    task_class = "rtx_core.data.algorithmic:Sequences"
+    training = CHARACTERS | {"steps": 2000}
+    width = {"hidden_size": 64, "num_heads": 4, "intermediate_size": 176}
+    vocab_size: ClassVar[int]  # or a property: tokens are 0 … vocab_size − 1
+    by: ClassVar[str] = "examples"  # what the parts are, such as "length"
+    parts: ClassVar[Sequence] = ("all",)
+
+    eval_texts: SampleSize = Field(640, description=EVALUATED)
+    test_texts: SampleSize = Field(2560, description=TESTED)
+
+    def draw(self, random: "RandomState", n: int) -> tuple["Tensor", "Tensor"]:
+        """n examples: inputs and targets, whole numbers (n, N) each; a target is the token expected at that position,
+        or −100 where none is scored."""
+        raise NotImplementedError
+
+    def part_of(self, inputs: "Tensor") -> "Tensor":
+        """The index of each position's part, (B, N) or what broadcasts to it, of inputs (B, N)."""
+        return inputs.new_zeros(1, 1)
+
+    def other_texts(self, record: Mapping) -> bool:
+        return record["data"]["sha256"] != self.task(2).facts["sha256"]
+
+
+class UserFile(DataConfig):
+    """A file of the user's, in the place of an experiment."""
+
+    unnamed = ("train", "name", "encoding")  # `digest` tells the texts
+    reads: ClassVar[tuple[str, ...]] = ("encoding", "name")  # settings that are given with the file's name
+
+    train: FileName
+    encoding: Encoding = "utf-8"
+    name: str = ""  # of the records' folder, "own-" in front; "": the file's
+    digest: str = ""  # of all texts, and their labels
 
     @property
     def source(self) -> str:
-        return "embedded" if self.generated else "files"
-
-    @property
-    def made_by(self) -> str:
-        return f"the cell that began it, with rtx.data.from_files(train={self.train!r}, …)"
+        return "files"
 
     @property
     def slug(self) -> str:
         """The name for folders: of x.csv "x", of x.jsonl "x-jsonl", of a data set of the hub with its owner."""
         file = PurePath(self.train)
-        called = self.name or (file.name.removesuffix(".csv") if file.suffix.lower() in FORMATS else self.train)
+        on_the_hub = self.labelled and file.suffix.lower() not in FORMATS
+        called = self.name or (self.train if on_the_hub else file.name.removesuffix(".csv"))
         return re.sub(r"[^a-z0-9]+", "-", called.lower()).strip("-") or "data"
+
+    @property
+    def words(self) -> list[str]:
+        fields = type(self).model_fields.items()
+        changed = {name: getattr(self, name) for name, field in fields if getattr(self, name) != field.default}
+        changed = {name: value for name, value in changed.items() if name not in ("train", "digest", "classes")}
+        known = changed.keys() <= {*self.reads}
+        return [self.train, *(f"{name}={value}" for name, value in changed.items())] if known else []
+
+    def other_texts(self, record: Mapping) -> bool:
+        return record["config"]["data"].get("digest") != self.digest
+
+
+class FilesData(UserFile, Labelled):
+    """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
+
+    reader = "rtx_core.data.files"
+    unnamed = (*UserFile.unnamed, "validation", "test")
+    reads = ("text", "label", "validation", "test", *UserFile.reads)
+    train_rows: ClassVar[int] = 0
+
+    text: str = "text"  # column of the texts
+    label: str = "label"  # column of the labels
+    validation: FileName | None = None  # None: a tenth of `train`, drawn by `seed`
+    test: FileName | None = None
+    max_length: MaxLength = Field(128, description="tokens of a text, [CLS] and [SEP] included")
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
+    generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones
+
+    @property
+    def source(self) -> str:
+        return "embedded" if self.generated else "files"
 
     @classmethod
     def settable(cls) -> list[str]:
         return ["max_length"]
 
-    def other_texts(self, recorded: Mapping) -> bool:
-        return recorded.get("digest") != self.digest
-
     def check(self) -> None:
         from rtx_core.data.files import parts
 
         parts(self)
+
+
+class TextData(UserFile):
+    """A plain text of one's own, read by characters, as `rtx_core.data.from_text` describes it after a look at it."""
+
+    task_class = "rtx_core.data.characters:TextFile"
+    written = "characters"
+    training = CHARACTERS
+    width = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
+
+    block_size: PositiveInt = Field(128, description="characters of a sequence")
+    eval_batches: SampleSize = Field(20, description="batches of each part in an evaluation")
+
+    @classmethod
+    def settable(cls) -> list[str]:
+        return ["block_size", "eval_batches"]
+
+    def check(self) -> None:
+        from rtx_core.data.files import running_text
+
+        running_text(self)

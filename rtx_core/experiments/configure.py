@@ -10,7 +10,7 @@ from typing import get_args
 
 import pandas as pd
 
-from rtx_core.data.config import DataConfig, FilesData, name_parts
+from rtx_core.data.config import DataConfig, name_parts
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import Entry, Experiment
@@ -18,6 +18,7 @@ from rtx_core.models import registry
 from rtx_core.study import declared
 from rtx_core.train.config import DEVICES, TrainConfig
 
+OF_A_RUN = ("seed", "seeds", "model", "models", "replace", "recipe", "budget", "device", "compile")
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
 
 
@@ -43,10 +44,19 @@ class RunConfig:
     given: dict  # and the settings
 
 
-def experiment(name: str | FilesData) -> Experiment:
-    """A named experiment, or the one that files of your own are."""
-    if isinstance(name, FilesData):
-        return Experiment(name)
+def experiment(name: str | DataConfig) -> Experiment:
+    """A named experiment, or the one that data of your own are."""
+    if isinstance(name, DataConfig):
+        if clash := {*TrainConfig.names(), *OF_A_RUN} & {*name.settable()}:
+            raise RtxError(f"{type(name).__name__} has a setting {min(clash)!r}, as every run has: call it otherwise.")
+        models, built_in = {}, (model for model, each in registry.MODELS.items() if isinstance(each.kind, str))
+        for model in built_in if name.width else ():
+            fields = registry.find(model).config.names()
+            models[model] = Entry(model, {field: size for field, size in name.width.items() if field in fields})
+        shown = ("baseline", "recurrent") if name.labelled else ("gpt", "looped")
+        return Experiment(name, TrainConfig(**name.training), models, shown)
+    if isinstance(name, type) and issubclass(name, DataConfig):
+        raise RtxError(f"{name.__name__} is a class of data: give one of it, {name.__name__}() with its settings.")
     known = declared("EXPERIMENTS")
     if not isinstance(name, str) or name not in known:
         raise unknown("experiment", name, known or ["files of your own (rtx.data.from_files)"])
@@ -79,7 +89,7 @@ def fits(architecture: str, data: DataConfig) -> bool:
     return not isinstance(model.kind, str) or isinstance(model.config, data.trains)
 
 
-def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
+def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
     """The whole configuration of one run; every setting is one of the data, of the training, or of the model."""
     fixed = experiment(name)
     called, folder = (name, name) if isinstance(name, str) else ("own-data", f"own-{name.slug}")
@@ -131,7 +141,7 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     )
 
 
-def settings_of(name: str | FilesData, model: str | Mapping = "") -> pd.DataFrame:
+def settings_of(name: str | DataConfig, model: str | Mapping = "") -> pd.DataFrame:
     """A row for each setting of a run of this experiment and model (of none: its first): `setting`, what it is `of`,
     its `type`, its `default` in this experiment and its `meaning`."""
     fixed = experiment(name)

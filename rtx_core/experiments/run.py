@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from rtx_core import records
-from rtx_core.data.config import FilesData
+from rtx_core.data.config import DataConfig
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
 from rtx_core.experiments.weights import keep, load_weights, recorded, work
@@ -70,7 +70,7 @@ class Runs(list[Run]):
         return records.frame(self.records)
 
 
-def runs(name: str | FilesData, /, models=None, seeds=None, replace=False, **settings: object) -> Runs:
+def runs(name: str | DataConfig, /, models=None, seeds=None, replace=False, **settings: object) -> Runs:
     """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now."""
     fixed = experiment(name)
     fixed.data.check()
@@ -83,7 +83,7 @@ def runs(name: str | FilesData, /, models=None, seeds=None, replace=False, **set
     return Runs(asked, [run for run in found if run])
 
 
-def run(name: str | FilesData, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
+def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
     experiment(name).data.check()
     return _run(configure(name, model, seed, **settings), replace)
@@ -259,10 +259,11 @@ def measured(model, task, config: RunConfig, where) -> dict:
 
 def command_of(config: RunConfig, replace: bool = False) -> str:
     """The line that makes this run, or goes on with it."""
-    if config.data.made_by:
-        return config.data.made_by
+    if config.experiment == "own-data" and not config.data.words:
+        return f"the cell or script that began it, of the data {config.data.slug!r}"
     if not isinstance(registry.find(config.architecture).kind, str):
         return f"the cell or script that began it, after the class of {config.architecture!r}"
     asked = config.asked if isinstance(config.asked, str) else f"models=[{json.dumps(config.asked)}]"
     words = [asked, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.given.items())]
-    return shlex.join(["python", "-m", "rtx_core", "run", config.experiment, *words, *["--replace"] * replace])
+    named = config.data.words if config.experiment == "own-data" else [config.experiment]
+    return shlex.join(["python", "-m", "rtx_core", "run", *named, *words, *["--replace"] * replace])
