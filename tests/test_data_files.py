@@ -347,7 +347,7 @@ class Reverse(SequenceTask):
 
     @property
     def parts(self):
-        return range(self.letters)
+        return [*range(self.letters - 1), "first"]
 
     def draw(self, random, n):
         letters = random.randint(10, size=(n, self.letters))
@@ -365,9 +365,9 @@ def test_a_task_of_ones_own_trains_and_each_part_s_error_is_a_column(home, small
     record = found.records[0]
     assert record["name"].startswith("own-reverse-shift1-evaltexts8") and record["data"]["name"] == "Reverse"
     table = rtx.results("own-data", letters=3)
-    errors = [f"error_place_{place}" for place in range(3)]
+    errors = [f"error_place_{place}" for place in (0, 1, "first")]
     assert len(table) == 2 and table[errors].mean(axis=1).round(9).equals((1 - table["accuracy"]).round(9))
-    assert rtx.results()["error_place_2"].isna().sum() == 2
+    assert rtx.results()["error_place_1"].isna().sum() == 2
     monkeypatch.setattr(runner, "make", lambda *_, **__: pytest.fail("nothing is to be made here"))
     again = rtx.runs(Reverse(shift=1), models=["gpt"], letters=[2, 3], **given)
     assert [record.content for record in again.records] == [record.content for record in found.records[::2]]
@@ -391,6 +391,18 @@ WRONG_DRAWS = [
 def test_examples_that_cannot_be_are_one_sentence(monkeypatch, change, said):
     monkeypatch.setattr(Reverse, "draw", lambda self, random, n: change(random.randint(3, size=(n, 5))))
     with refused("Reverse.draw", said):
+        task(Reverse(), 4)
+
+
+BAD_PARTS = [{"by": "error"}, {"by": ""}, *({"parts": parts} for parts in ([], [0.5], [-1, 2], ["a", "a"]))]
+BAD_PARTS += [{"part_of": lambda self, inputs: inputs}]
+
+
+@pytest.mark.parametrize("wrong", BAD_PARTS)
+def test_parts_that_no_record_can_hold_are_refused_before_training(monkeypatch, wrong):
+    for name, value in wrong.items():
+        monkeypatch.setattr(Reverse, name, value)
+    with refused("Reverse", "expected", "parts"):
         task(Reverse(), 4)
 
 

@@ -301,9 +301,18 @@ class Sequences(Generated):
     def __init__(self, config: SequenceTask, batch_size: int, micro_batches: int = 1):
         self.name, self.by, self.vocab_size = type(config).__name__, config.by, config.vocab_size
         self.parts = self.watched = list(config.parts)
+        named = isinstance(self.by, str) and self.by not in ("", "answers", "error", "error_by_passes")
+        known = [part for part in self.parts if isinstance(part, str) or (isinstance(part, int) and part >= 0)]
+        if not named or not self.parts or len({*known}) < len(self.parts):
+            got = f"{self.name} reports by {self.by!r:.40} the parts {self.parts!r:.80}"
+            raise RtxError(f"{got}; expected another name than 'answers' or 'error', and different numbers or words.")
         self.config, self.part_of = config, config.part_of
-        length = self.draw(np.random.RandomState(0), 2)[0].shape[1]
-        super().__init__(config, length, batch_size, micro_batches)
+        inputs = torch.from_numpy(self.draw(np.random.RandomState(0), 2)[0])
+        part = self.part_of(inputs).expand_as(inputs)
+        if part.min() < 0 or part.max() >= len(self.parts):
+            got = f"{self.name}.part_of gave {part.min()} to {part.max()}"
+            raise RtxError(f"{got}; expected places in its {len(self.parts)} parts, from 0.")
+        super().__init__(config, inputs.shape[1], batch_size, micro_batches)
 
     def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
         called, (inputs, targets) = f"{type(self.config).__name__}.draw", map(np.asarray, self.config.draw(random, n))
