@@ -17,6 +17,7 @@ from rtx_core import records
 from rtx_core.data.config import DataConfig
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
+from rtx_core.experiments.cost import announcement
 from rtx_core.experiments.weights import keep, load_weights, recorded, work
 from rtx_core.models import registry
 from rtx_core.models.configs import least_parameters
@@ -70,30 +71,47 @@ class Runs(list[Run]):
         return records.frame(self.records)
 
 
-def runs(name: str | DataConfig, /, models=None, seeds=None, replace=False, **settings: object) -> Runs:
-    """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now."""
+def runs(
+    name: str | DataConfig, /, models=None, seeds=None, replace=False, only_recorded=False, **settings: object
+) -> Runs:
+    """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now, or
+    with `only_recorded` left out."""
+    asked = requested(name, models, seeds, **settings)
+    return Runs(asked, _recorded_or_made(asked, replace, train=not only_recorded and not os.environ.get(BOOK)))
+
+
+def requested(name: str | DataConfig, /, models=None, seeds=None, **settings: object) -> list[RunConfig]:
+    """The configurations of these runs, in the order of settings, models, seeds."""
     fixed = experiment(name)
     fixed.data.check()
     if "seed" in settings:
         raise RtxError(f"seed is {settings['seed']!r:.40}; `runs` expects a list, seeds=[0, 1].")
     models = distinct("models", fixed.shown if models is None else models)
     seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
-    asked = [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
-    found = [_run(config, replace, train=not os.environ.get(BOOK)) for config in asked]
-    return Runs(asked, [run for run in found if run])
+    return [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
 
 
 def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
     experiment(name).data.check()
-    return _run(configure(name, model, seed, **settings), replace)
+    return _recorded_or_made([configure(name, model, seed, **settings)], replace)[0]
 
 
-def _run(config: RunConfig, replace: bool, train: bool = True) -> Run | None:
-    """A run, found or made now; without `train` one of real text is not made."""
-    if not replace and (record := recorded(config)):
-        return Run(config, record)
-    return make(config, replace) if train or config.source == "embedded" else None
+def _recorded_or_made(configs: list[RunConfig], replace: bool, train: bool = True) -> list[Run]:
+    """These runs, found or made now, which is announced; without `train` none of real text is made."""
+    found = [None if replace else recorded(config) for config in configs]
+    follow = [c for c, record in zip(configs, found) if not record and (train or c.source == "embedded")]
+    if follow:
+        announce(follow)
+    pairs = [(c, record) for c, record in zip(configs, found) if record or c in follow]
+    return [Run(config, record) if record else make(config, replace) for config, record in pairs]
+
+
+def announce(configs: list[RunConfig]) -> None:
+    """Say which runs follow, and about how long they take."""
+    from rtx_core.train.device import choose
+
+    print_line(announcement(configs, choose(configs[0].device).type))
 
 
 @contextmanager
