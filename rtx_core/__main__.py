@@ -6,6 +6,7 @@ A command is a function, its docstring the help; switches and arguments with a d
 import argparse
 import inspect
 import os
+import re
 import signal
 import sys
 import warnings
@@ -18,12 +19,28 @@ import yaml
 from rtx_core.errors import RtxError
 from rtx_core.study import declared
 
-Words = Annotated[list, "EXPERIMENT [MODEL …] [name=value …]"]
+Words = Annotated[list, "EXPERIMENT|FILE [MODEL …] [name=value …]"]
+WRITTEN = ("text", "label", "validation", "test", "encoding", "name")  # of a file: text as it stands
 LINES_AT_ONCE = 256  # that `classify` reads, answers and prints
 Source = Annotated[str, "embedded: quick runs on generated text"]
 
 
-def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
+class Values(yaml.SafeLoader):
+    """Values as YAML 1.2 reads them: 010, 1:30 and no are text, 1e-4 is a number."""
+
+    yaml_implicit_resolvers: dict = {}
+
+
+for tag, pattern, first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan", "-+.0123456789"),
+):
+    Values.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(f"^(?:{pattern})$"), list(first))
+
+
+def parse_words(words: list[str]) -> tuple[list[str], dict[str, object]]:
     """(plain words, {name: value}) of words such as `epochs=1` or `seeds=[0,1]`."""
     plain, given = [], {}
     for word in words:
@@ -32,7 +49,7 @@ def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
             plain.append(word)
             continue
         try:
-            found = yaml.safe_load(value)
+            found = value if name in WRITTEN else yaml.load(value, Values)
         except (yaml.YAMLError, ValueError, RecursionError):
             raise RtxError(f"{word:.80} cannot be read; write name=value, seeds=[0,1] for a list.") from None
         if (key := "seeds" if name == "seed" else name) in given:
@@ -41,18 +58,45 @@ def settings_of(words: list[str]) -> tuple[list[str], dict[str, object]]:
     return plain, given
 
 
-def run(words: Words, replace: Annotated[bool, "make recorded runs again"]) -> None:
-    """train runs: an experiment, its models, and settings as name=value"""
-    from rtx_core.experiments.run import runs
+def run(
+    words: Words,
+    replace: Annotated[bool, "make recorded runs again"],
+    dry: Annotated[bool, "train none: say which runs follow, and about how long they take"],
+) -> None:
+    """train runs: an experiment or a file of your own, models, and settings as name=value: `run sst2 recurrent seed=1`,
+    `run reviews.csv recurrent text=review label=stars epochs=3` (or .tsv, .jsonl, .parquet), `run book.txt gpt`; `rtx
+    settings EXPERIMENT` lists the settings"""
+    from rtx_core.data.files import from_words
+    from rtx_core.experiments import run as runner
 
-    names, given = settings_of(words)
+    names, given = parse_words(words)
     if not names:
         raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
-    if names[1:] and "models" in given or "replace" in given:
+    if names[1:] and "models" in given or given.keys() & {"replace", "only_recorded"}:
         raise RtxError("Give models as words or as models=[…], and --replace as a switch.")
     models = {"models": names[1:]} if names[1:] else {}
-    for made in runs(names[0], replace=replace, **models, **given):
+    data = from_words(names[0], given)
+    if dry:
+        configs = runner.requested(data, **models, **given)
+        if follow := [config for config in configs if replace or not runner.recorded(config)]:
+            return runner.announce(follow)
+        return print(f"No run follows: all {len(configs)} are recorded.")
+    for made in runner.runs(data, replace=replace, **models, **given):
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
+
+
+def settings(words: Annotated[list, "EXPERIMENT [MODEL]"]) -> None:
+    """the settings of an experiment and a model of it: type, default and meaning"""
+    from rtx_core.experiments.configure import settings_of
+
+    if not 1 <= len(words) <= 2:
+        raise RtxError(f"Got {len(words)} words; give an experiment and perhaps a model, as `rtx settings khop 1x4`.")
+    table = settings_of(*words).map(lambda value: "null" if value is None else str(value))
+    width = {column: table[column].str.len().max() for column in table}
+    for part, rows in table.groupby("of", sort=False):
+        print(f"{part}:")
+        for row in rows.to_dict("records"):
+            print("  " + "  ".join(row[column].ljust(width[column]) for column in width if column != "of").rstrip())
 
 
 def results(names: Annotated[list, "only of these experiments or folders"], source: Source = "") -> None:
@@ -139,7 +183,7 @@ def measure(words: Annotated[list, "KIND EXPERIMENT [name=value …]"]) -> None:
     from rtx_core.experiments.measure import measure
     from rtx_core.paths import home
 
-    names, given = settings_of(words)
+    names, given = parse_words(words)
     if len(names) != 2:
         raise RtxError(
             "Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`; models as models=[…]."
@@ -150,7 +194,7 @@ def measure(words: Annotated[list, "KIND EXPERIMENT [name=value …]"]) -> None:
 def parser() -> argparse.ArgumentParser:
     every = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = every.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    own = (run, results, classify, doctor, audit, golden, migrate, measure)
+    own = (run, settings, results, classify, doctor, audit, golden, migrate, measure)
     for name, function in ({each.__name__: each for each in own} | declared("COMMANDS")).items():
         one = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         one.set_defaults(function=function)

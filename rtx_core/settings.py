@@ -4,17 +4,31 @@ import json
 from contextlib import suppress
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from rtx_core.errors import RtxError, unknown
 
-PositiveInt = Annotated[int, Field(gt=0)]
-NaturalInt = Annotated[int, Field(ge=0)]
-# not strict: YAML reads 1e-4 as text
-PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=False)]
-NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=False)]
-Share = Annotated[float, Field(gt=0, le=1, strict=False)]  # of something, never none of it
-Probability = Annotated[float, Field(ge=0, lt=1, strict=False)]
+LARGEST = 2**31 - 1  # of whole numbers: no array is longer
+
+JSON_TYPES = {"integer": "int", "number": "float", "boolean": "bool", "string": "str", "null": "null"}
+BOUNDS = {"exclusiveMinimum": ">", "minimum": ">=", "exclusiveMaximum": "<", "maximum": "<="}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("it must be a number")
+    return value
+
+
+PositiveInt = Annotated[int, Field(gt=0, le=LARGEST)]
+NaturalInt = Annotated[int, Field(ge=0, le=LARGEST)]
+AtLeastTwo = Annotated[int, Field(ge=2, le=LARGEST)]
+Layers = Annotated[int, Field(gt=0, le=1000)]  # or passes; no known model has more
+_FLOAT = {"allow_inf_nan": False, "strict": False}  # not strict: YAML reads 1e-4 as text
+PositiveFloat = Annotated[float, Field(gt=0, **_FLOAT), BeforeValidator(_number)]
+NaturalFloat = Annotated[float, Field(ge=0, **_FLOAT), BeforeValidator(_number)]
+Share = Annotated[float, Field(gt=0, le=1, **_FLOAT), BeforeValidator(_number)]  # of something, never none of it
+Probability = Annotated[float, Field(ge=0, lt=1, **_FLOAT), BeforeValidator(_number)]
 
 
 class Settings(BaseModel):
@@ -58,3 +72,18 @@ class Settings(BaseModel):
     @classmethod
     def names(cls) -> list[str]:
         return list(cls.model_fields)
+
+    @classmethod
+    def kinds(cls) -> dict[str, str]:
+        """What each setting may be: "int > 0", "none | add | linear"."""
+        return {name: _kind(schema) for name, schema in cls.model_json_schema()["properties"].items()}
+
+
+def _kind(schema: dict) -> str:
+    if "anyOf" in schema:
+        return " | ".join(map(_kind, schema["anyOf"]))
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    kind = JSON_TYPES.get(schema.get("type"), str(schema.get("const", "any")))
+    bounds = {sign: schema[name] for name, sign in BOUNDS.items() if schema.get(name, LARGEST) != LARGEST}
+    return " ".join([kind, *(f"{sign} {value:g}" for sign, value in bounds.items())])

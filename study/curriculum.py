@@ -24,5 +24,5 @@ class GroupCurriculum(GroupWords):
         return tuple(torch.from_numpy(x) for x in drawn)
 
     def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, of: int) -> Loss:
-        looped = partial(model, num_passes=inputs.shape[1]) if model.config.num_passes > 1 else model
+        looped = partial(model, num_passes=inputs.shape[1]) if getattr(model.config, "num_passes", 1) > 1 else model
         return super().loss(looped, inputs, targets, of)

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from pydantic import Field
+
 from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData, ScanData
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.settings import PositiveInt
@@ -78,7 +80,7 @@ class CurriculumData(GroupData):
     """The texts of state tracking, short ones first (`curriculum.GroupCurriculum`)."""
 
     task_class = "study.curriculum:GroupCurriculum"
-    stage: PositiveInt = 500  # steps after which the longest text is twice as long
+    stage: PositiveInt = Field(500, description="steps after which the longest sequence is twice as long")
 
 
 def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> Entry:

@@ -1,12 +1,14 @@
 """What helps a reader along: marks below figures and tables, and previews."""
 
 import json
+import os
 
 import matplotlib.pyplot as plt
 import nbformat
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
+from committed import put
 from nbformat import v4
 from small_book import build_book
 
@@ -42,9 +44,15 @@ PROVENANCE = """````{admonition} Provenance ●
 
 
 def outputs(home) -> list[str]:
-    (home / "results" / "sst2").mkdir(parents=True)
-    (home / "results" / "sst2" / "baseline-seed0.json").write_text("{}")
-    (home / "results" / "sst2" / "baseline-seed0.npz").write_text("")
+    record = put(home, "sst2/baseline-seed0")
+    measured = put(home, "growth/khop/1x4-seed5")
+    (record.parent / "note.txt").symlink_to("/etc/hostname")
+    record.with_stem("gone-seed1").symlink_to("/etc/hostname")
+    (record.parents[1] / "self").symlink_to(record.parents[1])
+    for name in (".baseline-seed0.json.x1", ".left.json", "odd-seed0.json", "baseline.json", "key.pem"):
+        record.with_name(name).write_text("{}")
+        measured.with_name(name).write_text("{}")
+    os.mkfifo(record.with_stem("pipe-seed0"))
     drawn = display.figure(plt.figure(), label="fig-a", caption="A line.", alt="A line.")
     rows = pd.DataFrame({"Name": [f"row {n}" for n in range(20)]})
     return [drawn.markdown, display.table(rows, label="tab-a", caption="Rows.").markdown, PROVENANCE]
@@ -84,7 +92,8 @@ def test_outputs_lead_to_records_and_notebook(book):
         assert soup.find(id=target[1:]) if target[0] == "#" else (book / "notebooks" / target).is_file()
     (record,) = soup.select("#provenance a[href*=records]")  # the one that there is
     assert record.get_text() == "sst2/baseline-seed0" and (book / "notebooks" / record["href"]).is_file()
-    assert not list((book / "records").rglob("*.npz"))
+    copied = sorted(str(path.relative_to(book / "records")) for path in (book / "records").rglob("*.*"))
+    assert copied == ["growth/khop/1x4-seed5.json", "sst2/baseline-seed0.json"]
     assert not page(book, "index.html").select(".made a")  # of a table that is written, not made
     assert "2\u202f% of 3\u202f%, 4 %" in page(book, "index.html").get_text()
     assert "vegaEmbed" in (book / "_static" / "vega.js").read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """Files of one's own: every format gives the same task, and what is wrong names file, row and column."""
 
+import hashlib
 import io
 import json
 from collections.abc import Iterator
@@ -10,12 +11,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from conftest import refused
 
 import rtx_core as rtx
 from rtx_core import report
 from rtx_core.__main__ import main
-from rtx_core.data import FilesData, from_files, task
+from rtx_core.data import Drawn, FilesData, SequenceTask, from_files, task, tasks
 from rtx_core.errors import RtxError
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import run as runner
@@ -284,3 +286,174 @@ def test_classes_may_have_any_name_and_lines_are_answered_as_they_come(home, sma
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=iter([b"\n"])))
     with pytest.raises(SystemExit, match="No text was given"):
         main()
+
+
+TINY = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "num_layers": 1, "steps": 2, "batch_size": 4}
+
+
+def typed(monkeypatch, *words: object) -> None:
+    monkeypatch.setattr("sys.argv", ["rtx", *map(str, words)])
+    main()
+
+
+@pytest.mark.parametrize("end", ["\r\n", " "])
+def test_a_text_is_split_by_position_and_trains_a_decoder_from_the_command_line(home, small_models, monkeypatch, end):
+    text = "".join(f"line {i} of a bok{end}" for i in range(200))
+    (home / "book.txt").write_bytes(("\ufeff" + text).encode("utf-16"))
+    monkeypatch.chdir(home)
+    sizes = [f"{name}={value}" for name, value in (TINY | {"block_size": 16, "eval_batches": 2}).items()]
+    typed(monkeypatch, "run", "book.txt", "gpt", "encoding=utf-16", "name=007", *sizes)
+    ((path,),) = [[*home.glob("*/own-007-*/gpt-seed0.json")]]
+    record = rtx.records.read(path)
+    assert record["data"]["source"] == "files" and len(record["samples"][0]["text"]) == 20
+    config = rtx.data.from_text("book.txt", encoding="utf-16", block_size=16)
+    found, lines = task(config, 4), text.replace("\r\n", "\n")
+    parts = [found.decode(found.parts[part]) for part in ("train", "validation", "test")]
+    assert "".join(parts) == lines and [len(part) * 10 // len(lines) for part in parts] == [8, 1, 1]
+    inputs = "".join(found.decode(ids.flatten()) for ids, _ in found.test_batches())
+    assert parts[2].startswith(inputs) and record["test"]["n"] == len(parts[2]) - 1
+    assert (record["data"]["n_test"], record["data"]["test_is_validation"]) == (len(parts[2]), False)
+    assert config.words == [] and config.replace(block_size=128).words == ["book.txt", "encoding=utf-16"]
+    Path("book.txt").write_text("another text" * 100, encoding="utf-16")
+    with refused("from_text", "again"):
+        rtx.run(config, "gpt")
+    for name, facts in (("none.txt", ["cannot be read"]), ("book.txt", ["line 1", "encoding='utf-16'"])):
+        with refused(name, *facts):
+            rtx.data.from_text(name)
+    with refused("block_size", "validation"):
+        task(rtx.data.from_text("book.txt", encoding="utf-16", block_size=500), 4)
+
+
+def test_a_table_trains_from_the_command_line(home, small_models, monkeypatch, capsys):
+    table = reviews().rename(columns={"review": "yes", "stars": "1"})
+    save(table.assign(**{"1": 20 * ["07", "7"]}), home / "reviews.tsv")
+    typed(monkeypatch, "run", home / "reviews.tsv", "recurrent", "text=yes", "label=1", "epochs=1")
+    (path,) = home.glob("*/own-reviews-tsv-epochs1/recurrent-seed0.json")
+    assert rtx.records.read(path)["data"]["classes"] == ["07", "7"]
+    config = from_files(home / "reviews.tsv", text="yes", label="1")
+    assert config.words == [str(home / "reviews.tsv"), "text=yes", "label=1"]
+    assert config.replace(seed=1).words == []
+    with pytest.raises(SystemExit, match="has no column 'text'"):
+        typed(monkeypatch, "run", home / "reviews.tsv", "recurrent", "label=1")
+
+
+class Reverse(SequenceTask):
+    """Letters, a mark, and the letters again from the last to the first."""
+
+    vocab_size = 11
+    by = "place"
+    letters: int = 4
+    shift: int = 0
+
+    @property
+    def parts(self):
+        return [*range(self.letters - 1), "first"]
+
+    def draw(self, random, n):
+        letters = random.randint(10, size=(n, self.letters))
+        mark, none = np.full((n, 1), 10), np.full_like(letters, -100)
+        answers = (letters[:, ::-1] + self.shift) % 10
+        return np.hstack((letters, mark, answers[:, :-1])), np.hstack((none, answers))
+
+    def part_of(self, inputs):
+        return (torch.arange(inputs.shape[1])[None] - self.letters).clamp(min=0)
+
+
+def test_a_task_of_ones_own_trains_and_each_part_s_error_is_a_column(home, small_models, monkeypatch):
+    given = TINY | {"test_texts": 16, "eval_texts": 8}
+    found = rtx.runs(Reverse(shift=1), models=["gpt", "looped"], letters=[2, 3], **given)
+    record = found.records[0]
+    assert record["name"].startswith("own-reverse-shift1-evaltexts8") and record["data"]["name"] == "Reverse"
+    table = rtx.results("own-data", letters=3)
+    errors = [f"error_place_{place}" for place in (0, 1, "first")]
+    assert len(table) == 2 and table[errors].mean(axis=1).round(9).equals((1 - table["accuracy"]).round(9))
+    assert rtx.results()["error_place_1"].isna().sum() == 2
+    monkeypatch.setattr(runner, "make", lambda *_, **__: pytest.fail("nothing is to be made here"))
+    again = rtx.runs(Reverse(shift=1), models=["gpt"], letters=[2, 3], **given)
+    assert [record.content for record in again.records] == [record.content for record in found.records[::2]]
+    draw = Reverse.draw
+    monkeypatch.setattr(Reverse, "draw", lambda self, random, n: [x[::-1].copy() for x in draw(self, random, n)])
+    with pytest.raises(RtxError, match="made of other"):
+        rtx.run(Reverse(shift=1), "gpt", letters=2, **given)
+
+
+WRONG_DRAWS = [
+    (lambda x: (x, x[:, :1]), "expected (2, N) of both"),
+    (lambda x: (x[:1], x[:1]), "expected (2, N) of both"),
+    (lambda x: (x + 9, x), "gave inputs of int64 from 9 to"),
+    (lambda x: (x, x - 1), "gave targets of int64 from -1"),
+    (lambda x: (x, x / 2), "gave targets of float64"),
+    (lambda x: (x, 0 * x - 100), "no target but"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), WRONG_DRAWS)
+def test_examples_that_cannot_be_are_one_sentence(monkeypatch, change, said):
+    monkeypatch.setattr(Reverse, "draw", lambda self, random, n: change(random.randint(3, size=(n, 5))))
+    with refused("Reverse.draw", said):
+        task(Reverse(), 4)
+
+
+BAD_PARTS = [{"by": "error"}, {"by": ""}, *({"parts": parts} for parts in ([], [0.5], [-1, 2], ["a", "a"]))]
+BAD_PARTS += [{"part_of": lambda self, inputs: inputs}]
+
+
+@pytest.mark.parametrize("wrong", BAD_PARTS)
+def test_parts_that_no_record_can_hold_are_refused_before_training(monkeypatch, wrong):
+    for name, value in wrong.items():
+        monkeypatch.setattr(Reverse, name, value)
+    with refused("Reverse", "expected", "parts"):
+        task(Reverse(), 4)
+
+
+def test_what_is_no_data_of_ones_own_is_one_sentence():
+    class Steps(Reverse):
+        steps: int = 3
+
+    for wrong, facts in ((Reverse, ["Reverse()"]), (Steps(), ["'steps'"]), (Reverse.draw, ["experiment"])):
+        with refused(*facts):
+            rtx.run(wrong, "gpt")
+
+
+class Doubling(tasks.Task):
+    """The documented methods alone: a token is followed by its double, of ten."""
+
+    unit, block_size, model_settings = "tokens", 4, {"vocab_size": 10}
+
+    def __init__(self, config, batch_size, micro_batches):
+        super().__init__(batch_size, micro_batches)
+        sha256 = hashlib.sha256(b"doubling").hexdigest()
+        self.facts = {"name": "doubling", "source": config.source, "sha256": sha256, "n_train": 0, "n_test": 32}
+
+    def step(self, seed, i):
+        inputs = torch.from_numpy(np.random.RandomState([seed, i]).randint(10, size=(self.batch_size, 4)))
+        return [(inputs, 2 * inputs % 10)]
+
+    def examples(self, i):
+        return 4 * self.batch_size
+
+    def loss(self, model, inputs, targets, of):
+        loss = model(inputs, targets)
+        return loss, (loss.detach() * of).double().reshape(1)
+
+    def losses(self, model, device):
+        with tasks.evaluating(model):
+            found = [model(x.to(device), y.to(device)).double().cpu() for i in range(2) for x, y in self.step(1, i)]
+        return torch.stack(found), torch.tensor([self.examples(i) for i in range(2)]).double()
+
+    def evaluate(self, model, device, autocast):
+        return {"validation_loss": self.losses(model, device)[0].mean().item()}
+
+    def test(self, model, device, autocast):
+        return tasks.test_entry(*self.losses(model, device)), None
+
+
+class DoublingData(Drawn):
+    task_class = Doubling
+    training = {"epochs": 0, "steps": 2, "eval_every": 1}
+
+
+def test_the_documented_methods_of_a_task_are_all_that_a_run_needs(home, small_models):
+    found = rtx.run(DoublingData(), "gpt", num_layers=1)
+    assert found.record["name"] == "own-doubling-numlayers1" and found.record["test"]["n"] == 128
+    assert rtx.run(DoublingData(), "gpt", num_layers=1).record.content == found.record.content

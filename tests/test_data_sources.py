@@ -127,7 +127,11 @@ def test_settings_that_cannot_be_are_one_sentence(given, fact):
 
 DATA = [ClassificationData(corpus="sst2", fraction=0.1), FilesData(train="a.csv", classes=("no", "yes"), digest="0")]
 DATA += [data.HopData(hops=3), data.GroupData(group="Z6"), data.FactData(keys=200)]
-DATA += [LanguageData(corpus="shakespeare", block_size=64), LanguageData(corpus="tinystories")]
+DATA += [
+    data.TextData(train="a.txt", digest="0"),
+    LanguageData(corpus="shakespeare", block_size=64),
+    LanguageData(corpus="tinystories"),
+]
 
 
 @pytest.mark.parametrize("config", DATA, ids=lambda config: type(config).__name__)

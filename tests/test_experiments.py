@@ -1,22 +1,29 @@
 """Experiments: folders named by what differs, recipes and budgets, sweeps, and the recorded runs under their names."""
 
 import shlex
+from functools import cache
+from random import Random
 
 import hypothesis
 import numpy as np
 import pytest
-from conftest import refused
+import torch
+from conftest import CPU, refused
 from hypothesis import strategies
 
 from rtx_core import records
-from rtx_core.__main__ import settings_of
+from rtx_core.__main__ import parse_words
+from rtx_core.data.config import DataConfig
 from rtx_core.errors import RtxError
 from rtx_core.experiments import run as runner
 from rtx_core.experiments import weights
-from rtx_core.experiments.configure import configure
+from rtx_core.experiments.configure import configure, fits
 from rtx_core.experiments.doctor import check_settings
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
+from rtx_core.train import device
+from rtx_core.train.config import TrainConfig
+from rtx_core.train.trainer import train
 from study import plan
 from study.experiments import EXPERIMENTS
 
@@ -49,8 +56,6 @@ def test_settings_reach_data_training_and_model():
     assert (found.seed, found.device, found.architecture) == (3, "cpu", "recurrent")
     mine = configure("sst2", {"base": "recurrent", "name": "mine", "hidden_size": 128})
     assert (mine.name, mine.model, mine.overrides) == ("sst2", "mine", {"hidden_size": 128})
-    longest = configure("shakespeare", {"base": "gpt-1", "name": "mine", "block_size": 512})
-    assert (longest.data.block_size, longest.overrides["block_size"]) == (256, 512)  # the model's, not the data's
     assert configure("facts", "1x6-random").train.epochs == 80  # a third more than the experiment's
     assert configure("facts", "1x6-random", steps=300, eval_every=50).train.steps == 400
 
@@ -84,10 +89,96 @@ def test_a_run_is_made_again_by_its_command():
     mine = {"base": "1x4", "name": "gated", "gate": True}
     for model, more in (("1x6-random", {}), ("1x4", {"num_passes": 6}), (mine, {})):
         config = configure("khop", model, 2, hops=3, steps=300, **more)
-        words, given = settings_of(shlex.split(runner.command_of(config))[4:])
+        words, given = parse_words(shlex.split(runner.command_of(config))[4:])
         again = configure(words[0], *given.pop("models", words[1:]), *given.pop("seeds"), **given)
         for part in ("model", "seed", "data", "train", "architecture", "overrides"):
             assert getattr(again, part) == getattr(config, part), part
+
+
+CHEAP = {
+    "batch_size": 2,
+    "eval_every": 50,
+    "letters": 8,
+    "block_size": 8,
+    "eval_texts": 16,
+    "test_texts": 16,
+    "hops": 2,
+}
+CHEAP |= {
+    "max_length": 8,
+    "train_rows": 64,
+    "facts": 16,
+    "keys": 5,
+    "eval_batches": 2,
+    "hidden_size": 16,
+    "num_heads": 2,
+}
+CHEAP |= {"intermediate_size": 16, "num_layers": 1, "num_passes": 2, "source": "embedded"}
+DRAWN = {"int": [0, 1, 2, 3, 7, 16, 64], "float": [0, 1, 0.5, 1e-4, 1e-300, 1e30, 1e300, "1e-3"], "str": ["seeded"]}
+DRAWN |= {"bool": [True, False], "odd": [-1, 10**18, True, None, "", float("nan"), [], "x"]}
+
+
+@cache
+def kinds_of(settings: type) -> dict:
+    return settings.kinds()
+
+
+def drawn(random: Random) -> tuple[str, str, dict]:
+    """An experiment, a model and settings of a cheap run, a few of them drawn by their type, one in ten of another."""
+    name = random.choice(["sst2", *(name for name, e in EXPERIMENTS.items() if not e.data.labelled)])
+    entries = EXPERIMENTS[name].models
+    fitting = [*entries, *(model for model in registry.MODELS if fits(model, EXPERIMENTS[name].data))]
+    model = random.choice(fitting if random.random() < 0.9 else list(registry.MODELS))
+    data, config = EXPERIMENTS[name].data, registry.find(entries[model].base if model in entries else model).config
+    kinds = kinds_of(type(data)) | kinds_of(TrainConfig) | kinds_of(type(config))
+    settings = {key: value for key, value in CHEAP.items() if key in kinds}
+    for key in random.sample([key for key in kinds if key != "source"], random.choice((0, 1, 1, 2, 3))):
+        kind = "odd" if random.random() < 0.1 else kinds[key].partition(" ")[0]
+        values = DRAWN.get(kind) or kinds[key].split(" | ")
+        settings[key] = random.choice([*values, 10**9] if kind == "int" and key in config.names() else values)
+    return name, model, settings
+
+
+def test_what_is_accepted_trains_or_is_refused_in_a_sentence(small_models, tmp_path, monkeypatch):
+    """500 random runs, one optimizer step each."""
+    monkeypatch.setattr(device, "memory", lambda where: 2**28)
+    monkeypatch.setattr("rtx_core.data.stories.EMBEDDED", {"train": 60, "validation": 20})
+    monkeypatch.setattr(DataConfig, "task", cache(DataConfig.task))
+    random, trained = Random(0), 0
+    for i in range(500):
+        name, model, settings = drawn(random)
+        try:
+            with runner.as_rtx_error():
+                config = configure(name, model, **settings)
+                task, fresh = runner.prepared(config, CPU)
+                train(fresh, task, config.train, 0, CPU, tmp_path / f"{i}", say=lambda line: None, max_steps=1)
+            trained += 1
+        except RtxError as error:
+            assert "\n" not in str(error), error
+        except Exception as error:
+            raise AssertionError(f"{name}, {model}, {settings}") from error
+    assert trained > 200
+
+
+@pytest.mark.parametrize(
+    "allocate",
+    [
+        lambda: torch.empty(2**31 - 1, 2**29),
+        lambda: torch.empty(2**31 - 1, 2**31 - 1, 2**10),
+        lambda: np.empty((2**31 - 1, 2**28)),
+        lambda: np.empty((2**31 - 1, 2**31 - 1)),
+        lambda: np.random.RandomState(0).permutation((2**31 - 1) ** 2),
+    ],
+)
+def test_what_is_too_large_for_the_memory_is_one_sentence(allocate):
+    with refused("too little memory", "smaller sizes"), runner.as_rtx_error():
+        allocate()
+
+
+def test_a_compiler_that_fails_is_one_sentence():
+    failed = type("InductorError", (RuntimeError,), {"__module__": "torch._inductor.exc"})
+    with refused("torch.compile", "No working C++ compiler", "leave out compile"), runner.as_rtx_error():
+        raise failed("InvalidCxxCompiler: No working C++ compiler found in: (None, 'g++')\n\nSet TORCHDYNAMO_VERBOSE=1")
 
 
 REFUSED = [
@@ -97,8 +188,21 @@ REFUSED = [
     ({"budget": "half"}, "Unknown budget 'half'"),
     ({"seed": 1.0}, "The seed is 1.0"),
     ({"corpus": "yelp"}, "Unknown setting of a run of recurrent: 'corpus'"),
-    ({"model": "gpt"}, "sst2 asks for labels"),
-    ({"name": "khop"}, "khop asks for what comes next"),
+    ({"model": "gpt"}, "'gpt' does not fit the data of sst2"),
+    ({"name": "khop"}, "'recurrent' does not fit the data of khop"),
+    ({"name": "tinystories", "model": "kausik"}, "'kausik' does not fit"),
+    ({"name": "state-tracking-scan", "model": "gpt"}, "'gpt' does not fit"),
+    ({"num_labels": 3}, "num_labels of a model follows from the data"),
+    ({"name": "khop", "model": "1x1", "vocab_size": 3}, "vocab_size of a model follows from the data"),
+    ({"name": "shakespeare", "model": {"base": "gpt", "name": "mine", "block_size": 9}}, "block_size of a model"),
+    ({"name": "khop", "model": "gpt", "num_heads": 5}, "need a multiple of 5"),
+    ({"pad_id": 40_000}, "below vocab_size"),
+    ({"norm_eps": True}, "norm_eps is True"),
+    ({"learning_rate": float("nan")}, "finite"),
+    ({"learning_rate": "1e400"}, "finite"),
+    ({"num_layers": 10**6}, "num_layers"),
+    ({"epochs": 2**31}, "epochs"),
+    ({"device": "tpu"}, "Unknown device 'tpu'"),
     ({"model": {"base": "recurrent", "name": "../mine"}}, "cannot be called '../mine'"),
     ({"name": "khop", "model": "1x1", "source": "embeded"}, "source"),
     ({"name": "shakespeare", "model": "gpt-1", "epochs": 1, "steps": 0, "eval_every": 0}, "has no end"),

@@ -15,9 +15,10 @@ from conftest import CPU, NO_AUTOCAST, refused
 
 import rtx_core as rtx
 from rtx_core import data, records
+from rtx_core.__main__ import main
 from rtx_core.data import splits
 from rtx_core.errors import RtxError
-from rtx_core.experiments import audit, doctor, weights
+from rtx_core.experiments import audit, cost, doctor, weights
 from rtx_core.experiments import run as runner
 from rtx_core.models import registry
 from rtx_core.records import fingerprint
@@ -99,6 +100,28 @@ def test_what_is_found_is_not_made_again_and_loses_only_an_older_checkpoint(monk
     assert make().record["key"] == made["key"] and left.exists()
     with pytest.raises(pytest.fail.Exception):  # another seed is not there
         make(seed=1)
+
+
+def test_before_the_first_step_it_is_said_which_runs_follow_and_for_how_long(monkeypatch, capsys):
+    make()
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"1 run follows, of which no like run tells the time: {NAME} · recurrent · seed 0"
+    words = [f"{name}={value}" for name, value in (GIVEN | {"epochs": 4}).items()]
+    monkeypatch.setattr("sys.argv", ["rtx", "run", "sst2", "recurrent", "seeds=[0,1]", *words, "--dry"])
+    main()
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("2 runs follow, about ") and "seed 0; " in line and line.endswith("recurrent · seed 1")
+    forbid(monkeypatch)
+    words = [f"{name}={value}" for name, value in GIVEN.items()]
+    monkeypatch.setattr("sys.argv", ["rtx", "run", "sst2", "recurrent", *words, "--dry"])
+    main()
+    assert capsys.readouterr().out == "No run follows: all 1 are recorded.\n"
+    assert len(rtx.runs("sst2", models=["recurrent"], seeds=[0, 1], only_recorded=True, **ASKED)) == 0
+
+
+@pytest.mark.parametrize(("minutes", "said"), [(0.5, "30 s"), (99, "99 min"), (240, "4.0 hours")])
+def test_a_duration_is_in_seconds_minutes_or_hours(minutes, said):
+    assert cost.duration(minutes) == said
 
 
 def test_a_stale_synthetic_record_is_made_anew_with_the_same_numbers():

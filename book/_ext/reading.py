@@ -6,6 +6,7 @@ import posixpath
 import re
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from rtx_core import paths
+from rtx_core import paths, records
+from rtx_core.foreign import MOST_JSON, read_bytes
 
 ROWS = 6  # of a table in a preview
 # Light or dark as the reader's system has it; without a choice the theme writes an error to the console.
@@ -51,7 +53,7 @@ def provenance(doctree: nodes.document, up: str) -> bool:
     for row in doctree.findall(nodes.row):
         for name in row[0].children[:1]:
             file = f"{name.astext()}.json"
-            if re.fullmatch(r"[\w.-]+/[\w.-]+", file) and (paths.home() / "results" / file).is_file():
+            if re.fullmatch(r"[\w.-]+/[\w.-]+", file) and records.sound(records.folder() / file):
                 link = nodes.reference("", name.astext(), refuri=f"{up}records/{file}", internal=True)
                 name.children = []
                 name += link
@@ -66,8 +68,8 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
     previews, beside the pages."""
     if error or app.builder.format != "html":
         return
-    root, results = Path(app.outdir), paths.home() / "results"
-    shutil.copytree(results, root / "records", ignore=shutil.ignore_patterns("*.npz"), dirs_exist_ok=True)
+    root = Path(app.outdir)
+    copy_records(root / "records")
     static, demo = root / "_static", Path(app.srcdir, "demo")
     if demo.exists():
         shutil.copytree(demo, static / "demo", dirs_exist_ok=True)
@@ -76,6 +78,16 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
         paths.write_atomically(charts, f"{version}(() => {{{vl_convert.javascript_bundle()}}})();".encode())
     shown = json.dumps(dict(previews(root)), ensure_ascii=False, indent=0)
     paths.write_atomically(static / "previews.js", f"window.PREVIEWS = {shown};\n".encode())
+
+
+def copy_records(to: Path) -> None:
+    """The files that can be read as records and measurements, and no other; what an older build copied goes."""
+    shutil.rmtree(to, ignore_errors=True)
+    results = records.folder()
+    for path in filter(partial(records.sound, measured=True), records.all_paths(results)):
+        copy = to / path.relative_to(results)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(read_bytes(path, MOST_JSON))
 
 
 def previews(root: Path) -> Iterator[tuple[str, str]]:

@@ -3,12 +3,24 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rtx_core.data.config import ClassificationData, DataConfig, FactData, FilesData, GroupData, HopData, LanguageData
+from rtx_core.data.config import (
+    ClassificationData,
+    DataConfig,
+    Drawn,
+    FactData,
+    FilesData,
+    GroupData,
+    HopData,
+    LanguageData,
+    SequenceTask,
+    TextData,
+)
 from rtx_core.lazy import lazily
 
-__all__ = ["ClassificationData", "DataConfig", "FactData", "FilesData", "GroupData", "HopData"]
-__all__ += ["LanguageData", "config_of", "from_files", "profile", "sample", "task"]
-__getattr__, _ = lazily(__name__, {"files": "from_files", "texts": "profile"})
+__all__ = ["ClassificationData", "DataConfig", "Drawn", "FactData", "FilesData", "GroupData", "HopData"]
+__all__ += ["LanguageData", "SequenceTask", "TextData"]
+__all__ += ["config_of", "from_files", "from_text", "profile", "sample", "task"]
+__getattr__, _ = lazily(__name__, {"files": "from_files from_text", "texts": "profile"})
 task = DataConfig.task  # as a function: (config, batch_size)
 
 

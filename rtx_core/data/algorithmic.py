@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.data.config import FactData, GroupData, HopData
+from rtx_core.data.config import FactData, GroupData, HopData, SequenceTask
 from rtx_core.data.sources import sha256_of
 from rtx_core.data.tasks import EVALUATION_SEED, Language, Loss, evaluating, test_entry
 from rtx_core.errors import RtxError
@@ -239,6 +239,9 @@ class GroupScan(GroupWords):
 
 def each_state(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
     """The state (T, d) of a `Looped` model after each pass, of one that is run once after each layer."""
+    if not hasattr(model, "states") or not hasattr(model.config, "num_passes"):
+        kind = f"a model {type(model).__name__}, which has no states(batch) or no config.num_passes"
+        raise RtxError(f"Got {kind}; expected both, as `Looped` has them, since each pass has its target.")
     if model.config.num_passes > 1:
         yield from model.states(batch)
         return
@@ -290,6 +293,41 @@ class Facts(Generated):
 
     def part_of(self, inputs: Tensor) -> Tensor:
         return torch.zeros(1, 1, dtype=torch.long)
+
+
+class Sequences(Generated):
+    """A task of one's own, as its settings draw it (`config.SequenceTask`)."""
+
+    def __init__(self, config: SequenceTask, batch_size: int, micro_batches: int = 1):
+        self.name, self.by, self.vocab_size = type(config).__name__, config.by, config.vocab_size
+        self.parts = self.watched = list(config.parts)
+        named = isinstance(self.by, str) and self.by not in ("", "answers", "error", "error_by_passes")
+        known = [part for part in self.parts if isinstance(part, str) or (isinstance(part, int) and part >= 0)]
+        if not named or not self.parts or len({*known}) < len(self.parts):
+            got = f"{self.name} reports by {self.by!r:.40} the parts {self.parts!r:.80}"
+            raise RtxError(f"{got}; expected another name than 'answers' or 'error', and different numbers or words.")
+        self.config, self.part_of = config, config.part_of
+        inputs = torch.from_numpy(self.draw(np.random.RandomState(0), 2)[0])
+        part = self.part_of(inputs).expand_as(inputs)
+        if part.min() < 0 or part.max() >= len(self.parts):
+            got = f"{self.name}.part_of gave {part.min()} to {part.max()}"
+            raise RtxError(f"{got}; expected places in its {len(self.parts)} parts, from 0.")
+        super().__init__(config, inputs.shape[1], batch_size, micro_batches)
+
+    def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
+        called, (inputs, targets) = f"{type(self.config).__name__}.draw", map(np.asarray, self.config.draw(random, n))
+        if inputs.ndim != 2 or inputs.shape != targets.shape or len(inputs) != n:
+            raise RtxError(f"{called} gave shapes {inputs.shape} and {targets.shape}; expected ({n}, N) of both.")
+        for what, tokens in (("inputs", inputs), ("targets", targets[targets != NOTHING])):
+            if not np.issubdtype(tokens.dtype, np.integer) or not ((tokens >= 0) & (tokens < self.vocab_size)).all():
+                got = f"{called} gave {what} of {tokens.dtype} from {tokens.min()} to {tokens.max()}"
+                raise RtxError(f"{got}; expected whole numbers from 0 to {self.vocab_size - 1}, or −100 as no target.")
+        if not tokens.size:
+            raise RtxError(f"{called} gave no target but −100; expected some that are scored.")
+        return inputs.astype(np.int64), targets.astype(np.int64)
+
+    def fixed(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.draw(random, n)
 
 
 def products(group: str) -> np.ndarray:

@@ -1,12 +1,15 @@
 """Tiny Shakespeare as characters: 1,115,394 of them, 65 symbols, the first 90 % for training, as in nanoGPT.  There is
 no third part: as in the published comparisons, the last 10 % select the weights and are what is reported."""
 
+from pathlib import PurePath
+
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from rtx_core.data.config import LanguageData
+from rtx_core.data.config import LanguageData, TextData
+from rtx_core.data.files import running_text
 from rtx_core.data.sources import hub_table, mirror_file, resolve, sha256_of, verify
 from rtx_core.data.synthetic import play
 from rtx_core.data.tasks import EVALUATION_SEED, Language
@@ -14,7 +17,6 @@ from rtx_core.errors import RtxError
 
 HUB = "karpathy/tiny_shakespeare"
 SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"  # of the whole text
-TRAINING_SHARE = 0.9
 EMBEDDED_CHARACTERS = 200_000
 PARTS = ("train", "validation", "test")  # of the hub's table
 TEST_WINDOWS = 15  # a batch of the test; 435 windows of 256 are 29 batches
@@ -38,23 +40,24 @@ class Characters(Language):
     """A text as symbols 0 … V − 1, by code point; a subclass with its own `hub` and `load` is another text."""
 
     hub, load = HUB, staticmethod(load)
+    ends = (0.9,)  # shares of the text at which its parts end, but the last; of two the second is the test, too
 
-    def __init__(self, config: LanguageData, batch_size: int, micro_batches: int = 1):
+    def __init__(self, config: LanguageData | TextData, batch_size: int, micro_batches: int = 1):
         super().__init__(batch_size, micro_batches, config.block_size, config.eval_batches)
         text = self.load(config.source)
-        self.symbols = sorted(set(text))
+        self.symbols = sorted({*text, "\n"})  # with which samples begin
         self.vocab_size = len(self.symbols)
         ids = self.encode(text)
-        cut = int(len(ids) * TRAINING_SHARE)
-        self.parts = {"train": ids[:cut], "validation": ids[cut:]}
-        train, validation = map(len, self.parts.values())
-        if validation <= self.block_size:
-            raise RtxError(f"block_size is {self.block_size:,}: the validation part has but {validation:,} characters.")
+        self.parts = dict(zip(PARTS, ids.tensor_split([int(len(ids) * end) for end in self.ends])))
+        least = min(self.parts, key=lambda part: len(self.parts[part]))
+        if (length := len(self.parts[least])) <= self.block_size:
+            raise RtxError(f"block_size is {self.block_size:,}: the {least} part has but {length:,} characters.")
+        self.tested = [*self.parts][-1]
         name, source = "synthetic play", resolve(config.source)
         self.facts = {"name": name if source == "embedded" else self.hub, "source": source}
         self.facts |= {"sha256": sha256_of([text]), "unit": "characters"}
-        self.facts |= {"vocabulary": self.vocab_size, "test_is_validation": True}
-        self.facts |= {"n_train": train, "n_validation": validation, "n_test": validation}
+        self.facts |= {"vocabulary": self.vocab_size, "test_is_validation": self.tested == "validation"}
+        self.facts |= {f"n_{part}": len(self.parts.get(part, self.parts[self.tested])) for part in PARTS}
 
     def encode(self, text: str) -> Tensor:
         place = {symbol: i for i, symbol in enumerate(self.symbols)}
@@ -81,7 +84,7 @@ class Characters(Language):
 
     def test_batches(self) -> list[tuple[Tensor, Tensor]]:
         """Windows end to end, the last one shorter: each character but the first is predicted once."""
-        ids, block = self.parts["validation"], self.block_size
+        ids, block = self.parts[self.tested], self.block_size
         whole = (len(ids) - 1) // block * block
         inputs, targets = ids[:whole].view(-1, block), ids[1 : whole + 1].view(-1, block)
         windows = list(zip(inputs.split(TEST_WINDOWS), targets.split(TEST_WINDOWS)))
@@ -89,3 +92,14 @@ class Characters(Language):
         if len(rest) > 1:
             windows.append((rest[None, :-1], rest[None, 1:]))
         return windows
+
+
+class TextFile(Characters):
+    """A text of one's own: 80 % for training, then 10 % that select the weights, then 10 % that are the test."""
+
+    ends = (0.8, 0.9)
+
+    def __init__(self, config: TextData, batch_size: int, micro_batches: int = 1):
+        self.hub = PurePath(config.train).name
+        self.load = lambda source: running_text(config)
+        super().__init__(config, batch_size, micro_batches)

@@ -7,7 +7,7 @@ that is imported before it is used; a new corpus of a known kind is a line of `c
 import codecs
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import PurePath
 from pkgutil import resolve_name
@@ -17,9 +17,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rtx_core.data.corpora import CORPORA, RUNNING
 from rtx_core.errors import unknown
-from rtx_core.settings import NaturalInt, PositiveInt, Settings, Share
+from rtx_core.models.configs import EncoderConfig, GPTConfig, LoopedConfig
+from rtx_core.settings import LARGEST, AtLeastTwo, NaturalInt, PositiveInt, Settings, Share
 
 if TYPE_CHECKING:
+    from numpy.random import RandomState
+    from torch import Tensor
+
     from rtx_core.data.tasks import Task
 
 Source = Literal["real", "hub", "mirror", "embedded"]  # "real": the mirror that RTX_DATA names, else the hub
@@ -28,8 +32,8 @@ DrawnSource = Annotated[
     Literal["generated", "embedded"],
     BeforeValidator(lambda value: "generated" if value in ("real", "hub", "mirror") else value),
 ]
-AtLeastTwo = Annotated[int, Field(ge=2)]
-MaxLength = Annotated[int, Field(ge=3)]  # tokens of a text, [CLS] and [SEP] included
+SampleSize = Annotated[int, Field(ge=2, le=1_000_000)]  # sequences or batches, which are held in memory
+MaxLength = Annotated[int, Field(ge=3, le=LARGEST)]
 
 
 def text_encoding(name: str) -> str:
@@ -44,18 +48,26 @@ def text_encoding(name: str) -> str:
 
 FileName = Annotated[str, BeforeValidator(lambda value: os.fspath(value) if isinstance(value, os.PathLike) else value)]
 Encoding = Annotated[str, AfterValidator(text_encoding)]
+SOURCE = "real: the folder RTX_DATA, else the hub; hub, mirror (that folder) or embedded (generated texts)"
+EVALUATED, TESTED = "sequences that every evaluation reads", "sequences that the test reads"
 FORMATS = {  # of files of one's own: suffix -> "module:function", which gives the table of a path
     ".csv": "rtx_core.data.sources:separated",
     ".tsv": "rtx_core.data.sources:separated",
     ".jsonl": "rtx_core.data.sources:json_lines",
     ".parquet": "rtx_core.data.sources:parquet",
 }
+TEXTS = (".txt", ".md")  # that the command line takes for running text
+CHARACTERS = {  # nanoGPT's way of training on characters, shorter
+    **{"epochs": 0, "steps": 1000, "batch_size": 16, "learning_rate": 1e-3, "min_learning_rate": 1e-4},
+    **{"schedule": "cosine", "beta2": 0.99, "weight_decay": 0.1, "decay": "matrices"},
+    **{"eval_every": 100, "stop_patience": 0},
+}
 
 
 class DataConfig(Settings):
     """Settings of one kind of data, and what the library must know of that kind."""
 
-    task_class: ClassVar[str] = ""  # "module:name"; called with (config, batch_size, micro_batches)
+    task_class: ClassVar[str | type] = ""  # or "module:name"; called with (config, batch_size, micro_batches)
     labelled: ClassVar[bool] = False  # a model gives labels; else it says what comes next
     drawn: ClassVar[bool] = False  # by a rule, and so never real text
     has_epochs: ClassVar[bool] = False  # a pass over it has an end
@@ -63,11 +75,29 @@ class DataConfig(Settings):
     trial: ClassVar[Mapping[str, object]] = {}  # the run's settings with which it takes seconds
     sizes: ClassVar[tuple[str, ...]] = ()  # settings of which less is a reduced budget
     unnamed: ClassVar[tuple[str, ...]] = ("source",)  # settings that do not tell which texts are read
-    made_by: ClassVar[str] = ""  # how to start such a run, where no command does
+    decides: ClassVar[tuple[str, ...]] = ("vocab_size", "block_size")  # fields of a model's configuration
+    # of the library's models that can be trained on it; a registered class is taken at its word
+    trains: ClassVar[tuple[type[Settings], ...]] = (GPTConfig, LoopedConfig)
+    training: ClassVar[Mapping[str, object]] = {}  # settings of `TrainConfig` where no experiment states any
+    width: ClassVar[Mapping[str, int]] = {}  # and of this package's models
 
     def task(self, batch_size: int, micro_batches: int = 1) -> "Task":
         """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
-        return resolve_name(self.task_class)(self, batch_size, micro_batches)
+        kind = resolve_name(self.task_class) if isinstance(self.task_class, str) else self.task_class
+        return kind(self, batch_size, micro_batches)
+
+    @property
+    def slug(self) -> str:
+        """What folders of runs on these data are called where no experiment has them: by class and settings."""
+        kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__.removesuffix("Data")).lower()
+        fields = type(self).model_fields
+        changed = {k: v for k, v in self if v != fields[k].default and k not in self.unnamed}
+        return "-".join([kind, *name_parts(changed)])
+
+    @property
+    def words(self) -> list[str]:
+        """What names these data on the command line where no experiment has them; nothing if only Python does."""
+        return []
 
     @classmethod
     def settable(cls) -> list[str]:
@@ -85,8 +115,8 @@ class DataConfig(Settings):
     def changes(self, usual: Self) -> dict:
         return {key: value for key, value in super().changes(usual).items() if key not in self.unnamed}
 
-    def other_texts(self, recorded: Mapping) -> bool:
-        """Whether a record's `config.data` is of other texts, under the same settings."""
+    def other_texts(self, record: Mapping) -> bool:
+        """Whether a record is of other texts, under the same settings."""
         return False
 
     def check(self) -> None:
@@ -113,6 +143,8 @@ class Labelled(DataConfig):
     task_class = "rtx_core.data.texts:classification"
     labelled = True
     has_epochs = True
+    decides = ("num_labels",)
+    trains = (EncoderConfig,)
     reader: ClassVar[str] = ""
 
 
@@ -124,13 +156,16 @@ class ClassificationData(Labelled):
     sizes = ("max_length",)
 
     corpus: str
-    source: Source = "real"
-    split: str = "seeded"
-    fraction: Share = 1.0  # of the training texts, stratified; a larger one holds every smaller one
-    length: Literal["all", "short", "long"] = "all"  # the shortest or longest texts of every part
-    length_fraction: Share = 0.3  # how many of them, where `length` is not "all"
-    max_length: MaxLength = 128
-    train_rows: NaturalInt = 0  # > 0: a fixed random sample of that many training texts
+    source: Source = Field("real", description=SOURCE)
+    split: str = Field(
+        "seeded", description="into training, validation and test; SST-2 also: official, grouped, published"
+    )
+    # stratified; a larger one holds every smaller one
+    fraction: Share = Field(1.0, description="share of the training texts that is used")
+    length: Literal["all", "short", "long"] = Field("all", description="the shortest or longest texts of every part")
+    length_fraction: Share = Field(0.3, description="share of the texts that is short or long")
+    max_length: MaxLength = Field(128, description="tokens of a text, [CLS] and [SEP] included")
+    train_rows: NaturalInt = Field(0, description="a fixed random sample of so many training texts; 0: all")
 
     @model_validator(mode="after")
     def _known(self) -> "ClassificationData":
@@ -144,9 +179,10 @@ class ClassificationData(Labelled):
     def classes(self) -> tuple[str, ...]:
         return CORPORA[self.corpus].classes
 
-    def other_texts(self, recorded: Mapping) -> bool:
+    def other_texts(self, record: Mapping) -> bool:
         name = CORPORA[self.corpus].name  # a mirror may hold other rows than the hub
-        return {self.source, recorded["source"]} == {"hub", "mirror"} and name("hub") != name("mirror")
+        sources = {self.source, record["config"]["data"]["source"]}
+        return sources == {"hub", "mirror"} and name("hub") != name("mirror")
 
     def name_parts(self, usual: Self) -> list[str]:
         """`official`, `long20pct` and `10pct`, then the rest as of every kind."""
@@ -169,10 +205,11 @@ class LanguageData(DataConfig):
     sizes = ("block_size", "eval_batches")
 
     corpus: str
-    source: Source = "real"
-    block_size: PositiveInt = 256  # characters or tokens of a sequence
-    eval_batches: AtLeastTwo = 80  # of each part; a standard error needs two
-    across_stories: bool = False  # a token attends to the stories before its own too, as in llama2.c
+    source: Source = Field("real", description=SOURCE)
+    block_size: PositiveInt = Field(256, description="characters or tokens of a sequence")
+    eval_batches: SampleSize = Field(80, description="batches of each part in an evaluation")  # an error needs two
+    # as in llama2.c
+    across_stories: bool = Field(False, description="a token attends to earlier stories (TinyStories)")
 
     @property
     def task_class(self) -> str:
@@ -181,6 +218,10 @@ class LanguageData(DataConfig):
     @property
     def written(self) -> str:
         return RUNNING[self.corpus].written
+
+    @property
+    def trains(self) -> tuple[type[Settings], ...]:
+        return (LoopedConfig,) if RUNNING[self.corpus].packed else super().trains
 
     @model_validator(mode="after")
     def _known(self) -> "LanguageData":
@@ -197,7 +238,7 @@ class Drawn(DataConfig):
     drawn = True
     trial = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
 
-    source: DrawnSource = "generated"
+    source: DrawnSource = Field("generated", description='"embedded": a trial, kept in _build/')
 
 
 class HopData(Drawn):
@@ -205,12 +246,12 @@ class HopData(Drawn):
 
     task_class = "rtx_core.data.algorithmic:KHop"
 
-    letters: AtLeastTwo = 32  # of a text
-    alphabet: AtLeastTwo = 4
-    hops: NaturalInt = 4  # the most; each text has a number of its own, uniform from 0
-    scored: Literal["answers", "all"] = "answers"  # in training; "all": "no answer" is one too
-    eval_texts: AtLeastTwo = 640
-    test_texts: AtLeastTwo = 10_240  # 2,048 of each number of hops
+    letters: AtLeastTwo = Field(32, description="letters of a sequence")
+    alphabet: AtLeastTwo = Field(4, description="different letters")
+    hops: NaturalInt = Field(4, description="the most hops; each sequence has 0 to so many, uniformly")
+    scored: Literal["answers", "all"] = Field("answers", description='in training; "all": "no answer" counts as well')
+    eval_texts: SampleSize = Field(640, description=EVALUATED)
+    test_texts: SampleSize = Field(10_240, description=TESTED)  # 2,048 of each number of hops
 
     @model_validator(mode="after")
     def _answerable(self) -> "HopData":
@@ -224,16 +265,19 @@ class GroupData(Drawn):
 
     task_class = "rtx_core.data.algorithmic:GroupWords"
 
-    group: Literal["S3", "Z6", "S4", "A5", "S5"]
-    letters: Literal[8, 16, 32, 64, 128] = 64  # of the longest text, which holds products of every length
-    eval_texts: Annotated[int, Field(ge=16)] = 256  # sixteen at a time, or more where they are shorter
-    test_texts: AtLeastTwo = 1024
+    group: Literal["S3", "Z6", "S4", "A5", "S5"] = Field(description="the group whose elements are multiplied")
+    # of the longest text, which holds products of every length
+    letters: Literal[8, 16, 32, 64, 128] = Field(64, description="elements of the longest sequence")
+    # sixteen at a time, or more where they are shorter
+    eval_texts: Annotated[int, Field(ge=16, le=1_000_000)] = Field(256, description=EVALUATED)
+    test_texts: SampleSize = Field(1024, description=TESTED)
 
 
 class ScanData(GroupData):
     """The same texts; in training every pass has a target (`algorithmic.GroupScan`)."""
 
     task_class = "rtx_core.data.algorithmic:GroupScan"
+    trains = (LoopedConfig,)
 
 
 class FactData(Drawn):
@@ -243,10 +287,10 @@ class FactData(Drawn):
     has_epochs = True
     trial = {"epochs": 1, "batch_size": 8, "facts": 16, "eval_texts": 16}
 
-    facts: AtLeastTwo = 16_384  # of the keys² pairs
-    keys: AtLeastTwo = 256  # that a is one of, and b
-    values: AtLeastTwo = 256  # that v is one of, all equally likely: log2(values) bits a fact
-    eval_texts: AtLeastTwo = 4096  # facts that every evaluation reads; the test reads all
+    facts: AtLeastTwo = Field(16_384, description="facts (a, b) → v, of the keys² pairs")
+    keys: AtLeastTwo = Field(256, description="different a, and different b")
+    values: AtLeastTwo = Field(256, description="different v, equally likely: log2(values) bits a fact")
+    eval_texts: SampleSize = Field(4096, description="facts that every evaluation reads; the test reads all")
 
     @model_validator(mode="after")
     def _enough_keys(self) -> "FactData":
@@ -255,49 +299,117 @@ class FactData(Drawn):
         return self
 
 
-class FilesData(Labelled):
-    """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
+class SequenceTask(Drawn):
+    """A task of one's own, in a subclass with its settings as fields: sequences drawn by `draw`, learned by decoders.
 
-    reader = "rtx_core.data.files"
-    unnamed = ("train", "validation", "test", "name", "encoding")  # `digest` tells the texts
-    train_rows: ClassVar[int] = 0
+    A test reports the error of each of `parts`, which `part_of` tells apart; unless it is overridden, there is one.
+    """
 
-    train: FileName  # CSV, TSV, JSON lines or parquet; where there is no such file, a data set on the hub
-    text: str = "text"  # column of the texts
-    label: str = "label"  # column of the labels
-    validation: FileName | None = None  # None: a tenth of `train`, drawn by `seed`
-    test: FileName | None = None
-    encoding: Encoding = "utf-8"  # of the text in all files
-    max_length: MaxLength = 128
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
-    generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones
-    name: str = ""  # of the records' folder, "own-" in front; "": the training file's
-    digest: str = ""  # of the texts and labels of all parts
+    task_class = "rtx_core.data.algorithmic:Sequences"
+    training = CHARACTERS | {"steps": 2000}
+    width = {"hidden_size": 64, "num_heads": 4, "intermediate_size": 176}
+    vocab_size: ClassVar[int]  # or a property: tokens are 0 … vocab_size − 1
+    by: ClassVar[str] = "examples"  # what the parts are, such as "length"
+    parts: ClassVar[Sequence] = ("all",)
+
+    eval_texts: SampleSize = Field(640, description=EVALUATED)
+    test_texts: SampleSize = Field(2560, description=TESTED)
+
+    def draw(self, random: "RandomState", n: int) -> tuple["Tensor", "Tensor"]:
+        """n examples: inputs and targets, whole numbers (n, N) each; a target is the token expected at that position,
+        or −100 where none is scored."""
+        raise NotImplementedError
+
+    def part_of(self, inputs: "Tensor") -> "Tensor":
+        """The index of each position's part, (B, N) or what broadcasts to it, of inputs (B, N)."""
+        return inputs.new_zeros(1, 1)
+
+    def other_texts(self, record: Mapping) -> bool:
+        return record["data"]["sha256"] != self.task(2).facts["sha256"]
+
+
+class UserFile(DataConfig):
+    """A file of the user's, in the place of an experiment."""
+
+    unnamed = ("train", "name", "encoding")  # `digest` tells the texts
+    reads: ClassVar[tuple[str, ...]] = ("encoding", "name")  # settings that are given with the file's name
+
+    train: FileName
+    encoding: Encoding = "utf-8"
+    name: str = ""  # of the records' folder, "own-" in front; "": the file's
+    digest: str = ""  # of all texts, and their labels
 
     @property
     def source(self) -> str:
-        return "embedded" if self.generated else "files"
-
-    @property
-    def made_by(self) -> str:
-        return f"the cell that began it, with rtx.data.from_files(train={self.train!r}, …)"
+        return "files"
 
     @property
     def slug(self) -> str:
         """The name for folders: of x.csv "x", of x.jsonl "x-jsonl", of a data set of the hub with its owner."""
         file = PurePath(self.train)
-        called = self.name or (file.name.removesuffix(".csv") if file.suffix.lower() in FORMATS else self.train)
+        on_the_hub = self.labelled and file.suffix.lower() not in FORMATS
+        called = self.name or (self.train if on_the_hub else file.name.removesuffix(".csv"))
         return re.sub(r"[^a-z0-9]+", "-", called.lower()).strip("-") or "data"
+
+    @property
+    def words(self) -> list[str]:
+        fields = type(self).model_fields.items()
+        changed = {name: getattr(self, name) for name, field in fields if getattr(self, name) != field.default}
+        changed = {name: value for name, value in changed.items() if name not in ("train", "digest", "classes")}
+        known = changed.keys() <= {*self.reads}
+        return [self.train, *(f"{name}={value}" for name, value in changed.items())] if known else []
+
+    def other_texts(self, record: Mapping) -> bool:
+        return record["config"]["data"].get("digest") != self.digest
+
+
+class FilesData(UserFile, Labelled):
+    """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
+
+    reader = "rtx_core.data.files"
+    unnamed = (*UserFile.unnamed, "validation", "test")
+    reads = ("text", "label", "validation", "test", *UserFile.reads)
+    train_rows: ClassVar[int] = 0
+
+    text: str = "text"  # column of the texts
+    label: str = "label"  # column of the labels
+    validation: FileName | None = None  # None: a tenth of `train`, drawn by `seed`
+    test: FileName | None = None
+    max_length: MaxLength = Field(128, description="tokens of a text, [CLS] and [SEP] included")
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
+    generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones
+
+    @property
+    def source(self) -> str:
+        return "embedded" if self.generated else "files"
 
     @classmethod
     def settable(cls) -> list[str]:
         return ["max_length"]
 
-    def other_texts(self, recorded: Mapping) -> bool:
-        return recorded.get("digest") != self.digest
-
     def check(self) -> None:
         from rtx_core.data.files import parts
 
         parts(self)
+
+
+class TextData(UserFile):
+    """A plain text of one's own, read by characters, as `rtx_core.data.from_text` describes it after a look at it."""
+
+    task_class = "rtx_core.data.characters:TextFile"
+    written = "characters"
+    training = CHARACTERS
+    width = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
+
+    block_size: PositiveInt = Field(128, description="characters of a sequence")
+    eval_batches: SampleSize = Field(20, description="batches of each part in an evaluation")
+
+    @classmethod
+    def settable(cls) -> list[str]:
+        return ["block_size", "eval_batches"]
+
+    def check(self) -> None:
+        from rtx_core.data.files import running_text
+
+        running_text(self)

@@ -89,9 +89,10 @@ class Running:
     folder: str  # in a mirror
     task_class: str  # "module:name"
     written: str  # what a trained model writes, which decides what is measured of it: characters or stories
+    packed: bool = False  # batches are sequences of unlike lengths, end to end
 
 
 RUNNING: dict[str, Running] = {
     "shakespeare": Running("tinyshakespeare", "rtx_core.data.characters:Characters", "characters"),
-    "tinystories": Running("tinystories", "rtx_core.data.stories:Stories", "stories"),
+    "tinystories": Running("tinystories", "rtx_core.data.stories:Stories", "stories", packed=True),
 }

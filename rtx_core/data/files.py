@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rtx_core.data.config import FORMATS, FilesData
-from rtx_core.data.sources import hub_table, read_table
+from rtx_core.data.config import FORMATS, TEXTS, DataConfig, FilesData, TextData
+from rtx_core.data.sources import decoded, hub_table, read_table, sha256_of
 from rtx_core.errors import RtxError
 
 MOST_CLASSES = 1000
@@ -45,6 +45,43 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
         if seen > TOLERATED * n:
             print(f"{seen} of {n} {part} texts also stand in the training texts, so results will be too good.")
     return config.replace(digest=_digest(found))
+
+
+def from_text(train: str, **settings: object) -> TextData:
+    """A plain text of your own as settings for `task`, which decoders read by characters.
+
+    The first 80 % train, the next 10 % select the weights, the last 10 % test.  Settings: `encoding`, `block_size` and
+    `eval_batches`, and `name`, by which records are called, else by the file's.
+    """
+    if "digest" in settings:
+        raise RtxError("digest is read from the file; leave it out.")
+    config = TextData(train=train, **settings)
+    return config.replace(digest=sha256_of([running_text(config)])[:16])
+
+
+def from_words(name: str, settings: dict[str, object]) -> str | DataConfig:
+    """The data of a file that is named in the place of an experiment, which takes what it reads out of `settings`; any
+    other name is given back."""
+    suffix = Path(name).suffix.lower()
+    labelled = suffix in FORMATS or not {"text", "label"}.isdisjoint(settings)
+    if not labelled and suffix not in TEXTS:
+        return name
+    kind, reader = (FilesData, from_files) if labelled else (TextData, from_text)
+    return reader(name, **{key: settings.pop(key) for key in kind.reads if key in settings})
+
+
+def running_text(config: TextData) -> str:
+    """The text of the file, its lines ended by line feeds."""
+    try:
+        content = Path(config.train).expanduser().read_bytes()
+        text = decoded(content, config.encoding).replace("\r\n", "\n")
+    except OSError as error:
+        raise RtxError(f"{config.train} cannot be read ({error.strerror}), seen from {Path.cwd()}.") from error
+    except RtxError as error:
+        raise RtxError(f"{config.train}, {error}") from None
+    if config.digest not in ("", sha256_of([text])[:16]):
+        raise RtxError(f"{config.train} holds another text than when from_text read it: call that again.")
+    return text
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
@@ -103,8 +140,10 @@ def _numbered(path: str, config: FilesData) -> pd.DataFrame:
 def read(path: str, config: FilesData) -> pd.DataFrame:
     """A table of `text` and `label`, both strings; errors name file, row (from 1) and column."""
     file = Path(path).expanduser()
-    if file.exists() or file.suffix.lower() in FORMATS or file.is_absolute():
+    if file.exists():
         table = read_table(file, path, config.encoding)
+    elif file.suffix.lower() in FORMATS or file.is_absolute() or not path:
+        raise RtxError(f"There is no file {path!r}, seen from {Path.cwd()}; name one of {', '.join(FORMATS)}.")
     else:
         name, _, split = path.partition(":")
         try:

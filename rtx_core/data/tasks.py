@@ -31,17 +31,23 @@ def _shape(given: object) -> str:
 
 
 class Task:
-    """Data as the trainer sees it: `model_settings` are the model's settings that the data decides, and
+    """Data as the trainer sees it; `DataConfig.task` gives one.  What a run reads and calls:
 
-    step(seed, i)                      the micro-batches of optimizer step `i`
-    examples(i)                        texts or tokens of the whole step `i`
-    loss(model, inputs, targets, of)   of a micro-batch of a step of `of` examples
-    evaluate(model, device, autocast)  a history row's validation entries
-    test(model, device, autocast)      (the record's test entry, predictions by name)
+    facts, unit, classes, steps_per_epoch   see below
+    model_settings                          settings of the model that the data decides, such as `vocab_size`
+    step(seed, i)                           the micro-batches (inputs, targets) of optimizer step `i`, of both alone
+    examples(i)                             texts or tokens of the whole step `i`
+    loss(model, inputs, targets, of)        of a micro-batch of a step of `of` examples: the objective, and sums
+    summary(sums, examples)                 a history row's training entries, from the sums since the last row
+    evaluate(model, device, autocast)       its validation entries, of which `validation_loss` selects the weights
+    test(model, device, autocast)           the record's test entry, at least that of `test_entry`, and None
+
+    For the time of a token also `block_size`.  With `classes` also `validation_accuracy`; for None the predictions by
+    name, `logits` and `labels`; the texts to time, `parts["test"]`; and `tokenizer()`, which answers are read with.
     """
 
     unit: str  # what `examples` counts: "texts" or "tokens"
-    facts: dict  # what the record says of the data: name, source, sha256, sizes
+    facts: dict  # what the record says of the data: name, source, sha256, n_train, n_test
     classes: tuple[str, ...] | None = None  # in label order
     steps_per_epoch: int | None = None  # None: steps are counted by the training settings alone
 

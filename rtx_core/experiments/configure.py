@@ -6,15 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from types import SimpleNamespace
+from typing import get_args
 
-from rtx_core.data.config import DataConfig, FilesData, name_parts
+import pandas as pd
+
+from rtx_core.data.config import DataConfig, name_parts
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import Entry, Experiment
 from rtx_core.models import registry
 from rtx_core.study import declared
-from rtx_core.train.config import TrainConfig
+from rtx_core.train.config import DEVICES, TrainConfig
 
+OF_A_RUN = ("seed", "seeds", "model", "models", "replace", "recipe", "budget", "device", "compile")
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
 
 
@@ -40,10 +44,19 @@ class RunConfig:
     given: dict  # and the settings
 
 
-def experiment(name: str | FilesData) -> Experiment:
-    """A named experiment, or the one that files of your own are."""
-    if isinstance(name, FilesData):
-        return Experiment(name)
+def experiment(name: str | DataConfig) -> Experiment:
+    """A named experiment, or the one that data of your own are."""
+    if isinstance(name, DataConfig):
+        if clash := {*TrainConfig.names(), *OF_A_RUN} & {*name.settable()}:
+            raise RtxError(f"{type(name).__name__} has a setting {min(clash)!r}, as every run has: call it otherwise.")
+        models, built_in = {}, (model for model, each in registry.MODELS.items() if isinstance(each.kind, str))
+        for model in built_in if name.width else ():
+            fields = registry.find(model).config.names()
+            models[model] = Entry(model, {field: size for field, size in name.width.items() if field in fields})
+        shown = ("baseline", "recurrent") if name.labelled else ("gpt", "looped")
+        return Experiment(name, TrainConfig(**name.training), models, shown)
+    if isinstance(name, type) and issubclass(name, DataConfig):
+        raise RtxError(f"{name.__name__} is a class of data: give one of it, {name.__name__}() with its settings.")
     known = declared("EXPERIMENTS")
     if not isinstance(name, str) or name not in known:
         raise unknown("experiment", name, known or ["files of your own (rtx.data.from_files)"])
@@ -70,7 +83,13 @@ def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
     return model["name"], Entry(base.base, base.settings | changed, base.steps_factor)
 
 
-def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
+def fits(architecture: str, data: DataConfig) -> bool:
+    """Whether a registered model can be trained on such data; a class that is registered elsewhere is not judged."""
+    model = registry.find(architecture)
+    return not isinstance(model.kind, str) or isinstance(model.config, data.trains)
+
+
+def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
     """The whole configuration of one run; every setting is one of the data, of the training, or of the model."""
     fixed = experiment(name)
     called, folder = (name, name) if isinstance(name, str) else ("own-data", f"own-{name.slug}")
@@ -79,12 +98,13 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     settings = dict(zip(settings, plain))
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise RtxError(f"The seed is {seed!r:.40}; expected a whole number from 0 to {2**31 - 1}.")
-    built_in = isinstance(registry.find(entry.base).kind, str)
-    if built_in and ("num_labels" in registry.find(entry.base).config.names()) != fixed.data.labelled:
-        asks = "labels of texts" if fixed.data.labelled else "what comes next"
-        raise RtxError(f"{called} asks for {asks}, which {label} cannot give.")
+    if not fits(entry.base, fixed.data):
+        fitting = ", ".join(name for name in registry.MODELS if fits(name, fixed.data))
+        raise RtxError(f"The model {label!r} does not fit the data of {called}; choose one that does: {fitting}.")
     given = dict(settings)
     device, compile = settings.pop("device", "auto"), settings.pop("compile", "")
+    if device not in DEVICES:
+        raise unknown("device", device, DEVICES)
     if compile not in COMPILE:
         raise unknown("mode of torch.compile", compile, COMPILE[1:])
     recipe = _choice("recipe", settings.pop("recipe", None), fixed.recipes)
@@ -121,6 +141,26 @@ def configure(name: str | FilesData, model: str | Mapping, /, seed: int = 0, **s
     )
 
 
+def settings_of(name: str | DataConfig, model: str | Mapping = "") -> pd.DataFrame:
+    """A row for each setting of a run of this experiment and model (of none: its first): `setting`, what it is `of`,
+    its `type`, its `default` in this experiment and its `meaning`."""
+    fixed = experiment(name)
+    usual = configure(name, model or fixed.shown[0])
+    architecture = registry.find(usual.architecture).config.replace(**usual.overrides)
+    rows = [("seed", "run", "int >= 0", 0, "of the initial weights, the order of the texts and dropout")]
+    rows += [("recipe", "run", " | ".join(fixed.recipes), usual.recipe, "named settings")] if fixed.recipes else []
+    rows.append(("budget", "run", " | ".join(fixed.budgets), next(iter(fixed.budgets)), "named smaller settings"))
+    rows.append(("device", "run", " | ".join(DEVICES), "auto", "what trains; auto: a GPU where there is one"))
+    rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", "a mode of torch.compile"))
+    for part, settings in {"data": usual.data, "training": usual.train, "model": architecture}.items():
+        left_out = set(settings.names()) - set(usual.data.settable()) if part == "data" else usual.data.decides
+        for key, kind in settings.kinds().items():
+            about = type(settings).model_fields[key]
+            if key not in left_out and len(get_args(about.annotation)) != 1:
+                rows.append((key, part, kind, getattr(settings, key), about.description or ""))
+    return pd.DataFrame(rows, columns=["setting", "of", "type", "default", "meaning"])
+
+
 def distinct(name: str, values: object) -> list:
     """A parameter that is a list, in which every value stands once."""
     listed = isinstance(values, Sequence) and not isinstance(values, str)
@@ -145,22 +185,26 @@ def _choice(kind: str, chosen: object, known: Mapping[str, dict]) -> str:
 
 def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) -> SimpleNamespace:
     """Data, training and model of an experiment under these settings."""
-    fields = registry.find(entry.base).config.names()
-    of = {"data": fixed.data.settable(), "train": TrainConfig.names(), "model": fields}
+    fields, decided = registry.find(entry.base).config.names(), fixed.data.decides
+    of = {"data": fixed.data.settable(), "train": TrainConfig.names()}
+    of["model"] = [name for name in fields if name not in decided]
     given: dict[str, dict] = {part: {} for part in of}
     for key, value in settings.items():
         part = next((part for part, names in of.items() if key in names), None)
         if key in ("model", "models", "seeds"):
             raise RtxError(f"{key} is no setting here: `run` takes one model and seed, `runs` lists, models and seeds.")
-        if part is None:
+        if part is None and key not in decided:
             raise unknown(f"setting of a run of {entry.base}:", key, [*chain(*of.values())])
-        given[part][key] = value
+        given[part or "model"][key] = value
     if given["train"].get("steps"):
         given["train"].setdefault("epochs", 0)
     data, train = fixed.data.replace(**given["data"]), fixed.train.replace(**given["train"])
     if train.epochs and not data.has_epochs:
         raise RtxError(f"epochs is {train.epochs}, and a pass over these data has no end; give steps alone.")
-    model = registry.config_of(entry.base, **entry.settings | given["model"])
+    given["model"] = entry.settings | given["model"]
+    if taken := [key for key in decided if key in given["model"]]:
+        raise RtxError(f"{taken[0]} of a model follows from the data that it is trained on; leave it out.")
+    model = registry.config_of(entry.base, **given["model"])
     return SimpleNamespace(data=data, train=train, model=model)
 
 

@@ -14,16 +14,19 @@ from pathlib import Path
 import pandas as pd
 
 from rtx_core import records
-from rtx_core.data.config import FilesData
+from rtx_core.data.config import DataConfig
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
+from rtx_core.experiments.cost import announcement
 from rtx_core.experiments.weights import keep, load_weights, recorded, work
 from rtx_core.models import registry
+from rtx_core.models.configs import least_parameters
 from rtx_core.paths import BOOK, build, home
 from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.progress import say as print_line
 from rtx_core.records import Record, fingerprint, schema
 
+TOO_LARGE = ("DefaultCPUAllocator", "size calculation overflowed", "array is too big", "Maximum allowed dimension")
 GOES_ON = "The same command goes on from the last checkpoint."
 
 
@@ -68,30 +71,47 @@ class Runs(list[Run]):
         return records.frame(self.records)
 
 
-def runs(name: str | FilesData, /, models=None, seeds=None, replace=False, **settings: object) -> Runs:
-    """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now."""
+def runs(
+    name: str | DataConfig, /, models=None, seeds=None, replace=False, only_recorded=False, **settings: object
+) -> Runs:
+    """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now, or
+    with `only_recorded` left out."""
+    asked = requested(name, models, seeds, **settings)
+    return Runs(asked, _recorded_or_made(asked, replace, train=not only_recorded and not os.environ.get(BOOK)))
+
+
+def requested(name: str | DataConfig, /, models=None, seeds=None, **settings: object) -> list[RunConfig]:
+    """The configurations of these runs, in the order of settings, models, seeds."""
     fixed = experiment(name)
     fixed.data.check()
     if "seed" in settings:
         raise RtxError(f"seed is {settings['seed']!r:.40}; `runs` expects a list, seeds=[0, 1].")
     models = distinct("models", fixed.shown if models is None else models)
     seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
-    asked = [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
-    found = [_run(config, replace, train=not os.environ.get(BOOK)) for config in asked]
-    return Runs(asked, [run for run in found if run])
+    return [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
 
 
-def run(name: str | FilesData, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
+def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
     experiment(name).data.check()
-    return _run(configure(name, model, seed, **settings), replace)
+    return _recorded_or_made([configure(name, model, seed, **settings)], replace)[0]
 
 
-def _run(config: RunConfig, replace: bool, train: bool = True) -> Run | None:
-    """A run, found or made now; without `train` one of real text is not made."""
-    if not replace and (record := recorded(config)):
-        return Run(config, record)
-    return make(config, replace) if train or config.source == "embedded" else None
+def _recorded_or_made(configs: list[RunConfig], replace: bool, train: bool = True) -> list[Run]:
+    """These runs, found or made now, which is announced; without `train` none of real text is made."""
+    found = [None if replace else recorded(config) for config in configs]
+    follow = [c for c, record in zip(configs, found) if not record and (train or c.source == "embedded")]
+    if follow:
+        announce(follow)
+    pairs = [(c, record) for c, record in zip(configs, found) if record or c in follow]
+    return [Run(config, record) if record else make(config, replace) for config, record in pairs]
+
+
+def announce(configs: list[RunConfig]) -> None:
+    """Say which runs follow, and about how long they take."""
+    from rtx_core.train.device import choose
+
+    print_line(announcement(configs, choose(configs[0].device).type))
 
 
 @contextmanager
@@ -105,6 +125,13 @@ def as_rtx_error() -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         reason, do = str(error).partition(". ")[0], "lower batch_size, raise micro_batches, or use device='cpu'"
         raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {GOES_ON}") from error
+    except (MemoryError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().rpartition("DefaultCPUAllocator: ")[2].partition("\n")[0].partition(". ")[0]
+        if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+            raise RtxError(f"torch.compile fails ({reason}); install a C++ compiler, or leave out compile.") from error
+        if isinstance(error, MemoryError) or any(words in str(error) for words in TOO_LARGE):
+            raise RtxError(f"This machine has too little memory ({reason:.200}); choose smaller sizes.") from error
+        raise
     except (OSError, SafetensorError) as error:
         raise RtxError(f"A file was refused ({error}); make room, or make its folder writable.  {GOES_ON}") from error
 
@@ -140,20 +167,39 @@ def told_how_to_go_on(checkpoint: Path, command: str, say: Callable[[str], None]
         raise
 
 
+def prepared(config: RunConfig, where) -> tuple:
+    """(task, model): the data of a run and a fresh model for them; one too large for this machine is refused."""
+    from rtx_core.models.build import build_model
+    from rtx_core.train.device import memory
+
+    task = config.data.task(config.train.batch_size, config.train.micro_batches)
+    registered = registry.find(config.architecture)
+    decided = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
+    settings = decided | config.overrides
+    if isinstance(registered.kind, str):
+        parameters, there = least_parameters(registered.config.replace(**settings)), memory(where)
+        needed = 16 * parameters  # a weight, its gradient and AdamW's two means, of 4 bytes each
+        if needed > there:
+            has = f"{config.model} would have {parameters:,} parameters or more, which take {needed / 2**30:,.0f} GiB"
+            raise RtxError(f"{has} to train, and this machine has {there / 2**30:,.0f}; choose smaller sizes.")
+    model = build_model(config.architecture, seed=config.seed, **settings)
+    rows = getattr(getattr(model, "config", None), "vocab_size", None)
+    if task.classes and rows and rows < (tokens := 1 + max(int(part.ids.max()) for part in task.parts.values())):
+        raise RtxError(f"vocab_size is {rows:,}, and these texts have {tokens:,} tokens; give {tokens:,} or more.")
+    return task, model
+
+
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False) -> Run:
     """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
-    from rtx_core.models.build import build_model
     from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.train.trainer import train
 
     made_by = fingerprint.commit()  # now: the files may change while a long run goes on
     where = choose(config.device)
     reset_peak_memory(where)
-    task = config.data.task(config.train.batch_size, config.train.micro_batches)
+    task, model = prepared(config, where)
     registered = registry.find(config.architecture)
-    decided = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
-    model = build_model(config.architecture, seed=config.seed, **decided | config.overrides)
     described = {"architecture": config.architecture, "model": model.config.model_dump()}
     described |= {"data": config.data.model_dump(mode="json") | {"source": task.facts["source"]}}
     described |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
@@ -235,10 +281,11 @@ def measured(model, task, config: RunConfig, where) -> dict:
 
 def command_of(config: RunConfig, replace: bool = False) -> str:
     """The line that makes this run, or goes on with it."""
-    if config.data.made_by:
-        return config.data.made_by
+    if config.experiment == "own-data" and not config.data.words:
+        return f"the cell or script that began it, of the data {config.data.slug!r}"
     if not isinstance(registry.find(config.architecture).kind, str):
         return f"the cell or script that began it, after the class of {config.architecture!r}"
     asked = config.asked if isinstance(config.asked, str) else f"models=[{json.dumps(config.asked)}]"
     words = [asked, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.given.items())]
-    return shlex.join(["python", "-m", "rtx_core", "run", config.experiment, *words, *["--replace"] * replace])
+    named = config.data.words if config.experiment == "own-data" else [config.experiment]
+    return shlex.join(["python", "-m", "rtx_core", "run", *named, *words, *["--replace"] * replace])

@@ -31,7 +31,7 @@ def recorded(config: RunConfig) -> Record | None:
     record = records.find(config.name, config.model, config.seed, config.source)
     if record is None:
         return None
-    changed = config.data.other_texts(record["config"]["data"])
+    changed = config.data.other_texts(record)
     if record.synthetic and (changed or record.stale_reason()):
         return None
     made = f"{record} was made"

@@ -4,84 +4,116 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveInt, Probability, Settings
+from rtx_core.settings import (
+    AtLeastTwo,
+    Layers,
+    NaturalFloat,
+    NaturalInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    Settings,
+)
 
 
-def even_heads(config: "EncoderConfig | LoopedConfig") -> None:
-    """Rotary positions turn pairs of a head's coordinates."""
-    if config.hidden_size % (2 * config.num_heads):
-        many = f"{config.num_heads} heads with rotary pairs"
-        raise ValueError(f"hidden_size is {config.hidden_size}; {many} need a multiple of {2 * config.num_heads}")
+def heads_fit(config: "EncoderConfig | GPTConfig | LoopedConfig"):
+    """Heads share the width, and rotary positions turn pairs of a head's coordinates."""
+    rotary = "rope_base" in config.names()
+    if config.hidden_size % (size := config.num_heads * (2 if rotary else 1)):
+        heads = f"{config.num_heads} heads{' with rotary pairs' if rotary else ''}"
+        raise ValueError(f"hidden_size is {config.hidden_size}; {heads} need a multiple of {size}")
+    return config
+
+
+def least_parameters(config: "EncoderConfig | GPTConfig | LoopedConfig") -> int:
+    """A lower bound for a model's parameters: its tables, and four matrices of attention and two of an MLP a layer."""
+    d, rows = config.hidden_size, (getattr(config, f"{name}_size", 0) for name in ("vocab", "type_vocab", "block"))
+    return sum(rows) * d + config.num_layers * (4 * d * d + 2 * d * config.intermediate_size)
 
 
 class EncoderConfig(Settings):
-    vocab_size: PositiveInt = 30_522  # bert-base-uncased WordPiece
-    type_vocab_size: PositiveInt = 2  # BERT's sentence A / B; all tokens here are A, B's row is counted
-    hidden_size: PositiveInt = 384
-    num_layers: PositiveInt = 6  # layers that own weights
-    num_passes: PositiveInt = 1  # times the stack is applied; effective depth = num_layers · num_passes
-    num_heads: PositiveInt = 6  # of size 64
-    intermediate_size: PositiveInt = 1536  # 4 · hidden, without the 2/3 rule usual for gated FFNs
-    num_labels: PositiveInt = 2
-    residual_scale: NaturalFloat = 0.5  # α
-    residual: Literal["code", "paper"] = "code"  # "code": α from the second pass on; "paper": in every pass
-    dropout: Probability = 0.1
-    rope_base: PositiveFloat = 10_000.0
-    norm_eps: PositiveFloat = 1e-12
-    initializer_std: PositiveFloat = 0.02  # N(0, 0.02) for matrices, as BERT
-    pad_id: NaturalInt = 0  # its embedding row starts at 0; packing never reads it
+    vocab_size: PositiveInt = Field(30_522, description="tokens; bert-base-uncased WordPiece")
+    # all tokens here are A, B's row is counted
+    type_vocab_size: PositiveInt = Field(2, description="segment types; BERT's sentences A and B")
+    hidden_size: PositiveInt = Field(384, description="width")
+    num_layers: Layers = Field(6, description="layers that own weights")
+    num_passes: Layers = Field(1, description="times the stack is applied")  # effective depth num_layers · num_passes
+    num_heads: PositiveInt = Field(6, description="attention heads")  # of size 64
+    # 4 · hidden, without the 2/3 rule usual for gated FFNs
+    intermediate_size: PositiveInt = Field(1536, description="width of the feed-forward layer")
+    num_labels: PositiveInt = Field(2, description="classes")
+    residual_scale: NaturalFloat = Field(0.5, description="α, the weight of the previous pass's state")
+    residual: Literal["code", "paper"] = Field("code", description='"code": α from the second pass on; "paper": always')
+    dropout: Probability = Field(0.1, description="probability of dropout")
+    rope_base: PositiveFloat = Field(10_000.0, description="base of the rotary positions")
+    norm_eps: PositiveFloat = Field(1e-12, description="ε of the norms")
+    initializer_std: PositiveFloat = Field(0.02, description="standard deviation of initial matrices")  # as BERT
+    pad_id: NaturalInt = Field(0, description="token whose embedding starts at 0")  # packing never reads it
+
+    _heads = model_validator(mode="after")(heads_fit)
 
     @model_validator(mode="after")
-    def _heads(self) -> Self:
-        even_heads(self)
+    def _padding(self) -> Self:
+        if self.pad_id >= self.vocab_size:
+            raise ValueError(f"pad_id is {self.pad_id}; it must be below vocab_size, {self.vocab_size}")
         return self
 
 
 class GPTConfig(Settings):
-    vocab_size: PositiveInt = 65  # the characters of tiny Shakespeare
-    block_size: PositiveInt = 256  # rows of the position table: the longest text, where there are positions
-    hidden_size: PositiveInt = 384
-    num_layers: PositiveInt = 6
-    num_heads: PositiveInt = 6  # of size 64
-    intermediate_size: PositiveInt = 1536  # 4 · hidden
-    positions: bool = True  # learned, added to the token's embedding
-    dropout: Probability = 0.2
-    norm_eps: PositiveFloat = 1e-5
-    initializer_std: PositiveFloat = 0.02  # of those that write to the residual stream, over √(2 · layers)
+    vocab_size: PositiveInt = Field(65, description="tokens; the characters of tiny Shakespeare")
+    block_size: PositiveInt = Field(256, description="rows of the position table")  # the longest text that can be read
+    hidden_size: PositiveInt = Field(384, description="width")
+    num_layers: Layers = Field(6, description="layers")
+    num_heads: PositiveInt = Field(6, description="attention heads")  # of size 64
+    intermediate_size: PositiveInt = Field(1536, description="width of the feed-forward layer")  # 4 · hidden
+    positions: bool = Field(True, description="learned positions, added to the token's embedding")
+    dropout: Probability = Field(0.2, description="probability of dropout")
+    norm_eps: PositiveFloat = Field(1e-5, description="ε of the norms")
+    # of those that write to the residual stream, over √(2 · layers)
+    initializer_std: PositiveFloat = Field(0.02, description="standard deviation of initial matrices")
+
+    _heads = model_validator(mode="after")(heads_fit)
 
 
 class KausikConfig(GPTConfig):
-    num_layers: PositiveInt = 1
-    positions: bool = False
-    window: int = Field(2, ge=2)  # positions that T sees: window − 1 states and a token
+    num_layers: Layers = Field(1, description="layers, each with its recurrence")
+    positions: bool = Field(False, description="learned positions, added to the token's embedding")
+    window: AtLeastTwo = Field(2, description="positions that a layer sees: window − 1 states and a token")
     checkpoint: Literal[0] = 0  # of records that once could have had another
 
 
 class LoopedConfig(Settings):
     """The defaults are the TinyStories study's control; each field from `num_core_layers` on is a way of looping."""
 
-    vocab_size: PositiveInt = 4096
-    hidden_size: PositiveInt = 256
-    num_layers: PositiveInt = 4  # layers that own weights
-    num_passes: PositiveInt = 1  # times the loop is run, in training and unless told otherwise
-    num_heads: PositiveInt = 8  # of size 32
-    intermediate_size: PositiveInt = 688  # 8·⌈(2/3 · 4 · 256) / 8⌉; the paper's 512 does not give its totals
-    rope_base: PositiveFloat = 10_000.0
-    norm_eps: PositiveFloat = 1e-5
-    initializer_std: PositiveFloat = 0.02  # N(0, 0.02) for every matrix
-    num_core_layers: NaturalInt = 0  # of num_layers; half of the others, rounded up, are prelude.  0: all
-    injection: Literal["none", "add", "linear"] = "none"  # of the prelude's output e: s, s + e or A [s, e]
-    # a vector of each pass, added as it starts, or before every layer
-    encoding: Literal["none", "pass", "layer"] = "none"
-    lora_rank: NaturalInt = 0  # of the corrections of each layer's matrices in each pass; 0: none
-    lora_scale: PositiveFloat = 1.0  # γ
-    state_std: NaturalFloat | None = None  # σ of a random initial state; None: it starts as e
-    gate: bool = False  # a pass changes each coordinate by a learned share of what the core would
-    loop_norm: bool = False  # a norm at the end of each pass: the state does not grow from pass to pass
-    state_norm: bool = False  # a norm of its own between core and coda
-    random_passes: bool = False  # each training step runs 1 … num_passes of them
-    # in training the layers' matrices are as far off as rounding to so many bits would put them; 0: exact
-    weight_noise: Literal[0, 2, 3, 4, 5, 6, 8] = 0
+    vocab_size: PositiveInt = Field(4096, description="tokens")
+    hidden_size: PositiveInt = Field(256, description="width")
+    num_layers: Layers = Field(4, description="layers that own weights")
+    num_passes: Layers = Field(1, description="times the loop is run in training, and in tests unless set")
+    num_heads: PositiveInt = Field(8, description="attention heads")  # of size 32
+    # 8·⌈(2/3 · 4 · 256) / 8⌉; the paper's 512 does not give its totals
+    intermediate_size: PositiveInt = Field(688, description="width of the feed-forward layer")
+    rope_base: PositiveFloat = Field(10_000.0, description="base of the rotary positions")
+    norm_eps: PositiveFloat = Field(1e-5, description="ε of the norms")
+    initializer_std: PositiveFloat = Field(0.02, description="standard deviation of initial matrices")
+    # half of the other layers, rounded up, are prelude
+    num_core_layers: NaturalInt = Field(0, description="layers that are looped; 0: all")
+    injection: Literal["none", "add", "linear"] = Field(
+        "none", description="of the prelude's output e into the state s before a pass: s, s + e or A [s, e]"
+    )
+    encoding: Literal["none", "pass", "layer"] = Field(
+        "none", description="a learned vector for each pass, added as it starts or before every layer"
+    )
+    lora_rank: NaturalInt = Field(0, description="rank of each pass's corrections of the matrices; 0: none")
+    lora_scale: PositiveFloat = Field(1.0, description="γ, the weight of these corrections")
+    state_std: NaturalFloat | None = Field(None, description="σ of a random initial state; null: it starts as e")
+    gate: bool = Field(False, description="a pass changes each coordinate by a learned share of what the core would")
+    loop_norm: bool = Field(False, description="a norm at the end of each pass")  # the state does not grow by pass
+    state_norm: bool = Field(False, description="a norm between the loop and the layers after it")
+    random_passes: bool = Field(False, description="each training step runs 1 to num_passes passes, at random")
+    # in training the layers' matrices are as far off as rounding to so many bits would put them
+    weight_noise: Literal[0, 2, 3, 4, 5, 6, 8] = Field(
+        0, description="bits whose rounding noise is trained with; 0: no"
+    )
     tie_embeddings: Literal[True] = True  # of records that once could have had another output matrix
 
     @property
@@ -90,9 +122,10 @@ class LoopedConfig(Settings):
         begin = -(-(self.num_layers - self.num_core_layers) // 2) if self.num_core_layers else 0
         return begin, begin + (self.num_core_layers or self.num_layers)
 
+    _heads = model_validator(mode="after")(heads_fit)
+
     @model_validator(mode="after")
     def _switches(self) -> Self:
-        even_heads(self)
         if self.num_core_layers > self.num_layers:
             raise ValueError(f"num_core_layers is {self.num_core_layers} of {self.num_layers} layers; all is the most")
         if self.state_std is not None and self.injection == "none":

@@ -335,6 +335,8 @@ def _row(record: Record) -> dict:
     row |= {"minutes": record["seconds"] / 60, "ms_per_text": measured[-1].get("per_sentence_ms")}  # in a batch
     row["ms_single"] = measured[0].get("per_sentence_ms", measured[0]["median_ms"])  # one text, or one token
     row |= {"selected_step": selected["step"], "selected_epoch": selected.get("epoch")}
+    parts = {f"error_{test['by']}_{part[test['by']]}": part["error"] for part in test.get("parts", ())}
+    row |= {name: error for name, error in parts.items() if name in selected}  # those that every evaluation reports
     for part in ("data", "train", "model"):
         row |= {name: _cell(value) for name, value in config[part].items() if name not in row}
     return row | {"architecture": config["architecture"], "stale": record.stale_reason(), "record": record}

@@ -100,7 +100,7 @@ class ClassifierTest(Part):
 class Counted(Part):
     """The test sequences of one kind: as many answers, and the share of wrong ones, after each pass as well."""
 
-    __pydantic_extra__: dict[str, Count]
+    __pydantic_extra__: dict[str, Count | Name]
     answers: Count
     error: Share
     error_by_passes: list[Share] = []

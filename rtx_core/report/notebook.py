@@ -26,16 +26,31 @@ def check_parameters() -> None:
             if name not in own:
                 raise unknown("parameter", name, own)
             kind = type(own[name])
-            if type(value) not in ((float, int, str) if kind is float else (kind,)):  # YAML reads 1e-4 as text
+            if ... not in (value, own[name]) and type(value) not in (
+                (float, int, str) if kind is float else (kind,)
+            ):  # YAML reads 1e-4 as text
                 advice = f"  With papermill: -y '{name}: [a, b]'." if kind is list else ""
                 got = f"{value!r:.80} of type {type(value).__name__}"
                 raise RtxError(f"Parameter {name} is {got}; expected {kind.__name__}.{advice}")
 
 
 def _assigned(source: str) -> dict[str, object]:
-    """The values that a cell gives to names, as far as they are plain: numbers, texts, lists and the like."""
-    plain = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
-    return {node.targets[0].id: ast.literal_eval(node.value) for node in plain}
+    """The values that a cell gives to names: numbers, texts, lists and the like, `...` of what is computed."""
+    values = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                values[node.targets[0].id] = ast.literal_eval(_Numbers().visit(node.value))
+            except ValueError:
+                values[node.targets[0].id] = ...
+    return values
+
+
+class _Numbers(ast.NodeTransformer):
+    """nan and infinity, which papermill writes as float('nan')."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        return ast.Constant(float(node.args[0].value)) if ast.unparse(node.func) == "float" else node
 
 
 def _one_sentence(shell, kind, error, traceback, tb_offset=None) -> list[str]:

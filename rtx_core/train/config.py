@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 
 from rtx_core.settings import NaturalFloat, NaturalInt, PositiveFloat, PositiveInt, Probability, Settings
 
+DEVICES = ("auto", "cpu", "cuda")
+
 
 class TrainConfig(Settings):
     """The defaults are the classification study's; language experiments state their own."""
@@ -16,24 +18,27 @@ class TrainConfig(Settings):
     steps: NaturalInt = Field(0, description="optimizer steps; 0: `epochs` counts")
     batch_size: PositiveInt = Field(16, description="texts or sequences in a step")
     micro_batches: PositiveInt = Field(1, description="parts of a step's batch, to bound memory")
-    learning_rate: PositiveFloat = Field(3e-5, description="of AdamW")
+    learning_rate: PositiveFloat = Field(3e-5, description="of AdamW, after the warm-up")
     schedule: Literal["constant", "linear", "cosine", "plateau"] = Field(
-        "plateau",
-        description="after the warm-up: constant, linear or cosine to `min_learning_rate`, or cut on a plateau",
+        "plateau", description="constant, linear or cosine to min_learning_rate, or cut on a plateau"
     )
     min_learning_rate: NaturalFloat = Field(0.0, description="at the last step, for linear and cosine")
-    warmup_steps: NaturalInt = Field(100, description="linear; stated by the slides, unused in the public code")
+    warmup_steps: NaturalInt = Field(
+        100, description="steps of linear warm-up"
+    )  # 100 in the slides, unused in the public code
     beta1: Probability = Field(0.9, description="of AdamW")
     beta2: Probability = Field(0.999, description="of AdamW")
-    weight_decay: NaturalFloat = Field(0.01, description="of AdamW")
-    decay: Literal["all", "matrices"] = Field("all", description="every parameter, or matrices and tables alone")
-    clip_norm: PositiveFloat = Field(1.0, description="of the whole gradient")
-    plateau_factor: PositiveFloat = Field(0.5, description="of the rate, on a plateau of the validation loss")
-    plateau_patience: NaturalInt = Field(2, description="epochs without improvement before that: hardly ever in 5")
-    stop_min_delta: NaturalFloat = Field(1e-3, description="early stopping: the least gain of validation loss")
-    stop_patience: NaturalInt = Field(3, description="epochs without it; 0: never stop early")
+    weight_decay: NaturalFloat = Field(0.01, description="of AdamW, on what decay names")
+    decay: Literal["all", "matrices"] = Field(
+        "all", description="weight decay of every parameter, or of matrices and tables alone"
+    )
+    clip_norm: PositiveFloat = Field(1.0, description="largest norm of the whole gradient")
+    plateau_factor: PositiveFloat = Field(0.5, description="factor of the rate on a plateau of the validation loss")
+    plateau_patience: NaturalInt = Field(2, description="epochs without improvement before that")  # hardly ever in 5
+    stop_min_delta: NaturalFloat = Field(1e-3, description="least gain of validation loss that prevents early stopping")
+    stop_patience: NaturalInt = Field(3, description="epochs without that gain before stopping; 0: never")
     eval_every: NaturalInt = Field(0, description="steps between evaluations; 0: at the end of each epoch")
-    precision: Literal["fp32", "bf16"] = Field("fp32", description="of products; all else stays fp32")
+    precision: Literal["fp32", "bf16"] = Field("fp32", description="of matrix products; all else stays fp32")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

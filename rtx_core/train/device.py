@@ -6,17 +6,19 @@ import resource
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
+import psutil
 import torch
 
-from rtx_core.errors import RtxError
+from rtx_core.errors import RtxError, unknown
+from rtx_core.train.config import DEVICES
 
 
 def choose(name: str) -> torch.device:
     """`auto` takes a GPU where there is one; asking for a GPU that is not there is an error."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name not in ("cpu", "cuda"):
-        raise RtxError(f"Unknown device {name!r}: the choices are auto, cpu, cuda.")
+    if name not in DEVICES:
+        raise unknown("device", name, DEVICES)
     if name == "cuda" and not torch.cuda.is_available():
         raise RtxError("The device 'cuda' was asked for, but torch finds no CUDA GPU here; use device='cpu' or 'auto'.")
     return torch.device(name)
@@ -28,6 +30,12 @@ def has_bf16(where: torch.device) -> bool:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     able = torch.cpu.get_capabilities()
     return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def memory(where: torch.device) -> int:
+    """Bytes that the device has in all."""
+    cuda = where.type == "cuda"
+    return torch.cuda.get_device_properties(where).total_memory if cuda else psutil.virtual_memory().total
 
 
 def keep_heap() -> None:
