@@ -1,15 +1,21 @@
-"""Which code made a record: a changed line counts for exactly the models that import it, its comments for none."""
+"""Which code made a record: a changed line counts for exactly the models and tasks that use it, a comment for none."""
 
 import importlib
 import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+import study
+from rtx_core.errors import RtxError
 from rtx_core.models import registry
 from rtx_core.models.encoder import Encoder
-from rtx_core.paths import PACKAGE
+from rtx_core.paths import PACKAGE, REPOSITORY
 from rtx_core.records import fingerprint
 
 SOURCE = '''"""A module."""
@@ -32,6 +38,8 @@ SAME = [
     ("lines.  # no comment", "Lines."),
 ]
 OTHER = [("import os", "import sys"), ('"# no comment"', '"# other"'), ("# in a string", "# in the string")]
+OTHER += [("text\n#", "text\n\n#"), ("text\n#", "text \n#"), ('module."""\n', 'module."""; scale = 2.0\n')]
+OTHER += [('  b = "', '  b = "é" + "'), ("    return", "    'no docstring'\n    return")]
 
 
 @pytest.mark.parametrize(("old", "new"), SAME + OTHER)
@@ -41,50 +49,162 @@ def test_only_code_changes_the_bare_source(old, new):
     assert (fingerprint.bare(changed) == fingerprint.bare(SOURCE)) == ((old, new) in SAME)
 
 
-ENCODERS = {"baseline", "recurrent", "recurrent-wide"}
-LOOPED = {"control", "frailt", "three-part", "relaxed", "looped"}
-ALL = ENCODERS | LOOPED | {"gpt", "kausik"}
-USED_BY = [  # a registry has names and colours; the configuration itself is in the record
-    (ALL, ["models/packed", "train/trainer", "data/tasks"]),
+@pytest.mark.parametrize("sign", ["\f", "\x0b", "\x1c", "\u2028", "\x85"])
+def test_signs_that_end_no_line_of_python_hide_no_change(sign):
+    source = f'"""A module."""\nx = "{sign}"\n\f\ndef f():\n    """It doubles."""\n    return 2\n'
+    assert fingerprint.bare(source) == fingerprint.bare(source.replace("It doubles.", "Doubles."))
+    assert fingerprint.bare(source) != fingerprint.bare(source.replace("return 2", "return 3"))
+    text = fingerprint._definition(source, "f")[0]
+    assert "return 2" in text and "x =" not in text
+
+
+TEXTS, A = fingerprint.TEXTS, "rtx_core.data.algorithmic"
+LANGUAGE = ["rtx_core.data.characters:Characters", "rtx_core.data.stories:Stories"]
+DRAWN = [f"{A}:KHop", f"{A}:GroupWords", f"{A}:GroupScan", f"{A}:Facts", "study.curriculum:GroupCurriculum"]
+ENCODERS = {(name, TEXTS) for name in ("baseline", "recurrent", "recurrent-wide")}
+LOOPED = set(product(("control", "frailt", "three-part", "relaxed", "looped"), LANGUAGE + DRAWN))
+GPT, KAUSIK = ({(name, task) for task in LANGUAGE} for name in ("gpt", "kausik"))
+ALL = ENCODERS | LOOPED | GPT | KAUSIK
+
+
+def on(*tasks: str) -> set[tuple[str, str]]:
+    return {pair for pair in ALL if pair[1].endswith(tasks)}
+
+
+GROUPS = on("GroupWords", "GroupScan", "GroupCurriculum")
+USED_BY = [  # files that count as a whole; a registry has names and colours, the configuration itself is in the record
+    (ALL, ["models/packed", "models/build", "train/trainer"]),
     (ENCODERS | LOOPED, ["models/layers"]),
     (ENCODERS, ["models/encoder", "fast/fused_block"]),
     (LOOPED, ["models/llama", "models/looped", "fast/causal"]),
-    ({"gpt", "kausik"}, ["models/gpt"]),
-    ({"kausik"}, ["models/kausik", "fast/recurrence"]),
-    (set(), ["models/registry", "fast/serving", "data/stories"]),
+    (GPT | KAUSIK, ["models/gpt"]),
+    (KAUSIK, ["models/kausik", "fast/recurrence"]),
+    (set(), ["models/registry", "fast/serving", "data/sources", "data/texts"]),
+]
+CHANGES = [(pairs, file, "", "\nREMARK = 1\n") for pairs, files in USED_BY for file in files]
+CHANGES += [  # whom a change concerns, the file, what is there, what comes in its place
+    (LOOPED, "models/looped", "before + F.linear(before", "before + 0.5 * F.linear(before"),
+    (on("KHop"), "data/algorithmic", "random, random.randint(len", "random, 0 * random.randint(len"),
+    (on("KHop"), "data/algorithmic", "after[here] = before[here] + 1", "after[here] = before[here]"),
+    (on("GroupScan"), "data/algorithmic", "torch.stack(losses).mean()", "torch.stack(losses).sum()"),
+    (on("GroupScan"), "data/algorithmic", "state = layer(state, grid)", "state = layer(state + 1, grid)"),
+    (GROUPS, "data/algorithmic", "n << halved", "n"),
+    (GROUPS, "data/algorithmic", "element: i for i", "element: -i for i"),
+    (on("Facts"), "data/algorithmic", "RandomState([seed, epoch])", "RandomState([epoch, seed])"),
+    (on(*DRAWN), "data/algorithmic", "TEXTS_AT_ONCE = 256", "TEXTS_AT_ONCE = 128"),
+    (on("GroupCurriculum"), "study/curriculum", "i // self.config.stage", "2 * i // self.config.stage"),
+    (on("Characters"), "data/characters", "targets.chunk(self", "inputs.chunk(self"),
+    (on("Stories"), "data/stories", "STORY = 0", "STORY = 1"),
+    (ENCODERS, "data/tasks", 'reduction="sum"', 'reduction="mean"'),
+    (ALL - ENCODERS, "data/tasks", "targets.numel() == of", "targets.numel() >= of"),
+    (ALL - ENCODERS, "data/tasks", "EVALUATION_SEED = 5", "EVALUATION_SEED = 6"),
 ]
 
 
 def forget() -> None:
-    for cached in (fingerprint._source, fingerprint.imports, fingerprint._digest):
+    for cached in (fingerprint._source, fingerprint._read, fingerprint.imports, fingerprint._digest):
         cached.cache_clear()
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A copy of the package to change."""
-    copy = shutil.copytree(PACKAGE, tmp_path / "rtx_core", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(fingerprint, "PACKAGE", copy)
-    yield copy
+    """A copy of the package, next to one of the study, to change."""
+    for folder in (PACKAGE, REPOSITORY / "study"):
+        shutil.copytree(folder, tmp_path / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(fingerprint, "PACKAGE", tmp_path / "rtx_core")
+    monkeypatch.setattr(study, "__path__", [str(tmp_path / "study")])
+    yield tmp_path / "rtx_core"
     forget()
 
 
-def hashes() -> dict[str, str]:
+@contextmanager
+def changed(package, name: str, old: str, new: str):
+    """A file of the package or the study in which `new` stands for `old`, or at the end."""
+    file = (package.parent if name.startswith("study") else package) / f"{name}.py"
+    source = file.read_text()
+    assert not old or source.count(old) == 1, old
+    file.write_text(source.replace(old, new) if old else source + new)
     forget()
-    return {name: fingerprint.model_hash(name) for name in registry.MODELS}
+    yield source
+    file.write_text(source)
+    forget()
 
 
-def test_a_changed_line_changes_the_hash_of_exactly_the_models_that_import_it(package):
+def hashes() -> dict[tuple[str, str], str]:
+    return {pair: fingerprint.run_hash(*pair) for pair in ALL}
+
+
+def test_a_change_makes_exactly_the_records_stale_whose_model_or_task_uses_it(package):
+    forget()
     before = hashes()
-    assert set(before) == ALL
-    for module, models in ((module, models) for models, modules in USED_BY for module in modules):
-        file = package / f"{module}.py"
-        source = file.read_text()
-        file.write_text(source.replace('"""', '"""Otherwise: ', 1) + "\n# a remark\n")
-        assert hashes() == before, module
-        file.write_text(source + "\nREMARK = 1\n")
-        assert {name for name, value in hashes().items() if value != before[name]} == models, module
-        file.write_text(source)
+    assert {name for name, _ in ALL} == set(registry.MODELS)
+    for pairs, name, old, new in CHANGES:
+        with changed(package, name, old, new):
+            assert {pair for pair, value in hashes().items() if value != before[pair]} == pairs, (name, new)
+    for name in ("models/looped", "data/algorithmic", "study/curriculum"):
+        with changed(package, name, "", "\n# a remark\n"):
+            assert hashes() == before, name
+
+
+MEASURED = (("study.measurements.growth", f"{A}:KHop"), ("study.measurements.attention", TEXTS))
+
+
+@pytest.mark.parametrize(("name", "old", "new", "stale"), [
+    ("data/algorithmic", "random, random.randint(len", "random, 0 * random.randint(len", (True, False)),
+    ("evaluate/inside", "", "\nREMARK = 1\n", (True, False)),
+    ("models/layers", "", "\nREMARK = 1\n", (True, True)),
+    ("models/encoder", "", "\nREMARK = 1\n", (False, False)),
+])  # fmt: skip
+def test_a_measurement_counts_with_its_task_and_what_both_import(package, name, old, new, stale):
+    forget()
+    before = [fingerprint.module_hash(*each) for each in MEASURED]
+    with changed(package, name, old, new):
+        assert tuple(fingerprint.module_hash(*each) != then for each, then in zip(MEASURED, before)) == stale
+
+
+@pytest.mark.parametrize("defined", [True, False])
+def test_a_task_of_ones_own_counts_with_what_it_uses_and_is_not_imported_for_a_record(defined, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    source = (
+        "from rtx_core.data.tasks import Language\n\n\nclass Mine(Language):\n    def draw(self):\n        return 1\n"
+    )
+    made = []
+    for text in (source, source.replace("return 1", "return 2"), source):
+        name = f"own_task_{defined}_{len(made)}"
+        (tmp_path / f"{name}.py").write_text(text)
+        if defined:
+            made.append(fingerprint.run_hash("looped", importlib.import_module(name).Mine))
+            assert fingerprint.run_hash("looped", f"{name}:Mine") == made[-1]
+        else:
+            with pytest.raises(RtxError, match="There is no task"):
+                fingerprint.run_hash("looped", f"{name}:Mine")
+            assert name not in sys.modules
+    assert not defined or made[0] == made[2] != made[1]
+
+
+def test_only_the_commit_of_this_very_code_is_named(tmp_path, monkeypatch):
+    def git(*words):
+        about = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+        return subprocess.run(["git", "-C", tmp_path, *about, *words], capture_output=True, text=True, check=True)
+
+    clone = tmp_path / "clone"
+    (clone / "rtx_core").mkdir(parents=True)
+    monkeypatch.setattr(fingerprint, "REPOSITORY", clone)
+    assert fingerprint.commit() == {"commit": None, "clean": False}  # no repository
+    git("init")
+    git("commit", "--allow-empty", "-m", "foreign")
+    assert fingerprint.commit() == {"commit": None, "clean": False}  # one around it
+    monkeypatch.setattr(fingerprint, "REPOSITORY", tmp_path)
+    head = git("rev-parse", "HEAD").stdout.strip()
+    monkeypatch.setenv("GIT_DIR", str(REPOSITORY / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(REPOSITORY))
+    assert fingerprint.commit() == {"commit": head, "clean": True}
+    monkeypatch.delenv("GIT_DIR")
+    monkeypatch.delenv("GIT_WORK_TREE")
+    git("config", "status.showUntrackedFiles", "no")
+    (tmp_path / "rtx_core").mkdir()
+    (tmp_path / "rtx_core/more.py").write_text("MORE = 1\n")
+    assert fingerprint.commit() == {"commit": head, "clean": False}
 
 
 MINE = '''"""Mine."""
@@ -120,7 +240,7 @@ from rtx_core.models import registry
 from rtx_core.records import fingerprint
 registry.MODELS.pop("mine", None)
 registry.register("mine", Mine, MineConfig())
-found = fingerprint.model_hash("mine")
+found = fingerprint.run_hash("mine", fingerprint.TEXTS)
 """
 
 
@@ -147,17 +267,14 @@ def test_a_class_from_elsewhere_counts_with_its_file_or_cell(old, new, tmp_path,
         assert first == again and (first == changed) == ((old, new) in COUNTS_NOT)
 
 
-def test_what_a_class_inherits_and_a_measurement_imports_counts(package, monkeypatch):
+def test_what_a_class_inherits_counts(package, monkeypatch):
     mine = replace(registry.MODELS["baseline"], kind=type("Mine", (Encoder,), {}))
     monkeypatch.setitem(registry.MODELS, "mine", mine)
-    for module, differ in (("layers", (True, True)), ("encoder", (True, False)), ("kausik", (False, False))):
-        found = []
-        for remark in ("", "\nREMARK = 1\n"):
-            with (package / "models" / f"{module}.py").open("a") as file:
-                file.write(remark)
-            forget()
-            found.append((fingerprint.model_hash("mine"), fingerprint.module_hash("study.measurements.attention")))
-        assert tuple(now != then for now, then in zip(*found)) == differ, module
+    forget()
+    before = fingerprint.run_hash("mine", TEXTS)
+    for module, differs in (("layers", True), ("encoder", True), ("kausik", False)):
+        with changed(package, f"models/{module}", "", "\nREMARK = 1\n"):
+            assert (fingerprint.run_hash("mine", TEXTS) != before) == differs, module
 
 
 COMPOSED = """from torch import nn

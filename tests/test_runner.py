@@ -71,7 +71,8 @@ def test_a_record_tells_what_was_run(home):
     assert record["selected"]["validation_loss"] == min(row["validation_loss"] for row in history)
     assert record["most_accurate"]["validation_accuracy"] == max(row["validation_accuracy"] for row in history)
     assert record["most_accurate"]["test"]["n"] == record["test"]["n"]
-    assert record["code"]["hashes"] == [fingerprint.model_hash("recurrent")] and record.stale_reason() == ""
+    assert record["code"]["hashes"] == [fingerprint.run_hash("recurrent", record["code"]["task"])]
+    assert record["code"]["task"] == fingerprint.TEXTS and record.stale_reason() == ""
     assert [m["batch"] for m in record["latency"]["measured"]] == [1, 8]
     assert str(home) not in json.dumps(record.content)
 

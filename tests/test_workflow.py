@@ -26,7 +26,7 @@ OTHER_CODE = "0" * 64
 
 
 def made_by(code: str) -> dict:
-    return {"code": {"commit": "0ddc0de123456789", "clean": True, "hashes": [code]}}
+    return {"code": {"commit": "0ddc0de123456789", "clean": True, "hashes": [code], "task": fingerprint.TEXTS}}
 
 
 def planned(**asked) -> dict:
@@ -47,7 +47,7 @@ def test_every_run_of_the_plan_is_a_command_that_makes_just_that_run(source):
 
 
 def test_runs_are_needed_that_are_missing_or_made_by_other_code(home):
-    current = put(home, "sst2/baseline-seed0", **made_by(fingerprint.model_hash("baseline")))
+    current = put(home, "sst2/baseline-seed0", **made_by(fingerprint.run_hash("baseline", fingerprint.TEXTS)))
     put(home, "sst2/recurrent-seed0", **made_by(OTHER_CODE))
     runs = planned(only=["sst2"])["run"]
     recurrent = runs["sst2-recurrent-seed0"]

@@ -321,7 +321,8 @@ def measurement_is_current(hashes: Iterable[str], task: str, module: str) -> boo
 
 def commit() -> dict:
     """The commit, and whether package and study hold exactly that commit's code; nulls where that is not known."""
-    if git("rev-parse", "--show-toplevel") != str(REPOSITORY):  # none, a repository around this one, or not to be read
+    top = git("rev-parse", "--show-toplevel")  # of none, or of one that git does not trust, nothing
+    if not top or not os.path.samefile(top, REPOSITORY):  # a repository around this one knows nothing of it
         return {"commit": None, "clean": False}
     changed = git("status", "--porcelain", "--untracked-files=all", PACKAGE.name, "study")
     return {"commit": git("rev-parse", "HEAD"), "clean": changed == ""}
