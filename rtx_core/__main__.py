@@ -181,10 +181,26 @@ def measure(words: Annotated[list, "KIND EXPERIMENT [name=value …]"]) -> None:
     print(*(found.path.relative_to(home()) for found in measure(*names, **given)), sep="\n")
 
 
+def check(
+    words: Annotated[list, "MODEL [name=value …]: file.py:Name, or a registered name"],
+    json: Annotated[bool, "print JSON"],
+) -> None:
+    """whether a model is a loop and is sound, in seconds and without training; also passes=, vocab_size= and length="""
+    from rtx_core.bench.check import check, named
+
+    names, settings = parse_words(words)
+    if len(names) != 1:
+        raise RtxError("Nothing to check: give one model, as in `check model.py:MyLoop passes=4`.")
+    options = {name: settings.pop(name) for name in ("passes", "vocab_size", "length") if name in settings}
+    report = check(named(names[0], **settings), **options)
+    print(report.json() if json else report)
+    sys.exit(bool(report.failed))
+
+
 def parser() -> argparse.ArgumentParser:
     every = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = every.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    own = (run, settings, results, classify, doctor, audit, golden, migrate, measure)
+    own = (run, settings, results, check, classify, doctor, audit, golden, migrate, measure)
     for name, function in ({each.__name__: each for each in own} | declared("COMMANDS")).items():
         one = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         one.set_defaults(function=function)
