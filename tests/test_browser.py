@@ -51,16 +51,20 @@ const light = (color) => {
   const [r, g, b] = color.match(/[\\d.]+/g).map((x) => channel(x / 255));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
 };
-const ground = (e) => (/, 0\\)$/.test(getComputedStyle(e).backgroundColor) ? ground(e.parentElement) : getComputedStyle(e).backgroundColor);
+const ground = (e) => {
+  const { backgroundColor } = getComputedStyle(e);
+  return /, 0\\)$/.test(backgroundColor) ? ground(e.parentElement) : backgroundColor;
+};
 const contrast = (e) => {
   const [a, b] = [getComputedStyle(e).color, ground(e)].map(light);
   return Math.max(a, b) / Math.min(a, b);
 };
-return [...document.querySelectorAll("main table a")].filter((e) => contrast(e) < 4.5).map((e) => e.outerHTML.slice(0, 99));
+const links = [...document.querySelectorAll("main table a:not(.headerlink)")];
+return links.filter((e) => contrast(e) < 4.5).map((e) => e.outerHTML.slice(0, 99));
 """
 NAMELESS = """
-return [...document.querySelectorAll("button, summary")]
-  .filter((e) => e.getClientRects().length && !(e.ariaLabel || e.textContent).trim()).map((e) => e.outerHTML.slice(0, 99));
+const shown = [...document.querySelectorAll("button, summary")].filter((e) => e.getClientRects().length);
+return shown.filter((e) => !(e.ariaLabel || e.textContent).trim()).map((e) => e.outerHTML.slice(0, 99));
 """
 
 
