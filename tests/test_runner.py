@@ -312,7 +312,7 @@ WRONG_ABOUT = {  # what is said -> what the weights of a model of two classes sa
     "about ['x']": ["x"],
     "continues texts": {},
     "continues": ABOUT | {"classes": None},
-    "classes ['no']": ABOUT | {"classes": ["no"]},
+    "name ['no']": ABOUT | {"classes": ["no"]},
     "classes 'no'": ABOUT | {"classes": "no"},
     "classes [1, 2]": ABOUT | {"classes": [1, 2]},
     "max_length '16'": ABOUT | {"max_length": "16"},

@@ -14,7 +14,7 @@ import pandas as pd
 
 from rtx_core import records
 from rtx_core.data.sources import sha256_of
-from rtx_core.errors import RtxError
+from rtx_core.errors import RtxError, reason
 from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
 from rtx_core.paths import build, write_atomically
@@ -148,8 +148,8 @@ class Predictor:
                 raise ValueError("it is not the one that the model was trained with")
             return Tokenizer.from_buffer(content)
         except Exception as error:  # of no narrower kind are those of tokenizers
-            what = f"{path} is not usable ({' '.join(str(error).split()):.120})"
-            raise RtxError(f"{what}; copy tokenizer.json from where the model was trained.") from error
+            what = f"{path} is not usable ({reason(error)})"
+            raise RtxError(f"{what}; copy it from where the model was trained.") from error
 
     def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
         """A row a text, with `passes` one for each pass: text, label, and each class's probability under its name, or
