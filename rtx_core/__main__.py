@@ -58,20 +58,30 @@ def parse_words(words: list[str]) -> tuple[list[str], dict[str, object]]:
     return plain, given
 
 
-def run(words: Words, replace: Annotated[bool, "make recorded runs again"]) -> None:
+def run(
+    words: Words,
+    replace: Annotated[bool, "make recorded runs again"],
+    dry: Annotated[bool, "train none: say which runs follow, and about how long they take"],
+) -> None:
     """train runs: an experiment or a file of your own, models, and settings as name=value: `run sst2 recurrent seed=1`,
     `run reviews.csv recurrent text=review label=stars epochs=3` (or .tsv, .jsonl, .parquet), `run book.txt gpt`; `rtx
     settings EXPERIMENT` lists the settings"""
     from rtx_core.data.files import from_words
-    from rtx_core.experiments.run import runs
+    from rtx_core.experiments import run as runner
 
     names, given = parse_words(words)
     if not names:
         raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
-    if names[1:] and "models" in given or "replace" in given:
+    if names[1:] and "models" in given or given.keys() & {"replace", "only_recorded"}:
         raise RtxError("Give models as words or as models=[…], and --replace as a switch.")
     models = {"models": names[1:]} if names[1:] else {}
-    for made in runs(from_words(names[0], given), replace=replace, **models, **given):
+    data = from_words(names[0], given)
+    if dry:
+        configs = runner.requested(data, **models, **given)
+        if follow := [config for config in configs if replace or not runner.recorded(config)]:
+            return runner.announce(follow)
+        return print(f"No run follows: all {len(configs)} are recorded.")
+    for made in runner.runs(data, replace=replace, **models, **given):
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 

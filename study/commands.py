@@ -8,13 +8,14 @@ Reduced = Annotated[bool, "at the budgets of two CPU cores"]
 def list_runs(missing: Annotated[bool, "only what is missing or stale"], reduced: Reduced) -> None:
     """the runs of the paper: recorded, stale or missing, and about what each costs"""
     from rtx_core import records
+    from rtx_core.experiments.cost import minutes
     from study import plan
 
     known, total = records.records(), 0.0
     for config in plan.planned(reduced):
         why = plan.why(config)
         if why or not missing:
-            cost = plan.minutes(config, known) if why else None
+            cost = minutes(config, known) if why else None
             total += cost or 0.0
             said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
             said += f"  about {cost:,.0f} min" if cost else ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from rtx_core import records
 from rtx_core.errors import RtxError
@@ -151,22 +150,6 @@ def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:
     """Every run of the plan, each once; `extra` settings are put on all of them."""
     every = (config for study in PLAN for config in study.runs(reduced, extra))
     yield from {(config.name, config.model, config.seed): config for config in every}.values()
-
-
-def minutes(config: RunConfig, known: list[records.Record]) -> float | None:
-    """About what a run takes on one quiet thread: the likest recorded run of its model, by what it reads."""
-    by = ("steps", "batch_size") if config.train.steps else ("epochs", "fraction", "train_rows", "facts", "max_length")
-    mine = config.data.model_dump() | config.train.model_dump()
-
-    def cost(record: records.Record) -> tuple:
-        theirs = record["config"]["data"] | record["config"]["train"]
-        work = prod(mine[size] / theirs[size] for size in by if mine.get(size) and theirs.get(size))
-        return theirs.get("length") != mine.get("length"), abs(1 - work), record["seconds"] / 60 * work
-
-    known = [r for r in known if r["environment"]["device_type"] == "cpu"]
-    same = [r for r in known if (r["experiment"], r["model"]) == (config.experiment, config.model)]
-    same = [r for r in same if bool(r["config"]["data"].get("train_rows")) == bool(mine.get("train_rows"))]
-    return min(map(cost, same))[-1] if same else None
 
 
 PARTS = ({"split": "official"}, {"split": "grouped"}, TENTH, {"fraction": 0.5}, {"length": "short"}, {"length": "long"})

@@ -13,6 +13,7 @@ from committed import altered, put
 from rtx_core import records
 from rtx_core.__main__ import parse_words
 from rtx_core.errors import RtxError
+from rtx_core.experiments import cost
 from rtx_core.experiments.configure import configure
 from rtx_core.paths import REPOSITORY
 from rtx_core.records import fingerprint
@@ -141,4 +142,4 @@ def test_the_workflow_from_text_to_record(profile, home, tmp_path, request):
 def test_a_run_costs_what_its_steps_do():
     known = [records.read(REPOSITORY / f"results/khop/{model}-seed0.json") for model in ("2x2", "1x4")]
     steps = known[0]["config"]["train"]["steps"]
-    assert plan.minutes(configure("khop", "2x2", steps=2 * steps), known) == pytest.approx(known[0]["seconds"] / 30)
+    assert cost.minutes(configure("khop", "2x2", steps=2 * steps), known) == pytest.approx(known[0]["seconds"] / 30)

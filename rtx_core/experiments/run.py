@@ -15,12 +15,14 @@ import pandas as pd
 
 from rtx_core import records
 from rtx_core.data.config import DataConfig
+from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
+from rtx_core.experiments.cost import announcement
 from rtx_core.experiments.weights import keep, load_weights, recorded, work
 from rtx_core.models import registry
 from rtx_core.models.configs import least_parameters
-from rtx_core.paths import BOOK, build, home
+from rtx_core.paths import BOOK, build, home, write_atomically
 from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.progress import say as print_line
 from rtx_core.records import Record, fingerprint, schema
@@ -70,30 +72,47 @@ class Runs(list[Run]):
         return records.frame(self.records)
 
 
-def runs(name: str | DataConfig, /, models=None, seeds=None, replace=False, **settings: object) -> Runs:
-    """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now."""
+def runs(
+    name: str | DataConfig, /, models=None, seeds=None, replace=False, only_recorded=False, **settings: object
+) -> Runs:
+    """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now, or
+    with `only_recorded` left out."""
+    asked = requested(name, models, seeds, **settings)
+    return Runs(asked, _recorded_or_made(asked, replace, train=not only_recorded and not os.environ.get(BOOK)))
+
+
+def requested(name: str | DataConfig, /, models=None, seeds=None, **settings: object) -> list[RunConfig]:
+    """The configurations of these runs, in the order of settings, models, seeds."""
     fixed = experiment(name)
     fixed.data.check()
     if "seed" in settings:
         raise RtxError(f"seed is {settings['seed']!r:.40}; `runs` expects a list, seeds=[0, 1].")
     models = distinct("models", fixed.shown if models is None else models)
     seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
-    asked = [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
-    found = [_run(config, replace, train=not os.environ.get(BOOK)) for config in asked]
-    return Runs(asked, [run for run in found if run])
+    return [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
 
 
 def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
     """One run, found or made now.  A recorded one is made again only with `replace=True`."""
     experiment(name).data.check()
-    return _run(configure(name, model, seed, **settings), replace)
+    return _recorded_or_made([configure(name, model, seed, **settings)], replace)[0]
 
 
-def _run(config: RunConfig, replace: bool, train: bool = True) -> Run | None:
-    """A run, found or made now; without `train` one of real text is not made."""
-    if not replace and (record := recorded(config)):
-        return Run(config, record)
-    return make(config, replace) if train or config.source == "embedded" else None
+def _recorded_or_made(configs: list[RunConfig], replace: bool, train: bool = True) -> list[Run]:
+    """These runs, found or made now, which is announced; without `train` none of real text is made."""
+    found = [None if replace else recorded(config) for config in configs]
+    follow = [c for c, record in zip(configs, found) if not record and (train or c.source == "embedded")]
+    if follow:
+        announce(follow)
+    pairs = [(c, record) for c, record in zip(configs, found) if record or c in follow]
+    return [Run(config, record) if record else make(config, replace) for config, record in pairs]
+
+
+def announce(configs: list[RunConfig]) -> None:
+    """Say which runs follow, and about how long they take."""
+    from rtx_core.train.device import choose
+
+    print_line(announcement(configs, choose(configs[0].device).type))
 
 
 @contextmanager
@@ -175,6 +194,7 @@ def prepared(config: RunConfig, where) -> tuple:
 def make(config: RunConfig, replace: bool = False) -> Run:
     """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
     from rtx_core.train.device import choose, reset_peak_memory
+    from rtx_core.train.dry_run import dry_run
     from rtx_core.train.trainer import train
 
     made_by = fingerprint.commit()  # now: the files may change while a long run goes on
@@ -182,7 +202,7 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     reset_peak_memory(where)
     task, model = prepared(config, where)
     registered = registry.find(config.architecture)
-    described = {"architecture": config.architecture, "model": model.config.model_dump()}
+    described = {"architecture": config.architecture, "model": model.config.model_dump(mode="json")}
     described |= {"data": config.data.model_dump(mode="json") | {"source": task.facts["source"]}}
     described |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
     key = schema.run_key(described, task.facts["sha256"], config.seed)
@@ -204,6 +224,8 @@ def make(config: RunConfig, replace: bool = False) -> Run:
             left.unlink(missing_ok=True)  # of writes that were killed
         if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
+        if not isinstance(registered.kind, str):
+            dry_run(config.architecture, model.config, task, config.train, where)
         asked = (config.train, config.seed, where, file, code_hash, say)
         progress, best = train(model, task, *asked, compile=config.compile, interrupts=interrupts)
         found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
@@ -235,7 +257,9 @@ def evaluated(model, task, config: RunConfig, where, progress, best: dict, folde
     if task.classes:  # what another rule of selection would have given
         accurate = {"test": test_of("validation_accuracy")[0]}
         found["most_accurate"] = progress.selected("validation_accuracy") | accurate
-        task.tokenizer().save(str(folder / "tokenizer.json"))
+        tokenizer = task.tokenizer().to_str(pretty=True)
+        write_atomically(folder / "tokenizer.json", tokenizer.encode())
+        about["tokenizer"] = sha256_of([tokenizer])
     entry, predictions = test_of("validation_loss")
     save_model(model, config.architecture, folder / "model.safetensors", **about)
     parameters = count_parameters(model)

@@ -242,11 +242,15 @@ def records(name="", experiment: str | None = None, model: str | None = None, so
     return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
 
 
+def path_for(content: Mapping) -> Path:
+    """The file of a run that is to be recorded."""
+    root = folder_for(content["experiment"], content["model"], content["data"]["source"])
+    return root / content["name"] / f"{content['model']}-seed{content['seed']}.json"
+
+
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
     """Write the record of a run, in the place of one that is there."""
-    root = folder_for(content["experiment"], content["model"], content["data"]["source"])
-    path = root / content["name"] / f"{content['model']}-seed{content['seed']}.json"
-    return _save(path, content, predictions, check)
+    return _save(path_for(content), content, predictions, check)
 
 
 def save_measurement(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:

@@ -7,8 +7,10 @@ form stays readable.  A new step is a function in `STEPS`, after those that are 
 import copy
 from collections.abc import Callable
 
+from rtx_core.records.released import name_tensors
+
 Step = Callable[[dict], dict]
-STEPS: list[Step] = []
+STEPS: list[Step] = [name_tensors]
 
 
 def migrated(content: dict) -> dict:
