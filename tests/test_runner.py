@@ -303,8 +303,15 @@ def test_a_trained_model_answers_as_its_record_says(home, monkeypatch):
     for wrong in ([3], b"a", found, []):
         with pytest.raises(RtxError, match="expected strings"):
             predictor.classify(wrong)
-    with pytest.raises(RtxError, match="There is no record"):
+    with refused("There is no record 'sst2/recurrent-seed9' of source 'embedded'", "rtx.results()"):
         rtx.load("sst2/recurrent-seed9", source="embedded")
+    with refused("is of source 'embedded'", "'hub' was requested; give source='embedded'"):
+        rtx.load(f"{NAME}/recurrent-seed0")
+    (weights.made_at(run.record)).unlink()
+    with refused(
+        "copy them to _build/runs/", "or train it again: python -m rtx_core run sst2 recurrent seed=0", "--replace."
+    ):
+        rtx.load(run)
 
 
 ABOUT = {"classes": ["no", "yes"], "max_length": 16}
