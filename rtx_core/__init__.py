@@ -11,6 +11,7 @@ from rtx_core.lazy import lazily
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 _PUBLIC = {
+    "bench.check": "check",
     "data": "data",
     "errors": "RtxError",
     "experiments.run": "run runs",

@@ -85,13 +85,16 @@ def run(
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
-def settings(words: Annotated[list, "EXPERIMENT [MODEL]"]) -> None:
+def settings(words: Annotated[list, "EXPERIMENT|FILE [MODEL]"]) -> None:
     """the settings of an experiment and a model of it: type, default and meaning"""
+    from rtx_core.data.files import from_words
     from rtx_core.experiments.configure import settings_of
 
-    if not 1 <= len(words) <= 2:
-        raise RtxError(f"Got {len(words)} words; give an experiment and perhaps a model, as `rtx settings khop 1x4`.")
-    table = settings_of(*words).map(lambda value: "null" if value is None else str(value))
+    names, given = parse_words(words)
+    data = from_words(names[0], given) if names else ""
+    if given or not 1 <= len(names) <= 2:
+        raise RtxError(f"Got {words!r:.80}; give an experiment and perhaps a model, as `rtx settings khop 1x4`.")
+    table = settings_of(data, *names[1:]).map(lambda value: "null" if value is None else str(value))
     width = {column: table[column].str.len().max() for column in table}
     for part, rows in table.groupby("of", sort=False):
         print(f"{part}:")
@@ -117,7 +120,7 @@ def classify(
     texts: Annotated[list, "none: standard input, one a line"],
     passes: Annotated[bool, "the answer after each pass"],
     seed: Annotated[int, "of the run"] = 0,
-    source: Source = "hub",
+    source: Source = "",
 ) -> None:
     """label texts with a trained model: NAME MODEL "a text" …, or lines of standard input; columns are split at tabs"""
     from rtx_core.experiments.weights import load
@@ -191,10 +194,26 @@ def measure(words: Annotated[list, "KIND EXPERIMENT [name=value …]"]) -> None:
     print(*(found.path.relative_to(home()) for found in measure(*names, **given)), sep="\n")
 
 
+def check(
+    words: Annotated[list, "MODEL [name=value …]: file.py:Name, or a registered name"],
+    json: Annotated[bool, "print JSON"],
+) -> None:
+    """whether a model is a loop and is sound, in seconds and without training; also passes=, vocab_size= and length="""
+    from rtx_core.bench.check import check, named
+
+    names, settings = parse_words(words)
+    if len(names) != 1:
+        raise RtxError("Nothing to check: give one model, as in `check model.py:MyLoop passes=4`.")
+    options = {name: settings.pop(name) for name in ("passes", "vocab_size", "length") if name in settings}
+    report = check(named(names[0], **settings), **options)
+    print(report.json() if json else report)
+    sys.exit(bool(report.failed))
+
+
 def parser() -> argparse.ArgumentParser:
     every = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = every.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    own = (run, settings, results, classify, doctor, audit, golden, migrate, measure)
+    own = (run, settings, results, check, classify, doctor, audit, golden, migrate, measure)
     for name, function in ({each.__name__: each for each in own} | declared("COMMANDS")).items():
         one = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         one.set_defaults(function=function)

@@ -1,7 +1,10 @@
 """One kind of error for all that a user can get wrong: a sentence with what was got, what was expected, what to do."""
 
+import sysconfig
+import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 MANY = 20  # choices are not listed beside a near one
 
@@ -13,7 +16,17 @@ class RtxError(ValueError):
 def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
     """An error for a name that does not exist, with the nearest one that does."""
     known = list(known)
-    near = get_close_matches(str(got), known, n=1, cutoff=0.5)
+    near = get_close_matches(str(got), known, n=1, cutoff=0.6)
     hint = f" did you mean {near[0]!r}?" if near else ""
     choices = "" if near and len(known) > MANY else f" the choices are {', '.join(known)}."
     return RtxError(f"Unknown {kind} {got!r}:{hint}{choices}")
+
+
+def reason(error: Exception) -> str:
+    """A foreign exception as a part of a sentence: its kind, what it says, and the last line of the user's own code."""
+    foreign = (str(Path(__file__).parent), sysconfig.get_path("stdlib"))
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "-packages" not in f.filename]
+    frames = [f for f in frames if not f.filename.startswith(foreign)]
+    at = f", in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""
+    said = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
+    return f"{type(error).__name__}: {said:.350}{at}"

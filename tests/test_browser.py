@@ -43,6 +43,39 @@ def test_a_page_has_no_console_error_and_fits(driver, page):
         assert errors(driver) == [], size
 
 
+UNREADABLE = """
+const mode = arguments[0];
+Object.assign(document.documentElement.dataset, { mode, theme: mode });
+const channel = (x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+const light = (color) => {
+  const [r, g, b] = color.match(/[\\d.]+/g).map((x) => channel(x / 255));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+};
+const ground = (e) => {
+  const { backgroundColor } = getComputedStyle(e);
+  return /, 0\\)$/.test(backgroundColor) ? ground(e.parentElement) : backgroundColor;
+};
+const contrast = (e) => {
+  const [a, b] = [getComputedStyle(e).color, ground(e)].map(light);
+  return Math.max(a, b) / Math.min(a, b);
+};
+const links = [...document.querySelectorAll("main table a:not(.headerlink)")];
+return links.filter((e) => contrast(e) < 4.5).map((e) => e.outerHTML.slice(0, 99));
+"""
+NAMELESS = """
+const shown = [...document.querySelectorAll("button, summary")].filter((e) => e.getClientRects().length);
+return shown.filter((e) => !(e.ariaLabel || e.textContent).trim()).map((e) => e.outerHTML.slice(0, 99));
+"""
+
+
+@pytest.mark.parametrize("page", ["related-work.html", "notebooks/claims.html", "notebooks/sst2.html"])
+def test_links_of_tables_can_be_read_and_controls_have_names(driver, page):
+    visit(driver, page)
+    assert driver.execute_script(NAMELESS) == []
+    for mode in ("light", "dark"):
+        assert driver.execute_script(UNREADABLE, mode) == [], mode
+
+
 def test_one_switch_opens_all_code_and_is_remembered(driver):
     visit(driver, "notebooks/sst2.html")
     cells = all_of(driver, "main details.hide")

@@ -4,7 +4,6 @@ import shutil
 from copy import deepcopy
 from functools import reduce
 from itertools import permutations
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,13 +17,12 @@ from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
 from rtx_core.data.algorithmic import Generated, KHop, each_state, hop, products
 from rtx_core.data.config import Drawn, ScanData
-from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments import Entry, Experiment, audit, weights
 from rtx_core.experiments.doctor import check_settings
 from rtx_core.models import build_model, save_model
 from rtx_core.models.packed import Packed
-from rtx_core.paths import REPOSITORY
+from rtx_core.records import released
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
 from study.experiments import EXPERIMENTS, CurriculumData
@@ -231,19 +229,6 @@ def test_validation_counts_every_answer_alike(name, more):
     assert row["error_hops_2"] == pytest.approx(wrong[asked & (inputs[:, :1] == 7)].double().mean().item())
 
 
-@pytest.mark.parametrize("address", ["khop/1x4-seed5", "khop-steps9000/1x6-random-seed3"])
-def test_weights_that_come_with_a_clone_give_the_losses_of_their_record(address, monkeypatch):
-    monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
-    monkeypatch.setattr(weights, "made_at", lambda record: Path("nowhere"))
-    record = records.at(address)
-    model, read = rtx.load(record).model, task(config_of(record["config"]["data"]), 32)
-    found, _, _ = read.answered(model, read.test_batches()[:2], CPU, NO_AUTOCAST, 2 * model.config.num_passes)
-    assert found.tolist() == pytest.approx(record["test"]["batch_losses"][:2], rel=1e-3)
-    record.content["key"] = "0" * 24
-    with pytest.raises(RtxError, match="holds weights of another run than its record's"):
-        rtx.load(record)
-
-
 class CountData(Drawn):
     task_class = f"{__name__}:Count"
     by: int = 1
@@ -279,7 +264,7 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     assert config_of(run.record["config"]["data"]) == CountData(by=2) and run.record["name"] == "count-by2"
     assert run.record["asked"] == {"model": "tiny", "settings": {"by": 2, "compile": ""}}
     file = home / "results/weights/count-by2/tiny-seed0.safetensors"
-    assert run.record["weights"] == sha256_of([file.read_bytes()])
+    assert run.record["tensors_sha256"] == released.tensors_sha256(file.read_bytes())
     shutil.rmtree(home / "_build/runs")
     for address in (run, run.record, "count-by2/tiny-seed0"):
         assert rtx.load(address).model.about["run"] == run.record["key"]
@@ -293,5 +278,5 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     with pytest.raises(RtxError, match="holds weights of another run than its record's, or altered ones; restore"):
         rtx.load(run)
     monkeypatch.setattr(weights, "MOST_KEPT", 100)  # parameters, and this model has more
-    assert rtx.run("count", "tiny", 1, by=2, compile="").record.get("weights") is None
+    assert rtx.run("count", "tiny", 1, by=2, compile="").record.get("tensors_sha256") is None
     assert [path.name for path in file.parent.iterdir()] == [file.name]

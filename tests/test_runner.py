@@ -12,15 +12,16 @@ import pytest
 import torch
 from committed import altered
 from conftest import CPU, NO_AUTOCAST, refused
+from safetensors.torch import save_file
 
 import rtx_core as rtx
 from rtx_core import data, records
 from rtx_core.__main__ import main
-from rtx_core.data import splits
+from rtx_core.data import splits, tokens
 from rtx_core.errors import RtxError
 from rtx_core.experiments import audit, cost, doctor, weights
 from rtx_core.experiments import run as runner
-from rtx_core.models import registry
+from rtx_core.models import build_model, registry, save_model
 from rtx_core.records import fingerprint
 from rtx_core.settings import Settings
 from study import paper
@@ -29,7 +30,7 @@ GIVEN = {"source": "embedded", "device": "cpu", "train_rows": 64}
 GIVEN |= {"batch_size": 8, "epochs": 2, "eval_every": 3}
 ASKED = GIVEN | {"source": "hub"}
 NAME = "sst2-trainrows64-epochs2-batchsize8-evalevery3"
-OTHER_CODE = {"code": {"commit": "c0ffee0123456789", "clean": True, "hashes": ["0" * 64]}}
+OTHER_CODE = {"code": {"commit": "c0ffee0123456789".ljust(40, "0"), "clean": True, "hashes": ["0" * 64]}}
 
 pytestmark = pytest.mark.usefixtures("small_models")  # 8 steps an epoch
 
@@ -303,8 +304,53 @@ def test_a_trained_model_answers_as_its_record_says(home, monkeypatch):
     for wrong in ([3], b"a", found, []):
         with pytest.raises(RtxError, match="expected strings"):
             predictor.classify(wrong)
-    with pytest.raises(RtxError, match="There is no record"):
+    with refused("There is no record 'sst2/recurrent-seed9' of source 'embedded'", "rtx.results()"):
         rtx.load("sst2/recurrent-seed9", source="embedded")
+    with refused("is of source 'embedded'", "'hub' was requested; give source='embedded'"):
+        rtx.load(f"{NAME}/recurrent-seed0")
+    (weights.made_at(run.record)).unlink()
+    with refused(
+        "copy them to _build/runs/", "or train it again: python -m rtx_core run sst2 recurrent seed=0", "--replace."
+    ):
+        rtx.load(run)
+
+
+ABOUT = {"classes": ["no", "yes"], "max_length": 16}
+WRONG_ABOUT = {  # what is said -> what the weights of a model of two classes say of themselves
+    "about ['x']": ["x"],
+    "continues texts": {},
+    "continues": ABOUT | {"classes": None},
+    "name ['no']": ABOUT | {"classes": ["no"]},
+    "classes 'no'": ABOUT | {"classes": "no"},
+    "classes [1, 2]": ABOUT | {"classes": [1, 2]},
+    "max_length '16'": ABOUT | {"max_length": "16"},
+    "max_length None": ABOUT | {"max_length": None},
+    "max_length 2": ABOUT | {"max_length": 2},
+    "trained with": ABOUT | {"tokenizer": "0" * 64},
+}
+
+
+@pytest.mark.parametrize("said", WRONG_ABOUT)
+def test_weights_that_say_something_wrong_of_themselves_are_one_sentence(said, tmp_path):
+    model, path = build_model("recurrent", seed=0, vocab_size=60), tmp_path / "mine" / "model.safetensors"
+    tokens.trained_vocabulary(["a good film"]).save(str(tmp_path / "tokenizer.json"))
+    path.parent.mkdir()
+    shutil.copy(tmp_path / "tokenizer.json", path.parent)
+    save_model(model, "recurrent", path, **ABOUT)
+    assert len(rtx.load(path.parent).classify("good")) == 1
+    header = {"model": "recurrent", "config": model.config.model_dump_json(), "about": json.dumps(WRONG_ABOUT[said])}
+    save_file(model.state_dict(), path, metadata=header)
+    with refused(said):
+        rtx.load(path.parent).classify("good")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff"])
+def test_a_tokenizer_that_cannot_be_read_is_one_sentence(content, tmp_path):
+    save_model(build_model("recurrent", seed=0), "recurrent", tmp_path / "model.safetensors", **ABOUT)
+    if content is not None:
+        (tmp_path / "tokenizer.json").write_bytes(content)
+    with refused("tokenizer.json"):
+        rtx.load(tmp_path).classify("good")
 
 
 def test_a_mode_of_compile_stands_in_the_record_and_its_key(monkeypatch):

@@ -29,13 +29,18 @@ from rtx_core.data import tasks
 from rtx_core.errors import RtxError
 from rtx_core.models import build
 from rtx_core.progress import Interrupted, Interrupts
+from rtx_core.records.released import tensors_sha256
 from rtx_core.train import checkpoint, trainer
 
 KILLED, LONG = -signal.SIGKILL, os.environ.get("RTX_LONG")  # all moments, for minutes, or three
-COMMON = {"source": "embedded", "device": "cpu", "eval_every": 4}
+COMMON = {"device": "cpu", "eval_every": 4}
+EMBEDDED = {"source": "embedded"}
+LANGUAGE = {"steps": 9, "batch_size": 4, "block_size": 16, "eval_batches": 2}
 RUNS = {
-    "classifier": ("sst2", "recurrent", {"train_rows": 48, "batch_size": 8, "epochs": 2}),
-    "language": ("shakespeare", "kausik", {"steps": 9, "batch_size": 4, "block_size": 16, "eval_batches": 2}),
+    "classifier": ("sst2", "recurrent", EMBEDDED | {"train_rows": 48, "batch_size": 8, "epochs": 2}),
+    "language": ("shakespeare", "kausik", EMBEDDED | LANGUAGE),
+    # whose weights are kept beside the record
+    "hops": ("khop", "1x1", {"steps": 4, "batch_size": 4, "eval_texts": 20, "test_texts": 20}),
 }
 
 
@@ -64,6 +69,8 @@ def result(home: Path) -> dict:
     for row in content["history"]:
         del row["seconds"]
     content |= {path.name: path.read_bytes() for path in home.rglob("results/**/*.npz")}
+    for path in home.rglob("results/weights/*/[!.]*"):
+        content[str(path.relative_to(home))] = tensors_sha256(path.read_bytes())
     for path in (home / "_build/runs").rglob("*.safetensors"):
         content[path.name] = {name: tensor.tolist() for name, tensor in load_file(path).items()}
     return content
@@ -139,6 +146,9 @@ def test_killed_at_any_moment_and_started_again(kind, whole, tmp_path):
     record = next(name for name in named if name.endswith("-seed0.json"))
     few = ["step", "os.rename checkpoint.safetensors", record, "os.remove checkpoint.safetensors"]
     assert set(few) <= set(named) and moments[-1] == few[-1]  # after the record
+    if kind == "hops":
+        few = ["os.rename 1x1-seed0.safetensors", record]
+        assert any(name.startswith("results/weights/") for name in expected)
     for name in named if LONG else few:
         at = draw.choice([i for i, other in enumerate(moments, start=1) if other == name])
         home = tmp_path / str(at)

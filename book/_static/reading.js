@@ -112,7 +112,21 @@ function previews() {
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
 }
 
+/** What the theme's markup lacks for readers who do not see it: names of buttons, roles, landmarks. */
+function nameAll() {
+  document.querySelectorAll(".search-button-field, details.hide > summary").forEach((one) => one.removeAttribute("aria-label"));
+  document.querySelectorAll(".bd-links summary").forEach((one) => {
+    one.setAttribute("aria-label", `Pages of ${one.closest("li").querySelector("a").textContent.trim()}`);
+  });
+  document.querySelector(".theme-switch-button")?.setAttribute("aria-label", "Color mode: Light, Dark, System Settings");
+  document.querySelectorAll(".citation[role]").forEach((one) => one.setAttribute("role", "listitem"));
+  const sidebar = document.querySelector(".bd-sidebar-primary");
+  sidebar?.setAttribute("role", "region");
+  sidebar?.setAttribute("aria-label", "All pages");
+}
+
 document.addEventListener("DOMContentLoaded", () => {
+  nameAll();
   codeSwitch();
   previews();
   unfold();

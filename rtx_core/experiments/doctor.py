@@ -14,11 +14,12 @@ from pathlib import Path
 
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import configure
-from rtx_core.experiments.weights import differences
+from rtx_core.experiments.weights import differences, made_at
 from rtx_core.foreign import as_odd
 from rtx_core.models import registry
 from rtx_core.paths import build
-from rtx_core.records import NAMES, every_path, fingerprint, folder, folders, read, short_name
+from rtx_core.records import NAMES, every_path, fingerprint, folder, folders, read, released, short_name
+from rtx_core.records import records as every_run
 from rtx_core.study import declared
 
 Finding = tuple[str, str, str]  # (its level, what was found, what to type)
@@ -100,6 +101,26 @@ def records() -> Iterator[Finding]:
     yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
 
 
+def weights() -> Iterator[Finding]:
+    """Whether the weights beside the records are those that a record names, and the other way round."""
+    expected = {released.weights_path(record.path): record for record in every_run()}
+    files = [path for root in folders() for path in sorted(root.glob("weights/*/*.safetensors"))]
+    for path in files:
+        if (record := expected.pop(path, None)) is None:
+            yield WRONG, f"results/weights: {short_name(path)} has no sound record", ""
+        elif (unaltered := released.unaltered(record, path)) is None:
+            yield WRONG, f"{record} does not name its weights by a hash", "python -m rtx_core migrate"
+        elif not unaltered:
+            restore = f"git checkout -- {shlex.quote(str(path))}"
+            yield WRONG, f"results/weights: {short_name(path)} is not what {record} names", restore
+    for path, record in expected.items():
+        if record.get("tensors_sha256"):
+            source, place = made_at(record), shlex.quote(str(path))
+            command = f"cp {shlex.quote(str(source))} {place}" if source.exists() else f"git checkout -- {place}"
+            yield WARNING, f"results/weights: what {record} names is missing", command
+    yield OK, f"results/weights: {len(files)} files were compared with their records", ""
+
+
 def check_settings(record) -> None:
     """An error unless the names and the settings of a run are those of what was asked for, as far as a record says that
     and the experiment and the model are known here."""
@@ -133,7 +154,7 @@ def unfinished() -> Iterator[Finding]:
 def main() -> int:
     """Print every finding; a check that raises an error is one, too.  The exit code: 1 where something is wrong."""
     levels: Counter = Counter()
-    for check in (machine, data, records, unfinished):
+    for check in (machine, data, records, weights, unfinished):
         try:
             findings = list(check())
         except (ImportError, RtxError, OSError, ValueError) as error:

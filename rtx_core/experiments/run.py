@@ -15,13 +15,14 @@ import pandas as pd
 
 from rtx_core import records
 from rtx_core.data.config import DataConfig
+from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
 from rtx_core.experiments.cost import announcement
 from rtx_core.experiments.weights import keep, load_weights, recorded, work
 from rtx_core.models import registry
 from rtx_core.models.configs import least_parameters
-from rtx_core.paths import BOOK, build, home
+from rtx_core.paths import BOOK, build, home, write_atomically
 from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.progress import say as print_line
 from rtx_core.records import Record, fingerprint, schema
@@ -193,6 +194,7 @@ def prepared(config: RunConfig, where) -> tuple:
 def make(config: RunConfig, replace: bool = False) -> Run:
     """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
     from rtx_core.train.device import choose, reset_peak_memory
+    from rtx_core.train.dry_run import dry_run
     from rtx_core.train.trainer import train
 
     made_by = fingerprint.commit()  # now: the files may change while a long run goes on
@@ -200,7 +202,7 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     reset_peak_memory(where)
     task, model = prepared(config, where)
     registered = registry.find(config.architecture)
-    described = {"architecture": config.architecture, "model": model.config.model_dump()}
+    described = {"architecture": config.architecture, "model": model.config.model_dump(mode="json")}
     described |= {"data": config.data.model_dump(mode="json") | {"source": task.facts["source"]}}
     described |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
     key = schema.run_key(described, task.facts["sha256"], config.seed)
@@ -222,6 +224,8 @@ def make(config: RunConfig, replace: bool = False) -> Run:
             left.unlink(missing_ok=True)  # of writes that were killed
         if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
+        if not isinstance(registered.kind, str):
+            dry_run(config.architecture, model.config, task, config.train, where)
         asked = (config.train, config.seed, where, file, code_hash, say)
         progress, best = train(model, task, *asked, compile=config.compile, interrupts=interrupts)
         found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
@@ -257,7 +261,9 @@ def evaluated(model, task, config: RunConfig, where, progress, best: dict, folde
     if task.classes:  # what another rule of selection would have given
         accurate = {"test": test_of("validation_accuracy")[0]}
         found["most_accurate"] = progress.selected("validation_accuracy") | accurate
-        task.tokenizer().save(str(folder / "tokenizer.json"))
+        tokenizer = task.tokenizer().to_str(pretty=True)
+        write_atomically(folder / "tokenizer.json", tokenizer.encode())
+        about["tokenizer"] = sha256_of([tokenizer])
     entry, predictions = test_of("validation_loss")
     save_model(model, config.architecture, folder / "model.safetensors", **about)
     parameters = count_parameters(model)

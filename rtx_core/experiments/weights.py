@@ -2,23 +2,25 @@
 answer: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
 from rtx_core import records
 from rtx_core.data.sources import sha256_of
-from rtx_core.errors import RtxError
-from rtx_core.experiments.configure import RunConfig
+from rtx_core.errors import RtxError, reason
+from rtx_core.experiments.configure import RunConfig, configure
 from rtx_core.models import registry
-from rtx_core.paths import build, write_atomically
-from rtx_core.records import DECIDED_BY_DATA, Record
-from rtx_core.study import study
+from rtx_core.paths import build, home, write_atomically
+from rtx_core.records import DECIDED_BY_DATA, Record, released
+from rtx_core.study import declared, study
 from rtx_core.train.config import TrainConfig
 
 HEAD = ("text", "passes", "label")  # columns of every table of answers
@@ -77,25 +79,17 @@ def refuse_changed(record: Record) -> None:
 
 
 def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
-    """Save a run's record, and beside it the weights of a small model whose experiment keeps them."""
-    weights = (folder / "model.safetensors").read_bytes()
-    kept = config.keep_weights and content["parameters"]["total"] <= MOST_KEPT
-    if kept:
-        content |= {"weights": sha256_of([weights])}
-    record = records.save(content, predictions)
-    if kept:
-        write_atomically(kept_at(record), weights)
-    return record
+    """Save the weights of a small model whose experiment keeps them, then the record: no record is without them."""
+    if config.keep_weights and content["parameters"]["total"] <= MOST_KEPT:
+        weights = (folder / "model.safetensors").read_bytes()
+        content |= {"tensors_sha256": released.tensors_sha256(weights)}
+        write_atomically(released.weights_path(records.path_for(content)), weights)
+    return records.save(content, predictions)
 
 
 def weights_of(record: Record) -> Path:
     """The file of its weights: those of small models are kept with their records, others lie where the run was made."""
-    return kept_at(record) if kept_at(record).exists() else made_at(record)
-
-
-def kept_at(record: Record) -> Path:
-    """Where the weights of small models lie beside the records, so that they come with a clone."""
-    return record.path.parents[1] / "weights" / record["name"] / f"{record['model']}-seed{record['seed']}.safetensors"
+    return path if (path := released.weights_path(record.path)).exists() else made_at(record)
 
 
 def made_at(record: Record) -> Path:
@@ -114,16 +108,28 @@ def load_weights(record: Record):
     path = weights_of(record)
     refuse_changed(record)
     if not path.exists():
-        raise RtxError(f"The trained weights of {record} are not in _build/runs: copy them there, or use --replace.")
-    model, expected = load_model(path), record.get("weights")
-    if expected not in (None, sha256_of([path.read_bytes()])) or model.about.get("run") != record["key"]:
+        place = os.path.relpath(made_at(record).parent, home())
+        raise RtxError(f"The trained weights of {record} are not here; copy them to {place}, or {again(record)}.")
+    model = load_model(path)
+    if released.unaltered(record, path) is False or model.about.get("run") != record["key"]:
         what = f"{path.name} holds weights of another run than its record's, or altered ones"
-        raise RtxError(f"{what}; restore both from git, or train it anew with replace=True.")
+        raise RtxError(f"{what}; restore copies of both, or {again(record)}.")
     return model
 
 
-def load(address: object, source: str = "hub") -> "Predictor":
-    """The trained model of a run, of its record or the record's address ("sst2/recurrent-seed0"), or of a folder."""
+def again(record: Record) -> str:
+    """How to make a run again: by its command, as far as a record says that."""
+    if not (asked := record.get("asked")) or record["experiment"] not in declared("EXPERIMENTS"):
+        return "train it again with replace=True (on the command line: run … --replace)"
+    from rtx_core.experiments.run import command_of
+
+    config = configure(record["experiment"], asked["model"], record["seed"], **asked["settings"])
+    return f"train it again: {command_of(config, replace=True)}"
+
+
+def load(address: object, source: str = "") -> "Predictor":
+    """The trained model of a run, of its record or the record's address ("sst2/recurrent-seed0"), or of a folder; a
+    `source`, "embedded" or "hub", tells records of generated texts from those of real ones."""
     from rtx_core.models import load_model
 
     study()  # whose models are registered where it is imported
@@ -143,23 +149,40 @@ class Predictor:
     model: Callable
     folder: Path
 
+    @cached_property
+    def tokenizer(self):
+        """The one that the model was trained with, by its hash where the weights name that."""
+        from tokenizers import Tokenizer
+
+        path, expected = self.folder / "tokenizer.json", self.model.about.get("tokenizer")
+        try:
+            content = path.read_bytes()
+            if expected not in (None, sha256_of([content])):
+                raise ValueError("it is not the one that the model was trained with")
+            return Tokenizer.from_buffer(content)
+        except Exception as error:  # of no narrower kind are those of tokenizers
+            what = f"{path} is not usable ({reason(error)})"
+            raise RtxError(f"{what}; copy it from where the model was trained.") from error
+
     def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
         """A row a text, with `passes` one for each pass: text, label, and each class's probability under its name, or
         under "p(name)" if a class has the name of another column."""
         import torch
-        from tokenizers import Tokenizer
 
         from rtx_core.data.tasks import logits_of
         from rtx_core.data.tokens import tokenize
 
         if not (classes := self.model.about.get("classes")):
             raise RtxError(f"The model of {self.folder.name} has no classes: it continues texts; load a classifier.")
+        length, named = self.model.about.get("max_length"), isinstance(classes, list) and set(map(type, classes))
+        if named != {str} or type(length) is not int or length < 3:
+            what = f"classes {classes!r:.60} and max_length {length!r:.20}"
+            raise RtxError(f"The weights of {self.folder.name} have {what}; expected names and a number above 2.")
         texts = [texts] if isinstance(texts, (str, pd.DataFrame)) else list(texts)
         if not texts or not all(isinstance(text, str) for text in texts):
             raise RtxError(f"The texts are {texts!r:.60}; expected strings.")
         frame = pd.DataFrame({"text": texts, "passes": None, "label": 0})
-        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
-        tokens = tokenize(frame, tokenizer, self.model.about["max_length"])
+        tokens = tokenize(frame, self.tokenizer, length)
         columns, tables = [f"p({name})" for name in classes] if {*HEAD} & {*classes} else [*classes], []
         usual = self.model.config
         for n in range(1, getattr(usual, "num_passes", 1) + 1) if passes else [None]:
@@ -168,6 +191,9 @@ class Predictor:
                 logits = torch.from_numpy(logits_of(self.model, tokens, torch.device("cpu"), nullcontext()))
             finally:
                 self.model.config = usual
+            if logits.shape[1] != len(classes):
+                what = f"{logits.shape[1]} classes, and its weights name {classes!r:.80}"
+                raise RtxError(f"The model of {self.folder.name} has {what}; train or export it anew.")
             table = frame.assign(passes=n, label=[classes[i] for i in logits.argmax(1)])
             tables.append(table.join(pd.DataFrame(logits.softmax(-1).numpy(), columns=columns)))
         return pd.concat(tables, ignore_index=True).drop(columns=[] if passes else "passes")

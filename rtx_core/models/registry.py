@@ -63,8 +63,8 @@ def find(name: str) -> Model:
 
 def check_name(name: str) -> None:
     """An error for a name that cannot be part of a record's file name."""
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
-        raise RtxError(f"A model cannot be called {name!r:.60}; use letters, digits, '-', '_' and '.'.")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]{,59}", name):
+        raise RtxError(f"A model cannot be called {name!r:.70}; use at most 60 letters, digits, '-', '_' and '.'.")
 
 
 def config_of(name: str, **overrides: object) -> Settings:
@@ -78,6 +78,7 @@ def register(name: str, cls=None, config: Settings | None = None, *, title="", c
     A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs,
     targets), (B, N) each or on TinyStories `Packed`, to its mean loss and, on k-hop and groups, inputs alone to logits
     (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  A name registered before is replaced.
+    Each run tries its model first: one step, saved and loaded (`train.dry_run`).
     """
     if isinstance(cls, Settings):
         cls, config = None, cls

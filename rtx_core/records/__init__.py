@@ -86,6 +86,8 @@ class Record:
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
         """`logits` (n, C) and `labels` (n,) of the test set, in its order; of language models there are none."""
+        if "confusion" not in self["test"]:
+            raise RtxError(f"{self} holds no predictions of texts, as it is of a decoder; compare its test losses.")
         path, (n, classes) = self.path.with_suffix(".npz"), (self["test"]["n"], len(self["test"]["confusion"]))
         try:
             arrays = read_arrays(path, min(MOST_ARRAYS, 4096 + n * (4 * classes + 8)))
@@ -219,13 +221,21 @@ def find(name: str, model: str, seed: int, source: str = "hub") -> Record | None
     return read(path) if path.exists() else None
 
 
-def at(address: str, source: str = "hub") -> Record:
-    """The record of an address such as "sst2/recurrent-seed0", its path without the ending."""
+def at(address: str, source: str = "") -> Record:
+    """The record of an address such as "sst2/recurrent-seed0", its path without the ending; without a `source` it is of
+    generated texts if its experiment is."""
     name, _, stem = address.removesuffix(".json").rpartition("/")
-    path = next((p for root in folders(source) if (p := root / name / f"{stem}.json").exists()), Path())
-    if not name or not path.name:
-        raise RtxError(f"There is no record {address!r} of source {source!r}: see `rtx results`, or --source embedded.")
-    return read(path)
+    named = [data for each, data in declared("EXPERIMENTS").items() if f"{name}-".startswith(f"{each}-")]
+    generated = any(experiment.data.source == "embedded" for experiment in named)
+    source = source or ("embedded" if generated else "hub")
+    places = [(of, root / name / f"{stem}.json") for of in ("hub", "embedded") for root in reversed(folders(of))]
+    there = {of: path for of, path in places if path.is_file()}  # of two the last, from the first folder
+    if name and (path := there.get("embedded" if source == "embedded" else "hub")):
+        return read(path)
+    if name and (other := next(iter(there), "")):
+        do = f"give source={other!r} (on the command line --source {other})"
+        raise RtxError(f"The record {address} is of source {other!r}, and {source!r} was requested; {do}.")
+    raise RtxError(f"There is no record {address!r} of source {source!r}; rtx.results() lists what is recorded.")
 
 
 def all_paths(root: Path) -> list[Path]:
@@ -252,11 +262,15 @@ def records(name="", experiment: str | None = None, model: str | None = None, so
     return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
 
 
+def path_for(content: Mapping) -> Path:
+    """The file of a run that is to be recorded."""
+    root = folder_for(content["experiment"], content["model"], content["data"]["source"])
+    return root / content["name"] / f"{content['model']}-seed{content['seed']}.json"
+
+
 def save(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:
     """Write the record of a run, in the place of one that is there."""
-    root = folder_for(content["experiment"], content["model"], content["data"]["source"])
-    path = root / content["name"] / f"{content['model']}-seed{content['seed']}.json"
-    return _save(path, content, predictions, check)
+    return _save(path_for(content), content, predictions, check)
 
 
 def save_measurement(content: dict, predictions: Mapping[str, np.ndarray] | None = None) -> Record:

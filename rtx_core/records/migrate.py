@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rtx_core.data import config_of
 from rtx_core.models import registry
+from rtx_core.records.released import name_tensors
 from rtx_core.study import declared
 
 TEXTS = "rtx_core.data.tasks:Classification"
@@ -52,7 +53,7 @@ def _task_of(content: dict) -> str | None:
 
 
 Step = Callable[[dict], dict]
-STEPS: list[Step] = [hash_of_task]
+STEPS: list[Step] = [hash_of_task, name_tensors]
 
 
 def migrated(content: dict) -> dict:

@@ -194,7 +194,7 @@ class Schema(BaseModel):
     asked: Request | None = None  # what `configure` was called with: model, settings; younger than the first records
     config: Config
     data: Data
-    parameters: dict[Literal["total", "non_embedding"], Count] = Field(min_length=2)
+    parameters: dict[Literal["total", "non_embedding", "frozen"], Count] = Field(min_length=2)
     size_mb: Amount
     history: list[dict[str, float]] = Field(min_length=1)  # an evaluation each
     selected: Selected
@@ -208,7 +208,8 @@ class Schema(BaseModel):
     finished: Date
     samples: list[Sample] | None = None  # of language models
     extra: Extra | None = None
-    weights: Hash | None = None  # of the file in results/weights, if any
+    tensors_sha256: Hash | None = None  # of the weights beside the record, if any
+    weights: Hash | None = None  # before: the hash of their file (`released`)
 
 
 class ClassifierSchema(Schema):

@@ -58,8 +58,8 @@ def autocast_of(precision: str, device: torch.device) -> torch.autocast:
 
 
 def optimizer_of(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """AdamW (Loshchilov & Hutter 2019) over every parameter, or with decay of matrices and tables alone."""
-    parameters = list(model.parameters())
+    """AdamW (Loshchilov & Hutter 2019) over all that learns, or with decay of matrices and tables alone."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [{"params": parameters, "weight_decay": config.weight_decay}]
     if config.decay == "matrices":
         groups[0]["params"] = [p for p in parameters if p.dim() >= 2]

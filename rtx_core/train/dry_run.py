@@ -1,0 +1,81 @@
+"""A model from outside this package is tried before it is trained: much of what is wrong with one would else be told by
+a traceback, and the worst of it after the last step, when the weights are saved."""
+
+import json
+import math
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from rtx_core.data.tasks import evaluating
+from rtx_core.errors import RtxError, reason
+from rtx_core.models.build import build_model, set_weights, untied
+from rtx_core.settings import Settings
+from rtx_core.train.config import TrainConfig
+from rtx_core.train.trainer import PlainPath, autocast_of, optimizer_of
+
+
+def dry_run(name: str, config: Settings, task, train: TrainConfig, device: torch.device) -> None:
+    """An error of one sentence unless a registered model trains, and answers the same once it is saved and loaded.
+
+    One step of a throwaway copy, on a batch of the task.  It reseeds torch's generators, as the trainer does after it.
+    """
+    try:
+        problem = _problem(name, config, task, train, device)
+    except (RtxError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        problem = f"fails in a trial step ({reason(error)})"
+    if problem:
+        raise RtxError(f"The model {name!r} {problem}.")
+
+
+def _problem(name: str, config: Settings, task, train: TrainConfig, device: torch.device) -> str:
+    """What is wrong with a model, as the end of a sentence; "" where nothing is."""
+    fields = json.loads(config.model_dump_json())  # as a file of weights has them
+    model = build_model(name, seed=0, **fields).to(device).train()
+    before, autocast = dict(model.named_parameters()), autocast_of(train.precision, device)
+    if not any(p.requires_grad for p in before.values()):
+        return f"has {len(before)} parameters, none of which can learn; expected one with requires_grad"
+    if odd := [key for key, p in before.items() if p.is_complex()]:
+        return f"has a complex parameter, {odd[0]}; use two real ones"
+    optimizer, of = optimizer_of(model, train), task.examples(0)
+    inputs, targets = (part.to(device) for part in task.step(0, 0)[0])
+    if hasattr(model, "begin_step"):
+        model.begin_step(0, 0)
+    with autocast:
+        objective, _ = task.loss(model, inputs, targets, of)
+    if not objective.requires_grad:
+        return "gives a loss that no parameter can change; look for integers, argmax, no_grad() or detach() in forward"
+    if not math.isfinite(objective.item()):
+        return f"begins with a loss of {objective.item()}; expected a finite one"
+    objective.backward()
+    after = dict(model.named_parameters())
+    if odd := [key for key, p in after.items() if p is not before.get(key)]:
+        return f"makes the parameter {odd[0]} in forward, so that it cannot be loaded; make all of them in __init__"
+    if odd := [key for key, p in after.items() if p.grad is not None and p.grad.is_sparse]:
+        return f"has a sparse gradient, of {odd[0]}, which AdamW does not take; use sparse=False"
+    PlainPath().update(model, optimizer, train.clip_norm)
+
+    state = model.state_dict()
+    if odd := [key for key, value in state.items() if not isinstance(value, Tensor)]:
+        return f"saves {odd[0]!r}, which is no tensor; keep the state in buffers, not in get_extra_state"
+    loaded = build_model(name, seed=1, **fields)
+    try:
+        set_weights(loaded, load(save(untied(state))))
+    except Exception as error:
+        return f"cannot be saved and loaded ({reason(error)}); use plain parameters and buffers, made in __init__"
+
+    def answer(model: nn.Module) -> float:
+        torch.manual_seed(0)
+        with evaluating(model), autocast:
+            if hasattr(task, "answered"):
+                task.answered(model, task.validation[:1], device, autocast)
+            return task.loss(model, inputs, targets, of)[0].item()
+
+    first, again = answer(model), answer(loaded.to(device))
+    if not math.isclose(first, again, rel_tol=1e-3):
+        found = f"has a loss of {first:.4g}, and of {again:.4g} once saved and loaded"
+        return f"{found}; keep all that it computes with in parameters and buffers"
+    return ""

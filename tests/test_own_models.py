@@ -1,0 +1,241 @@
+"""A model of one's own: what is wrong with it is one sentence before it is trained, and what is unusual is welcome."""
+
+import pytest
+import torch
+from conftest import CPU, refused, small_task
+from torch import nn
+
+import rtx_core as rtx
+from rtx_core.models import build_model, count_parameters, registry
+from rtx_core.settings import Settings
+from rtx_core.train.config import TrainConfig
+from rtx_core.train.dry_run import dry_run
+
+
+class Small(Settings):
+    hidden_size: int = 8
+    num_labels: int = 2
+
+
+class Plain(nn.Module):
+    """The first word's vector, and a linear map."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.word = nn.Embedding(97, config.hidden_size)
+        self.head = nn.Linear(config.hidden_size, config.num_labels)
+
+    def forward(self, batch):
+        return self.head(self.word(batch.ids[batch.starts]))
+
+
+class Empty(Plain):
+    def __init__(self, config):
+        nn.Module.__init__(self)
+        self.config = config
+
+    def forward(self, batch):
+        return torch.zeros(len(batch), 2)
+
+
+class Frozen(Plain):
+    def __init__(self, config):
+        super().__init__(config)
+        self.requires_grad_(False)
+
+
+class Integers(Plain):
+    def forward(self, batch):
+        return super().forward(batch).long()
+
+
+class Silent(Plain):
+    @torch.no_grad()
+    def forward(self, batch):
+        return super().forward(batch)
+
+
+class Forgetful(Plain):
+    def __init__(self, config):
+        super().__init__(config)
+        del self.config
+
+
+class NoModule:
+    def __init__(self, config):
+        self.config = config
+
+
+class TwoArguments(Plain):
+    def __init__(self, config, layers):
+        super().__init__(config)
+
+
+class WidthAlone(Plain):
+    def __init__(self, width):
+        nn.Module.__init__(self)
+        self.head = nn.Linear(width, 2)
+
+
+class Sparse(Plain):
+    def __init__(self, config):
+        super().__init__(config)
+        self.word = nn.Embedding(97, config.hidden_size, sparse=True)
+
+
+class Complex(Plain):
+    def __init__(self, config):
+        super().__init__(config)
+        self.turn = nn.Parameter(torch.ones(config.hidden_size, dtype=torch.complex64))
+
+    def forward(self, batch):
+        return self.head((self.word(batch.ids[batch.starts]) * self.turn).real)
+
+
+class ExtraState(Plain):
+    def get_extra_state(self):
+        return {"version": 1}
+
+    def set_extra_state(self, state):
+        pass
+
+
+class ExtraKeys(Plain):
+    def state_dict(self, *arguments, **options):
+        return super().state_dict(*arguments, **options) | {"version": torch.ones(1)}
+
+
+class Expanded(Plain):
+    def __init__(self, config):
+        super().__init__(config)
+        self.register_buffer("ones", torch.ones(1).expand(5))
+
+
+class Growing(Plain):
+    """A buffer as long as the longest text."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.register_buffer("mask", torch.ones(1))
+
+    def forward(self, batch):
+        self.mask = torch.ones(batch.longest)
+        return super().forward(batch)
+
+
+class Late(Plain):
+    def forward(self, batch):
+        if not hasattr(self, "scale"):
+            self.scale = nn.Parameter(torch.ones(()))
+        return super().forward(batch) * self.scale
+
+
+class Anew(Plain):
+    def forward(self, batch):
+        self.head.bias = nn.Parameter(torch.zeros(2))
+        return super().forward(batch)
+
+
+class Drawn(Plain):
+    """A projection that is drawn and is no buffer, so another in every process."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.fixed = torch.randn(config.hidden_size, config.hidden_size)
+
+    def forward(self, batch):
+        return self.head(self.word(batch.ids[batch.starts]) @ self.fixed)
+
+
+class Infinite(Plain):
+    def forward(self, batch):
+        return super().forward(batch) / 0
+
+
+class Broken(Plain):
+    def forward(self, batch):
+        return self.haed(batch)
+
+
+class Wide(Plain):
+    def forward(self, batch):
+        return self.head(self.word(batch.ids))
+
+
+FAULTS = {
+    Empty: "none of which can learn",
+    Frozen: "none of which can learn",
+    Integers: "no parameter can change",
+    Silent: "no parameter can change",
+    Forgetful: "self.config",
+    NoModule: "torch.nn.Module",
+    TwoArguments: "layers",
+    WidthAlone: "TypeError",
+    Sparse: "word.weight",
+    Complex: "turn",
+    ExtraState: "get_extra_state",
+    ExtraKeys: "version",
+    Expanded: "ones",
+    Growing: "mask",
+    Late: "scale",
+    Anew: "head.bias",
+    Drawn: "saved and loaded",
+    Infinite: "finite",
+    Broken: "haed",
+    Wide: "a row a text",
+}
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """name, class -> registered, for this test alone."""
+    monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
+    return lambda cls, name="mine": rtx.register(name, cls, Small())
+
+
+def tried(task) -> None:
+    dry_run("mine", registry.config_of("mine"), task, TrainConfig(learning_rate=1e-3), CPU)
+
+
+@pytest.mark.parametrize("cls", FAULTS)
+def test_a_fault_is_one_sentence_before_training(cls, own):
+    own(cls)
+    with refused(FAULTS[cls]):
+        tried(small_task())
+
+
+class Unusual(Plain):
+    """Frozen words, a mask of infinities, tied and idle parameters, dropout, another type."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.word.requires_grad_(False)
+        self.double()
+        self.again = self.head
+        self.idle = nn.Linear(3, 3)
+        self.register_buffer("mask", torch.full((4, 4), -torch.inf).triu(1))
+        self.register_buffer("passing", torch.ones(2), persistent=False)
+
+    def forward(self, batch):
+        return nn.functional.dropout(super().forward(batch), 0.5, self.training)
+
+
+def test_what_is_unusual_is_welcome(own):
+    own(Unusual)
+    tried(small_task())
+    assert count_parameters(build_model("mine")) == {"total": 806, "non_embedding": 30, "frozen": 776}
+
+
+def test_a_name_is_short_enough_for_a_file(own):
+    own(Plain, "m" * 60)
+    with refused("mmm", "60"):
+        own(Plain, "m" * 300)
+
+
+def test_a_run_tries_its_model_before_it_trains_it(own, home, small_models, monkeypatch):
+    own(Drawn)
+    monkeypatch.setattr("rtx_core.train.trainer.train", lambda *_, **__: pytest.fail("it is not to be trained"))
+    with refused("saved and loaded"):
+        rtx.run("sst2", "mine", source="embedded", train_rows=16, device="cpu")
+    assert not list(home.rglob("results/**/*.json"))
