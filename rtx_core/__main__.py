@@ -85,13 +85,16 @@ def run(
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
-def settings(words: Annotated[list, "EXPERIMENT [MODEL]"]) -> None:
+def settings(words: Annotated[list, "EXPERIMENT|FILE [MODEL]"]) -> None:
     """the settings of an experiment and a model of it: type, default and meaning"""
+    from rtx_core.data.files import from_words
     from rtx_core.experiments.configure import settings_of
 
-    if not 1 <= len(words) <= 2:
-        raise RtxError(f"Got {len(words)} words; give an experiment and perhaps a model, as `rtx settings khop 1x4`.")
-    table = settings_of(*words).map(lambda value: "null" if value is None else str(value))
+    names, given = parse_words(words)
+    data = from_words(names[0], given) if names else ""
+    if given or not 1 <= len(names) <= 2:
+        raise RtxError(f"Got {words!r:.80}; give an experiment and perhaps a model, as `rtx settings khop 1x4`.")
+    table = settings_of(data, *names[1:]).map(lambda value: "null" if value is None else str(value))
     width = {column: table[column].str.len().max() for column in table}
     for part, rows in table.groupby("of", sort=False):
         print(f"{part}:")

@@ -69,7 +69,8 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     looks = [(style.color(name), style.marker(name)) for name in table["model"]]
     assert len(set(looks)) == 3 and style.title("gated") == "Gated"
     own = {record["name"] for record in records.records()}
-    assert len(own) == 2 and all(name.startswith("own-reviews-") for name in own)
+    assert {name.split("-")[1] for name in own} == {"reviews", "book", "reverse"} and len(own) == 5
+    assert known["table"][["error_place_0", "error_place_2"]].notna().all(axis=None) and len(known["table"]) == 4
     assert (here / "_build" / "own-data.ipynb").exists() and (here / "my-model" / "model.safetensors").exists()
 
 
