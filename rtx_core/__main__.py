@@ -120,7 +120,7 @@ def classify(
     texts: Annotated[list, "none: standard input, one a line"],
     passes: Annotated[bool, "the answer after each pass"],
     seed: Annotated[int, "of the run"] = 0,
-    source: Source = "hub",
+    source: Source = "",
 ) -> None:
     """label texts with a trained model: NAME MODEL "a text" …, or lines of standard input; columns are split at tabs"""
     from rtx_core.experiments.weights import load

@@ -16,7 +16,7 @@ class RtxError(ValueError):
 def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
     """An error for a name that does not exist, with the nearest one that does."""
     known = list(known)
-    near = get_close_matches(str(got), known, n=1, cutoff=0.5)
+    near = get_close_matches(str(got), known, n=1, cutoff=0.6)
     hint = f" did you mean {near[0]!r}?" if near else ""
     choices = "" if near and len(known) > MANY else f" the choices are {', '.join(known)}."
     return RtxError(f"Unknown {kind} {got!r}:{hint}{choices}")

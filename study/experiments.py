@@ -99,7 +99,7 @@ _light = partial(Experiment, keep_weights=True)  # beside the records
 EXPERIMENTS: dict[str, Experiment] = {
     **{name: Experiment(ClassificationData(corpus=name)) for name in _CORPORA},
     "quickstart": Experiment(
-        ClassificationData(corpus="sst2", source="embedded", train_rows=2400),
+        ClassificationData(corpus="sst2", source="embedded", train_rows=1600),
         TrainConfig(epochs=1, learning_rate=6e-4, warmup_steps=20, eval_every=30),
     ),
     "shakespeare": Experiment(

@@ -204,15 +204,15 @@ def test_a_name_that_is_no_file_is_asked_of_the_hub(monkeypatch):
     datasets = pytest.importorskip("datasets")
     asked = []
 
-    def load_dataset(name, split):
-        asked.append((name, split))
+    def load_dataset(name, split, revision):
+        asked.append((name, split, revision))
         if name == "somebody/none":
             raise ConnectionError("no route")
         return SimpleNamespace(to_pandas=reviews)
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     assert task(described("somebody/reviews", test="somebody/reviews:test"), 8).facts["n_test"] == 40
-    assert set(asked) == {("somebody/reviews", "train"), ("somebody/reviews", "test")}
+    assert set(asked) == {("somebody/reviews", "train", None), ("somebody/reviews", "test", None)}
     with refused("somebody/none", "ConnectionError"):
         described("somebody/none")
 

@@ -130,7 +130,7 @@ WRONG = {
     "There is no record 'quickstart/tiny-seed0'": ("attention", {"models": ["tiny"]}),
     "vocabulary each": ("transfer", GIVEN | {"to": "yelp", "source": "embedded"}),
     "needs the experiment to test on": ("transfer", GIVEN),
-    "are not in _build/runs": ("attention", GIVEN),
+    "are not here; copy them to _build/runs/": ("attention", GIVEN),
 }
 
 

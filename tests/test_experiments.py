@@ -187,7 +187,7 @@ REFUSED = [
     ({"recipe": "mine"}, "Unknown recipe 'mine'"),
     ({"budget": "half"}, "Unknown budget 'half'"),
     ({"seed": 1.0}, "The seed is 1.0"),
-    ({"corpus": "yelp"}, "Unknown setting of a run of recurrent: 'corpus'"),
+    ({"corpus": "yelp"}, "corpus tells this experiment from others"),
     ({"model": "gpt"}, "'gpt' does not fit the data of sst2"),
     ({"name": "khop"}, "'recurrent' does not fit the data of khop"),
     ({"name": "tinystories", "model": "kausik"}, "'kausik' does not fit"),

@@ -8,7 +8,9 @@ from conftest import refused
 from report_records import LABELS, Record, record
 from sklearn.metrics import f1_score, precision_score, recall_score
 
+from rtx_core import records
 from rtx_core.errors import RtxError
+from rtx_core.paths import REPOSITORY
 from rtx_core.report import statistics
 from rtx_core.report.evidence import as_records, badge, by_model
 from rtx_core.report.statistics import Difference, common, difference, mean_interval
@@ -80,6 +82,14 @@ def test_adjustment_is_that_of_benjamini_and_hochberg_1995():
     assert [one.adjusted for one in found] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.9])
     assert [one.sign for one in family] == [1, 1, 1, 0] and [one.sign for one in found] == [1, 0, 0, 0]
     assert (same, same.sign, same.lean) == (of_texts, 0, 1) and statistics.adjusted([]) == []
+
+
+def test_a_measure_that_is_none_and_runs_without_predictions_are_refused(monkeypatch):
+    with refused("Unknown measure 'loss'", "accuracy"):
+        difference([record()], [record()], "loss")
+    monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
+    with refused("khop/1x4-seed0.json holds no predictions", "compare its test losses"):
+        difference(*(records.records(name="khop", model=model) for model in ("1x4", "2x2")))
 
 
 def test_unpaired_seeds_equivalence_and_the_smallest_detectable_difference():

@@ -224,6 +224,9 @@ def make(config: RunConfig, replace: bool = False) -> Run:
             left.unlink(missing_ok=True)  # of writes that were killed
         if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
+        alike = records.records(name=config.name, source=task.facts["source"])
+        if others := [other for other in alike if other["data"]["sha256"] != task.facts["sha256"]]:
+            say(f"these are other texts than those of {others[0]}, by their hash: do not compare the two")
         if not isinstance(registered.kind, str):
             dry_run(config.architecture, model.config, task, config.train, where)
         asked = (config.train, config.seed, where, file, code_hash, say)

@@ -2,6 +2,7 @@
 answer: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
@@ -15,11 +16,11 @@ import pandas as pd
 from rtx_core import records
 from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError, reason
-from rtx_core.experiments.configure import RunConfig
+from rtx_core.experiments.configure import RunConfig, configure
 from rtx_core.models import registry
-from rtx_core.paths import build, write_atomically
+from rtx_core.paths import build, home, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record, released
-from rtx_core.study import study
+from rtx_core.study import declared, study
 from rtx_core.train.config import TrainConfig
 
 HEAD = ("text", "passes", "label")  # columns of every table of answers
@@ -107,16 +108,28 @@ def load_weights(record: Record):
     path = weights_of(record)
     refuse_changed(record)
     if not path.exists():
-        raise RtxError(f"The trained weights of {record} are not in _build/runs: copy them there, or use --replace.")
+        place = os.path.relpath(made_at(record).parent, home())
+        raise RtxError(f"The trained weights of {record} are not here; copy them to {place}, or {again(record)}.")
     model = load_model(path)
     if released.unaltered(record, path) is False or model.about.get("run") != record["key"]:
         what = f"{path.name} holds weights of another run than its record's, or altered ones"
-        raise RtxError(f"{what}; restore both from git, or train it anew with replace=True.")
+        raise RtxError(f"{what}; restore copies of both, or {again(record)}.")
     return model
 
 
-def load(address: object, source: str = "hub") -> "Predictor":
-    """The trained model of a run, of its record or the record's address ("sst2/recurrent-seed0"), or of a folder."""
+def again(record: Record) -> str:
+    """How to make a run again: by its command, as far as a record says that."""
+    if not (asked := record.get("asked")) or record["experiment"] not in declared("EXPERIMENTS"):
+        return "train it again with replace=True (on the command line: run … --replace)"
+    from rtx_core.experiments.run import command_of
+
+    config = configure(record["experiment"], asked["model"], record["seed"], **asked["settings"])
+    return f"train it again: {command_of(config, replace=True)}"
+
+
+def load(address: object, source: str = "") -> "Predictor":
+    """The trained model of a run, of its record or the record's address ("sst2/recurrent-seed0"), or of a folder; a
+    `source`, "embedded" or "hub", tells records of generated texts from those of real ones."""
     from rtx_core.models import load_model
 
     study()  # whose models are registered where it is imported

@@ -76,6 +76,8 @@ class Record:
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
         """`logits` (n, C) and `labels` (n,) of the test set, in its order; of language models there are none."""
+        if "confusion" not in self["test"]:
+            raise RtxError(f"{self} holds no predictions of texts, as it is of a decoder; compare its test losses.")
         path, (n, classes) = self.path.with_suffix(".npz"), (self["test"]["n"], len(self["test"]["confusion"]))
         try:
             arrays = read_arrays(path, min(MOST_ARRAYS, 4096 + n * (4 * classes + 8)))
@@ -209,13 +211,21 @@ def find(name: str, model: str, seed: int, source: str = "hub") -> Record | None
     return read(path) if path.exists() else None
 
 
-def at(address: str, source: str = "hub") -> Record:
-    """The record of an address such as "sst2/recurrent-seed0", its path without the ending."""
+def at(address: str, source: str = "") -> Record:
+    """The record of an address such as "sst2/recurrent-seed0", its path without the ending; without a `source` it is of
+    generated texts if its experiment is."""
     name, _, stem = address.removesuffix(".json").rpartition("/")
-    path = next((p for root in folders(source) if (p := root / name / f"{stem}.json").exists()), Path())
-    if not name or not path.name:
-        raise RtxError(f"There is no record {address!r} of source {source!r}: see `rtx results`, or --source embedded.")
-    return read(path)
+    named = [data for each, data in declared("EXPERIMENTS").items() if f"{name}-".startswith(f"{each}-")]
+    generated = any(experiment.data.source == "embedded" for experiment in named)
+    source = source or ("embedded" if generated else "hub")
+    places = [(of, root / name / f"{stem}.json") for of in ("hub", "embedded") for root in reversed(folders(of))]
+    there = {of: path for of, path in places if path.is_file()}  # of two the last, from the first folder
+    if name and (path := there.get("embedded" if source == "embedded" else "hub")):
+        return read(path)
+    if name and (other := next(iter(there), "")):
+        do = f"give source={other!r} (on the command line --source {other})"
+        raise RtxError(f"The record {address} is of source {other!r}, and {source!r} was requested; {do}.")
+    raise RtxError(f"There is no record {address!r} of source {source!r}; rtx.results() lists what is recorded.")
 
 
 def all_paths(root: Path) -> list[Path]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy  # which loads its statistics, a second's work, when the first of them is asked for
 
-from rtx_core.errors import RtxError
+from rtx_core.errors import RtxError, unknown
 
 RESAMPLES = 2000  # of a bootstrap: enough for the second digit of a 95 % bound
 ALPHA = 0.05  # of every test
@@ -226,6 +226,8 @@ def difference(first: list, second: list, measure: str = "accuracy", same_traini
     if not pairs:
         names = " and ".join(f"{r[0].path.parent.name}/{r[0]['model']}" if r else "no run" for r in (first, second))
         raise RtxError(f"There is no record of a seed that {names} have in common, so they cannot be paired.")
+    if measure not in MEASURES:
+        raise unknown("measure", measure, MEASURES)
     score = MEASURES[measure]
 
     def gap(labels: np.ndarray, a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:
