@@ -110,9 +110,10 @@ def _recorded_or_made(configs: list[RunConfig], replace: bool, train: bool = Tru
 
 def announce(configs: list[RunConfig]) -> None:
     """Say which runs follow, and about how long they take."""
-    from rtx_core.train.device import choose
+    import torch
 
-    print_line(announcement(configs, choose(configs[0].device).type))
+    on_gpu = configs[0].device == "cuda" or (configs[0].device == "auto" and torch.cuda.is_available())
+    print_line(announcement(configs, "cuda" if on_gpu else "cpu"))
 
 
 @contextmanager
