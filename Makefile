@@ -3,6 +3,7 @@
 # make test-all  every test, those of minutes and of other programs too, and why one is skipped
 # make lab     open the notebooks in JupyterLab
 # make paper   train what is missing or stale, then build the book; make paper DRY=1 shows what and why
+# make gpu-hour  the runs that are worth most on one GPU, in three pieces of nine minutes that can be carried on
 # make pdf     the paper as _build/paper.pdf, where XeLaTeX is
 # make links   look whether the links to other sites lead somewhere; needs a network
 # make clean   remove the built book; records, caches, weights and the environment stay
@@ -23,7 +24,7 @@ failed = { rm -rf _build/.doctrees; echo "The book could not be built: the first
 told = @if [ -e _build/sentences.txt ]; then cat _build/sentences.txt$(if $(STRICT), >&2; exit 1); fi
 
 .DELETE_ON_ERROR:  # a quick start that stopped halfway is none
-.PHONY: help book test test-all lab clean paper pdf links
+.PHONY: help book test test-all lab clean paper pdf links gpu-hour
 help:
 	@sed -n 's/^# make /make /p' Makefile
 
@@ -77,6 +78,10 @@ paper: .venv/.installed .venv-workflow/.installed
 	  --resources $(if $(filter local,$(PROFILE)),gpu=$(SLOTS) mem_mb=$(MEMORY),gpu=$(GPUS)) \
 	  --config source=$(SOURCE) threads=$(THREADS) gpus=$(GPUS) slots=$(if $(filter local,$(PROFILE)),$(SLOTS),0) \
 	  reduced=$(REDUCED) stale=$(STALE) only=$(ONLY) $(OPTIONS)
+
+# Each piece takes on what the one before left unfinished; the files are those of workflow/gpu_hour.py.
+gpu-hour: .venv/.installed
+	for piece in 1 2 3; do .venv/bin/python workflow/gpu_hour.py --minutes $(or $(MINUTES),9) --together $(or $(TOGETHER),6) || exit; done
 
 clean:
 	rm -rf _build/html _build/latex _build/paper.pdf _build/sentences.txt _build/.doctrees _build/outputs _build/jupyter_execute _build/quickstart.ipynb book/figures

@@ -177,12 +177,18 @@ EXPERIMENTS: dict[str, Experiment] = {
         shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
         seeds=(0, 1, 2),
     ),
-    "khop-published": Experiment(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
+    "khop-published": _light(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
         HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
         _PUBLISHED,
         models={
             f"{layers}x{passes}": Entry("looped", _PUBLISHED_WIDTH | {"num_layers": layers, "num_passes": passes})
             for layers, passes in ((2, 1), (3, 1), (4, 1), (6, 1), (1, 4), (1, 6), (2, 3))
+        }
+        # as many parameters in the layers as 1x4, and its depth; then twice the width, where 4x1 is that narrow stack
+        | {"4x1-w64": Entry("looped", dict(hidden_size=64, num_layers=4, num_heads=4, intermediate_size=172))}
+        | {
+            f"{name}-w256": Entry("looped", dict(hidden_size=256, intermediate_size=688, **shape))
+            for name, shape in (("1x4", dict(num_layers=1, num_passes=4)), ("4x1", dict(num_layers=4)))
         },
         shown=("4x1", "1x4"),
         budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},

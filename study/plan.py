@@ -60,6 +60,11 @@ STACKS = ("1x1-64", "2x1-64", "3x1-64", "4x1-64")  # iso-depth: fewer layers of 
 EQUALS = ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1", "1x1", "2x1")  # khop: loops, their equals, their layers run once
 AGAIN = ((8e-3, ("4x1-w32",)), (4e-3, ("4x1-w44", "1x4", "4x1")))
 LOOPED = ("recurrent",)
+WIDE_POINTERS = tuple(  # for a GPU: more parameters, two rates, the same seeds for all
+    Study("khop-published", {"budget": "reduced", "learning_rate": rate}, range(5), models)
+    for models in (("1x4", "4x1", "4x1-w64"), ("1x4-w256", "4x1-w256"))
+    for rate in (5e-4, 1e-3)
+)
 
 PLAN = (
     Study("sst2", reduced=({}, EPOCH, THREE_DOMAINS)),
@@ -124,6 +129,7 @@ PLAN = (
     # new seeds at the best rate of each, picked on the first three
     *(Study("khop", {"learning_rate": rate}, range(3, 8), models) for rate, models in AGAIN),
     Study("khop-hard", {"learning_rate": 4e-3}, range(3, 8), ("2x3", "6x1-w36")),
+    *WIDE_POINTERS,
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
     *(Study("sst2", part, more) for part, more in (({"length": "short"}, (1, 2)), ({"split": "official"}, (1,)))),
     Study("multi-domain", reduced=(THREE_DOMAINS | {"train_rows": 20_000}, THREE_DOMAINS)),

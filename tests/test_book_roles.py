@@ -87,8 +87,12 @@ def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
     study.study.cache_clear()
 
 
+def test_every_name_of_the_study_can_be_quoted():
+    assert [name for name in values.defined() if not name.isidentifier() or name.startswith("_")] == []
+
+
 def build(folder, page: str, builder: str = "html"):
-    cell = v4.new_markdown_cell("# Notebook\n\nOf {val}`sst2.n` texts.\n\n```{holds}\nsst2.n > 1\n```")
+    cell = v4.new_markdown_cell("# Notebook\n\nOf {val}`sst2.n` texts, {val}`word`.\n\n```{holds}\nsst2.n > 1\n```")
     nbformat.write(v4.new_notebook(cells=[cell]), folder / "two.ipynb")
     (folder / "index.md").write_text(page + "\n\n```{toctree}\ntwo\n```\n")
     return build_book(folder, "values_roles", builder=builder, latex_engine="xelatex")
@@ -134,7 +138,9 @@ def test_values_stand_in_headings_prose_captions_cells_and_notebooks(tmp_path, b
     assert [words for words in wanted if words not in text] == []
     assert "abs(" not in text and "<p></p>" not in text
     for other in ("two.html", "_sources/two.ipynb.txt") if builder == "html" else ():
-        assert "Of 6,823 texts." in (made / other).read_text(encoding="utf-8")
+        text = (made / other).read_text(encoding="utf-8")
+        assert "Of 6,823 texts, text_with *marks*." in text.replace("\\\\", "")
+        assert ("text\\\\_with" in text) == other.endswith(".txt")  # a notebook's text is parsed once more
 
 
 BAD = """# Page

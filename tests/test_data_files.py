@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -204,15 +205,15 @@ def test_a_name_that_is_no_file_is_asked_of_the_hub(monkeypatch):
     datasets = pytest.importorskip("datasets")
     asked = []
 
-    def load_dataset(name, split):
-        asked.append((name, split))
+    def load_dataset(name, split, revision):
+        asked.append((name, split, revision))
         if name == "somebody/none":
             raise ConnectionError("no route")
         return SimpleNamespace(to_pandas=reviews)
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     assert task(described("somebody/reviews", test="somebody/reviews:test"), 8).facts["n_test"] == 40
-    assert set(asked) == {("somebody/reviews", "train"), ("somebody/reviews", "test")}
+    assert set(asked) == {("somebody/reviews", "train", None), ("somebody/reviews", "test", None)}
     with refused("somebody/none", "ConnectionError"):
         described("somebody/none")
 
@@ -297,7 +298,9 @@ def typed(monkeypatch, *words: object) -> None:
 
 
 @pytest.mark.parametrize("end", ["\r\n", " "])
-def test_a_text_is_split_by_position_and_trains_a_decoder_from_the_command_line(home, small_models, monkeypatch, end):
+def test_a_text_is_split_by_position_and_trains_a_decoder_from_the_command_line(
+    home, small_models, monkeypatch, capsys, end
+):
     text = "".join(f"line {i} of a bok{end}" for i in range(200))
     (home / "book.txt").write_bytes(("\ufeff" + text).encode("utf-16"))
     monkeypatch.chdir(home)
@@ -306,6 +309,9 @@ def test_a_text_is_split_by_position_and_trains_a_decoder_from_the_command_line(
     ((path,),) = [[*home.glob("*/own-007-*/gpt-seed0.json")]]
     record = rtx.records.read(path)
     assert record["data"]["source"] == "files" and len(record["samples"][0]["text"]) == 20
+    capsys.readouterr()
+    typed(monkeypatch, "settings", "book.txt", "gpt", "encoding=utf-16")
+    assert re.search(r"block_size .* 128 .*\n", capsys.readouterr().out)
     config = rtx.data.from_text("book.txt", encoding="utf-16", block_size=16)
     found, lines = task(config, 4), text.replace("\r\n", "\n")
     parts = [found.decode(found.parts[part]) for part in ("train", "validation", "test")]
@@ -410,8 +416,12 @@ def test_what_is_no_data_of_ones_own_is_one_sentence():
     class Steps(Reverse):
         steps: int = 3
 
-    for wrong, facts in ((Reverse, ["Reverse()"]), (Steps(), ["'steps'"]), (Reverse.draw, ["experiment"])):
-        with refused(*facts):
+    class Error(Reverse):
+        n_test: int = 3
+
+    facts = {"Reverse()": Reverse, "'steps'": Steps(), "'n_test'": Error(), "experiment": Reverse.draw}
+    for fact, wrong in facts.items():
+        with refused(fact):
             rtx.run(wrong, "gpt")
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from types import SimpleNamespace
 
 import pandas as pd
@@ -11,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from rtx_core import data
-from rtx_core.data import ClassificationData, FilesData, LanguageData, config_of, sources, task
+from rtx_core.data import ClassificationData, FilesData, LanguageData, config_of, corpora, sources, splits, task
 from rtx_core.data.sources import content_sha256, load, resolve
 from rtx_core.data.synthetic import DOMAINS, play, reviews, tales
 from rtx_core.errors import RtxError
@@ -77,7 +78,7 @@ def test_real_means_the_mirror_if_there_is_one_else_the_hub(monkeypatch):
 def test_a_hub_out_of_reach_is_one_sentence_and_no_other_data(monkeypatch, failure):
     datasets = pytest.importorskip("datasets")
 
-    def fail(name, split):
+    def fail(name, split, revision):
         raise failure
 
     monkeypatch.setattr(datasets, "load_dataset", fail)
@@ -89,12 +90,28 @@ def test_a_hub_out_of_reach_is_one_sentence_and_no_other_data(monkeypatch, failu
 def test_stars_of_the_hub_become_polarity_and_three_stars_are_dropped(monkeypatch):
     datasets = pytest.importorskip("datasets")
     frame = pd.DataFrame({"text": list("abcde"), "label": range(5), "idx": 0})
-    monkeypatch.setattr(datasets, "load_dataset", lambda name, split: SimpleNamespace(to_pandas=lambda: frame))
+    asked = []
+
+    def load_dataset(name, split, revision):
+        asked.append(revision)
+        return SimpleNamespace(to_pandas=lambda: frame)
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     found = load("yelp", "hub")["train"]
+    assert asked == [sources.REVISIONS["Yelp/yelp_review_full"]]
     assert found.values.tolist() == [["a", 0], ["b", 0], ["d", 1], ["e", 1]] and found["label"].dtype == "int64"
     frame["label"] += 1
     with refused("has the label 5"):
         load("yelp", "hub")
+
+
+def test_the_hub_is_read_at_a_commit_that_records_name():
+    for name, corpus in corpora.CORPORA.items():
+        members = getattr(corpus, "members", [name])
+        commits = splits.facts(ClassificationData(corpus=name, source="hub"))["revision"].split(" + ")
+        assert commits == [sources.REVISIONS[corpora.CORPORA[member].hub] for member in members]
+        assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in commits)
+        assert "revision" not in splits.facts(ClassificationData(corpus=name, source="embedded"))
 
 
 def test_content_hash_is_of_the_content_and_not_of_the_file(tmp_path):

@@ -18,6 +18,7 @@ import rtx_core as rtx
 from rtx_core import data, records
 from rtx_core.__main__ import main
 from rtx_core.data import splits, tokens
+from rtx_core.data.corpora import CORPORA
 from rtx_core.errors import RtxError
 from rtx_core.experiments import audit, cost, doctor, weights
 from rtx_core.experiments import run as runner
@@ -102,6 +103,16 @@ def test_what_is_found_is_not_made_again_and_loses_only_an_older_checkpoint(monk
     assert make().record["key"] == made["key"] and left.exists()
     with pytest.raises(pytest.fail.Exception):  # another seed is not there
         make(seed=1)
+
+
+def test_other_texts_than_those_of_the_recorded_runs_are_said(monkeypatch, capsys):
+    make(seed=0)
+    assert "other texts" not in capsys.readouterr().out
+    sst2 = CORPORA["sst2"]
+    fewer = sst2.embedded_rows | {"train": sst2.embedded_rows["train"] - 1}
+    monkeypatch.setitem(CORPORA, "sst2", replace(sst2, embedded_rows=fewer))
+    make(seed=1)
+    assert f"other texts than those of {NAME}/recurrent-seed0.json" in capsys.readouterr().out
 
 
 def test_before_the_first_step_it_is_said_which_runs_follow_and_for_how_long(monkeypatch, capsys):

@@ -98,7 +98,7 @@ def previews(root: Path) -> Iterator[tuple[str, str]]:
         for target in soup.select("figure[id], table[id], div.citation[id], dl.glossary dt[id]"):
             name = f"{page}#{target['id']}"
             if target.name == "dt":
-                term = f"<p><b>{target.get_text(' ', strip=True)}</b></p>{target.find_next('dd')}"
+                term = f"<p><b>{escape(target.get_text(' ', strip=True))}</b></p>{target.find_next('dd')}"
                 target = BeautifulSoup(term, "html.parser")
             out = target.select(".headerlink, .backrefs, .label, .made, script")
             for part in [*out, *target.select("tbody tr")[ROWS:]]:

@@ -26,6 +26,7 @@ from rtx_core import paths, records
 from rtx_core.errors import RtxError
 from rtx_core.paths import write_atomically
 from rtx_core.report import values
+from rtx_core.report.display import escape
 
 TITLE = "The records at hand do not bear this out"
 AROUND = (nodes.document, nodes.section, nodes.container, nodes.admonition, nodes.block_quote, nodes.list_item)
@@ -159,6 +160,11 @@ def tell(app: Sphinx, error: Exception | None) -> None:
         write_atomically(file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode())
 
 
+def in_markdown(text: str) -> str:
+    """A value as Markdown; numbers and plain words need no escapes, and stay legible where one edits the notebook."""
+    return escape(text) if set(text) & set("\\`*_{}[]<>$&#|!~") else text
+
+
 def fill(app: Sphinx, error: Exception | None) -> None:
     """The notebook that a page's button gives has the numbers in its text."""
     for page in () if error else Path(app.outdir, "_sources").rglob("*.ipynb*"):
@@ -166,7 +172,7 @@ def fill(app: Sphinx, error: Exception | None) -> None:
         notebook = json.loads(before)
         for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
             text = "".join(cell["source"])
-            cell["source"] = re.sub(r"\{val\}`([^`]+)`", lambda val: ask("val", val[1])[0], text)
+            cell["source"] = re.sub(r"\{val\}`([^`]+)`", lambda val: in_markdown(ask("val", val[1])[0]), text)
         if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
             write_atomically(page, text.encode())
 

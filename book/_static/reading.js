@@ -66,7 +66,7 @@ function unfold() {
 
 function previews() {
   const main = document.querySelector("main");
-  const box = make("div", { className: "preview", id: "preview", hidden: true });
+  const box = make("div", { className: "preview mathjax_ignore", id: "preview", hidden: true });
   box.setAttribute("role", "tooltip");
   document.body.append(box);
   let timer;

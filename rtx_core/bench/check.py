@@ -489,7 +489,7 @@ def checked(name: str, one: Callable[[Subject], Line], subject: Subject) -> Line
 
 
 def named(address: str, **settings: object) -> object:
-    """What a terminal's word means: `file.py:Name`, `package.module:Name`, or a registered model with these settings."""
+    """What a terminal's word means: `file.py:Name`, `module:Name`, or a registered model with these settings."""
     place, colon, name = address.rpartition(":")
     if not colon:
         return build_model(address, seed=0, **settings)

@@ -28,7 +28,7 @@ def load(source: str) -> str:
     if source == "embedded":
         return play(EMBEDDED_CHARACTERS)
     if source == "hub":  # the hub's own tables of it: the parts, end to end, are the text
-        tables = [hub_table(HUB, part, revision="refs/convert/parquet") for part in PARTS]
+        tables = [hub_table(HUB, part) for part in PARTS]
         content = "".join(pd.concat(tables)["text"]).encode()
     else:
         content = mirror_file("tinyshakespeare/input.txt").read_bytes()

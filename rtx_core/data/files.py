@@ -14,6 +14,7 @@ import pandas as pd
 from rtx_core.data.config import FORMATS, TEXTS, DataConfig, FilesData, TextData
 from rtx_core.data.sources import decoded, hub_table, read_table, sha256_of
 from rtx_core.errors import RtxError
+from rtx_core.progress import say
 
 MOST_CLASSES = 1000
 FEW = 10  # rows a class, below which it is said
@@ -23,9 +24,10 @@ TOLERATED = 0.05  # texts of another part that also stand in training, before it
 def from_files(train: str, text: str = "text", label: str = "label", **settings: object) -> FilesData:
     """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name on the hub.
 
-    The columns of a CSV may be split at commas, semicolons or tabs.  The classes are the distinct labels, sorted.  A
-    part for which no file is given (`validation`, `test`) is a tenth of `train`, drawn by `seed`.  Records lie in
-    `runs/own-NAME`, by the training file's name unless one is given; of `generated` texts in `_build/results/`.
+    The columns of a CSV may be split at commas, semicolons or tabs; `encoding` is UTF-8 unless given.  The classes are
+    the distinct labels, sorted.  A part for which no file is given (`validation`, `test`) is a tenth of `train`, drawn
+    by `seed`.  Records lie in `runs/own-NAME`, by the training file's name unless one is given; of `generated` texts
+    in `_build/results/`.
     """
     if taken := settings.keys() & {"classes", "digest"}:
         raise RtxError(f"{min(taken)} is read from the files; leave it out.")
@@ -36,14 +38,14 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     if not 2 <= len(classes) <= min(MOST_CLASSES, rows // 2):
         raise RtxError(f"{found}; expected 2 to {MOST_CLASSES:,}, each on several rows.")
     if rows < FEW * len(classes):
-        print(f"{found}: few rows to learn each from.")
+        say(f"{found}: few rows to learn each from.")
     classes = in_order(classes)
     config = config.replace(classes=classes)
     found = parts(config)
     for part in ("validation", "test"):
         seen, n = int(found[part]["text"].isin(found["train"]["text"]).sum()), len(found[part])
         if seen > TOLERATED * n:
-            print(f"{seen} of {n} {part} texts also stand in the training texts, so results will be too good.")
+            say(f"{seen} of {n} {part} texts also stand in the training texts, so results will be too good.")
     return config.replace(digest=_digest(found))
 
 

@@ -26,6 +26,16 @@ from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
 from rtx_core.progress import say
 
+REVISIONS = {  # commits of the hub, where a name alone may give other data tomorrow
+    "google-bert/bert-base-uncased": "86b5e0934494bd15c9632b12f734a8a67f723594",
+    "karpathy/tiny_shakespeare": "refs/convert/parquet",  # the hub's own tables; the text is known by its hash
+    "mteb/amazon_polarity": "e2d317d38cd51312af73b3d32a06d1a08b442046",
+    "roneneldan/TinyStories": "f54c09fd23315a6f9c86f9dc80f725de7d8f9c64",
+    "stanfordnlp/imdb": "e6281661ce1c48d982bc483cf8a173c1bbeb5d31",
+    "stanfordnlp/sst2": "8d51e7e4887a4caaa95b3fbebbf53c0490b58bbb",
+    "Yelp/yelp_review_full": "c1f9ee939b7d05667af864ee1cb066393154bf85",
+}
+
 
 def resolve(source: str) -> str:
     """`real` means the mirror that RTX_DATA names, else the hub; the others mean themselves."""
@@ -179,9 +189,16 @@ def asking_the_hub(what: str) -> Iterator[None]:
         raise RtxError(f"The hub did not give {what} ({type(error).__name__}): {do}.") from error
 
 
-def hub_table(name: str, split: str, **options: object) -> pd.DataFrame:
+def hub_table(name: str, split: str) -> pd.DataFrame:
+    """A split of a data set on the hub: of the commit in `REVISIONS`, else of today's."""
     with asking_the_hub(f"{name} ({split})"):
         import datasets
 
         datasets.disable_progress_bars()
-        return datasets.load_dataset(name, split=split, **options).to_pandas()
+        return datasets.load_dataset(name, split=split, revision=REVISIONS.get(name)).to_pandas()
+
+
+def revision(name: str, source: str) -> dict[str, str]:
+    """What a record says of the hub's commits that data sets (of a mixture, joined by " + ") were read at."""
+    known = [REVISIONS[each] for each in name.split(" + ") if each in REVISIONS] if source == "hub" else []
+    return {"revision": " + ".join(known)} if known else {}

@@ -20,7 +20,7 @@ import pandas as pd
 from rtx_core.data.config import ClassificationData
 from rtx_core.data.corpora import CORPORA, Mixture
 from rtx_core.data.preprocess import clean_all
-from rtx_core.data.sources import load, mirror_file, read_table, resolve, sha256_of, verify
+from rtx_core.data.sources import load, mirror_file, read_table, resolve, revision, sha256_of, verify
 from rtx_core.errors import RtxError
 
 PARTS = ("train", "validation", "test")
@@ -47,7 +47,7 @@ def facts(data: ClassificationData) -> dict:
     """What a record says of the data before it is tokenised."""
     source = resolve(data.source)
     known = {"name": CORPORA[data.corpus].name(source), "source": source}
-    known |= {"split": data.split, "max_length": data.max_length}
+    known |= revision(known["name"], source) | {"split": data.split, "max_length": data.max_length}
     known |= {"fraction": data.fraction} if data.fraction < 1 else {}
     return known | ({n: getattr(data, n) for n in ("length", "length_fraction")} if data.length != "all" else {})
 

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
 from rtx_core.data.config import LanguageData
-from rtx_core.data.sources import real_table, resolve, sha256_of, verify
+from rtx_core.data.sources import real_table, resolve, revision, sha256_of, verify
 from rtx_core.data.synthetic import tales
 from rtx_core.data.tasks import EVALUATION_SEED, Language
 from rtx_core.data.tokens import cached
@@ -110,7 +110,9 @@ class Stories(Language):
             step = f"batch_size · block_size, {self.examples(0):,} tokens"
             raise RtxError(f"A step reads {step}, and a part of {least:,} has no two: choose a smaller batch_size.")
         source = resolve(config.source)
-        self.facts = {"name": "synthetic tales" if source == "embedded" else HUB, "source": source}
+        self.facts = {"name": "synthetic tales" if source == "embedded" else HUB, "source": source} | revision(
+            HUB, source
+        )
         self.facts |= {"sha256": sha256_of([train, validation]), "unit": "tokens"}
         self.facts |= {"vocabulary": self.vocab_size, "test_is_validation": True}
         self.facts |= {"n_train": len(train), "n_validation": len(validation), "n_test": len(validation) - 1}

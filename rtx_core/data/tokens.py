@@ -15,7 +15,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from rtx_core.data.preprocess import clean_all
-from rtx_core.data.sources import asking_the_hub, mirror_file, sha256_of, verify
+from rtx_core.data.sources import REVISIONS, asking_the_hub, mirror_file, sha256_of, verify
 from rtx_core.foreign import Odd, dump_arrays, read_arrays
 from rtx_core.paths import build, write_atomically
 
@@ -63,7 +63,7 @@ def bert_vocabulary(source: str) -> BertWordPieceTokenizer:
         with asking_the_hub(f"the vocabulary of {VOCABULARY}"):
             from huggingface_hub import hf_hub_download
 
-            path = Path(hf_hub_download(VOCABULARY, "vocab.txt"))
+            path = Path(hf_hub_download(VOCABULARY, "vocab.txt", revision=REVISIONS[VOCABULARY]))
     verify(f"vocab.txt from the {source}", sha256_of([path.read_bytes()]), VOCABULARY_SHA256)
     return BertWordPieceTokenizer(WordPiece.read_file(str(path)))
 

@@ -19,6 +19,19 @@ from rtx_core.study import declared
 from rtx_core.train.config import DEVICES, TrainConfig
 
 OF_A_RUN = ("seed", "seeds", "model", "models", "replace", "recipe", "budget", "device", "compile")
+OF_A_RUN += (
+    "experiment",
+    "name",
+    "record",
+    "stale",
+    "accuracy",
+    "loss",
+    "f1",
+    "recall",
+    "n_train",
+    "n_test",
+    "parameters",
+)
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
 
 

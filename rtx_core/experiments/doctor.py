@@ -17,8 +17,8 @@ from rtx_core.experiments.configure import configure
 from rtx_core.experiments.weights import differences, made_at
 from rtx_core.foreign import as_odd
 from rtx_core.models import registry
-from rtx_core.paths import build
-from rtx_core.records import NAMES, every_path, fingerprint, folder, folders, read, released, short_name
+from rtx_core.paths import REPOSITORY, build
+from rtx_core.records import NAMES, every_path, fingerprint, folder, folders, read, released, short_name, sound
 from rtx_core.records import records as every_run
 from rtx_core.study import declared
 
@@ -70,10 +70,11 @@ def data() -> Iterator[Finding]:
 def records() -> Iterator[Finding]:
     """Whether the form, name and settings of every record agree, its metrics follow from its predictions, its data are
     those of the other runs of that name, and the run that it measures is there; and how many other code made."""
-    sound, first = [], {}
+    passed, first = [], {}
+    tracked = {REPOSITORY / name for name in (fingerprint.git("ls-files", "-z", "results") or "").split("\0")}
     for path in every_path():
         try:
-            record = read(path, measured=True)
+            record = sound(path, measured=True) or read(path, measured=True)
             with as_odd():
                 check_settings(record)
                 late = datetime.fromisoformat(record["finished"]) > datetime.now(UTC) + timedelta(days=1)
@@ -82,22 +83,22 @@ def records() -> Iterator[Finding]:
             other = first.setdefault(record["name"] if record.get("key") else record["of"], record)
             if record.synthetic or other["data"]["sha256"] != record["data"]["sha256"]:
                 raise RtxError(f"{record} is of generated text, or of other data than {other}; do not mix them.")
-            sound.append(record)
+            passed.append(record)
         except RtxError as error:
             stem = shlex.quote(str(path.with_suffix("")))
             said = str(error) if short_name(path) in str(error) else f"{short_name(path)}: {error}"
-            yield WRONG, said, f"git checkout -- {stem}.*" if fingerprint.git("ls-files", str(path)) else ""
+            yield WRONG, said, f"git checkout -- {stem}.*" if path in tracked else ""
     for root in folders():
         inner = (Path(parent, name) for parent, names, _ in os.walk(root) for name in names)
         for link in filter(Path.is_symlink, inner):
             yield WRONG, f"{link} is a symbolic link, which is not followed; put its files there, or remove it.", ""
-    there = {record.get("key") for record in sound}
-    for record in sound:
+    there = {record.get("key") for record in passed}
+    for record in passed:
         runs = record.get("runs", [])
         if missing := {record.get("run"), *(runs.values() if isinstance(runs, dict) else runs)} - {None} - there:
             yield WRONG, f"{record} is of the run {missing.pop()}, which has no record; add that too.", ""
-    stale = sum(bool(record.stale_reason()) for record in sound)
-    said = f"results/: {len(sound)} records and measurements are sound, {stale} of them by other code than today's"
+    stale = sum(bool(record.stale_reason()) for record in passed)
+    said = f"results/: {len(passed)} records and measurements are sound, {stale} of them by other code than today's"
     yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
 
 

@@ -110,9 +110,10 @@ def _recorded_or_made(configs: list[RunConfig], replace: bool, train: bool = Tru
 
 def announce(configs: list[RunConfig]) -> None:
     """Say which runs follow, and about how long they take."""
-    from rtx_core.train.device import choose
+    import torch
 
-    print_line(announcement(configs, choose(configs[0].device).type))
+    on_gpu = configs[0].device == "cuda" or (configs[0].device == "auto" and torch.cuda.is_available())
+    print_line(announcement(configs, "cuda" if on_gpu else "cpu"))
 
 
 @contextmanager
@@ -224,6 +225,9 @@ def make(config: RunConfig, replace: bool = False) -> Run:
             left.unlink(missing_ok=True)  # of writes that were killed
         if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
+        alike = records.records(name=config.name, source=task.facts["source"])
+        if others := [other for other in alike if other["data"]["sha256"] != task.facts["sha256"]]:
+            say(f"these are other texts than those of {others[0]}, by their hash: do not compare the two")
         if not isinstance(registered.kind, str):
             dry_run(config.architecture, model.config, task, config.train, where)
         asked = (config.train, config.seed, where, file, code_hash, say)

@@ -182,7 +182,8 @@ def read(path: Path, measured: bool = False) -> Record:
 
 def sound(path: Path, measured: bool = False) -> Record | None:
     """The record in a file, read again when that or its predictions have changed; None where `read` refuses it."""
-    return read_once(path, measured, *map(_version, (path, path.with_suffix(".npz"))))
+    found = read_once(path, *map(_version, (path, path.with_suffix(".npz"))))
+    return found if found and (measured or not found.get("kind")) else None
 
 
 def _version(file: Path) -> tuple[int, ...] | None:
@@ -195,9 +196,9 @@ def _version(file: Path) -> tuple[int, ...] | None:
 
 
 @cache
-def read_once(path: Path, measured: bool, *versions: tuple | None) -> Record | None:
+def read_once(path: Path, *versions: tuple | None) -> Record | None:
     try:
-        return read(path, measured)
+        return read(path, measured=True)
     except RtxError:
         return None
 
@@ -207,7 +208,7 @@ def odd(source: str = "hub") -> dict[str, str]:
     found = {}
     for path in every_path(source):
         try:
-            read(path, measured=True)
+            sound(path, measured=True) or read(path, measured=True)
         except RtxError as error:
             found[short_name(path)] = str(error)
     return found

@@ -180,8 +180,15 @@ class Facts(Runs):
 
 def facts_best(model: str) -> float:
     """The bits that a model stores at the best of the rates at which it was trained."""
-    every = map(look_up, ("facts", *FACT_RATES))
-    return max(found.bits(model) for found in every if any(run["model"] == model for run in found.records))
+    rates = [facts for facts in map(look_up, ("facts", *FACT_RATES)) if any(r["model"] == model for r in facts.records)]
+    if not rates:
+        raise Unmeasured(f"There is no record of facts, {model}; run it first.")
+    return max(facts.bits(model) for facts in rates)
+
+
+def facts_share(model: str, of: str) -> float:
+    """The bits that a model stores over those of another, each at the best of its rates."""
+    return facts_best(model) / facts_best(of)
 
 
 def facts_worth(model: str) -> Value:
@@ -319,5 +326,5 @@ VALUES |= {name: lambda rate=rate: Facts(f"facts-facts49152-learningrate{rate}")
 VALUES |= {"prediction_counts": lambda: Space(counts())}
 VALUES |= {"longer_training_lowers": longer_training_lowers}
 VALUES |= {"w44_at_8e_3": lambda: [wrong(run, 4) for run in look_up("khop_at_8e_3").of("4x1-w44") if run["seed"] >= 3]}
-VALUES |= functions(copying, on_logits, unpaired_on_logits, facts_best, facts_worth, pointers_worth)
+VALUES |= functions(copying, on_logits, unpaired_on_logits, facts_best, facts_share, facts_worth, pointers_worth)
 VALUES |= {"text_worth": lambda: text_worth, "text_worth_tuned": lambda: lambda model: text_worth(model, *HIGHER)}

@@ -1,0 +1,101 @@
+"""Records, their predictions and the cache of tokens, damaged at random: each file is odd or it is read, and whatever
+reads it goes on."""
+
+import json
+import random
+from contextlib import suppress
+
+import matplotlib.pyplot as plt
+import numpy as np
+from committed import put
+
+from rtx_core import records
+from rtx_core.experiments import doctor
+from rtx_core.foreign import Odd, dump_arrays, read_arrays
+from rtx_core.report import display, evidence, figures, statistics
+
+EDITS = 1600  # of records; half of them of bytes, half of what JSON holds
+NAMES = ["sst2-10pct/recurrent-seed0", "khop/1x4-seed0", "tinystories-report-reduced/frailt-seed0"]
+MEASURED = "growth/khop/1x4-seed5"
+VALUES = [None, True, 0, -1, 1.5, 2**70, 10**400, 1e308, float("nan"), "", "x", "\ud800", "9" * 5000, [], [[]], [None]]
+VALUES += [{}, {"total": 1}, "2999-01-01T00:00:00+00:00", "../x", ["` {val}`1` `"], {"base": "x"}]
+
+
+def places(value: object, above: tuple = ()) -> list[tuple]:
+    """The way to everything within JSON, of lists to the first two entries."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    return [place for key, each in inner for place in [(*above, key), *places(each, (*above, key))]]
+
+
+def edit(text: str, draw: random.Random) -> str:
+    """JSON of which one field is taken away, renamed or given another value."""
+    content = json.loads(text)
+    *above, last = draw.choice(places(content))
+    inner = content
+    for key in above:
+        inner = inner[key]
+    value = inner.pop(last)
+    if isinstance(inner, list):
+        inner.append(draw.choice(VALUES))
+    elif how := draw.randrange(4):
+        inner |= {last: draw.choice(VALUES)} if how > 1 else {draw.choice(("x", "kind")): value}
+    return json.dumps(content)
+
+
+def damage(content: bytes, draw: random.Random) -> bytes:
+    """Up to three bytes replaced, or some taken away, put in or repeated."""
+    damaged = bytearray(content)
+    for _ in range(draw.randint(1, 3)):
+        at, some = draw.randrange(len(damaged)), draw.randbytes(draw.choice((0, 1, 8)))
+        damaged[at : at + draw.choice((0, 1, 1, len(some), 40))] = some
+    return bytes(damaged)
+
+
+def test_whatever_reads_damaged_records_goes_on(home):
+    draw, paths = random.Random(0), [put(home, name) for name in NAMES]
+    read = [(path, records.read(path)) for path in paths]
+    whole = [(path, record.content, path.with_suffix(".npz")) for path, record in read]
+    measured = put(home, MEASURED)
+    growth = measured.read_text()
+    for n in range(1, EDITS + 1):  # each under a seed of its own, with the key that belongs to it
+        path, content, arrays = draw.choice(whole)
+        key = records.schema.run_key(content["config"], content["data"]["sha256"], n)
+        text, to = json.dumps(content | {"seed": n, "key": key}), path.with_stem(f"{content['model']}-seed{n}")
+        to.write_text(edit(text, draw) if n % 2 else text)
+        if arrays.exists():
+            to.with_suffix(".npz").write_bytes(arrays.read_bytes())
+        damaged = to if n % 2 else draw.choice([file for file in (to, to.with_suffix(".npz")) if file.exists()])
+        if not n % 2:
+            damaged.write_bytes(damage(damaged.read_bytes(), draw))
+        if n % 4 == 0:
+            measured.with_stem(f"damaged-{n}").write_text(edit(growth.replace("1x4-seed5", f"damaged-{n}"), draw))
+    found, odd = records.records(), records.odd()
+    assert EDITS / 10 < len(found) < EDITS / 1.5 and len(found) + len(odd) > EDITS
+    table = records.results()
+    assert len(table) == len(found) and len(table.columns) > 40
+    assert sum(level == "wrong" for level, *_ in doctor.records()) >= len(odd)
+    display.provenance([*found, *records.measurements("growth")])
+    evidence.badge(found)
+    classifiers = [record for record in found if "confusion" in record["test"]]
+    logits = read[0][1].predictions["logits"]
+    for record in classifiers:
+        assert np.array_equal(record.predictions["logits"], logits)
+        statistics.matched_accuracy(record)
+        evidence.milliseconds([record])
+    for some in (classifiers[:20], classifiers[20:40]):
+        figures.benchmark(some, label="a", caption="b")
+        figures.accuracies({"c": some}, heading="a", label="b", caption="c")
+        plt.close(figures.bubble(some))
+        plt.close(figures.learning_curves(some))
+    figures.loss(found)
+
+
+def test_a_damaged_cache_is_never_served(tmp_path):
+    draw, path = random.Random(0), tmp_path / "x.npz"
+    whole = {"a": np.arange(30), "b": np.ones((2, 3), dtype=np.float32)}
+    content = dump_arrays(whole, "key")
+    for _ in range(EDITS):
+        path.write_bytes(damage(content, draw))
+        with suppress(Odd):
+            again = read_arrays(path, key="key")
+            assert again.keys() == whole.keys() and all(np.array_equal(again[name], whole[name]) for name in whole)

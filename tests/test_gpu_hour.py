@@ -1,0 +1,54 @@
+"""The queue for one GPU: its order, runs side by side that are stopped in time, and what travels to the next piece."""
+
+import os
+import subprocess
+import sys
+
+import gpu_hour
+import pytest
+
+from rtx_core import paths, records
+from rtx_core.errors import RtxError
+from rtx_core.experiments.configure import configure
+
+SMALL = {"letters": 6, "hops": 1, "eval_texts": 16, "test_texts": 64, "batch_size": 4, "hidden_size": 16}
+SMALL |= {"intermediate_size": 16, "warmup_steps": 1, "eval_every": 2}
+
+
+def test_the_queue_has_every_model_at_a_seed_before_the_next(home):
+    first, *others = queue = list(gpu_hour.queue())
+    assert (first.model, first.seed, first.data.letters) == ("1x4", 0, 98)
+    pointers = [config for config in queue if config.experiment == "khop-published"]
+    assert [config.seed for config in pointers] == sorted(config.seed for config in pointers) and len(pointers) == 50
+    assert len({(c.name, c.model, c.seed) for c in queue}) == len(queue)
+    assert all(config.source == "generated" for config in gpu_hour.missing(queue)) or "RTX_DATA" in os.environ
+
+
+def test_processes_work_side_by_side_until_the_time_is_over(tmp_path, monkeypatch, home):
+    last = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)); time.sleep(60)"
+    scripts = {0: "pass", 1: "import sys; sys.exit(1)", 2: last, 3: last, 4: "pass"}
+    monkeypatch.setattr(gpu_hour, "command", lambda config: [sys.executable, "-c", scripts[config.seed]])
+    configs = [configure("khop", "1x1", seed) for seed in scripts]
+    lanes = gpu_hour.Lanes(2, tmp_path)
+    assert sorted(config.seed for config in lanes.work(configs, 2)) == [1, 2, 3, 4]
+    assert not lanes.running and len(list(tmp_path.glob("*.log"))) == 4
+
+
+@pytest.mark.skipif("RTX_LONG" not in os.environ, reason="trains in processes of their own; RTX_LONG=1 runs it")
+def test_a_stopped_run_goes_on_in_the_next_piece(home, monkeypatch):
+    short, long = (configure("khop", "1x1", seed, **SMALL, steps=steps) for seed, steps in ((0, 4), (1, 20_000)))
+    monkeypatch.setattr(gpu_hour, "queue", lambda: [short, long])
+    gpu_hour.main(["--minutes", "0.8", "--together", "2", "--out", str(home / "out")])
+    archive = home / "out" / "runs.tar"
+    names = subprocess.run(["tar", "-tf", archive], capture_output=True, text=True, check=True).stdout
+    assert f"{short.name}/1x1-seed0.json" in names and f"{long.name}/1x1-seed1-" in names and "checkpoint" in names
+    for path in (home / "results", paths.build()):
+        path.rename(home / f"{path.name}-elsewhere")
+    gpu_hour.main(["--minutes", "4", "--out", str(home / "out"), "--from", str(archive)])
+    assert records.find(long.name, "1x1", 1, "generated")
+
+
+def test_an_archive_that_is_none_is_one_sentence(tmp_path, home):
+    (tmp_path / "runs.tar").write_text("no archive")
+    with pytest.raises(RtxError, match="runs.tar"):
+        gpu_hour.unpack(tmp_path / "runs.tar")

@@ -1,0 +1,151 @@
+"""The runs that are worth most on one GPU, in pieces that can be stopped and carried on: `make gpu-hour`.
+
+    python workflow/gpu_hour.py --minutes 9 --together 6 --out OUT [--from OUT/runs.tar]
+
+Runs of the queue are trained side by side, each a process of its own, until the minutes are over; the others are then
+told to stop, which saves their checkpoints.  OUT/runs.tar holds the new records, weights and checkpoints, in one file
+of a size that travels; the next piece begins `--from` it.  Nothing is installed and no network is needed: torch 2.11 or
+newer, numpy, pandas, pydantic, safetensors and PyYAML have to be there.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rtx_core import records
+from rtx_core.errors import RtxError
+from rtx_core.experiments.configure import RunConfig, configure
+from rtx_core.paths import build, home
+from study.plan import WIDE_POINTERS
+
+POLL = 0.2  # seconds
+PATIENCE = 60  # seconds that a run has to save its checkpoint
+
+
+def queue() -> Iterator[RunConfig]:
+    """Pointers over 98 letters, seed by seed so that every model has the same seeds; then Yelp at 512 tokens."""
+    for seed in WIDE_POINTERS[0].seeds:
+        for study in WIDE_POINTERS:
+            for model in study.models:
+                yield configure(study.experiment, model, seed, **study.settings, device="auto")
+    for model in ("baseline", "recurrent"):
+        yield configure("yelp", model, 0, max_length=512, device="auto")
+
+
+def missing(configs: Iterable[RunConfig]) -> list[RunConfig]:
+    """Those without a record, and whose data are here."""
+    source = {"mirror", "hub"}
+    here = [config for config in configs if config.source not in source or os.environ.get("RTX_DATA")]
+    return [config for config in here if records.find(config.name, config.model, config.seed, config.source) is None]
+
+
+def command(config: RunConfig) -> list[str]:
+    settings = [f"{name}={value}" for name, value in config.given.items()]
+    words = [config.experiment, str(config.asked), f"seed={config.seed}", *settings]
+    return [sys.executable, "-m", "rtx_core", "run", *words]
+
+
+@dataclass
+class Lanes:
+    """So many processes side by side, each with a run of the queue."""
+
+    together: int
+    logs: Path
+    running: dict[subprocess.Popen, RunConfig] = field(default_factory=dict)
+
+    def work(self, configs: list[RunConfig], seconds: float) -> list[RunConfig]:
+        """Train until all are done or the time is over; those that were not finished."""
+        waiting, deadline, unfinished = list(configs), time.monotonic() + seconds, []
+        while (waiting or self.running) and time.monotonic() < deadline:
+            while waiting and len(self.running) < self.together:
+                self.start(waiting.pop(0))
+            time.sleep(POLL)
+            unfinished += self.collect()
+        return unfinished + self.stop() + waiting
+
+    def start(self, config: RunConfig) -> None:
+        log = self.logs / f"{config.name}-{config.model}-seed{config.seed}.log"
+        with open(log, "a", encoding="utf-8") as file:
+            threads = {"OMP_NUM_THREADS": "1"}
+            process = subprocess.Popen(command(config), stdout=file, stderr=file, cwd=home(), env=os.environ | threads)
+        self.running[process] = config
+
+    def collect(self) -> list[RunConfig]:
+        """Forget the processes that have ended; the runs of those that failed."""
+        ended = [process for process in self.running if process.poll() is not None]
+        return [config for process in ended if (config := self.running.pop(process)) and process.returncode]
+
+    def stop(self) -> list[RunConfig]:
+        """End all processes, with time to save their checkpoints."""
+        for process in self.running:
+            process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE
+        for process in self.running:
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        stopped = [config for process, config in self.running.items() if process.returncode]
+        self.running.clear()
+        return stopped
+
+
+def files_of(config: RunConfig) -> Iterator[Path]:
+    """The record, weights and checkpoint of a run, as far as they are there."""
+    record = records.path_of(config.name, config.model, config.seed, config.source)
+    yield from (path for path in (record, record.with_suffix(".npz")) if path.exists())
+    weights = home() / "results" / "weights" / config.name
+    folders = build() / "runs" / config.name
+    yield from weights.glob(f"{config.model}-seed{config.seed}.safetensors")
+    yield from folders.glob(f"{config.model}-seed{config.seed}-*/*.safetensors")
+
+
+def pack(configs: Iterable[RunConfig], archive: Path) -> int:
+    """Write what these runs left into one file, under paths relative to the home; the number of files."""
+    paths = [path for config in configs for path in files_of(config)]
+    with tarfile.open(archive, "w") as tar:
+        for path in paths:
+            tar.add(path, path.relative_to(home()))
+    return len(paths)
+
+
+def unpack(archive: Path) -> None:
+    try:
+        with tarfile.open(archive) as tar:
+            tar.extractall(home(), filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise RtxError(f"{archive} cannot be unpacked ({error}); give the runs.tar of an earlier piece.") from error
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=9)
+    parser.add_argument("--together", type=int, default=6, help="runs side by side")
+    parser.add_argument("--out", type=Path, default=build() / "gpu-hour")
+    parser.add_argument("--from", dest="before", type=Path, help="the runs.tar of an earlier piece")
+    given = parser.parse_args(arguments)
+    given.out.mkdir(parents=True, exist_ok=True)
+    if given.before:
+        unpack(given.before)
+    every = list(queue())
+    todo = missing(every)
+    unfinished = Lanes(given.together, given.out).work(todo, 60 * given.minutes)
+    packed = pack(every, given.out / "runs.tar")
+    print(
+        f"{len(todo) - len(unfinished)} runs finished, {len(unfinished)} to go; {packed} files in {given.out}/runs.tar"
+    )
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except RtxError as error:
+        sys.exit(str(error))
