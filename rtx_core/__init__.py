@@ -4,25 +4,27 @@ Everything public is here and loads on first use, so a page that only draws reco
 """
 
 import os
+from typing import TYPE_CHECKING
 
 from rtx_core.lazy import lazily
 
 # How long a thread of PyTorch's spins before it hands its core over: beside other work, steps are several times faster.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
-_PUBLIC = {
-    "bench.check": "check",
-    "data": "data",
-    "errors": "RtxError",
-    "experiments.run": "run runs",
-    "experiments.weights": "load",
-    "models.build": "build_model save_model load_model",
-    "models.packed": "Packed",
-    "models.registry": "register",
-    "records": "records results",
-    "report": "report",
-    "report.notebook": "check_parameters",
-    "settings": "Settings",
-}
-__getattr__, __dir__ = lazily(__name__, _PUBLIC)
-__all__ = __dir__()
+if TYPE_CHECKING:
+    from rtx_core import data, records, report
+    from rtx_core.bench.check import check
+    from rtx_core.errors import RtxError
+    from rtx_core.experiments.configure import settings_of
+    from rtx_core.experiments.run import run, runs
+    from rtx_core.experiments.weights import load
+    from rtx_core.models.build import build_model, load_model, save_model
+    from rtx_core.models.packed import Packed
+    from rtx_core.models.registry import register
+    from rtx_core.records import results
+    from rtx_core.report.notebook import check_parameters
+    from rtx_core.settings import Settings
+else:
+    __getattr__, __dir__ = lazily(__name__, __file__)
+__all__ = ["Packed", "RtxError", "Settings", "build_model", "check", "check_parameters", "data", "load"]
+__all__ += ["load_model", "records", "register", "report", "results", "run", "runs", "save_model", "settings_of"]

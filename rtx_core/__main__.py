@@ -85,16 +85,16 @@ def run(
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
 
-def settings(words: Annotated[list, "EXPERIMENT|FILE [MODEL]"]) -> None:
-    """the settings of an experiment and a model of it: type, default and meaning"""
+def settings(words: Annotated[list, "EXPERIMENT|FILE [MODEL] [name=value …]"]) -> None:
+    """the settings of an experiment or file and a model: type, default and meaning: `settings khop 1x4`"""
     from rtx_core.data.files import from_words
     from rtx_core.experiments.configure import settings_of
 
     names, given = parse_words(words)
-    data = from_words(names[0], given) if names else ""
-    if given or not 1 <= len(names) <= 2:
-        raise RtxError(f"Got {words!r:.80}; give an experiment and perhaps a model, as `rtx settings khop 1x4`.")
-    table = settings_of(data, *names[1:]).map(lambda value: "null" if value is None else str(value))
+    if not 1 <= len(names) <= 2:
+        raise RtxError(f"Got {len(names)} words; give an experiment and perhaps a model, as `settings khop 1x4`.")
+    table = settings_of(from_words(names[0], given), *names[1:], **given)
+    table = table.map(lambda value: "null" if value is None else str(value))
     width = {column: table[column].str.len().max() for column in table}
     for part, rows in table.groupby("of", sort=False):
         print(f"{part}:")

@@ -1,18 +1,29 @@
-"""Names of a package that are imported when first asked for, so that prose waits for no torch and no matplotlib."""
+"""Names of a package that are imported when first used, so that prose waits for no torch and no matplotlib."""
 
+import ast
+import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
 
-def lazily(package: str, modules: dict[str, str]) -> tuple[Callable, Callable]:
-    """`__getattr__` and `__dir__` of a package that offers names of its modules; a module's own name is the module."""
-    place = {name: module for module, names in modules.items() for name in names.split()}
+def lazily(package: str, file: str) -> tuple[Callable, Callable]:
+    """`__getattr__` and `__dir__` of a package whose `__init__` has its imports under `if TYPE_CHECKING:`.
+
+    Type checkers and editors read them there; here each is made when its name is first used.
+    """
+    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    imports = next(node for node in tree.body if isinstance(node, ast.If)).body
+    place = {alias.name: line.module for line in imports for alias in line.names}
+
+    def names() -> list[str]:
+        return sorted(sys.modules[package].__all__)
 
     def get(name: str) -> object:
         if name not in place:
-            offered = ", ".join(sorted(place))
-            raise AttributeError(f"module {package!r} has no attribute {name!r}; it offers {offered}")
-        module = import_module(f"{package}.{place[name]}")
-        return module if name == place[name] else getattr(module, name)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it offers {', '.join(names())}")
+        if place[name] == package:
+            return import_module(f"{package}.{name}")
+        return getattr(import_module(place[name]), name)
 
-    return get, lambda: sorted(place)
+    return get, names

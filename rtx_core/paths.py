@@ -12,7 +12,9 @@ BOOK = "RTX_BOOK"  # set while the book is built: pages show what is recorded, a
 
 def home() -> Path:
     """The folder that holds `results/` and `_build/`: `RTX_HOME`, or the repository, or where one stands."""
-    return Path(os.environ.get("RTX_HOME") or (REPOSITORY if (REPOSITORY / "pyproject.toml").exists() else Path.cwd()))
+    if named := os.environ.get("RTX_HOME"):
+        return Path(named).expanduser()
+    return REPOSITORY if (REPOSITORY / "pyproject.toml").exists() else Path.cwd()
 
 
 def build() -> Path:

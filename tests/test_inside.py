@@ -57,8 +57,39 @@ def test_a_silenced_head_writes_nothing_in_its_step_alone(step):
     for r in range(3):
         state = (without if r + 1 == step else model).one_pass(state, state, r, model.grid(batch))
         torch.testing.assert_close(found[r], state)
-    with refused("head 4", "0 to 3"):
-        inside.silence(model, [(1, 0, 4)])
+
+
+@pytest.mark.parametrize("place", [(9, 0, 1), (0, 0, 1), (1, 2, 1), (1, -1, 1), (1, 0, 4), (1, 0, -1)])
+def test_what_is_not_there_cannot_be_changed(place):
+    loop, ids = small_decoder("looped", num_layers=2, num_passes=3), texts(2)
+    with refused(str(place)):
+        inside.silence(loop, [place])
+    longer = inside.silence(loop, [(9, 0, 1)], passes=9)
+    assert len(list(inside.steps(loop, ids, 9, mix=longer))) == 9
+    state, where = next(inside.steps(loop, ids)), torch.ones_like(ids, dtype=torch.bool)
+    for change in ({"mix": longer}, {"edit": inside.patch(state, 4, where)}, {"edit": inside.hold(4)}):
+        with refused("steps 1 to 3 are run"):
+            list(inside.steps(loop, ids, **change))
+    stack = small_decoder("looped", num_layers=2, num_passes=1)
+    assert inside.silence(stack, [(2, 0, 3)])
+    with refused("step 3", "1 to 2"):
+        inside.silence(stack, [(3, 0, 3)])
+
+
+def test_a_model_that_cannot_be_looked_into_or_does_not_know_a_token_is_one_sentence():
+    others = [torch.nn.GRU(4, 4), build_model("gpt", seed=0, hidden_size=8, num_heads=1), build_model("recurrent")]
+    for look in (
+        inside.attention,
+        lambda *about: list(inside.logits(*about)),
+        lambda model, _: inside.silence(model, []),
+    ):
+        for model in others:
+            with refused(type(model).__name__, "'looped'"):
+                look(model, texts(1))
+    loop = small_decoder("looped", vocab_size=4, num_passes=2)
+    for ids, token in ((texts(1), 4), (-texts(1), -4)):
+        with refused(f"Got token {token}", "0 to 3"):
+            inside.attention(loop, ids)
 
 
 def looking_at(*targets: torch.Tensor):

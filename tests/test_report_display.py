@@ -214,12 +214,21 @@ def test_provenance_has_a_row_for_records_of_a_machine_and_links_those_in_result
 
 
 OWN = "models = ['baseline', 'recurrent']\nepochs = 5\nlearning_rate = 3e-5\n"
-FINE = ["models = ['recurrent']", "epochs = 1", "learning_rate = 1", "learning_rate = '1e-4'", ""]
+FINE = [
+    "models = ['recurrent']",
+    "epochs = 1",
+    "learning_rate = 1",
+    "learning_rate = '1e-4'",
+    "learning_rate = float('nan')",
+    "",
+]
 WRONG = [
     ("epoch = 1", "Unknown parameter 'epoch': did you mean 'epochs'?"),
     ("epochs = 1.5", "Parameter epochs is 1.5 of type float; expected int."),
     ("epochs = True", "Parameter epochs is True of type bool; expected int."),
     ("models = 'recurrent'", "expected list.  With papermill: -y 'models: [a, b]'."),
+    ("epochs = float('inf')", "Parameter epochs is inf of type float; expected int."),
+    ("models = [float('nan')]\nepoch = 1", "Unknown parameter 'epoch'"),
     ("learning_rate = []", "Parameter learning_rate is [] of type list; expected float."),
 ]
 

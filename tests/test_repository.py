@@ -7,11 +7,13 @@ import sys
 import tomllib
 from graphlib import TopologicalSorter
 
+import jedi
 import pytest
 import yaml
 from packaging.utils import canonicalize_name
 
 import rtx_core as rtx
+from rtx_core import models
 from rtx_core.paths import PACKAGE, REPOSITORY
 
 ROOMS = [  # each imports from those before it; one of a line knows no other of that line
@@ -91,7 +93,16 @@ print(light, [name for name in ("torch", "datasets", "sklearn", "tokenizers", "t
 def test_an_unknown_name_says_what_there_is():
     with pytest.raises(AttributeError, match="has no attribute 'tables'; it offers .*build_model"):
         rtx.tables  # noqa: B018
-    assert set(dir(rtx)) == set(rtx.__all__) and all(getattr(rtx, name) is not None for name in rtx.__all__)
+    for package in (rtx, rtx.data, rtx.report, models):
+        assert set(dir(package)) == set(package.__all__)
+        assert all(getattr(package, name) is not None for name in package.__all__)
+
+
+@pytest.mark.parametrize("typed", ["run", "data.from_files", "report.table", "settings_of", "run('khop').record"])
+def test_an_editor_completes_public_names(typed):
+    """From the source alone, as a type checker reads it, too."""
+    (found,) = [c for c in jedi.Script(f"import rtx_core as rtx\nrtx.{typed}").complete() if typed.endswith(c.name)]
+    assert found.type in ("function", "statement", "param", "instance"), found.type
 
 
 def pins(lines: list[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rtx_core.data.config import (
     ClassificationData,
@@ -20,7 +21,11 @@ from rtx_core.lazy import lazily
 __all__ = ["ClassificationData", "DataConfig", "Drawn", "FactData", "FilesData", "GroupData", "HopData"]
 __all__ += ["LanguageData", "SequenceTask", "TextData"]
 __all__ += ["config_of", "from_files", "from_text", "profile", "sample", "task"]
-__getattr__, _ = lazily(__name__, {"files": "from_files from_text", "texts": "profile"})
+if TYPE_CHECKING:
+    from rtx_core.data.files import from_files, from_text
+    from rtx_core.data.texts import profile
+else:
+    __getattr__, __dir__ = lazily(__name__, __file__)
 task = DataConfig.task  # as a function: (config, batch_size)
 
 
@@ -45,7 +50,8 @@ def sample(path: str, rows: int = 1000) -> str:
     table = reviews("movie", rows, style="phrase").rename(columns={"text": "review"})
     table["stars"] = table.pop("label").map({0: 1, 1: 5})
     made = table.to_csv(index=False).encode()
-    if Path(path).exists() and Path(path).read_bytes() != made:
+    file = Path(path).expanduser()
+    if file.exists() and file.read_bytes() != made:
         raise RtxError(f"{path} is there and holds something else; give another name.")
-    write_atomically(Path(path), made)
+    write_atomically(file, made)
     return str(path)

@@ -32,17 +32,29 @@ Mix = Callable[[int, int, Tensor, Tensor], Tensor] | None
 AT_LEAST = 0.3  # of a head's attention, for a role
 
 
+NEEDED = ("states", "parts", "layers", "word", "read", "head", "config")
+
+
+def _check(model: nn.Module, ids: Tensor | None = None) -> None:
+    """An error for a model that cannot be looked into, and for tokens that it does not know."""
+    if missing := [name for name in NEEDED if not hasattr(model, name)]:
+        got = f"Got a model {type(model).__name__}, which has no {missing[0]}"
+        raise RtxError(f"{got}; expected a decoder such as 'looped', or a subclass of `Looped`.")
+    known, ends = len(model.head), () if ids is None or not ids.numel() else (ids.min().item(), ids.max().item())
+    if wrong := [token for token in ends if not 0 <= token < known]:
+        raise RtxError(f"Got token {wrong[0]}; the model knows 0 to {known - 1}, so give sequences of its own data.")
+
+
 @torch.no_grad()
 def steps(model: nn.Module, texts: Tensor | Packed, passes=None, edit: Edit = None, mix: Mix = None):
     """The state (T, d) after each step; `edit` and `mix` may change what is computed."""
-    if not hasattr(model, "states"):
-        raise RtxError(
-            f"Got a model {type(model).__name__}; expected a decoder with states(batch, passes), so load one "
-            f"of the architecture 'looped' or give yours that method."
-        )
+    _check(model, texts if isinstance(texts, Tensor) else texts.ids)
     batch = Packed.from_rows(texts) if isinstance(texts, Tensor) else texts
     looped, calls, seen, hooks = model.config.num_passes > 1, Counter(), [], []
     layers = model.parts[1] if looped else model.layers
+    most = (passes or model.config.num_passes) * (1 if looped else len(layers))
+    if wrong := [last for change in (edit, mix) if (last := getattr(change, "last_step", most)) > most]:
+        raise RtxError(f"Got step {wrong[0]} to change; steps 1 to {most} are run, so name one of these.")
 
     def before(i: int, inputs: tuple) -> tuple:
         r, layer = (calls[i] + 1, i) if looped else (calls[i] * len(layers) + i + 1, 0)
@@ -87,6 +99,7 @@ def changed(answers: Tensor) -> Tensor:
 
 def attention(model: nn.Module, ids: Tensor, passes: int | None = None) -> Tensor:
     """α (R, layers, H, B, N, N) of ids (B, N), which no kernel forms: α[…, i, j] = softmax_j(q_i · k_j / √D), j ≤ i."""
+    _check(model, ids)
     (B, N), H, D = ids.shape, model.config.num_heads, model.config.hidden_size // model.config.num_heads
     rope, seen = rotary_table(torch.arange(N, device=ids.device), D, model.config.rope_base), {}
     later = torch.ones(N, N, dtype=torch.bool, device=ids.device).triu(1)
@@ -131,17 +144,26 @@ def roles(alpha: Tensor, ids: Tensor, asked: Tensor | None = None, most: int = 6
     return rows
 
 
-def silence(model: nn.Module, heads: Collection[tuple[int, int, int]]) -> Mix:
-    """A `mix` for `steps` in which the mixed values of these heads, each (step, layer, head), are 0."""
-    H = model.config.num_heads
-    if wrong := [head for _, _, head in heads if not 0 <= head < H]:
-        raise RtxError(f"Got head {wrong[0]}; the model has heads 0 to {H - 1}, so name one of these.")
+def silence(model: nn.Module, heads: Collection[tuple[int, int, int]], passes: int | None = None) -> Mix:
+    """A `mix` for `steps` in which the mixed values of these heads, each (step, layer, head), are 0.
+
+    `passes` is the number that `steps` will be called with, where it is not the trained one.
+    """
+    _check(model)
+    H, looped = model.config.num_heads, model.config.num_passes > 1
+    most = passes or model.config.num_passes
+    ranges = ((1, most), (0, len(model.parts[1]) - 1)) if looped else ((1, most * len(model.layers)), (0, 0))
+    for place in heads:
+        for what, at, (least, most) in zip(("step", "layer", "head"), place, (*ranges, (0, H - 1))):
+            if not least <= at <= most:
+                raise RtxError(f"Got {what} {at} in {place}; the model has {least} to {most}, so name one of these.")
 
     def mix(r: int, layer: int, qkv: Tensor, mixed: Tensor) -> Tensor:
         off = [head for step, of, head in heads if (step, of) == (r, layer)]
         there = torch.tensor(off, dtype=torch.long, device=mixed.device)
         return mixed.reshape(len(mixed), H, -1).index_fill(1, there, 0).flatten(1)
 
+    mix.last_step = max((step for step, _, _ in heads), default=0)
     return mix
 
 
@@ -179,7 +201,12 @@ def twins(ids: Tensor, hops: int, at: int, alphabet: int, random: np.random.Rand
 
 def patch(donor: Tensor, step: int, where: Tensor) -> Edit:
     """An edit that puts a donor's state (B·N, d) after a step in place of the own, where (B, N) is True."""
-    return lambda r, state: torch.where(where.flatten()[:, None], donor, state) if r == step else state
+
+    def edit(r: int, state: Tensor) -> Tensor:
+        return torch.where(where.flatten()[:, None], donor, state) if r == step else state
+
+    edit.last_step = step
+    return edit
 
 
 def whose(answers: Tensor, own: Tensor, donors: Tensor) -> tuple[float, float]:
@@ -224,6 +251,7 @@ def hold(step: int) -> Edit:
             norms.append(size)
         return state * (norms[0] / size) if r > step else state
 
+    edit.last_step = step
     return edit
 
 

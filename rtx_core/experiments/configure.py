@@ -154,15 +154,23 @@ def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **
     )
 
 
-def settings_of(name: str | DataConfig, model: str | Mapping = "") -> pd.DataFrame:
+def settings_of(name: str | DataConfig, model: str | Mapping = "", **settings: object) -> pd.DataFrame:
     """A row for each setting of a run of this experiment and model (of none: its first): `setting`, what it is `of`,
-    its `type`, its `default` in this experiment and its `meaning`."""
+    its `type`, its `default` (under other `settings`, such as a recipe) and its `meaning`."""
     fixed = experiment(name)
-    usual = configure(name, model or fixed.shown[0])
+    usual = configure(name, model or fixed.shown[0], **settings)
     architecture = registry.find(usual.architecture).config.replace(**usual.overrides)
     rows = [("seed", "run", "int >= 0", 0, "of the initial weights, the order of the texts and dropout")]
     rows += [("recipe", "run", " | ".join(fixed.recipes), usual.recipe, "named settings")] if fixed.recipes else []
-    rows.append(("budget", "run", " | ".join(fixed.budgets), next(iter(fixed.budgets)), "named smaller settings"))
+    rows.append(
+        (
+            "budget",
+            "run",
+            " | ".join(fixed.budgets),
+            settings.get("budget", next(iter(fixed.budgets))),
+            "named smaller settings",
+        )
+    )
     rows.append(("device", "run", " | ".join(DEVICES), "auto", "what trains; auto: a GPU where there is one"))
     rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", "a mode of torch.compile"))
     for part, settings in {"data": usual.data, "training": usual.train, "model": architecture}.items():

@@ -76,7 +76,7 @@ def runs(
     name: str | DataConfig, /, models=None, seeds=None, replace=False, only_recorded=False, **settings: object
 ) -> Runs:
     """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now, or
-    with `only_recorded` left out."""
+    with `only_recorded` left out.  The settings are those of `run`."""
     asked = requested(name, models, seeds, **settings)
     return Runs(asked, _recorded_or_made(asked, replace, train=not only_recorded and not os.environ.get(BOOK)))
 
@@ -93,7 +93,12 @@ def requested(name: str | DataConfig, /, models=None, seeds=None, **settings: ob
 
 
 def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
-    """One run, found or made now.  A recorded one is made again only with `replace=True`."""
+    """One run, found or made now.  A recorded one is made again only with `replace=True`.
+
+    `settings` are of the data (`source`, `fraction`, `block_size`, …), of training (`epochs` or `steps`, `batch_size`,
+    `learning_rate`, …) and of the model (`num_layers`, `num_passes`, `hidden_size`, …), or `recipe`, `budget`, `device`
+    and `compile`: `rtx.settings_of(name, model)` lists all of them with type, default and meaning.
+    """
     experiment(name).data.check()
     return _recorded_or_made([configure(name, model, seed, **settings)], replace)[0]
 
