@@ -81,11 +81,12 @@ MUTANTS = {  # module, a method, a change of its source, and which golden runs s
 def test_a_change_is_seen_by_the_golden_runs_that_go_its_way(mutant, monkeypatch):
     module, method, old, new, words = MUTANTS[mutant]
     kind, name = method.split(".")
-    seen = sorted(runs_with(*words))
+    seen = sorted(runs_with(*words), key=lambda run: (not run.startswith("khop"), run))
     if mutant in ("its passes", "scan"):  # a model that is run once takes no notice
         seen = [run for run in seen if EXPECTED[run]["config"]["model"]["num_passes"] > 1]
     others = sorted(runs_with(module.rpartition(".")[2] if module == ALGORITHMIC else "looped") - runs_with(*words))
-    runs = {run: EXPECTED[run] for run in (*seen[:3], *others[:2])}
+    runs = {run: EXPECTED[run] for run in (seen[0], others[0])}
+    monkeypatch.setattr(golden, "PATHS", ("plain",))
     before = golden.golden_runs(runs)
     other, there = getattr(changed(module, old, new), kind), importlib.import_module(module)
     if module.startswith("rtx_core.models"):
@@ -95,7 +96,7 @@ def test_a_change_is_seen_by_the_golden_runs_that_go_its_way(mutant, monkeypatch
     golden._task.cache_clear()
     wrong = golden.differing(golden.golden_runs(runs), before)
     golden._task.cache_clear()
-    assert {each.split(", ")[0] for each in wrong} == {*seen[:3]} and seen
+    assert {each.split(", ")[0] for each in wrong} == {seen[0]}
 
 
 def test_differences_are_found():

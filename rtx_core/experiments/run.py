@@ -214,7 +214,8 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     key = schema.run_key(described, task.facts["sha256"], config.seed)
     folder = work(config.name, config.model, config.seed, key)
     code_hash = fingerprint.run_hash(config.architecture, type(task))
-    version = "" if isinstance(registered.kind, str) else f"-{code_hash[:8]}"  # an edited class begins anew
+    own = not isinstance(registered.kind, str) or fingerprint.elsewhere_defined(type(task).__module__)
+    version = f"-{code_hash[:8]}" if own else ""  # an edited class begins anew
     file = folder / f"checkpoint{version}.safetensors"
     root = records.folder_for(config.experiment, config.model, task.facts["source"])
     path = root / config.name / f"{config.model}-seed{config.seed}.json"
@@ -222,6 +223,8 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     def say(line: str) -> None:
         print_line(f"{config.name} · {config.model} · seed {config.seed} · {line}")
 
+    if not made_by["commit"]:
+        say("no commit of this code is known to git, so the record will name its code by a hash alone")
     command = command_of(config, replace)
     about = f"{folder.relative_to(build())}\n{command}\n"
     with Interrupts() as interrupts, told_how_to_go_on(file, command, say), record_lock(path, about, say):

@@ -9,6 +9,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ from rtx_core.errors import RtxError, reason
 from rtx_core.experiments.configure import RunConfig, configure
 from rtx_core.models import registry
 from rtx_core.paths import build, home, write_atomically
-from rtx_core.records import DECIDED_BY_DATA, Record, released
+from rtx_core.records import DECIDED_BY_DATA, Record, fingerprint, released
 from rtx_core.study import declared, study
 from rtx_core.train.config import TrainConfig
 
@@ -41,6 +42,7 @@ def recorded(config: RunConfig) -> Record | None:
     if changed:
         raise RtxError(f"{made} of other texts ({record['data']['name']}) than are asked for; {otherwise}.")
     refuse_changed(record)
+    refuse_changed_task(config, record)
     if other := ", ".join(differences(config, record)):
         raise RtxError(f"{made} under other settings ({other}); {otherwise}.")
     # A checkpoint older than the record is of a run that was killed before it could remove it.
@@ -76,6 +78,17 @@ def refuse_changed(record: Record) -> None:
     if kind and not isinstance(kind.kind, str) and record.stale_reason():
         other = f"another version of the class {kind.kind.__name__} or of what trains it"
         raise RtxError(f"{record} was made with {other}; replace=True trains today's.")
+
+
+def refuse_changed_task(config: RunConfig, record: Record) -> None:
+    """An error where the class of a task of one's own, or the code that it is trained by, has changed since."""
+    kind = config.data.task_class
+    module = kind.partition(":")[0] if isinstance(kind, str) else kind.__module__
+    if fingerprint.elsewhere_defined(module):
+        import_module(module)
+        if record.stale_reason():
+            other = f"another version of the task {record.task} or of the code that it is trained by"
+            raise RtxError(f"{record} was made with {other}; replace=True trains today's.")
 
 
 def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:

@@ -200,13 +200,18 @@ def _with_task(roots: set[Definition], task: str | type | None, *elsewhere: type
     """Of these definitions, of classes that are defined elsewhere, and of the class of a task, wherever that is."""
     module, _, name = (task if isinstance(task, str) else name_of(task) if task else "").partition(":")
     package, within = module.partition(".")[0], ""
-    if package in (PACKAGE.name, study().__name__):
+    if module and not elsewhere_defined(module):
         roots, within = roots | {(module, name.partition(".")[0])}, module if package == PACKAGE.name else package
     elif task:
         elsewhere += (_defined(task) if isinstance(task, str) else task,)
     text, used = _own_source(*elsewhere)
     digest = _digest(tuple(sorted(roots | used)), within)
     return hashlib.sha256(f"{text}\n{digest}".encode()).hexdigest() if elsewhere else digest
+
+
+def elsewhere_defined(module: str) -> bool:
+    """Whether a module is neither of this package nor of the study."""
+    return module.partition(".")[0] not in (PACKAGE.name, study().__name__)
 
 
 def _defined(task: str) -> type:
