@@ -19,6 +19,7 @@ from rtx_core import data, records
 from rtx_core.__main__ import main
 from rtx_core.data import splits, tokens
 from rtx_core.data.corpora import CORPORA
+from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments import audit, cost, doctor, weights
 from rtx_core.experiments import run as runner
@@ -56,6 +57,7 @@ def test_a_run_leaves_weights_that_reproduce_the_recorded_test(home):
     assert not (home / "results").exists()
     files = {path.name for path in folder.iterdir()}
     assert files >= {"model.safetensors", "tokenizer.json"} and "checkpoint.safetensors" not in files
+    assert run.model.about["tokenizer"] == sha256_of([(folder / "tokenizer.json").read_bytes()])
     test, predictions = data.task(run.config.data, 8).test(run.model, CPU, NO_AUTOCAST)
     assert np.allclose(predictions["logits"], run.predictions["logits"], atol=1e-6)
     assert test["accuracy"] == record["test"]["accuracy"]

@@ -135,7 +135,7 @@ def load(address: object, source: str = "") -> "Predictor":
     study()  # whose models are registered where it is imported
     record = getattr(address, "record", address)  # of a run
     if isinstance(record, Record):
-        return Predictor(load_weights(record), weights_of(record).parent)
+        return Predictor(load_weights(record), made_at(record).parent)
     folder = Path(str(address)).expanduser()
     if not folder.is_dir():
         return load(records.at(str(address), source))
