@@ -92,6 +92,17 @@ def test_the_frame_has_a_row_a_run_with_every_setting():
         rtx.results(source="embedded", modell="recurrent")
 
 
+def test_a_trial_reads_few_texts_in_every_part_and_times_few_batches():
+    record = make(validation_rows=8, test_rows=9, timed=2).record
+    assert [record["data"][f"n_{part}"] for part in ("train", "validation", "test")] == [64, 8, 9]
+    assert record["name"].startswith("sst2-trainrows64-validationrows8-testrows9-") and record["budget"] == "reduced"
+    assert [row["batches"] for row in record["latency"]["measured"]] == [2, 2]
+    assert make(validation_rows=8, test_rows=9).record["finished"] == record["finished"]  # the same run
+    for wrong in (0, 1000, True, "all"):
+        with refused("timed is", "from 1 to 200"):
+            make(timed=wrong)
+
+
 def test_what_is_found_is_not_made_again_and_loses_only_an_older_checkpoint(monkeypatch):
     made = make().record
     left = weights.weights_of(made).with_name("checkpoint.safetensors")

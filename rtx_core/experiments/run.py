@@ -237,6 +237,7 @@ def make(config: RunConfig, replace: bool = False) -> Run:
             dry_run(config.architecture, model.config, task, config.train, where)
         asked = (config.train, config.seed, where, file, code_hash, say)
         progress, best = train(model, task, *asked, compile=config.compile, interrupts=interrupts)
+        say("testing, and measuring how long an answer takes")
         found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
         content = {"schema": schema.VERSION, "key": key} | {name: getattr(config, name) for name in records.NAMES}
         content |= {"asked": {"model": config.asked, "settings": config.given}, "config": described, "data": task.facts}
@@ -287,7 +288,7 @@ def measured(model, task, config: RunConfig, where) -> dict:
     from rtx_core.evaluate import generation, latency, stories
 
     if config.data.labelled:
-        return {"latency": latency.of_classifier(model, task, config.train, where)}
+        return {"latency": latency.of_classifier(model, task, config.train, where, config.timed)}
     if not hasattr(model, "advance"):
         return {"latency": generation.latency_of_forward(model, task, where)}
     by_text = {"characters": generation.of_characters, "stories": stories.measured}

@@ -60,12 +60,12 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     made, usual = record["config"], registry.config_of(config.architecture)
     found = [("architecture", config.architecture, made["architecture"])]
     for part, settings, younger, left_out in (
-        ("data", config.data, None, config.data.unnamed),
-        ("train", config.train, TrainConfig(), ()),
-        ("model", usual.replace(**config.overrides), usual, DECIDED_BY_DATA),
+        ("data", config.data, config.data.defaults(), config.data.unnamed),
+        ("train", config.train, TrainConfig.defaults(), ()),
+        ("model", usual.replace(**config.overrides), usual.model_dump(mode="json"), DECIDED_BY_DATA),
     ):
         asked = settings.model_dump(mode="json")
-        there = (younger.model_dump(mode="json") if younger else {}) | made[part]
+        there = younger | made[part]
         found += [(name, value, there.get(name)) for name, value in asked.items() if name not in left_out]
     return [f"{name} {had} instead of {asked}" for name, asked, had in found if asked != had]
 
