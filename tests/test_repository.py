@@ -22,11 +22,11 @@ from rtx_core.paths import PACKAGE, REPOSITORY
 
 ROOMS = [  # each imports from those before it; one of a line knows no other of that line
     ["errors", "lazy", "paths", "metrics", "progress"],
-    ["settings", "study"],
+    ["settings", "study", "foreign"],
     ["models"],
     ["fast", "data"],
     ["train"],
-    ["records", "evaluate"],
+    ["records", "evaluate", "bench"],
     ["experiments"],
     ["report"],
     ["__main__", "rtx_core"],
