@@ -33,6 +33,20 @@ from study import field
 log = logging.getLogger(__name__)
 
 
+def show_user_runs(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Pages with the table of all runs are read and executed anew where `runs/` holds others than before."""
+    listed = sorted((str(path), path.stat().st_mtime_ns) for path in (paths.home() / "runs").rglob("*.json"))
+    if getattr(env, "user_runs", []) != listed:
+        sources = {name: Path(env.doc2path(name)) for name in env.found_docs}
+        pages = {name: path for name, path in sources.items() if "rtx.results()" in path.read_text(encoding="utf-8")}
+        docnames += sorted(pages.keys() - set(docnames))
+        cache = get_cache(app.config.nb_execution_cache_path)
+        for record in cache.list_cache_records():
+            if Path(record.uri).name in {path.name for path in pages.values()}:
+                cache.remove_cache(record.pk)
+    env.user_runs = listed
+
+
 def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Run the notebooks that are to be read, one on each core; MyST-NB finds in its cache what they gave.
 
@@ -150,6 +164,7 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("field-table", FieldTable)
     app.connect("builder-inited", copy_mathjax)
     app.connect("builder-inited", say_what_is_built)
+    app.connect("env-before-read-docs", show_user_runs)
     app.connect("env-before-read-docs", run_notebooks)
     app.connect("doctree-read", fold_code)
     app.connect("html-page-context", put_footer)
