@@ -29,7 +29,14 @@ OTHER_CODE = "0" * 64
 
 
 def made_by(code: str) -> dict:
-    return {"code": {"commit": "0ddc0de123456789", "clean": True, "hashes": [code], "task": fingerprint.TEXTS}}
+    return {
+        "code": {
+            "commit": "0ddc0de123456789".ljust(40, "0"),
+            "clean": True,
+            "hashes": [code],
+            "task": fingerprint.TEXTS,
+        }
+    }
 
 
 def planned(**asked) -> dict:
@@ -62,6 +69,15 @@ def test_runs_are_needed_that_are_missing_or_made_by_other_code(home):
     current.write_text("{")  # cannot be read, which is a reason and not the end of the plan
     broken = planned(only=["sst2"])["run"]["sst2-baseline-seed0"]
     assert broken["needed"] and "baseline-seed0.json" in broken["why"]
+
+
+def test_a_plan_tells_its_total(home):
+    put(home, "sst2/baseline-seed0", **made_by(fingerprint.run_hash("baseline", fingerprint.TEXTS)), seconds=7200)
+    runs = planned(only=["sst2"])["run"]
+    assert runs["sst2-baseline-seed0"]["minutes"] == 0 and runs["sst2-baseline-seed1"]["minutes"] > 0
+    costs = [run["minutes"] for run in runs.values() if run["needed"]]
+    assert stages.total(runs).startswith(f"{len(costs)} of {len(runs)} runs") and " hours" in stages.total(runs)
+    assert f"({costs.count(None)} are" in stages.total(runs)
 
 
 def test_unknown_experiments_are_refused_and_the_environment_travels(monkeypatch):
