@@ -133,11 +133,14 @@ def as_rtx_error() -> Iterator[None]:
         reason, do = str(error).partition(". ")[0], "lower batch_size, raise micro_batches, or use device='cpu'"
         raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {GOES_ON}") from error
     except (MemoryError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().rpartition("DefaultCPUAllocator: ")[2].partition("\n")[0].partition(". ")[0]
+        reason = str(error).strip().partition("\n")[0].partition(". Error code")[0]
+        reason = reason.rpartition("DefaultCPUAllocator: ")[2].replace(". ", " ")
         if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
             raise RtxError(f"torch.compile fails ({reason}); install a C++ compiler, or leave out compile.") from error
         if isinstance(error, MemoryError) or any(words in str(error) for words in TOO_LARGE):
-            raise RtxError(f"This machine has too little memory ({reason:.200}); choose smaller sizes.") from error
+            raise RtxError(
+                f"This machine has too little memory ({reason:.200}); lower batch_size or the sizes of data and model."
+            ) from error
         raise
     except (OSError, SafetensorError) as error:
         raise RtxError(f"A file was refused ({error}); make room, or make its folder writable.  {GOES_ON}") from error
