@@ -70,6 +70,11 @@ class Settings(BaseModel):
         return {key: value for key, value in self if value != getattr(usual, key)}
 
     @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """The default of every setting that has one."""
+        return {name: field.default for name, field in cls.model_fields.items() if not field.is_required()}
+
+    @classmethod
     def names(cls) -> list[str]:
         return list(cls.model_fields)
 

@@ -7,6 +7,7 @@ runs on files of one's own.
 """
 
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -22,10 +23,12 @@ from rtx_core.errors import RtxError
 def study() -> ModuleType:
     """The study's package; an empty one where there is none."""
     name, found = os.environ.get("RTX_STUDY", "study"), None
+    if "RTX_STUDY" in os.environ and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # as `python -m` does; the command `rtx` has only its own folder there
     with suppress(ModuleNotFoundError):  # of the package above it
         found = find_spec(name) if name else None
     if not found and name not in ("", "study"):
-        raise RtxError(f"RTX_STUDY is {name!r}, and there is no such package here; name one that can be imported.")
+        raise RtxError(f"RTX_STUDY is {name!r}; expected a package in this folder or on PYTHONPATH.")
     return import_module(name) if found else ModuleType("no_study")
 
 

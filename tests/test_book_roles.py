@@ -182,32 +182,36 @@ def test_a_condition_that_fails_tells_what_its_names_stand_for(guard, told):
 
 FAILS = 'a = 1 / 0\nreport.figure(label="fig-a")'
 COUNTS = "from rtx_core import records\nprint(len(list(records.folder().rglob('*'))), 'files')"
+USERS = "# rtx.results()\nfrom rtx_core.paths import home\nprint(len(list((home() / 'runs').rglob('*'))), 'runs')"
 
 
 def test_a_notebook_is_run_once_and_again_where_a_record_changed(tmp_path, home, kernel):
-    source, text = home / "small" / "book", "# Page\n\nSee {numref}`fig-a`.\n\n```{toctree}\none\ntwo\n```\n"
+    source, text = home / "small" / "book", "# Page\n\nSee {numref}`fig-a`.\n\n```{toctree}\none\ntwo\nall\n```\n"
     source.mkdir(parents=True)
-    for name, cells in {"one": [COUNTS], "two": [FAILS, "a", "2"]}.items():
+    for name, cells in {"one": [COUNTS], "two": [FAILS, "a", "2"], "all": [USERS]}.items():
         cells = [v4.new_markdown_cell("# A notebook"), *map(v4.new_code_cell, cells)]
         kernelspec = {"kernelspec": {"name": "python3", "display_name": "-"}}
         nbformat.write(v4.new_notebook(cells=cells, metadata=kernelspec), source / f"{name}.ipynb")
     (source / "index.md").write_text(text)
     settings = {"nb_execution_mode": "cache", "nb_execution_allow_errors": True}
 
-    def built() -> tuple[str, str]:
+    def built() -> tuple[str, str, str]:
         made = build_book(source, "paper", "values_roles", **settings)
-        return tuple((made / f"{name}.html").read_text(encoding="utf-8") for name in ("one", "two"))
+        return tuple((made / f"{name}.html").read_text(encoding="utf-8") for name in ("one", "two", "all"))
 
-    first, second = built()
-    assert "0 files" in first
+    first, second, all_runs = built()
+    assert "0 files" in first and "0 runs" in all_runs
     assert second.count("ZeroDivisionError: division by zero") == 2 and "NameError" not in second  # what it lacks
     assert "Traceback" not in second and "unborne" in second
     assert "two.ipynb, cell" in (source / "_build" / "sentences.txt").read_text()
     kept = sorted((source / "_build" / "outputs").rglob("base.ipynb"))
-    assert len(kept) == 2
+    assert len(kept) == 3
     times = [path.stat().st_mtime_ns for path in kept]
     built()
     assert [path.stat().st_mtime_ns for path in kept] == times
+    (home / "runs").mkdir()
+    (home / "runs" / "one.json").write_text("{}")  # a run of the reader's own, which one page shows
+    assert "1 runs" in built()[2] and sum(path.exists() and path.stat().st_mtime_ns in times for path in kept) == 2
     (home / "results").mkdir()
     (home / "results" / "one.json").write_text("{}")
     assert "1 files" in built()[0] and not any(path.exists() for path in kept)

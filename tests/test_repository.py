@@ -6,11 +6,15 @@ import subprocess
 import sys
 import tomllib
 from graphlib import TopologicalSorter
+from importlib.metadata import distributions, metadata, packages_distributions
 
 import jedi
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from setuptools import find_packages
 
 import rtx_core as rtx
 from rtx_core import models
@@ -18,11 +22,11 @@ from rtx_core.paths import PACKAGE, REPOSITORY
 
 ROOMS = [  # each imports from those before it; one of a line knows no other of that line
     ["errors", "lazy", "paths", "metrics", "progress"],
-    ["settings", "study"],
+    ["settings", "study", "foreign"],
     ["models"],
     ["fast", "data"],
     ["train"],
-    ["records", "evaluate"],
+    ["records", "evaluate", "bench"],
     ["experiments"],
     ["report"],
     ["__main__", "rtx_core"],
@@ -115,7 +119,20 @@ def pins(lines: list[str]) -> dict[str, str]:
     return found
 
 
-def test_pins_are_exact_and_agree():
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DECLARED = {"": PROJECT["dependencies"]} | PROJECT["optional-dependencies"]  # extra -> its requirements
+IMPORTED_BY = {  # folders -> extras that what they import may come from
+    ("rtx_core", "study"): ("", "judge", "gpu"),
+    ("notebooks", "book"): ("", "book"),
+    ("benchmarks", "tests", "workflow"): ("", "book", "dev", "judge", "browser"),
+}
+
+
+def names(*extras: str) -> set[str]:
+    return {canonicalize_name(Requirement(line).name) for extra in extras for line in DECLARED[extra]}
+
+
+def test_pins_are_exact_and_agree_and_install_on_every_python():
     workflow = pins((REPOSITORY / "requirements-workflow.lock").read_text().splitlines())
     assert {"snakemake", "snakemake-executor-plugin-slurm"} <= workflow.keys()
     locked = pins((REPOSITORY / "requirements.lock").read_text().splitlines())
@@ -124,8 +141,33 @@ def test_pins_are_exact_and_agree():
     listed = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     direct = pins(listed)
     assert direct == {name: locked.get(name) for name in direct}
-    needed = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert {canonicalize_name(name) for name in needed} <= direct.keys()
+    assert names("", "book", "dev", "judge") <= direct.keys()
+    for name in locked.keys() & {canonicalize_name(found.name) for found in distributions()}:
+        for python in ("3.11.0", "3.14.0"):
+            assert python in SpecifierSet(metadata(name)["Requires-Python"] or ""), (name, python)
+    for line in sum(DECLARED.values(), []):
+        requirement = Requirement(line)
+        name = canonicalize_name(requirement.name)
+        assert name not in locked or locked[name] in requirement.specifier, (line, locked[name])
+
+
+def test_every_import_is_declared():
+    provided, ours = packages_distributions(), {"rtx_core", "study", "benchmarks"}
+    for folders, extras in IMPORTED_BY.items():
+        declared = names(*extras)
+        for path in [path for folder in folders for path in (REPOSITORY / folder).rglob("*.py")]:
+            nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            modules = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+            modules |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+            for top in {module.partition(".")[0] for module in modules} - ours - sys.stdlib_module_names:
+                brought = {canonicalize_name(name) for name in provided.get(top, [top])}
+                assert brought & declared or [*REPOSITORY.glob(f"*/{top}.py"), *REPOSITORY.glob(f"*/*/{top}.py")], top
+
+
+def test_a_wheel_holds_the_library_alone():
+    """An installed package called `study` would meet the user's own."""
+    tool = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    assert {name.partition(".")[0] for name in find_packages(REPOSITORY, **tool["packages"]["find"])} == {"rtx_core"}
 
 
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)

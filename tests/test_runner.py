@@ -19,6 +19,7 @@ from rtx_core import data, records
 from rtx_core.__main__ import main
 from rtx_core.data import splits, tokens
 from rtx_core.data.corpora import CORPORA
+from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.experiments import audit, cost, doctor, weights
 from rtx_core.experiments import run as runner
@@ -56,6 +57,7 @@ def test_a_run_leaves_weights_that_reproduce_the_recorded_test(home):
     assert not (home / "results").exists()
     files = {path.name for path in folder.iterdir()}
     assert files >= {"model.safetensors", "tokenizer.json"} and "checkpoint.safetensors" not in files
+    assert run.model.about["tokenizer"] == sha256_of([(folder / "tokenizer.json").read_bytes()])
     test, predictions = data.task(run.config.data, 8).test(run.model, CPU, NO_AUTOCAST)
     assert np.allclose(predictions["logits"], run.predictions["logits"], atol=1e-6)
     assert test["accuracy"] == record["test"]["accuracy"]
@@ -88,6 +90,17 @@ def test_the_frame_has_a_row_a_run_with_every_setting():
     assert not frame["stale"].any() and len(rtx.results(source="embedded", hidden_size=range(16, 17))) == 2
     with refused("did you mean 'model'?"):
         rtx.results(source="embedded", modell="recurrent")
+
+
+def test_a_trial_reads_few_texts_in_every_part_and_times_few_batches():
+    record = make(validation_rows=8, test_rows=9, timed=2).record
+    assert [record["data"][f"n_{part}"] for part in ("train", "validation", "test")] == [64, 8, 9]
+    assert record["name"].startswith("sst2-trainrows64-validationrows8-testrows9-") and record["budget"] == "reduced"
+    assert [row["batches"] for row in record["latency"]["measured"]] == [2, 2]
+    assert make(validation_rows=8, test_rows=9).record["finished"] == record["finished"]  # the same run
+    for wrong in (0, 1000, True, "all"):
+        with refused("timed is", "from 1 to 200"):
+            make(timed=wrong)
 
 
 def test_what_is_found_is_not_made_again_and_loses_only_an_older_checkpoint(monkeypatch):

@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 import stages
@@ -26,7 +29,14 @@ OTHER_CODE = "0" * 64
 
 
 def made_by(code: str) -> dict:
-    return {"code": {"commit": "0ddc0de1".ljust(40, "0"), "clean": True, "hashes": [code], "task": fingerprint.TEXTS}}
+    return {
+        "code": {
+            "commit": "0ddc0de123456789".ljust(40, "0"),
+            "clean": True,
+            "hashes": [code],
+            "task": fingerprint.TEXTS,
+        }
+    }
 
 
 def planned(**asked) -> dict:
@@ -51,7 +61,7 @@ def test_runs_are_needed_that_are_missing_or_made_by_other_code(home):
     put(home, "sst2/recurrent-seed0", **made_by(OTHER_CODE))
     runs = planned(only=["sst2"])["run"]
     recurrent = runs["sst2-recurrent-seed0"]
-    assert recurrent["needed"] and recurrent["command"].endswith(" --replace") and "0ddc0de10" in recurrent["why"]
+    assert recurrent["needed"] and recurrent["command"].endswith(" --replace") and "0ddc0de12" in recurrent["why"]
     assert [name for name, run in runs.items() if not run["needed"]] == ["sst2-baseline-seed0"]
     assert all(name.startswith("sst2") for name in runs)
     kept = planned(only=["sst2"], keep_stale=True)["run"]
@@ -59,6 +69,15 @@ def test_runs_are_needed_that_are_missing_or_made_by_other_code(home):
     current.write_text("{")  # cannot be read, which is a reason and not the end of the plan
     broken = planned(only=["sst2"])["run"]["sst2-baseline-seed0"]
     assert broken["needed"] and "baseline-seed0.json" in broken["why"]
+
+
+def test_a_plan_tells_its_total(home):
+    put(home, "sst2/baseline-seed0", **made_by(fingerprint.run_hash("baseline", fingerprint.TEXTS)), seconds=7200)
+    runs = planned(only=["sst2"])["run"]
+    assert runs["sst2-baseline-seed0"]["minutes"] == 0 and runs["sst2-baseline-seed1"]["minutes"] > 0
+    costs = [run["minutes"] for run in runs.values() if run["needed"]]
+    assert stages.total(runs).startswith(f"{len(costs)} of {len(runs)} runs") and " hours" in stages.total(runs)
+    assert f"({costs.count(None)} are" in stages.total(runs)
 
 
 def test_unknown_experiments_are_refused_and_the_environment_travels(monkeypatch):
@@ -112,17 +131,59 @@ def test_a_dry_run_shows_what_would_run_and_why_and_runs_nothing(profile, home):
     assert not (home / "_build/runs").exists() and not (home / "_build/results").exists()
 
 
+takes_minutes = pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="minutes: RTX_LONG=1")
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """The folder of a SLURM of one node, this machine."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("slurmctld", "slurmd", "sbatch", "munged"))):
+        pytest.skip("needs root and Debian's packages slurmctld, slurmd, slurm-client and munge")
+    subprocess.run([WORKFLOW / "slurm.sh", "start", tmp_path / "slurm"], check=True)
+    yield tmp_path / "slurm"
+    subprocess.run([WORKFLOW / "slurm.sh", "stop", tmp_path / "slurm"], check=True)
+
+
+def waited_for(text: str, log: Path, seconds: int = 300) -> str:
+    """What a job has said, once it has said this."""
+    end = time.monotonic() + seconds
+    while text not in (said := log.read_text() if log.exists() else ""):
+        assert time.monotonic() < end, said
+        time.sleep(1)
+    return said
+
+
+@pytest.mark.long
+@takes_minutes
+def test_a_job_whose_time_is_over_saves_waits_again_and_goes_on_and_a_cancelled_one_ends(cluster, home, kernel):
+    """`--time` and `--signal`: SIGTERM comes within the first minutes."""
+    small = "hidden_size=64 num_heads=4 intermediate_size=128 train_rows=400 batch_size=4 epochs=200 stop_patience=0"
+    words = ["sst2", "recurrent", "source=embedded", "eval_every=100", *small.split()]
+    log, command = (
+        home / "job.log",
+        ["sbatch", "--parsable", "--time=2", "--signal=TERM@90", f"--output={home}/job.log"],
+    )
+    done = subprocess.run([*command, "workflow/run.sbatch", *words], cwd=REPOSITORY, capture_output=True, text=True)
+    job = done.stdout.strip()
+    said = waited_for("which is saved; to go on: python -m rtx_core run sst2 recurrent", log)
+    (step,) = re.findall("stopped at step ([0-9,]+) of 20,000", said)
+    soon = ["scontrol", "update", f"JobId={job}", "StartTime=now"]
+    while subprocess.run(soon, capture_output=True).returncode:  # until it is back in the queue, which makes it wait
+        time.sleep(1)
+    waited_for(f"resumed at step {step} of 20,000", log)
+    subprocess.run(["scancel", job], check=True)
+    waited_for("JobState=CANCELLED", cluster / "jobs.log")
+    assert not subprocess.check_output(["squeue", "--noheader", "--states=PENDING,RUNNING"])
+
+
 @needs_snakemake
 @pytest.mark.long
-@pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="minutes: RTX_LONG=1")
+@takes_minutes
 @pytest.mark.parametrize("profile", ["local", "slurm"])
-def test_the_workflow_from_text_to_record(profile, home, tmp_path, request):
-    options, cluster = [f"PROFILE={profile}"], tmp_path / "slurm"
+def test_the_workflow_from_text_to_record(profile, home, request):
+    options = [f"PROFILE={profile}"]
     if profile == "slurm":
-        if os.geteuid() != 0 or not all(map(shutil.which, ("slurmctld", "slurmd", "sbatch", "munged"))):
-            pytest.skip("needs root and Debian's packages slurmctld, slurmd, slurm-client and munge")
-        subprocess.run([WORKFLOW / "slurm.sh", "start", cluster], check=True)
-        request.addfinalizer(lambda: subprocess.run([WORKFLOW / "slurm.sh", "stop", cluster], check=True))
+        cluster = request.getfixturevalue("cluster")
         quickly = "--slurm-init-seconds-before-status-checks 5 --latency-wait 10"
         options += [f"OPTIONS=--slurm-status-command squeue {quickly}"]
     said = make_paper(*options)

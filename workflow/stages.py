@@ -11,9 +11,11 @@ import shlex
 import sys
 from pathlib import Path
 
+from rtx_core import records
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import run as runner
 from rtx_core.experiments.configure import RunConfig, configure
+from rtx_core.experiments.cost import duration, minutes
 from rtx_core.paths import write_json
 from study import plan
 from study.experiments import EXPERIMENTS
@@ -34,6 +36,7 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
             raise unknown("experiment", name, EXPERIMENTS)
     made: dict[str, dict] = {"data": {}, "run": {}}
     made["environment"] = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    known = [] if source == "embedded" else records.records()  # whose times say nothing of a trial's
     extra = {} if source in ("real", "embedded") else {"source": source}
     for config in plan.planned(reduced, **extra):
         config = trial(config) if source == "embedded" else config
@@ -45,17 +48,32 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
         words = ["workflow/stages.py", "data", config.experiment, json.dumps(config.given)]
         made["data"][texts] = {"command": shlex.join(["python", *words])}
         stale = why not in ("", "missing")
+        needed = why == "missing" or (stale and not keep_stale)
         made["run"][f"{config.name}-{config.model}-seed{config.seed}"] = {
             "command": runner.command_of(config, stale),
             "data": texts,
             "why": why,
-            "needed": why == "missing" or (stale and not keep_stale),
+            "needed": needed,
+            "minutes": minutes(config, known) if needed else 0.0,
         }
     return made
 
 
 def write_plan(file: str, asked: str) -> None:
-    write_json(Path(file), make_plan(**json.loads(asked)))
+    made = make_plan(**json.loads(asked))
+    write_json(Path(file), made)
+    print(total(made["run"]), file=sys.stderr)
+
+
+def total(runs: dict[str, dict]) -> str:
+    """How many runs are needed, and about how long they take in all."""
+    costs = [run["minutes"] for run in runs.values() if run["needed"]]
+    known = [cost for cost in costs if cost is not None]
+    about = f", about {duration(sum(known))} of one thread in all" if known else ""
+    unlike = (
+        f" ({len(costs) - len(known)} are like no recorded run and not counted)" if 0 < len(known) < len(costs) else ""
+    )
+    return f"{len(costs)} of {len(runs)} runs are missing or stale{about}{unlike}."
 
 
 def prepare(experiment: str, settings: str) -> None:

@@ -1,39 +1,94 @@
 """What makes pages of records a book: notebooks run side by side, formulas offline, folded code, the field's table and
 a footer that says what was built."""
 
-import logging
 import os
 import shutil
+import signal
+import time
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from html import escape
 from importlib.metadata import files
 from pathlib import Path
+from threading import Lock
 
 from docutils import nodes
 from jupyter_cache import get_cache
-from jupyter_cache.executors import load_executor
+from jupyter_cache.base import ProjectNb
+from jupyter_cache.executors.utils import create_cache_bundle
+from nbclient import NotebookClient
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.plain import Style
 from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from rtx_core import paths, records
 from rtx_core.records import fingerprint
 from study import field
 
+log = logging.getLogger(__name__)
+
+
+def show_user_runs(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Pages with the table of all runs are read and executed anew where `runs/` holds others than before."""
+    listed = sorted((str(path), path.stat().st_mtime_ns) for path in (paths.home() / "runs").rglob("*.json"))
+    if getattr(env, "user_runs", []) != listed:
+        sources = {name: Path(env.doc2path(name)) for name in env.found_docs}
+        pages = {name: path for name, path in sources.items() if "rtx.results()" in path.read_text(encoding="utf-8")}
+        docnames += sorted(pages.keys() - set(docnames))
+        cache = get_cache(app.config.nb_execution_cache_path)
+        for record in cache.list_cache_records():
+            if Path(record.uri).name in {path.name for path in pages.values()}:
+                cache.remove_cache(record.pk)
+    env.user_runs = listed
+
 
 def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-    """Run the notebooks that are to be read, one on each core; MyST-NB finds in its cache what they gave."""
-    cache, log = get_cache(app.config.nb_execution_cache_path), logging.getLogger("jupyter_cache")
-    log.setLevel(logging.INFO)
+    """Run the notebooks that are to be read, one on each core; MyST-NB finds in its cache what they gave.
+
+    Kernels do not hear Ctrl-C, so they are ended here; a notebook's outputs are stored whole or not at all."""
+    cache, storing = get_cache(app.config.nb_execution_cache_path), Lock()
     pages = [page for page in map(env.doc2path, docnames) if page.endswith(".ipynb")]
     for page in pages:
         cache.add_nb_to_project(page)
-    if pages:
-        load_executor("local-parallel", cache, log).run_and_cache(filter_uris=pages, timeout=-1, allow_errors=True)
+    waiting = [cache.get_project_notebook(record.pk) for record in cache.list_unexecuted(filter_uris=pages)]
+    clients = {page.uri: client_of(page) for page in waiting}
+
+    def execute(page: ProjectNb) -> None:
+        start = time.monotonic()
+        clients[page.uri].execute()
+        seconds = time.monotonic() - start
+        with storing:
+            bundle = create_cache_bundle(page, None, None, seconds, None)
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+        log.info("executed %s in %.0f s", os.path.relpath(page.uri, app.srcdir), seconds)
+
+    # A closed terminal and `kill` end a build as Ctrl-C does.
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    pool = ThreadPoolExecutor(os.cpu_count())
+    runs = {pool.submit(execute, page): page.uri for page in waiting}
+    try:
+        for run in as_completed(runs):
+            if error := run.exception():  # MyST-NB runs it once more, and says what is wrong
+                log.info("%s could not be run: %s", runs[run], error)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        while not all(run.done() for run in runs):  # one may start as others end
+            for client in clients.values():
+                if client.km and (process := getattr(client.km.provisioner, "process", None)):
+                    process.kill()
+            time.sleep(0.1)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def client_of(page: ProjectNb) -> NotebookClient:
+    place = {"metadata": {"path": str(Path(page.uri).parent)}}
+    return NotebookClient(page.nb, timeout=None, allow_errors=True, resources=place)
 
 
 def copy_mathjax(app: Sphinx) -> None:
@@ -109,6 +164,7 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("field-table", FieldTable)
     app.connect("builder-inited", copy_mathjax)
     app.connect("builder-inited", say_what_is_built)
+    app.connect("env-before-read-docs", show_user_runs)
     app.connect("env-before-read-docs", run_notebooks)
     app.connect("doctree-read", fold_code)
     app.connect("html-page-context", put_footer)

@@ -177,24 +177,40 @@ def fill(app: Sphinx, error: Exception | None) -> None:
             write_atomically(page, text.encode())
 
 
-def look(app: Sphinx, config: Config) -> None:
-    """What outputs are kept by, and pages: records, code and versions of libraries."""
-    study = paths.REPOSITORY.joinpath(*os.environ.get("RTX_STUDY", "study").split("."))
-    folders = [*map(records.folder, ("hub", "embedded")), paths.REPOSITORY / "rtx_core", study]
-    files = [path for folder in folders for path in folder.rglob("[!.]*") if path.is_file() and path.suffix != ".pyc"]
+def digest(*paths_of: Path) -> str:
+    """Of files, and of all files in folders but hidden ones."""
+    files = [path for given in paths_of for path in ([given] if given.is_file() else given.rglob("[!.]*"))]
     made_of = hashlib.sha256()
-    for path in sorted([*files, *paths.REPOSITORY.glob("requirements.lock")]):
+    for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
         made_of.update(f"{path}\n".encode() + path.read_bytes())
-    config.made_of = made_of.hexdigest()
-    cache = Path(app.outdir).parent / "outputs" / config.made_of[:16]
+    return made_of.hexdigest()[:16]
+
+
+def look(app: Sphinx, config: Config) -> None:
+    """What outputs are kept by, and pages: records, code and versions of libraries, and runs on generated text."""
+    study = paths.REPOSITORY.joinpath(*os.environ.get("RTX_STUDY", "study").split("."))
+    paper = records.folder("hub"), paths.REPOSITORY / "rtx_core", study, paths.REPOSITORY / "requirements.lock"
+    config.made_of = f"{digest(*paper)}-{digest(records.folder('embedded'))}"
+    cache = Path(app.outdir).parent / "outputs" / config.made_of
     for old in [folder for folder in cache.parent.glob("*") if folder != cache]:
         shutil.rmtree(old)
     config.nb_execution_cache_path = str(cache)
 
 
+def count_runs_of_pages(app: Sphinx, env: BuildEnvironment) -> None:
+    """Runs that the pages themselves made, on generated text, are shown already: the next build finds no change."""
+    made_of = f"{app.config.made_of.partition('-')[0]}-{digest(records.folder('embedded'))}"
+    outputs = Path(app.config.nb_execution_cache_path)
+    if made_of != app.config.made_of and outputs.exists():
+        app.config.made_of = made_of
+        app.config.nb_execution_cache_path = str(outputs.rename(outputs.with_name(made_of)))
+
+
 def setup(app: Sphinx) -> dict:
+    app.setup_extension("build_lock")
     app.add_config_value("made_of", "", "env")  # Sphinx reads everything anew where it is another than before
     app.connect("config-inited", look)
+    app.connect("env-updated", count_runs_of_pages)
     NbElementRenderer.render_markdown = render_output
     app.add_role("val", Val())
     app.add_directive("holds", Holds)

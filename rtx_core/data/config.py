@@ -166,6 +166,8 @@ class ClassificationData(Labelled):
     length_fraction: Share = Field(0.3, description="share of the texts that is short or long")
     max_length: MaxLength = Field(128, description="tokens of a text, [CLS] and [SEP] included")
     train_rows: NaturalInt = Field(0, description="a fixed random sample of so many training texts; 0: all")
+    validation_rows: NaturalInt = Field(0, description="the same of the validation texts, for trials")
+    test_rows: NaturalInt = Field(0, description="the same of the test texts, for trials")
 
     @model_validator(mode="after")
     def _known(self) -> "ClassificationData":
@@ -195,7 +197,7 @@ class ClassificationData(Labelled):
         return parts + name_parts(changed)
 
     def less_than(self, full: Self) -> bool:
-        return self.train_rows > 0 or super().less_than(full)
+        return max(self.train_rows, self.validation_rows, self.test_rows) > 0 or super().less_than(full)
 
 
 class LanguageData(DataConfig):
@@ -369,7 +371,6 @@ class FilesData(UserFile, Labelled):
     reader = "rtx_core.data.files"
     unnamed = (*UserFile.unnamed, "validation", "test")
     reads = ("text", "label", "validation", "test", *UserFile.reads)
-    train_rows: ClassVar[int] = 0
 
     text: str = "text"  # column of the texts
     label: str = "label"  # column of the labels

@@ -24,12 +24,12 @@ def classification(config: Labelled, batch_size: int, micro_batches: int = 1) ->
 
     content = " ".join(content_sha256(frame) for frame in parts.values())
     ready = tokenize_parts(f"{content} {source is None}", parts, tokenizer, config.max_length)
-    rows, n = config.train_rows, len(ready["train"])
-    if rows > n:
-        raise RtxError(f"train_rows is {rows:,} of {n:,} training texts: 0 means all.")
-    if rows:
-        sample = np.random.RandomState(splits.SPLIT_SEED).permutation(n)[:rows]
-        ready["train"] = ready["train"].keep(sample)
+    for part, texts in ready.items():
+        rows, n = getattr(config, f"{part}_rows", 0), len(texts)
+        if rows > n:
+            raise RtxError(f"{part}_rows is {rows:,} of {n:,} {part} texts: 0 means all.")
+        if rows:
+            ready[part] = texts.keep(np.random.RandomState(splits.SPLIT_SEED).permutation(n)[:rows])
     facts["sha256"] = sha256_of(tokens.sha256() for tokens in ready.values())
     facts |= {f"n_{part}": len(tokens) for part, tokens in ready.items()}
     return Classification(ready, config.classes, facts, batch_size, micro_batches, tokenizer)
@@ -38,8 +38,7 @@ def classification(config: Labelled, batch_size: int, micro_batches: int = 1) ->
 def profile(config: Labelled) -> dict:
     """Of every part label counts, histograms of lengths and, as `within_training`, how many texts are, word for word, a
     training text or a part of one; so pages need no data."""
-    if config.train_rows:
-        config = config.replace(train_rows=0)
+    config = config.replace(**{f"{part}_rows": 0 for part in splits.PARTS if getattr(config, f"{part}_rows", 0)})
     task, frames = classification(config, batch_size=1), import_module(config.reader).parts(config)
     described = {}
     for part, frame in frames.items():

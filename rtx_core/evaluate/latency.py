@@ -24,27 +24,33 @@ def spread(milliseconds: Sequence[float]) -> dict[str, float]:
 
 @torch.inference_mode()
 def latency(
-    logits: Callable[[Packed], Tensor], tokens: Tokens, sizes: Sequence[int], device: torch.device, autocast
+    logits: Callable[[Packed], Tensor],
+    tokens: Tokens,
+    sizes: Sequence[int],
+    device: torch.device,
+    autocast: torch.autocast,
+    timed: int | None = None,
 ) -> list[dict]:
-    """Milliseconds from host ids to host logits, for each batch size over `TIMED` random batches of texts."""
+    """Milliseconds from host ids to host logits, for each batch size over `timed` (or `TIMED`) random batches."""
+    timed = min(timed or TIMED, TIMED)
     random, rows = np.random.RandomState(0), []
     for size in sizes:
         times = []
-        for _ in range(WARM_UP + TIMED):
+        for _ in range(WARM_UP + timed):
             chosen = random.choice(len(tokens), size=min(size, len(tokens)), replace=False)
             ids, lengths, _ = tokens.take(chosen)
             begin = time.perf_counter()
             with autocast:
                 logits(Packed.from_flat(ids, lengths).to(device)).cpu()  # .cpu() waits for the device
             times.append(1e3 * (time.perf_counter() - begin))
-        row = {"batch": size, "batches": TIMED, "threads": torch.get_num_threads(), **spread(times[WARM_UP:])}
+        row = {"batch": size, "batches": timed, "threads": torch.get_num_threads(), **spread(times[WARM_UP:])}
         rows.append(row | {"per_sentence_ms": row["median_ms"] / size})
     return rows
 
 
-def of_classifier(model: nn.Module, task, train, device: torch.device) -> list[dict]:
+def of_classifier(model: nn.Module, task, train, device: torch.device, timed: int | None = None) -> list[dict]:
     """Of one text and of a training batch, as fast as the model can be served."""
     autocast = autocast_of(train.precision, device)
     with autocast:
         logits = serving(model.eval())
-    return latency(logits, task.parts["test"], (1, train.batch_size), device, autocast)
+    return latency(logits, task.parts["test"], (1, train.batch_size), device, autocast, timed)

@@ -18,7 +18,7 @@ from rtx_core.models import registry
 from rtx_core.study import declared
 from rtx_core.train.config import DEVICES, TrainConfig
 
-OF_A_RUN = ("seed", "seeds", "model", "models", "replace", "recipe", "budget", "device", "compile")
+OF_A_RUN = ("seed", "seeds", "model", "models", "replace", "recipe", "budget", "device", "compile", "timed")
 OF_A_RUN += (
     "experiment",
     "name",
@@ -32,6 +32,7 @@ OF_A_RUN += (
     "n_test",
     "parameters",
 )
+TIMED, TIMED_IN_TRIALS = 200, 20  # batches whose latency is measured; of generated texts, which pages quote nowhere
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
 
 
@@ -53,6 +54,7 @@ class RunConfig:
     keep_weights: bool  # beside the record, if the model is small
     device: str  # "auto", or torch's name
     compile: str  # a mode of torch.compile, "reduce-overhead" on a GPU; like the device no part of the name
+    timed: int  # batches or texts whose latency is measured, no part of the name either
     asked: str | Mapping  # the model that `configure` was called with
     given: dict  # and the settings
 
@@ -116,6 +118,9 @@ def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **
         raise RtxError(f"The model {label!r} does not fit the data of {called}; choose one that does: {fitting}.")
     given = dict(settings)
     device, compile = settings.pop("device", "auto"), settings.pop("compile", "")
+    timed = settings.pop("timed", TIMED)
+    if type(timed) is not int or not 1 <= timed <= TIMED:
+        raise RtxError(f"timed is {timed!r:.40}; expected a number of batches from 1 to {TIMED}.")
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
     if compile not in COMPILE:
@@ -149,6 +154,7 @@ def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **
         keep_weights=fixed.keep_weights and asked.data.source != "embedded",
         device=device,
         compile=compile,
+        timed=min(timed, TIMED_IN_TRIALS) if asked.data.source == "embedded" else timed,
         asked=model,
         given=given,
     )
@@ -172,6 +178,7 @@ def settings_of(name: str | DataConfig, model: str | Mapping = "", **settings: o
         )
     )
     rows.append(("device", "run", " | ".join(DEVICES), "auto", "what trains; auto: a GPU where there is one"))
+    rows.append(("timed", "run", f"1 to {TIMED}", TIMED, "batches whose latency is measured; of generated texts fewer"))
     rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", "a mode of torch.compile"))
     for part, settings in {"data": usual.data, "training": usual.train, "model": architecture}.items():
         left_out = set(settings.names()) - set(usual.data.settable()) if part == "data" else usual.data.decides

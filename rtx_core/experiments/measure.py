@@ -78,7 +78,7 @@ def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: ob
         raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
     made_by = known[kind]
     study, measured = Measured(experiment, to=to, **settings), []
-    task = type(study.target.task)
+    task = fingerprint.task_of(study.target.config.data, study.target.task)
     made_with = fingerprint.commit() | {"hashes": [fingerprint.module_hash(made_by, task)]}  # now: files may change
     made_with["task"] = fingerprint.name_of(task)
     for identity, facts, make in wanted(import_module(made_by), study):

@@ -133,11 +133,14 @@ def as_rtx_error() -> Iterator[None]:
         reason, do = str(error).partition(". ")[0], "lower batch_size, raise micro_batches, or use device='cpu'"
         raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {GOES_ON}") from error
     except (MemoryError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().rpartition("DefaultCPUAllocator: ")[2].partition("\n")[0].partition(". ")[0]
+        reason = str(error).strip().partition("\n")[0].partition(". Error code")[0]
+        reason = reason.rpartition("DefaultCPUAllocator: ")[2].replace(". ", " ")
         if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
             raise RtxError(f"torch.compile fails ({reason}); install a C++ compiler, or leave out compile.") from error
         if isinstance(error, MemoryError) or any(words in str(error) for words in TOO_LARGE):
-            raise RtxError(f"This machine has too little memory ({reason:.200}); choose smaller sizes.") from error
+            raise RtxError(
+                f"This machine has too little memory ({reason:.200}); lower batch_size or the sizes of data and model."
+            ) from error
         raise
     except (OSError, SafetensorError) as error:
         raise RtxError(f"A file was refused ({error}); make room, or make its folder writable.  {GOES_ON}") from error
@@ -213,8 +216,9 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     described |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
     key = schema.run_key(described, task.facts["sha256"], config.seed)
     folder = work(config.name, config.model, config.seed, key)
-    code_hash = fingerprint.run_hash(config.architecture, type(task))
-    own = not isinstance(registered.kind, str) or fingerprint.elsewhere_defined(type(task).__module__)
+    kind = fingerprint.task_of(config.data, task)
+    code_hash = fingerprint.run_hash(config.architecture, kind)
+    own = not isinstance(registered.kind, str) or fingerprint.is_elsewhere(kind.__module__)
     version = f"-{code_hash[:8]}" if own else ""  # an edited class begins anew
     file = folder / f"checkpoint{version}.safetensors"
     root = records.folder_for(config.experiment, config.model, task.facts["source"])
@@ -240,11 +244,12 @@ def make(config: RunConfig, replace: bool = False) -> Run:
             dry_run(config.architecture, model.config, task, config.train, where)
         asked = (config.train, config.seed, where, file, code_hash, say)
         progress, best = train(model, task, *asked, compile=config.compile, interrupts=interrupts)
+        say("testing, and measuring how long an answer takes")
         found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
         content = {"schema": schema.VERSION, "key": key} | {name: getattr(config, name) for name in records.NAMES}
         content |= {"asked": {"model": config.asked, "settings": config.given}, "config": described, "data": task.facts}
         found |= {
-            "code": made_by | {"hashes": progress.codes, "task": fingerprint.name_of(type(task))},
+            "code": made_by | {"hashes": progress.codes, "task": fingerprint.name_of(kind)},
             "seconds": progress.seconds,
             "finished": records.now(),
         }
@@ -290,7 +295,7 @@ def measured(model, task, config: RunConfig, where) -> dict:
     from rtx_core.evaluate import generation, latency, stories
 
     if config.data.labelled:
-        return {"latency": latency.of_classifier(model, task, config.train, where)}
+        return {"latency": latency.of_classifier(model, task, config.train, where, config.timed)}
     if not hasattr(model, "advance"):
         return {"latency": generation.latency_of_forward(model, task, where)}
     by_text = {"characters": generation.of_characters, "stories": stories.measured}

@@ -9,7 +9,6 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -62,12 +61,12 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     made, usual = record["config"], registry.config_of(config.architecture)
     found = [("architecture", config.architecture, made["architecture"])]
     for part, settings, younger, left_out in (
-        ("data", config.data, None, config.data.unnamed),
-        ("train", config.train, TrainConfig(), ()),
-        ("model", usual.replace(**config.overrides), usual, DECIDED_BY_DATA),
+        ("data", config.data, config.data.defaults(), config.data.unnamed),
+        ("train", config.train, TrainConfig.defaults(), ()),
+        ("model", usual.replace(**config.overrides), usual.model_dump(mode="json"), DECIDED_BY_DATA),
     ):
         asked = settings.model_dump(mode="json")
-        there = (younger.model_dump(mode="json") if younger else {}) | made[part]
+        there = younger | made[part]
         found += [(name, value, there.get(name)) for name, value in asked.items() if name not in left_out]
     return [f"{name} {had} instead of {asked}" for name, asked, had in found if asked != had]
 
@@ -81,14 +80,10 @@ def refuse_changed(record: Record) -> None:
 
 
 def refuse_changed_task(config: RunConfig, record: Record) -> None:
-    """An error where the class of a task of one's own, or the code that it is trained by, has changed since."""
-    kind = config.data.task_class
-    module = kind.partition(":")[0] if isinstance(kind, str) else kind.__module__
-    if fingerprint.elsewhere_defined(module):
-        import_module(module)
-        if record.stale_reason():
-            other = f"another version of the task {record.task} or of the code that it is trained by"
-            raise RtxError(f"{record} was made with {other}; replace=True trains today's.")
+    """An error where a task of one's own, or the code that it is trained by, has changed since the record."""
+    if fingerprint.is_elsewhere(type(config.data).__module__) and record.stale_reason():
+        other = f"another version of the task {type(config.data).__name__} or of the code that it is trained by"
+        raise RtxError(f"{record} was made with {other}; replace=True trains today's.")
 
 
 def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
@@ -148,7 +143,7 @@ def load(address: object, source: str = "") -> "Predictor":
     study()  # whose models are registered where it is imported
     record = getattr(address, "record", address)  # of a run
     if isinstance(record, Record):
-        return Predictor(load_weights(record), weights_of(record).parent)
+        return Predictor(load_weights(record), made_at(record).parent)
     folder = Path(str(address)).expanduser()
     if not folder.is_dir():
         return load(records.at(str(address), source))

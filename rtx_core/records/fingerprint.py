@@ -198,27 +198,35 @@ def module_hash(module: str, task: str | type | None = None) -> str:
 
 def _with_task(roots: set[Definition], task: str | type | None, *elsewhere: type) -> str:
     """Of these definitions, of classes that are defined elsewhere, and of the class of a task, wherever that is."""
-    module, _, name = (task if isinstance(task, str) else name_of(task) if task else "").partition(":")
-    package, within = module.partition(".")[0], ""
-    if module and not elsewhere_defined(module):
-        roots, within = roots | {(module, name.partition(".")[0])}, module if package == PACKAGE.name else package
-    elif task:
+    within = ""
+    while task:
+        module, _, name = (task if isinstance(task, str) else name_of(task)).partition(":")
+        if not is_elsewhere(module):
+            roots = roots | {(module, name.partition(".")[0])}
+            within = module if module.startswith(f"{PACKAGE.name}.") else module.partition(".")[0]
+            break
         elsewhere += (_defined(task) if isinstance(task, str) else task,)
+        task = getattr(elsewhere[-1], "task_class", None)
     text, used = _own_source(*elsewhere)
     digest = _digest(tuple(sorted(roots | used)), within)
     return hashlib.sha256(f"{text}\n{digest}".encode()).hexdigest() if elsewhere else digest
 
 
-def elsewhere_defined(module: str) -> bool:
+def task_of(data: object, task: object) -> type:
+    """The class that stands for a task in a record: its own, or that of its settings where these are of one's own."""
+    return type(data if is_elsewhere(type(data).__module__) else task)
+
+
+def is_elsewhere(module: str) -> bool:
     """Whether a module is neither of this package nor of the study."""
     return module.partition(".")[0] not in (PACKAGE.name, study().__name__)
 
 
-def _defined(task: str) -> type:
+def _defined(name: str) -> type:
     """The class of that name, where its module has been imported: what a record names is not imported for it."""
-    module, _, name = task.partition(":")
+    module, _, name = name.partition(":")
     if not isinstance(found := getattr(sys.modules.get(module), name, None), type):
-        raise RtxError(f"There is no task {task} here; define or import it first.")
+        raise RtxError(f"There is no task {module}:{name} here; define or import it first.")
     return found
 
 

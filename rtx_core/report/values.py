@@ -159,10 +159,12 @@ class Task:
         return self.minus(*self._models)
 
     @property
-    def saving(self) -> float:
+    def parameter_ratio(self) -> float:
         """The second model's parameters as a share of the first's."""
         first, second = (getattr(self, name.replace("-", "_")).parameters for name in self._models)
         return second / first
+
+    saving = parameter_ratio  # its name before, which promised the opposite
 
     @property
     def badge(self) -> Badge:

@@ -170,6 +170,8 @@ class Loop:
         p, config = self.progress, self.config
         while True:
             if self.evaluation_due():
+                if not p.history:  # which may take longer than all steps before
+                    self.say(f"step {p.step:,}/{self.total:,} · evaluating")
                 line = self.evaluate()
                 self.save()
                 self.say(line)
@@ -255,7 +257,7 @@ class Loop:
             if by not in p.best or than(row[by], p.best[by]["value"]):
                 p.best[by] = {"value": row[by], "step": p.step}
                 self.best[by] = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-        self.clock.tick()  # validation takes time too
+        self.clock.evaluated()
         said = [f"{k.replace('_', ' ')} {v:.4f}" for k, v in row.items() if k.startswith("validation")]
         return f"{self.line(row['train_loss'])} · {', '.join(said)}"
 
@@ -265,7 +267,9 @@ class Loop:
             loss = self.task.summary(p.sums, p.seen)["train_loss"]
         spent = max(1e-9, clock.last - clock.begin)
         speed = f"{(p.examples - clock.first_examples) / spent:,.0f} {self.task.unit}/s"
-        left = (self.total - p.step) * spent / max(1, p.step - clock.first_step) / 60
+        every = self.config.eval_every or self.task.steps_per_epoch or self.total
+        left = (self.total - p.step) * (spent - clock.evaluating) / max(1, p.step - clock.first_step)
+        left = (left - (p.step - self.total) // every * clock.evaluating / max(1, clock.evaluations)) / 60
         return f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed} · {left:.0f} min left"
 
     def save(self) -> None:
@@ -282,8 +286,16 @@ class Clock:
     def __init__(self, progress: Progress):
         self.progress, self.first_step, self.first_examples = progress, progress.step, progress.examples
         self.begin = self.reported = self.saved = self.last = time.perf_counter()
+        self.evaluating, self.evaluations = 0.0, 0  # seconds spent in so many evaluations
 
     def tick(self) -> None:
         now = time.perf_counter()
         self.progress.seconds += now - self.last
         self.last = now
+
+    def evaluated(self) -> None:
+        """A tick at the end of an evaluation."""
+        before = self.last
+        self.tick()
+        self.evaluating += self.last - before
+        self.evaluations += 1
