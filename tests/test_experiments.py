@@ -204,6 +204,12 @@ REFUSED = [
     ({"epochs": 2**31}, "epochs"),
     ({"device": "tpu"}, "Unknown device 'tpu'"),
     ({"model": {"base": "recurrent", "name": "../mine"}}, "cannot be called '../mine'"),
+    ({"model": {"base": "recurrent", "name": "m" * 61}}, "at most 60 letters"),
+    (
+        {name: 0.123456789 for name in ("dropout", "fraction", "beta1", "beta2", "min_learning_rate", "weight_decay")}
+        | {"clip_norm": 1.23456789, "plateau_factor": 0.123456789, "stop_min_delta": 0.123456789},
+        "more than 180",
+    ),
     ({"name": "khop", "model": "1x1", "source": "embeded"}, "source"),
     ({"name": "shakespeare", "model": "gpt-1", "epochs": 1, "steps": 0, "eval_every": 0}, "has no end"),
     ({"name": "khop", "model": "1x1", "letters": 8, "hops": 16}, "room for 6"),

@@ -33,6 +33,7 @@ OF_A_RUN += (
     "parameters",
 )
 TIMED, TIMED_IN_TRIALS = 200, 20  # batches whose latency is measured; of generated texts, which pages quote nowhere
+LONGEST_NAME = 180  # bytes of a folder's name: with model and seed it is a part of a file's, of at most 255
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
 
 
@@ -139,9 +140,12 @@ def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **
     train, counted = asked.train, "steps" if asked.train.steps else "epochs"
     if entry.steps_factor != 1:
         train = train.replace(**{counted: round(getattr(train, counted) * entry.steps_factor)})
+    if len((run_name := "-".join(filter(None, parts))).encode()) > LONGEST_NAME:
+        what = f"The folder of these runs would be called {run_name:.60}…, more than {LONGEST_NAME} bytes"
+        raise RtxError(f"{what}; change fewer settings at once, or name files shorter by from_files(name=).")
     return RunConfig(
         experiment=called,
-        name="-".join(filter(None, parts)),
+        name=run_name,
         model=label,
         seed=seed,
         recipe=recipe,
