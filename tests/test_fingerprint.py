@@ -162,15 +162,15 @@ def test_a_measurement_counts_with_its_task_and_what_both_import(package, name, 
         assert tuple(fingerprint.module_hash(*each) != then for each, then in zip(MEASURED, before)) == stale
 
 
+@pytest.mark.parametrize("base", ["rtx_core.data.tasks:Language", "rtx_core.data.config:SequenceTask"])
 @pytest.mark.parametrize("defined", [True, False])
-def test_a_task_of_ones_own_counts_with_what_it_uses_and_is_not_imported_for_a_record(defined, tmp_path, monkeypatch):
+def test_a_task_of_ones_own_counts_with_its_code_and_is_not_imported_for_a_record(defined, base, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    source = (
-        "from rtx_core.data.tasks import Language\n\n\nclass Mine(Language):\n    def draw(self):\n        return 1\n"
-    )
+    module, _, kind = base.partition(":")
+    source = f"from {module} import {kind}\n\n\nclass Mine({kind}):\n    def draw(self):\n        return 1\n"
     made = []
     for text in (source, source.replace("return 1", "return 2"), source):
-        name = f"own_task_{defined}_{len(made)}"
+        name = f"own_{kind}_{defined}_{len(made)}"
         (tmp_path / f"{name}.py").write_text(text)
         if defined:
             made.append(fingerprint.run_hash("looped", importlib.import_module(name).Mine))
