@@ -65,6 +65,7 @@ def shown(page):
     if match := ERROR.search(page.get_text()):
         yield f"an error is shown: {match[0]}"
     yield from (f"a warning is shown: {each.get_text().strip()[:80]}" for each in page.select(".output.stderr"))
+    yield from (f"no markup for an output: {each.get_text().strip()[:80]}" for each in page.select(".unparsed"))
     if not all(head.get_text().strip() for head in page.select("th")):
         yield "a table's header is empty"
     for tag in page.find_all(["pre", "code", "script", "style"]):

@@ -174,6 +174,10 @@ def stands(guard: str) -> bool:
         return True
 
 
+def test_every_name_of_the_study_can_be_quoted():
+    assert [name for name in values.defined() if not name.isidentifier() or name.startswith("_")] == []
+
+
 @pytest.mark.filterwarnings("ignore")  # means of nothing, where seeds are missing
 def test_every_guard_fails_for_some_records(monkeypatch):
     monkeypatch.delenv("RTX_HOME")

@@ -87,10 +87,6 @@ def test_two_files_cannot_define_one_name(tmp_path, monkeypatch):
     study.study.cache_clear()
 
 
-def test_every_name_of_the_study_can_be_quoted():
-    assert [name for name in values.defined() if not name.isidentifier() or name.startswith("_")] == []
-
-
 def build(folder, page: str, builder: str = "html"):
     cell = v4.new_markdown_cell("# Notebook\n\nOf {val}`sst2.n` texts, {val}`word`.\n\n```{holds}\nsst2.n > 1\n```")
     nbformat.write(v4.new_notebook(cells=[cell]), folder / "two.ipynb")

@@ -238,4 +238,23 @@ def test_a_run_tries_its_model_before_it_trains_it(own, home, small_models, monk
     monkeypatch.setattr("rtx_core.train.trainer.train", lambda *_, **__: pytest.fail("it is not to be trained"))
     with refused("saved and loaded"):
         rtx.run("sst2", "mine", source="embedded", train_rows=16, device="cpu")
-    assert not list(home.rglob("results/**/*.json"))
+    assert not list(home.rglob("**/mine-seed0.json"))
+
+
+class Large(Small):
+    vocab_size: int = 30_522
+
+
+class HalfFrozen(Plain):
+    def __init__(self, config):
+        super().__init__(config)
+        self.word = nn.Embedding(config.vocab_size, config.hidden_size).requires_grad_(False)
+
+
+def test_parameters_that_do_not_learn_are_counted_apart_and_stay(own, small_models):
+    rtx.register("mine", HalfFrozen, Large())
+    run = rtx.run("sst2", "mine", source="embedded", train_rows=16, epochs=1, device="cpu")
+    assert run.record["parameters"] == {"total": 8 * 30_522 + 18, "non_embedding": 18, "frozen": 8 * 30_522}
+    first = build_model("mine", seed=0)
+    assert torch.equal(run.model.word.weight, first.word.weight)
+    assert not torch.equal(run.model.head.weight, first.head.weight)

@@ -1,6 +1,7 @@
 """What makes pages of records a book: notebooks run side by side, formulas offline, folded code, the field's table and
 a footer that says what was built."""
 
+import atexit
 import os
 import shutil
 import signal
@@ -82,6 +83,8 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
                 if client.km and (process := getattr(client.km.provisioner, "process", None)):
                     process.kill()
             time.sleep(0.1)
+        for client in clients.values():  # what nbclient leaves for the end of the process, where a kernel was killed
+            atexit.unregister(client._cleanup_kernel)
         for number, handler in before.items():
             signal.signal(number, handler)
 

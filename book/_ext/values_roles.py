@@ -76,7 +76,7 @@ class Written(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        return [nodes.literal_block("", "\n".join([f"{{{self.name}}}", *self.content]))]
+        return [nodes.literal_block("", "\n".join([f"{{{self.name}}}", *self.content]), classes=["unparsed"])]
 
 
 class OfOutputs(CustomReSTDispatcher):
@@ -90,7 +90,7 @@ class OfOutputs(CustomReSTDispatcher):
 
 
 def written(name: str, raw: str, text: str, *where: object) -> tuple[list[nodes.Node], list]:
-    return [nodes.literal("", f"{{{name}}}`{text}`")], []
+    return [nodes.literal("", f"{{{name}}}`{text}`", classes=["unparsed"])], []
 
 
 def render_output(renderer: NbElementRenderer, data: MimeData) -> list[nodes.Element]:

@@ -93,7 +93,8 @@ def requested(name: str | DataConfig, /, models=None, seeds=None, **settings: ob
 
 
 def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
-    """One run, found or made now.  A recorded one is made again only with `replace=True`.
+    """One run, found or made now, of an experiment or of data of your own (`data.from_files`, `data.from_text`, or a
+    subclass of `data.SequenceTask`).  A recorded one is made again only with `replace=True`.
 
     `settings` are of the data (`source`, `fraction`, `block_size`, …), of training (`epochs` or `steps`, `batch_size`,
     `learning_rate`, …) and of the model (`num_layers`, `num_passes`, `hidden_size`, …), or `recipe`, `budget`, `device`
