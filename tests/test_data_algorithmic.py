@@ -166,6 +166,8 @@ def test_a_scan_is_learned_from_the_state_after_each_pass_or_layer(layers, passe
     assert len(losses) == 3 and objective.item() == pytest.approx(np.mean(losses), rel=1e-5)
     assert sums.item() == pytest.approx(objective.item() * targets.numel())
     assert torch.equal(F.linear(model.read(state, batch), model.head).view(*inputs.shape, -1), model(inputs))
+    with refused("GPT", "states"):
+        next(each_state(build_model("gpt", hidden_size=8, num_heads=2), batch))
 
 
 def test_a_curriculum_doubles_its_texts_and_runs_a_loop_once_a_factor():

@@ -7,6 +7,7 @@ import pytest
 from conftest import refused
 
 from rtx_core import __main__ as command
+from rtx_core import paths
 from rtx_core.experiments.configure import configure
 from rtx_core.models import registry
 from study.experiments import EXPERIMENTS
@@ -76,3 +77,9 @@ def test_a_refusal_is_one_sentence_and_not_zero(said, monkeypatch):
     with pytest.raises(SystemExit) as end:
         run(monkeypatch, *REFUSED[said].split())
     assert said in str(end.value.code) and "\n" not in str(end.value.code)
+
+
+def test_a_home_may_begin_with_a_tilde(home, monkeypatch):
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("RTX_HOME", "~/records")
+    assert paths.home() == home / "records"

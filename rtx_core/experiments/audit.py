@@ -44,7 +44,7 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
         end = None if whole else compared[-1]["step"]
         progress, best = train(model, task, *about, compile=mode, max_steps=end)
     rows = list(zip(compared, progress.history))
-    pairs = [(name, row[name], mine[name]) for row, mine in rows for name in mine if name != "seconds"]
+    pairs = [(name, row[name], mine[name]) for row, mine in rows for name in mine if name != "seconds" and name in row]
     equal = None
     if whole:
         model.load_state_dict(best.get("validation_loss", model.state_dict()))
@@ -52,7 +52,7 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
         pairs.append(("test_loss", record["test"]["loss"], test["loss"]))
         if predictions is not None:
             equal = bool(np.array_equal(predictions["logits"], record.predictions["logits"]))
-    worst = max(abs(a - b) / a for name, a, b in pairs if name.endswith("loss"))
+    worst = max(abs(a - b) / max(abs(a), 1e-9) for name, a, b in pairs if name.endswith("loss"))
     if worst > TOLERANCE:
         raise RtxError(f"{path} does not come from this code and data: a loss is off by {worst:.1e}.")
     outcome = {"record": str(record), "steps": rows[-1][0]["step"], "rows": len(rows)}

@@ -28,7 +28,7 @@ from rtx_core.progress import say as print_line
 from rtx_core.records import Record, fingerprint, schema
 
 TOO_LARGE = ("DefaultCPUAllocator", "size calculation overflowed", "array is too big", "Maximum allowed dimension")
-GOES_ON = "The same command goes on from the last checkpoint."
+GOES_ON = "The same command goes on from the last checkpoint, where there is one."
 
 
 @dataclass(frozen=True)

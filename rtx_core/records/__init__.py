@@ -118,7 +118,7 @@ def verify(record: Record) -> None:
             raise RtxError(
                 f"its test has {len(test['batch_losses'])} batch_losses, {len(test['batch_sizes'])} batch_sizes"
             )
-        losses, sizes = np.array(list(zip(test["batch_losses"], test["batch_sizes"]))).T
+        losses, sizes = np.array(test["batch_losses"]), np.array(test["batch_sizes"])
         share = sizes / sizes.sum()
         variance = ((share * (losses - share @ losses)) ** 2).sum() * len(losses) / (len(losses) - 1)
         counted = test | {"n": sizes.sum(), "loss": float(share @ losses), "error": math.sqrt(variance)}

@@ -60,7 +60,8 @@ def name_tensors(content: dict) -> dict:
     try:
         weights = read_bytes(path, MOST_BYTES)
         sha256 = tensors_sha256(weights)
-        of_this_run = content["key"] in _parts(weights)[0].get("__metadata__", {}).get("about", "")
+        with as_odd():
+            of_this_run = content["key"] in _parts(weights)[0].get("__metadata__", {}).get("about", "")
     except Odd:  # there are none
         return content
     if not of_this_run or unaltered(content, path) is False:

@@ -56,7 +56,7 @@ class Environment(Part):
     device: Name
     device_type: Name
     threads: Annotated[int, Field(gt=0, le=4096)]
-    packages: dict[str, str | None] = {}
+    packages: dict[str, str | None] = Field(default_factory=dict)
 
 
 class Code(Part):
@@ -103,7 +103,7 @@ class Counted(Part):
     __pydantic_extra__: dict[str, Count | Name]
     answers: Count
     error: Share
-    error_by_passes: list[Share] = []
+    error_by_passes: list[Share] = Field(default_factory=list)
 
 
 class DecoderTest(Part):
@@ -114,7 +114,7 @@ class DecoderTest(Part):
     batch_sizes: list[Size]
     accuracy: Share | None = None
     by: Name | None = None
-    parts: list[Counted] = []
+    parts: list[Counted] = Field(default_factory=list)
 
 
 def _kind(test: Any) -> str:
@@ -173,11 +173,11 @@ class Exit(Part):
 class Extra(Part):
     """Of a looped decoder."""
 
-    components: dict[str, Count] = {}
-    flops_per_token: list[Count] = []
+    components: dict[str, Count] = Field(default_factory=dict)
+    flops_per_token: list[Count] = Field(default_factory=list)
     trained_passes: Size = 1
     passes: Passes | None = None
-    exits: list[Exit] = []
+    exits: list[Exit] = Field(default_factory=list)
 
 
 class Schema(BaseModel):
@@ -227,7 +227,7 @@ class Measurement(Part):
     seed: Count
     budget: Literal["full", "reduced"] = "full"
     run: Key | None = None
-    runs: list[Key] | dict[str, Key] = []
+    runs: list[Key] | dict[str, Key] = Field(default_factory=list)
     test: Test | None = None
     data: Data
     environment: Environment
