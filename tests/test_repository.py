@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tomllib
 from graphlib import TopologicalSorter
-from importlib.metadata import distributions, metadata, packages_distributions
+from importlib.metadata import distributions, metadata, packages_distributions, requires
 
 import jedi
 import pytest
@@ -146,6 +146,10 @@ def test_pins_are_exact_and_agree_and_install_on_every_python():
     for name in locked.keys() & {canonicalize_name(found.name) for found in distributions()}:
         for python in ("3.11.0", "3.14.0"):
             assert python in SpecifierSet(metadata(name)["Requires-Python"] or ""), (name, python)
+        wanted = [Requirement(line) for line in requires(name) or ()]
+        wanted = [each.name for each in wanted if not each.marker or each.marker.evaluate({"extra": ""})]
+        lacking = {canonicalize_name(each) for each in wanted} - locked.keys()
+        assert all(re.match("nvidia|cuda|triton", each) for each in lacking), (name, lacking)
     for line in sum(DECLARED.values(), []):
         requirement = Requirement(line)
         name = canonicalize_name(requirement.name)
