@@ -170,7 +170,8 @@ def marks(marker: str, *rows: tuple) -> list:
 
 
 def test_a_forest_has_the_color_of_who_is_ahead_and_is_filled_at_the_full_budget():
-    few, many = [record(wrong=range(5))], [record("recurrent", wrong=range(40))]
+    few = [record(seed=seed, wrong=range(5)) for seed in range(3)]
+    many = [record("recurrent", seed, range(40)) for seed in range(3)]
     pairs = ((few, many, Badge(1, 0)), (many, few, Badge(0, 1)), (few, few, Badge(1, 0)))
     dots = marks("o", *(("a", difference(a, b), badge) for a, b, badge in pairs))
     colors = [style.color("baseline"), style.color("recurrent"), figures.GREY]
