@@ -113,6 +113,8 @@ def package(tmp_path, monkeypatch):
         shutil.copytree(folder, tmp_path / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(fingerprint, "PACKAGE", tmp_path / "rtx_core")
     monkeypatch.setattr(study, "__path__", [str(tmp_path / "study")])
+    for name in [name for name in sys.modules if name.startswith("study.")]:  # which would be found where they are
+        monkeypatch.delitem(sys.modules, name)
     yield tmp_path / "rtx_core"
     forget()
 
