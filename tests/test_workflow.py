@@ -173,7 +173,10 @@ def test_a_job_whose_time_is_over_saves_waits_again_and_goes_on_and_a_cancelled_
     waited_for(f"resumed at step {step} of 20,000", log)
     subprocess.run(["scancel", job], check=True)
     waited_for("JobState=CANCELLED", cluster / "jobs.log")
-    assert not subprocess.check_output(["squeue", "--noheader", "--states=PENDING,RUNNING"])
+    end = time.monotonic() + 60
+    while subprocess.check_output(["squeue", "--noheader"]) and time.monotonic() < end:  # its last processes end
+        time.sleep(1)
+    assert not subprocess.check_output(["squeue", "--noheader"])
 
 
 @needs_snakemake
