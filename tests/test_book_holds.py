@@ -25,7 +25,7 @@ from rtx_core.models import registry
 from rtx_core.report import statistics, values
 from study import paper, published
 
-DRAWS = 40  # at most; it ends as soon as every guard has failed
+DRAWS = 80  # at most; it ends as soon as every guard has failed
 SCALES = (0.03, 0.3, 1.0, 2.0, 5.0)  # standard deviations of the factors' logarithms, a draw each in turn
 COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
 COUNTS |= {"low-rank corrections", "tokens_known"}
