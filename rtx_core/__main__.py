@@ -111,7 +111,10 @@ def results(names: Annotated[list, "only of these experiments or folders"], sour
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             table = records.results(name, source=source)
-        print(table[columns].round(4).to_string(index=False) if len(table) else caught[-1].message)
+        for said in caught:
+            print(said.message, file=sys.stderr if len(table) else sys.stdout)
+        if len(table):
+            print(table[columns].round(4).to_string(index=False))
 
 
 def classify(

@@ -5,6 +5,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from rtx_core.errors import RtxError
+
 PACKAGE = Path(__file__).resolve().parent
 REPOSITORY = PACKAGE.parent
 BOOK = "RTX_BOOK"  # set while the book is built: pages show what is recorded, and train nothing on real text
@@ -13,8 +15,15 @@ BOOK = "RTX_BOOK"  # set while the book is built: pages show what is recorded, a
 def home() -> Path:
     """The folder that holds `results/` and `_build/`: `RTX_HOME`, or the repository, or where one stands."""
     if named := os.environ.get("RTX_HOME"):
-        return Path(named).expanduser()
+        if str(place := user_path(named)).startswith("~"):
+            raise RtxError(f"RTX_HOME is {named}, and there is no such user; name a folder.")
+        return place
     return REPOSITORY if (REPOSITORY / "pyproject.toml").exists() else Path.cwd()
+
+
+def user_path(name: object) -> Path:
+    """A path that a user names, "~" being the folder of a user, where there is that user."""
+    return Path(os.path.expanduser(str(name)))
 
 
 def build() -> Path:

@@ -4,14 +4,20 @@ reads it goes on."""
 import json
 import random
 from contextlib import suppress
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 from committed import put
+from conftest import refused
 
 from rtx_core import records
-from rtx_core.experiments import doctor
+from rtx_core.experiments import cost, doctor
+from rtx_core.experiments.configure import configure
+from rtx_core.experiments.weights import again
 from rtx_core.foreign import Odd, dump_arrays, read_arrays
+from rtx_core.records import golden
 from rtx_core.report import display, evidence, figures, statistics
 
 EDITS = 1600  # of records; half of them of bytes, half of what JSON holds
@@ -71,7 +77,8 @@ def test_whatever_reads_damaged_records_goes_on(home):
             measured.with_stem(f"damaged-{n}").write_text(edit(growth.replace("1x4-seed5", f"damaged-{n}"), draw))
     found, odd = records.records(), records.odd()
     assert EDITS / 10 < len(found) < EDITS / 1.5 and len(found) + len(odd) > EDITS
-    table = records.results()
+    with pytest.warns(UserWarning, match="left out"):
+        table = records.results()
     assert len(table) == len(found) and len(table.columns) > 40
     assert sum(level == "wrong" for level, *_ in doctor.records()) >= len(odd)
     display.provenance([*found, *records.measurements("growth")])
@@ -88,6 +95,33 @@ def test_whatever_reads_damaged_records_goes_on(home):
         plt.close(figures.bubble(some))
         plt.close(figures.learning_curves(some))
     figures.loss(found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_settings_that_a_record_should_not_have_stop_nothing(name, home, monkeypatch):
+    """They are well-formed, and no check of their form can refuse them."""
+    path, experiment = put(home, name), name.partition("/")[0].removesuffix("-10pct").removesuffix("-report-reduced")
+    content = records.read(path).content
+    wanted = configure(experiment, content["model"], 9)
+    for part, setting, value in product(("train", "data", "model"), ("steps", "letters", "num_layers"), ("x", [1], -1)):
+        config = content["config"] | {part: content["config"][part] | {setting: value}}
+        for data in (config["data"], {}, {"x": 1}):
+            changed = content | {"config": config | {"data": data}, "asked": {"model": {}, "settings": {"seed": 1}}}
+            changed["key"] = records.schema.run_key(changed["config"], content["data"]["sha256"], content["seed"])
+            for task in (None, "os:system", "rtx_core.__main__:main", "study.plan:Study"):
+                known = {name: value for name, value in content["code"].items() if name != "task"}
+                record = records.Record(changed | {"code": known | ({"task": task} if task else {})}, path)
+                records.check(record.content)
+                record.stale_reason()
+                cost.minutes(wanted, [record])
+                again(record)
+                monkeypatch.setattr(golden.records, "records", lambda record=record: [record])
+                assert "os:system" not in {run["task"] for run in golden.missing({}).values()}
+
+
+def test_no_task_of_a_record_is_called():
+    with refused("which is none"):
+        golden._task("rtx_core.__main__:main", "{}", 1, 1)
 
 
 def test_a_damaged_cache_is_never_served(tmp_path):

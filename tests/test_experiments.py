@@ -1,5 +1,6 @@
 """Experiments: folders named by what differs, recipes and budgets, sweeps, and the recorded runs under their names."""
 
+import re
 import shlex
 from functools import cache
 from random import Random
@@ -13,7 +14,7 @@ from hypothesis import strategies
 
 from rtx_core import records
 from rtx_core.__main__ import parse_words
-from rtx_core.data.config import DataConfig
+from rtx_core.data.config import DataConfig, SequenceTask
 from rtx_core.errors import RtxError
 from rtx_core.experiments import run as runner
 from rtx_core.experiments import weights
@@ -48,6 +49,19 @@ NAMES = [
 def test_a_run_is_named_by_what_differs_from_the_experiment(experiment, settings, name, budget):
     found = configure(experiment, EXPERIMENTS[experiment].shown[-1], **settings)
     assert (found.name, found.budget) == (name, budget)
+
+
+class Words(SequenceTask):
+    vocab_size = 3
+    word: str = "a"
+
+
+@pytest.mark.parametrize("word", ["../../x", "a/b", "..", "a\0b", "\n", "$(id)", "[a]", "e\u0301", "\ud800", "é" * 90])
+def test_a_setting_that_is_text_is_no_path(word):
+    """Nor two folders on one system and one on another."""
+    name = configure(Words(word=word), "looped").name
+    assert re.fullmatch(r"own-words-word(\.\.|[0-9a-f]{12})", name)
+    assert name != configure(Words(word=f"{word} "), "looped").name
 
 
 def test_settings_reach_data_training_and_model():

@@ -1,8 +1,10 @@
 """The queue for one GPU: its order, runs side by side that are stopped in time, and what travels to the next piece."""
 
+import io
 import os
 import subprocess
 import sys
+import tarfile
 
 import gpu_hour
 import pytest
@@ -46,6 +48,35 @@ def test_a_stopped_run_goes_on_in_the_next_piece(home, monkeypatch):
         path.rename(home / f"{path.name}-elsewhere")
     gpu_hour.main(["--minutes", "4", "--out", str(home / "out"), "--from", str(archive)])
     assert records.find(long.name, "1x1", 1, "generated")
+
+
+@pytest.mark.parametrize(
+    "name", ["rtx_core/x.py", "Makefile", "results/../rtx_core/x.json", "/results/a/b.json", "results/a"]
+)
+def test_an_archive_with_anything_but_runs_leaves_no_file(name, tmp_path, home):
+    with tarfile.open(tmp_path / "runs.tar", "w") as tar:
+        for each in ("results/khop/1x1-seed0.npz", name):
+            (member := tarfile.TarInfo(each)).size = 4
+            tar.addfile(member, io.BytesIO(b"1234"))
+    before = sorted(home.rglob("*"))
+    with pytest.raises(RtxError, match="which no run leaves"):
+        gpu_hour.unpack(tmp_path / "runs.tar")
+    assert sorted(home.rglob("*")) == before
+
+
+def test_what_is_packed_is_unpacked(tmp_path, home):
+    config = configure("khop", "1x1", 0)
+    files = [f"results/{config.name}/1x1-seed0.json", f"results/{config.name}/1x1-seed0.npz"]
+    files += [f"results/weights/{config.name}/1x1-seed0.safetensors"]
+    files += [f"_build/runs/{config.name}/1x1-seed0-0123abcd/checkpoint.safetensors"]
+    for each in files:
+        (home / each).parent.mkdir(parents=True, exist_ok=True)
+        (home / each).write_text(each)
+    assert gpu_hour.pack([config], tmp_path / "runs.tar") == 4
+    for each in files:
+        (home / each).unlink()
+    gpu_hour.unpack(tmp_path / "runs.tar")
+    assert [(home / each).read_text() for each in files] == files
 
 
 def test_an_archive_that_is_none_is_one_sentence(tmp_path, home):

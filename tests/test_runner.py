@@ -10,13 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from committed import altered
+from committed import altered, put
 from conftest import CPU, NO_AUTOCAST, refused
 from safetensors.torch import save_file
 
 import rtx_core as rtx
 from rtx_core import data, records
 from rtx_core.__main__ import main
+from rtx_core.__main__ import results as print_results
 from rtx_core.data import splits, tokens
 from rtx_core.data.corpora import CORPORA
 from rtx_core.data.sources import sha256_of
@@ -393,6 +394,33 @@ def test_the_results_of_an_experiment_are_found_where_its_texts_are_of(home):
     assert [found["key"] for found in rtx.results("quickstart").record] == [made["key"]]
     with pytest.warns(UserWarning, match=re.escape(str(home))):  # which says where it looked
         assert rtx.results().empty
+
+
+def test_records_that_are_left_out_are_counted(home, capsys):
+    put(home, "khop/1x4-seed0")
+    put(home, "khop/1x4-seed1", key="0")
+    with pytest.warns(UserWarning, match="1 files .*khop/1x4-seed1.json"):
+        assert len(rtx.results("khop")) == 1
+    print_results([])
+    said = capsys.readouterr()
+    assert "khop/1x4-seed1.json" in said.err and "1x4" in said.out
+
+
+def test_a_folder_that_is_a_link_is_refused_before_training(home, monkeypatch):
+    (home / "elsewhere").mkdir()
+    (home / "_build/results").mkdir(parents=True)
+    (home / "_build/results" / NAME).symlink_to(home / "elsewhere")
+    with refused("symbolic link"):
+        make()
+    assert not [*(home / "elsewhere").iterdir()]
+
+
+def test_a_folder_of_an_editor_beside_a_checkpoint_stays(home):
+    folder = weights.made_at(make().record).parent
+    for name in (".ipynb_checkpoints", "checkpoint-of-mine"):
+        (folder / name).mkdir()
+    assert make(replace=True).record["name"] == NAME
+    assert (folder / ".ipynb_checkpoints").is_dir()
 
 
 def test_an_audit_repeats_a_run_bit_for_bit_and_tells_a_forged_one(home):

@@ -10,6 +10,7 @@ newer, numpy, pandas, pydantic, safetensors and PyYAML have to be there.
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,10 +23,11 @@ from pathlib import Path
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure
-from rtx_core.paths import build, home
+from rtx_core.paths import build, home, write_atomically
 from study.plan import WIDE_POINTERS
 
 POLL = 0.2  # seconds
+OF_RUNS = re.compile(r"(results|results/weights|runs|_build/runs)(/\w[^/]*){2,3}\.(json|npz|safetensors)")  # files
 PATIENCE = 60  # seconds that a run has to save its checkpoint
 
 
@@ -111,16 +113,24 @@ def files_of(config: RunConfig) -> Iterator[Path]:
 def pack(configs: Iterable[RunConfig], archive: Path) -> int:
     """Write what these runs left into one file, under paths relative to the home; the number of files."""
     paths = [path for config in configs for path in files_of(config)]
-    with tarfile.open(archive, "w") as tar:
+    part = archive.with_suffix(".part")  # a kill leaves the archive of before
+    with tarfile.open(part, "w") as tar:
         for path in paths:
             tar.add(path, path.relative_to(home()))
+    part.replace(archive)
     return len(paths)
 
 
 def unpack(archive: Path) -> None:
+    """Take out what `pack` puts in, each file whole, records last; an archive with anything else, such as
+    code, is refused."""
     try:
         with tarfile.open(archive) as tar:
-            tar.extractall(home(), filter="data")
+            members = sorted(tar.getmembers(), key=lambda member: member.name.endswith(".json"))
+            if odd := [member.name for member in members if not member.isfile() or not OF_RUNS.fullmatch(member.name)]:
+                raise RtxError(f"{archive} holds {odd[0]!r:.80}, which no run leaves; give the runs.tar of a piece.")
+            for member in members:
+                write_atomically(home() / member.name, tar.extractfile(member).read())
     except (OSError, tarfile.TarError) as error:
         raise RtxError(f"{archive} cannot be unpacked ({error}); give the runs.tar of an earlier piece.") from error
 

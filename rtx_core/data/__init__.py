@@ -1,7 +1,6 @@
 """Data: every corpus, and files of one's own, as a task for the trainer.  Heavy imports wait for use."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtx_core.data.config import (
@@ -45,12 +44,12 @@ def sample(path: str, rows: int = 1000) -> str:
     """Write a CSV of generated reviews to try things on, columns `review` and `stars` (1 or 5); gives its path."""
     from rtx_core.data.synthetic import reviews
     from rtx_core.errors import RtxError
-    from rtx_core.paths import write_atomically
+    from rtx_core.paths import user_path, write_atomically
 
     table = reviews("movie", rows, style="phrase").rename(columns={"text": "review"})
     table["stars"] = table.pop("label").map({0: 1, 1: 5})
     made = table.to_csv(index=False).encode()
-    file = Path(path).expanduser()
+    file = user_path(path)
     if file.exists() and file.read_bytes() != made:
         raise RtxError(f"{path} is there and holds something else; give another name.")
     write_atomically(file, made)

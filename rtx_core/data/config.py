@@ -7,8 +7,10 @@ that is imported before it is used; a new corpus of a known kind is a line of `c
 import codecs
 import os
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from hashlib import sha256
 from pathlib import PurePath
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
@@ -129,8 +131,12 @@ def name_parts(changed: Mapping[str, object]) -> list[str]:
 
 
 def exact(value: object) -> str:
-    """A value in a name: of a float as few digits as tell it from every other."""
-    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+    """A value in a name: of a float as few digits as tell it from every other; of what no folder should be called, such
+    as "../x", the beginning of its hash."""
+    text = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+    if re.fullmatch(r"[\w.+-]*", text, re.ASCII):
+        return text
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def percent(share: float | None) -> str:
@@ -351,7 +357,8 @@ class UserFile(DataConfig):
         file = PurePath(self.train)
         on_the_hub = self.labelled and file.suffix.lower() not in FORMATS
         called = self.name or (self.train if on_the_hub else file.name.removesuffix(".csv"))
-        return re.sub(r"[^a-z0-9]+", "-", called.lower()).strip("-") or "data"
+        plain = unicodedata.normalize("NFKC", called).lower()  # one spelling of letters that have two
+        return re.sub(r"[\W_]+", "-", plain).strip("-") or "data"
 
     @property
     def words(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -14,6 +15,7 @@ import pandas as pd
 from rtx_core.data.config import FORMATS, TEXTS, DataConfig, FilesData, TextData
 from rtx_core.data.sources import decoded, hub_table, read_table, sha256_of
 from rtx_core.errors import RtxError
+from rtx_core.paths import user_path
 from rtx_core.progress import say
 
 MOST_CLASSES = 1000
@@ -75,12 +77,13 @@ def from_words(name: str, settings: dict[str, object]) -> str | DataConfig:
 def running_text(config: TextData) -> str:
     """The text of the file, its lines ended by line feeds."""
     try:
-        content = Path(config.train).expanduser().read_bytes()
+        content = user_path(config.train).read_bytes()
         text = decoded(content, config.encoding).replace("\r\n", "\n")
-    except OSError as error:
-        raise RtxError(f"{config.train} cannot be read ({error.strerror}), seen from {Path.cwd()}.") from error
     except RtxError as error:
         raise RtxError(f"{config.train}, {error}") from None
+    except (OSError, ValueError) as error:  # a name with a NUL
+        why = getattr(error, "strerror", error)
+        raise RtxError(f"{config.train!r} cannot be read ({why}), seen from {Path.cwd()}.") from error
     if config.digest not in ("", sha256_of([text])[:16]):
         raise RtxError(f"{config.train} holds another text than when from_text read it: call that again.")
     return text
@@ -141,8 +144,8 @@ def _numbered(path: str, config: FilesData) -> pd.DataFrame:
 
 def read(path: str, config: FilesData) -> pd.DataFrame:
     """A table of `text` and `label`, both strings; errors name file, row (from 1) and column."""
-    file = Path(path).expanduser()
-    if file.exists():
+    file = user_path(path)
+    if os.path.exists(file):
         table = read_table(file, path, config.encoding)
     elif file.suffix.lower() in FORMATS or file.is_absolute() or not path:
         raise RtxError(f"There is no file {path!r}, seen from {Path.cwd()}; name one of {', '.join(FORMATS)}.")

@@ -24,6 +24,7 @@ from rtx_core.data.config import FORMATS
 from rtx_core.data.corpora import CORPORA, Corpus, Mixture
 from rtx_core.data.synthetic import reviews
 from rtx_core.errors import RtxError
+from rtx_core.paths import user_path
 from rtx_core.progress import say
 
 REVISIONS = {  # commits of the hub, where a name alone may give other data tomorrow
@@ -97,7 +98,7 @@ def mirror_file(relative: str) -> Path:
     named = os.environ.get("RTX_DATA")
     if not named:
         raise RtxError("The source 'mirror' needs RTX_DATA, which is not set: set it to the mirror's folder.")
-    path = Path(named).expanduser() / relative
+    path = user_path(named) / relative
     if not path.is_file():
         raise RtxError(f"RTX_DATA names {named}, which has no {relative}: name the mirror's folder, or unset it.")
     return path

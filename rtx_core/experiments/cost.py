@@ -16,11 +16,14 @@ def minutes(config: RunConfig, known: Sequence[records.Record], device_type: str
 
     def cost(record: records.Record) -> tuple:
         theirs = record["config"]["data"] | record["config"]["train"]
-        work = prod(mine[size] / theirs[size] for size in by if mine.get(size) and theirs.get(size))
+        sizes = [(mine.get(size), theirs.get(size)) for size in by]
+        work = prod(a / b for a, b in sizes if all(isinstance(size, int | float) and size > 0 for size in (a, b)))
         return theirs.get("length") != mine.get("length"), abs(1 - work), record["seconds"] / 60 * work
 
     known = [r for r in known if r["environment"]["device_type"] == device_type]
     same = [r for r in known if (r["experiment"], r["model"]) == (config.experiment, config.model)]
+    if config.experiment == "own-data":  # of these data alone
+        same = [r for r in same if f"{r['name']}-".startswith(f"own-{config.data.slug}-")]
     same = [r for r in same if bool(r["config"]["data"].get("train_rows")) == bool(mine.get("train_rows"))]
     return min(map(cost, same))[-1] if same else None
 

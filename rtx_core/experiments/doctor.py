@@ -17,7 +17,7 @@ from rtx_core.experiments.configure import configure
 from rtx_core.experiments.weights import differences, made_at
 from rtx_core.foreign import as_odd
 from rtx_core.models import registry
-from rtx_core.paths import REPOSITORY, build
+from rtx_core.paths import REPOSITORY, build, user_path
 from rtx_core.records import NAMES, every_path, fingerprint, folder, folders, read, released, short_name, sound
 from rtx_core.records import records as every_run
 from rtx_core.study import declared
@@ -63,7 +63,7 @@ def data() -> Iterator[Finding]:
             load("mirror")
             yield OK, f"RTX_DATA: {place} is as expected, by its hash", ""
         except RtxError as error:  # a mirror need not have all
-            there = (Path(named).expanduser() / place).is_dir()
+            there = (user_path(named) / place).is_dir()
             yield (WRONG, str(error), "") if there else (WARNING, str(error), SET_DATA)
 
 

@@ -225,6 +225,9 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     root = records.folder_for(config.experiment, config.model, task.facts["source"])
     path = root / config.name / f"{config.model}-seed{config.seed}.json"
 
+    if path.parent.is_symlink():
+        raise RtxError(f"{path.parent} is a symbolic link, in which no record is read; put a folder there.")
+
     def say(line: str) -> None:
         print_line(f"{config.name} · {config.model} · seed {config.seed} · {line}")
 
@@ -235,7 +238,8 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     with Interrupts() as interrupts, told_how_to_go_on(file, command, say), record_lock(path, about, say):
         beside = (path.parent, root / "weights" / config.name)
         for left in [*folder.glob(".*"), *(file for place in beside for file in place.glob(f".{path.stem}.*"))]:
-            left.unlink(missing_ok=True)  # of writes that were killed
+            if not left.is_dir():
+                left.unlink(missing_ok=True)  # of writes that were killed
         if not replace and (found := recorded(config)):  # by somebody else meanwhile
             return Run(config, found)
         alike = records.records(name=config.name, source=task.facts["source"])
@@ -255,7 +259,7 @@ def make(config: RunConfig, replace: bool = False) -> Run:
             "finished": records.now(),
         }
         record = keep(config, content | found, predictions, folder)
-        for left in folder.glob("checkpoint*"):  # of other versions of a class, too
+        for left in folder.glob("checkpoint*.safetensors"):  # of other versions of a class, too
             left.unlink(missing_ok=True)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return Run(config, record)

@@ -17,8 +17,9 @@ from rtx_core import records
 from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError, reason
 from rtx_core.experiments.configure import RunConfig, configure
+from rtx_core.foreign import Odd, as_odd
 from rtx_core.models import registry
-from rtx_core.paths import build, home, write_atomically
+from rtx_core.paths import build, home, user_path, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record, fingerprint, released
 from rtx_core.study import declared, study
 from rtx_core.train.config import TrainConfig
@@ -127,12 +128,13 @@ def load_weights(record: Record):
 
 def again(record: Record) -> str:
     """How to make a run again: by its command, as far as a record says that."""
-    if not (asked := record.get("asked")) or record["experiment"] not in declared("EXPERIMENTS"):
-        return "train it again with replace=True (on the command line: run … --replace)"
     from rtx_core.experiments.run import command_of
 
-    config = configure(record["experiment"], asked["model"], record["seed"], **asked["settings"])
-    return f"train it again: {command_of(config, replace=True)}"
+    if (asked := record.get("asked")) and record["experiment"] in declared("EXPERIMENTS"):
+        with suppress(Odd), as_odd():  # of settings that are not known here
+            config = configure(record["experiment"], asked["model"], record["seed"], **asked["settings"])
+            return f"train it again: {command_of(config, replace=True)}"
+    return "train it again with replace=True (on the command line: run … --replace)"
 
 
 def load(address: object, source: str = "") -> "Predictor":
@@ -144,8 +146,8 @@ def load(address: object, source: str = "") -> "Predictor":
     record = getattr(address, "record", address)  # of a run
     if isinstance(record, Record):
         return Predictor(load_weights(record), made_at(record).parent)
-    folder = Path(str(address)).expanduser()
-    if not folder.is_dir():
+    folder = user_path(address)
+    if not os.path.isdir(folder):
         return load(records.at(str(address), source))
     return Predictor(load_model(folder / "model.safetensors"), folder)
 

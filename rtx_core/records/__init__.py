@@ -9,7 +9,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -230,7 +230,7 @@ def at(address: str, source: str = "") -> Record:
     generated = any(experiment.data.source == "embedded" for experiment in named)
     source = source or ("embedded" if generated else "hub")
     places = [(of, root / name / f"{stem}.json") for of in ("hub", "embedded") for root in reversed(folders(of))]
-    there = {of: path for of, path in places if path.is_file()}  # of two the last, from the first folder
+    there = {of: path for of, path in places if os.path.isfile(path)}  # of two the last, from the first folder
     if name and (path := there.get("embedded" if source == "embedded" else "hub")):
         return read(path)
     if name and (other := next(iter(there), "")):
@@ -255,12 +255,15 @@ def every_path(source: str = "hub") -> list[Path]:
 
 def records(name="", experiment: str | None = None, model: str | None = None, source="hub") -> list[Record]:
     """The recorded runs in order, as far as they are of this folder, experiment and model; odd ones are left out."""
-    begins = experiment if experiment in declared("EXPERIMENTS") else ""  # as the folders of all its runs do
-    of = f"{escape(name) or begins + '*'}/*-seed[0-9]*.json".lstrip("/")
-    named = {path.relative_to(root): path for root in reversed(folders(source)) for path in root.glob(of)}
-    found = [record for path in named.values() if (record := sound(path))]
+    found = [record for path in _run_paths(name, experiment, source) if (record := sound(path))]
     found.sort(key=lambda r: (r["name"], r["model"], r["seed"]))
     return [r for r in found if experiment in (None, r["experiment"]) and model in (None, r["model"])]
+
+
+def _run_paths(name: str, experiment: str | None, source: str) -> Iterable[Path]:
+    begins = experiment if experiment in declared("EXPERIMENTS") else ""  # as the folders of all its runs do
+    of = f"{escape(name) or begins + '*'}/*-seed[0-9]*.json".lstrip("/")
+    return {path.relative_to(root): path for root in reversed(folders(source)) for path in root.glob(of)}.values()
 
 
 def path_for(content: Mapping) -> Path:
@@ -320,6 +323,10 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
     for place in sources:  # synthetic runs only where there are no others
         found = found or records(experiment=experiment, source=place)
         found = found or (records(experiment, source=place) if experiment else [])
+    left_out = [path for place in sources for path in _run_paths("", experiment, place) if not sound(path)]
+    if left_out and not os.environ.get(BOOK):  # a page lists them
+        what = f"{len(left_out)} files are no sound records and left out, such as {short_name(left_out[0])}"
+        warnings.warn(f"{what}: `python -m rtx_core doctor` says why.", stacklevel=2)
     if experiment is not None and not fixed and not found:
         every = [record for place in sources for record in records(source=place)]
         names = {*declared("EXPERIMENTS"), *(record[part] for record in every for part in ("experiment", "name"))}

@@ -110,7 +110,7 @@ def small(task: str, config: Mapping) -> dict:
     """A record's `config`, as small as it can be without going another way."""
     parts = {}
     for part in ("model", "data", "train"):
-        numbers = {k: v for k, v in config[part].items() if k in MOST and v not in (0, 1)}
+        numbers = {k: v for k, v in config[part].items() if k in MOST and isinstance(v, int) and v not in (0, 1)}
         parts[part] = config[part] | {k: min(v, MOST[k]) for k, v in numbers.items()}
     if core := parts["model"].get("num_core_layers"):
         parts["model"]["num_layers"] = core + 2
@@ -128,7 +128,8 @@ def missing(runs: Mapping[str, dict]) -> dict[str, dict]:
     there, found = {fingerprint.way(run["task"], run["config"]) for run in runs.values() if "task" in run}, {}
     for record in filter(_of_study, records.records()):
         task, config = record.task, record["config"]
-        if task and config["architecture"] in built_in() and (way := fingerprint.way(task, config)) not in there:
+        ours = task and not fingerprint.is_elsewhere(task.partition(":")[0])  # no other module is imported for a record
+        if ours and config["architecture"] in built_in() and (way := fingerprint.way(task, config)) not in there:
             there.add(way)
             found[str(record).removesuffix(".json")] = {"task": task, "config": small(task, config)}
     return found
@@ -149,6 +150,8 @@ def task_of(run: Mapping) -> Task:
 def _task(name: str, data: str, batch_size: int, micro_batches: int) -> Task:
     """A task on few data: made by a rule as it is, else on generated texts."""
     kind, config = resolve_name(name), SimpleNamespace(**json.loads(data) | {"source": "embedded"})
+    if not isinstance(kind, type) or not issubclass(kind, Task):
+        raise RtxError(f"A record names {name} as its task, which is none; take out that record.")
     if kind is Classification:
         return _random_texts(7, 10, batch_size, micro_batches)
     if issubclass(kind, characters.Characters):

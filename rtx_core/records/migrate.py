@@ -7,10 +7,12 @@ form stays readable.  A new step is a function in `STEPS`, after those that are 
 import copy
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from rtx_core.data import config_of
+from rtx_core.errors import RtxError
 from rtx_core.models import registry
 from rtx_core.records.released import name_tensors
 from rtx_core.study import declared
@@ -30,7 +32,9 @@ def hash_of_task(content: dict) -> dict:
     code, model = content["code"], registry.MODELS.get(content.get("config", {}).get("architecture"))
     of = declared("MEASUREMENTS").get(content["kind"]) if "kind" in content else model and model.kind
     before = _before_tasks().get(of) if isinstance(of, str) else None
-    task = before and (code.get("task") or _task_of(content))
+    task = code.get("task") if before else None
+    with suppress(RtxError):  # of settings that this code does not know
+        task = task or (before and _task_of(content))
     if not before or task not in before["now"]:
         return content
     hashes = dict.fromkeys(before["now"][task] if each in before["known"] else each for each in code["hashes"])
