@@ -19,6 +19,7 @@ from rtx_core.experiments.weights import again
 from rtx_core.foreign import Odd, dump_arrays, read_arrays
 from rtx_core.records import golden
 from rtx_core.report import display, evidence, figures, statistics
+from study.demo import explorer
 
 EDITS = 1600  # of records; half of them of bytes, half of what JSON holds
 NAMES = ["sst2-10pct/recurrent-seed0", "khop/1x4-seed0", "tinystories-report-reduced/frailt-seed0"]
@@ -117,6 +118,20 @@ def test_settings_that_a_record_should_not_have_stop_nothing(name, home, monkeyp
                 again(record)
                 monkeypatch.setattr(golden.records, "records", lambda record=record: [record])
                 assert "os:system" not in {run["task"] for run in golden.missing({}).values()}
+
+
+@pytest.mark.parametrize("name", ["../../x", "/x", "a\\b", "a\0b", "\n"])
+def test_an_experiment_that_would_be_a_path_is_refused(name, home):
+    """As exports are called by it."""
+    with refused("at experiment"):
+        records.read(put(home, "khop/1x4-seed6", experiment=name))
+
+
+@pytest.mark.parametrize("content", [b"rtxDemo.files] = {", b"rtxDemo.files] = [];", b"\xff"])
+def test_a_script_that_is_none_is_one_sentence(content, tmp_path):
+    (tmp_path / "x.js").write_bytes(content)
+    with refused("x.js is no script"):
+        explorer.exported(tmp_path)
 
 
 def test_no_task_of_a_record_is_called():

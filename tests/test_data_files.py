@@ -400,7 +400,11 @@ def test_examples_that_cannot_be_are_one_sentence(monkeypatch, change, said):
         task(Reverse(), 4)
 
 
-BAD_PARTS = [{"by": "error"}, {"by": ""}, *({"parts": parts} for parts in ([], [0.5], [-1, 2], ["a", "a"]))]
+BAD_PARTS = [
+    {"by": "error"},
+    {"by": ""},
+    *({"parts": parts} for parts in ([], [0.5], [-1, 2], ["a", "a"], ["1", 1], [""], [True])),
+]
 BAD_PARTS += [{"part_of": lambda self, inputs: inputs}]
 
 

@@ -6,6 +6,7 @@ from conftest import CPU, refused, small_task
 from torch import nn
 
 import rtx_core as rtx
+from rtx_core.experiments.configure import configure
 from rtx_core.models import build_model, count_parameters, registry
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
@@ -28,6 +29,18 @@ class Plain(nn.Module):
 
     def forward(self, batch):
         return self.head(self.word(batch.ids[batch.starts]))
+
+
+class Stepping(Settings):
+    steps: int = 3
+    hidden_size: int = 8
+
+
+def test_a_setting_that_model_and_training_have_is_not_given_to_one_of_them(monkeypatch):
+    monkeypatch.setitem(registry.MODELS, "mine", registry.Model(Plain, Stepping()))
+    assert configure("khop", "mine", hidden_size=9).overrides == {"hidden_size": 9}
+    with refused("steps is a setting of mine and of its train, too"):
+        configure("khop", "mine", steps=5)
 
 
 class Empty(Plain):

@@ -93,6 +93,20 @@ def test_the_frame_has_a_row_a_run_with_every_setting():
         rtx.results(source="embedded", modell="recurrent")
 
 
+def test_no_column_of_the_frame_takes_another_one_s_place(home):
+    config = {
+        "data": {"minutes": 3, "stale": "x"},
+        "train": {"precision": "bf16"},
+        "model": {"record": 1, "minutes": 9},
+    }
+    path = put(home, "sst2-10pct/recurrent-seed0", **{f"config__{part}": values for part, values in config.items()})
+    content = json.loads(path.read_text())
+    (row,) = records.frame([records.Record(content, path)]).to_dict("records")
+    assert (row["data_minutes"], row["model_minutes"], row["data_stale"], row["model_record"]) == (3, 9, "x", 1)
+    assert row["minutes"] == content["seconds"] / 60 and row["train_precision"] == "bf16"
+    assert row["precision"] == content["test"]["precision"] and row["record"].path == path
+
+
 def test_a_trial_reads_few_texts_in_every_part_and_times_few_batches():
     record = make(validation_rows=8, test_rows=9, timed=2).record
     assert [record["data"][f"n_{part}"] for part in ("train", "validation", "test")] == [64, 8, 9]

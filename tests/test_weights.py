@@ -116,6 +116,14 @@ def found(level: str) -> list[tuple[str, str]]:
     return [(said, command) for of, said, command in doctor.weights() if of == level]
 
 
+def test_weights_larger_than_what_is_read_are_not_kept(home, monkeypatch):
+    """As of a small model with a large mask; they stay where the run was made."""
+    monkeypatch.setattr(released, "MOST_BYTES", 1000)
+    record = rtx.run("khop", "1x1", steps=2, batch_size=8, eval_every=2, eval_texts=16, test_texts=16, timed=1).record
+    assert "tensors_sha256" not in record.content and not released.weights_path(record.path).exists()
+    assert rtx.load(record) and not found("wrong")
+
+
 def test_altered_weights_are_refused_and_told(home):
     record = records.read(put(home, ONE))
     path = released.weights_path(record.path)

@@ -302,8 +302,8 @@ class Sequences(Generated):
         self.name, self.by, self.vocab_size = type(config).__name__, config.by, config.vocab_size
         self.parts = self.watched = list(config.parts)
         named = isinstance(self.by, str) and self.by not in ("", "answers", "error", "error_by_passes")
-        known = [part for part in self.parts if isinstance(part, str) or (isinstance(part, int) and part >= 0)]
-        if not named or not self.parts or len({*known}) < len(self.parts):
+        known = [part for part in self.parts if part != "" and (type(part) is str or (type(part) is int and part >= 0))]
+        if not named or not self.parts or len({*map(str, known)}) < len(self.parts):
             got = f"{self.name} reports by {self.by!r:.40} the parts {self.parts!r:.80}"
             raise RtxError(f"{got}; expected another name than 'answers' or 'error', and different numbers or words.")
         self.config, self.part_of = config, config.part_of

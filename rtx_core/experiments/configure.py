@@ -227,6 +227,8 @@ def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) ->
             raise RtxError(f"{key} is no setting here: `run` takes one model and seed, `runs` lists, models and seeds.")
         if part is None and key in fixed.data.names():
             raise RtxError(f"{key} tells this experiment from others; leave it out, or name another experiment.")
+        if part != "model" and key in of["model"]:
+            raise RtxError(f"{key} is a setting of {entry.base} and of its {part}, too; call the model's otherwise.")
         if part is None and key not in decided:
             raise unknown(f"setting of a run of {entry.base}:", key, [*chain(*of.values())])
         given[part or "model"][key] = value

@@ -89,8 +89,10 @@ def refuse_changed_task(config: RunConfig, record: Record) -> None:
 
 def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
     """Save the weights of a small model whose experiment keeps them, then the record: no record is without them."""
-    if config.keep_weights and content["parameters"]["total"] <= MOST_KEPT:
-        weights = (folder / "model.safetensors").read_bytes()
+    file = folder / "model.safetensors"  # large where a small model has large buffers
+    small = content["parameters"]["total"] <= MOST_KEPT and file.stat().st_size <= released.MOST_BYTES
+    if config.keep_weights and small:
+        weights = file.read_bytes()
         content |= {"tensors_sha256": released.tensors_sha256(weights)}
         write_atomically(released.weights_path(records.path_for(content)), weights)
     return records.save(content, predictions)

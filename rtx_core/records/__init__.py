@@ -359,9 +359,12 @@ def _row(record: Record) -> dict:
     row |= {"selected_step": selected["step"], "selected_epoch": selected.get("epoch")}
     parts = {f"error_{test['by']}_{part[test['by']]}": part["error"] for part in test.get("parts", ())}
     row |= {name: error for name, error in parts.items() if name in selected}  # those that every evaluation reports
-    for part in ("data", "train", "model"):
-        row |= {name: _cell(value) for name, value in config[part].items() if name not in row}
-    return row | {"architecture": config["architecture"], "stale": record.stale_reason(), "record": record}
+    row |= {"architecture": config["architecture"], "stale": record.stale_reason()}
+    for part in ("data", "train", "model"):  # under another name where the column of that name is something else
+        cells = {name: _cell(value) for name, value in config[part].items()}
+        others = {name: cell for name, cell in cells.items() if name not in row or row[name] != cell}
+        row |= {f"{part}_{name}" if name in {*row, "record"} else name: cell for name, cell in others.items()}
+    return row | {"record": record}
 
 
 def _cell(value: object) -> object:

@@ -26,6 +26,7 @@ Key = Annotated[str, Field(pattern="^[0-9a-f]{24}$")]
 Commit = Annotated[str, Field(pattern="^[0-9a-f]{40,64}$")]
 Date = Annotated[str, Field(max_length=40), AfterValidator(_dated)]
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
+FileName = Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f\x7f]+$", max_length=1000)]  # a part of one
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Size = Annotated[int, Field(gt=0, lt=2**63)]
 Amount = Annotated[float, Field(ge=0, lt=1e15)]  # of milliseconds, seconds, MiB
@@ -185,9 +186,9 @@ class Schema(BaseModel):
 
     schema_: Literal[2] = Field(alias="schema")
     key: Key
-    experiment: Name
-    name: Name
-    model: Name
+    experiment: FileName
+    name: FileName
+    model: FileName
     seed: Count
     recipe: str
     budget: Literal["full", "reduced"]
@@ -220,10 +221,10 @@ class Measurement(Part):
     """What every measurement holds; the rest is of its kind."""
 
     schema_: Literal[2] = Field(VERSION, alias="schema")
-    kind: Name
-    of: Name
-    name: Name
-    model: Name
+    kind: FileName
+    of: FileName
+    name: FileName
+    model: FileName
     seed: Count
     budget: Literal["full", "reduced"] = "full"
     run: Key | None = None

@@ -22,6 +22,7 @@ from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
 from rtx_core.evaluate import inside
 from rtx_core.experiments.weights import load_weights
+from rtx_core.foreign import Odd, as_odd, loads
 from rtx_core.models import build_model
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.layers import rotary_table, rotate
@@ -163,8 +164,12 @@ def stored_model(path: Path) -> tuple[torch.nn.Module, dict]:
 
 def read_header(path: Path) -> dict:
     """What a script of `script` says, its arrays as they are stored; {} of another script."""
-    before, _, content = path.read_text(encoding="utf-8").partition("] = ")
-    return json.loads(content.rstrip().removesuffix(";")) if "rtxDemo.files" in before else {}
+    try:
+        with as_odd():
+            before, _, content = path.read_text(encoding="utf-8").partition("] = ")
+            return {**loads(content.rstrip().removesuffix(";").encode())} if "rtxDemo.files" in before else {}
+    except Odd as error:
+        raise RtxError(f"{path} is no script of a model ({error}); take it out of its folder.") from error
 
 
 def read_texts(folder: str | Path) -> dict[str, dict]:
