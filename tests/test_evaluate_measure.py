@@ -127,7 +127,7 @@ def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
 
 WRONG = {
     "Unknown kind of measurement 'precison': did you mean 'precision'": ("precison", {}),
-    "There is no record 'quickstart/tiny-seed0'": ("attention", {"models": ["tiny"]}),
+    "There is no record 'quickstart-trainrows48/tiny-seed0'": ("attention", {"models": ["tiny"], "train_rows": 48}),
     "vocabulary each": ("transfer", GIVEN | {"to": "yelp", "source": "embedded"}),
     "needs the experiment to test on": ("transfer", GIVEN),
     "are not here; copy them to _build/runs/": ("attention", GIVEN),

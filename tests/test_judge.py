@@ -50,8 +50,8 @@ def serve(monkeypatch):
 @pytest.fixture
 def run(monkeypatch):
     samples = [{"prompt": "Once", "text": f"upon {i}"} for i in range(2)]
-    data = {"source": "embedded", "sha256": "d" * 64}
-    content = {"name": "x", "model": "control", "seed": 0, "key": "k", "budget": "full"}
+    data = {"name": "stories", "source": "embedded", "sha256": "d" * 64}
+    content = {"name": "x", "model": "control", "seed": 0, "key": "c" * 24, "budget": "full"}
     record = records.Record(content | {"samples": samples, "data": data}, None)
     monkeypatch.setattr(records, "at", lambda *address: record)
     given = {"models": ["control"], "seeds": [0], "source": "embedded"}
@@ -76,7 +76,7 @@ def test_scores_are_recorded_under_the_name_of_their_judge(serve, run, monkeypat
     asked = serve(WRITTEN)
     (made,) = run()
     assert made["name"] == "control-seed0-vendor-m-1.5"
-    assert (made["judge"], made["run"], made["scores"]) == ("vendor/m 1.5", "k", [GOOD, GOOD])
+    assert (made["judge"], made["run"], made["scores"]) == ("vendor/m 1.5", "c" * 24, [GOOD, GOOD])
     assert (asked[0]["model"], asked[0]["authorization"]) == ("vendor/m 1.5", f"Bearer {KEY}")
     assert asked[0]["messages"][0]["content"].count("Once*** upon 0") == 1
     assert run()[0].content == made.content and len(asked) == 2  # found, and nothing asked

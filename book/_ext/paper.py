@@ -1,6 +1,7 @@
 """What makes pages of records a book: notebooks run side by side, formulas offline, folded code, the field's table and
 a footer that says what was built."""
 
+import asyncio
 import atexit
 import os
 import shutil
@@ -61,7 +62,7 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
 
     def execute(page: ProjectNb) -> None:
         start = time.monotonic()
-        clients[page.uri].execute()
+        asyncio.run(clients[page.uri].async_execute())  # which closes its event loop
         seconds = time.monotonic() - start
         with storing:
             bundle = create_cache_bundle(page, None, None, seconds, None)
@@ -91,7 +92,8 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
 
 def client_of(page: ProjectNb) -> NotebookClient:
     place = {"metadata": {"path": str(Path(page.uri).parent)}}
-    return NotebookClient(page.nb, timeout=None, allow_errors=True, resources=place)
+    # times are metadata of cells, by which the cache would not find the notebook again
+    return NotebookClient(page.nb, timeout=None, allow_errors=True, record_timing=False, resources=place)
 
 
 def copy_mathjax(app: Sphinx) -> None:
