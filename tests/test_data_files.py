@@ -77,8 +77,31 @@ def test_an_open_quote_in_a_tsv_is_said(tmp_path, capsys):
         described(path, classes=["0", "1"])
 
 
+@pytest.mark.parametrize("twin", ["caf\u00e9", "cafe\u0301 ", "CAF\u00c9", "caf\u200b\u00e9"])
+def test_labels_that_look_alike_are_said(twin, tmp_path, capsys):
+    lines = [f"{i} good,caf\u00e9\n{i} bad,{twin}\n{i} long,tea\n" for i in range(20)]
+    (tmp_path / "x.csv").write_text("text,label\n" + "".join(lines), encoding="utf-8")
+    found = rtx.data.from_files(str(tmp_path / "x.csv"))
+    assert ("look alike" in capsys.readouterr().out) == (len(found.classes) == 3) == (twin != "caf\u00e9")
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/x", "a\0b", "x" * 300, "a/" + "x" * 300])
+def test_a_name_that_no_file_has_is_one_sentence(name):
+    for read in (rtx.data.from_files, rtx.data.from_text, rtx.load):
+        with refused():
+            read(f"{name}.csv")
+
+
 def test_files_of_one_stem_have_folders_of_their_own():
-    names = {"here/x.csv": "x", "x.jsonl": "x-jsonl", "x.tsv": "x-tsv", "somebody/x": "somebody-x", "else/x": "else-x"}
+    names = {
+        "here/x.csv": "x",
+        "x.jsonl": "x-jsonl",
+        "x.tsv": "x-tsv",
+        "\u0444.csv": "\u0444",
+        "e\u0301.csv": "\u00e9",
+        "somebody/x": "somebody-x",
+        "else/x": "else-x",
+    }
     assert {name: FilesData(train=name, classes=("no", "yes")).slug for name in names} == names
 
 
@@ -173,6 +196,7 @@ NO_LINE = [
     '"a"',
     "{'review': 1}",
     '[{"review": "b", "stars": 2}]',
+    "[" * 100_000,
 ]
 BAD = [("reviews.csv", content, facts) for content, facts in BAD_TABLES]
 for lines, facts in ((NO_ROW, ["row 2", "expected"]), (NO_LINE, ["cannot be read"])):
