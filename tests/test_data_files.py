@@ -440,6 +440,51 @@ def test_parts_that_no_record_can_hold_are_refused_before_training(monkeypatch, 
         task(Reverse(), 4)
 
 
+BROKEN_TASKS = [("draw", lambda self, random, n: None), ("draw", lambda self, random, n: self.word)]
+BROKEN_TASKS += [("part_of", lambda self, inputs: inputs / 0), ("part_of", lambda self, inputs: torch.zeros(1, 1))]
+BROKEN_TASKS += [("vocab_size", "ten"), ("task_class", "nowhere:Task")]
+
+
+@pytest.mark.parametrize(("name", "wrong"), BROKEN_TASKS)
+def test_a_task_that_fails_is_one_sentence_before_training(monkeypatch, name, wrong):
+    monkeypatch.setattr(Reverse, name, wrong)
+    with refused("Reverse"):
+        task(Reverse(), 4)
+
+
+class Turned(Reverse):
+    way: object = "left"
+
+
+class Wide(Turned):
+    hidden_size: int = 3
+
+
+@pytest.mark.parametrize("way", ["a/b", "../../../x", "a\0b", "a\nb", "*[a]?", "ä é"])
+def test_text_in_a_setting_names_a_folder_inside_that_of_the_records(home, small_models, way):
+    given = TINY | {"test_texts": 16, "eval_texts": 8}
+    record = rtx.run(Turned(way=way), "gpt", **given).record
+    assert record.path.parents[2] == home and record["name"].isprintable() and record["config"]["data"]["way"] == way
+    assert len(rtx.results(record["name"])) == 1
+    assert not [path for path in home.parent.iterdir() if "x-" in path.name]
+
+
+@pytest.mark.parametrize("way", [max, np.inf, np.zeros(2), {"a": {1, 2}}, "\ud800"])
+def test_a_setting_that_no_record_can_hold_is_refused_before_training(way):
+    with refused("Turned"):
+        experiments.configure(Turned(way=way), "gpt")
+
+
+def test_a_setting_of_data_and_model_is_refused_where_it_is_given():
+    assert experiments.configure(Wide(), "gpt").data.hidden_size == 3
+    with refused("hidden_size", "otherwise"):
+        experiments.configure(Wide(), "gpt", hidden_size=16)
+    with refused("epochs is 2", "steps alone"):
+        experiments.configure(Turned(), "gpt", epochs=2)
+    with refused("Turned does not change", "letters"):
+        Turned().letters = 3
+
+
 def test_what_is_no_data_of_ones_own_is_one_sentence():
     class Steps(Reverse):
         steps: int = 3
