@@ -62,6 +62,22 @@ class Settings(BaseModel):
                 return kind.validate_json(json.dumps(value), strict=True)
         return value
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            do = "replace() gives a changed copy, and functools.cached_property keeps what is computed"
+            raise RtxError(f"{type(self).__name__} does not change, and {name} was to be set; {do}.")
+        super().__setattr__(name, value)
+
+    def check_recordable(self) -> None:
+        """An error unless a file of JSON can hold these settings."""
+        try:
+            held = json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False).encode()
+            if type(self)(**json.loads(held)) != self:
+                raise ValueError("they are others when they are read again")
+        except (TypeError, ValueError) as error:
+            what = f"A record cannot hold the settings of {type(self).__name__} ({str(error).rstrip('.'):.200})"
+            raise RtxError(f"{what}; use finite numbers, texts, and tuples of them.") from error
+
     def replace(self, **changes: Any) -> Self:
         return type(self)(**{**self.model_dump(), **changes})
 

@@ -77,8 +77,31 @@ def test_an_open_quote_in_a_tsv_is_said(tmp_path, capsys):
         described(path, classes=["0", "1"])
 
 
+@pytest.mark.parametrize("twin", ["caf\u00e9", "cafe\u0301 ", "CAF\u00c9", "caf\u200b\u00e9"])
+def test_labels_that_look_alike_are_said(twin, tmp_path, capsys):
+    lines = [f"{i} good,caf\u00e9\n{i} bad,{twin}\n{i} long,tea\n" for i in range(20)]
+    (tmp_path / "x.csv").write_text("text,label\n" + "".join(lines), encoding="utf-8")
+    found = rtx.data.from_files(str(tmp_path / "x.csv"))
+    assert ("look alike" in capsys.readouterr().out) == (len(found.classes) == 3) == (twin != "caf\u00e9")
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/x", "a\0b", "x" * 300, "a/" + "x" * 300])
+def test_a_name_that_no_file_has_is_one_sentence(name):
+    for read in (rtx.data.from_files, rtx.data.from_text, rtx.load):
+        with refused():
+            read(f"{name}.csv")
+
+
 def test_files_of_one_stem_have_folders_of_their_own():
-    names = {"here/x.csv": "x", "x.jsonl": "x-jsonl", "x.tsv": "x-tsv", "somebody/x": "somebody-x", "else/x": "else-x"}
+    names = {
+        "here/x.csv": "x",
+        "x.jsonl": "x-jsonl",
+        "x.tsv": "x-tsv",
+        "\u0444.csv": "\u0444",
+        "e\u0301.csv": "\u00e9",
+        "somebody/x": "somebody-x",
+        "else/x": "else-x",
+    }
     assert {name: FilesData(train=name, classes=("no", "yes")).slug for name in names} == names
 
 
@@ -173,6 +196,7 @@ NO_LINE = [
     '"a"',
     "{'review': 1}",
     '[{"review": "b", "stars": 2}]',
+    "[" * 100_000,
 ]
 BAD = [("reviews.csv", content, facts) for content, facts in BAD_TABLES]
 for lines, facts in ((NO_ROW, ["row 2", "expected"]), (NO_LINE, ["cannot be read"])):
@@ -414,6 +438,51 @@ def test_parts_that_no_record_can_hold_are_refused_before_training(monkeypatch, 
         monkeypatch.setattr(Reverse, name, value)
     with refused("Reverse", "expected", "parts"):
         task(Reverse(), 4)
+
+
+BROKEN_TASKS = [("draw", lambda self, random, n: None), ("draw", lambda self, random, n: self.word)]
+BROKEN_TASKS += [("part_of", lambda self, inputs: inputs / 0), ("part_of", lambda self, inputs: torch.zeros(1, 1))]
+BROKEN_TASKS += [("vocab_size", "ten"), ("task_class", "nowhere:Task")]
+
+
+@pytest.mark.parametrize(("name", "wrong"), BROKEN_TASKS)
+def test_a_task_that_fails_is_one_sentence_before_training(monkeypatch, name, wrong):
+    monkeypatch.setattr(Reverse, name, wrong)
+    with refused("Reverse"):
+        task(Reverse(), 4)
+
+
+class Turned(Reverse):
+    way: object = "left"
+
+
+class Wide(Turned):
+    hidden_size: int = 3
+
+
+@pytest.mark.parametrize("way", ["a/b", "../../../x", "a\0b", "a\nb", "*[a]?", "ä é"])
+def test_text_in_a_setting_names_a_folder_inside_that_of_the_records(home, small_models, way):
+    given = TINY | {"test_texts": 16, "eval_texts": 8}
+    record = rtx.run(Turned(way=way), "gpt", **given).record
+    assert record.path.parents[2] == home and record["name"].isprintable() and record["config"]["data"]["way"] == way
+    assert len(rtx.results(record["name"])) == 1
+    assert not [path for path in home.parent.iterdir() if "x-" in path.name]
+
+
+@pytest.mark.parametrize("way", [max, np.inf, np.zeros(2), {"a": {1, 2}}, "\ud800"])
+def test_a_setting_that_no_record_can_hold_is_refused_before_training(way):
+    with refused("Turned"):
+        experiments.configure(Turned(way=way), "gpt")
+
+
+def test_a_setting_of_data_and_model_is_refused_where_it_is_given():
+    assert experiments.configure(Wide(), "gpt").data.hidden_size == 3
+    with refused("hidden_size", "otherwise"):
+        experiments.configure(Wide(), "gpt", hidden_size=16)
+    with refused("epochs is 2", "steps alone"):
+        experiments.configure(Turned(), "gpt", epochs=2)
+    with refused("Turned does not change", "letters"):
+        Turned().letters = 3
 
 
 def test_what_is_no_data_of_ones_own_is_one_sentence():

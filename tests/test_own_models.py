@@ -6,6 +6,8 @@ from conftest import CPU, refused, small_task
 from torch import nn
 
 import rtx_core as rtx
+from rtx_core.data import task
+from rtx_core.data.config import HopData
 from rtx_core.experiments.configure import configure
 from rtx_core.models import build_model, count_parameters, registry
 from rtx_core.settings import Settings
@@ -176,6 +178,27 @@ class Wide(Plain):
         return self.head(self.word(batch.ids))
 
 
+class Alone(Plain):
+    """It takes no text alone."""
+
+    def forward(self, batch):
+        return super().forward(batch if len(batch) > 1 else batch.missing)
+
+
+class Silenced(nn.Module):
+    """A decoder that is to write, and cannot."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.config, self.word, self.head = config, nn.Embedding(97, 8), nn.Linear(8, 97)
+
+    def forward(self, inputs, targets):
+        return nn.functional.cross_entropy(self.head(self.word(inputs)).flatten(0, 1), targets.flatten())
+
+    def advance(self, tokens, state):
+        return self.head(self.word(tokens))
+
+
 FAULTS = {
     Empty: "none of which can learn",
     Frozen: "none of which can learn",
@@ -197,6 +220,7 @@ FAULTS = {
     Infinite: "finite",
     Broken: "haed",
     Wide: "a row a text",
+    Alone: "missing",
 }
 
 
@@ -207,8 +231,8 @@ def own(monkeypatch):
     return lambda cls, name="mine": rtx.register(name, cls, Small())
 
 
-def tried(task) -> None:
-    dry_run("mine", registry.config_of("mine"), task, TrainConfig(learning_rate=1e-3), CPU)
+def tried(examples) -> None:
+    dry_run("mine", registry.config_of("mine"), examples, TrainConfig(learning_rate=1e-3), CPU)
 
 
 @pytest.mark.parametrize("cls", FAULTS)
@@ -216,6 +240,12 @@ def test_a_fault_is_one_sentence_before_training(cls, own):
     own(cls)
     with refused(FAULTS[cls]):
         tried(small_task())
+
+
+def test_a_decoder_that_cannot_write_is_one_sentence_before_training(own):
+    own(Silenced)
+    with refused("start"):
+        tried(task(HopData(letters=8, hops=2, eval_texts=16, test_texts=16), 4))
 
 
 class Unusual(Plain):

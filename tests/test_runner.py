@@ -365,6 +365,7 @@ WRONG_ABOUT = {  # what is said -> what the weights of a model of two classes sa
     "max_length '16'": ABOUT | {"max_length": "16"},
     "max_length None": ABOUT | {"max_length": None},
     "max_length 2": ABOUT | {"max_length": 2},
+    "max_length 1180": ABOUT | {"max_length": 2**70},
     "trained with": ABOUT | {"tokenizer": "0" * 64},
 }
 
@@ -381,6 +382,24 @@ def test_weights_that_say_something_wrong_of_themselves_are_one_sentence(said, t
     save_file(model.state_dict(), path, metadata=header)
     with refused(said):
         rtx.load(path.parent).classify("good")
+
+
+@pytest.mark.parametrize("vocabulary", [{"[UNK]": 1, "[CLS]": 70, "[SEP]": 71}, {"a": 0, "[CLS]": 1, "[SEP]": 2}])
+def test_a_tokenizer_of_another_model_is_one_sentence(vocabulary, tmp_path):
+    """Of which weights without its hash say nothing."""
+    model = build_model("recurrent", seed=0, vocab_size=60)
+    save_model(model, "recurrent", tmp_path / "model.safetensors", **ABOUT | {"tokenizer": None})
+    tokens.BertWordPieceTokenizer(vocabulary).save(str(tmp_path / "tokenizer.json"))
+    with refused("tokenizer", "does not fit"):
+        rtx.load(tmp_path).classify("good")
+
+
+def test_weights_that_claim_a_large_model_take_no_memory(tmp_path):
+    config = {"vocab_size": 2**22, "hidden_size": 2**12, "num_heads": 8}
+    header = {"model": "recurrent", "config": json.dumps(config), "about": "{}"}
+    save_file({"word.weight": torch.zeros(1)}, tmp_path / "model.safetensors", metadata=header)
+    with refused("claims a larger model"):
+        rtx.load(tmp_path)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff"])

@@ -309,9 +309,9 @@ class Sequences(Generated):
         self.config, self.part_of = config, config.part_of
         inputs = torch.from_numpy(self.draw(np.random.RandomState(0), 2)[0])
         part = self.part_of(inputs).expand_as(inputs)
-        if part.min() < 0 or part.max() >= len(self.parts):
-            got = f"{self.name}.part_of gave {part.min()} to {part.max()}"
-            raise RtxError(f"{got}; expected places in its {len(self.parts)} parts, from 0.")
+        if part.is_floating_point() or part.min() < 0 or part.max() >= len(self.parts):
+            got = f"{self.name}.part_of gave {part.dtype} from {part.min()} to {part.max()}"
+            raise RtxError(f"{got}; expected whole numbers, places in its {len(self.parts)} parts from 0.")
         super().__init__(config, inputs.shape[1], batch_size, micro_batches)
 
     def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:

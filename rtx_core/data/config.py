@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rtx_core.data.corpora import CORPORA, RUNNING
-from rtx_core.errors import unknown
+from rtx_core.errors import RtxError, reason, unknown
 from rtx_core.models.configs import EncoderConfig, GPTConfig, LoopedConfig
 from rtx_core.settings import LARGEST, AtLeastTwo, NaturalInt, PositiveInt, Settings, Share
 
@@ -85,8 +85,15 @@ class DataConfig(Settings):
 
     def task(self, batch_size: int, micro_batches: int = 1) -> "Task":
         """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
-        kind = resolve_name(self.task_class) if isinstance(self.task_class, str) else self.task_class
-        return kind(self, batch_size, micro_batches)
+        try:
+            kind = resolve_name(self.task_class) if isinstance(self.task_class, str) else self.task_class
+            return kind(self, batch_size, micro_batches)
+        except (RtxError, MemoryError):
+            raise
+        except Exception as error:
+            if type(self).__module__.startswith(f"{__package__}."):
+                raise
+            raise RtxError(f"{type(self).__name__} gives no examples ({reason(error)}).") from error
 
     @property
     def slug(self) -> str:

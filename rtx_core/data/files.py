@@ -4,6 +4,7 @@ import hashlib
 import math
 import os
 import re
+import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from decimal import Decimal
@@ -19,6 +20,7 @@ from rtx_core.paths import user_path
 from rtx_core.progress import say
 
 MOST_CLASSES = 1000
+NOT_SEEN = re.compile(r"[\s\u00ad\u200b-\u200f\u2060\ufeff]")  # letters that look like none
 FEW = 10  # rows a class, below which it is said
 TOLERATED = 0.05  # texts of another part that also stand in training, before it is told
 
@@ -39,6 +41,11 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     found = f"{config.train} has {len(classes):,} different label(s) in the {rows:,} rows of column {config.label!r}"
     if not 2 <= len(classes) <= min(MOST_CLASSES, rows // 2):
         raise RtxError(f"{found}; expected 2 to {MOST_CLASSES:,}, each on several rows.")
+    like: dict[str, list[str]] = {}
+    for each in sorted(classes):
+        like.setdefault(NOT_SEEN.sub("", unicodedata.normalize("NFKC", each)).casefold(), []).append(each)
+    if len(alike := max(like.values(), key=len)) > 1:
+        say(f"{config.train} has labels that look alike, {alike[0]!a} and {alike[1]!a}: each spelling is a class.")
     if rows < FEW * len(classes):
         say(f"{found}: few rows to learn each from.")
     classes = in_order(classes)

@@ -165,7 +165,7 @@ def json_lines(file: Path, encoding: str) -> pd.DataFrame:
     for number, line in enumerate(decoded(file.read_bytes(), encoding).split("\n"), start=1):
         try:
             rows += [{**json.loads(line, object_pairs_hook=_each_once)}] if line.strip() else []
-        except (TypeError, ValueError) as error:
+        except (RecursionError, TypeError, ValueError) as error:
             raise ValueError(f"line {number} is no JSON object: {error}") from None
     return pd.DataFrame(rows, dtype=object)
 

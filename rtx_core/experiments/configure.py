@@ -63,6 +63,7 @@ class RunConfig:
 def experiment(name: str | DataConfig) -> Experiment:
     """A named experiment, or the one that data of your own are."""
     if isinstance(name, DataConfig):
+        name.check_recordable()
         if clash := {*TrainConfig.names(), *OF_A_RUN} & {*name.settable()}:
             raise RtxError(f"{type(name).__name__} has a setting {min(clash)!r}, as every run has: call it otherwise.")
         models, built_in = {}, (model for model, each in registry.MODELS.items() if isinstance(each.kind, str))
@@ -131,6 +132,10 @@ def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **
     full, small = fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
     # from the general to the particular; of two that set the same, the later counts
     own, usual, asked = (_applied(fixed, entry, layers) for layers in (full, full | small, full | small | settings))
+    if not isinstance(name, str):
+        asked.data.check_recordable()
+    if not isinstance(registry.find(entry.base).kind, str):
+        asked.model.check_recordable()
     parts = [folder, recipe, budget if small else "", *asked.data.name_parts(usual.data)]
     changed = asked.model.changes(usual.model) | asked.train.changes(usual.train)
     if changed.get("steps") and changed.get("epochs") == 0:  # as it must be where steps are counted
@@ -228,15 +233,15 @@ def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) ->
         if part is None and key in fixed.data.names():
             raise RtxError(f"{key} tells this experiment from others; leave it out, or name another experiment.")
         if part != "model" and key in of["model"]:
-            raise RtxError(f"{key} is a setting of {entry.base} and of its {part}, too; call the model's otherwise.")
+            raise RtxError(f"{key} is a setting of {entry.base} and of its {part}, too; call one of them otherwise.")
         if part is None and key not in decided:
             raise unknown(f"setting of a run of {entry.base}:", key, [*chain(*of.values())])
         given[part or "model"][key] = value
     if given["train"].get("steps"):
         given["train"].setdefault("epochs", 0)
+    if (epochs := given["train"].get("epochs")) and not fixed.data.has_epochs:
+        raise RtxError(f"epochs is {epochs!r:.40}, and a pass over these data has no end; give steps alone.")
     data, train = fixed.data.replace(**given["data"]), fixed.train.replace(**given["train"])
-    if train.epochs and not data.has_epochs:
-        raise RtxError(f"epochs is {train.epochs}, and a pass over these data has no end; give steps alone.")
     given["model"] = entry.settings | given["model"]
     if taken := [key for key in decided if key in given["model"]]:
         raise RtxError(f"{taken[0]} of a model follows from the data that it is trained on; leave it out.")

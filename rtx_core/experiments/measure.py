@@ -78,10 +78,13 @@ def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: ob
         raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
     made_by = known[kind]
     study, measured = Measured(experiment, to=to, **settings), []
+    every = list(wanted(import_module(made_by), study))  # now: of a run without a record, nothing is measured
     task = fingerprint.task_of(study.target.config.data, study.target.task)
     made_with = fingerprint.commit() | {"hashes": [fingerprint.module_hash(made_by, task)]}  # now: files may change
     made_with["task"] = fingerprint.name_of(task)
-    for identity, facts, make in wanted(import_module(made_by), study):
+    if not made_with["commit"]:
+        say(f"{kind} · no commit of this code is known to git, so it will be named by a hash alone")
+    for identity, facts, make in every:
         there = records.measurements(kind, identity["of"], study.source)
         there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]
         there = [m for m in there if m["data"]["sha256"] == facts["sha256"] and not m.stale_reason()]

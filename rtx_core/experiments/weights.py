@@ -2,6 +2,7 @@
 answer: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`.
 """
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -19,6 +20,7 @@ from rtx_core.errors import RtxError, reason
 from rtx_core.experiments.configure import RunConfig, configure
 from rtx_core.foreign import Odd, as_odd
 from rtx_core.models import registry
+from rtx_core.models.configs import least_parameters
 from rtx_core.paths import build, home, user_path, write_atomically
 from rtx_core.records import DECIDED_BY_DATA, Record, fingerprint, released
 from rtx_core.study import declared, study
@@ -114,14 +116,12 @@ def work(name: str, model: str, seed: int, key: str) -> Path:
 
 def load_weights(record: Record):
     """The trained model of a record: from beside the records, else from where the run was made."""
-    from rtx_core.models import load_model
-
     path = weights_of(record)
     refuse_changed(record)
     if not path.exists():
         place = os.path.relpath(made_at(record).parent, home())
         raise RtxError(f"The trained weights of {record} are not here; copy them to {place}, or {again(record)}.")
-    model = load_model(path)
+    model = model_in(path)
     if released.unaltered(record, path) is False or model.about.get("run") != record["key"]:
         what = f"{path.name} holds weights of another run than its record's, or altered ones"
         raise RtxError(f"{what}; restore copies of both, or {again(record)}.")
@@ -142,8 +142,6 @@ def again(record: Record) -> str:
 def load(address: object, source: str = "") -> "Predictor":
     """The trained model of a run, of its record or the record's address ("sst2/recurrent-seed0"), or of a folder; a
     `source`, "embedded" or "hub", tells records of generated texts from those of real ones."""
-    from rtx_core.models import load_model
-
     study()  # whose models are registered where it is imported
     record = getattr(address, "record", address)  # of a run
     if isinstance(record, Record):
@@ -151,7 +149,24 @@ def load(address: object, source: str = "") -> "Predictor":
     folder = user_path(address)
     if not os.path.isdir(folder):
         return load(records.at(str(address), source))
-    return Predictor(load_model(folder / "model.safetensors"), folder)
+    return Predictor(model_in(folder / "model.safetensors"), folder)
+
+
+def model_in(path: Path):
+    """The model in a file of weights; no memory is taken for one that its header claims and its tensors cannot fill."""
+    from safetensors import safe_open
+
+    from rtx_core.models import load_model
+
+    large = False
+    with suppress(Odd), as_odd(), safe_open(path, framework="np") as file:  # what else is wrong, `load_model` says
+        header = file.metadata()
+        claimed = registry.config_of(header["model"], **json.loads(header["config"]))
+        if isinstance(registry.find(header["model"]).kind, str) and least_parameters(claimed) > 2**26:
+            large = least_parameters(claimed) > path.stat().st_size
+    if large:
+        raise RtxError(f"{path} claims a larger model than it holds; train or export it anew.")
+    return load_model(path)
 
 
 @dataclass
@@ -187,14 +202,22 @@ class Predictor:
         if not (classes := self.model.about.get("classes")):
             raise RtxError(f"The model of {self.folder.name} has no classes: it continues texts; load a classifier.")
         length, named = self.model.about.get("max_length"), isinstance(classes, list) and set(map(type, classes))
-        if named != {str} or type(length) is not int or length < 3:
+        if named != {str} or type(length) is not int or not 3 <= length < 2**31:
             what = f"classes {classes!r:.60} and max_length {length!r:.20}"
             raise RtxError(f"The weights of {self.folder.name} have {what}; expected names and a number above 2.")
         texts = [texts] if isinstance(texts, (str, pd.DataFrame)) else list(texts)
         if not texts or not all(isinstance(text, str) for text in texts):
             raise RtxError(f"The texts are {texts!r:.60}; expected strings.")
         frame = pd.DataFrame({"text": texts, "passes": None, "label": 0})
-        tokens = tokenize(frame, self.tokenizer, length)
+        try:
+            tokens, rows = tokenize(frame, self.tokenizer, length), getattr(self.model.config, "vocab_size", 2**31)
+            if tokens.lengths.min() < 1 or tokens.ids.max() >= rows:
+                raise ValueError(f"its tokens are not the {rows:,} of the model")
+        except RtxError:
+            raise
+        except Exception as error:  # of no narrower kind are those of tokenizers
+            what = f"The tokenizer in {self.folder} does not fit ({reason(error)})"
+            raise RtxError(f"{what}; copy it from where the model was trained.") from error
         columns, tables = [f"p({name})" for name in classes] if {*HEAD} & {*classes} else [*classes], []
         usual = self.model.config
         for n in range(1, getattr(usual, "num_passes", 1) + 1) if passes else [None]:

@@ -4,13 +4,16 @@ a traceback, and the worst of it after the last step, when the weights are saved
 import json
 import math
 
+import numpy as np
 import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from rtx_core.data.tasks import evaluating
 from rtx_core.errors import RtxError, reason
+from rtx_core.evaluate.generation import stream
 from rtx_core.models.build import build_model, set_weights, untied
+from rtx_core.models.packed import Packed
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import PlainPath, autocast_of, optimizer_of
@@ -70,6 +73,11 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
     def answer(model: nn.Module) -> float:
         torch.manual_seed(0)
         with evaluating(model), autocast:
+            if task.classes:
+                ids, lengths, _ = task.parts["test"].take(np.zeros(1, np.int64))
+                model(Packed.from_flat(ids, lengths).to(device))  # a text alone, as it is timed
+            elif hasattr(model, "advance"):
+                list(stream(model, torch.zeros(1, dtype=torch.long, device=device), 2))
             if hasattr(task, "answered"):
                 task.answered(model, task.validation[:1], device, autocast)
             return task.loss(model, inputs, targets, of)[0].item()
