@@ -50,7 +50,7 @@ def serve(monkeypatch):
 @pytest.fixture
 def run(monkeypatch):
     samples = [{"prompt": "Once", "text": f"upon {i}"} for i in range(2)]
-    data = {"name": "stories", "source": "embedded", "sha256": "d" * 64}
+    data = {"name": "stories", "source": "embedded", "sha256": "d" * 64, "n_train": 9}
     content = {"name": "x", "model": "control", "seed": 0, "key": "c" * 24, "budget": "full"}
     record = records.Record(content | {"samples": samples, "data": data}, None)
     monkeypatch.setattr(records, "at", lambda *address: record)
