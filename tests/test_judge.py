@@ -83,7 +83,7 @@ def test_scores_are_recorded_under_the_name_of_their_judge(serve, run, monkeypat
     monkeypatch.setenv("RTX_JUDGE_MODEL", "other")
     assert [m["name"] for m in run()] == ["control-seed0-other"]
     written = [path for path in home.rglob("*") if path.is_file()]
-    assert written and all(KEY not in path.read_text() for path in written)
+    assert written and all(KEY.encode() not in path.read_bytes() for path in written)
 
 
 @pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"", b"[]", b'{"choices": [7]}', 401, 404, 429])
