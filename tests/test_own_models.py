@@ -12,7 +12,7 @@ from rtx_core.experiments.configure import configure
 from rtx_core.models import build_model, count_parameters, registry
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
-from rtx_core.train.dry_run import dry_run
+from rtx_core.experiments.dry_run import dry_run
 
 
 class Small(Settings):
