@@ -9,10 +9,10 @@ import rtx_core as rtx
 from rtx_core.data import task
 from rtx_core.data.config import HopData
 from rtx_core.experiments.configure import configure
+from rtx_core.experiments.dry_run import dry_run
 from rtx_core.models import build_model, count_parameters, registry
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
-from rtx_core.experiments.dry_run import dry_run
 
 
 class Small(Settings):

@@ -203,8 +203,8 @@ def prepared(config: RunConfig, where) -> tuple:
 @as_rtx_error()
 def make(config: RunConfig, replace: bool = False) -> Run:
     """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
-    from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.experiments.dry_run import dry_run
+    from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.train.trainer import train
 
     made_by = fingerprint.commit()  # now: the files may change while a long run goes on
