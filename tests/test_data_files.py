@@ -540,3 +540,35 @@ def test_the_documented_methods_of_a_task_are_all_that_a_run_needs(home, small_m
     found = rtx.run(DoublingData(), "gpt", num_layers=1)
     assert found.record["name"] == "own-doubling-numlayers1" and found.record["test"]["n"] == 128
     assert rtx.run(DoublingData(), "gpt", num_layers=1).record.content == found.record.content
+
+
+def of(value):
+    return lambda *_: value
+
+
+BROKEN_METHODS = [
+    {"test": of(None)},
+    {"test": of({"loss": 1.0})},
+    {"test": of(({"loss": 1.0}, None))},
+    {"test": lambda self, *_: self.tested},
+    {"evaluate": of(None)},
+    {"evaluate": of({"loss": 1.0})},
+    {"evaluate": of({"validation_loss": torch.tensor(1.0)})},
+    {"loss": lambda self, model, inputs, targets, of: model(inputs, targets)},
+    {"loss": lambda self, model, inputs, targets, of: (model(inputs, targets).detach(), torch.zeros(1))},
+    {"step": of([])},
+    {"unit": property(lambda self: self.units)},
+    {"block_size": property(lambda self: self.blocks)},
+    {"facts": property(lambda self: {}, lambda *_: None)},
+    {"facts": property(of({"name": "x", "source": "generated", "sha256": "0", "n_train": 1}), lambda *_: None)},
+    {"summary": of({"train_loss": np.int64(1)})},
+]
+
+
+@pytest.mark.parametrize("wrong", BROKEN_METHODS)
+def test_a_method_that_fails_is_one_sentence_before_training(home, small_models, monkeypatch, wrong):
+    for name, value in wrong.items():
+        monkeypatch.setattr(Doubling, name, value, raising=False)
+    monkeypatch.setattr("rtx_core.train.trainer.train", lambda *_, **__: pytest.fail("nothing is to be trained here"))
+    with refused("The task Doubling fails in a trial"):
+        rtx.run(DoublingData(), "gpt", num_layers=1)

@@ -182,6 +182,7 @@ def prepared(config: RunConfig, where) -> tuple:
     """(task, model): the data of a run and a fresh model for them; one too large for this machine is refused."""
     from rtx_core.models.build import build_model
     from rtx_core.train.device import memory
+    from rtx_core.train.dry_run import try_task
 
     task = config.data.task(config.train.batch_size, config.train.micro_batches)
     registered = registry.find(config.architecture)
@@ -197,6 +198,8 @@ def prepared(config: RunConfig, where) -> tuple:
     rows = getattr(getattr(model, "config", None), "vocab_size", None)
     if task.classes and rows and rows < (tokens := 1 + max(int(part.ids.max()) for part in task.parts.values())):
         raise RtxError(f"vocab_size is {rows:,}, and these texts have {tokens:,} tokens; give {tokens:,} or more.")
+    if fingerprint.is_elsewhere(type(task).__module__):
+        try_task(task, model, config.train, where)
     return task, model
 
 
