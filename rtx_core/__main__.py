@@ -208,6 +208,8 @@ def check(
     if len(names) != 1:
         raise RtxError("Nothing to check: give one model, as in `check model.py:MyLoop passes=4`.")
     options = {name: settings.pop(name) for name in ("passes", "vocab_size", "length") if name in settings}
+    if "vocab_size" in options and ":" not in names[0]:
+        settings["vocab_size"] = options["vocab_size"]  # of a registered model's configuration, too
     report = check(named(names[0], **settings), **options)
     print(report.json() if json else report)
     sys.exit(bool(report.failed))

@@ -1,9 +1,9 @@
 """The one place where the library meets a study: a package beside it, that `RTX_STUDY` names, else `study`.
 
 A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
-name of the module that measures it, `LOOKS`, name of a variant -> (title, color, marker), and `COMMANDS`, name ->
-function (`rtx_core.__main__`), and have a package `values`, whose names its pages quote.  Without a study the library
-runs on files of one's own.
+name of the module that measures it, `MEASURED_ON`, kind -> the experiments that it fits, if not all, `LOOKS`, name of a
+variant -> (title, color, marker), and `COMMANDS`, name -> function (`rtx_core.__main__`), and have a package `values`,
+whose names its pages quote.  Without a study the library runs on files of one's own.
 """
 
 import os
