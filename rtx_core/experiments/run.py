@@ -180,9 +180,9 @@ def told_how_to_go_on(checkpoint: Path, command: str, say: Callable[[str], None]
 
 def prepared(config: RunConfig, where) -> tuple:
     """(task, model): the data of a run and a fresh model for them; one too large for this machine is refused."""
+    from rtx_core.experiments.dry_run import try_task
     from rtx_core.models.build import build_model
     from rtx_core.train.device import memory
-    from rtx_core.train.dry_run import try_task
 
     task = config.data.task(config.train.batch_size, config.train.micro_batches)
     registered = registry.find(config.architecture)
