@@ -25,7 +25,7 @@ def study() -> ModuleType:
     name, found = os.environ.get("RTX_STUDY", "study"), None
     if "RTX_STUDY" in os.environ and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # as `python -m` does; the command `rtx` has only its own folder there
-    with suppress(ModuleNotFoundError):  # of the package above it
+    with suppress(ImportError, ValueError):  # of the package above it; no name of a module
         found = find_spec(name) if name else None
     if not found and name not in ("", "study"):
         raise RtxError(f"RTX_STUDY is {name!r}; expected a package in this folder or on PYTHONPATH.")

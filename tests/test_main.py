@@ -68,6 +68,8 @@ REFUSED = {
     "Nothing to measure": "measure yardstick",
     "leave out to=yelp": "measure precision sst2 to=yelp",
     "'nope'": "results nope",
+    "Unknown setting of a run of looped: 'name'": "settings khop 1x1 name=2",
+    "Unknown setting 'name'": "check gpt name=2",
     "There is no record": "export-demo sst2/recurrent-seed77",
 }
 
@@ -83,3 +85,6 @@ def test_a_home_may_begin_with_a_tilde(home, monkeypatch):
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("RTX_HOME", "~/records")
     assert paths.home() == home / "records"
+    monkeypatch.setenv("RTX_HOME", "~nobody-of-this-name/records")
+    with refused("no such user"):
+        paths.home()

@@ -26,7 +26,8 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from rtx_core.bench.applications import Applications, names_by_storage, place
-from rtx_core.errors import RtxError, reason
+from rtx_core.errors import RtxError, reason, unknown
+from rtx_core.models import registry
 from rtx_core.models.build import build_model
 
 PASS, LOOK, FAIL, UNKNOWN = "pass", "look", "fail", "not checkable"
@@ -497,10 +498,12 @@ def checked(name: str, one: Callable[[Subject], Line], subject: Subject) -> Line
         return Line(None, FAIL, f"The model stopped: {type(error).__name__}: {first:.160}", name)
 
 
-def named(address: str, **settings: object) -> object:
+def named(address: str, /, **settings: object) -> object:
     """What a terminal's word means: `file.py:Name`, `module:Name`, or a registered model with these settings."""
     place, colon, name = address.rpartition(":")
     if not colon:
+        if "name" in settings:
+            raise unknown("setting", "name", registry.find(address).config.names())
         return build_model(address, seed=0, **settings)
     try:
         if place.endswith(".py"):
