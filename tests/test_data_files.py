@@ -77,6 +77,17 @@ def test_an_open_quote_in_a_tsv_is_said(tmp_path, capsys):
         described(path, classes=["0", "1"])
 
 
+def test_an_open_quote_that_takes_rows_into_a_text_is_said(tmp_path, capsys):
+    whole, rest = "text,label\n" + "fine,1\nawful,0\n" * 10, "fine,1\nawful,0\n" * 10
+    for quoted in ('"so, I\nsaid, 1",1\n', '"so\nso",1\n'):  # texts of several lines
+        (tmp_path / "x.csv").write_text(whole + quoted + rest)
+        assert len(rtx.data.from_files(str(tmp_path / "x.csv")).classes) == 2
+        assert "left open" not in capsys.readouterr().out
+    (tmp_path / "x.csv").write_text(f'{whole}"so good,1\n{rest}so" bad,0\n')
+    rtx.data.from_files(str(tmp_path / "x.csv"))
+    assert "row 21, has a text that reads as several rows" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("twin", ["caf\u00e9", "cafe\u0301 ", "CAF\u00c9", "caf\u200b\u00e9"])
 def test_labels_that_look_alike_are_said(twin, tmp_path, capsys):
     lines = [f"{i} good,caf\u00e9\n{i} bad,{twin}\n{i} long,tea\n" for i in range(20)]
