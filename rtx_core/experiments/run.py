@@ -106,6 +106,8 @@ def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, repl
 
 def _recorded_or_made(configs: list[RunConfig], replace: bool, train: bool = True) -> list[Run]:
     """These runs, found or made now, which is announced; without `train` none of real text is made."""
+    if type(replace) is not bool:
+        raise RtxError(f"replace is {replace!r:.40}; expected True or False.")
     found = [None if replace else recorded(config) for config in configs]
     follow = [c for c, record in zip(configs, found) if not record and (train or c.source == "embedded")]
     if follow:

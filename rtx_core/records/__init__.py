@@ -319,6 +319,8 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
     The first argument is an experiment or a run's folder.  Runs on generated texts are found by `source="embedded"`,
     unless the experiment itself is of these ("quickstart").
     """
+    if not isinstance(experiment, str | None):
+        raise RtxError(f"The experiment is {experiment!r:.60}; expected the name of one, or of a run's folder.")
     fixed = declared("EXPERIMENTS").get(experiment)
     sources, found = [source or (fixed.data.source if fixed else "hub")], []
     sources += ["embedded"] * bool(experiment and not fixed and not source)
