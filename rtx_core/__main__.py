@@ -80,7 +80,7 @@ def run(
         configs = runner.requested(data, **models, **given)
         if follow := [config for config in configs if replace or not runner.recorded(config)]:
             return runner.announce(follow)
-        return print(f"No run follows: all {len(configs)} are recorded.")
+        return print(f"No run follows: {f'all {len(configs)} are' if configs[1:] else 'it is'} recorded.")
     for made in runner.runs(data, replace=replace, **models, **given):
         print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
 
@@ -93,6 +93,7 @@ def settings(words: Annotated[list, "EXPERIMENT|FILE [MODEL] [name=value …]"])
     names, given = parse_words(words)
     if not 1 <= len(names) <= 2:
         raise RtxError(f"Got {len(names)} words; give an experiment and perhaps a model, as `settings khop 1x4`.")
+    given.pop("seeds", None)  # which change nothing here
     table = settings_of(from_words(names[0], given), *names[1:], **given)
     table = table.map(lambda value: "null" if value is None else str(value))
     width = {column: table[column].str.len().max() for column in table}
@@ -208,6 +209,8 @@ def check(
     if len(names) != 1:
         raise RtxError("Nothing to check: give one model, as in `check model.py:MyLoop passes=4`.")
     options = {name: settings.pop(name) for name in ("passes", "vocab_size", "length") if name in settings}
+    if "vocab_size" in options and ":" not in names[0]:
+        settings["vocab_size"] = options["vocab_size"]  # of a registered model's configuration, too
     report = check(named(names[0], **settings), **options)
     print(report.json() if json else report)
     sys.exit(bool(report.failed))
@@ -246,13 +249,17 @@ def main() -> None:
         function = given.pop("function")
         del given["command"]
         function(**given)
+        if sys.stdout:
+            sys.stdout.flush()
     except (RtxError, UnicodeError) as error:  # standard input may be no UTF-8
         sys.exit(str(error))
     except KeyboardInterrupt:  # ends as if uncaught, so that a shell's loop ends, too
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
-    except BrokenPipeError:  # `list | head`; what is still to be written goes nowhere
+    except OSError as error:  # what is still to be written goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # `list | head`
+            sys.exit(f"A file, or where the output goes, was refused ({error}); make room, or name another place.")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
 
 def reason(error: Exception) -> str:
     """A foreign exception as a part of a sentence: its kind, what it says, and the last line of the user's own code."""
-    foreign = (str(Path(__file__).parent), sysconfig.get_path("stdlib"))
+    foreign = (str(Path(__file__).parent), sysconfig.get_path("stdlib"), "<frozen ")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "-packages" not in f.filename]
     frames = [f for f in frames if not f.filename.startswith(foreign)]
     at = f", in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""

@@ -50,7 +50,8 @@ class Settings(BaseModel):
             if not name:
                 raise RtxError(f"{reason}.") from None
             reason = f"{reason[0].lower()}{reason[1:]}".replace("input should", "it must")
-            raise RtxError(f"{name} is {first['input']!r:.80}; {reason}.") from None
+            received = " ".join(repr(first["input"]).split())
+            raise RtxError(f"{name} is {received:.80}; {reason}.") from None
 
     @field_validator("*", mode="before")
     @classmethod

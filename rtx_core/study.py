@@ -1,9 +1,9 @@
 """The one place where the library meets a study: a package beside it, that `RTX_STUDY` names, else `study`.
 
 A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
-name of the module that measures it, `LOOKS`, name of a variant -> (title, color, marker), and `COMMANDS`, name ->
-function (`rtx_core.__main__`), and have a package `values`, whose names its pages quote.  Without a study the library
-runs on files of one's own.
+name of the module that measures it, `MEASURED_ON`, kind -> the experiments that it fits, if not all, `LOOKS`, name of a
+variant -> (title, color, marker), and `COMMANDS`, name -> function (`rtx_core.__main__`), and have a package `values`,
+whose names its pages quote.  Without a study the library runs on files of one's own.
 """
 
 import os
@@ -25,7 +25,7 @@ def study() -> ModuleType:
     name, found = os.environ.get("RTX_STUDY", "study"), None
     if "RTX_STUDY" in os.environ and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # as `python -m` does; the command `rtx` has only its own folder there
-    with suppress(ModuleNotFoundError):  # of the package above it
+    with suppress(ImportError, ValueError):  # of the package above it; no name of a module
         found = find_spec(name) if name else None
     if not found and name not in ("", "study"):
         raise RtxError(f"RTX_STUDY is {name!r}; expected a package in this folder or on PYTHONPATH.")

@@ -1,6 +1,6 @@
 """This paper: its experiments, what is measured of them, the values its pages quote, and its claims.
 
-The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS` and `COMMANDS` here (`rtx_core.study`).  Nothing
+The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS`, `MEASURED_ON` and `COMMANDS` here (`rtx_core.study`).  Nothing
 heavy is imported before it is asked for.
 """
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from rtx_core.data.config import ClassificationData, GroupData, HopData, LanguageData
 from study.commands import COMMANDS
 from study.experiments import EXPERIMENTS
 
@@ -29,4 +30,21 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "judge": "study.measurements.judge",  # stories graded by a language model
     "demo": "study.demo.measure",  # a trained model as the page Try it runs it
 }
-__all__ = ["COMMANDS", "EXPERIMENTS", "LOOKS", "MEASUREMENTS"]
+
+
+def _on(*kinds: type) -> list[str]:
+    return [name for name, experiment in EXPERIMENTS.items() if isinstance(experiment.data, kinds)]
+
+
+_TEXTS, _STORIES = _on(ClassificationData), ["tinystories", "tinystories-small"]
+MEASURED_ON = {  # kind -> the experiments that it fits, where it does not fit all
+    **dict.fromkeys(("transfer", "precision", "rounding", "attention", "asked", "yardstick"), _TEXTS),
+    "demo": ["sst2", "quickstart"],
+    "ngrams": ["shakespeare", "shakespeare-small", "iso-depth"],
+    "initial": _on(LanguageData),
+    "lens": _on(LanguageData),
+    "growth": _on(HopData),
+    "spans": _on(GroupData),
+    **dict.fromkeys(("grades", "judge"), _STORIES),
+}
+__all__ = ["COMMANDS", "EXPERIMENTS", "LOOKS", "MEASURED_ON", "MEASUREMENTS"]

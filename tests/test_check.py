@@ -2,10 +2,13 @@
 
 import copy
 import json
+import threading
+from contextlib import suppress
 
 import pytest
 import torch
 import torch.nn.functional as F
+from conftest import refused
 from torch import Tensor, nn
 
 import rtx_core as rtx
@@ -175,3 +178,51 @@ def test_the_command_takes_a_file_or_a_registered_name(tmp_path, monkeypatch, ca
     assert code == 0 and "applied 4 times" in text
     with pytest.raises(RtxError, match="cannot be found"):
         named(f"{file}:Nothing")
+
+
+class Locked(Loop):
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+
+WRONG = [
+    ({"passes": "x"}, "passes"),
+    ({"passes": -1}, "passes"),
+    ({"passes": 1.5}, "passes"),
+    ({"length": 1}, "length"),
+]
+WRONG += [({"length": 10**11}, "length"), ({"vocab_size": "x"}, "vocab_size"), ({"vocab_size": True}, "vocab_size")]
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG)
+def test_an_option_that_cannot_be_is_refused_and_no_verdict_on_the_model(options, said):
+    with refused(said, "expected a whole number"):
+        check(Loop(), **options)
+
+
+FILES = {"def f(:": "SyntaxError", "1 / 0": "ZeroDivisionError", "raise KeyError('x')": "KeyError", "pass": "found"}
+FILES |= {"class Name:\n    def __init__(self): raise KeyError('x')": "KeyError"}
+FILES |= {"class Name:\n    def __init__(self, width=1): pass": "expected an nn.Module", "Name = 5": "Got 5"}
+
+
+@pytest.mark.parametrize("source", FILES)
+def test_a_file_that_cannot_be_run_is_one_sentence(tmp_path, source):
+    (file := tmp_path / "model.py").write_text(source)
+    with refused(FILES[source]):
+        check(named(f"{file}:Name"))
+    if "Name" in source:
+        with refused("depth" if "class" in source else "Got 5"):
+            check(named(f"{file}:Name", depth=3))
+
+
+def test_a_model_that_cannot_be_copied_is_one_sentence():
+    with refused("cannot be copied", "lock"):
+        check(Locked())
+
+
+def test_the_vocabulary_of_a_registered_model_is_set(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["rtx", "check", "looped", "vocab_size=9000", "hidden_size=16", "num_heads=2"])
+    with suppress(SystemExit):
+        main()
+    assert "The model stopped" not in capsys.readouterr().out

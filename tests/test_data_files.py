@@ -77,6 +77,17 @@ def test_an_open_quote_in_a_tsv_is_said(tmp_path, capsys):
         described(path, classes=["0", "1"])
 
 
+def test_an_open_quote_that_takes_rows_into_a_text_is_said(tmp_path, capsys):
+    whole, rest = "text,label\n" + "fine,1\nawful,0\n" * 10, "fine,1\nawful,0\n" * 10
+    for quoted in ('"so, I\nsaid, 1",1\n', '"so\nso",1\n'):  # texts of several lines
+        (tmp_path / "x.csv").write_text(whole + quoted + rest)
+        assert len(rtx.data.from_files(str(tmp_path / "x.csv")).classes) == 2
+        assert "left open" not in capsys.readouterr().out
+    (tmp_path / "x.csv").write_text(f'{whole}"so good,1\n{rest}so" bad,0\n')
+    rtx.data.from_files(str(tmp_path / "x.csv"))
+    assert "row 21, has a text that reads as several rows" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("twin", ["caf\u00e9", "cafe\u0301 ", "CAF\u00c9", "caf\u200b\u00e9"])
 def test_labels_that_look_alike_are_said(twin, tmp_path, capsys):
     lines = [f"{i} good,caf\u00e9\n{i} bad,{twin}\n{i} long,tea\n" for i in range(20)]
@@ -540,3 +551,35 @@ def test_the_documented_methods_of_a_task_are_all_that_a_run_needs(home, small_m
     found = rtx.run(DoublingData(), "gpt", num_layers=1)
     assert found.record["name"] == "own-doubling-numlayers1" and found.record["test"]["n"] == 128
     assert rtx.run(DoublingData(), "gpt", num_layers=1).record.content == found.record.content
+
+
+def of(value):
+    return lambda *_: value
+
+
+BROKEN_METHODS = [
+    {"test": of(None)},
+    {"test": of({"loss": 1.0})},
+    {"test": of(({"loss": 1.0}, None))},
+    {"test": lambda self, *_: self.tested},
+    {"evaluate": of(None)},
+    {"evaluate": of({"loss": 1.0})},
+    {"evaluate": of({"validation_loss": torch.tensor(1.0)})},
+    {"loss": lambda self, model, inputs, targets, of: model(inputs, targets)},
+    {"loss": lambda self, model, inputs, targets, of: (model(inputs, targets).detach(), torch.zeros(1))},
+    {"step": of([])},
+    {"unit": property(lambda self: self.units)},
+    {"block_size": property(lambda self: self.blocks)},
+    {"facts": property(lambda self: {}, lambda *_: None)},
+    {"facts": property(of({"name": "x", "source": "generated", "sha256": "0", "n_train": 1}), lambda *_: None)},
+    {"summary": of({"train_loss": np.int64(1)})},
+]
+
+
+@pytest.mark.parametrize("wrong", BROKEN_METHODS)
+def test_a_method_that_fails_is_one_sentence_before_training(home, small_models, monkeypatch, wrong):
+    for name, value in wrong.items():
+        monkeypatch.setattr(Doubling, name, value, raising=False)
+    monkeypatch.setattr("rtx_core.train.trainer.train", lambda *_, **__: pytest.fail("nothing is to be trained here"))
+    with refused("The task Doubling fails in a trial"):
+        rtx.run(DoublingData(), "gpt", num_layers=1)

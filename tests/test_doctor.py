@@ -1,6 +1,7 @@
 """The doctor says in plain words what is not in order, and what to type."""
 
 import fcntl
+import os
 import shutil
 
 import pytest
@@ -26,6 +27,9 @@ def test_an_unfinished_run_comes_with_the_line_that_finishes_it(home):
         path.write_text(f"{run}\npython -m rtx_core run sst2 baseline\n")
     told = ("warning", f"{run} is not finished", "python -m rtx_core run sst2 baseline")
     assert list(doctor.unfinished()) == [told]
+    lock.with_name("a").write_bytes(b"\xff")
+    os.mkfifo(lock.with_name("b"))
+    assert list(doctor.unfinished()) == [told]  # whatever else lies there
     with open(lock) as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert [level for level, said, _ in doctor.unfinished() if run in said] == ["ok"]
@@ -88,6 +92,9 @@ def test_records_are_counted_again_and_one_that_lies_is_told(home):
     own = shutil.copytree(home / "results" / "sst2-10pct", home / "results" / "own-mine")
     for path in own.glob("*.json"):  # of own data: the study does not know what it is called
         altered(path, experiment="own-data", name="own-mine")
+    copy = home / "results" / RUN.replace("/", "/.ipynb_checkpoints/")  # as an editor leaves it
+    copy.parent.mkdir()
+    copy.with_name(f"{copy.name}-checkpoint.json").write_text("{}")
     assert [said for level, said, _ in doctor.records() if level == "wrong"] == []
     for name, changes, said in LIES:
         put(home, name, **changes)

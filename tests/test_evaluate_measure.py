@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from conftest import CPU, NO_AUTOCAST
+from conftest import CPU, NO_AUTOCAST, refused
 
 import rtx_core as rtx
+import study
 from rtx_core import RtxError, data
 from rtx_core.data.preprocess import clean
 from rtx_core.experiments import configure as experiments
@@ -51,6 +52,16 @@ def test_every_measurement_of_the_plan_can_be_asked_for(monkeypatch):
     monkeypatch.setattr(ask, lambda kind, *of, **settings: asked.append(Measured(*of, **settings)))
     plan.measure(reduced=True)
     assert len(asked) == len(plan.MEASURES)
+
+
+def test_a_measurement_that_does_not_fit_an_experiment_is_one_sentence():
+    assert all(each["experiment"] in study.MEASURED_ON.get(kind, study.EXPERIMENTS) for kind, each, _ in plan.MEASURES)
+    for kind, fitting in study.MEASURED_ON.items():
+        for experiment in study.EXPERIMENTS.keys() - {*fitting}:
+            with refused(kind, repr(experiment), fitting[0]):
+                measure(kind, experiment)
+    with refused("transfer", "'khop'", "yelp"):
+        measure("transfer", "sst2", to="khop")
 
 
 def test_number_formats_are_of_the_trained_weights(run):

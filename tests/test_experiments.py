@@ -56,7 +56,7 @@ class Words(SequenceTask):
     word: str = "a"
 
 
-@pytest.mark.parametrize("word", ["../../x", "a/b", "..", "a\0b", "\n", "$(id)", "[a]", "e\u0301", "\ud800", "é" * 90])
+@pytest.mark.parametrize("word", ["../../x", "a/b", "..", "a\0b", "\n", "$(id)", "[a]", "e\u0301", "é" * 90])
 def test_a_setting_that_is_text_is_no_path(word):
     """Nor two folders on one system and one on another."""
     name = configure(Words(word=word), "looped").name

@@ -2,6 +2,7 @@
 
 import re
 from math import inf
+from pathlib import Path
 
 import pytest
 from conftest import refused
@@ -68,7 +69,11 @@ REFUSED = {
     "Nothing to measure": "measure yardstick",
     "leave out to=yelp": "measure precision sst2 to=yelp",
     "'nope'": "results nope",
+    "Unknown setting of a run of looped: 'name'": "settings khop 1x1 name=2",
+    "Unknown setting 'name'": "check gpt name=2",
     "There is no record": "export-demo sst2/recurrent-seed77",
+    "no record 'khop/1x4-seed99": "audit results/khop/1x4-seed99.json",
+    "passes is 'x'": "check looped passes=x",
 }
 
 
@@ -79,7 +84,22 @@ def test_a_refusal_is_one_sentence_and_not_zero(said, monkeypatch):
     assert said in str(end.value.code) and "\n" not in str(end.value.code)
 
 
+def test_a_seed_changes_no_setting(monkeypatch, capsys):
+    run(monkeypatch, "settings", "khop", "1x4", "seed=3")
+    assert "learning_rate" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_output_that_is_refused_is_one_sentence(monkeypatch):
+    with open("/dev/full", "w") as full, pytest.raises(SystemExit, match="No space left"):
+        monkeypatch.setattr("sys.stdout", full)
+        run(monkeypatch, "settings", "khop")
+
+
 def test_a_home_may_begin_with_a_tilde(home, monkeypatch):
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("RTX_HOME", "~/records")
     assert paths.home() == home / "records"
+    monkeypatch.setenv("RTX_HOME", "~nobody-of-this-name/records")
+    with refused("no such user"):
+        paths.home()

@@ -6,8 +6,10 @@ import os
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from committed import altered, put
@@ -15,7 +17,7 @@ from conftest import CPU, NO_AUTOCAST, refused
 from safetensors.torch import save_file
 
 import rtx_core as rtx
-from rtx_core import data, records
+from rtx_core import data, records, report
 from rtx_core.__main__ import main
 from rtx_core.__main__ import results as print_results
 from rtx_core.data import splits, tokens
@@ -156,7 +158,7 @@ def test_before_the_first_step_it_is_said_which_runs_follow_and_for_how_long(mon
     words = [f"{name}={value}" for name, value in GIVEN.items()]
     monkeypatch.setattr("sys.argv", ["rtx", "run", "sst2", "recurrent", *words, "--dry"])
     main()
-    assert capsys.readouterr().out == "No run follows: all 1 are recorded.\n"
+    assert capsys.readouterr().out.startswith("No run follows")
     assert len(rtx.runs("sst2", models=["recurrent"], seeds=[0, 1], only_recorded=True, **ASKED)) == 0
 
 
@@ -472,3 +474,18 @@ def test_an_audit_repeats_a_run_bit_for_bit_and_tells_a_forged_one(home):
     record.path.write_text(json.dumps(content))
     with pytest.raises(RtxError, match="does not come from this code"):
         audit.audit(str(record.path))
+
+
+def test_what_is_no_name_no_switch_and_no_classifier_is_one_sentence(home, small_models):
+    for wrong in (["khop"], 5, {"a": 1}):
+        with refused("The experiment is"):
+            rtx.results(wrong)
+    small = {"source": "embedded", "steps": 2, "eval_every": 2, "batch_size": 4, "eval_texts": 16, "test_texts": 16}
+    with refused("replace is 'no'"):
+        rtx.run("khop", "1x4", replace="no", **small)
+    with refused("hops is 0 1"):
+        rtx.run("khop", "1x4", hops=pd.Series([1, 2]), **small)
+    found = rtx.runs("khop", models=["1x1"], seeds=[0], **small)
+    for show in (report.bubble, partial(report.benchmark, label="tab-x", caption="x")):
+        with refused("1x1-seed0", "of a decoder"):
+            show(found)

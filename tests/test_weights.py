@@ -2,7 +2,9 @@
 
 import itertools
 import json
+import os
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -122,6 +124,22 @@ def test_weights_larger_than_what_is_read_are_not_kept(home, monkeypatch):
     record = rtx.run("khop", "1x1", steps=2, batch_size=8, eval_every=2, eval_texts=16, test_texts=16, timed=1).record
     assert "tensors_sha256" not in record.content and not released.weights_path(record.path).exists()
     assert rtx.load(record) and not found("wrong")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_weights_and_a_tokenizer_that_are_no_files_are_not_waited_for(make, home):
+    record = records.read(put(home, ONE))
+    released.weights_path(record.path).unlink()
+    make(released.weights_path(record.path))
+    with refused("are not here"):
+        rtx.load(record)
+    (home / "mine").mkdir()
+    make(home / "mine" / "tokenizer.json")
+    with refused("tokenizer.json"):
+        _ = weights.Predictor(SimpleNamespace(about={}), home / "mine").tokenizer
+    make(home / "mine" / "model.safetensors")
+    with refused("no file"):
+        rtx.load(home / "mine")
 
 
 def test_altered_weights_are_refused_and_told(home):

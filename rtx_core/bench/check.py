@@ -26,7 +26,8 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from rtx_core.bench.applications import Applications, names_by_storage, place
-from rtx_core.errors import RtxError
+from rtx_core.errors import RtxError, reason, unknown
+from rtx_core.models import registry
 from rtx_core.models.build import build_model
 
 PASS, LOOK, FAIL, UNKNOWN = "pass", "look", "fail", "not checkable"
@@ -34,6 +35,7 @@ TOLERANCE = 1e-4  # of float32 logits that should be equal, relative to the larg
 PASSES = ("num_passes", "num_loops", "n_loops", "num_steps", "n_steps", "num_recurrences", "passes", "loops", "steps")
 CACHES = ("past_key_values", "cache", "kv_cache", "past")
 SEPARATE = "the looped part as a module, which is called once for each pass"
+SHORTEST, LONGEST = 4, 2**16  # tokens of the sequences
 MANY = 64  # passes over which the state may grow
 GROWTH = 64.0  # times: a residual stream to which every pass adds as much grows so far
 
@@ -462,8 +464,16 @@ def check(model: object, /, *, vocab_size: int = 0, length: int = 32, passes: in
 
     `vocab_size` is found in the module where it is 0.  `passes`: how often the looped weights should be applied.
     """
+    for name, value, least in (("vocab_size", vocab_size, 0), ("length", length, SHORTEST), ("passes", passes, 0)):
+        if type(value) is not int or not least <= value <= LONGEST:
+            raise RtxError(f"{name} is {value!r:.60}; expected a whole number from {least} to {LONGEST:,}.")
     module = instance(model, vocab_size or 64, length)
-    subject = Subject(module, vocab_size or vocabulary(module), length, passes)
+    try:
+        subject = Subject(module, vocab_size or vocabulary(module), length, passes)
+    except (RuntimeError, TypeError) as error:
+        raise RtxError(
+            f"The model cannot be copied ({reason(error)}); keep locks, files and graphs outside."
+        ) from error
     report = Report()
     with torch.random.fork_rng(devices=[]):
         report.append(checked("logits", finite, subject))
@@ -488,10 +498,12 @@ def checked(name: str, one: Callable[[Subject], Line], subject: Subject) -> Line
         return Line(None, FAIL, f"The model stopped: {type(error).__name__}: {first:.160}", name)
 
 
-def named(address: str, **settings: object) -> object:
+def named(address: str, /, **settings: object) -> object:
     """What a terminal's word means: `file.py:Name`, `module:Name`, or a registered model with these settings."""
     place, colon, name = address.rpartition(":")
     if not colon:
+        if "name" in settings:
+            raise unknown("setting", "name", registry.find(address).config.names())
         return build_model(address, seed=0, **settings)
     try:
         if place.endswith(".py"):
@@ -501,11 +513,26 @@ def named(address: str, **settings: object) -> object:
         else:
             module = import_module(place)
         model = getattr(module, name)
-    except (OSError, ImportError, AttributeError) as error:
+    except (OSError, ImportError, AttributeError, ValueError) as error:
         raise RtxError(
             f"{address:.80} cannot be found ({error}); write file.py:Name or package.module:Name."
         ) from error
-    return model(**settings) if settings else model
+    except Exception as error:
+        raise RtxError(f"{place:.80} cannot be run ({reason(error)}); mend it first.") from error
+    return made(model, settings) if settings else model
+
+
+def made(model: Callable, settings: dict[str, object]) -> object:
+    """What a class or function makes of these settings."""
+    if not callable(model):
+        raise RtxError(f"Got {model!r:.60}; expected a class, or a function that makes an nn.Module.")
+    try:
+        return model(**settings)
+    except Exception as error:
+        named = getattr(model, "__name__", model)
+        raise RtxError(
+            f"{named!s:.60} cannot be made with {', '.join(settings) or 'no argument'} ({reason(error)})."
+        ) from error
 
 
 def instance(model: object, vocab_size: int, length: int) -> nn.Module:
@@ -522,10 +549,10 @@ def instance(model: object, vocab_size: int, length: int) -> nn.Module:
             f"{getattr(model, '__name__', model)!s:.60} needs {', '.join(unknown)}; "
             "give an instance, or a function of task, vocab_size and max_length."
         )
-    made = model(**{name: value for name, value in offered.items() if name in {p.name for p in wanted}})
-    if not isinstance(made, nn.Module):
-        raise RtxError(f"{getattr(model, '__name__', model)!s:.60} made {made!r:.60}; expected an nn.Module.")
-    return made
+    module = made(model, {name: value for name, value in offered.items() if name in {p.name for p in wanted}})
+    if not isinstance(module, nn.Module):
+        raise RtxError(f"{getattr(model, '__name__', model)!s:.60} made {module!r:.60}; expected an nn.Module.")
+    return module
 
 
 def vocabulary(module: nn.Module) -> int:

@@ -36,8 +36,8 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     if taken := settings.keys() & {"classes", "digest"}:
         raise RtxError(f"{min(taken)} is read from the files; leave it out.")
     config = FilesData(train=train, text=text, label=label, **settings, classes=())
-    labels = read(config.train, config)["label"]
-    classes, rows = labels.unique(), len(labels)
+    table = read(config.train, config)
+    classes, rows = table["label"].unique(), len(table)
     found = f"{config.train} has {len(classes):,} different label(s) in the {rows:,} rows of column {config.label!r}"
     if not 2 <= len(classes) <= min(MOST_CLASSES, rows // 2):
         raise RtxError(f"{found}; expected 2 to {MOST_CLASSES:,}, each on several rows.")
@@ -46,6 +46,10 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
         like.setdefault(NOT_SEEN.sub("", unicodedata.normalize("NFKC", each)).casefold(), []).append(each)
     if len(alike := max(like.values(), key=len)) > 1:
         say(f"{config.train} has labels that look alike, {alike[0]!a} and {alike[1]!a}: each spelling is a class.")
+    ends = re.compile(rf"[,;\t]\"?({'|'.join(map(re.escape, classes))})\"?$")  # of a row whose last cell is its label
+    several = [i for i, text in enumerate(table["text"]) if any(map(ends.search, text.splitlines()[:-1]))]
+    if several:
+        say(f"{config.train}, row {several[0] + 1}, has a text that reads as several rows: is a quote left open?")
     if rows < FEW * len(classes):
         say(f"{found}: few rows to learn each from.")
     classes = in_order(classes)

@@ -25,7 +25,8 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
     difference of a loss, and `predictions_equal`, None of a prefix and of language models.  As many threads as the
     record had are set.  With `keep` the outcome is written to `results/audits/`.
     """
-    record = records.read(Path(path).resolve())
+    file = Path(path).resolve()
+    record = records.read(file) if file.exists() else records.at(path.removeprefix("results/"))
     torch.set_num_threads(record["environment"]["threads"])
     made_by = fingerprint.commit() | {"hashes": [fingerprint.module_hash(__name__)]}
     config = TrainConfig(**record["config"]["train"])

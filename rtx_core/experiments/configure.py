@@ -169,7 +169,7 @@ def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **
     )
 
 
-def settings_of(name: str | DataConfig, model: str | Mapping = "", **settings: object) -> pd.DataFrame:
+def settings_of(name: str | DataConfig, model: str | Mapping = "", /, **settings: object) -> pd.DataFrame:
     """A row for each setting of a run of this experiment and model (of none: its first): `setting`, what it is `of`,
     its `type`, its `default` (under other `settings`, such as a recipe) and its `meaning`."""
     fixed = experiment(name)

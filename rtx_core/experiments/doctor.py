@@ -138,8 +138,8 @@ def check_settings(record) -> None:
 def unfinished() -> Iterator[Finding]:
     """Checkpoints of runs that do not go on now."""
     running, commands = set(), {}
-    for lock in sorted((build() / "locks").glob("*")):
-        with open(lock, encoding="utf-8") as file:
+    for lock in sorted(filter(Path.is_file, (build() / "locks").glob("*"))):
+        with open(lock, encoding="utf-8", errors="replace") as file:
             run, command, *_ = [*file.read().splitlines(), "", ""]  # as the runner left them
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -3,6 +3,7 @@ a traceback, and the worst of it after the last step, when the weights are saved
 
 import json
 import math
+from copy import deepcopy
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from rtx_core.errors import RtxError, reason
 from rtx_core.evaluate.generation import stream
 from rtx_core.models.build import build_model, set_weights, untied
 from rtx_core.models.packed import Packed
+from rtx_core.records import schema
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import PlainPath, autocast_of, optimizer_of
@@ -87,3 +89,23 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
         found = f"has a loss of {first:.4g}, and of {again:.4g} once saved and loaded"
         return f"{found}; keep all that it computes with in parameters and buffers"
     return ""
+
+
+def try_task(task, model: nn.Module, train: TrainConfig, device: torch.device) -> None:
+    """An error of one sentence unless a task from outside this package gives all that a run and its record need: a
+    step, an evaluation and a test of a copy of the model, as it is before training."""
+    model, autocast = deepcopy(model).to(device).train(), autocast_of(train.precision, device)
+    try:
+        inputs, targets = (part.to(device) for part in task.step(0, 0)[0])
+        with autocast:
+            objective, sums = task.loss(model, inputs, targets, of := task.examples(0))
+        objective.backward()
+        row = task.summary(sums.tolist(), of) | task.evaluate(model, device, autocast)
+        test, _ = task.test(model, device, autocast)
+        _ = task.unit, row["validation_loss"], row["validation_accuracy"] if task.classes else task.block_size
+        schema.check_trial(json.loads(json.dumps({"facts": task.facts, "evaluation": row, "test": test})))
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        what = str(error).rstrip(".") if isinstance(error, RtxError) else reason(error)
+        raise RtxError(f"The task {type(task).__name__} fails in a trial ({what}).") from error

@@ -76,7 +76,9 @@ def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: ob
         raise unknown("kind of measurement", kind, known)
     if to and kind != "transfer":
         raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
-    made_by = known[kind]
+    made_by, fitting = known[kind], declared("MEASURED_ON").get(kind, [experiment])
+    if strange := [name for name in (experiment, *[to] * bool(to)) if name not in fitting]:
+        raise RtxError(f"{kind} is not measured on {strange[0]!r:.60}; choose from {', '.join(fitting)}.")
     study, measured = Measured(experiment, to=to, **settings), []
     every = list(wanted(import_module(made_by), study))  # now: of a run without a record, nothing is measured
     task = fingerprint.task_of(study.target.config.data, study.target.task)

@@ -106,6 +106,8 @@ def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, repl
 
 def _recorded_or_made(configs: list[RunConfig], replace: bool, train: bool = True) -> list[Run]:
     """These runs, found or made now, which is announced; without `train` none of real text is made."""
+    if type(replace) is not bool:
+        raise RtxError(f"replace is {replace!r:.40}; expected True or False.")
     found = [None if replace else recorded(config) for config in configs]
     follow = [c for c, record in zip(configs, found) if not record and (train or c.source == "embedded")]
     if follow:
@@ -180,6 +182,7 @@ def told_how_to_go_on(checkpoint: Path, command: str, say: Callable[[str], None]
 
 def prepared(config: RunConfig, where) -> tuple:
     """(task, model): the data of a run and a fresh model for them; one too large for this machine is refused."""
+    from rtx_core.experiments.dry_run import try_task
     from rtx_core.models.build import build_model
     from rtx_core.train.device import memory
 
@@ -197,6 +200,8 @@ def prepared(config: RunConfig, where) -> tuple:
     rows = getattr(getattr(model, "config", None), "vocab_size", None)
     if task.classes and rows and rows < (tokens := 1 + max(int(part.ids.max()) for part in task.parts.values())):
         raise RtxError(f"vocab_size is {rows:,}, and these texts have {tokens:,} tokens; give {tokens:,} or more.")
+    if fingerprint.is_elsewhere(type(task).__module__):
+        try_task(task, model, config.train, where)
     return task, model
 
 

@@ -102,7 +102,7 @@ def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Pat
 
 def weights_of(record: Record) -> Path:
     """The file of its weights: those of small models are kept with their records, others lie where the run was made."""
-    return path if (path := released.weights_path(record.path)).exists() else made_at(record)
+    return path if (path := released.weights_path(record.path)).is_file() else made_at(record)
 
 
 def made_at(record: Record) -> Path:
@@ -118,7 +118,7 @@ def load_weights(record: Record):
     """The trained model of a record: from beside the records, else from where the run was made."""
     path = weights_of(record)
     refuse_changed(record)
-    if not path.exists():
+    if not path.is_file():
         place = os.path.relpath(made_at(record).parent, home())
         raise RtxError(f"The trained weights of {record} are not here; copy them to {place}, or {again(record)}.")
     model = model_in(path)
@@ -159,6 +159,8 @@ def model_in(path: Path):
     from rtx_core.models import load_model
 
     large = False
+    if not path.is_file():  # a pipe would be waited for
+        raise RtxError(f"There is no file {path}; give the folder of a trained model.")
     with suppress(Odd), as_odd(), safe_open(path, framework="np") as file:  # what else is wrong, `load_model` says
         header = file.metadata()
         claimed = registry.config_of(header["model"], **json.loads(header["config"]))
@@ -183,7 +185,7 @@ class Predictor:
 
         path, expected = self.folder / "tokenizer.json", self.model.about.get("tokenizer")
         try:
-            content = path.read_bytes()
+            content = path.read_bytes() if path.is_file() else b""
             if expected not in (None, sha256_of([content])):
                 raise ValueError("it is not the one that the model was trained with")
             return Tokenizer.from_buffer(content)

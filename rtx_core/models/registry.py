@@ -78,7 +78,7 @@ def register(name: str, cls=None, config: Settings | None = None, *, title="", c
     A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs,
     targets), (B, N) each or on TinyStories `Packed`, to its mean loss and, on k-hop and groups, inputs alone to logits
     (B, N, V); one with `start` and `advance`, as `GPT`, also writes texts.  A name registered before is replaced.
-    Each run tries its model first: one step, saved and loaded (`train.dry_run`).
+    Each run tries its model first: one step, saved and loaded (`experiments.dry_run`).
     """
     if isinstance(cls, Settings):
         cls, config = None, cls

@@ -240,9 +240,11 @@ def at(address: str, source: str = "") -> Record:
 
 
 def all_paths(root: Path) -> list[Path]:
-    """The files of all runs, then of all that is measured beside them; folders that are links are not entered."""
-    found = sorted(path for path in root.rglob("[!.]*.json"))
-    depths = {path: len(path.relative_to(root).parts) for path in found}
+    """The files of all runs, then of all that is measured beside them; folders that are links or hidden, as an editor's
+    are, are not entered."""
+    parts = {path: path.relative_to(root).parts for path in sorted(root.rglob("[!.]*.json"))}
+    found = [path for path, names in parts.items() if not any(name.startswith(".") for name in names)]
+    depths = {path: len(parts[path]) for path in found}
     runs = [path for path in found if depths[path] == 2 and path.match("*-seed[0-9]*.json")]
     return runs + [path for path in found if depths[path] == 3]
 
@@ -262,7 +264,7 @@ def records(name="", experiment: str | None = None, model: str | None = None, so
 
 def _run_paths(name: str, experiment: str | None, source: str) -> Iterable[Path]:
     begins = experiment if experiment in declared("EXPERIMENTS") else ""  # as the folders of all its runs do
-    of = f"{escape(name) or begins + '*'}/*-seed[0-9]*.json".lstrip("/")
+    of = f"{escape(name) or (begins or '[!.]') + '*'}/*-seed[0-9]*.json".lstrip("/")
     return {path.relative_to(root): path for root in reversed(folders(source)) for path in root.glob(of)}.values()
 
 
@@ -317,6 +319,8 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
     The first argument is an experiment or a run's folder.  Runs on generated texts are found by `source="embedded"`,
     unless the experiment itself is of these ("quickstart").
     """
+    if not isinstance(experiment, str | None):
+        raise RtxError(f"The experiment is {experiment!r:.60}; expected the name of one, or of a run's folder.")
     fixed = declared("EXPERIMENTS").get(experiment)
     sources, found = [source or (fixed.data.source if fixed else "hub")], []
     sources += ["embedded"] * bool(experiment and not fixed and not source)

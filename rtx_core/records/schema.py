@@ -237,6 +237,16 @@ class Measurement(Part):
     finished: Date
 
 
+class Trial(BaseModel):
+    """What a task says of its data, of an evaluation and of a test, before it is trained on."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    facts: Data
+    evaluation: dict[str, float]
+    test: Test
+
+
 def run_key(config: Mapping, data_sha256: str, seed: int) -> str:
     """The address of a run by its content: everything that decides its numbers but the code."""
     identity = [config["architecture"], config["model"], config["train"], data_sha256, seed]
@@ -257,6 +267,12 @@ def check_measurement(content: object) -> None:
     """An error that names the first thing wrong with what should be a measurement."""
     _validate(Measurement, content)
     _check_parts(content.get("test"))
+
+
+def check_trial(content: object) -> None:
+    """An error that names what of a task's answers no record can hold."""
+    _validate(Trial, content)
+    _check_parts(content["test"])
 
 
 def _check_parts(test: dict | None) -> None:

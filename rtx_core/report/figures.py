@@ -9,6 +9,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rtx_core.errors import RtxError
 from rtx_core.report import display, style
 from rtx_core.report.display import Displayed
 from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
@@ -19,10 +20,18 @@ METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (
 GREY = "#5c6370"
 
 
+def classifiers(found: object) -> dict[str, list]:
+    """Records by model; an error where one is of a decoder, which labels no texts."""
+    groups = by_model(found)
+    if others := [record for records in groups.values() for record in records if "confusion" not in record["test"]]:
+        raise RtxError(f"{others[0]} is of a decoder, and this shows classifiers of texts; take the runs' frame.")
+    return groups
+
+
 def benchmark(found: object, *, label: str, caption: str, published: list[dict] = (), note: str = "") -> Displayed:
     """Quality, size and speed of each model, with rows of published values and the difference.  Of several seeds the
     mean stands with `statistics.mean_or_range`; times stand only where all are of one machine."""
-    groups = by_model(found)
+    groups = classifiers(found)
     average = published[0].get("average") if published else None
     alike = len({device_of(records[0], "latency") for records in groups.values()}) == 1
     rows = []
@@ -195,7 +204,7 @@ def bubble(found: object) -> Figure:
     """Accuracy, with its interval, against inference time of a text, with its 10th and 90th percentile: a bubble a
     model, its area the size of the stored model."""
     fig, (ax,) = canvas(width=5.4)
-    for n, (name, records) in enumerate(by_model(found).items()):
+    for n, (name, records) in enumerate(classifiers(found).items()):
         _, color, marker = style.look(name)
         y, low, high = (100 * share for share in accuracy(records))
         x, size, measured = milliseconds(records), records[0]["size_mb"], records[0]["latency"]["measured"][-1]
