@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 from conftest import CPU, refused, small_task
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
 from rtx_core.errors import RtxError
@@ -32,6 +34,31 @@ def trained(task, path, config=QUICK, say=lambda line: None, name="baseline", fa
 def numbers(progress):
     rows = [{k: v for k, v in row.items() if k != "seconds"} for row in progress.history]
     return {k: v for k, v in vars(progress).items() if k not in ("seconds", "history")} | {"history": rows}
+
+
+def test_a_checkpoint_that_lacks_a_part_is_one_sentence_and_stays(tiny_task, tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "REPORT_SECONDS", 0)
+    monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0)
+
+    def kill(line):
+        if "validation" in line:
+            raise Killed
+
+    with pytest.raises(Killed):
+        trained(tiny_task, tmp_path, say=kill)
+    path = tmp_path / "checkpoint.safetensors"
+    with safe_open(path, framework="pt") as file:
+        whole, state = {key: file.get_tensor(key) for key in file.keys()}, file.metadata()["state"]
+    without = {key: value for key, value in whole.items() if key != "random/cpu"}
+    short = whole | {"random/cpu": torch.zeros(3, dtype=torch.uint8)}
+    no_best = {key: value for key, value in whole.items() if not key.startswith("best/")}
+    named = {key.replace("best/validation_loss/", "best/"): value for key, value in whole.items()}
+    told = [(without, state), (short, state), (no_best, state), (named, state), (whole, "{}"), (whole, "[]")]
+    for tensors, said in told:
+        save_file(tensors, path, metadata={"state": said})
+        with refused("checkpoint.safetensors", "delete it"):
+            trained(tiny_task, tmp_path)
+        assert path.exists()
 
 
 @pytest.mark.parametrize("name, fast", [("baseline", True), ("recurrent", True), ("baseline", False)])

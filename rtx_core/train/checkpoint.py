@@ -5,6 +5,8 @@ A new file takes the name of the old one only when it is complete, so a kill lea
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -41,6 +43,16 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
         raise RtxError(f"{os.path.relpath(path)} cannot be written ({error}); make room{kept}.") from error
 
 
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Whatever is wrong with what a checkpoint holds ends in one sentence."""
+    try:
+        yield
+    except (OSError, SafetensorError, LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise RtxError(f"{os.path.relpath(path)} is damaged or of another run ({reason}); delete it.") from error
+
+
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict] | None:
     """Put the saved state back into model, optimizer and generators; gives (best weights, the JSON state), None where
     there is no file.  One that cannot be read, or is of another model, is an error, and stays."""
@@ -48,7 +60,7 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tupl
         return None
     groups: dict[str, dict] = {"model": {}, "best": {}, "optimizer": {}, "random": {}}
     moments: dict[int, dict] = {}
-    try:
+    with readable(path):
         with safe_open(path, framework="pt") as file:
             state = json.loads(file.metadata()["state"])
             for key in file.keys():
@@ -59,11 +71,8 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tupl
             moments.setdefault(int(index), {})[key] = tensor
         model.load_state_dict(groups["model"])
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
-    except (OSError, SafetensorError, LookupError, ValueError, TypeError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise RtxError(f"{os.path.relpath(path)} is damaged or of another run ({reason}); delete it.") from error
-    torch.set_rng_state(groups["random"]["cpu"])
-    if "cuda" in groups["random"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state(groups["random"]["cuda"])
+        torch.set_rng_state(groups["random"]["cpu"])
+        if "cuda" in groups["random"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state(groups["random"]["cuda"])
     device = next(model.parameters()).device
     return {name: tensor.to(device) for name, tensor in groups["best"].items()}, state

@@ -143,11 +143,14 @@ class Loop:
         self.checkpoint_path = checkpoint_path
         if found := checkpoint.load(checkpoint_path, self.model, self.optimizer):
             tensors, state = found
-            for name, tensor in tensors.items():
-                by, name = name.split("/", 1)
-                self.best.setdefault(by, {})[name] = tensor
-            self.progress = Progress(**state["progress"])
-            self.clock = Clock(self.progress)
+            with checkpoint.readable(checkpoint_path):
+                for name, tensor in tensors.items():
+                    by, name = name.split("/", 1)
+                    self.best.setdefault(by, {})[name] = tensor
+                self.progress = Progress(**state["progress"])
+                if lost := self.progress.best.keys() - self.best.keys():
+                    raise LookupError(f"it has no weights of the best {', '.join(lost)}")
+                self.clock = Clock(self.progress)
             self.say(f"resumed at step {self.progress.step:,} of {self.total:,}")
         if code_hash and code_hash not in self.progress.codes:
             self.progress.codes.append(code_hash)
