@@ -23,7 +23,10 @@ from rtx_core.paths import REPOSITORY
 
 # Stands for Python, and for what it puts into an environment; it hangs at the step that $STOP names.
 PYTHON = r"""#!/bin/sh
-step() { echo "$1" >>log; case "$STOP" in "$1") touch reached; sleep 60;; esac; }
+step() {
+  echo "$1" >>log; [ "$STOP" = "$1" ] || return 0
+  touch reached; if [ "$1" = papermill ]; then sleep 60; else exec sleep 60; fi  # no child that a signal could miss
+}
 here=$(dirname "$0")
 case "$*" in
   "-m venv --clear "*)
