@@ -25,7 +25,7 @@ from rtx_core.paths import REPOSITORY
 PYTHON = r"""#!/bin/sh
 step() {
   echo "$1" >>log; [ "$STOP" = "$1" ] || return 0
-  touch reached; if [ "$1" = papermill ]; then sleep 60; else exec sleep 60; fi  # no child that a signal could miss
+  touch reached; i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done  # no signal falls between two children
 }
 here=$(dirname "$0")
 case "$*" in
