@@ -14,7 +14,7 @@ from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import configure
 
 SMALL = {"letters": 6, "hops": 1, "eval_texts": 16, "test_texts": 64, "batch_size": 4, "hidden_size": 16}
-SMALL |= {"intermediate_size": 16, "warmup_steps": 1, "eval_every": 2}
+SMALL |= {"intermediate_size": 16, "warmup_steps": 1, "eval_every": 1000}
 
 
 def test_the_queue_has_every_model_at_a_seed_before_the_next(home):
