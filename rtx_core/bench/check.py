@@ -10,31 +10,31 @@ Each line of the report names what was checked, the number, a verdict and one se
 """
 
 import copy
-import inspect
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from rtx_core.bench.applications import Applications, names_by_storage, place
-from rtx_core.errors import RtxError, reason, unknown
-from rtx_core.models import registry
-from rtx_core.models.build import build_model
+from rtx_core.bench.subject import (
+    PASSES,
+    SEPARATE,
+    Refused,
+    Subject,
+    difference,
+    instance,
+    tensors_in,
+    token_by_token,
+    trained,
+    vocabulary,
+)
+from rtx_core.errors import RtxError, reason
 
 PASS, LOOK, FAIL, UNKNOWN = "pass", "look", "fail", "not checkable"
 TOLERANCE = 1e-4  # of float32 logits that should be equal, relative to the largest
-PASSES = ("num_passes", "num_loops", "n_loops", "num_steps", "n_steps", "num_recurrences", "passes", "loops", "steps")
-CACHES = ("past_key_values", "cache", "kv_cache", "past")
-SEPARATE = "the looped part as a module, which is called once for each pass"
 SHORTEST, LONGEST = 4, 2**16  # tokens of the sequences
 MANY = 64  # passes over which the state may grow
 GROWTH = 64.0  # times: a residual stream to which every pass adds as much grows so far
@@ -62,113 +62,6 @@ class Report(list[Line]):
 
     def __str__(self) -> str:
         return "\n".join(f"{line.verdict:<13}  {line.check:<22}  {line.says}" for line in self)
-
-
-class Refused(Exception):
-    """What a check needs and the module does not have."""
-
-
-class Subject:
-    """The module under test, and the ways to run it."""
-
-    def __init__(self, model: nn.Module, vocab_size: int, length: int, passes: int):
-        self.model, self.vocab_size, self.passes = copy.deepcopy(model).eval(), vocab_size, passes
-        self.device = next(iter([*model.parameters(), *model.buffers()]), torch.zeros(1)).device
-        signature = inspect.signature(model.forward).parameters
-        self.passes_argument = next((name for name in PASSES if name in signature), None)
-        self.cache_argument = next((name for name in CACHES if name in signature), None)
-        self.takes_use_cache = "use_cache" in signature
-        generator = torch.Generator().manual_seed(0)
-        self.ids = torch.randint(vocab_size, (2, length), generator=generator).to(self.device)
-        self.targets = torch.randint(vocab_size, (2, length), generator=generator).to(self.device)
-
-    def outputs(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **more: object) -> object:
-        torch.manual_seed(seed)
-        return (model or self.model)(ids, **more)
-
-    def logits(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **more: object) -> Tensor:
-        """(B, N, V) of ids (B, N)."""
-        output = self.outputs(ids, seed, model, **more)
-        logits = getattr(output, "logits", output[0] if isinstance(output, tuple) else output)
-        if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != ids.shape:
-            shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise RtxError(f"The model gives {shape} for ids of {tuple(ids.shape)}; expected logits (B, N, V).")
-        return logits
-
-    @contextmanager
-    def pass_outputs(self) -> Iterator[list[Tensor]]:
-        """What the looped part gives after each pass, as the model runs: the outputs of the last of the outermost
-        modules with parameters that are called more than once."""
-        counts, order, outputs, inside = {}, [], {}, []
-        names = {module: name for name, module in self.model.named_modules() if any(True for _ in module.parameters())}
-
-        def enter(module: nn.Module, arguments: tuple) -> None:
-            inside.append(module)
-
-        def leave(module: nn.Module, arguments: tuple, output: object) -> None:
-            inside.pop()
-            tensor = output[0] if isinstance(output, tuple) else output
-            if isinstance(tensor, Tensor) and tensor.is_floating_point():
-                counts[module] = counts.get(module, 0) + 1
-                order.append((module, tuple(inside)))
-                outputs.setdefault(module, []).append(tensor)
-                if tensor.requires_grad:
-                    tensor.retain_grad()
-
-        hooks = [
-            hook(f)
-            for m in names
-            for hook, f in ((m.register_forward_pre_hook, enter), (m.register_forward_hook, leave))
-        ]
-        states: list[Tensor] = []
-        try:
-            yield states
-        finally:
-            for hook in hooks:
-                hook.remove()
-        repeated = {module for module, times in counts.items() if times > 1}
-        outermost = [module for module, around in order if module in repeated and not repeated & set(around)]
-        if outermost:
-            most = max(counts[module] for module in outermost)
-            states += outputs[[module for module in outermost if counts[module] == most][-1]]
-
-    @cached_property
-    def applications(self) -> tuple[dict[str, int], list[str]]:
-        """How often a forward pass applies each matrix that is no lookup table, and which of these are applied anew for
-        every token, as in a recurrence along the sequence."""
-        length = self.ids.shape[1]
-        whole, half = (self.counted(n) for n in (length, length // 2))
-        return whole, [name for name, times in whole.items() if times - half[name] >= length - length // 2]
-
-    def counted(self, length: int) -> dict[str, int]:
-        with torch.no_grad(), Applications(self.model) as seen:
-            self.logits(self.ids[:, :length])
-        names = names_by_storage(self.model)
-        matrices = [place(p) for p in self.model.parameters() if p.dim() > 1 and place(p) not in seen.looked_up]
-        return {names[storage][0]: seen.times(storage) for storage in matrices}
-
-    @property
-    def in_depth(self) -> int:
-        """How often the matrix that is applied most is applied, without those that are applied for every token."""
-        whole, along = self.applications
-        return max((times for name, times in whole.items() if name not in along), default=0)
-
-    def states(self, **more: object) -> list[Tensor]:
-        """The state after each pass."""
-        if self.in_depth < 2:
-            raise Refused("a loop in depth")
-        with self.pass_outputs() as states, torch.no_grad():
-            self.logits(self.ids, **more)
-        if not states:
-            raise Refused(SEPARATE)
-        return states
-
-
-def difference(a: Tensor, b: Tensor) -> float:
-    """The largest difference, relative to the largest magnitude; infinite where a value is not finite."""
-    if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
-        return float("inf")
-    return float((a.double() - b.double()).abs().max() / max(float(b.double().abs().max()), 1e-12))
 
 
 def shares(subject: Subject) -> Line:
@@ -279,45 +172,6 @@ def padding(subject: Subject) -> Line:
     return Line(moved, PASS, "Tokens appended at the end move nothing before them.")
 
 
-def tensors_in(thing: object, seen: set[int] | None = None) -> Iterator[Tensor]:
-    """Every tensor that an object holds, in containers and attributes."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return
-    seen.add(id(thing))
-    if isinstance(thing, Tensor):
-        yield thing
-    elif isinstance(thing, (list, tuple, set)):
-        for part in thing:
-            yield from tensors_in(part, seen)
-    elif isinstance(thing, dict):
-        yield from tensors_in(list(thing.values()), seen)
-    elif hasattr(thing, "__dict__") and not isinstance(thing, (nn.Module, type)):
-        yield from tensors_in(list(vars(thing).values()), seen)
-
-
-def token_by_token(subject: Subject, ids: Tensor) -> tuple[Tensor, object]:
-    """(logits (1, N, V), the cache) of a sequence (1, N) read one token at a time."""
-    model, steps = subject.model, []
-    if hasattr(model, "start") and hasattr(model, "advance"):
-        cache = model.start(1)
-        steps = [model.advance(ids[:, i], cache) for i in range(ids.shape[1])]
-        return torch.stack(steps, 1), cache
-    if subject.cache_argument is None:
-        raise Refused(f"`start` and `advance`, or an argument of `forward` called {' or '.join(CACHES)}")
-    cache, more = None, {"use_cache": True} if subject.takes_use_cache else {}
-    for i in range(ids.shape[1]):
-        output = subject.outputs(ids[:, i : i + 1], **more | {subject.cache_argument: cache})
-        cache = getattr(output, "past_key_values", None)
-        if isinstance(output, tuple) and len(output) > 1:
-            cache = output[1]
-        if cache is None:
-            raise Refused(f"a cache as the second of what `forward` returns, when given {subject.cache_argument}=None")
-        logits = getattr(output, "logits", output[0] if isinstance(output, tuple) else output)
-        steps.append(logits[:, -1])
-    return torch.stack(steps, 1), cache
-
-
 def cached(subject: Subject) -> Line:
     with torch.no_grad():
         steps, _ = token_by_token(subject, subject.ids[:1])
@@ -363,21 +217,6 @@ def growth(subject: Subject) -> Line:
     verdict = FAIL if not finite_all else PASS if 1 / GROWTH < grown < GROWTH else LOOK
     says = f"From pass 1 to {len(sizes)} the state's size changes by a factor of {grown:.3g}."
     return Line({"passes": len(sizes), "factor": grown}, verdict, says)
-
-
-def trained(subject: Subject) -> list[Tensor]:
-    """The state after each pass with its gradient, of one backward pass in training mode."""
-    subject.model.train().zero_grad(set_to_none=True)
-    try:
-        with subject.pass_outputs() as states:
-            logits = subject.logits(subject.ids)
-        loss = F.cross_entropy(logits.float().flatten(0, 1), subject.targets.flatten())
-        if not loss.requires_grad:
-            raise RtxError("No gradient leaves the loss: the model runs without gradients, or nothing is trainable.")
-        loss.backward()
-        return states
-    finally:
-        subject.model.eval()
 
 
 def gradients(subject: Subject) -> Line:
@@ -496,69 +335,3 @@ def checked(name: str, one: Callable[[Subject], Line], subject: Subject) -> Line
     except Exception as error:
         first = str(error).partition("\n")[0]
         return Line(None, FAIL, f"The model stopped: {type(error).__name__}: {first:.160}", name)
-
-
-def named(address: str, /, **settings: object) -> object:
-    """What a terminal's word means: `file.py:Name`, `module:Name`, or a registered model with these settings."""
-    place, colon, name = address.rpartition(":")
-    if not colon:
-        if "name" in settings:
-            raise unknown("setting", "name", registry.find(address).config.names())
-        return build_model(address, seed=0, **settings)
-    try:
-        if place.endswith(".py"):
-            spec = spec_from_file_location(Path(place).stem, place)
-            module = module_from_spec(spec)
-            spec.loader.exec_module(module)
-        else:
-            module = import_module(place)
-        model = getattr(module, name)
-    except (OSError, ImportError, AttributeError, ValueError) as error:
-        raise RtxError(
-            f"{address:.80} cannot be found ({error}); write file.py:Name or package.module:Name."
-        ) from error
-    except Exception as error:
-        raise RtxError(f"{place:.80} cannot be run ({reason(error)}); mend it first.") from error
-    return made(model, settings) if settings else model
-
-
-def made(model: Callable, settings: dict[str, object]) -> object:
-    """What a class or function makes of these settings."""
-    if not callable(model):
-        raise RtxError(f"Got {model!r:.60}; expected a class, or a function that makes an nn.Module.")
-    try:
-        return model(**settings)
-    except Exception as error:
-        named = getattr(model, "__name__", model)
-        raise RtxError(
-            f"{named!s:.60} cannot be made with {', '.join(settings) or 'no argument'} ({reason(error)})."
-        ) from error
-
-
-def instance(model: object, vocab_size: int, length: int) -> nn.Module:
-    """The module itself, or one made by a class or function: of nothing, or of MAD-Lab's arguments by their names."""
-    if isinstance(model, nn.Module):
-        return model
-    if not callable(model):
-        raise RtxError(f"Got {model!r:.60}; expected an nn.Module, a class, or a function that makes one.")
-    offered = {"task": "in-context-recall", "vocab_size": vocab_size, "max_length": length}
-    wanted = inspect.signature(model).parameters.values()
-    needed = [p.name for p in wanted if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if unknown := [name for name in needed if name not in offered]:
-        raise RtxError(
-            f"{getattr(model, '__name__', model)!s:.60} needs {', '.join(unknown)}; "
-            "give an instance, or a function of task, vocab_size and max_length."
-        )
-    module = made(model, {name: value for name, value in offered.items() if name in {p.name for p in wanted}})
-    if not isinstance(module, nn.Module):
-        raise RtxError(f"{getattr(model, '__name__', model)!s:.60} made {module!r:.60}; expected an nn.Module.")
-    return module
-
-
-def vocabulary(module: nn.Module) -> int:
-    """The number of tokens that a module reads, from its configuration or its largest embedding."""
-    size = getattr(getattr(module, "config", None), "vocab_size", 0)
-    tables = [part.num_embeddings for part in module.modules() if isinstance(part, nn.Embedding)]
-    if not size and not tables:
-        raise RtxError("The vocabulary's size is not to be found in the module; give vocab_size=….")
-    return size or max(tables)

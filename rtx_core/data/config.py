@@ -333,7 +333,7 @@ class SequenceTask(Drawn):
     def draw(self, random: "RandomState", n: int) -> tuple["Tensor", "Tensor"]:
         """n examples: inputs and targets, whole numbers (n, N) each; a target is the token expected at that position,
         or −100 where none is scored."""
-        raise NotImplementedError
+        raise RtxError(f"{type(self).__name__} draws no examples; define draw(self, random, n), as in SequenceTask.")
 
     def part_of(self, inputs: "Tensor") -> "Tensor":
         """The index of each position's part, (B, N) or what broadcasts to it, of inputs (B, N)."""

@@ -19,19 +19,8 @@ from rtx_core.study import declared
 from rtx_core.train.config import DEVICES, TrainConfig
 
 OF_A_RUN = ("seed", "seeds", "model", "models", "replace", "recipe", "budget", "device", "compile", "timed")
-OF_A_RUN += (
-    "experiment",
-    "name",
-    "record",
-    "stale",
-    "accuracy",
-    "loss",
-    "f1",
-    "recall",
-    "n_train",
-    "n_test",
-    "parameters",
-)
+OF_A_RUN += ("experiment", "name", "record", "stale", "accuracy", "loss", "f1", "recall")  # columns of results
+OF_A_RUN += ("n_train", "n_test", "parameters")
 TIMED, TIMED_IN_TRIALS = 200, 20  # batches whose latency is measured; of generated texts, which pages quote nowhere
 LONGEST_NAME = 180  # bytes of a folder's name: with model and seed it is a part of a file's, of at most 255
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
@@ -177,15 +166,8 @@ def settings_of(name: str | DataConfig, model: str | Mapping = "", /, **settings
     architecture = registry.find(usual.architecture).config.replace(**usual.overrides)
     rows = [("seed", "run", "int >= 0", 0, "of the initial weights, the order of the texts and dropout")]
     rows += [("recipe", "run", " | ".join(fixed.recipes), usual.recipe, "named settings")] if fixed.recipes else []
-    rows.append(
-        (
-            "budget",
-            "run",
-            " | ".join(fixed.budgets),
-            settings.get("budget", next(iter(fixed.budgets))),
-            "named smaller settings",
-        )
-    )
+    budget = settings.get("budget", next(iter(fixed.budgets)))
+    rows.append(("budget", "run", " | ".join(fixed.budgets), budget, "named smaller settings"))
     rows.append(("device", "run", " | ".join(DEVICES), "auto", "what trains; auto: a GPU where there is one"))
     rows.append(("timed", "run", f"1 to {TIMED}", TIMED, "batches whose latency is measured; of generated texts fewer"))
     rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", "a mode of torch.compile"))

@@ -32,14 +32,10 @@ def machine() -> Iterator[Finding]:
 
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
     yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
-    # the next run makes the folders that are not there
-    there = {
-        next(each for each in (place, *place.absolute().parents) if each.exists()) for place in (build(), folder())
-    }
-    free = min(shutil.disk_usage(place).free for place in there) / 2**30
-    advice = (
-        "" if free > 1 else f"du -sh {shlex.quote(str(build()))}/*"
-    )  # a checkpoint, and the next while it is written
+    above = ((place, *place.absolute().parents) for place in (build(), folder()))
+    there = {next(each for each in places if each.exists()) for places in above}  # a run makes the folders below
+    free = min(shutil.disk_usage(place).free for place in there) / 2**30  # a checkpoint, and the next in writing
+    advice = "" if free > 1 else f"du -sh {shlex.quote(str(build()))}/*"
     yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1", advice
     for place in sorted(there):
         try:
