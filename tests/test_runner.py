@@ -187,7 +187,9 @@ def test_a_stale_real_record_is_shown_with_a_note_and_in_the_book_nothing_is_tra
     assert "commit c0ffee012" in row.stale and old.path.read_bytes() == before
     monkeypatch.setenv("RTX_BOOK", "1")
     runs = rtx.runs("sst2", models=["baseline", "recurrent"], **ASKED)
-    assert list(runs.frame["model"]) == ["recurrent"] and len(runs.asked) == 2
+    assert list(runs.frame["model"]) == ["recurrent"] and len(runs.configs) == 2
+    with pytest.warns(FutureWarning, match="records_for"):
+        assert [str(record) for record in runs.of("recurrent")] == [str(old)]
     old.path.unlink()
     assert rtx.runs("sst2", models=["recurrent"], **ASKED).frame.empty
 

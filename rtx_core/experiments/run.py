@@ -16,6 +16,7 @@ import pandas as pd
 from rtx_core import records
 from rtx_core.data.config import DataConfig
 from rtx_core.data.sources import sha256_of
+from rtx_core.deprecated import warn_renamed
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
 from rtx_core.experiments.cost import announcement
@@ -48,15 +49,25 @@ class Run:
         return load_weights(self.record)
 
 
-class Runs(list[Run]):
+class RunSet(list[Run]):
     """Runs in the order of settings, models, seeds; in the book those that are not recorded are left out."""
 
-    def __init__(self, asked: list[RunConfig], found: list[Run]):
-        super().__init__(found)
-        self.asked = asked
+    def __init__(self, configs: list[RunConfig], runs: list[Run]):
+        super().__init__(runs)
+        self.configs = configs  # of all that were requested
+
+    def records_for(self, model: str) -> list[Record]:
+        """The records of one model, a seed each."""
+        return [run.record for run in self if run.record["model"] == model]
 
     def of(self, model: str) -> list[Record]:
-        return [run.record for run in self if run.record["model"] == model]
+        warn_renamed("runs.of", "runs.records_for")
+        return self.records_for(model)
+
+    @property
+    def asked(self) -> list[RunConfig]:
+        warn_renamed("runs.asked", "runs.configs")
+        return self.configs
 
     @property
     def records(self) -> list[Record]:
@@ -74,11 +85,12 @@ class Runs(list[Run]):
 
 def runs(
     name: str | DataConfig, /, models=None, seeds=None, replace=False, only_recorded=False, **settings: object
-) -> Runs:
+) -> RunSet:
     """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now, or
     with `only_recorded` left out.  The settings are those of `run`."""
-    asked = requested(name, models, seeds, **settings)
-    return Runs(asked, _recorded_or_made(asked, replace, train=not only_recorded and not os.environ.get(BOOK)))
+    configs = requested(name, models, seeds, **settings)
+    train = not only_recorded and not os.environ.get(BOOK)
+    return RunSet(configs, _recorded_or_made(configs, replace, train))
 
 
 def requested(name: str | DataConfig, /, models=None, seeds=None, **settings: object) -> list[RunConfig]:

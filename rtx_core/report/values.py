@@ -185,6 +185,8 @@ class Runs:
                 raise Unmeasured(f"There is no record of {self.called}, {model}; run it first.")
         return [record for record in self.records if record["model"] in models]
 
+    records_for = of
+
     def loss(self, model: str) -> float:
         """In the mean over seeds, in nats."""
         return float(np.mean([record["test"]["loss"] for record in self.of(model)]))
