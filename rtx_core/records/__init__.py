@@ -148,7 +148,7 @@ def folders(source: str = "hub") -> list[Path]:
 def folder_for(experiment: str, model: str, source: str) -> Path:
     """Where a new run is recorded: `results/` if the study declares its experiment and model, else `runs/`."""
     declares = declared("EXPERIMENTS").get(experiment)
-    known = {*declares.models, *declares.shown} if declares else ()
+    known = {*declares.models, *declares.default_models} if declares else ()
     built_in = model in registry.MODELS and isinstance(registry.MODELS[model].kind, str)
     return folders(source)[-1 if declares and (built_in or model in known) else 0]
 
