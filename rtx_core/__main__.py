@@ -217,10 +217,26 @@ def check(
     sys.exit(bool(report.failed))
 
 
+def show(words: Annotated[list, "NOTEBOOK …"]) -> None:
+    """fill the numbers into the text of executed notebooks, such as papermill's outputs"""
+    from pathlib import Path
+
+    from rtx_core.foreign import read_json
+    from rtx_core.paths import write_json
+    from rtx_core.report.filling import fill
+
+    if not words:
+        raise RtxError("Nothing to show: give executed notebooks, as in `show _build/facts.ipynb`.")
+    for path in map(Path, words):
+        notebook = read_json(path)
+        fill(notebook)
+        write_json(path, notebook)
+
+
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    functions = (run, settings, results, check, classify, doctor, audit, golden, migrate, measure)
+    functions = (run, settings, results, check, classify, doctor, audit, golden, migrate, measure, show)
     for name, function in ({one.__name__: one for one in functions} | declared("COMMANDS")).items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(function=function)

@@ -11,7 +11,8 @@ from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import mean_interval
 from rtx_core.report.style import number
 from rtx_core.report.values import look_up
-from study.values.looping import Facts, unpaired_odds
+from study.analysis.facts import Facts
+from study.analysis.hops import unpaired_odds
 
 ONE_RATE = "one rate for all models"
 
