@@ -5,6 +5,7 @@ Nothing is evaluated: a key is looked up in the output of the cell that made `q`
 comment `% check: name` stands under a paragraph whose check belongs to no number.
 """
 
+import json
 import re
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
 from rtx_core import study
+from rtx_core.paths import write_atomically
 from rtx_core.report import filling
 
 EXPRESSION = re.compile(r"[a-z]\w*\.[a-z]\w*")
@@ -109,6 +111,19 @@ def mark_comments(app: Sphinx, doctree: nodes.document) -> None:
             comment["failed"] = "; ".join(failures)
 
 
+def fill_downloads(app: Sphinx, error: Exception | None) -> None:
+    """The notebook that a page's button gives has the numbers in its text."""
+    for path in () if error else Path(app.outdir, "_sources").rglob("*.ipynb*"):
+        before = path.read_text(encoding="utf-8")
+        notebook, name = (
+            json.loads(before),
+            path.relative_to(Path(app.outdir, "_sources")).as_posix().partition(".ipynb")[0],
+        )
+        filling.plain(notebook, quantities(app.env, name))
+        if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
+            write_atomically(path, text.encode())
+
+
 def forget(app: Sphinx, *about: object) -> None:
     SHOWN.clear()
 
@@ -118,5 +133,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", forget)
     app.connect("env-before-read-docs", forget, priority=900)
     app.connect("config-inited", lambda app, config: app.add_role("eval", Eval(), override=True), priority=900)
+    app.connect("build-finished", fill_downloads)
     app.connect("doctree-read", mark_comments, priority=400)  # before `values_roles` marks
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from rtx_core.report.display import escape
-from rtx_core.report.quantities import MIME, NOT_AVAILABLE
+from rtx_core.report.quantities import METADATA, NOT_AVAILABLE
 
 ROLE = re.compile(r"\{eval\}`([A-Za-z_]\w*\.\w+)`")
 CHECK = re.compile(r"^% check: (\w+)$", re.MULTILINE)
@@ -20,7 +20,7 @@ def outputs(notebook: dict) -> Iterator[dict]:
     """What the `Quantities` that a notebook shows contain."""
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
-            if isinstance(shown := output.get("data", {}).get(MIME), dict):
+            if isinstance(shown := output.get("metadata", {}).get(METADATA), dict):
                 yield shown
 
 
@@ -63,9 +63,8 @@ def marked(source: str, failures: dict[str, list[str]]) -> str:
     return "\n\n".join(paragraphs)
 
 
-def plain(notebook: dict) -> None:
+def plain(notebook: dict, shown: dict) -> None:
     """Write the numbers in place of the roles, and leave out the names of checks."""
-    shown = quantities(notebook)
     for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
         filled = ROLE.sub(lambda role: in_markdown(text(shown, role[1])), "".join(cell["source"]))
         cell["source"] = CHECK.sub("", filled).rstrip()

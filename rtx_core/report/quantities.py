@@ -24,7 +24,7 @@ from rtx_core import records
 from rtx_core.errors import unknown
 from rtx_core.report.evidence import COUNTS
 
-MIME = "application/vnd.rtx.quantities+json"
+METADATA = "quantities"  # where an output of a notebook holds them
 NOT_AVAILABLE = "n/a"
 
 
@@ -69,18 +69,16 @@ class Quantities:
     def as_json(self) -> dict[str, Any]:
         return {"page": self._page, "numbers": self._numbers, "failures": self._failures}
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
-        """The book reads the JSON and shows nothing; JupyterLab shows the checks that fail."""
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict[str, Any]]:
+        """The book reads the metadata and shows nothing; JupyterLab shows the checks that fail."""
         failed = self.unsupported
         head = f"{len(self._numbers)} numbers; "
-        head += (
-            f"these runs do not bear out {len(failed)} of {len(self._failures)} checks" if failed else "all checks hold"
-        )
+        head += f"{len(failed)} of {len(self._failures)} checks fail" if failed else "all checks hold"
         lines = [f"{check}: {'; '.join(failures)}" for check, failures in failed.items()]
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         plain = "\n".join([f"{head}.", *lines])
         html = f"<small>{head}.<ul>{items}</ul></small>"
-        return {MIME: self.as_json(), "text/markdown": "", "text/html": html, "text/plain": plain}
+        return {"text/markdown": "", "text/html": html, "text/plain": plain}, {METADATA: self.as_json()}
 
 
 def _number(function: Callable[[], str]) -> dict[str, Any]:

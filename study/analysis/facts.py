@@ -11,8 +11,15 @@ class Facts(Runs):
 
     def __init__(self, records: list[Record], called: str = "facts"):
         super().__init__(records, called)
-        data = self.records[0]["config"]["data"]
-        self.facts, self.whole = data["facts"], np.log2(data["values"])  # whole: bits of a fact
+
+    @property
+    def facts(self) -> int:
+        return self.records[0]["config"]["data"]["facts"]
+
+    @property
+    def whole(self) -> float:
+        """Bits of one fact."""
+        return np.log2(self.records[0]["config"]["data"]["values"])
 
     def each(self, model: str) -> list[float]:
         """Bits that each seed stores."""

@@ -7,8 +7,12 @@ import numpy as np
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge, by_model
 from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Space, Unmeasured
-from study.analysis.phi import LoopedLosses, mean_phi, phi_by_seed
+from rtx_core.report.values import Runs, Space, Unmeasured, Value
+from study.analysis.hops import at_best_rate
+from study.analysis.phi import LoopedLosses, mean_phi, phi_by_seed, worth
+from study.analysis.records import test_loss
+
+STACKS = ("1x1-64", "2x1-64", "3x1-64", "4x1-64", "6x1-64")  # layers of one width, each run once
 
 
 class IsoDepth:
@@ -69,3 +73,16 @@ class IsoDepth:
             narrow, wide = (self.by_seed(*groups[f"at_{width}"]) for width in (64, 128))
             found["in_width"] = mean_interval([a - b for a, b in zip(narrow, wide)])
         return Space({name: dict(zip(("value", "low", "high"), bounds)) for name, bounds in found.items()})
+
+
+def best_of(*rates: list[Record], seeds: int) -> list[Record]:
+    """Of each model that was trained at all of these rates, on so many seeds, the runs at its best rate."""
+    tried = [by_model(records) for records in rates]
+    everywhere = sorted(set.intersection(*map(set, tried)))
+    best = [at_best_rate(*(models[model] for models in tried)) for model in everywhere]
+    return [run for runs in best if len(runs) >= seeds for run in runs]
+
+
+def text_worth(model: str, *rates: list[Record]) -> Value:
+    """φ of a loop over characters, in layers, compared with stacks of its width, each at the best of these rates."""
+    return Value(*worth(Runs(best_of(*rates, seeds=3), "iso-depth"), model, STACKS, test_loss))

@@ -1,16 +1,17 @@
 """Names of the pages on what a pass is worth: `khop.error('1x4', 4)`, `facts.gain('1x4', '1x1')`, `iso_depth.phi`."""
 
 from rtx_core.records import Record
-from rtx_core.report.evidence import by_model
 from rtx_core.report.statistics import mean_interval
-from rtx_core.report.values import Runs, Space, Value, look_up
+from rtx_core.report.values import Space, Value, look_up
 from study import paper
+from study.analysis import iso_depth
 from study.analysis.facts import Facts, most_bits
-from study.analysis.hops import AtOwnRates, Hops, Rounding, at_best_rate, compared, copying, logit, unpaired_odds, wrong
-from study.analysis.iso_depth import IsoDepth
+from study.analysis.hops import AtOwnRates, Hops, Rounding, compared, copying, logit, unpaired_odds, wrong
+from study.analysis.iso_depth import IsoDepth, best_of
 from study.analysis.phi import worth
+from study.analysis.records import test_loss
 from study.predictions import counts, predictions
-from study.values.common import functions, test_loss
+from study.values.common import functions
 
 
 def hops(name: str) -> Hops:
@@ -64,18 +65,12 @@ def longer_training_lowers() -> Value:
     return Value(*mean_interval([a - b for a, b in zip(short, long)]), form=".2f")
 
 
-def best_of(*rates: str, seeds: int) -> list[Record]:
-    """Of each model that was tried at all of these rates with so many seeds the runs at its best."""
-    tried = [by_model(paper.records(name=f"iso-depth{rate}")) for rate in rates]
-    everywhere = sorted(set.intersection(*map(set, tried)))
-    best = [at_best_rate(*(found[model] for found in tried)) for model in everywhere]
-    return [run for runs in best if len(runs) >= seeds for run in runs]
+def of_rates(*rates: str) -> list[list[Record]]:
+    return [paper.records(name=f"iso-depth{rate}") for rate in rates]
 
 
 def text_worth(model: str, *rates: str) -> Value:
-    """φ of a loop over characters beside stacks of its width, in layers, at the best of these rates."""
-    found = Runs(best_of("", *rates, seeds=3), "iso-depth")
-    return Value(*worth(found, model, ("1x1-64", "2x1-64", "3x1-64", "4x1-64", "6x1-64"), test_loss))
+    return iso_depth.text_worth(model, *of_rates("", *rates))
 
 
 FACT_RATES = {"facts_lower": 0.001, "facts_higher": 0.004, "facts_highest": 0.008}  # the last one of one layer alone
@@ -108,8 +103,8 @@ VALUES |= {
     "iso_depth": lambda: IsoDepth(paper.records(name="iso-depth")),
     "iso_depth_longer": lambda: IsoDepth(paper.records(name="iso-depth-steps3200")),
     "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
-    "iso_depth_tuned": lambda: IsoDepth(best_of("", "-learningrate0.0015", "-learningrate0.006", seeds=1)),
-    "iso_depth_higher": lambda: IsoDepth(best_of("", *HIGHER, seeds=3), seeds=3),
+    "iso_depth_tuned": lambda: IsoDepth(best_of(*of_rates("", "-learningrate0.0015", "-learningrate0.006"), seeds=1)),
+    "iso_depth_higher": lambda: IsoDepth(best_of(*of_rates("", *HIGHER), seeds=3), seeds=3),
     "predictions": predictions,
 }
 VALUES |= {f"iso_depth_{n}": lambda k=k: of_first_seeds(k) for n, k in {"first": 1, "three": 3, "eight": 8}.items()}
