@@ -78,7 +78,7 @@ class Quantities:
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         plain = "\n".join([f"{head}.", *lines])
         html = f"<small>{head}.<ul>{items}</ul></small>"
-        return {"text/markdown": "", "text/html": html, "text/plain": plain}, {METADATA: self.as_json()}
+        return {"text/markdown": "% numbers", "text/html": html, "text/plain": plain}, {METADATA: self.as_json()}
 
 
 def _number(function: Callable[[], str]) -> dict[str, Any]:
