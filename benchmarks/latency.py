@@ -1,8 +1,8 @@
 """How long one sentence takes to classify, against the plain way and the floor: `python -m benchmarks.latency`.
 
 Writes results/benchmarks/latency-<cpu or cuda>.json.  The floor is the time to read every weight outside the embedding
-once. One sentence and 16 at once are also classified with products of 16 bits. Weights need no training for this; sentences
-are SST-2's.
+once. One sentence and 16 at once are also classified with products of 16 bits. Weights need no training for this;
+sentences are SST-2's.
 """
 
 import numpy as np
