@@ -13,7 +13,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 if TYPE_CHECKING:
     from rtx_core import data, records, report
-    from rtx_core.bench.check import check
+    from rtx_core.benchmark.check import check
     from rtx_core.errors import RtxError
     from rtx_core.experiments.configure import settings_of
     from rtx_core.experiments.run import run, runs

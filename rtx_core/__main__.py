@@ -203,8 +203,8 @@ def check(
     json: Annotated[bool, "print JSON"],
 ) -> None:
     """whether a model is a loop and is sound, in seconds and without training; also passes=, vocab_size= and length="""
-    from rtx_core.bench.check import check
-    from rtx_core.bench.subject import named
+    from rtx_core.benchmark.check import check
+    from rtx_core.benchmark.subject import named
 
     names, settings = parse_words(words)
     if len(names) != 1:
