@@ -15,6 +15,11 @@ from rtx_core.models import registry
 from rtx_core.settings import PositiveInt, Settings
 
 
+def module(make: Callable, settings: dict, vocab_size: int, length: int) -> nn.Module:
+    """What a class or function makes with these settings for a vocabulary and a length."""
+    return instance(partial(make, **settings) if settings else make, vocab_size, length)
+
+
 class OwnConfig(Settings):
     """What the module is made with; the data decide the vocabulary and the length."""
 
@@ -31,7 +36,7 @@ class OwnModel(nn.Module):
     def __init__(self, config: OwnConfig):
         super().__init__()
         self.config = config
-        self.module = instance(partial(self.make, **config.settings), config.vocab_size, config.block_size)
+        self.module = module(self.make, config.settings, config.vocab_size, config.block_size)
         if (rows := vocabulary(self.module, config.vocab_size)) < config.vocab_size:
             raise RtxError(f"It reads {rows} tokens, and this task has {config.vocab_size}; let it take vocab_size.")
 

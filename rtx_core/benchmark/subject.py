@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import linecache
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -210,6 +211,7 @@ def definition(address: str) -> object:
     place, _, name = address.rpartition(":")
     try:
         if place.endswith(".py"):
+            linecache.checkcache(place)  # an edited file is another model
             spec = spec_from_file_location(f"file_{Path(place).stem}", place)
             module = sys.modules[spec.name] = module_from_spec(spec)
             spec.loader.exec_module(module)
