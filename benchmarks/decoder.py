@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from benchmarks import timing
 from benchmarks.plain import padded, plain_step
 from rtx_core.data import LanguageData, task
-from rtx_core.experiments.configure import configure, experiment
+from rtx_core.experiments.configure import configure, find_experiment
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
 from rtx_core.models.registry import config_of
@@ -111,7 +111,7 @@ def measure(asked: timing.Options) -> dict:
             found.setdefault(label, {})[way] = times
         if not on_gpu:
             content["products_ms"][name] = products_ms(name, tokens, vocabulary)
-    for name in experiment("tinystories").shown:
+    for name in find_experiment("tinystories").default_models:
         content["memory_mib"][name] = timing.apart(added_memory, name, asked)
     return content
 

@@ -22,7 +22,7 @@ ROUNDS = 15
 def steps(study: str, asked: timing.Options) -> dict[str, dict]:
     """Milliseconds of an optimizer step of each model, on the same batches."""
     contestants = {}
-    for name in EXPERIMENTS[study].shown:
+    for name in EXPERIMENTS[study].default_models:
         config = configure(study, name, source=asked.source)
         task = data.task(config.data, config.train.batch_size)
         fields = config_of(config.architecture).names()

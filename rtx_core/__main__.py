@@ -20,8 +20,8 @@ from rtx_core.errors import RtxError
 from rtx_core.study import declared
 
 Words = Annotated[list, "EXPERIMENT|FILE [MODEL …] [name=value …]"]
-WRITTEN = ("text", "label", "validation", "test", "encoding", "name")  # of a file: text as it stands
-LINES_AT_ONCE = 256  # that `classify` reads, answers and prints
+TEXT_SETTINGS = ("text", "label", "validation", "test", "encoding", "name")  # of a file: text as it stands
+BATCH_LINES = 256  # that `classify` reads, answers and prints
 Source = Annotated[str, "embedded: quick runs on generated text"]
 
 
@@ -31,31 +31,31 @@ class Values(yaml.SafeLoader):
     yaml_implicit_resolvers: dict = {}
 
 
-for tag, pattern, first in (
+for tag, pattern, initials in (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
     ("float", r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan", "-+.0123456789"),
 ):
-    Values.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(f"^(?:{pattern})$"), list(first))
+    Values.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(f"^(?:{pattern})$"), list(initials))
 
 
 def parse_words(words: list[str]) -> tuple[list[str], dict[str, object]]:
     """(plain words, {name: value}) of words such as `epochs=1` or `seeds=[0,1]`."""
-    plain, given = [], {}
+    plain, settings = [], {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name.isidentifier():
             plain.append(word)
             continue
         try:
-            found = value if name in WRITTEN else yaml.load(value, Values)
+            parsed = value if name in TEXT_SETTINGS else yaml.load(value, Values)
         except (yaml.YAMLError, ValueError, RecursionError):
             raise RtxError(f"{word:.80} cannot be read; write name=value, seeds=[0,1] for a list.") from None
-        if (key := "seeds" if name == "seed" else name) in given:
-            raise RtxError(f"{word:.80} comes after {key}={given[key]}; give it once, a list for several.")
-        given[key] = [found] if name == "seed" else found
-    return plain, given
+        if (key := "seeds" if name == "seed" else name) in settings:
+            raise RtxError(f"{word:.80} comes after {key}={settings[key]}; give it once, a list for several.")
+        settings[key] = [parsed] if name == "seed" else parsed
+    return plain, settings
 
 
 def run(
@@ -69,20 +69,20 @@ def run(
     from rtx_core.data.files import from_words
     from rtx_core.experiments import run as runner
 
-    names, given = parse_words(words)
+    names, settings = parse_words(words)
     if not names:
         raise RtxError("Nothing to run: give an experiment, as in `run sst2 recurrent seed=1`.")
-    if names[1:] and "models" in given or given.keys() & {"replace", "only_recorded"}:
+    if names[1:] and "models" in settings or settings.keys() & {"replace", "only_recorded"}:
         raise RtxError("Give models as words or as models=[…], and --replace as a switch.")
     models = {"models": names[1:]} if names[1:] else {}
-    data = from_words(names[0], given)
+    data = from_words(names[0], settings)
     if dry:
-        configs = runner.requested(data, **models, **given)
-        if follow := [config for config in configs if replace or not runner.recorded(config)]:
-            return runner.announce(follow)
+        configs = runner.run_configs(data, **models, **settings)
+        if missing := [config for config in configs if replace or not runner.find_record(config)]:
+            return runner.announce(missing)
         return print(f"No run follows: {f'all {len(configs)} are' if configs[1:] else 'it is'} recorded.")
-    for made in runner.runs(data, replace=replace, **models, **given):
-        print(f"{made.config.name} · {made.config.model} · seed {made.config.seed} · {made.record.score}")
+    for result in runner.runs(data, replace=replace, **models, **settings):
+        print(f"{result.config.name} · {result.config.model} · seed {result.config.seed} · {result.record.score}")
 
 
 def settings(words: Annotated[list, "EXPERIMENT|FILE [MODEL] [name=value …]"]) -> None:
@@ -90,11 +90,11 @@ def settings(words: Annotated[list, "EXPERIMENT|FILE [MODEL] [name=value …]"])
     from rtx_core.data.files import from_words
     from rtx_core.experiments.configure import settings_of
 
-    names, given = parse_words(words)
+    names, settings = parse_words(words)
     if not 1 <= len(names) <= 2:
         raise RtxError(f"Got {len(names)} words; give an experiment and perhaps a model, as `settings khop 1x4`.")
-    given.pop("seeds", None)  # which change nothing here
-    table = settings_of(from_words(names[0], given), *names[1:], **given)
+    settings.pop("seeds", None)  # which change nothing here
+    table = settings_of(from_words(names[0], settings), *names[1:], **settings)
     table = table.map(lambda value: "null" if value is None else str(value))
     width = {column: table[column].str.len().max() for column in table}
     for part, rows in table.groupby("of", sort=False):
@@ -112,8 +112,8 @@ def results(names: Annotated[list, "only of these experiments or folders"], sour
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             table = records.results(name, source=source)
-        for said in caught:
-            print(said.message, file=sys.stderr if len(table) else sys.stdout)
+        for warning in caught:
+            print(warning.message, file=sys.stderr if len(table) else sys.stdout)
         if len(table):
             print(table[columns].round(4).to_string(index=False))
 
@@ -131,7 +131,7 @@ def classify(
 
     predictor, header = load(f"{name}/{model}-seed{seed}", source), True
     lines = filter(None, map(str.strip, texts or lines_of_input()))
-    while batch := list(islice(lines, LINES_AT_ONCE)):
+    while batch := list(islice(lines, BATCH_LINES)):
         answers = predictor.classify(batch, passes)
         answers["text"] = answers.pop("text")  # last, as it alone is of any length
         answers.to_csv(sys.stdout, sep="\t", index=False, header=header, float_format="%.4f")
@@ -190,12 +190,12 @@ def measure(words: Annotated[list, "KIND EXPERIMENT [name=value …]"]) -> None:
     from rtx_core.experiments.measure import measure
     from rtx_core.paths import home
 
-    names, given = parse_words(words)
+    names, settings = parse_words(words)
     if len(names) != 2:
         raise RtxError(
             "Nothing to measure: give KIND and EXPERIMENT, as `measure yardstick sst2`; models as models=[…]."
         )
-    print(*(found.path.relative_to(home()) for found in measure(*names, **given)), sep="\n")
+    print(*(record.path.relative_to(home()) for record in measure(*names, **settings)), sep="\n")
 
 
 def check(
@@ -243,22 +243,38 @@ def bench(
     print(folder() / f"{card.name}-{card.budget}.html")
 
 
+def show(words: Annotated[list, "NOTEBOOK …"]) -> None:
+    """fill the numbers into the text of executed notebooks, such as papermill's outputs"""
+    from pathlib import Path
+
+    from rtx_core.foreign import read_json
+    from rtx_core.paths import write_json
+    from rtx_core.report.filling import fill
+
+    if not words:
+        raise RtxError("Nothing to show: give executed notebooks, as in `show _build/facts.ipynb`.")
+    for path in map(Path, words):
+        notebook = read_json(path)
+        fill(notebook)
+        write_json(path, notebook)
+
+
 def parser() -> argparse.ArgumentParser:
-    every = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
-    commands = every.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    own = (run, settings, results, check, bench, classify, doctor, audit, golden, migrate, measure)
-    for name, function in ({each.__name__: each for each in own} | declared("COMMANDS")).items():
-        one = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
-        one.set_defaults(function=function)
+    root = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    functions = (run, settings, results, check, bench, classify, doctor, audit, golden, migrate, measure, show)
+    for name, function in ({one.__name__: one for one in functions} | declared("COMMANDS")).items():
+        command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
+        command.set_defaults(function=function)
         for argument in inspect.signature(function).parameters.values():
-            kind, (about,) = argument.annotation.__origin__, argument.annotation.__metadata__
+            kind, (help,) = argument.annotation.__origin__, argument.annotation.__metadata__
             if kind is bool:
-                one.add_argument(f"--{argument.name}", action="store_true", help=about)
+                command.add_argument(f"--{argument.name}", action="store_true", help=help)
             elif argument.default is not argument.empty:
-                one.add_argument(f"--{argument.name}", type=kind, default=argument.default, help=about)
+                command.add_argument(f"--{argument.name}", type=kind, default=argument.default, help=help)
             else:
-                one.add_argument(argument.name, help=about, **({"nargs": "*"} if kind is list else {}))
-    return every
+                command.add_argument(argument.name, help=help, **({"nargs": "*"} if kind is list else {}))
+    return root
 
 
 def main() -> None:
@@ -266,16 +282,16 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        given, late = (every := parser()).parse_known_args()
-        given = vars(given)
-        words = next((value for value in given.values() if isinstance(value, list)), None)
-        if late and (words is None or any(word.startswith("-") for word in late)):
-            every.error(f"unrecognized arguments: {' '.join(late)}")
-        if late:  # words after an option
-            words += late
-        function = given.pop("function")
-        del given["command"]
-        function(**given)
+        arguments, extra = (root := parser()).parse_known_args()
+        arguments = vars(arguments)
+        words = next((value for value in arguments.values() if isinstance(value, list)), None)
+        if extra and (words is None or any(word.startswith("-") for word in extra)):
+            root.error(f"unrecognized arguments: {' '.join(extra)}")
+        if extra:  # words after an option
+            words += extra
+        function = arguments.pop("function")
+        del arguments["command"]
+        function(**arguments)
         if sys.stdout:
             sys.stdout.flush()
     except (RtxError, UnicodeError) as error:  # standard input may be no UTF-8

@@ -6,20 +6,20 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-MANY = 20  # choices are not listed beside a near one
+MAX_LISTED = 20  # choices are not listed beside a near one
 
 
 class RtxError(ValueError):
     """Bad input.  The message names what was got, what was expected and what to do about it."""
 
 
-def unknown(kind: str, got: object, known: Iterable[str]) -> RtxError:
+def unknown(kind: str, got: object, choices: Iterable[str]) -> RtxError:
     """An error for a name that does not exist, with the nearest one that does."""
-    known = list(known)
-    near = get_close_matches(str(got), known, n=1, cutoff=0.6)
+    choices = list(choices)
+    near = get_close_matches(str(got), choices, n=1, cutoff=0.6)
     hint = f" did you mean {near[0]!r}?" if near else ""
-    choices = "" if near and len(known) > MANY else f" the choices are {', '.join(known)}."
-    return RtxError(f"Unknown {kind} {got!r}:{hint}{choices}")
+    listing = "" if near and len(choices) > MAX_LISTED else f" the choices are {', '.join(choices)}."
+    return RtxError(f"Unknown {kind} {got!r}:{hint}{listing}")
 
 
 def reason(error: Exception) -> str:
@@ -27,6 +27,6 @@ def reason(error: Exception) -> str:
     foreign = (str(Path(__file__).parent), sysconfig.get_path("stdlib"), "<frozen ")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "-packages" not in f.filename]
     frames = [f for f in frames if not f.filename.startswith(foreign)]
-    at = f", in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""
-    said = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
-    return f"{type(error).__name__}: {said:.350}{at}"
+    place = f", in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""
+    message = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
+    return f"{type(error).__name__}: {message:.350}{place}"

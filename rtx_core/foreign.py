@@ -44,11 +44,11 @@ def read_bytes(path: Path, most: int) -> bytes:
     with as_odd():
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            about = os.fstat(handle)
-            if not stat.S_ISREG(about.st_mode):
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
                 raise Odd("it is no regular file")
-            if about.st_size > most:
-                raise Odd(f"it has {about.st_size:,} bytes; at most {most:,} are read")
+            if status.st_size > most:
+                raise Odd(f"it has {status.st_size:,} bytes; at most {most:,} are read")
             with open(handle, "rb", buffering=0, closefd=False) as file:
                 return file.read()
         finally:

@@ -20,19 +20,19 @@ def classification_metrics(logits: np.ndarray, labels: np.ndarray) -> dict:
     classes = logits.shape[1]
     pairs = labels.astype(np.int64) * classes + logits.argmax(1)
     confusion = np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
-    right, true, guessed = np.diag(confusion), confusion.sum(1), confusion.sum(0)
-    scores = {"precision": _ratio(right, guessed), "recall": _ratio(right, true)}
-    scores["f1"] = _ratio(2.0 * right, true + guessed)
-    result = {"n": len(labels), "loss": cross_entropy(logits, labels), "accuracy": float(right.sum() / len(labels))}
+    correct, actual, predicted = np.diag(confusion), confusion.sum(1), confusion.sum(0)
+    scores = {"precision": _ratio(correct, predicted), "recall": _ratio(correct, actual)}
+    scores["f1"] = _ratio(2.0 * correct, actual + predicted)
+    result = {"n": len(labels), "loss": cross_entropy(logits, labels), "accuracy": float(correct.sum() / len(labels))}
     if classes == 2:
         result |= {name: float(score[1]) for name, score in scores.items()}
     else:
         result |= {name: float(np.average(score)) for name, score in scores.items()}
-        result |= {f"{name}_weighted": float(np.average(score, weights=true)) for name, score in scores.items()}
+        result |= {f"{name}_weighted": float(np.average(score, weights=actual)) for name, score in scores.items()}
     result["average"] = "binary" if classes == 2 else "macro"
     result["confusion"] = confusion.tolist()
     return result
 
 
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    return np.divide(above, below, out=np.zeros(len(below)), where=below != 0)
+def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    return np.divide(numerator, denominator, out=np.zeros(len(denominator)), where=denominator != 0)

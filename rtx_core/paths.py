@@ -14,9 +14,9 @@ BOOK = "RTX_BOOK"  # set while the book is built: pages show what is recorded, a
 
 def home() -> Path:
     """The folder that holds `results/` and `_build/`: `RTX_HOME`, or the repository, or where one stands."""
-    if named := os.environ.get("RTX_HOME"):
-        if str(place := user_path(named)).startswith("~"):
-            raise RtxError(f"RTX_HOME is {named}, and there is no such user; name a folder.")
+    if name := os.environ.get("RTX_HOME"):
+        if str(place := user_path(name)).startswith("~"):
+            raise RtxError(f"RTX_HOME is {name}, and there is no such user; name a folder.")
         return place
     return REPOSITORY if (REPOSITORY / "pyproject.toml").exists() else Path.cwd()
 

@@ -32,27 +32,27 @@ class Interrupts:
     """
 
     def __init__(self):
-        self.number, self.came, self.waits, self.before = None, 0.0, False, {}
+        self.number, self.received_at, self.deferring, self.handlers = None, 0.0, False, {}
 
     def __enter__(self) -> "Interrupts":
         if threading.current_thread() is threading.main_thread():
             handlers = {number: signal.getsignal(number) for number in SIGNALS}
-            self.before = {n: handler for n, handler in handlers.items() if handler not in (None, signal.SIG_IGN)}
-            for number in self.before:
+            self.handlers = {n: handler for n, handler in handlers.items() if handler not in (None, signal.SIG_IGN)}
+            for number in self.handlers:
                 signal.signal(number, self._handle)
         return self
 
     def _handle(self, number: int, frame: object) -> None:
         if self.number is None:
-            self.number, self.came = number, time.monotonic()
-            if not self.waits:
+            self.number, self.received_at = number, time.monotonic()
+            if not self.deferring:
                 raise Interrupted
-        elif time.monotonic() - self.came > ONE_REQUEST:
+        elif time.monotonic() - self.received_at > ONE_REQUEST:
             self._restore()
             signal.raise_signal(number)
 
     def _restore(self) -> None:
-        for number, handler in self.before.items():
+        for number, handler in self.handlers.items():
             signal.signal(number, handler)
 
     def check(self) -> None:
@@ -61,23 +61,23 @@ class Interrupts:
             raise Interrupted
 
     @contextmanager
-    def deferred(self, waits: bool = True) -> Iterator[None]:
-        """Signals wait; with `waits=False`, inside a block in which they do, they raise at once."""
-        before, self.waits = self.waits, waits
+    def deferred(self, defer: bool = True) -> Iterator[None]:
+        """Signals wait; with `defer=False`, inside a block in which they wait, they raise at once."""
+        previous, self.deferring = self.deferring, defer
         try:
-            if not waits:
+            if not defer:
                 self.check()
             yield
         finally:
-            self.waits = before
-        if waits:
+            self.deferring = previous
+        if defer:
             self.check()
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: object) -> None:
         self._restore()
         if self.number is None or isinstance(error, Exception):  # an error has its own sentence
             return
-        if error is None or self.before[self.number] is not signal.default_int_handler:
+        if error is None or self.handlers[self.number] is not signal.default_int_handler:
             with suppress(OSError, ValueError, AttributeError):
                 sys.stdout.flush()
             signal.raise_signal(self.number)

@@ -40,26 +40,26 @@ class Settings(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(map(str, first["loc"]))
-            if first["type"] == "extra_forbidden":
+            problem = error.errors()[0]
+            name = ".".join(map(str, problem["loc"]))
+            if problem["type"] == "extra_forbidden":
                 raise unknown("setting", name, type(self).model_fields) from None
-            if first["type"] == "missing":
+            if problem["type"] == "missing":
                 raise RtxError(f"{type(self).__name__} has no {name}; give it one, or a default.") from None
-            reason = first["msg"].removeprefix("Value error, ").rstrip(".")
+            reason = problem["msg"].removeprefix("Value error, ").rstrip(".")
             if not name:
                 raise RtxError(f"{reason}.") from None
             reason = f"{reason[0].lower()}{reason[1:]}".replace("input should", "it must")
-            received = " ".join(repr(first["input"]).split())
+            received = " ".join(repr(problem["input"]).split())
             raise RtxError(f"{name} is {received:.80}; {reason}.") from None
 
     @field_validator("*", mode="before")
     @classmethod
-    def _from_json(cls, value: Any, about: Any) -> Any:
+    def _from_json(cls, value: Any, info: Any) -> Any:
         """Tuples, and settings within settings, as a record or a file of weights holds them."""
         if isinstance(value, (list, dict)):
             with suppress(TypeError, ValueError):  # what does not fit is told as any other value is
-                kind = TypeAdapter(cls.model_fields[about.field_name].annotation)
+                kind = TypeAdapter(cls.model_fields[info.field_name].annotation)
                 return kind.validate_json(json.dumps(value), strict=True)
         return value
 
@@ -72,19 +72,19 @@ class Settings(BaseModel):
     def check_recordable(self) -> None:
         """An error unless a file of JSON can hold these settings."""
         try:
-            held = json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False).encode()
-            if type(self)(**json.loads(held)) != self:
+            content = json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False).encode()
+            if type(self)(**json.loads(content)) != self:
                 raise ValueError("they are others when they are read again")
         except (TypeError, ValueError) as error:
-            what = f"A record cannot hold the settings of {type(self).__name__} ({str(error).rstrip('.'):.200})"
-            raise RtxError(f"{what}; use finite numbers, texts, and tuples of them.") from error
+            problem = f"A record cannot hold the settings of {type(self).__name__} ({str(error).rstrip('.'):.200})"
+            raise RtxError(f"{problem}; use finite numbers, texts, and tuples of them.") from error
 
     def replace(self, **changes: Any) -> Self:
         return type(self)(**{**self.model_dump(), **changes})
 
-    def changes(self, usual: Self) -> dict[str, Any]:
+    def changes(self, default: Self) -> dict[str, Any]:
         """The settings that are not as usual, in the order of their class."""
-        return {key: value for key, value in self if value != getattr(usual, key)}
+        return {key: value for key, value in self if value != getattr(default, key)}
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:

@@ -24,24 +24,24 @@ SUITE = "rtx_core.benchmark.suite:EXPERIMENTS"
 @cache
 def study() -> ModuleType:
     """The study's package; an empty one where there is none."""
-    name, found = os.environ.get("RTX_STUDY", "study"), None
+    name, spec = os.environ.get("RTX_STUDY", "study"), None
     if "RTX_STUDY" in os.environ and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # as `python -m` does; the command `rtx` has only its own folder there
     with suppress(ImportError, ValueError):  # of the package above it; no name of a module
-        found = find_spec(name) if name else None
-    if not found and name not in ("", "study"):
+        spec = find_spec(name) if name else None
+    if not spec and name not in ("", "study"):
         raise RtxError(f"RTX_STUDY is {name!r}; expected a package in this folder or on PYTHONPATH.")
-    return import_module(name) if found else ModuleType("no_study")
+    return import_module(name) if spec else ModuleType("no_study")
 
 
-def declared(what: str) -> Mapping:
+def declared(name: str) -> Mapping:
     """The study's `EXPERIMENTS`, `MEASUREMENTS`, `LOOKS` or `COMMANDS`, empty where it has none; the experiments of
     the library's own suite come with those of every study."""
-    found = getattr(study(), what, {})
-    return {**resolve_name(SUITE), **found} if what == "EXPERIMENTS" else found
+    found = getattr(study(), name, {})
+    return {**resolve_name(SUITE), **found} if name == "EXPERIMENTS" else found
 
 
 def values() -> list[ModuleType]:
     """The modules of its package `values`, each with a `VALUES`: the names that its pages quote."""
     folders = [f"{folder}/values" for folder in getattr(study(), "__path__", ())]
-    return [import_module(f"{study().__name__}.values.{found.name}") for found in iter_modules(folders)]
+    return [import_module(f"{study().__name__}.values.{module.name}") for module in iter_modules(folders)]

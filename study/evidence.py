@@ -11,7 +11,8 @@ from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import mean_interval
 from rtx_core.report.style import number
 from rtx_core.report.values import look_up
-from study.values.looping import Facts, unpaired_odds
+from study.analysis.facts import Facts
+from study.analysis.hops import unpaired_odds
 
 ONE_RATE = "one rate for all models"
 
@@ -68,7 +69,7 @@ def gain(facts: Facts, model: str, base: str) -> str:
 
 def pointers() -> Iterator[Headline]:
     khop, rated, hard = map(look_up, ("khop", "at_own_rates", "khop_hard_higher"))
-    once, twice = khop.of("2x1"), khop.of("2x2")
+    once, twice = khop.records_for("2x1"), khop.records_for("2x2")
     effect = f"{percent(khop.errors('2x1', 4))} → {percent(khop.errors('2x2', 4))} wrong, {odds(twice, once, 4)}"
     yield Headline("Four hops: running two layers twice helps", effect, once + twice)
     narrow, loop = rated.new("4x1-w44"), rated.new("2x2")
@@ -90,7 +91,7 @@ def pointers() -> Iterator[Headline]:
     yield Headline(
         "Eight hops: two layers run three times can succeed",
         f"at most {number(errors[4], '.1%')} wrong on five seeds, {number(errors[5], '.0%')} on one",
-        hard.of("2x3"),
+        hard.records_for("2x3"),
         "better of two, on three of the seeds",
     )
 
@@ -99,8 +100,8 @@ def knowledge() -> Iterator[Headline]:
     facts = look_up("facts")
     for claim, model in (("three more passes add little", "1x4"), ("a second layer adds much", "2x1")):
         effect = f"{gain(facts, model, '1x1')} bits"
-        yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.of("1x1") + facts.of(model))
-    effect, runs = f"{gain(facts, '2x2', '2x1')} bits", facts.of("2x1") + facts.of("2x2")
+        yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.records_for("1x1") + facts.records_for(model))
+    effect, runs = f"{gain(facts, '2x2', '2x1')} bits", facts.records_for("2x1") + facts.records_for("2x2")
     yield Headline("Facts, 60 exposures: a second pass of two layers adds little", effect, runs)
 
 
@@ -112,7 +113,7 @@ def text() -> Iterator[Headline]:
 
 
 def steps() -> Iterator[Headline]:
-    taught = look_up("s3_curriculum").of("1x64")
+    taught = look_up("s3_curriculum").records_for("1x64")
     kept = look_up("s3_curriculum_reached")("1x64")
     effect = f"{min(kept)} of 64 factors on each seed"
     yield Headline("Products in S3: one layer with a pass for each factor keeps all", effect, taught)

@@ -5,7 +5,7 @@ from functools import partial
 from pydantic import Field
 
 from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData, ScanData
-from rtx_core.experiments import Entry, Experiment
+from rtx_core.experiments import Experiment, ModelVariant
 from rtx_core.settings import PositiveInt
 from rtx_core.train.config import TrainConfig
 
@@ -29,11 +29,16 @@ _THREE_PARTS = _STORY | {"num_layers": 3, "num_core_layers": 1, "num_passes": 6}
 # a step takes 41, 78, 152 and 226 ms on one quiet thread, and one of `kausik` 84 (python -m benchmarks.small)
 _WIDTH = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512, "dropout": 0.0}
 _STEPS = {1: 2.06, 2: 1.08, 4: 0.55, 6: 0.37}
-_SHAKESPEARE_SMALL = {f"gpt-{n}": Entry("gpt", _WIDTH | {"num_layers": n}) for n in _STEPS}
-_SHAKESPEARE_SMALL |= {"kausik": Entry("kausik", _WIDTH), "kausik-2": Entry("kausik", _WIDTH | {"num_layers": 2})}
-_SHAKESPEARE_SMALL |= {f"kausik-w{n}": Entry("kausik", _WIDTH | {"window": n}) for n in (4, 8)}
-_SHAKESPEARE_SMALL["kausik-positions"] = Entry("kausik", _WIDTH | {"positions": True})
-_SHAKESPEARE_SMALL |= {f"gpt-{n}-time": Entry("gpt", _WIDTH | {"num_layers": n}, more) for n, more in _STEPS.items()}
+_SHAKESPEARE_SMALL = {f"gpt-{n}": ModelVariant("gpt", _WIDTH | {"num_layers": n}) for n in _STEPS}
+_SHAKESPEARE_SMALL |= {
+    "kausik": ModelVariant("kausik", _WIDTH),
+    "kausik-2": ModelVariant("kausik", _WIDTH | {"num_layers": 2}),
+}
+_SHAKESPEARE_SMALL |= {f"kausik-w{n}": ModelVariant("kausik", _WIDTH | {"window": n}) for n in (4, 8)}
+_SHAKESPEARE_SMALL["kausik-positions"] = ModelVariant("kausik", _WIDTH | {"positions": True})
+_SHAKESPEARE_SMALL |= {
+    f"gpt-{n}-time": ModelVariant("gpt", _WIDTH | {"num_layers": n}, more) for n, more in _STEPS.items()
+}
 WINDOWS = ("kausik-w4", "kausik-w8", "kausik-2")  # wider ones, and two layers
 COMBINED = ("frailt-lora", "three-part-encoded")  # of TinyStories
 ONE_SEED = COMBINED + WINDOWS
@@ -42,8 +47,8 @@ _SMALL = dict(hidden_size=64, num_heads=4, intermediate_size=176, rope_base=100.
 _PUBLISHED_WIDTH = dict(hidden_size=128, num_heads=4, intermediate_size=344)
 
 
-def _looped(layers: int, passes: int, steps_factor: float = 1.0, **switches: object) -> Entry:
-    return Entry("looped", _SMALL | {"num_layers": layers, "num_passes": passes} | switches, steps_factor)
+def _looped(layers: int, passes: int, steps_factor: float = 1.0, **switches: object) -> ModelVariant:
+    return ModelVariant("looped", _SMALL | {"num_layers": layers, "num_passes": passes} | switches, steps_factor)
 
 
 _SHAPES = ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
@@ -83,10 +88,10 @@ class CurriculumData(GroupData):
     stage: PositiveInt = Field(500, description="steps after which the longest sequence is twice as long")
 
 
-def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> Entry:
+def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> ModelVariant:
     """Six layer applications; the MLP as llama2.c sizes it, 8/3 of the width in eights."""
     depth = {"num_layers": layers, "num_passes": passes, "num_heads": width // 16} | switches
-    return Entry("looped", depth | {"hidden_size": width, "intermediate_size": -(-width // 3) * 8})
+    return ModelVariant("looped", depth | {"hidden_size": width, "intermediate_size": -(-width // 3) * 8})
 
 
 _WIDTHS, _SIX = (24, 32, 48, 64, 96, 128), ((6, 1), (3, 2), (2, 3), (1, 6))
@@ -107,10 +112,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         _NANOGPT,
         models={
             # two layers compute as much as the recurrence, whose layer runs twice a token
-            **{f"gpt-{n}": Entry("gpt", {"num_layers": n}) for n in (1, 2, 6)},
-            "kausik-positions": Entry("kausik", {"positions": True}),
+            **{f"gpt-{n}": ModelVariant("gpt", {"num_layers": n}) for n in (1, 2, 6)},
+            "kausik-positions": ModelVariant("kausik", {"positions": True}),
         },
-        shown=("gpt-1", "gpt-2", "gpt-6", "kausik-positions", "kausik"),
+        default_models=("gpt-1", "gpt-2", "gpt-6", "kausik-positions", "kausik"),
         seeds=(0, 1),
         recipes={
             # the public configuration: a constant rate, twice the steps and twice the batch
@@ -124,7 +129,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _SMALLER,
         models=_SHAKESPEARE_SMALL,
-        shown=("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions"),
+        default_models=("gpt-1", "gpt-2", "gpt-4", "gpt-6", "kausik", "kausik-positions"),
         seeds=(0, 1, 2, 3, 4),
     ),
     "tinystories": Experiment(
@@ -132,11 +137,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         _STORIES,
         models={
             # FraiLT's computation for a token over the control's
-            "control-long": Entry("control", steps_factor=3.25),
-            "control-16": Entry("control", {"num_layers": 16}),  # the same by layers of their own
-            "control-8": Entry("control", {"num_layers": 8}),  # twice the layers
+            "control-long": ModelVariant("control", steps_factor=3.25),
+            "control-16": ModelVariant("control", {"num_layers": 16}),  # the same by layers of their own
+            "control-8": ModelVariant("control", {"num_layers": 8}),  # twice the layers
         },
-        shown=("control", "frailt", "three-part", "relaxed", "control-long", "control-16", "control-8"),
+        default_models=("control", "frailt", "three-part", "relaxed", "control-long", "control-16", "control-8"),
         seeds=(0, 1),
         recipes={"report": {}},
         budgets={
@@ -149,82 +154,84 @@ EXPERIMENTS: dict[str, Experiment] = {
         LanguageData(corpus="tinystories", block_size=128, eval_batches=20),
         _SMALL_STORIES,
         models={
-            "control": Entry("control", _STORY),
-            "frailt": Entry("frailt", _STORY | {"num_passes": 4}),
-            "three-part": Entry("three-part", _THREE_PARTS),
-            "relaxed": Entry("relaxed", _STORY | {"num_passes": 4, "lora_rank": 4}),
-            "control-3": Entry("control", _STORY | {"num_layers": 3}),  # about as heavy as Relaxed and Three Part
-            "control-8": Entry("control", _STORY | {"num_layers": 8}),  # computes as much as the looped ones
+            "control": ModelVariant("control", _STORY),
+            "frailt": ModelVariant("frailt", _STORY | {"num_passes": 4}),
+            "three-part": ModelVariant("three-part", _THREE_PARTS),
+            "relaxed": ModelVariant("relaxed", _STORY | {"num_passes": 4, "lora_rank": 4}),
+            "control-3": ModelVariant("control", _STORY | {"num_layers": 3}),  # the size of Relaxed and Three Part
+            "control-8": ModelVariant("control", _STORY | {"num_layers": 8}),  # computes as much as the looped ones
             # the study's future work: two of its ways of looping at once
-            "frailt-lora": Entry("frailt", _STORY | {"num_passes": 4, "lora_rank": 4}),
-            "three-part-encoded": Entry("three-part", _THREE_PARTS | {"encoding": "pass"}),
-            "control-long": Entry("control", _STORY, steps_factor=1.8),  # so does this one, over all its steps
+            "frailt-lora": ModelVariant("frailt", _STORY | {"num_passes": 4, "lora_rank": 4}),
+            "three-part-encoded": ModelVariant("three-part", _THREE_PARTS | {"encoding": "pass"}),
+            "control-long": ModelVariant("control", _STORY, steps_factor=1.8),  # so does this one, over all its steps
         },
-        shown=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
+        default_models=("control", "frailt", "three-part", "relaxed", "control-8", "control-long"),
         seeds=(0, 1, 2),
     ),
     "khop": _light(
         HopData(),
         _HOPS,
         models=_LAYERS_PASSES | _NARROW | _STUDIED | GROWTH,
-        shown=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
+        default_models=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
         seeds=(0, 1, 2, 3, 4),
     ),
     "khop-hard": _light(
         HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
         _HOPS.replace(steps=4000),
         models=_LAYERS_PASSES | _NARROW,
-        shown=("2x1", "4x1", "6x1", "2x3", "1x6"),
+        default_models=("2x1", "4x1", "6x1", "2x3", "1x6"),
         seeds=(0, 1, 2),
     ),
     "khop-published": _light(  # Sanford et al. 2024, with rotary positions and SwiGLU in the place of GPT-2's
         HopData(letters=98, hops=16, scored="all", eval_texts=680, test_texts=8_704),
         _PUBLISHED,
         models={
-            f"{layers}x{passes}": Entry("looped", _PUBLISHED_WIDTH | {"num_layers": layers, "num_passes": passes})
+            f"{layers}x{passes}": ModelVariant(
+                "looped", _PUBLISHED_WIDTH | {"num_layers": layers, "num_passes": passes}
+            )
             for layers, passes in ((2, 1), (3, 1), (4, 1), (6, 1), (1, 4), (1, 6), (2, 3))
         }
         # as many parameters in the layers as 1x4, and its depth; then twice the width, where 4x1 is that narrow stack
-        | {"4x1-w64": Entry("looped", dict(hidden_size=64, num_layers=4, num_heads=4, intermediate_size=172))}
+        | {"4x1-w64": ModelVariant("looped", dict(hidden_size=64, num_layers=4, num_heads=4, intermediate_size=172))}
         | {
-            f"{name}-w256": Entry("looped", dict(hidden_size=256, intermediate_size=688, **shape))
+            f"{name}-w256": ModelVariant("looped", dict(hidden_size=256, intermediate_size=688, **shape))
             for name, shape in (("1x4", dict(num_layers=1, num_passes=4)), ("4x1", dict(num_layers=4)))
         },
-        shown=("4x1", "1x4"),
+        default_models=("4x1", "1x4"),
         budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},
     ),
     "facts": _light(  # to be learned by heart: 60 exposures of each
         FactData(),
         _HOPS.replace(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0),
         models=_LAYERS_PASSES | _NARROW | _WIDE,
-        shown=("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"),
+        default_models=("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"),
         seeds=(0, 1, 2),
     ),
     "state-tracking": _light(
         GroupData(group="S3"),
         _HOPS.replace(batch_size=16),
         models={f"1x{passes}": _looped(1, passes) for passes in (1, 2, 4, 8)} | {"8x1": _looped(8, 1)},
-        shown=("1x1", "1x2", "1x4", "1x8"),
+        default_models=("1x1", "1x2", "1x4", "1x8"),
     ),
     "state-tracking-scan": _light(  # told what to hold after each pass; log2(64) of them are enough
         ScanData(group="S3"),
         _HOPS.replace(batch_size=16),
         models={"1x6-numbered": _looped(1, 6, encoding="pass"), "6x1": _looped(6, 1)},
-        shown=("1x6-numbered", "6x1"),
+        default_models=("1x6-numbered", "6x1"),
         seeds=(0, 1, 2),
     ),
     "state-tracking-curriculum": _light(  # short products first, as many passes as factors
         CurriculumData(group="S3"),
         _HOPS.replace(batch_size=16),
         models={"1x64": _looped(1, 64), "8x1": _looped(8, 1)},
-        shown=("1x64", "8x1"),
+        default_models=("1x64", "8x1"),
         seeds=(0, 1, 2),
     ),
     "iso-depth": _light(
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _NANOGPT.replace(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
         models=_ISO_DEPTH,
-        shown=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
+        default_models=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
         + ("6x1-24", "6x1-32", "6x1-48", "6x1-96"),
         seeds=tuple(range(8)),
     ),

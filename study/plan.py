@@ -23,7 +23,7 @@ class Study:
         own = EXPERIMENTS[self.experiment]
         for budget in self.reduced if reduced else ({},):
             for seed in self.seeds or own.seeds:
-                for model in self.models or own.shown:
+                for model in self.models or own.default_models:
                     yield configure(self.experiment, model, seed, **self.settings | budget | extra)
 
 
@@ -37,8 +37,11 @@ SATURATED = FACTS | {"epochs": 240}
 SATURATING = ("1x1", "1x4", "2x1", "1x1-wide", "2x2")
 CURVE = TENTH | {"eval_every": 50, "plateau_patience": 100, "stop_patience": 0}  # as the slides; nothing cuts or ends
 RATES = (  # tried for a few steps each; models train at the best of them
-    *(("shakespeare-small", rate, EXPERIMENTS["shakespeare-small"].shown) for rate in (1e-3, 3e-3)),
-    *(("tinystories-small", rate, EXPERIMENTS["tinystories-small"].shown[:-1]) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
+    *(("shakespeare-small", rate, EXPERIMENTS["shakespeare-small"].default_models) for rate in (1e-3, 3e-3)),
+    *(
+        ("tinystories-small", rate, EXPERIMENTS["tinystories-small"].default_models[:-1])
+        for rate in (1e-3, 2e-3, 4e-3, 8e-3)
+    ),
 )
 SMALL = {"shakespeare-small": {"learning_rate": 3e-3}, "tinystories-small": {"learning_rate": 4e-3}}
 LARGER = {  # of twice the width, at half the rate (Yang et al. 2022, 2203.03466)

@@ -15,7 +15,7 @@ from conftest import refused
 from rtx_core import records
 from rtx_core.experiments import cost, doctor
 from rtx_core.experiments.configure import configure
-from rtx_core.experiments.weights import again
+from rtx_core.experiments.weights import retrain_advice
 from rtx_core.foreign import Odd, dump_arrays, read_arrays
 from rtx_core.records import golden
 from rtx_core.report import display, evidence, figures, statistics
@@ -115,7 +115,7 @@ def test_settings_that_a_record_should_not_have_stop_nothing(name, home, monkeyp
                 records.check(record.content)
                 record.stale_reason()
                 cost.minutes(wanted, [record])
-                again(record)
+                retrain_advice(record)
                 monkeypatch.setattr(golden.records, "records", lambda record=record: [record])
                 assert "os:system" not in {run["task"] for run in golden.missing({}).values()}
 

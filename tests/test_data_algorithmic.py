@@ -18,7 +18,7 @@ from rtx_core.data import GroupData, HopData, config_of, task
 from rtx_core.data.algorithmic import Generated, KHop, each_state, hop, products
 from rtx_core.data.config import Drawn, ScanData
 from rtx_core.errors import RtxError
-from rtx_core.experiments import Entry, Experiment, audit, weights
+from rtx_core.experiments import Experiment, ModelVariant, audit, weights
 from rtx_core.experiments.doctor import check_settings
 from rtx_core.models import build_model, save_model
 from rtx_core.models.packed import Packed
@@ -259,7 +259,7 @@ class Count(Generated):
 def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     """It trains, is recorded and kept, and comes back from its record, without a line in the library."""
     train = TrainConfig(epochs=0, steps=2, batch_size=4, eval_every=2)
-    made = Experiment(CountData(), train, {"tiny": Entry("looped", SMALL)}, ("tiny",), keep_weights=True)
+    made = Experiment(CountData(), train, {"tiny": ModelVariant("looped", SMALL)}, ("tiny",), keep_weights=True)
     monkeypatch.setitem(EXPERIMENTS, "count", made)
     run = rtx.run("count", "tiny", by=2, compile="")
     assert type(config_of(ScanData(group="S3").model_dump(), ScanData)) is ScanData  # which has the fields of another

@@ -263,7 +263,7 @@ def test_files_of_ones_own_train_in_the_same_way(home, small_models, monkeypatch
     assert (record["experiment"], record["name"]) == ("own-data", "own-my-reviews-epochs1-batchsize8")
     assert (record["data"]["source"], record["budget"]) == ("files", "full")
     assert record.path.is_relative_to(home / "runs") and not (home / "results").exists()
-    monkeypatch.setattr(runner, "make", lambda *_, **__: pytest.fail("nothing is to be made here"))
+    monkeypatch.setattr(runner, "train_and_record", lambda *_, **__: pytest.fail("nothing is to be made here"))
     assert rtx.runs(files, **given).records[0].content == record.content
     answers = rtx.load("own-my-reviews-epochs1-batchsize8/recurrent-seed0").classify("a lovely film")
     assert list(answers)[2:] == ["bad", "good"]
@@ -409,7 +409,7 @@ def test_a_task_of_ones_own_trains_and_each_part_s_error_is_a_column(home, small
     errors = [f"error_place_{place}" for place in (0, 1, "first")]
     assert len(table) == 2 and table[errors].mean(axis=1).round(9).equals((1 - table["accuracy"]).round(9))
     assert rtx.results()["error_place_1"].isna().sum() == 2
-    monkeypatch.setattr(runner, "make", lambda *_, **__: pytest.fail("nothing is to be made here"))
+    monkeypatch.setattr(runner, "train_and_record", lambda *_, **__: pytest.fail("nothing is to be made here"))
     again = rtx.runs(Reverse(shift=1), models=["gpt"], letters=[2, 3], **given)
     assert [record.content for record in again.records] == [record.content for record in found.records[::2]]
     draw = Reverse.draw

@@ -14,7 +14,7 @@ from rtx_core.data import stories as data_of_stories
 from rtx_core.data import task as task_of
 from rtx_core.data.config import LanguageData
 from rtx_core.evaluate import early_exit, generation, stories
-from rtx_core.experiments.run import measured
+from rtx_core.experiments.run import measure_run
 from rtx_core.models.packed import Packed
 
 GPT = {"hidden_size": 32, "num_heads": 2, "block_size": 16, "vocab_size": 65}
@@ -93,7 +93,7 @@ def test_a_record_of_a_story_model_is_whole(name, passes, task, monkeypatch):
     monkeypatch.setattr(stories, "LENGTHS", (8,))
     monkeypatch.setattr(stories, "LONGEST", 5)
     model = build_model(name, seed=0, vocab_size=task.vocab_size, **LLAMA)
-    found = measured(model, task, SimpleNamespace(data=LanguageData(corpus="tinystories"), train=None), CPU)
+    found = measure_run(model, task, SimpleNamespace(data=LanguageData(corpus="tinystories"), train=None), CPU)
     extra = found["extra"]
     assert len(found["samples"]) == stories.PROMPTS and found["latency"][0]["length"] == 8
     assert {len(x) for x in (*extra["passes"].values(), extra["change"], extra["flops_per_token"])} == {passes}

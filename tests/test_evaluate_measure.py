@@ -11,7 +11,7 @@ from rtx_core import RtxError, data
 from rtx_core.data.preprocess import clean
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import weights
-from rtx_core.experiments.measure import Measured, measure
+from rtx_core.experiments.measure import MeasuredRuns, measure
 from rtx_core.models import registry
 from rtx_core.models.packed import Packed
 from study import plan
@@ -49,7 +49,7 @@ def test_a_bag_of_words_is_measured_once(capsys):
 
 def test_every_measurement_of_the_plan_can_be_asked_for(monkeypatch):
     ask, asked = "rtx_core.experiments.measure.measure", []
-    monkeypatch.setattr(ask, lambda kind, *of, **settings: asked.append(Measured(*of, **settings)))
+    monkeypatch.setattr(ask, lambda kind, *of, **settings: asked.append(MeasuredRuns(*of, **settings)))
     plan.measure(reduced=True)
     assert len(asked) == len(plan.MEASURES)
 
@@ -120,13 +120,13 @@ def test_initial_losses_are_of_every_model(monkeypatch):
 
 
 def test_transfer_is_tested_on_the_other_texts(run, monkeypatch):
-    class Real(Measured):  # the texts are synthetic; what matters is the way
+    class Real(MeasuredRuns):  # the texts are synthetic; what matters is the way
         def __init__(self, *given, **settings):
             super().__init__(*given, **settings)
             self.target.source = self.source = "hub"
             self.runs = lambda: iter([run])
 
-    monkeypatch.setattr("rtx_core.experiments.measure.Measured", Real)
+    monkeypatch.setattr("rtx_core.experiments.measure.MeasuredRuns", Real)
     (made,) = measure("transfer", "quickstart", to="yelp", source="embedded", **GIVEN)
     assert made["of"] == "quickstart-maxlength16-trainrows300-to-yelp-maxlength16"
     assert made["run"] == run["key"]
@@ -146,7 +146,7 @@ WRONG = {
 
 
 def test_what_cannot_be_measured_is_one_sentence(run):
-    weights.weights_of(run).unlink()
+    weights.find_weights(run).unlink()
     for said, (kind, given) in WRONG.items():
         with pytest.raises(RtxError, match=said):
             measure(kind, "quickstart", **given)

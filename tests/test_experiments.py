@@ -47,7 +47,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("experiment", "settings", "name", "budget"), NAMES)
 def test_a_run_is_named_by_what_differs_from_the_experiment(experiment, settings, name, budget):
-    found = configure(experiment, EXPERIMENTS[experiment].shown[-1], **settings)
+    found = configure(experiment, EXPERIMENTS[experiment].default_models[-1], **settings)
     assert (found.name, found.budget) == (name, budget)
 
 
@@ -77,7 +77,7 @@ def test_settings_reach_data_training_and_model():
 VALUES = [0, 1, 2, 3, 16, 0.1, 0.1000001, 0.07, 1e-4, 1.00000001e-4, 1 / 3, 1.0, True, False, None]
 VALUES += ["all", "1e-3", "long", "short", "official", "constant", "Z6", "default", "real", "mirror"]
 VALUES += ["full", "reduced", "report", "nanogpt"]
-RUNS = strategies.sampled_from([(name, model) for name, e in EXPERIMENTS.items() for model in e.shown])
+RUNS = strategies.sampled_from([(name, model) for name, e in EXPERIMENTS.items() for model in e.default_models])
 
 
 @hypothesis.settings(max_examples=20, deadline=None)
@@ -164,7 +164,7 @@ def test_what_is_accepted_trains_or_is_refused_in_a_sentence(small_models, tmp_p
         try:
             with runner.as_rtx_error():
                 config = configure(name, model, **settings)
-                task, fresh = runner.prepared(config, CPU)
+                task, fresh = runner.prepare(config, CPU)
                 train(fresh, task, config.train, 0, CPU, tmp_path / f"{i}", say=lambda line: None, max_steps=1)
             trained += 1
         except RtxError as error:

@@ -43,7 +43,7 @@ def test_settings_are_listed_with_type_default_and_meaning(model, monkeypatch, c
     run(monkeypatch, "settings", *f"{name} {model}".split())
     rows = [re.split(r" {2,}", line) for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
     named = {row[1]: row[2:] for row in rows}
-    config = configure(name, model or EXPERIMENTS[name].shown[0])
+    config = configure(name, model or EXPERIMENTS[name].default_models[0])
     assert named["learning_rate"][:2] == ["float > 0", str(config.train.learning_rate)]
     assert min(map(len, named.values())) >= 2 and "hidden_size" in named
     assert named.keys() >= {"seed", "device", "source", "batch_size"} and not named.keys() & {"corpus", "num_labels"}

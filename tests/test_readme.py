@@ -15,7 +15,7 @@ import rtx_core as rtx
 from rtx_core import records
 from rtx_core.__main__ import main, parse_words
 from rtx_core.experiments.configure import configure
-from rtx_core.experiments.measure import Measured
+from rtx_core.experiments.measure import MeasuredRuns
 from rtx_core.paths import REPOSITORY
 from study import MEASUREMENTS
 from study.experiments import EXPERIMENTS
@@ -62,7 +62,7 @@ def test_every_training_command_says_what_follows(files, monkeypatch, capsys):
 def test_every_measurement_is_of_a_known_kind_and_experiment():
     for _, *words in MEASURES:
         (kind, experiment), settings = parse_words(words)
-        assert kind in MEASUREMENTS and Measured(experiment, **settings).name
+        assert kind in MEASUREMENTS and MeasuredRuns(experiment, **settings).name
 
 
 def test_every_notebook_module_and_target_is_there():

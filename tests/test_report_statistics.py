@@ -14,7 +14,7 @@ from rtx_core.paths import REPOSITORY
 from rtx_core.report import statistics
 from rtx_core.report.evidence import as_records, badge, by_model
 from rtx_core.report.statistics import Difference, common, difference, mean_interval
-from study.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
+from study.analysis.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
 
 NEWCOMBE_1998 = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (29, 29, 0.8830, 1)]
 

@@ -45,7 +45,7 @@ def make(model="recurrent", seed=0, **changes):
 
 
 def forbid(patch):
-    patch.setattr(runner, "make", lambda *_, **__: pytest.fail("nothing is to be made here"))
+    patch.setattr(runner, "train_and_record", lambda *_, **__: pytest.fail("nothing is to be made here"))
 
 
 def real(record, **changes):
@@ -55,7 +55,7 @@ def real(record, **changes):
 
 def test_a_run_leaves_weights_that_reproduce_the_recorded_test(home):
     run = make()
-    record, folder = run.record, weights.weights_of(run.record).parent
+    record, folder = run.record, weights.find_weights(run.record).parent
     assert record.path == home / "_build/results" / NAME / "recurrent-seed0.json"
     assert not (home / "results").exists()
     files = {path.name for path in folder.iterdir()}
@@ -122,7 +122,7 @@ def test_a_trial_reads_few_texts_in_every_part_and_times_few_batches():
 
 def test_what_is_found_is_not_made_again_and_loses_only_an_older_checkpoint(monkeypatch):
     made = make().record
-    left = weights.weights_of(made).with_name("checkpoint.safetensors")
+    left = weights.find_weights(made).with_name("checkpoint.safetensors")
     forbid(monkeypatch)
     for seconds, stays in ((2**32, True), (0, False)):  # the first is of a run that is being made again
         left.touch()
@@ -187,7 +187,9 @@ def test_a_stale_real_record_is_shown_with_a_note_and_in_the_book_nothing_is_tra
     assert "commit c0ffee012" in row.stale and old.path.read_bytes() == before
     monkeypatch.setenv("RTX_BOOK", "1")
     runs = rtx.runs("sst2", models=["baseline", "recurrent"], **ASKED)
-    assert list(runs.frame["model"]) == ["recurrent"] and len(runs.asked) == 2
+    assert list(runs.frame["model"]) == ["recurrent"] and len(runs.configs) == 2
+    with pytest.warns(FutureWarning, match="records_for"):
+        assert [str(record) for record in runs.of("recurrent")] == [str(old)]
     old.path.unlink()
     assert rtx.runs("sst2", models=["recurrent"], **ASKED).frame.empty
 
@@ -349,7 +351,7 @@ def test_a_trained_model_answers_as_its_record_says(home, monkeypatch):
         rtx.load("sst2/recurrent-seed9", source="embedded")
     with refused("is of source 'embedded'", "'hub' was requested; give source='embedded'"):
         rtx.load(f"{NAME}/recurrent-seed0")
-    (weights.made_at(run.record)).unlink()
+    (weights.local_weights(run.record)).unlink()
     with refused(
         "copy them to _build/runs/", "or train it again: python -m rtx_core run sst2 recurrent seed=0", "--replace."
     ):
@@ -451,7 +453,7 @@ def test_a_folder_that_is_a_link_is_refused_before_training(home, monkeypatch):
 
 
 def test_a_folder_of_an_editor_beside_a_checkpoint_stays(home):
-    folder = weights.made_at(make().record).parent
+    folder = weights.local_weights(make().record).parent
     for name in (".ipynb_checkpoints", "checkpoint-of-mine"):
         (folder / name).mkdir()
     assert make(replace=True).record["name"] == NAME

@@ -158,8 +158,8 @@ def test_altered_weights_are_refused_and_told(home):
     path.unlink()
     ((said, command),) = found("warning")
     assert str(record) in said and "git checkout" in command and found("wrong") == []
-    weights.made_at(record).parent.mkdir(parents=True)
-    weights.made_at(record).write_bytes(WEIGHTS[ADDRESSES.index(ONE)].read_bytes())
+    weights.local_weights(record).parent.mkdir(parents=True)
+    weights.local_weights(record).write_bytes(WEIGHTS[ADDRESSES.index(ONE)].read_bytes())
     assert found("warning")[0][1].startswith("cp ") and rtx.load(record)
     put(home, ONE).unlink()
     assert [said for said, _ in found("wrong")] and found("warning") == []

@@ -49,8 +49,8 @@ def missing(configs: Iterable[RunConfig]) -> list[RunConfig]:
 
 
 def command(config: RunConfig) -> list[str]:
-    settings = [f"{name}={value}" for name, value in config.given.items()]
-    words = [config.experiment, str(config.asked), f"seed={config.seed}", *settings]
+    settings = [f"{name}={value}" for name, value in config.settings.items()]
+    words = [config.experiment, str(config.model_spec), f"seed={config.seed}", *settings]
     return [sys.executable, "-m", "rtx_core", "run", *words]
 
 

@@ -25,7 +25,7 @@ ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine 
 
 def trial(config: RunConfig) -> RunConfig:
     """The same run on generated text in a few steps, which says nothing of real text."""
-    settings = config.given | config.data.trial | {"source": "embedded"}
+    settings = config.settings | config.data.trial | {"source": "embedded"}
     return configure(config.experiment, config.model, config.seed, **settings)
 
 
@@ -45,7 +45,7 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
             continue
         digest = hashlib.sha256(config.data.model_dump_json().encode()).hexdigest()
         texts = f"{config.experiment}-{digest[:8]}"
-        words = ["workflow/stages.py", "data", config.experiment, json.dumps(config.given)]
+        words = ["workflow/stages.py", "data", config.experiment, json.dumps(config.settings)]
         made["data"][texts] = {"command": shlex.join(["python", *words])}
         stale = why not in ("", "missing")
         needed = why == "missing" or (stale and not keep_stale)
@@ -77,7 +77,7 @@ def total(runs: dict[str, dict]) -> str:
 
 
 def prepare(experiment: str, settings: str) -> None:
-    config = configure(experiment, EXPERIMENTS[experiment].shown[0], **json.loads(settings))
+    config = configure(experiment, EXPERIMENTS[experiment].default_models[0], **json.loads(settings))
     config.data.task(config.train.batch_size, config.train.micro_batches)
 
 

@@ -8,9 +8,7 @@ notebooks run and pages are read anew.
 """
 
 import hashlib
-import json
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -26,7 +24,6 @@ from rtx_core import paths, records
 from rtx_core.errors import RtxError
 from rtx_core.paths import write_atomically
 from rtx_core.report import values
-from rtx_core.report.display import escape
 
 TITLE = "The records at hand do not bear this out"
 AROUND = (nodes.document, nodes.section, nodes.container, nodes.admonition, nodes.block_quote, nodes.list_item)
@@ -160,23 +157,6 @@ def tell(app: Sphinx, error: Exception | None) -> None:
         write_atomically(file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode())
 
 
-def in_markdown(text: str) -> str:
-    """A value as Markdown; numbers and plain words need no escapes, and stay legible where one edits the notebook."""
-    return escape(text) if set(text) & set("\\`*_{}[]<>$&#|!~") else text
-
-
-def fill(app: Sphinx, error: Exception | None) -> None:
-    """The notebook that a page's button gives has the numbers in its text."""
-    for page in () if error else Path(app.outdir, "_sources").rglob("*.ipynb*"):
-        before = page.read_text(encoding="utf-8")
-        notebook = json.loads(before)
-        for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
-            text = "".join(cell["source"])
-            cell["source"] = re.sub(r"\{val\}`([^`]+)`", lambda val: in_markdown(ask("val", val[1])[0]), text)
-        if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
-            write_atomically(page, text.encode())
-
-
 def digest(*paths_of: Path) -> str:
     """Of files, and of all files in folders but hidden ones."""
     files = [path for given in paths_of for path in ([given] if given.is_file() else given.rglob("[!.]*"))]
@@ -217,5 +197,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", mark)
     app.connect("missing-reference", undrawn)
     app.connect("build-finished", tell)
-    app.connect("build-finished", fill)
     return {"version": "3", "parallel_read_safe": False, "parallel_write_safe": True}

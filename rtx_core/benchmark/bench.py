@@ -27,7 +27,7 @@ from rtx_core.benchmark.card import Card, CheckLine, Counts, Point, TaskResult, 
 from rtx_core.benchmark.check import check
 from rtx_core.benchmark.compare import places, with_verdicts
 from rtx_core.benchmark.subject import Subject, definition, passes_argument, vocabulary
-from rtx_core.benchmark.suite import BUDGETS, LADDER, NATS, PREFIX, TEXT, error, kilobits, of_evaluation
+from rtx_core.benchmark.suite import BUDGETS, LADDER, NATS, PREFIX, TEXT, error, kilobits, of_evaluation, variant
 from rtx_core.data.config import name_parts
 from rtx_core.errors import RtxError, reason, unknown
 from rtx_core.experiments import cost
@@ -51,7 +51,7 @@ class Contender:
     """A model to be benched: its name, what runs call it, a fresh module, and how another process registers it."""
 
     name: str
-    requested: str | Mapping
+    request: str | Mapping
     fresh: Callable[[], nn.Module]
     address: str = ""
     settings: Mapping[str, object] | None = None
@@ -85,51 +85,49 @@ def counts(module: nn.Module) -> Counts:
 
     The width is the size that most of their sides have.
     """
-    tokens, found = vocabulary(module, TOKENS), dict(module.named_parameters())
+    tokens, parameters = vocabulary(module, TOKENS), dict(module.named_parameters())
     try:
         subject = Subject(module, tokens, LENGTH, 0)
         times, passes = subject.applications[0], max(1, subject.in_depth)
     except Exception:  # the check says why
-        times, passes = dict.fromkeys((name for name in found if found[name].dim() > 1), 1), 1
-    times = {name: n for name, n in times.items() if tokens not in found[name].shape}
-    sizes = [size for name in times for size in found[name].shape] or [1]
+        times, passes = dict.fromkeys((name for name, p in parameters.items() if p.dim() > 1), 1), 1
+    times = {name: n for name, n in times.items() if tokens not in parameters[name].shape}
+    sizes = [size for name in times for size in parameters[name].shape] or [1]
     width = max(set(sizes), key=lambda size: (sizes.count(size), size))
-    weights = max(1, sum(found[name].numel() for name in times))
-    applied = max(weights, sum(found[name].numel() * n for name, n in times.items()))
+    weights = max(1, sum(parameters[name].numel() for name in times))
+    applied = max(weights, sum(parameters[name].numel() * n for name, n in times.items()))
     return Counts(weights=weights, applied=applied, width=width, passes=passes)
 
 
-def controls(of: Counts) -> dict[str, dict]:
-    """Stacks as deep as the model, at its width, and as large as it, therefore narrow; as settings of `looped`."""
-    deep = {"as deep": (of.width, of.applied), "as large": (round((of.weights / of.depth / 12.25) ** 0.5), of.weights)}
-    found = {}
-    for role, (width, weights) in deep.items():
+def controls(size: Counts) -> dict[str, dict]:
+    """By name, stacks as large as the model, therefore narrow, and as deep, at its width: the role and settings of
+    `looped`.  Those of a stack are one."""
+    narrow, stacks = (size.weights / size.depth / 12.25) ** 0.5, {}
+    for role, width, weights in (("as large", narrow, size.weights), ("as deep", size.width, size.applied)):
         width = max(4, round(width / 4) * 4)
-        mlp = max(8, round((weights / of.depth / width - 4 * width) / 24) * 8)
-        heads = 4 if width % 8 == 0 and width >= 64 else 2
-        sizes = {"num_layers": of.depth, "hidden_size": width, "intermediate_size": mlp, "num_heads": heads}
-        found[role] = {"base": "looped", "name": f"stack-{of.depth}-w{width}-m{mlp}", "rope_base": 100.0, **sizes}
-        found[role]["num_passes"] = 1
-    return found
+        mlp = max(8, round((weights / size.depth / width - 4 * width) / 24) * 8)
+        name = f"stack-{size.depth}-w{width}-m{mlp}"
+        stacks[name] = {"role": role} | variant(size.depth, 1, width, mlp).settings
+    return stacks
 
 
 def plan(budget: str, requests: list[str | Mapping], text: str = "") -> dict[str, list[RunConfig]]:
     """The configurations of all runs, by task."""
-    found, chosen = {}, BUDGETS[budget]
-    for task in dict.fromkeys([*chosen.tasks, *([TEXT] if text else [])]):
+    configs, limits = {}, BUDGETS[budget]
+    for task in dict.fromkeys([*limits.tasks, *([TEXT] if text else [])]):
         settings, where = {"budget": budget}, f"{PREFIX}{task}"
         if task == TEXT and text:
             settings, where = {"steps": 2, "eval_every": 2} if budget == "trial" else {}, data.from_text(text)
-        if chosen.rates:
-            settings["learning_rate"] = list(chosen.rates)
-        found[task] = runner.requested(where, models=requests, seeds=list(chosen.seeds), **settings)
-    return found
+        if limits.rates:
+            settings["learning_rate"] = list(limits.rates)
+        configs[task] = runner.run_configs(where, models=requests, seeds=list(limits.seeds), **settings)
+    return configs
 
 
 def attempt(config: RunConfig, replace: bool) -> Record | str:
     """The record of a run, found or made now, or in one sentence why there is none."""
     try:
-        return (None if replace else runner.recorded(config)) or runner.make(config, replace).record
+        return (None if replace else runner.find_record(config)) or runner.train_and_record(config, replace).record
     except RtxError as stop:
         return str(stop)
     except Exception as stop:
@@ -142,43 +140,47 @@ def _begin(name: str, address: str, settings: Mapping) -> None:
         contender(address, name, settings)
 
 
-def attempts(configs: list[RunConfig], of: Contender, jobs: int, replace: bool) -> Iterator[tuple[int, Record | str]]:
+def attempts(
+    configs: list[RunConfig], model: Contender, jobs: int, replace: bool
+) -> Iterator[tuple[int, Record | str]]:
     """(which of the configurations, its record or why there is none), as they are done."""
     if jobs == 1:
         yield from ((i, attempt(config, replace)) for i, config in enumerate(configs))
         return
-    if of.settings is not None and not of.address:
+    if model.settings is not None and not model.address:
         raise RtxError("Several jobs need a model that another process can find; name it as file.py:Name, or jobs=1.")
-    begin = (of.name, of.address, of.settings)
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=begin)
+    arguments = (model.name, model.address, model.settings)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=arguments)
     try:
-        waiting = {pool.submit(attempt, config, replace): i for i, config in enumerate(configs)}
-        for done in as_completed(waiting):
-            stop = done.exception()
-            yield waiting[done], f"The run's process ended ({reason(stop)})." if stop else done.result()
+        futures = {pool.submit(attempt, config, replace): i for i, config in enumerate(configs)}
+        for future in as_completed(futures):
+            stop = future.exception()
+            yield futures[future], f"The run's process ended ({reason(stop)})." if stop else future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def train(configs: list[RunConfig], of: Contender, jobs: int, replace: bool) -> list[Record | str]:
-    """Every run, with the time that is left; recorded ones are taken as they are."""
-    known = records.records()
-    found: list = [None if replace else runner.recorded(config) for config in configs]
-    follow = [i for i, record in enumerate(found) if record is None]
-    like = [cost.minutes(configs[i], known) or usual_minutes(configs[i], known) for i in follow]
-    begin, done = perf_counter(), 0.0
-    say(f"bench · {of.name} · {len(configs)} runs, {len(follow)} to train, about {cost.duration(sum(like) / jobs)}")
-    for count, (i, outcome) in enumerate(attempts([configs[i] for i in follow], of, jobs, replace), 1):
-        found[follow[i]], done = outcome, done + like[i]
-        left = (sum(like) - done) * (perf_counter() - begin) / 60 / done
-        said = outcome if isinstance(outcome, str) else outcome.score
-        say(f"bench · {configs[follow[i]].name} · {said} · {count} of {len(follow)}, about {cost.duration(left)} left")
-    return found
+def train(configs: list[RunConfig], model: Contender, jobs: int, replace: bool) -> list[Record | str]:
+    """The record of every run, or why there is none; recorded ones are taken as they are.  Says the time left."""
+    outcomes: list = [None if replace else runner.find_record(config) for config in configs]
+    missing = [i for i, record in enumerate(outcomes) if record is None]
+    minutes, finished, begin = [expected_minutes(configs[i]) for i in missing], 0.0, perf_counter()
+    total = cost.duration(sum(minutes) / jobs)
+    say(f"bench · {model.name} · {len(configs)} runs, {len(missing)} to train, about {total}")
+    for count, (i, outcome) in enumerate(attempts([configs[i] for i in missing], model, jobs, replace), 1):
+        outcomes[missing[i]], finished = outcome, finished + minutes[i]
+        left = (sum(minutes) - finished) / finished * (perf_counter() - begin) / 60
+        score = outcome if isinstance(outcome, str) else outcome.score
+        progress = f"{count} of {len(missing)}, about {cost.duration(left)} left"
+        say(f"bench · {configs[missing[i]].name} · {score} · {progress}")
+    return outcomes
 
 
-def usual_minutes(config: RunConfig, known: list[Record]) -> float:
-    like = [r["seconds"] / 60 for r in known if (r["experiment"], r["name"]) == (config.experiment, config.name)]
-    return max(like, default=1.0)
+def expected_minutes(config: RunConfig) -> float:
+    """Those of a like run of this model, else the longest recorded one under the same settings, else one."""
+    runs = records.records(experiment=config.experiment)
+    longest = max((run["seconds"] / 60 for run in runs if run["name"] == config.name), default=1.0)
+    return cost.minutes(config, runs) or longest
 
 
 def at_best_rate(runs: list[Record]) -> list[Record]:
@@ -186,18 +188,18 @@ def at_best_rate(runs: list[Record]) -> list[Record]:
     by_rate: dict[float, list[Record]] = {}
     for record in runs:
         by_rate.setdefault(record["config"]["train"]["learning_rate"], []).append(record)
-    return min(by_rate.values(), key=lambda each: np.mean([r["selected"]["validation_loss"] for r in each]))
+    return min(by_rate.values(), key=lambda each: np.mean([run["selected"]["validation_loss"] for run in each]))
 
 
 def point(task: str, name: str, runs: list[Record], role: str = "recorded", size: Counts | None = None) -> Point:
-    """A model on a task as the card shows it."""
-    model, found = runs[0]["config"]["model"], [error(task, record) for record in runs]
+    """A model on a task as the card shows it; its sizes, where they are not given, are those of `looped`."""
+    model, scores = runs[0]["config"]["model"], [error(task, record) for record in runs]
     passes, layers = model.get("num_passes", 1), model.get("num_layers", 1)
     return Point(
         name=name,
         role=role,
-        errors=[each for each, _ in found],
-        answers=found[0][1],
+        errors=[score for score, _ in scores],
+        answers=scores[0][1],
         kilobits=[kilobits(record) for record in runs] if task == "facts" else [],
         weights=size.weights if size else runs[0]["parameters"]["non_embedding"],
         depth=size.depth if size else layers * passes,
@@ -206,13 +208,13 @@ def point(task: str, name: str, runs: list[Record], role: str = "recorded", size
     )
 
 
-def recorded(task: str, budget: str) -> dict[str, Point]:
+def recorded_points(task: str, budget: str) -> dict[str, Point]:
     """Every recorded model on this task at this budget."""
     runs: dict[str, list[Record]] = {}
     for record in records.records(experiment=f"{PREFIX}{task}"):
         if (record.get("asked") or {}).get("settings", {}).get("budget") == budget:
             runs.setdefault(record["model"], []).append(record)
-    return {name: point(task, name, at_best_rate(each)) for name, each in runs.items()}
+    return {name: point(task, name, at_best_rate(group)) for name, group in runs.items()}
 
 
 class AtPasses(nn.Module):
@@ -238,48 +240,49 @@ def rounded(model: nn.Module, bits: int) -> nn.Module:
     return model
 
 
-def measured(task: str, run: runner.Run, passes: int) -> dict[str, list[tuple[int, float]]]:
-    """The validation error with fewer and more passes than trained, and with rounded weights."""
+def measure(task: str, run: runner.Run, passes: int) -> dict[str, list[tuple[int, float]]]:
+    """The validation error with rounded weights, and with fewer and more passes than trained."""
     model, cpu = run.model, torch.device("cpu")
     examples = run.config.data.task(run.config.train.batch_size)
 
-    def score(variant: nn.Module) -> float:
-        return of_evaluation(task, examples.evaluate(variant, cpu, nullcontext()))
+    def score(model: nn.Module) -> float:
+        return of_evaluation(task, examples.evaluate(model, cpu, nullcontext()))
 
-    found = {"rounded": [(32, score(model)), *((bits, score(rounded(model, bits))) for bits in BITS)], "passes": []}
+    errors = {"rounded": [(32, score(model)), *((bits, score(rounded(model, bits))) for bits in BITS)]}
     if passes > 1 and passes_argument(getattr(model, "module", model)):
-        tried = sorted({round(n) for n in np.linspace(1, 2 * passes, min(2 * passes, MOST_PASSES))} | {passes})
-        found["passes"] = [(n, score(AtPasses(model, n))) for n in tried]
-    return found
+        numbers = {round(n) for n in np.linspace(1, 2 * passes, min(2 * passes, MOST_PASSES))} | {passes}
+        errors["passes"] = [(n, score(AtPasses(model, n))) for n in sorted(numbers)]
+    return errors
 
 
 def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: Mapping[str, str]) -> TaskResult:
     """A task's part of the card, of the (configuration, record or problem) of its runs."""
     runs: dict[str, list[Record]] = {}
-    problems = list(dict.fromkeys(found for _, found in outcomes if isinstance(found, str)))
-    for config, found in outcomes:
-        if isinstance(found, Record):
-            runs.setdefault(roles[config.model], []).append(found)
-    shown = {} if budget == "trial" else recorded(task, budget)
-    others = [point(task, role, at_best_rate(each), role) for role, each in runs.items() if role != "own"]
-    others += [each for name, each in shown.items() if name not in roles]
-    found = TaskResult(task=task, unit="nats" if task in NATS else "error", others=others, problem=" ".join(problems))
-    if "own" not in runs:
-        return found
-    best = at_best_rate(runs["own"])
-    config = next(config for config, record in outcomes if record is best[0])
-    own = point(task, config.model, best, "own", size)
-    more = {"minutes": sum(r["seconds"] for r in runs["own"]) / 60, "memory_mib": best[0]["peak_memory_mib"]}
+    problems = list(dict.fromkeys(outcome for _, outcome in outcomes if isinstance(outcome, str)))
+    for config, outcome in outcomes:
+        if isinstance(outcome, Record):
+            runs.setdefault(config.model, []).append(outcome)
+    others = [point(task, name, at_best_rate(runs[name]), role) for name, role in roles.items() if name in runs]
+    others = [other for other in others if other.role != "own"]
+    if budget != "trial":
+        others += [other for name, other in recorded_points(task, budget).items() if name not in roles]
+    unit, name = "nats" if task in NATS else "error", next(iter(roles))
+    part = TaskResult(task=task, unit=unit, others=others, problem=" ".join(problems))
+    if name not in runs:
+        return part
+    best = at_best_rate(runs[name])
+    own = point(task, name, best, "own", size)
+    changes = {"own": own, "places": places(own, others, unit), "memory_mib": best[0]["peak_memory_mib"]}
+    changes["minutes"] = sum(record["seconds"] for record in runs[name]) / 60
     try:
-        more |= measured(task, runner.Run(config, best[0]), size.passes)
-    except RtxError as lacking:
-        more["problem"] = " ".join([*problems, str(lacking)])  # the weights of a run that was made elsewhere
-    return found.model_copy(update={"own": own, "places": places(own, others, found.unit), **more})
+        config = next(config for config, outcome in outcomes if outcome is best[0])
+        changes |= measure(task, runner.Run(config, best[0]), size.passes)
+    except RtxError as error:  # the weights of a run that was made elsewhere
+        changes["problem"] = " ".join([*problems, str(error)])
+    return part.model_copy(update=changes)
 
 
-def bench(
-    model: object, /, budget="quick", *, name="", text="", jobs=1, replace=False, vocab_size=0, **settings: object
-) -> Card:
+def bench(model: object, /, budget="quick", *, name="", text="", jobs=1, replace=False, **settings: object) -> Card:
     """Train a model on the suite at a budget ("quick", "standard" or "trial") and write its card.
 
     `name` is that of its records, `text` a file whose characters it reads as well, `jobs` the number of runs at once;
@@ -289,22 +292,28 @@ def bench(
         raise unknown("budget", budget, BUDGETS)
     if type(jobs) is not int or not 1 <= jobs <= 256:
         raise RtxError(f"jobs is {jobs!r:.40}; expected a number of runs at once, from 1 to 256.")
-    of = contender(model, name, settings)
-    module = of.fresh()
-    report, size = check(module, length=LENGTH), counts(module)
-    made = controls(size) if BUDGETS[budget].makes_controls else {}
-    roles = {of.name: "own"} | {control["name"]: role for role, control in made.items()}
-    by_task = plan(budget, [of.requested, *made.values()], text)
-    configs = [config for each in by_task.values() for config in each]
-    outcomes = list(zip(configs, train(configs, of, jobs, replace)))
-    tasks = []
-    for task, each in by_task.items():
-        tasks.append(result(task, budget, size, [pair for pair in outcomes if pair[0] in each], roles))
-    machine = next((device_of(found) for _, found in outcomes if isinstance(found, Record)), "")
-    lines = [CheckLine(check=line.check, verdict=line.verdict, says=line.says) for line in report]
-    card = Card(name=of.name, budget=budget, made=records.now(), machine=machine, counts=size, check=lines, tasks=tasks)
-    card = with_verdicts(card) if made else card
-    write(card, folder() / f"{of.name}-{budget}")
+    subject = contender(model, name, settings)
+    module = subject.fresh()
+    report, size = check(module, vocab_size=vocabulary(module, TOKENS), length=LENGTH), counts(module)
+    stacks = controls(size) if BUDGETS[budget].makes_controls else {}
+    roles = {subject.name: "own"} | {stack: settings.pop("role") for stack, settings in stacks.items()}
+    requests = [{"base": "looped", "name": stack, **settings} for stack, settings in stacks.items()]
+    by_task = plan(budget, [subject.request, *requests], text)
+    configs = [config for group in by_task.values() for config in group]
+    outcomes = iter(train(configs, subject, jobs, replace))
+    pairs = {task: list(zip(group, outcomes)) for task, group in by_task.items()}
+    machine = next((device_of(run) for group in pairs.values() for _, run in group if isinstance(run, Record)), "")
+    card = Card(
+        name=subject.name,
+        budget=budget,
+        made=records.now(),
+        machine=machine,
+        counts=size,
+        check=[CheckLine(check=line.check, verdict=line.verdict, says=line.says) for line in report],
+        tasks=[result(task, budget, size, group, roles) for task, group in pairs.items()],
+    )
+    card = with_verdicts(card) if stacks else card
+    write(card, folder() / f"{subject.name}-{budget}")
     return card
 
 

@@ -30,7 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rtx_core.data.config import FactData, GroupData, HopData, LanguageData
-from rtx_core.experiments import Entry, Experiment
+from rtx_core.experiments import Experiment, ModelVariant
 from rtx_core.records import Record
 from rtx_core.train.config import TrainConfig
 
@@ -38,19 +38,21 @@ PREFIX, TEXT = "bench-", "characters"  # of the experiments' names; the task tha
 NATS = (TEXT,)  # tasks that are scored by their loss
 
 
-def entry(layers: int, passes: int = 1, width: int = 64, mlp: int = 176, steps: float = 1.0, **switches) -> Entry:
+def variant(
+    layers: int, passes: int = 1, width: int = 64, mlp: int = 176, steps: float = 1.0, **switches
+) -> ModelVariant:
     """A model of this library: layers × passes at a width."""
     sizes = {"hidden_size": width, "num_heads": 4 if width >= 64 else 2, "intermediate_size": mlp, "rope_base": 100.0}
-    return Entry("looped", sizes | {"num_layers": layers, "num_passes": passes} | switches, steps)
+    return ModelVariant("looped", sizes | {"num_layers": layers, "num_passes": passes} | switches, steps)
 
 
-STACKS = {f"{n}x1": entry(n) for n in (1, 2, 3, 4)}
+STACKS = {f"{n}x1": variant(n) for n in (1, 2, 3, 4)}
 LADDER = STACKS | {
-    "4x1-w32": entry(4, width=32, mlp=88),  # as many parameters as one layer of 1x1
-    "4x1-w44": entry(4, width=44, mlp=120),  # and as two
-    "1x4": entry(1, 4),
-    "2x2": entry(2, 2),
-    "1x6-random": entry(1, 6, random_passes=True),
+    "4x1-w32": variant(4, width=32, mlp=88),  # as many parameters as one layer of 1x1
+    "4x1-w44": variant(4, width=44, mlp=120),  # and as two
+    "1x4": variant(1, 4),
+    "2x2": variant(2, 2),
+    "1x6-random": variant(1, 6, random_passes=True),
 }
 
 _TRAIN = TrainConfig(epochs=0, steps=3000, batch_size=32, learning_rate=2e-3, min_learning_rate=1e-4, eval_every=250)

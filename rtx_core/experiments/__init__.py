@@ -8,8 +8,8 @@ from rtx_core.train.config import TrainConfig
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A model of an experiment: a registered one with some settings changed, under a name of its own."""
+class ModelVariant:
+    """A model of an experiment: a registered one with some settings changed, under its own name."""
 
     base: str
     settings: dict = field(default_factory=dict)
@@ -22,8 +22,8 @@ class Experiment:
 
     data: DataConfig
     train: TrainConfig = field(default_factory=TrainConfig)
-    models: Mapping[str, Entry] = field(default_factory=dict)  # beside the registered ones, by name
-    shown: tuple[str, ...] = ("baseline", "recurrent")  # models of a run that names none
+    models: Mapping[str, ModelVariant] = field(default_factory=dict)  # by name, next to the registered ones
+    default_models: tuple[str, ...] = ("baseline", "recurrent")  # models of a run that names none
     seeds: tuple[int, ...] = (0,)
     keep_weights: bool = False  # beside the records: only of small models
     recipes: Mapping[str, dict] = field(default_factory=dict)  # named settings; the first is the default

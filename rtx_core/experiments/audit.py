@@ -30,38 +30,39 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
     torch.set_num_threads(record["environment"]["threads"])
     made_by = fingerprint.commit() | {"hashes": [fingerprint.module_hash(__name__)]}
     config = TrainConfig(**record["config"]["train"])
-    fixed = declared("EXPERIMENTS").get(record["experiment"])
-    kept = data.config_of(record["config"]["data"], fixed and type(fixed.data))  # two kinds may have the same fields
-    task = data.task(kept, config.batch_size, config.micro_batches)
+    experiment = declared("EXPERIMENTS").get(record["experiment"])
+    data_class = experiment and type(experiment.data)  # two classes may have the same fields
+    data_config = data.config_of(record["config"]["data"], data_class)
+    task = data.task(data_config, config.batch_size, config.micro_batches)
     if task.facts["sha256"] != record["data"]["sha256"]:
         raise RtxError(f"{path} was made on other data than today's; an audit needs the same data.")
     model = build_model(record["config"]["architecture"], seed=record["seed"], **record["config"]["model"])
     device, compared = choose("auto"), [row for row in record["history"] if not steps or row["step"] <= steps]
     if not compared:
         raise RtxError(f"The first evaluation of {path} is at step {record['history'][0]['step']:,}; audit as many.")
-    whole, mode = len(compared) == len(record["history"]), record["config"].get("compile", "")
+    complete, mode = len(compared) == len(record["history"]), record["config"].get("compile", "")
     with tempfile.TemporaryDirectory() as folder:
-        about = (config, record["seed"], device, Path(folder, "checkpoint.safetensors"))
-        end = None if whole else compared[-1]["step"]
-        progress, best = train(model, task, *about, compile=mode, max_steps=end)
+        run_options = (config, record["seed"], device, Path(folder, "checkpoint.safetensors"))
+        last_step = None if complete else compared[-1]["step"]
+        progress, best = train(model, task, *run_options, compile=mode, max_steps=last_step)
     rows = list(zip(compared, progress.history))
-    pairs = [(name, row[name], mine[name]) for row, mine in rows for name in mine if name != "seconds" and name in row]
-    equal = None
-    if whole:
+    pairs = [(name, row[name], again[name]) for row, again in rows for name in again.keys() & row.keys() - {"seconds"}]
+    predictions_equal = None
+    if complete:
         model.load_state_dict(best.get("validation_loss", model.state_dict()))
         test, predictions = task.test(model, device, autocast_of(config.precision, device))
         pairs.append(("test_loss", record["test"]["loss"], test["loss"]))
         if predictions is not None:
-            equal = bool(np.array_equal(predictions["logits"], record.predictions["logits"]))
-    worst = max(abs(a - b) / max(abs(a), 1e-9) for name, a, b in pairs if name.endswith("loss"))
-    if worst > TOLERANCE:
-        raise RtxError(f"{path} does not come from this code and data: a loss is off by {worst:.1e}.")
+            predictions_equal = bool(np.array_equal(predictions["logits"], record.predictions["logits"]))
+    largest = max(abs(a - b) / max(abs(a), 1e-9) for name, a, b in pairs if name.endswith("loss"))
+    if largest > TOLERANCE:
+        raise RtxError(f"{path} does not come from this code and data: a loss is off by {largest:.1e}.")
     outcome = {"record": str(record), "steps": rows[-1][0]["step"], "rows": len(rows)}
-    outcome |= {"exact": all(a == b for _, a, b in pairs), "worst": worst}
-    outcome |= {"predictions_equal": equal, "record_finished": record["finished"]}
+    outcome |= {"exact": all(a == b for _, a, b in pairs), "worst": largest}
+    outcome |= {"predictions_equal": predictions_equal, "record_finished": record["finished"]}
     if keep:
         identity = {"kind": "audits", "of": record["name"], "name": f"{record['model']}-seed{record['seed']}"}
         identity |= {"model": record["model"], "seed": record["seed"], "run": record["key"]}
-        about = {"data": task.facts, "environment": environment(device), "code": made_by, "made_by": __name__}
-        records.save_measurement(identity | about | {"outcome": outcome})
+        provenance = {"data": task.facts, "environment": environment(device), "code": made_by, "made_by": __name__}
+        records.save_measurement(identity | provenance | {"outcome": outcome})
     return outcome

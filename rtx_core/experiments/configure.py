@@ -13,16 +13,17 @@ import pandas as pd
 from rtx_core.data.config import DataConfig, name_parts
 from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
-from rtx_core.experiments import Entry, Experiment
+from rtx_core.experiments import Experiment, ModelVariant
 from rtx_core.models import registry
 from rtx_core.study import declared
 from rtx_core.train.config import DEVICES, TrainConfig
 
-OF_A_RUN = ("seed", "seeds", "model", "models", "replace", "recipe", "budget", "device", "compile", "timed")
-OF_A_RUN += ("experiment", "name", "record", "stale", "accuracy", "loss", "f1", "recall")  # columns of results
-OF_A_RUN += ("n_train", "n_test", "parameters")
-TIMED, TIMED_IN_TRIALS = 200, 20  # batches whose latency is measured; of generated texts, which pages quote nowhere
-LONGEST_NAME = 180  # bytes of a folder's name: with model and seed it is a part of a file's, of at most 255
+RESERVED = ("seed", "seeds", "model", "models", "replace", "recipe", "budget", "device", "compile", "timed")
+RESERVED += ("experiment", "name", "record", "stale", "accuracy", "loss", "f1", "recall")  # columns of results
+RESERVED += ("n_train", "n_test", "parameters")
+TIMED_BATCHES = 200  # whose latency is measured
+TIMED_BATCHES_SYNTHETIC = 20  # of generated texts, which pages quote nowhere
+MAX_NAME_BYTES = 180  # bytes of a folder's name: with model and seed it is a part of a file's, of at most 255
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
 
 
@@ -45,48 +46,48 @@ class RunConfig:
     device: str  # "auto", or torch's name
     compile: str  # a mode of torch.compile, "reduce-overhead" on a GPU; like the device no part of the name
     timed: int  # batches or texts whose latency is measured, no part of the name either
-    asked: str | Mapping  # the model that `configure` was called with
-    given: dict  # and the settings
+    model_spec: str | Mapping  # the model that `configure` was called with
+    settings: dict  # and its settings
 
 
-def experiment(name: str | DataConfig) -> Experiment:
+def find_experiment(name: str | DataConfig) -> Experiment:
     """A named experiment, or the one that data of your own are."""
     if isinstance(name, DataConfig):
         name.check_recordable()
-        if clash := {*TrainConfig.names(), *OF_A_RUN} & {*name.settable()}:
+        if clash := {*TrainConfig.names(), *RESERVED} & {*name.settable()}:
             raise RtxError(f"{type(name).__name__} has a setting {min(clash)!r}, as every run has: call it otherwise.")
-        models, built_in = {}, (model for model, each in registry.MODELS.items() if isinstance(each.kind, str))
+        models, built_in = {}, (model for model, entry in registry.MODELS.items() if isinstance(entry.kind, str))
         for model in built_in if name.width else ():
             fields = registry.find(model).config.names()
-            models[model] = Entry(model, {field: size for field, size in name.width.items() if field in fields})
-        shown = ("baseline", "recurrent") if name.labelled else ("gpt", "looped")
-        return Experiment(name, TrainConfig(**name.training), models, shown)
+            models[model] = ModelVariant(model, {field: size for field, size in name.width.items() if field in fields})
+        default_models = ("baseline", "recurrent") if name.labelled else ("gpt", "looped")
+        return Experiment(name, TrainConfig(**name.training), models, default_models)
     if isinstance(name, type) and issubclass(name, DataConfig):
         raise RtxError(f"{name.__name__} is a class of data: give one of it, {name.__name__}() with its settings.")
-    known = declared("EXPERIMENTS")
-    if not isinstance(name, str) or name not in known:
-        raise unknown("experiment", name, known or ["files of your own (rtx.data.from_files)"])
-    return known[name]
+    experiments = declared("EXPERIMENTS")
+    if not isinstance(name, str) or name not in experiments:
+        raise unknown("experiment", name, experiments or ["files of your own (rtx.data.from_files)"])
+    return experiments[name]
 
 
-def entry_of(fixed: Experiment, model: str | Mapping) -> tuple[str, Entry]:
-    """(name in tables, entry) of "recurrent" or {"base": "recurrent", "name": "rec-128", "hidden_size": 128}."""
+def find_variant(experiment: Experiment, model: str | Mapping) -> tuple[str, ModelVariant]:
+    """(name in tables, variant) of "recurrent" or {"base": "recurrent", "name": "rec-128", "hidden_size": 128}."""
     if isinstance(model, str):
-        if model not in fixed.models and model not in registry.MODELS:
-            raise unknown("model", model, dict.fromkeys([*fixed.models, *registry.MODELS]))
-        entry, mine = fixed.models.get(model) or Entry(model), registry.MODELS.get(model)
-        if mine and entry.base != model and not isinstance(mine.kind, str):
+        if model not in experiment.models and model not in registry.MODELS:
+            raise unknown("model", model, dict.fromkeys([*experiment.models, *registry.MODELS]))
+        variant, registered = experiment.models.get(model) or ModelVariant(model), registry.MODELS.get(model)
+        if registered and variant.base != model and not isinstance(registered.kind, str):
             raise RtxError(f"{model!r} is a model of this experiment, too; register yours under another name.")
-        return model, entry
+        return model, variant
     if not isinstance(model, Mapping) or {type(model.get("base")), type(model.get("name"))} != {str}:
         raise RtxError(f"Model {model!r:.60} has no base and name; write its name, or {{base: recurrent, name: mine}}.")
     registry.check_name(model["name"])
-    changed = {key: value for key, value in model.items() if key not in ("base", "name")}
-    _, base = entry_of(fixed, model["base"])
-    if model["name"] in fixed.models or model["name"] in registry.MODELS:
+    overrides = {key: value for key, value in model.items() if key not in ("base", "name")}
+    _, base = find_variant(experiment, model["base"])
+    if model["name"] in experiment.models or model["name"] in registry.MODELS:
         raise RtxError(f"The name {model['name']!r} is that of another model; give this variant its own.")
-    registry.config_of(base.base, **base.settings | changed)  # a setting that it does not have ends here
-    return model["name"], Entry(base.base, base.settings | changed, base.steps_factor)
+    registry.config_of(base.base, **base.settings | overrides)  # a setting that it does not have ends here
+    return model["name"], ModelVariant(base.base, base.settings | overrides, base.steps_factor)
 
 
 def fits(architecture: str, data: DataConfig) -> bool:
@@ -97,86 +98,91 @@ def fits(architecture: str, data: DataConfig) -> bool:
 
 def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
     """The whole configuration of one run; every setting is one of the data, of the training, or of the model."""
-    fixed = experiment(name)
-    called, folder = (name, name) if isinstance(name, str) else ("own-data", f"own-{name.slug}")
-    label, entry = entry_of(fixed, model)
+    experiment = find_experiment(name)
+    experiment_name, folder = (name, name) if isinstance(name, str) else ("own-data", f"own-{name.slug}")
+    label, variant = find_variant(experiment, model)
     seed, *plain = (x.item() if hasattr(x, "dtype") and not x.shape else x for x in (seed, *settings.values()))
     settings = dict(zip(settings, plain))
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise RtxError(f"The seed is {seed!r:.40}; expected a whole number from 0 to {2**31 - 1}.")
-    if not fits(entry.base, fixed.data):
-        fitting = ", ".join(name for name in registry.MODELS if fits(name, fixed.data))
-        raise RtxError(f"The model {label!r} does not fit the data of {called}; choose one that does: {fitting}.")
-    given = dict(settings)
+    if not fits(variant.base, experiment.data):
+        choices = ", ".join(name for name in registry.MODELS if fits(name, experiment.data))
+        message = f"The model {label!r} does not fit the data of {experiment_name}"
+        raise RtxError(f"{message}; choose one that does: {choices}.")
+    request = dict(settings)
     device, compile = settings.pop("device", "auto"), settings.pop("compile", "")
-    timed = settings.pop("timed", TIMED)
-    if type(timed) is not int or not 1 <= timed <= TIMED:
-        raise RtxError(f"timed is {timed!r:.40}; expected a number of batches from 1 to {TIMED}.")
+    timed = settings.pop("timed", TIMED_BATCHES)
+    if type(timed) is not int or not 1 <= timed <= TIMED_BATCHES:
+        raise RtxError(f"timed is {timed!r:.40}; expected a number of batches from 1 to {TIMED_BATCHES}.")
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
     if compile not in COMPILE:
         raise unknown("mode of torch.compile", compile, COMPILE[1:])
-    recipe = _choice("recipe", settings.pop("recipe", None), fixed.recipes)
-    budget = _choice("budget", settings.pop("budget", None), fixed.budgets)
-    full, small = fixed.recipes.get(recipe, {}), fixed.budgets.get(budget, {})
+    recipe = _choice("recipe", settings.pop("recipe", None), experiment.recipes)
+    budget = _choice("budget", settings.pop("budget", None), experiment.budgets)
+    recipe_settings, budget_settings = experiment.recipes.get(recipe, {}), experiment.budgets.get(budget, {})
     # from the general to the particular; of two that set the same, the later counts
-    own, usual, asked = (_applied(fixed, entry, layers) for layers in (full, full | small, full | small | settings))
+    full = _apply(experiment, variant, recipe_settings)
+    default = _apply(experiment, variant, recipe_settings | budget_settings)
+    effective = _apply(experiment, variant, recipe_settings | budget_settings | settings)
     if not isinstance(name, str):
-        asked.data.check_recordable()
-    if not isinstance(registry.find(entry.base).kind, str):
-        asked.model.check_recordable()
-    parts = [folder, recipe, budget if small else "", *asked.data.name_parts(usual.data)]
-    changed = asked.model.changes(usual.model) | asked.train.changes(usual.train)
+        effective.data.check_recordable()
+    if not isinstance(registry.find(variant.base).kind, str):
+        effective.model.check_recordable()
+    parts = [folder, recipe, budget if budget_settings else "", *effective.data.name_parts(default.data)]
+    changed = effective.model.changes(default.model) | effective.train.changes(default.train)
     if changed.get("steps") and changed.get("epochs") == 0:  # as it must be where steps are counted
         del changed["epochs"]
     parts += name_parts(changed)
-    less = _shorter(own.train, asked.train) or asked.data.less_than(own.data)
-    train, counted = asked.train, "steps" if asked.train.steps else "epochs"
-    if entry.steps_factor != 1:
-        train = train.replace(**{counted: round(getattr(train, counted) * entry.steps_factor)})
-    if len((run_name := "-".join(filter(None, parts))).encode()) > LONGEST_NAME:
-        what = f"The folder of these runs would be called {run_name:.60}…, more than {LONGEST_NAME} bytes"
-        raise RtxError(f"{what}; change fewer settings at once, or name files shorter by from_files(name=).")
+    smaller = _shorter(full.train, effective.train) or effective.data.less_than(full.data)
+    train, unit = effective.train, "steps" if effective.train.steps else "epochs"
+    if variant.steps_factor != 1:
+        train = train.replace(**{unit: round(getattr(train, unit) * variant.steps_factor)})
+    if len((run_name := "-".join(filter(None, parts))).encode()) > MAX_NAME_BYTES:
+        problem = f"The folder of these runs would be called {run_name:.60}…, more than {MAX_NAME_BYTES} bytes"
+        raise RtxError(f"{problem}; change fewer settings at once, or name files shorter by from_files(name=).")
     return RunConfig(
-        experiment=called,
+        experiment=experiment_name,
         name=run_name,
         model=label,
         seed=seed,
         recipe=recipe,
-        budget="reduced" if less and isinstance(name, str) else "full",  # own data have no other
-        architecture=entry.base,
-        overrides=asked.model.changes(registry.find(entry.base).config),
-        data=asked.data,
-        source=resolve(asked.data.source),
+        budget="reduced" if smaller and isinstance(name, str) else "full",  # own data have no other
+        architecture=variant.base,
+        overrides=effective.model.changes(registry.find(variant.base).config),
+        data=effective.data,
+        source=resolve(effective.data.source),
         train=train,
-        keep_weights=fixed.keep_weights and asked.data.source != "embedded",
+        keep_weights=experiment.keep_weights and effective.data.source != "embedded",
         device=device,
         compile=compile,
-        timed=min(timed, TIMED_IN_TRIALS) if asked.data.source == "embedded" else timed,
-        asked=model,
-        given=given,
+        timed=min(timed, TIMED_BATCHES_SYNTHETIC) if effective.data.source == "embedded" else timed,
+        model_spec=model,
+        settings=request,
     )
 
 
 def settings_of(name: str | DataConfig, model: str | Mapping = "", /, **settings: object) -> pd.DataFrame:
     """A row for each setting of a run of this experiment and model (of none: its first): `setting`, what it is `of`,
     its `type`, its `default` (under other `settings`, such as a recipe) and its `meaning`."""
-    fixed = experiment(name)
-    usual = configure(name, model or fixed.shown[0], **settings)
-    architecture = registry.find(usual.architecture).config.replace(**usual.overrides)
+    experiment = find_experiment(name)
+    default = configure(name, model or experiment.default_models[0], **settings)
+    architecture = registry.find(default.architecture).config.replace(**default.overrides)
     rows = [("seed", "run", "int >= 0", 0, "of the initial weights, the order of the texts and dropout")]
-    rows += [("recipe", "run", " | ".join(fixed.recipes), usual.recipe, "named settings")] if fixed.recipes else []
-    budget = settings.get("budget", next(iter(fixed.budgets)))
-    rows.append(("budget", "run", " | ".join(fixed.budgets), budget, "named smaller settings"))
+    if experiment.recipes:
+        rows.append(("recipe", "run", " | ".join(experiment.recipes), default.recipe, "named settings"))
+    budget = settings.get("budget", next(iter(experiment.budgets)))
+    rows.append(("budget", "run", " | ".join(experiment.budgets), budget, "named smaller settings"))
     rows.append(("device", "run", " | ".join(DEVICES), "auto", "what trains; auto: a GPU where there is one"))
-    rows.append(("timed", "run", f"1 to {TIMED}", TIMED, "batches whose latency is measured; of generated texts fewer"))
+    meaning = "batches whose latency is measured; of generated texts fewer"
+    rows.append(("timed", "run", f"1 to {TIMED_BATCHES}", TIMED_BATCHES, meaning))
     rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", "a mode of torch.compile"))
-    for part, settings in {"data": usual.data, "training": usual.train, "model": architecture}.items():
-        left_out = set(settings.names()) - set(usual.data.settable()) if part == "data" else usual.data.decides
+    for part, settings in {"data": default.data, "training": default.train, "model": architecture}.items():
+        hidden = set(settings.names()) - set(default.data.settable()) if part == "data" else default.data.decides
         for key, kind in settings.kinds().items():
-            about = type(settings).model_fields[key]
-            if key not in left_out and len(get_args(about.annotation)) != 1:
-                rows.append((key, part, kind, getattr(settings, key), about.description or ""))
+            field = type(settings).model_fields[key]
+            if key not in hidden and len(get_args(field.annotation)) != 1:
+                rows.append((key, part, kind, getattr(settings, key), field.description or ""))
     return pd.DataFrame(rows, columns=["setting", "of", "type", "default", "meaning"])
 
 
@@ -194,40 +200,40 @@ def sweep(settings: Mapping[str, object]) -> list[dict]:
     return [dict(zip(settings, values)) for values in product(*lists)]
 
 
-def _choice(kind: str, chosen: object, known: Mapping[str, dict]) -> str:
-    if chosen is None:
-        return next(iter(known), "")
-    if not isinstance(chosen, str) or chosen not in known:
-        raise unknown(kind, chosen, known or ["none"])
-    return chosen
+def _choice(kind: str, value: object, choices: Mapping[str, dict]) -> str:
+    if value is None:
+        return next(iter(choices), "")
+    if not isinstance(value, str) or value not in choices:
+        raise unknown(kind, value, choices or ["none"])
+    return value
 
 
-def _applied(fixed: Experiment, entry: Entry, settings: Mapping[str, object]) -> SimpleNamespace:
+def _apply(experiment: Experiment, variant: ModelVariant, settings: Mapping[str, object]) -> SimpleNamespace:
     """Data, training and model of an experiment under these settings."""
-    fields, decided = registry.find(entry.base).config.names(), fixed.data.decides
-    of = {"data": fixed.data.settable(), "train": TrainConfig.names()}
-    of["model"] = [name for name in fields if name not in decided]
-    given: dict[str, dict] = {part: {} for part in of}
+    model_fields, decided = registry.find(variant.base).config.names(), experiment.data.decides
+    fields = {"data": experiment.data.settable(), "train": TrainConfig.names()}
+    fields["model"] = [name for name in model_fields if name not in decided]
+    values: dict[str, dict] = {part: {} for part in fields}
     for key, value in settings.items():
-        part = next((part for part, names in of.items() if key in names), None)
+        part = next((part for part, names in fields.items() if key in names), None)
         if key in ("model", "models", "seeds"):
             raise RtxError(f"{key} is no setting here: `run` takes one model and seed, `runs` lists, models and seeds.")
-        if part is None and key in fixed.data.names():
+        if part is None and key in experiment.data.names():
             raise RtxError(f"{key} tells this experiment from others; leave it out, or name another experiment.")
-        if part != "model" and key in of["model"]:
-            raise RtxError(f"{key} is a setting of {entry.base} and of its {part}, too; call one of them otherwise.")
+        if part != "model" and key in fields["model"]:
+            raise RtxError(f"{key} is a setting of {variant.base} and of its {part}, too; call one of them otherwise.")
         if part is None and key not in decided:
-            raise unknown(f"setting of a run of {entry.base}:", key, [*chain(*of.values())])
-        given[part or "model"][key] = value
-    if given["train"].get("steps"):
-        given["train"].setdefault("epochs", 0)
-    if (epochs := given["train"].get("epochs")) and not fixed.data.has_epochs:
+            raise unknown(f"setting of a run of {variant.base}:", key, [*chain(*fields.values())])
+        values[part or "model"][key] = value
+    if values["train"].get("steps"):
+        values["train"].setdefault("epochs", 0)
+    if (epochs := values["train"].get("epochs")) and not experiment.data.has_epochs:
         raise RtxError(f"epochs is {epochs!r:.40}, and a pass over these data has no end; give steps alone.")
-    data, train = fixed.data.replace(**given["data"]), fixed.train.replace(**given["train"])
-    given["model"] = entry.settings | given["model"]
-    if taken := [key for key in decided if key in given["model"]]:
-        raise RtxError(f"{taken[0]} of a model follows from the data that it is trained on; leave it out.")
-    model = registry.config_of(entry.base, **given["model"])
+    data, train = experiment.data.replace(**values["data"]), experiment.train.replace(**values["train"])
+    values["model"] = variant.settings | values["model"]
+    if derived := [key for key in decided if key in values["model"]]:
+        raise RtxError(f"{derived[0]} of a model follows from the data that it is trained on; leave it out.")
+    model = registry.config_of(variant.base, **values["model"])
     return SimpleNamespace(data=data, train=train, model=model)
 
 

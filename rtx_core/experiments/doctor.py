@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import configure
-from rtx_core.experiments.weights import differences, made_at
+from rtx_core.experiments.weights import differences, local_weights
 from rtx_core.foreign import as_odd
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY, build, user_path
@@ -33,11 +33,11 @@ def machine() -> Iterator[Finding]:
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
     yield OK, f"torch {torch.__version__}, {gpu or f'{torch.get_num_threads()} threads of the CPU'}", ""
     above = ((place, *place.absolute().parents) for place in (build(), folder()))
-    there = {next(each for each in places if each.exists()) for places in above}  # a run makes the folders below
-    free = min(shutil.disk_usage(place).free for place in there) / 2**30  # a checkpoint, and the next in writing
+    existing = {next(path for path in places if path.exists()) for places in above}  # a run makes the folders below
+    free = min(shutil.disk_usage(place).free for place in existing) / 2**30  # a checkpoint, and the next in writing
     advice = "" if free > 1 else f"du -sh {shlex.quote(str(build()))}/*"
     yield WRONG if advice else OK, f"{free:,.1f} GiB are free, and a large run takes 1", advice
-    for place in sorted(there):
+    for place in sorted(existing):
         try:
             with tempfile.TemporaryFile(dir=place):
                 pass
@@ -48,54 +48,54 @@ def machine() -> Iterator[Finding]:
 def data() -> Iterator[Finding]:
     from rtx_core.data import corpora, sources, tokens
 
-    if not (named := os.environ.get("RTX_DATA")):
+    if not (mirror := os.environ.get("RTX_DATA")):
         yield WARNING, "RTX_DATA is not set, so real texts are fetched from the hub", SET_DATA
         return
-    known = {name: each for name, each in corpora.CORPORA.items() if isinstance(each, corpora.Corpus)}
-    reads = {corpus.folder: partial(sources.load, name) for name, corpus in known.items()}
+    by_name = {name: entry for name, entry in corpora.CORPORA.items() if isinstance(entry, corpora.Corpus)}
+    reads = {corpus.folder: partial(sources.load, name) for name, corpus in by_name.items()}
     reads |= {text.folder: import_module(text.task_class.partition(":")[0]).load for text in corpora.RUNNING.values()}
     for place, load in (reads | {"bert-base-uncased": tokens.bert_vocabulary}).items():
         try:
             load("mirror")
             yield OK, f"RTX_DATA: {place} is as expected, by its hash", ""
         except RtxError as error:  # a mirror need not have all
-            there = (user_path(named) / place).is_dir()
-            yield (WRONG, str(error), "") if there else (WARNING, str(error), SET_DATA)
+            exists = (user_path(mirror) / place).is_dir()
+            yield (WRONG, str(error), "") if exists else (WARNING, str(error), SET_DATA)
 
 
 def records() -> Iterator[Finding]:
     """Whether the form, name and settings of every record agree, its metrics follow from its predictions, its data are
     those of the other runs of that name, and the run that it measures is there; and how many other code made."""
-    passed, first = [], {}
+    valid, first_by_name = [], {}
     tracked = {REPOSITORY / name for name in (fingerprint.git("ls-files", "-z", "results") or "").split("\0")}
     for path in every_path():
         try:
             record = sound(path, measured=True) or read(path, measured=True)
             with as_odd():
                 check_settings(record)
-                late = datetime.fromisoformat(record["finished"]) > datetime.now(UTC) + timedelta(days=1)
-            if late:
+                in_future = datetime.fromisoformat(record["finished"]) > datetime.now(UTC) + timedelta(days=1)
+            if in_future:
                 raise RtxError(f"{record} was finished in the future ({record['finished']}): its clock was wrong.")
-            other = first.setdefault(record["name"] if record.get("key") else record["of"], record)
-            if record.synthetic or other["data"]["sha256"] != record["data"]["sha256"]:
-                raise RtxError(f"{record} is of generated text, or of other data than {other}; do not mix them.")
-            passed.append(record)
+            reference = first_by_name.setdefault(record["name"] if record.get("key") else record["of"], record)
+            if record.synthetic or reference["data"]["sha256"] != record["data"]["sha256"]:
+                raise RtxError(f"{record} is of generated text, or of other data than {reference}; do not mix them.")
+            valid.append(record)
         except RtxError as error:
             stem = shlex.quote(str(path.with_suffix("")))
-            said = str(error) if short_name(path) in str(error) else f"{short_name(path)}: {error}"
-            yield WRONG, said, f"git checkout -- {stem}.*" if path in tracked else ""
+            message = str(error) if short_name(path) in str(error) else f"{short_name(path)}: {error}"
+            yield WRONG, message, f"git checkout -- {stem}.*" if path in tracked else ""
     for root in folders():
         inner = (Path(parent, name) for parent, names, _ in os.walk(root) for name in names)
         for link in filter(Path.is_symlink, inner):
             yield WRONG, f"{link} is a symbolic link, which is not followed; put its files there, or remove it.", ""
-    there = {record.get("key") for record in passed}
-    for record in passed:
+    keys = {record.get("key") for record in valid}
+    for record in valid:
         runs = record.get("runs", [])
-        if missing := {record.get("run"), *(runs.values() if isinstance(runs, dict) else runs)} - {None} - there:
+        if missing := {record.get("run"), *(runs.values() if isinstance(runs, dict) else runs)} - {None} - keys:
             yield WRONG, f"{record} is of the run {missing.pop()}, which has no record; add that too.", ""
-    stale = sum(bool(record.stale_reason()) for record in passed)
-    said = f"results/: {len(passed)} records and measurements are sound, {stale} of them by other code than today's"
-    yield WARNING if stale else OK, said, "python -m rtx_core list" if stale else ""
+    stale = sum(bool(record.stale_reason()) for record in valid)
+    message = f"results/: {len(valid)} records and measurements are sound, {stale} of them by other code than today's"
+    yield WARNING if stale else OK, message, "python -m rtx_core list" if stale else ""
 
 
 def weights() -> Iterator[Finding]:
@@ -112,7 +112,7 @@ def weights() -> Iterator[Finding]:
             yield WRONG, f"results/weights: {short_name(path)} is not what {record} names", restore
     for path, record in expected.items():
         if record.get("tensors_sha256"):
-            source, place = made_at(record), shlex.quote(str(path))
+            source, place = local_weights(record), shlex.quote(str(path))
             command = f"cp {shlex.quote(str(source))} {place}" if source.exists() else f"git checkout -- {place}"
             yield WARNING, f"results/weights: what {record} names is missing", command
     yield OK, f"results/weights: {len(files)} files were compared with their records", ""
@@ -121,12 +121,14 @@ def weights() -> Iterator[Finding]:
 def check_settings(record) -> None:
     """An error unless the names and the settings of a run are those of what was asked for, as far as a record says that
     and the experiment and the model are known here."""
-    known = record.get("experiment") in declared("EXPERIMENTS") and record["config"]["architecture"] in registry.MODELS
-    if not known or not (asked := record.get("asked")):
+    is_known = (
+        record.get("experiment") in declared("EXPERIMENTS") and record["config"]["architecture"] in registry.MODELS
+    )
+    if not is_known or not (request := record.get("asked")):
         return
-    config = configure(record["experiment"], asked["model"], record["seed"], **asked["settings"])
-    named = [(part, record[part], getattr(config, part)) for part in NAMES]
-    wrong = [f"{part} {had} instead of {ours}" for part, had, ours in named if had != ours]
+    config = configure(record["experiment"], request["model"], record["seed"], **request["settings"])
+    names = [(part, record[part], getattr(config, part)) for part in NAMES]
+    wrong = [f"{part} {value} instead of {expected}" for part, value, expected in names if value != expected]
     if wrong := wrong + differences(config, record):
         raise RtxError(f"{record} is not what was asked for: {', '.join(wrong)}.")
 
@@ -156,8 +158,8 @@ def main() -> int:
             findings = list(check())
         except (ImportError, RtxError, OSError, ValueError) as error:
             findings = [(WRONG, f"The check of {check.__name__} ended early: {error}", "")]
-        for level, found, advice in findings:
+        for level, message, advice in findings:
             levels[level] += 1
-            print(f"{level:<8} {found}" + (f"  →  {advice}" if advice else ""), flush=True)
+            print(f"{level:<8} {message}" + (f"  →  {advice}" if advice else ""), flush=True)
     print(", ".join(f"{levels[level]} {level}" for level in (OK, WARNING, WRONG)))
     return 1 if levels[WRONG] else 0

@@ -43,29 +43,29 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
     before, autocast = dict(model.named_parameters()), autocast_of(train.precision, device)
     if not any(p.requires_grad for p in before.values()):
         return f"has {len(before)} parameters, none of which can learn; expected one with requires_grad"
-    if odd := [key for key, p in before.items() if p.is_complex()]:
-        return f"has a complex parameter, {odd[0]}; use two real ones"
-    optimizer, of = optimizer_of(model, train), task.examples(0)
+    if names := [key for key, p in before.items() if p.is_complex()]:
+        return f"has a complex parameter, {names[0]}; use two real ones"
+    optimizer, step_examples = optimizer_of(model, train), task.examples(0)
     inputs, targets = (part.to(device) for part in task.step(0, 0)[0])
     if hasattr(model, "begin_step"):
         model.begin_step(0, 0)
     with autocast:
-        objective, _ = task.loss(model, inputs, targets, of)
+        objective, _ = task.loss(model, inputs, targets, step_examples)
     if not objective.requires_grad:
         return "gives a loss that no parameter can change; look for integers, argmax, no_grad() or detach() in forward"
     if not math.isfinite(objective.item()):
         return f"begins with a loss of {objective.item()}; expected a finite one"
     objective.backward()
     after = dict(model.named_parameters())
-    if odd := [key for key, p in after.items() if p is not before.get(key)]:
-        return f"makes the parameter {odd[0]} in forward, so that it cannot be loaded; make all of them in __init__"
-    if odd := [key for key, p in after.items() if p.grad is not None and p.grad.is_sparse]:
-        return f"has a sparse gradient, of {odd[0]}, which AdamW does not take; use sparse=False"
+    if names := [key for key, p in after.items() if p is not before.get(key)]:
+        return f"makes the parameter {names[0]} in forward, so that it cannot be loaded; make all of them in __init__"
+    if names := [key for key, p in after.items() if p.grad is not None and p.grad.is_sparse]:
+        return f"has a sparse gradient, of {names[0]}, which AdamW does not take; use sparse=False"
     PlainPath().update(model, optimizer, train.clip_norm)
 
     state = model.state_dict()
-    if odd := [key for key, value in state.items() if not isinstance(value, Tensor)]:
-        return f"saves {odd[0]!r}, which is no tensor; keep the state in buffers, not in get_extra_state"
+    if names := [key for key, value in state.items() if not isinstance(value, Tensor)]:
+        return f"saves {names[0]!r}, which is no tensor; keep the state in buffers, not in get_extra_state"
     loaded = build_model(name, seed=1, **fields)
     try:
         set_weights(loaded, load(save(untied(state))))
@@ -82,12 +82,12 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
                 list(stream(model, torch.zeros(1, dtype=torch.long, device=device), 2))
             if hasattr(task, "answered"):
                 task.answered(model, task.validation[:1], device, autocast)
-            return task.loss(model, inputs, targets, of)[0].item()
+            return task.loss(model, inputs, targets, step_examples)[0].item()
 
-    first, again = answer(model), answer(loaded.to(device))
-    if not math.isclose(first, again, rel_tol=1e-3):
-        found = f"has a loss of {first:.4g}, and of {again:.4g} once saved and loaded"
-        return f"{found}; keep all that it computes with in parameters and buffers"
+    before_saving, after_loading = answer(model), answer(loaded.to(device))
+    if not math.isclose(before_saving, after_loading, rel_tol=1e-3):
+        message = f"has a loss of {before_saving:.4g}, and of {after_loading:.4g} once saved and loaded"
+        return f"{message}; keep all that it computes with in parameters and buffers"
     return ""
 
 
@@ -98,14 +98,14 @@ def try_task(task, model: nn.Module, train: TrainConfig, device: torch.device) -
     try:
         inputs, targets = (part.to(device) for part in task.step(0, 0)[0])
         with autocast:
-            objective, sums = task.loss(model, inputs, targets, of := task.examples(0))
+            objective, sums = task.loss(model, inputs, targets, step_examples := task.examples(0))
         objective.backward()
-        row = task.summary(sums.tolist(), of) | task.evaluate(model, device, autocast)
+        row = task.summary(sums.tolist(), step_examples) | task.evaluate(model, device, autocast)
         test, _ = task.test(model, device, autocast)
         _ = task.unit, row["validation_loss"], row["validation_accuracy"] if task.classes else task.block_size
         schema.check_trial(json.loads(json.dumps({"facts": task.facts, "evaluation": row, "test": test})))
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
-        what = str(error).rstrip(".") if isinstance(error, RtxError) else reason(error)
-        raise RtxError(f"The task {type(task).__name__} fails in a trial ({what}).") from error
+        message = str(error).rstrip(".") if isinstance(error, RtxError) else reason(error)
+        raise RtxError(f"The task {type(task).__name__} fails in a trial ({message}).") from error

@@ -1,7 +1,7 @@
 """What is measured beside the runs, found or made: `measure("transfer", "sst2", to="yelp", fraction=0.1, seeds=[0])`.
 
-A kind is a module of the study: `of_run(record, measured)` gives a list of what is measured of one trained run,
-`of_study(measured)` what is measured of all; each is (content, predictions or None).  `identity` gives what else must
+A kind is a module of the study: `of_run(record, study)` gives a list of what is measured of one trained run,
+`of_study(study)` what is measured of all; each is (content, predictions or None).  `identity` gives what else must
 agree for a measurement to be found.
 """
 
@@ -16,7 +16,7 @@ from torch import nn
 
 from rtx_core import records
 from rtx_core.errors import RtxError, unknown
-from rtx_core.experiments import configure as experiments
+from rtx_core.experiments.configure import configure, distinct, find_experiment
 from rtx_core.experiments.weights import load_weights
 from rtx_core.progress import say
 from rtx_core.records import fingerprint
@@ -24,18 +24,18 @@ from rtx_core.study import declared
 from rtx_core.train.device import choose, environment
 
 
-class Measured:
+class MeasuredRuns:
     """The runs of one experiment; what is measured of them is measured on its data, or on those of `to`."""
 
     def __init__(self, experiment: str, /, models: Sequence = (), seeds: Sequence | None = None, to="", **settings):
-        fixed = experiments.experiment(experiment)
+        declaration = find_experiment(experiment)
         self.experiment, self.settings = experiment, settings
-        self.models = experiments.distinct("models", models or fixed.shown)
-        self.seeds = experiments.distinct("seeds", fixed.seeds if seeds is None else seeds)
-        self.config = experiments.configure(experiment, self.models[0], self.seeds[0], **settings)
+        self.models = distinct("models", models or declaration.default_models)
+        self.seeds = distinct("seeds", declaration.seeds if seeds is None else seeds)
+        self.config = configure(experiment, self.models[0], self.seeds[0], **settings)
         self.name, self.source = self.config.name, self.config.source
         shared = {name: settings[name] for name in ("source", "max_length") if name in settings}
-        self.target = Measured(to, **shared) if to else self
+        self.target = MeasuredRuns(to, **shared) if to else self
 
     @cached_property
     def device(self) -> torch.device:
@@ -47,7 +47,7 @@ class Measured:
 
     def runs(self) -> Iterator[records.Record]:
         for model, seed in product(self.models, self.seeds):
-            config = experiments.configure(self.experiment, model, seed, **self.settings)
+            config = configure(self.experiment, model, seed, **self.settings)
             yield records.at(f"{config.name}/{config.model}-seed{seed}", self.source)
 
     def trained(self, record: records.Record) -> nn.Module:
@@ -55,7 +55,7 @@ class Measured:
         return load_weights(record)
 
 
-def wanted(kind: ModuleType, study: Measured) -> Iterator[tuple[dict, dict, Callable[[], list]]]:
+def measurement_jobs(kind: ModuleType, study: MeasuredRuns) -> Iterator[tuple[dict, dict, Callable[[], list]]]:
     """(what must agree for a measurement to be found, facts of the data, what makes it) of each."""
     if hasattr(kind, "of_study"):
         yield {"of": study.name} | kind.identity(study), study.task.facts, lambda: [kind.of_study(study)]
@@ -71,34 +71,34 @@ def wanted(kind: ModuleType, study: Measured) -> Iterator[tuple[dict, dict, Call
 
 def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: object) -> list[records.Record]:
     """All measurements of this kind under these settings: found, if today's code would make them, or made now."""
-    known = declared("MEASUREMENTS")
-    if kind not in known:
-        raise unknown("kind of measurement", kind, known)
+    kinds = declared("MEASUREMENTS")
+    if kind not in kinds:
+        raise unknown("kind of measurement", kind, kinds)
     if to and kind != "transfer":
         raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
-    made_by, fitting = known[kind], declared("MEASURED_ON").get(kind, [experiment])
-    if strange := [name for name in (experiment, *[to] * bool(to)) if name not in fitting]:
-        raise RtxError(f"{kind} is not measured on {strange[0]!r:.60}; choose from {', '.join(fitting)}.")
-    study, measured = Measured(experiment, to=to, **settings), []
-    every = list(wanted(import_module(made_by), study))  # now: of a run without a record, nothing is measured
+    module, experiments = kinds[kind], declared("MEASURED_ON").get(kind, [experiment])
+    if unfit := [name for name in (experiment, *[to] * bool(to)) if name not in experiments]:
+        raise RtxError(f"{kind} is not measured on {unfit[0]!r:.60}; choose from {', '.join(experiments)}.")
+    study, results = MeasuredRuns(experiment, to=to, **settings), []
+    jobs = list(measurement_jobs(import_module(module), study))  # now: of a run without a record, nothing is measured
     task = fingerprint.task_of(study.target.config.data, study.target.task)
-    made_with = fingerprint.commit() | {"hashes": [fingerprint.module_hash(made_by, task)]}  # now: files may change
-    made_with["task"] = fingerprint.name_of(task)
-    if not made_with["commit"]:
+    code = fingerprint.commit() | {"hashes": [fingerprint.module_hash(module, task)]}  # now: files may change
+    code["task"] = fingerprint.name_of(task)
+    if not code["commit"]:
         say(f"{kind} · no commit of this code is known to git, so it will be named by a hash alone")
-    for identity, facts, make in every:
-        there = records.measurements(kind, identity["of"], study.source)
-        there = [m for m in there if all(m.get(k) == v for k, v in identity.items())]
-        there = [m for m in there if m["data"]["sha256"] == facts["sha256"] and not m.stale_reason()]
-        if there and not again:
-            measured += there
+    for identity, facts, make in jobs:
+        matches = records.measurements(kind, identity["of"], study.source)
+        matches = [m for m in matches if all(m.get(k) == v for k, v in identity.items())]
+        matches = [m for m in matches if m["data"]["sha256"] == facts["sha256"] and not m.stale_reason()]
+        if matches and not again:
+            results += matches
             continue
         for content, predictions in make():
             name = "-".join([f"{identity['model']}-seed{identity['seed']}", *content.pop("suffix", [])])
-            whole = {"kind": kind, "name": name, "budget": study.config.budget, "data": facts} | identity
-            whole |= {"environment": environment(torch.device("cpu"))} | content
-            whole |= {"code": made_with, "made_by": made_by}
-            measured.append(records.save_measurement(whole, predictions))
+            record = {"kind": kind, "name": name, "budget": study.config.budget, "data": facts} | identity
+            record |= {"environment": environment(torch.device("cpu"))} | content
+            record |= {"code": code, "made_by": module}
+            results.append(records.save_measurement(record, predictions))
             accuracy = f" · accuracy {content['test']['accuracy']:.4f}" if "test" in content else ""
-            say(f"{kind} · {whole['of']} · {whole['name']}{accuracy}")
-    return measured
+            say(f"{kind} · {record['of']} · {record['name']}{accuracy}")
+    return results

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -16,10 +17,11 @@ import pandas as pd
 from rtx_core import records
 from rtx_core.data.config import DataConfig
 from rtx_core.data.sources import sha256_of
+from rtx_core.deprecated import warn_renamed
 from rtx_core.errors import RtxError
-from rtx_core.experiments.configure import RunConfig, configure, distinct, experiment, sweep
+from rtx_core.experiments.configure import RunConfig, configure, distinct, find_experiment, sweep
 from rtx_core.experiments.cost import announcement
-from rtx_core.experiments.weights import keep, load_weights, recorded, work
+from rtx_core.experiments.weights import find_record, load_weights, run_dir, save_run
 from rtx_core.models import registry
 from rtx_core.models.configs import least_parameters
 from rtx_core.paths import BOOK, build, home, write_atomically
@@ -27,8 +29,8 @@ from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.progress import say as print_line
 from rtx_core.records import Record, fingerprint, schema
 
-TOO_LARGE = ("DefaultCPUAllocator", "size calculation overflowed", "array is too big", "Maximum allowed dimension")
-GOES_ON = "The same command goes on from the last checkpoint, where there is one."
+OUT_OF_MEMORY = ("DefaultCPUAllocator", "size calculation overflowed", "array is too big", "Maximum allowed dimension")
+RESUMES = "The same command goes on from the last checkpoint, where there is one."
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,25 @@ class Run:
         return load_weights(self.record)
 
 
-class Runs(list[Run]):
+class RunSet(list[Run]):
     """Runs in the order of settings, models, seeds; in the book those that are not recorded are left out."""
 
-    def __init__(self, asked: list[RunConfig], found: list[Run]):
-        super().__init__(found)
-        self.asked = asked
+    def __init__(self, configs: list[RunConfig], runs: list[Run]):
+        super().__init__(runs)
+        self.configs = configs  # of all that were requested
+
+    def records_for(self, model: str) -> list[Record]:
+        """The records of one model, a seed each."""
+        return [run.record for run in self if run.record["model"] == model]
 
     def of(self, model: str) -> list[Record]:
-        return [run.record for run in self if run.record["model"] == model]
+        warn_renamed("runs.of", "runs.records_for")
+        return self.records_for(model)
+
+    @property
+    def asked(self) -> list[RunConfig]:
+        warn_renamed("runs.asked", "runs.configs")
+        return self.configs
 
     @property
     def records(self) -> list[Record]:
@@ -74,22 +86,24 @@ class Runs(list[Run]):
 
 def runs(
     name: str | DataConfig, /, models=None, seeds=None, replace=False, only_recorded=False, **settings: object
-) -> Runs:
+) -> RunSet:
     """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now, or
     with `only_recorded` left out.  The settings are those of `run`."""
-    asked = requested(name, models, seeds, **settings)
-    return Runs(asked, _recorded_or_made(asked, replace, train=not only_recorded and not os.environ.get(BOOK)))
+    configs = run_configs(name, models, seeds, **settings)
+    train = not only_recorded and not os.environ.get(BOOK)
+    return RunSet(configs, _find_or_train(configs, replace, train))
 
 
-def requested(name: str | DataConfig, /, models=None, seeds=None, **settings: object) -> list[RunConfig]:
+def run_configs(name: str | DataConfig, /, models=None, seeds=None, **settings: object) -> list[RunConfig]:
     """The configurations of these runs, in the order of settings, models, seeds."""
-    fixed = experiment(name)
-    fixed.data.check()
+    experiment = find_experiment(name)
+    experiment.data.check()
     if "seed" in settings:
         raise RtxError(f"seed is {settings['seed']!r:.40}; `runs` expects a list, seeds=[0, 1].")
-    models = distinct("models", fixed.shown if models is None else models)
-    seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
-    return [configure(name, model, seed, **one) for one in sweep(settings) for model in models for seed in seeds]
+    models = distinct("models", experiment.default_models if models is None else models)
+    seeds = distinct("seeds", experiment.seeds if seeds is None else seeds)
+    combinations = product(sweep(settings), models, seeds)
+    return [configure(name, model, seed, **combination) for combination, model, seed in combinations]
 
 
 def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, replace=False, **settings: object) -> Run:
@@ -100,20 +114,20 @@ def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, repl
     `learning_rate`, …) and of the model (`num_layers`, `num_passes`, `hidden_size`, …), or `recipe`, `budget`, `device`
     and `compile`: `rtx.settings_of(name, model)` lists all of them with type, default and meaning.
     """
-    experiment(name).data.check()
-    return _recorded_or_made([configure(name, model, seed, **settings)], replace)[0]
+    find_experiment(name).data.check()
+    return _find_or_train([configure(name, model, seed, **settings)], replace)[0]
 
 
-def _recorded_or_made(configs: list[RunConfig], replace: bool, train: bool = True) -> list[Run]:
+def _find_or_train(configs: list[RunConfig], replace: bool, train: bool = True) -> list[Run]:
     """These runs, found or made now, which is announced; without `train` none of real text is made."""
     if type(replace) is not bool:
         raise RtxError(f"replace is {replace!r:.40}; expected True or False.")
-    found = [None if replace else recorded(config) for config in configs]
-    follow = [c for c, record in zip(configs, found) if not record and (train or c.source == "embedded")]
-    if follow:
-        announce(follow)
-    pairs = [(c, record) for c, record in zip(configs, found) if record or c in follow]
-    return [Run(config, record) if record else make(config, replace) for config, record in pairs]
+    existing = [None if replace else find_record(config) for config in configs]
+    missing = [c for c, record in zip(configs, existing) if not record and (train or c.source == "embedded")]
+    if missing:
+        announce(missing)
+    pairs = [(c, record) for c, record in zip(configs, existing) if record or c in missing]
+    return [Run(config, record) if record else train_and_record(config, replace) for config, record in pairs]
 
 
 def announce(configs: list[RunConfig]) -> None:
@@ -134,24 +148,24 @@ def as_rtx_error() -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         reason, do = str(error).partition(". ")[0], "lower batch_size, raise micro_batches, or use device='cpu'"
-        raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {GOES_ON}") from error
+        raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {RESUMES}") from error
     except (MemoryError, RuntimeError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0].partition(". Error code")[0]
         reason = reason.rpartition("DefaultCPUAllocator: ")[2].replace(". ", " ")
         if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
             raise RtxError(f"torch.compile fails ({reason}); install a C++ compiler, or leave out compile.") from error
-        if isinstance(error, MemoryError) or any(words in str(error) for words in TOO_LARGE):
+        if isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY):
             raise RtxError(
                 f"This machine has too little memory ({reason:.200}); lower batch_size or the sizes of data and model."
             ) from error
         raise
     except (OSError, SafetensorError) as error:
-        raise RtxError(f"A file was refused ({error}); make room, or make its folder writable.  {GOES_ON}") from error
+        raise RtxError(f"A file was refused ({error}); make room, or make its folder writable.  {RESUMES}") from error
 
 
 @contextmanager
-def record_lock(record: Path, about: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the name of a record, so that nobody else writes it or its checkpoint, while the process lives.  `about`
+def record_lock(record: Path, content: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the name of a record, so that nobody else writes it or its checkpoint, while the process lives.  `content`
     stays in the lock for `rtx doctor`: the run's folder, and the command that goes on."""
     lock = build() / "locks" / "-".join(record.relative_to(home()).with_suffix("").parts)
     lock.parent.mkdir(parents=True, exist_ok=True)
@@ -162,13 +176,13 @@ def record_lock(record: Path, about: str, say: Callable[[str], None]) -> Iterato
             say("another process is training this; waiting until it is done")
             fcntl.flock(file, fcntl.LOCK_EX)
         file.truncate(0)
-        file.write(about)
+        file.write(content)
         file.flush()
         yield
 
 
 @contextmanager
-def told_how_to_go_on(checkpoint: Path, command: str, say: Callable[[str], None]) -> Iterator[None]:
+def resume_advice(checkpoint: Path, command: str, say: Callable[[str], None]) -> Iterator[None]:
     """Where a signal ends the run, say what is saved and what to type."""
     try:
         yield
@@ -180,7 +194,7 @@ def told_how_to_go_on(checkpoint: Path, command: str, say: Callable[[str], None]
         raise
 
 
-def prepared(config: RunConfig, where) -> tuple:
+def prepare(config: RunConfig, device) -> tuple:
     """(task, model): the data of a run and a fresh model for them; one too large for this machine is refused."""
     from rtx_core.experiments.dry_run import try_task
     from rtx_core.models.build import build_model
@@ -188,44 +202,46 @@ def prepared(config: RunConfig, where) -> tuple:
 
     task = config.data.task(config.train.batch_size, config.train.micro_batches)
     registered = registry.find(config.architecture)
-    decided = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
-    settings = decided | config.overrides
+    derived = {name: value for name, value in task.model_settings.items() if name in registered.config.names()}
+    settings = derived | config.overrides
     if isinstance(registered.kind, str):
-        parameters, there = least_parameters(registered.config.replace(**settings)), memory(where)
-        needed = 16 * parameters  # a weight, its gradient and AdamW's two means, of 4 bytes each
-        if needed > there:
-            has = f"{config.model} would have {parameters:,} parameters or more, which take {needed / 2**30:,.0f} GiB"
-            raise RtxError(f"{has} to train, and this machine has {there / 2**30:,.0f}; choose smaller sizes.")
+        parameters, available = least_parameters(registered.config.replace(**settings)), memory(device)
+        required = 16 * parameters  # a weight, its gradient and AdamW's two means, of 4 bytes each
+        if required > available:
+            has = f"{config.model} would have {parameters:,} parameters or more, which take {required / 2**30:,.0f} GiB"
+            raise RtxError(f"{has} to train, and this machine has {available / 2**30:,.0f}; choose smaller sizes.")
     model = build_model(config.architecture, seed=config.seed, **settings)
-    rows = getattr(getattr(model, "config", None), "vocab_size", None)
-    if task.classes and rows and rows < (tokens := 1 + max(int(part.ids.max()) for part in task.parts.values())):
-        raise RtxError(f"vocab_size is {rows:,}, and these texts have {tokens:,} tokens; give {tokens:,} or more.")
+    vocab_size = getattr(getattr(model, "config", None), "vocab_size", None)
+    tokens = 1 + max(int(part.ids.max()) for part in task.parts.values()) if task.classes and vocab_size else 0
+    if vocab_size and vocab_size < tokens:
+        problem = f"vocab_size is {vocab_size:,}, and these texts have {tokens:,} tokens"
+        raise RtxError(f"{problem}; give {tokens:,} or more.")
     if fingerprint.is_elsewhere(type(task).__module__):
-        try_task(task, model, config.train, where)
+        try_task(task, model, config.train, device)
     return task, model
 
 
 @as_rtx_error()
-def make(config: RunConfig, replace: bool = False) -> Run:
+def train_and_record(config: RunConfig, replace: bool = False) -> Run:
     """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
     from rtx_core.experiments.dry_run import dry_run
     from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.train.trainer import train
 
     made_by = fingerprint.commit()  # now: the files may change while a long run goes on
-    where = choose(config.device)
-    reset_peak_memory(where)
-    task, model = prepared(config, where)
+    device = choose(config.device)
+    reset_peak_memory(device)
+    task, model = prepare(config, device)
     registered = registry.find(config.architecture)
-    described = {"architecture": config.architecture, "model": model.config.model_dump(mode="json")}
-    described |= {"data": config.data.model_dump(mode="json") | {"source": task.facts["source"]}}
-    described |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
-    key = schema.run_key(described, task.facts["sha256"], config.seed)
-    folder = work(config.name, config.model, config.seed, key)
-    kind = fingerprint.task_of(config.data, task)
-    code_hash = fingerprint.run_hash(config.architecture, kind)
-    own = not isinstance(registered.kind, str) or fingerprint.is_elsewhere(kind.__module__)
-    version = f"-{code_hash[:8]}" if own else ""  # an edited class begins anew
+    config_fields = {"architecture": config.architecture, "model": model.config.model_dump(mode="json")}
+    config_fields |= {"data": config.data.model_dump(mode="json") | {"source": task.facts["source"]}}
+    config_fields |= {"train": config.train.model_dump()} | ({"compile": config.compile} if config.compile else {})
+    key = schema.run_key(config_fields, task.facts["sha256"], config.seed)
+    folder = run_dir(config.name, config.model, config.seed, key)
+    task_class = fingerprint.task_of(config.data, task)
+    code_hash = fingerprint.run_hash(config.architecture, task_class)
+    user_code = not isinstance(registered.kind, str) or fingerprint.is_elsewhere(task_class.__module__)
+    version = f"-{code_hash[:8]}" if user_code else ""  # an edited class begins anew
     file = folder / f"checkpoint{version}.safetensors"
     root = records.folder_for(config.experiment, config.model, task.facts["source"])
     path = root / config.name / f"{config.model}-seed{config.seed}.json"
@@ -239,77 +255,78 @@ def make(config: RunConfig, replace: bool = False) -> Run:
     if not made_by["commit"]:
         say("no commit of this code is known to git, so the record will name its code by a hash alone")
     command = command_of(config, replace)
-    about = f"{folder.relative_to(build())}\n{command}\n"
-    with Interrupts() as interrupts, told_how_to_go_on(file, command, say), record_lock(path, about, say):
-        beside = (path.parent, root / "weights" / config.name)
-        for left in [*folder.glob(".*"), *(file for place in beside for file in place.glob(f".{path.stem}.*"))]:
-            if not left.is_dir():
-                left.unlink(missing_ok=True)  # of writes that were killed
-        if not replace and (found := recorded(config)):  # by somebody else meanwhile
-            return Run(config, found)
-        alike = records.records(name=config.name, source=task.facts["source"])
-        if others := [other for other in alike if other["data"]["sha256"] != task.facts["sha256"]]:
+    lock_note = f"{folder.relative_to(build())}\n{command}\n"
+    with Interrupts() as interrupts, resume_advice(file, command, say), record_lock(path, lock_note, say):
+        folders = (path.parent, root / "weights" / config.name)
+        for leftover in [*folder.glob(".*"), *(file for place in folders for file in place.glob(f".{path.stem}.*"))]:
+            if not leftover.is_dir():
+                leftover.unlink(missing_ok=True)  # of writes that were killed
+        if not replace and (record := find_record(config)):  # by somebody else meanwhile
+            return Run(config, record)
+        same_name = records.records(name=config.name, source=task.facts["source"])
+        if others := [record for record in same_name if record["data"]["sha256"] != task.facts["sha256"]]:
             say(f"these are other texts than those of {others[0]}, by their hash: do not compare the two")
         if not isinstance(registered.kind, str):
-            dry_run(config.architecture, model.config, task, config.train, where)
-        asked = (config.train, config.seed, where, file, code_hash, say)
-        progress, best = train(model, task, *asked, compile=config.compile, interrupts=interrupts)
+            dry_run(config.architecture, model.config, task, config.train, device)
+        arguments = (config.train, config.seed, device, file, code_hash, say)
+        progress, best = train(model, task, *arguments, compile=config.compile, interrupts=interrupts)
         say("testing, and measuring how long an answer takes")
-        found, predictions = evaluated(model, task, config, where, progress, best, folder, key)
+        results, predictions = evaluate_run(model, task, config, device, progress, best, folder, key)
         content = {"schema": schema.VERSION, "key": key} | {name: getattr(config, name) for name in records.NAMES}
-        content |= {"asked": {"model": config.asked, "settings": config.given}, "config": described, "data": task.facts}
-        found |= {
-            "code": made_by | {"hashes": progress.codes, "task": fingerprint.name_of(kind)},
+        content |= {"asked": {"model": config.model_spec, "settings": config.settings}}
+        content |= {"config": config_fields, "data": task.facts}
+        results |= {
+            "code": made_by | {"hashes": progress.codes, "task": fingerprint.name_of(task_class)},
             "seconds": progress.seconds,
             "finished": records.now(),
         }
-        record = keep(config, content | found, predictions, folder)
-        for left in folder.glob("checkpoint*.safetensors"):  # of other versions of a class, too
-            left.unlink(missing_ok=True)
+        record = save_run(config, content | results, predictions, folder)
+        for leftover in folder.glob("checkpoint*.safetensors"):  # of other versions of a class, too
+            leftover.unlink(missing_ok=True)
         say(f"{record.score} in {progress.seconds / 60:.1f} min")
         return Run(config, record)
 
 
-def evaluated(model, task, config: RunConfig, where, progress, best: dict, folder: Path, key: str) -> tuple:
+def evaluate_run(model, task, config: RunConfig, device, progress, best: dict, folder: Path, key: str) -> tuple:
     """(what a record says of a trained model, predictions or None); the `best` weights go to the run's folder."""
     from rtx_core.models.build import count_parameters, save_model
     from rtx_core.train.device import environment, peak_memory_mib
     from rtx_core.train.trainer import autocast_of
 
-    about = {"run_name": config.name, "run": key, "classes": task.classes, "unit": task.unit}
-    about["max_length"] = getattr(config.data, "max_length", None)
-    autocast, last = autocast_of(config.train.precision, where), deepcopy(model.state_dict())
+    metadata = {"run_name": config.name, "run": key, "classes": task.classes, "unit": task.unit}
+    metadata["max_length"] = getattr(config.data, "max_length", None)
+    autocast, last = autocast_of(config.train.precision, device), deepcopy(model.state_dict())
 
-    def test_of(by: str) -> tuple:
-        model.load_state_dict(best.get(by, last))
-        return task.test(model, where, autocast)
+    def test_of(rule: str) -> tuple:
+        model.load_state_dict(best.get(rule, last))
+        return task.test(model, device, autocast)
 
-    found = {"history": progress.history, "selected": progress.selected("validation_loss")}
+    results = {"history": progress.history, "selected": progress.selected("validation_loss")}
     if task.classes:  # what another rule of selection would have given
-        accurate = {"test": test_of("validation_accuracy")[0]}
-        found["most_accurate"] = progress.selected("validation_accuracy") | accurate
+        test = test_of("validation_accuracy")[0]
+        results["most_accurate"] = progress.selected("validation_accuracy") | {"test": test}
         tokenizer = task.tokenizer().to_str(pretty=True)
         write_atomically(folder / "tokenizer.json", tokenizer.encode())
-        about["tokenizer"] = sha256_of([tokenizer])
-    entry, predictions = test_of("validation_loss")
-    save_model(model, config.architecture, folder / "model.safetensors", **about)
+        metadata["tokenizer"] = sha256_of([tokenizer])
+    test, predictions = test_of("validation_loss")
+    save_model(model, config.architecture, folder / "model.safetensors", **metadata)
     parameters = count_parameters(model)
-    found |= {"parameters": parameters, "size_mb": parameters["total"] * 4 / 2**20, "test": entry}
-    found |= measured(model, task, config, where) | {"environment": environment(where)}
-    found["latency"] = {"measured": found["latency"], "environment": found["environment"]}
-    return found | {"peak_memory_mib": peak_memory_mib(where)}, predictions
+    results |= {"parameters": parameters, "size_mb": parameters["total"] * 4 / 2**20, "test": test}
+    results |= measure_run(model, task, config, device) | {"environment": environment(device)}
+    results["latency"] = {"measured": results["latency"], "environment": results["environment"]}
+    return results | {"peak_memory_mib": peak_memory_mib(device)}, predictions
 
 
-def measured(model, task, config: RunConfig, where) -> dict:
+def measure_run(model, task, config: RunConfig, device) -> dict:
     """A record's `latency`; of language models also its `samples` or `extra`."""
     from rtx_core.evaluate import generation, latency, stories
 
     if config.data.labelled:
-        return {"latency": latency.of_classifier(model, task, config.train, where, config.timed)}
+        return {"latency": latency.of_classifier(model, task, config.train, device, config.timed)}
     if not hasattr(model, "advance"):
-        return {"latency": generation.latency_of_forward(model, task, where)}
+        return {"latency": generation.latency_of_forward(model, task, device)}
     by_text = {"characters": generation.of_characters, "stories": stories.measured}
-    return by_text.get(config.data.written, generation.of_generated)(model, task, where)
+    return by_text.get(config.data.written, generation.of_generated)(model, task, device)
 
 
 def command_of(config: RunConfig, replace: bool = False) -> str:
@@ -318,7 +335,7 @@ def command_of(config: RunConfig, replace: bool = False) -> str:
         return f"the cell or script that began it, of the data {config.data.slug!r}"
     if not isinstance(registry.find(config.architecture).kind, str):
         return f"the cell or script that began it, after the class of {config.architecture!r}"
-    asked = config.asked if isinstance(config.asked, str) else f"models=[{json.dumps(config.asked)}]"
-    words = [asked, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.given.items())]
-    named = config.data.words if config.experiment == "own-data" else [config.experiment]
-    return shlex.join(["python", "-m", "rtx_core", "run", *named, *words, *["--replace"] * replace])
+    model = config.model_spec if isinstance(config.model_spec, str) else f"models=[{json.dumps(config.model_spec)}]"
+    words = [model, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.settings.items())]
+    data_words = config.data.words if config.experiment == "own-data" else [config.experiment]
+    return shlex.join(["python", "-m", "rtx_core", "run", *data_words, *words, *["--replace"] * replace])

@@ -26,31 +26,31 @@ from rtx_core.records import DECIDED_BY_DATA, Record, fingerprint, released
 from rtx_core.study import declared, study
 from rtx_core.train.config import TrainConfig
 
-HEAD = ("text", "passes", "label")  # columns of every table of answers
-MOST_KEPT = 1_200_000  # parameters of a model whose weights may lie beside the records
+ANSWER_COLUMNS = ("text", "passes", "label")  # columns of every table of answers
+MAX_RELEASED_PARAMETERS = 1_200_000  # parameters of a model whose weights may lie beside the records
 
 
-def recorded(config: RunConfig) -> Record | None:
+def find_record(config: RunConfig) -> Record | None:
     """The record of this very configuration; one of that name made under another configuration is an error.  One of
     generated text whose code has changed is none."""
     record = records.find(config.name, config.model, config.seed, config.source)
     if record is None:
         return None
-    changed = config.data.other_texts(record)
-    if record.synthetic and (changed or record.stale_reason()):
+    texts_differ = config.data.other_texts(record)
+    if record.synthetic and (texts_differ or record.stale_reason()):
         return None
-    made = f"{record} was made"
-    otherwise = "give the model a name of its own (base, name), files one by from_files(name=), or replace=True"
-    if changed:
-        raise RtxError(f"{made} of other texts ({record['data']['name']}) than are asked for; {otherwise}.")
+    subject = f"{record} was made"
+    advice = "give the model a name of its own (base, name), files one by from_files(name=), or replace=True"
+    if texts_differ:
+        raise RtxError(f"{subject} of other texts ({record['data']['name']}) than are asked for; {advice}.")
     refuse_changed(record)
     refuse_changed_task(config, record)
-    if other := ", ".join(differences(config, record)):
-        raise RtxError(f"{made} under other settings ({other}); {otherwise}.")
+    if changes := ", ".join(differences(config, record)):
+        raise RtxError(f"{subject} under other settings ({changes}); {advice}.")
     # A checkpoint older than the record is of a run that was killed before it could remove it.
     finished = datetime.fromisoformat(record["finished"]).timestamp() + 1  # which is in whole seconds
     with suppress(OSError):
-        for path in made_at(record).parent.glob("checkpoint*"):
+        for path in local_weights(record).parent.glob("checkpoint*"):
             if path.stat().st_mtime < finished < time.time() + 60:  # a date to come, of another clock, says nothing
                 path.unlink()
     return record
@@ -61,38 +61,38 @@ def differences(config: RunConfig, record: Record) -> list[str]:
 
     Those that the data decides do not count; one that is younger than the record had its default.
     """
-    made, usual = record["config"], registry.config_of(config.architecture)
-    found = [("architecture", config.architecture, made["architecture"])]
-    for part, settings, younger, left_out in (
+    saved, model_defaults = record["config"], registry.config_of(config.architecture)
+    rows = [("architecture", config.architecture, saved["architecture"])]
+    for part, settings, defaults, exclude in (
         ("data", config.data, config.data.defaults(), config.data.unnamed),
         ("train", config.train, TrainConfig.defaults(), ()),
-        ("model", usual.replace(**config.overrides), usual.model_dump(mode="json"), DECIDED_BY_DATA),
+        ("model", model_defaults.replace(**config.overrides), model_defaults.model_dump(mode="json"), DECIDED_BY_DATA),
     ):
-        asked = settings.model_dump(mode="json")
-        there = younger | made[part]
-        found += [(name, value, there.get(name)) for name, value in asked.items() if name not in left_out]
-    return [f"{name} {had} instead of {asked}" for name, asked, had in found if asked != had]
+        before = defaults | saved[part]
+        now = settings.model_dump(mode="json")
+        rows += [(name, value, before.get(name)) for name, value in now.items() if name not in exclude]
+    return [f"{name} {value} instead of {expected}" for name, expected, value in rows if value != expected]
 
 
 def refuse_changed(record: Record) -> None:
     """An error where a class that was registered here, or the code that trains it, has changed since the record."""
-    kind = registry.MODELS.get(record["config"]["architecture"])
-    if kind and not isinstance(kind.kind, str) and record.stale_reason():
-        other = f"another version of the class {kind.kind.__name__} or of what trains it"
-        raise RtxError(f"{record} was made with {other}; replace=True trains today's.")
+    entry = registry.MODELS.get(record["config"]["architecture"])
+    if entry and not isinstance(entry.kind, str) and record.stale_reason():
+        cause = f"another version of the class {entry.kind.__name__} or of what trains it"
+        raise RtxError(f"{record} was made with {cause}; replace=True trains today's.")
 
 
 def refuse_changed_task(config: RunConfig, record: Record) -> None:
     """An error where a task of one's own, or the code that it is trained by, has changed since the record."""
     if fingerprint.is_elsewhere(type(config.data).__module__) and record.stale_reason():
-        other = f"another version of the task {type(config.data).__name__} or of the code that it is trained by"
-        raise RtxError(f"{record} was made with {other}; replace=True trains today's.")
+        cause = f"another version of the task {type(config.data).__name__} or of the code that it is trained by"
+        raise RtxError(f"{record} was made with {cause}; replace=True trains today's.")
 
 
-def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
+def save_run(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
     """Save the weights of a small model whose experiment keeps them, then the record: no record is without them."""
     file = folder / "model.safetensors"  # large where a small model has large buffers
-    small = content["parameters"]["total"] <= MOST_KEPT and file.stat().st_size <= released.MOST_BYTES
+    small = content["parameters"]["total"] <= MAX_RELEASED_PARAMETERS and file.stat().st_size <= released.MOST_BYTES
     if config.keep_weights and small:
         weights = file.read_bytes()
         content |= {"tensors_sha256": released.tensors_sha256(weights)}
@@ -100,41 +100,43 @@ def keep(config: RunConfig, content: dict, predictions: dict | None, folder: Pat
     return records.save(content, predictions)
 
 
-def weights_of(record: Record) -> Path:
+def find_weights(record: Record) -> Path:
     """The file of its weights: those of small models are kept with their records, others lie where the run was made."""
-    return path if (path := released.weights_path(record.path)).is_file() else made_at(record)
+    return path if (path := released.weights_path(record.path)).is_file() else local_weights(record)
 
 
-def made_at(record: Record) -> Path:
-    return work(record["name"], record["model"], record["seed"], record["key"]) / "model.safetensors"
+def local_weights(record: Record) -> Path:
+    return run_dir(record["name"], record["model"], record["seed"], record["key"]) / "model.safetensors"
 
 
-def work(name: str, model: str, seed: int, key: str) -> Path:
+def run_dir(name: str, model: str, seed: int, key: str) -> Path:
     """The folder of a run's checkpoint and weights."""
     return build() / "runs" / name / f"{model}-seed{seed}-{key[:8]}"
 
 
 def load_weights(record: Record):
     """The trained model of a record: from beside the records, else from where the run was made."""
-    path = weights_of(record)
+    path = find_weights(record)
     refuse_changed(record)
     if not path.is_file():
-        place = os.path.relpath(made_at(record).parent, home())
-        raise RtxError(f"The trained weights of {record} are not here; copy them to {place}, or {again(record)}.")
+        folder = os.path.relpath(local_weights(record).parent, home())
+        raise RtxError(
+            f"The trained weights of {record} are not here; copy them to {folder}, or {retrain_advice(record)}."
+        )
     model = model_in(path)
     if released.unaltered(record, path) is False or model.about.get("run") != record["key"]:
-        what = f"{path.name} holds weights of another run than its record's, or altered ones"
-        raise RtxError(f"{what}; restore copies of both, or {again(record)}.")
+        problem = f"{path.name} holds weights of another run than its record's, or altered ones"
+        raise RtxError(f"{problem}; restore copies of both, or {retrain_advice(record)}.")
     return model
 
 
-def again(record: Record) -> str:
+def retrain_advice(record: Record) -> str:
     """How to make a run again: by its command, as far as a record says that."""
     from rtx_core.experiments.run import command_of
 
-    if (asked := record.get("asked")) and record["experiment"] in declared("EXPERIMENTS"):
+    if (request := record.get("asked")) and record["experiment"] in declared("EXPERIMENTS"):
         with suppress(Odd), as_odd():  # of settings that are not known here
-            config = configure(record["experiment"], asked["model"], record["seed"], **asked["settings"])
+            config = configure(record["experiment"], request["model"], record["seed"], **request["settings"])
             return f"train it again: {command_of(config, replace=True)}"
     return "train it again with replace=True (on the command line: run … --replace)"
 
@@ -145,7 +147,7 @@ def load(address: object, source: str = "") -> "Predictor":
     study()  # whose models are registered where it is imported
     record = getattr(address, "record", address)  # of a run
     if isinstance(record, Record):
-        return Predictor(load_weights(record), made_at(record).parent)
+        return Predictor(load_weights(record), local_weights(record).parent)
     folder = user_path(address)
     if not os.path.isdir(folder):
         return load(records.at(str(address), source))
@@ -158,15 +160,15 @@ def model_in(path: Path):
 
     from rtx_core.models import load_model
 
-    large = False
+    oversized = False
     if not path.is_file():  # a pipe would be waited for
         raise RtxError(f"There is no file {path}; give the folder of a trained model.")
     with suppress(Odd), as_odd(), safe_open(path, framework="np") as file:  # what else is wrong, `load_model` says
         header = file.metadata()
-        claimed = registry.config_of(header["model"], **json.loads(header["config"]))
-        if isinstance(registry.find(header["model"]).kind, str) and least_parameters(claimed) > 2**26:
-            large = least_parameters(claimed) > path.stat().st_size
-    if large:
+        config = registry.config_of(header["model"], **json.loads(header["config"]))
+        if isinstance(registry.find(header["model"]).kind, str) and least_parameters(config) > 2**26:
+            oversized = least_parameters(config) > path.stat().st_size
+    if oversized:
         raise RtxError(f"{path} claims a larger model than it holds; train or export it anew.")
     return load_model(path)
 
@@ -190,8 +192,8 @@ class Predictor:
                 raise ValueError("it is not the one that the model was trained with")
             return Tokenizer.from_buffer(content)
         except Exception as error:  # of no narrower kind are those of tokenizers
-            what = f"{path} is not usable ({reason(error)})"
-            raise RtxError(f"{what}; copy it from where the model was trained.") from error
+            problem = f"{path} is not usable ({reason(error)})"
+            raise RtxError(f"{problem}; copy it from where the model was trained.") from error
 
     def classify(self, texts: Iterable[str], passes: bool = False) -> pd.DataFrame:
         """A row a text, with `passes` one for each pass: text, label, and each class's probability under its name, or
@@ -203,10 +205,10 @@ class Predictor:
 
         if not (classes := self.model.about.get("classes")):
             raise RtxError(f"The model of {self.folder.name} has no classes: it continues texts; load a classifier.")
-        length, named = self.model.about.get("max_length"), isinstance(classes, list) and set(map(type, classes))
-        if named != {str} or type(length) is not int or not 3 <= length < 2**31:
-            what = f"classes {classes!r:.60} and max_length {length!r:.20}"
-            raise RtxError(f"The weights of {self.folder.name} have {what}; expected names and a number above 2.")
+        length, types = self.model.about.get("max_length"), isinstance(classes, list) and set(map(type, classes))
+        if types != {str} or type(length) is not int or not 3 <= length < 2**31:
+            problem = f"classes {classes!r:.60} and max_length {length!r:.20}"
+            raise RtxError(f"The weights of {self.folder.name} have {problem}; expected names and a number above 2.")
         texts = [texts] if isinstance(texts, (str, pd.DataFrame)) else list(texts)
         if not texts or not all(isinstance(text, str) for text in texts):
             raise RtxError(f"The texts are {texts!r:.60}; expected strings.")
@@ -218,19 +220,19 @@ class Predictor:
         except RtxError:
             raise
         except Exception as error:  # of no narrower kind are those of tokenizers
-            what = f"The tokenizer in {self.folder} does not fit ({reason(error)})"
-            raise RtxError(f"{what}; copy it from where the model was trained.") from error
-        columns, tables = [f"p({name})" for name in classes] if {*HEAD} & {*classes} else [*classes], []
-        usual = self.model.config
-        for n in range(1, getattr(usual, "num_passes", 1) + 1) if passes else [None]:
+            problem = f"The tokenizer in {self.folder} does not fit ({reason(error)})"
+            raise RtxError(f"{problem}; copy it from where the model was trained.") from error
+        columns, tables = [f"p({name})" for name in classes] if {*ANSWER_COLUMNS} & {*classes} else [*classes], []
+        config = self.model.config
+        for n in range(1, getattr(config, "num_passes", 1) + 1) if passes else [None]:
             try:
-                self.model.config = usual.replace(num_passes=n) if n and hasattr(usual, "num_passes") else usual
+                self.model.config = config.replace(num_passes=n) if n and hasattr(config, "num_passes") else config
                 logits = torch.from_numpy(logits_of(self.model, tokens, torch.device("cpu"), nullcontext()))
             finally:
-                self.model.config = usual
+                self.model.config = config
             if logits.shape[1] != len(classes):
-                what = f"{logits.shape[1]} classes, and its weights name {classes!r:.80}"
-                raise RtxError(f"The model of {self.folder.name} has {what}; train or export it anew.")
+                problem = f"{logits.shape[1]} classes, and its weights name {classes!r:.80}"
+                raise RtxError(f"The model of {self.folder.name} has {problem}; train or export it anew.")
             table = frame.assign(passes=n, label=[classes[i] for i in logits.argmax(1)])
             tables.append(table.join(pd.DataFrame(logits.softmax(-1).numpy(), columns=columns)))
         return pd.concat(tables, ignore_index=True).drop(columns=[] if passes else "passes")

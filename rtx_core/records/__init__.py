@@ -9,8 +9,8 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -37,6 +37,21 @@ NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
 DECIDED_BY_DATA = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 
 
+# Keys that say which run a record is of; reading any other key is reading a result.
+IDENTITY = {*NAMES, "kind", "config", "environment", "code", "finished"}
+READS: list[list["Record"]] = []
+
+
+@contextmanager
+def reading() -> Iterator[list["Record"]]:
+    """The records whose results are read inside."""
+    READS.append([])
+    try:
+        yield READS[-1]
+    finally:
+        READS.pop()
+
+
 @dataclass(frozen=True, eq=False)
 class Record:
     """A file of `results/`: `record["test"]["accuracy"]` reads the JSON."""
@@ -48,6 +63,9 @@ class Record:
         return short_name(self.path)
 
     def __getitem__(self, key: str):
+        if key not in IDENTITY:
+            for read in READS:
+                read.append(self)
         return self.content[key]
 
     def get(self, key: str, default=None):
@@ -148,7 +166,7 @@ def folders(source: str = "hub") -> list[Path]:
 def folder_for(experiment: str, model: str, source: str) -> Path:
     """Where a new run is recorded: `results/` if the study declares its experiment and model, else `runs/`."""
     declares = declared("EXPERIMENTS").get(experiment)
-    known = {*declares.models, *declares.shown} if declares else ()
+    known = {*declares.models, *declares.default_models} if declares else ()
     built_in = model in registry.MODELS and isinstance(registry.MODELS[model].kind, str)
     return folders(source)[-1 if declares and (built_in or model in known) else 0]
 

@@ -43,7 +43,7 @@ def device_of(record, of: str = "") -> str:
 
 
 MOST = 5  # circles; further seeds are a "+"
-WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Badge:
         """As in "three seeds, full budget"."""
         if not self.seeds:
             return "not measured"
-        count = WORDS[self.seeds] if self.seeds < len(WORDS) else self.seeds
+        count = COUNTS[self.seeds] if self.seeds < len(COUNTS) else self.seeds
         what = "synthetic data" if self.synthetic else f"{self.budget} budget"
         return f"{count} seed{'' if self.seeds == 1 else 's'}, {what}"
 

@@ -21,7 +21,7 @@ import numpy as np
 from rtx_core import study
 from rtx_core.errors import RtxError, unknown
 from rtx_core.report import statistics
-from rtx_core.report.evidence import WORDS, Badge, as_records, badge, milliseconds
+from rtx_core.report.evidence import COUNTS, Badge, as_records, badge, milliseconds
 from rtx_core.report.style import number
 
 
@@ -185,6 +185,8 @@ class Runs:
                 raise Unmeasured(f"There is no record of {self.called}, {model}; run it first.")
         return [record for record in self.records if record["model"] in models]
 
+    records_for = of
+
     def loss(self, model: str) -> float:
         """In the mean over seeds, in nats."""
         return float(np.mean([record["test"]["loss"] for record in self.of(model)]))
@@ -328,6 +330,6 @@ def shown(quoted: str) -> str:
     if not form:
         return written(value)
     try:
-        return WORDS[value] if form.strip() == "words" else number(value, form.strip())
+        return COUNTS[value] if form.strip() == "words" else number(value, form.strip())
     except (TypeError, ValueError, IndexError) as error:
         raise RtxError(f"{quoted!r} cannot be written: {error}.") from error

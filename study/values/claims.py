@@ -7,8 +7,9 @@ from rtx_core.report import statistics as S
 from rtx_core.report.evidence import badge, device_of
 from rtx_core.report.values import Runs, Space, Task, Unmeasured, Value
 from study import paper
+from study.analysis.records import test_loss
 from study.published import published
-from study.values.common import PAIR, computed, functions, paired_difference, rise, task, test_loss
+from study.values.common import PAIR, computed, functions, paired_difference, rise, task
 from study.values.methods import profile, spelled_out
 from study.values.performance import benchmark, by_length
 

@@ -142,10 +142,6 @@ def peaks(found: Model | list) -> list[float]:
     return [max(row["validation_accuracy"] for row in run["history"]) for run in runs_of(found)]
 
 
-def test_loss(run) -> float:
-    return run["test"]["loss"]
-
-
 def generalization_gap(run) -> float:
     """Validation over training loss after the last epoch, in nats."""
     return run["history"][-1]["validation_loss"] - run["history"][-1]["train_loss"]

@@ -5,8 +5,8 @@ import numpy as np
 from rtx_core import records
 from rtx_core.report.values import Space, Unmeasured
 from study import paper, plan
+from study.analysis.hops import in_a_row
 from study.values.common import computed, functions
-from study.values.looping import in_a_row
 
 
 def measured(kind: str, model: str, of: str = "*") -> list[records.Record]:

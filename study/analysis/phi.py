@@ -88,7 +88,7 @@ def pooled_phi(
 def worth(found: Runs, model: str, stacks: Sequence[str], score: Callable) -> tuple[float, float, float]:
     """(φ, low, high) of a loop by a score of its runs, beside stacks of layers of one width, whose sizes are counted in
     layers, on the seeds that all have."""
-    runs = common(*(found.of(name) for name in (model, *stacks)))
+    runs = common(*(found.records_for(name) for name in (model, *stacks)))
     looped, *standard = np.transpose([[score(record) for record in records] for records in runs])
     size, *sizes = (record["config"]["model"] for record in runs[0])
     return pooled_phi(looped, size["num_layers"], size["num_passes"], [each["num_layers"] for each in sizes], standard)

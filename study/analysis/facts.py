@@ -1,0 +1,45 @@
+"""Random facts: how many bits of them a model stores, and what a pass is worth there."""
+
+import numpy as np
+
+from rtx_core.records import Record
+from rtx_core.report.values import Runs, Unmeasured
+
+
+class Facts(Runs):
+    """Runs on so many random facts; what a model of loss L nats holds is facts · (log2 values − L / ln 2) bits."""
+
+    def __init__(self, records: list[Record], called: str = "facts"):
+        super().__init__(records, called)
+
+    @property
+    def facts(self) -> int:
+        return self.records[0]["config"]["data"]["facts"]
+
+    @property
+    def whole(self) -> float:
+        """Bits of one fact."""
+        return np.log2(self.records[0]["config"]["data"]["values"])
+
+    def each(self, model: str) -> list[float]:
+        """Bits that each seed stores."""
+        return [self.facts * float(self.whole - record["test"]["loss"] / np.log(2)) for record in self.of(model)]
+
+    def bits(self, model: str) -> float:
+        return float(np.mean(self.each(model)))
+
+    def gain(self, model: str, base: str) -> float:
+        """How many times what `base` stores."""
+        return self.bits(model) / self.bits(base)
+
+    def per_parameter(self, model: str) -> float:
+        """Bits for each parameter, embeddings included."""
+        return self.bits(model) / self.of(model)[0]["parameters"]["total"]
+
+
+def most_bits(model: str, *rates: Facts) -> float:
+    """The bits that a model stores at the best of the rates at which it was trained."""
+    tried = [facts for facts in rates if any(record["model"] == model for record in facts.records)]
+    if not tried:
+        raise Unmeasured(f"There is no record of facts, {model}; run it first.")
+    return max(facts.bits(model) for facts in tried)

@@ -1,0 +1,132 @@
+"""Following pointers, and products in a group: the shares of wrong answers by hops (or factors) and passes."""
+
+from collections.abc import Iterable
+from functools import cache
+from itertools import takewhile
+
+import numpy as np
+
+from rtx_core.records import Record
+from rtx_core.report.statistics import common, mean_interval, unpaired
+from rtx_core.report.values import Runs, Space, Unmeasured
+
+SOLVED = 0.1  # the error below which a number of hops counts as solved
+
+
+def wrong(record, hops: int, passes: int | None = None) -> float:
+    """The share of wrong answers; `passes` other than the trained number where they are given."""
+    part = record["test"]["parts"][hops]
+    return part["error"] if passes is None else part["error_by_passes"][passes - 1]
+
+
+def in_a_row(errors: Iterable[float], below: float = SOLVED) -> int:
+    """How many of the first are below a bound."""
+    return sum(1 for _ in takewhile(lambda error: error < below, errors))
+
+
+class Hops(Runs):
+    """Of one k-hop experiment: its models are written layers x passes, `1x4`."""
+
+    def rows(self, model: str, passes: int | None = None) -> np.ndarray:
+        """(seeds, hops): shares of wrong answers."""
+        return np.array([[wrong(r, hops, passes) for hops in range(len(r["test"]["parts"]))] for r in self.of(model)])
+
+    def errors(self, model: str, hops: int, passes: int | None = None) -> list[float]:
+        return [wrong(record, hops, passes) for record in self.of(model)]
+
+    def error(self, model: str, hops: int, passes: int | None = None) -> float:
+        return float(np.mean(self.errors(model, hops, passes)))
+
+    def solved(self, model: str, passes: int | None = None) -> int:
+        """Up to how many hops the mean error stays below a tenth."""
+        return in_a_row(self.rows(model, passes).mean(0)[1:])
+
+    def factors(self, model: str, passes: int | None = None, below: float = SOLVED) -> list[int]:
+        """How many each seed solves, and one more: of products, whose lengths count from 1, the factors it keeps."""
+        return [1 + in_a_row(row[1:], below) for row in self.rows(model, passes)]
+
+    def behind(self, model: str, other: str) -> float:
+        """By how much a model's error exceeds another's at the number of hops where it does so most."""
+        return float((self.rows(model).mean(0) - self.rows(other).mean(0)).max())
+
+
+def copying(hops: int, nearer: int) -> float:
+    """The share of wrong answers where the letter `nearer` hops away is given for that at `hops`."""
+    from rtx_core.data import HopData  # which imports torch
+    from rtx_core.data.algorithmic import KHop
+
+    return KHop(HopData(test_texts=10, hops=hops), 4).copying(hops, nearer)
+
+
+class Rounding(Runs):
+    """k-hop models whose layers were rounded after training: what that adds to the error, in means over seeds."""
+
+    def __init__(self, measurements: list[Record], khop: Runs):
+        super().__init__(measurements, "k-hop, rounded")
+        self.khop = khop
+
+    def cost(self, model: str, bits: int, hops: int = 4, passes: int | None = None) -> float:
+        pairs = common([m for m in self.of(model) if m["bits"] == bits], self.khop.of(model))
+        return float(np.mean([wrong(after, hops, passes) - wrong(before, hops, passes) for after, before in pairs]))
+
+    def most(self, bits: int) -> float:
+        """The largest change of a model's error at any number of hops."""
+        return max(abs(self.cost(m["model"], bits, hops)) for m in self.records for hops in range(5))
+
+
+def logit(record, hops: int = 4) -> float:
+    """log(error / (1 − error)); half an answer is added to either side, so that no error stays finite."""
+    part = record["test"]["parts"][hops]
+    missed = part["error"] * part["answers"]
+    return float(np.log((missed + 0.5) / (part["answers"] - missed + 0.5)))
+
+
+def compared(first: list, second: list, hops: int = 4) -> Space:
+    """Two k-hop models on the logit of their error at so many hops, first − second, paired over seeds: mean and
+    interval, `odds` of a wrong answer of the first over the second's, and in how many `seeds` it has the `lower`."""
+    by_seed = [logit(a, hops) - logit(b, hops) for a, b in common(first, second)]
+    mean, low, high = mean_interval(by_seed)
+    found = {"mean": mean, "low": low, "high": high, "odds": np.exp((mean, low, high)).tolist()}
+    found |= {"separated": low > 0 or high < 0, "lower": sum(value < 0 for value in by_seed), "seeds": len(by_seed)}
+    return Space(found)
+
+
+def unpaired_odds(first: list, second: list, hops: int = 4) -> Space:
+    """The `odds` of a wrong answer of the first model over the second's with their interval, by Welch's t-test on the
+    logits of each run's error, its `p`, and `ranks`, the p of the exact rank-sum test.  Runs of one seed share batches
+    and nothing else, so they are no pairs."""
+    mean, low, high, p, ranks = unpaired(*([logit(run, hops) for run in runs] for runs in (first, second)))
+    return Space({"odds": np.exp((mean, low, high)).tolist(), "p": p, "ranks": ranks})
+
+
+def at_best_rate(*at_rates: list[Record]) -> list[Record]:
+    """Of a model's runs at several rates those at the best, by mean validation loss, on the seeds it has at all."""
+    return list(min(zip(*common(*at_rates)), key=lambda runs: sum(r["selected"]["validation_loss"] for r in runs)))
+
+
+class AtOwnRates:
+    """k-hop models, each at the best of the rates of these runs, by mean validation loss over the first three seeds, or
+    as `new` runs, on the other seeds that were trained at that rate, five or more."""
+
+    def __init__(self, hops: int, *found: Runs):
+        self.hops, self.all = hops, lambda model: [run for each in found for run in each.of(model)]
+        self.runs = cache(lambda model: at_best_rate(*([r for r in each.of(model) if r["seed"] < 3] for each in found)))
+
+    def rate(self, model: str) -> float:
+        return self.runs(model)[0]["config"]["train"]["learning_rate"]
+
+    def new(self, model: str) -> list[Record]:
+        rated = [run for run in self.all(model) if run["config"]["train"]["learning_rate"] == self.rate(model)]
+        if len(found := [run for run in rated if run["seed"] >= 3]) < 5:
+            raise Unmeasured(f"There are no five new seeds of {model} at a rate of {self.rate(model)}; run them first.")
+        return found
+
+    def errors(self, model: str, new: bool = False) -> list[float]:
+        return [wrong(run, self.hops) for run in (self.new if new else self.runs)(model)]
+
+    def unpaired(self, first: str, second: str) -> Space:
+        """On the new seeds, which share batches and nothing else."""
+        return unpaired_odds(self.new(first), self.new(second), self.hops)
+
+    def __call__(self, first: str, second: str, new: bool = False) -> Space:
+        return compared(*map(self.new if new else self.runs, (first, second)), self.hops)

@@ -1,0 +1,88 @@
+"""Characters at equal depth: six layer applications as 6x1, 3x2, 2x3 and 1x6, and what their passes are worth."""
+
+from functools import cached_property
+
+import numpy as np
+
+from rtx_core.records import Record
+from rtx_core.report.evidence import badge, by_model
+from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.values import Runs, Space, Unmeasured, Value
+from study.analysis.hops import at_best_rate
+from study.analysis.phi import LoopedLosses, mean_phi, phi_by_seed, worth
+from study.analysis.records import test_loss
+
+STACKS = ("1x1-64", "2x1-64", "3x1-64", "4x1-64", "6x1-64")  # layers of one width, each run once
+
+
+class IsoDepth:
+    """Six layer applications as 6x1, 3x2, 2x3 and 1x6, `3x2-64`, on the seeds that all have, at least so many."""
+
+    def __init__(self, records: list[Record], looped: tuple[str, ...] = ("3x2", "2x3", "1x6"), seeds: int = 1):
+        self.looped, shapes = looped, ("6x1", *looped)
+        found = {m: runs for m, runs in by_model(records).items() if m.startswith(shapes)}
+        self.runs = dict(zip(found, zip(*common(*found.values()))))
+        if not all(map(self.of, shapes)) or min(map(len, self.runs.values())) < seeds:
+            raise Unmeasured(f"There is no record of {seeds} seeds of iso-depth that all models have; run them first.")
+        self.badge = badge(list(self.runs.values()))
+        alike = [[f"{shape}-{m.split('-')[-1]}" for shape in shapes] for m in self.of("6x1")]  # of one width
+        rows = [[np.mean(self.losses(m)) for m in row] for row in alike if self.runs.keys() >= set(row)]
+        self.in_order = all(row == sorted(row) for row in rows)  # loss rises with sharing
+        self.looped_ahead = any(min(row[1:]) < row[0] for row in rows)
+
+    def of(self, shape: str) -> list[str]:
+        """The models of a shape, such as "3x2", by width."""
+        return sorted((m for m in self.runs if m.startswith(f"{shape}-")), key=self.size)
+
+    def size(self, model: str) -> int:
+        """Parameters of the layers and what joins them."""
+        return self.runs[model][0]["parameters"]["non_embedding"]
+
+    def rate(self, model: str) -> float:
+        return self.runs[model][0]["config"]["train"]["learning_rate"]
+
+    def losses(self, model: str) -> list[float]:
+        return [record["test"]["loss"] for record in self.runs[model]]
+
+    def beside(self, *models: str) -> tuple[list[LoopedLosses], list[int], list[list[float]]]:
+        """What φ of these models is made of: themselves, sizes and losses of the standard ones."""
+        standard = self.of("6x1")
+        looped = [LoopedLosses.of(self.runs[model]) for model in models]
+        return looped, list(map(self.size, standard)), list(map(self.losses, standard))
+
+    def by_seed(self, *models: str) -> list[float]:
+        """φ in each seed, the mean over these models; nan where one lies outside of the standard ones."""
+        return phi_by_seed(*self.beside(*models)).mean(0).tolist()
+
+    def worth(self, *models: str) -> tuple[float, float, float]:
+        """φ of these models, (mean, low, high); the interval is nan of one seed."""
+        return mean_phi(*self.beside(*models))
+
+    @cached_property
+    def phi(self) -> Space:
+        """φ of each shape, of all models, of each width, of the model with the least; how far it falls with passes."""
+        groups = {f"of_{shape}": self.of(shape) for shape in self.looped}
+        every = sum(groups.values(), [])
+        groups |= {"of_all": every}
+        groups |= {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in (64, 128)}
+        groups["least"] = [min(every, key=lambda model: self.worth(model)[0])]
+        found = {name: self.worth(*models) for name, models in groups.items() if models}
+        fewest, most = (self.by_seed(*self.of(self.looped[i])) for i in (0, -1))
+        found["falls"] = mean_interval([a - b for a, b in zip(fewest, most)])
+        if groups["at_128"]:  # how far it falls from width 64 to 128
+            narrow, wide = (self.by_seed(*groups[f"at_{width}"]) for width in (64, 128))
+            found["in_width"] = mean_interval([a - b for a, b in zip(narrow, wide)])
+        return Space({name: dict(zip(("value", "low", "high"), bounds)) for name, bounds in found.items()})
+
+
+def best_of(*rates: list[Record], seeds: int) -> list[Record]:
+    """Of each model that was trained at all of these rates, on so many seeds, the runs at its best rate."""
+    tried = [by_model(records) for records in rates]
+    everywhere = sorted(set.intersection(*map(set, tried)))
+    best = [at_best_rate(*(models[model] for models in tried)) for model in everywhere]
+    return [run for runs in best if len(runs) >= seeds for run in runs]
+
+
+def text_worth(model: str, *rates: list[Record]) -> Value:
+    """φ of a loop over characters, in layers, compared with stacks of its width, each at the best of these rates."""
+    return Value(*worth(Runs(best_of(*rates, seeds=3), "iso-depth"), model, STACKS, test_loss))

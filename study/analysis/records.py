@@ -1,0 +1,23 @@
+"""What many pages read of records."""
+
+from collections.abc import Iterable
+
+from rtx_core.records import Record
+
+
+def test_loss(record: Record) -> float:
+    """In nats."""
+    return record["test"]["loss"]
+
+
+def learning_rate(record: Record) -> float:
+    return record["config"]["train"]["learning_rate"]
+
+
+def at_rate(records: Iterable[Record], rate: float) -> list[Record]:
+    """The runs at one learning rate."""
+    return [record for record in records if learning_rate(record) == rate]
+
+
+def seeds_of(records: Iterable[Record]) -> list[int]:
+    return sorted({record["seed"] for record in records})

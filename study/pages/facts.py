@@ -1,0 +1,150 @@
+"""What passes add to stored facts."""
+
+from statistics import mean
+
+from rtx_core.records import Record
+from rtx_core.report import number
+from rtx_core.report.quantities import Quantities, words
+from study.analysis import phi
+from study.analysis.facts import Facts, most_bits
+from study.analysis.hops import AtOwnRates, Hops, compared, logit, wrong
+from study.analysis.iso_depth import IsoDepth, best_of, text_worth
+from study.analysis.records import at_rate, seeds_of, test_loss
+
+FACT_STACKS, HOP_STACKS = ("1x1", "2x1", "4x1"), ("1x1", "2x1", "3x1", "4x1")
+RATE, RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.003, 0.006, 0.012)
+
+
+def quantities(facts: list[Record], longer: list[Record], hops: list[Record], text: list[Record]) -> Quantities:
+    """Of runs on facts, on fewer facts with more exposures, on k-hop and on characters, at several learning rates."""
+    lower, usual, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
+    saturated = Facts(longer)
+    khop = Hops(at_rate(hops, RATE), "k-hop")
+    tuned = AtOwnRates(4, khop, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES if rate != RATE))
+    texts = [at_rate(text, rate) for rate in TEXT_RATES]
+
+    def best_bits(model: str) -> float:
+        return most_bits(model, usual, lower, higher, highest)
+
+    def over_best_layer(model: str) -> list[float]:
+        """A model's bits over those of one layer at its own best rate, by seed, ascending."""
+        return sorted(a / b for a, b in zip(usual.each(model), higher.each("1x1")))
+
+    def facts_phi(model: str) -> tuple[float, float, float]:
+        return phi.worth(usual, model, FACT_STACKS, test_loss)
+
+    def hops_phi(model: str) -> tuple[float, float, float]:
+        return phi.worth(khop, model, HOP_STACKS, logit)
+
+    def on_logits(first: str, second: str):
+        return compared(khop.of(first), khop.of(second))
+
+    def narrow_at_four_times_the_rate() -> list[float]:
+        return [wrong(run, 4) for run in at_rate(hops, 0.008) if run["model"] == "4x1-w44" and run["seed"] >= 3]
+
+    numbers = {
+        # What can only be memorized
+        "two_layers_once": lambda: number(khop.error("2x1", 4), ".0%"),  # wrong at four hops
+        "two_layers_twice": lambda: number(khop.error("2x2", 4), ".1%"),
+        "second_pass_adds": lambda: number(100 * (usual.gain("2x2", "2x1") - 1), ".0f"),  # % of the bits stored
+        "facts": lambda: number(usual.facts, ","),
+        "seeds": lambda: words(len(seeds_of(usual.of("1x1")))),
+        "four_passes_add": lambda: number(100 * (usual.gain("1x4", "1x1") - 1), ".0f"),
+        "second_layer_adds": lambda: number(100 * (usual.gain("2x1", "1x1") - 1), ".0f"),
+        "wide_layer": lambda: number(usual.gain("1x1-wide", "2x1"), ".0%"),  # of what two layers store
+        "by_parameters": lambda: number(
+            (usual.gain("1x1-wide", "1x1") - 1) / (usual.gain("2x1", "1x1") - 1), ".0%"
+        ),  # the share of the second layer's gain that comes with its parameters
+        "narrow_bits": lambda: number(usual.per_parameter("4x1-w32"), ".2f"),
+        "layer_bits": lambda: number(usual.per_parameter("1x1"), ".2f"),
+        **{
+            f"{key}_{n}": lambda model=model, n=n: number(100 * (over_best_layer(model)[n - 1] - 1), ".0f")
+            for key, model in (("best_passes", "1x4"), ("best_layers", "2x1"))
+            for n in (1, 2, 3)
+        },
+        # What can only be computed
+        "best_two_layers_once": lambda: number(min(tuned.errors("2x1")), ".0%"),
+        "equal_seeds": lambda: words(on_logits("1x4", "4x1-w32").seeds),
+        "new_seeds": lambda: words(tuned("2x2", "4x1-w44", new=True).seeds),
+        "new_2x2_least": lambda: number(min(tuned.errors("2x2", new=True)), ".1%"),
+        "new_2x2_most": lambda: number(max(tuned.errors("2x2", new=True)), ".1%"),
+        "new_w44_least": lambda: number(min(tuned.errors("4x1-w44", new=True)), ".1%"),
+        "new_w44_most": lambda: number(max(tuned.errors("4x1-w44", new=True)), ".0%"),
+        "ranks": lambda: number(tuned.unpaired("2x2", "4x1-w44").ranks, ".3f"),  # p of the exact rank test
+        "odds": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[0], ".2f"),
+        "odds_low": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[1], ".2f"),
+        "odds_high": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[2], ".1f"),
+        "w44_least": lambda: number(min(narrow_at_four_times_the_rate()), ".1%"),
+        "w44_most": lambda: number(max(narrow_at_four_times_the_rate()), ".0%"),
+        "new_1x4_least": lambda: number(min(tuned.errors("1x4", new=True)), ".1%"),
+        "new_1x4_most": lambda: number(max(tuned.errors("1x4", new=True)), ".0%"),
+        "new_w32_least": lambda: number(min(tuned.errors("4x1-w32", new=True)), ".1%"),
+        "new_w32_most": lambda: number(max(tuned.errors("4x1-w32", new=True)), ".0%"),
+        # One scale for three tasks
+        "phi_facts": lambda: number(facts_phi("1x4")[0], ".2f"),
+        "phi_hops": lambda: number(hops_phi("1x4")[0], ".2f"),
+        "phi_hops_low": lambda: number(hops_phi("1x4")[1], ".2f"),
+        "phi_hops_high": lambda: number(hops_phi("1x4")[2], ".2f"),
+        "phi_text": lambda: number(text_worth("1x6-64", texts[0]), ".2f"),
+    }
+    checks = {
+        "two_layers_twice": lambda: [
+            max(khop.errors("2x2", 4)) < 0.01,
+            khop.error("2x1", 4) > 0.2,
+            usual.gain("2x2", "2x1") < 1.1,
+        ],
+        "four_passes_add": lambda: [
+            1.05 < usual.gain("1x4", "1x1") < 1.25,
+            1.0 < usual.gain("2x2", "2x1") < 1.1,
+            usual.gain("2x1", "1x1") > 1.7,
+        ],
+        "wide_layer": lambda: [
+            0.75 < usual.gain("1x1-wide", "2x1") < 0.92,
+            usual.weights("1x1-wide") == usual.weights("2x1"),
+        ],
+        "narrow_bits": lambda: [
+            usual.bits("4x1-w32") < usual.bits("1x1"),
+            0.95 < usual.per_parameter("4x1-w32") / usual.per_parameter("1x1") < 1.1,
+        ],
+        "best_passes_1": lambda: [
+            1 < best_bits("1x4") / best_bits("1x1") < usual.gain("1x4", "1x1"),
+            max(lower.bits("1x1"), usual.bits("1x1"), highest.bits("1x1")) < higher.bits("1x1"),
+            all(max(lower.bits(m), 2 * higher.bits(m)) < usual.bits(m) for m in ("1x4", "2x1")),
+            over_best_layer("1x4")[1] < 1.02,
+            min(higher.each("1x1")) < 0.9 * sorted(higher.each("1x1"))[1],
+            over_best_layer("2x1")[0] > 1.5,
+            best_bits("2x1") > 1.6 * best_bits("1x1"),
+        ],
+        "facts": lambda: [
+            min(saturated.bits(m) for m in ("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"))
+            > 0.998 * saturated.whole * saturated.facts
+        ],
+        "best_two_layers_once": lambda: [
+            on_logits("2x2", "2x1").high < 0,
+            on_logits("1x4", "1x1").high < 0,
+            min(tuned.errors("2x1")) > 0.2,
+        ],
+        "equal_seeds": lambda: [
+            on_logits("1x4", "4x1-w32").lower == on_logits("1x4", "4x1-w32").seeds,
+            on_logits("2x2", "4x1-w44").lower == on_logits("2x2", "4x1-w44").seeds,
+            mean(narrow_at_four_times_the_rate()) > 2 * mean(tuned.errors("4x1-w44", new=True)),
+            tuned.unpaired("2x2", "4x1-w44").ranks < 0.01,
+            tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
+        ],
+        "new_1x4_least": lambda: [not tuned("1x4", "4x1-w32", new=True).separated],
+        "phi_hops": lambda: [
+            facts_phi("1x4")[2] < 0.15,
+            facts_phi("2x2")[2] < 0.15,
+            hops_phi("1x4")[1] > 0.5,
+            0.9 < hops_phi("1x4")[2] < 1,
+            2.7 < 4 ** hops_phi("1x4")[0] < 3.3,
+            khop.error("2x2", 4) < khop.error("4x1", 4),
+            facts_phi("1x4")[0] < text_worth("1x6-64", texts[0]).low,
+            text_worth("1x6-64", texts[0]).high < hops_phi("1x4")[1],
+        ],
+        "text_at_its_best_rate": lambda: [
+            IsoDepth(best_of(*texts, seeds=3), seeds=3).phi.at_64.low < 0,
+            IsoDepth(best_of(*texts, seeds=3), seeds=3).phi.at_64.value > 0,
+        ],
+    }
+    return Quantities("facts", numbers, checks)
