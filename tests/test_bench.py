@@ -79,7 +79,7 @@ def test_a_model_is_trained_with_its_controls_and_the_card_holds_what_was_measur
         assert [bits for bits, _ in task.rounded] == [32, 8, 4] and [n for n, _ in task.passes] == [1, 2, 3, 4, 5, 6]
         assert dict(task.passes)[3] == dict(task.rounded)[32]
         said = [(each.control, each.verdict) for each in task.verdicts]
-        assert said == [("as deep", "cannot say"), ("as large", "cannot say")]
+        assert said == [("as large", "cannot say"), ("as deep", "cannot say")]
     page = (cards.folder() / "Mine-width32-trial.html").read_text()
     assert page.count("<img ") == 4 and "<script" not in page and "http" not in page
     before = made()

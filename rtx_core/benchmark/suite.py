@@ -38,12 +38,10 @@ PREFIX, TEXT = "bench-", "characters"  # of the experiments' names; the task tha
 NATS = (TEXT,)  # tasks that are scored by their loss
 
 
-def variant(
-    layers: int, passes: int = 1, width: int = 64, mlp: int = 176, steps: float = 1.0, **switches
-) -> ModelVariant:
+def variant(layers: int, passes: int = 1, width: int = 64, mlp: int = 176, **switches: object) -> ModelVariant:
     """A model of this library: layers × passes at a width."""
     sizes = {"hidden_size": width, "num_heads": 4 if width >= 64 else 2, "intermediate_size": mlp, "rope_base": 100.0}
-    return ModelVariant("looped", sizes | {"num_layers": layers, "num_passes": passes} | switches, steps)
+    return ModelVariant("looped", sizes | {"num_layers": layers, "num_passes": passes} | switches)
 
 
 STACKS = {f"{n}x1": variant(n) for n in (1, 2, 3, 4)}
