@@ -7,8 +7,9 @@ from study import paper
 from study.analysis.facts import Facts, most_bits
 from study.analysis.hops import AtOwnRates, Hops, Rounding, compared
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
+from study.analysis.language import Language
 from study.values.data_size import Tuned, Usual
-from study.values.language import Language, Small, first_seed, own_rates
+from study.values.language import Small, first_seed, own_rates
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")  # of iso-depth at width 64
 HIGHER = ("-learningrate0.006", "-learningrate0.012")  # than the rate of all iso-depth models

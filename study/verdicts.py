@@ -8,9 +8,10 @@ from statistics import mean
 
 from rtx_core.report import statistics
 from study import loaders, published
+from study.analysis import classifiers
 from study.analysis.hops import wrong
 from study.loaders import HIGHER, LOOPS
-from study.values import common, data_size, precision
+from study.values import data_size, precision
 
 Conditions = tuple[bool, bool]  # kept, contradicted
 
@@ -370,7 +371,7 @@ def bf16() -> Conditions:
 
 
 def sst2_curve() -> Conditions:
-    both = [data_size.finer(model) for model in common.PAIR]
+    both = [data_size.finer(model) for model in classifiers.PAIR]
     kept = all(abs(one.steps) <= 171 and abs(one.points) <= 1.5 and one.rise > 0 for one in both)
     return kept, any(abs(one.steps) > 342 or abs(one.points) > 3 for one in both)
 
@@ -378,10 +379,10 @@ def sst2_curve() -> Conditions:
 def sst2_leak_free() -> Conditions:
     grouped, pooled = loaders.task("sst2-grouped"), loaders.task("sst2")
     models = grouped.baseline, grouped.recurrent
-    first, second = (mean(common.picked(model)) for model in models)
+    first, second = (mean(classifiers.most_accurate(model)) for model in models)
     kept = all(0.8 < model.accuracy < 0.84 for model in models)
     kept = kept and abs(grouped.difference) < 1 and abs(first - second) < 1
-    kept = kept and max(epoch for model in models for epoch in common.tested(model, "epoch")) <= 2
+    kept = kept and max(epoch for model in models for epoch in classifiers.tested(model, "epoch")) <= 2
     kept = kept and max(first - 100 * models[0].accuracy, second - 100 * models[1].accuracy) <= 1
     falls = [a.accuracy - b.accuracy for a, b in zip(models, (pooled.baseline, pooled.recurrent))]
     return kept, abs(grouped.difference) >= 2 or max(falls) > -0.03
