@@ -50,12 +50,13 @@ class Hops(Runs):
         return float((self.rows(model).mean(0) - self.rows(other).mean(0)).max())
 
 
-def copying(hops: int, nearer: int) -> float:
+@cache
+def copying(hops: int, nearer: int, letters: int = 32, texts: int = 2000) -> float:
     """The share of wrong answers where the letter `nearer` hops away is given for that at `hops`."""
     from rtx_core.data import HopData  # which imports torch
     from rtx_core.data.algorithmic import KHop
 
-    return KHop(HopData(test_texts=10, hops=hops), 4).copying(hops, nearer)
+    return KHop(HopData(test_texts=10, letters=letters, hops=hops), 4).copying(hops, nearer, texts)
 
 
 class Rounding(Runs):

@@ -4,6 +4,6 @@
 else, so a reader's own seeds, models and settings reach the text.
 """
 
-from study.pages import facts
+from study.pages import facts, looping, shakespeare
 
-__all__ = ["facts"]
+__all__ = ["facts", "looping", "shakespeare"]

@@ -9,10 +9,11 @@ from rtx_core import records
 from rtx_core.report import badge, statistics
 from rtx_core.report.values import Gap, Space
 from study import paper
-from study.values.common import COMPARED, PAIR, computed
+from study.analysis.classifiers import PAIR
+from study.values.common import computed
 
 # bag of words of -> the models' runs beside it
-RUNS = {name: name for key, name in COMPARED.items() if key != "yelp_512"}
+RUNS = {name: name for key, name in paper.TESTS.items() if key != "yelp_512"}
 RUNS |= {"multi-domain-imdb": "multi-domain-imdb-trainrows5000-epochs1"}
 
 
