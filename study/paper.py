@@ -45,7 +45,7 @@ def tests() -> dict[str, list[store.Record]]:
     return {test: records(name) for test, name in TESTS.items()}
 
 
-def profile(name: str) -> dict[str, dict]:
-    """The parts of a data set, as counted; none where it was not."""
+def profile(name: str) -> store.Record | None:
+    """What was counted of a data set, by parts, where it was."""
     path = paths.home() / "results" / "data" / f"{name}.json"
-    return store.read_json(path)["parts"] if path.exists() else {}
+    return store.Record(store.read_json(path), path) if path.exists() else None

@@ -24,6 +24,11 @@ def in_a_row(errors: Iterable[float], below: float = SOLVED) -> int:
     return sum(1 for _ in takewhile(lambda error: error < below, errors))
 
 
+def factors(record, passes: int | None = None, below: float = SOLVED) -> int:
+    """Of products, the length up to which less than a tenth of the answers is wrong."""
+    return in_a_row((wrong(record, place, passes) for place in range(len(record["test"]["parts"]))), below)
+
+
 class Hops(Runs):
     """Of one k-hop experiment: its models are written layers x passes, `1x4`."""
 

@@ -8,7 +8,7 @@ import pandas as pd
 from rtx_core.records import Record
 from rtx_core.report.evidence import by_model
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Runs
+from rtx_core.report.values import Runs, Unmeasured
 
 TRAINING = {  # (experiment, recipe) -> tokens or characters that the study's own runs read
     ("tinystories", "report"): 204_800_000,
@@ -38,7 +38,10 @@ class Language(Runs):
 
     def seed_range(self) -> float:
         """By how much the losses of one model's seeds differ at most."""
-        return max(float(np.ptp([run["test"]["loss"] for run in runs])) for runs in by_model(self.records).values())
+        seeds = [[run["test"]["loss"] for run in runs] for runs in by_model(self.records).values()]
+        if max(map(len, seeds), default=0) < 2:
+            raise Unmeasured(f"There are no two seeds of one model of {self.called}; run another one.")
+        return max(float(np.ptp(losses)) for losses in seeds)
 
     def at(self, step: int, *models: str) -> list[float]:
         """Validation loss of each model after so many steps, in the mean over seeds."""

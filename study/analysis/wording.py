@@ -13,13 +13,13 @@ def percent(share: float) -> str:
     return number(share, ".0%" if share >= 0.095 else ".1%")
 
 
-def span(values: Iterable[float], write: Callable[[float], str] = percent) -> str:
+def span(values: Iterable[float], write: Callable[[float], str] = percent, joint: str = " to ") -> str:
     """The least and the most of several values, or one where they are written alike."""
     ends = [write(end(values)) for end in (min, max)] if (values := list(values)) else []
-    return " to ".join(dict.fromkeys(ends))
+    return joint.join(dict.fromkeys(ends))
 
 
-def listed(texts: Iterable[str]) -> str:
+def listing(texts: Iterable[str]) -> str:
     """As in "a, b and c"."""
     *first, last = texts
     return f"{', '.join(first)} and {last}" if first else last

@@ -5,7 +5,7 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import AtOwnRates, Hops, compared, copying, unpaired_odds
 from study.analysis.records import at_rate, learning_rate
-from study.analysis.wording import listed, ordinal, percent, seeds
+from study.analysis.wording import listing, ordinal, percent, seeds
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
 RATE = 0.002  # of both experiments, where nothing else is said
@@ -83,7 +83,7 @@ def quantities(
         "best_stacks": lambda: words(len(tuned.errors("4x1"))),
         # At eight hops the comparison depends on the learning rate
         "hard_loops": lambda: words(len(hard_errors("2x3"))),
-        "hard_loop_errors": lambda: listed(map(percent, sorted(hard_errors("2x3")))),
+        "hard_loop_errors": lambda: listing(map(percent, sorted(hard_errors("2x3")))),
         "hard_four_layers_least": lambda: number(min(hard_errors("4x1")), ".0%"),
         "higher_loop_most_solved": lambda: number(max(e for e in higher_errors("2x3") if e < SOLVED), ".1%"),
         "higher_loop_most": lambda: number(max(higher_errors("2x3")), ".0%"),

@@ -10,9 +10,9 @@ from study import paper
 from study.analysis.classifiers import PAIR, paired_difference, rise
 from study.analysis.corpora import each_length, furthest_label, guiraud
 from study.analysis.records import test_loss
-from study.paper import profile
 from study.published import published
 from study.values.common import computed, functions, task
+from study.values.methods import parts_of
 from study.values.performance import benchmark, by_length
 
 
@@ -80,10 +80,14 @@ def labels() -> Space:
     """The largest distance of a part's share of a label from what is stated, in points."""
 
     def off(name: str, stated: dict) -> Value:
-        most = furthest_label(profile(name), stated)
+        most = furthest_label(parts_of(name), stated)
         return Value(most, text=f"{most:.3f} points off")
 
-    table, whole, parts = published()["labels"]["sst2"], profile("sst2-seeded-128")["train"], profile("yelp-seeded-128")
+    table, whole, parts = (
+        published()["labels"]["sst2"],
+        parts_of("sst2-seeded-128")["train"],
+        parts_of("yelp-seeded-128"),
+    )
     percents = {"train": 100 * np.array(whole["labels"]) / whole["n"]}
     found = {"table": off("sst2-published-128", {part: table[part]["percent"] for part in parts})}
     found |= {"subsets": max(off(f"sst2-seeded-{size}pct-128", percents) for size in (10, 50))}
@@ -93,7 +97,7 @@ def labels() -> Space:
 
 def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> Value:
     """Per cent of the longest test texts that have as many words or tokens."""
-    every = np.sort(each_length(profile(name)["test"], unit))
+    every = np.sort(each_length(parts_of(name)["test"], unit))
     some = every[len(every) - round(longest * len(every)) :]
     share = 100 * float(((low <= some) & (some <= high)).mean())
     return Value(share, text=f"{share:.1f} %")
@@ -102,7 +106,7 @@ def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> 
 def diversity() -> Space:
     """Distinct tokens of the long training texts over those of as many short ones."""
     tokens = [paper.measurements("yardstick", f"sst2-{part}")[0]["tokens_known"] for part in ("long", "short")]
-    parts = [profile(f"sst2-seeded-{part}-128")["train"] for part in ("long", "short")]
+    parts = [parts_of(f"sst2-seeded-{part}-128")["train"] for part in ("long", "short")]
     ratios = {"of_texts": tokens[0] / tokens[1], "for_length": guiraud(*tokens, *parts)}
     return Space({name: Value(ratio, text=f"{ratio:.1f} times") for name, ratio in ratios.items()})
 

@@ -11,7 +11,6 @@ from rtx_core.report.values import Space
 from study import field, paper
 from study.analysis.corpora import each_length, inside, positive
 from study.experiments import EXPERIMENTS
-from study.paper import profile
 from study.values.common import computed
 
 
@@ -20,6 +19,10 @@ def paper_cost() -> Space:
     runs = paper.records()
     machines = " and ".join(sorted({device_of(run) for run in runs}))
     return Space({"runs": len(runs), "hours": sum(run["seconds"] for run in runs) / 3600, "machines": machines})
+
+
+def parts_of(name: str) -> dict[str, dict]:
+    return paper.profile(name)["parts"]
 
 
 def described(part: dict) -> dict:
@@ -32,12 +35,12 @@ def described(part: dict) -> dict:
 def texts() -> Space:
     """Of each data set and part: `texts.sst2_seeded_128.test.inside`."""
     names = sorted(path.stem for path in (paths.home() / "results" / "data").glob("*.json"))
-    return Space({name: {part: described(found) for part, found in profile(name).items()} for name in names})
+    return Space({name: {part: described(found) for part, found in parts_of(name).items()} for name in names})
 
 
 def left_out() -> int:
     """The phrases of SST-2 that the leak-free split leaves out, as sentences of both validation and test have them."""
-    every, kept = (sum(part["n"] for part in profile(f"sst2-{cut}-128").values()) for cut in ("seeded", "grouped"))
+    every, kept = (sum(part["n"] for part in parts_of(f"sst2-{cut}-128").values()) for cut in ("seeded", "grouped"))
     return every - kept
 
 
