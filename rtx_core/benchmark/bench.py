@@ -17,13 +17,14 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from rtx_core import data, records
 from rtx_core.benchmark import adapter
 from rtx_core.benchmark.applications import place
-from rtx_core.benchmark.card import Card, CheckLine, Counts, Point, TaskResult, folder, page, read, write
+from rtx_core.benchmark.card import Card, CheckLine, Counts, Point, TaskResult, folder, of_seeds, page, read, write
 from rtx_core.benchmark.check import check
 from rtx_core.benchmark.compare import places, with_verdicts
 from rtx_core.benchmark.subject import Subject, definition, passes_argument, vocabulary
@@ -215,6 +216,20 @@ def recorded_points(task: str, budget: str) -> dict[str, Point]:
         if (record.get("asked") or {}).get("settings", {}).get("budget") == budget:
             runs.setdefault(record["model"], []).append(record)
     return {name: point(task, name, at_best_rate(group)) for name, group in runs.items()}
+
+
+def matrix(budget: str = "quick") -> pd.DataFrame:
+    """The recorded models at a budget, a row each, and what they are scored by on each task."""
+    rows: dict[str, dict] = {}
+    for task in BUDGETS[budget].tasks:
+        for name, each in recorded_points(task, budget).items():
+            row = rows.setdefault(name, {"Model": name, "Parameters": each.weights, "Depth": each.depth})
+            row[f"{task}, {'nats' if task in NATS else 'error'}"] = of_seeds(each, "nats" if task in NATS else "error")
+            row["Passes"], row["Seeds"] = each.passes, len(each.errors)
+            if each.kilobits:
+                row["facts, kilobits"] = f"{np.mean(each.kilobits):.0f}"
+    order = sorted(rows.values(), key=lambda row: (row["Passes"] > 1, row["Parameters"], row["Depth"]))
+    return pd.DataFrame(order)
 
 
 class AtPasses(nn.Module):

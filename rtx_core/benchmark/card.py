@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
+from matplotlib.figure import Figure
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtx_core.errors import RtxError
@@ -153,25 +154,25 @@ def marks(cards: Sequence[Card], task: str) -> list[tuple[Point, str]]:
     return list(every.values())
 
 
-def plane(cards: Sequence[Card]) -> str:
-    """Follow against store."""
-    across, up = ({each.name: (each, ink) for each, ink in marks(cards, task)} for task in ("pointers", "facts"))
-    if not (names := [name for name in across if name in up]):
-        return ""
+def plane(follow: list[tuple[Point, str]], store: list[tuple[Point, str]]) -> Figure | None:
+    """Models by their error on pointers and the facts that they store, each with its color; None without any."""
+    kilobits = {point.name: float(np.mean(point.kilobits)) for point, _ in store}
+    marks = [(point, ink) for point, ink in follow if point.name in kilobits]
+    if not marks:
+        return None
     fig, (ax,) = figures.canvas(width=6.4, height=4.2)
-    for name in names:
-        (point, ink), (stored, _) = across[name], up[name]
-        x = max(float(np.mean(point.errors)), 0.5 / max(point.answers, 1))
-        y, own = float(np.mean(stored.kilobits)), ink != GREY
-        ax.plot(100 * x, y, "*" if own else "s" if point.passes > 1 else "o", color=ink, markersize=16 if own else 7)
-        look = {"textcoords": "offset points", "fontsize": 9, "color": ink if own else "black"}
-        ax.annotate(name, (100 * x, y), xytext=(7, 4), **look)
-    ax.set(xscale="log", ylabel="store: facts (kilobits)")
+    for point, ink in marks:
+        x = 100 * max(float(np.mean(point.errors)), 0.5 / max(point.answers, 1))  # half an answer: the axis has no zero
+        y, highlighted = kilobits[point.name], ink != GREY
+        marker = "*" if highlighted else "s" if point.passes > 1 else "o"
+        ax.plot(x, y, marker, color=ink, markersize=16 if highlighted else 7)
+        look = {"textcoords": "offset points", "fontsize": 9, "color": ink if highlighted else "black"}
+        ax.annotate(point.name, (x, y), xytext=(7, 4), **look)
+    ax.set(xscale="log", xlabel="follow: error on pointers (%), better to the right", ylabel="store: facts (kilobits)")
     ax.xaxis.set_major_formatter("{x:g}")
     ax.invert_xaxis()
-    ax.set_xlabel("follow: error on pointers (%), better to the right")
     ax.margins(0.15)
-    return picture(fig, "Each model by its error on pointers and the kilobits of facts that it stores.")
+    return fig
 
 
 def rows_of(cards: Sequence[Card], task: str) -> str:
@@ -229,8 +230,10 @@ def page(*cards: Card) -> str:
     """One card as a page, or two in one."""
     title = " and ".join(card.name for card in cards)
     parts = [f"<h1>{escape(one_line(title))}</h1>", *map(summary, cards)]
-    if drawn := plane(cards):
-        parts += ["<h2>Follow and store</h2>", drawn, "<p>Squares: loops. Circles: stacks. Stars: this card's.</p>"]
+    if drawn := plane(*(marks(cards, task) for task in ("pointers", "facts"))):
+        alt = "Each model by its error on pointers and the kilobits of facts that it stores."
+        key = "Squares: loops. Circles: stacks. Stars: what was benched."
+        parts += ["<h2>Follow and store</h2>", picture(drawn, alt), f"<p>{key}</p>"]
     for task in dict.fromkeys(each.task for card in cards for each in card.tasks):
         parts += [f"<h2>{escape(one_line(task))}</h2>", rows_of(cards, task)]
         parts += [said(card, one) for card in cards if (one := result_of(card, task))]
