@@ -26,7 +26,7 @@ from rtx_core.report import filling, statistics
 DRAWS = 80  # at most; it ends as soon as every condition has failed
 SCALES = (0.03, 0.3, 1.0, 2.0, 5.0)  # standard deviations of the factors' logarithms, a draw each in turn
 COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
-COUNTS |= {"low-rank corrections", "tokens_known"}
+COUNTS |= {"low-rank corrections", "tokens_known", "layers"}
 
 
 class Capture:

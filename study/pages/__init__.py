@@ -4,6 +4,28 @@
 else, so a reader's own seeds, models and settings reach the text.
 """
 
-from study.pages import errors, facts, looping, shakespeare, sst2, state_tracking, tinystories
+from study.pages import (
+    claims,
+    errors,
+    facts,
+    iso_depth,
+    looping,
+    shakespeare,
+    sst2,
+    state_tracking,
+    theory,
+    tinystories,
+)
 
-__all__ = ["errors", "facts", "looping", "shakespeare", "sst2", "state_tracking", "tinystories"]
+__all__ = [
+    "claims",
+    "errors",
+    "facts",
+    "iso_depth",
+    "looping",
+    "shakespeare",
+    "sst2",
+    "state_tracking",
+    "theory",
+    "tinystories",
+]
