@@ -6,6 +6,7 @@ else, so a reader's own seeds, models and settings reach the text.
 
 from study.pages import (
     claims,
+    data_size,
     errors,
     facts,
     iso_depth,
@@ -19,6 +20,7 @@ from study.pages import (
 
 __all__ = [
     "claims",
+    "data_size",
     "errors",
     "facts",
     "iso_depth",
