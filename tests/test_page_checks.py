@@ -26,7 +26,7 @@ from rtx_core.report import filling, statistics
 DRAWS = 80  # at most; it ends as soon as every condition has failed
 SCALES = (0.03, 0.3, 1.0, 2.0, 5.0)  # standard deviations of the factors' logarithms, a draw each in turn
 COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
-COUNTS |= {"low-rank corrections", "tokens_known"}
+COUNTS |= {"low-rank corrections", "tokens_known", "layers"}
 
 
 class Capture:
@@ -127,6 +127,8 @@ class Draw:
     def __call__(self, value: object) -> object:
         if isinstance(value, Record):
             return self.record(self.first_seed(value))
+        if isinstance(value, dict) and not holds_records(value):  # a benchmark, or what is published
+            return scaled(value, self.number, "no record")
         if isinstance(value, dict):
             return {key: self(inner) for key, inner in value.items()}
         if isinstance(value, (list, tuple)):
@@ -142,6 +144,11 @@ class Draw:
 
     def leaves_out(self, value: object) -> bool:
         return self.number % 8 == 7 and isinstance(value, Record) and random(self.number, value.path).random() < 0.1
+
+
+def holds_records(value: object) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return isinstance(value, Record) or any(map(holds_records, inner))
 
 
 @cache

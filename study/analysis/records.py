@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge
-from rtx_core.report.quantities import words
+from study.analysis.wording import seeds
 
 
 def test_loss(record: Record) -> float:
@@ -27,5 +27,4 @@ def seeds_of(records: Iterable[Record]) -> list[int]:
 
 def seeds_in_words(records: Iterable[Record]) -> str:
     """How many seeds all models of these runs have: "two seeds"."""
-    count = badge(list(records)).seeds
-    return f"{words(count)} seed{'' if count == 1 else 's'}"
+    return seeds(badge(list(records)).seeds)

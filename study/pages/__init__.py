@@ -4,6 +4,30 @@
 else, so a reader's own seeds, models and settings reach the text.
 """
 
-from study.pages import facts, shakespeare
+from study.pages import (
+    claims,
+    data_size,
+    errors,
+    facts,
+    iso_depth,
+    looping,
+    shakespeare,
+    sst2,
+    state_tracking,
+    theory,
+    tinystories,
+)
 
-__all__ = ["facts", "shakespeare"]
+__all__ = [
+    "claims",
+    "data_size",
+    "errors",
+    "facts",
+    "iso_depth",
+    "looping",
+    "shakespeare",
+    "sst2",
+    "state_tracking",
+    "theory",
+    "tinystories",
+]

@@ -1,29 +1,16 @@
 """Language models of the studies' size, and those that two cores train to the end: `stories_small.loss('frailt')`."""
 
-import numpy as np
-
 from rtx_core.report.evidence import by_model
-from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Space, look_up
+from rtx_core.report.statistics import common
+from rtx_core.report.values import look_up
 from study import paper
-from study.analysis.language import Language, exit_gaps
+from study.analysis.language import Language
+from study.analysis.stories import InitialLosses
 from study.experiments import ONE_SEED
 from study.plan import LARGER, SMALL
 from study.published import published
 
 TRIED = 600  # steps of the runs that choose the learning rate
-
-
-class AsPublished(Language):
-    """The start of a training of the study."""
-
-    def __init__(self, name: str):
-        super().__init__(paper.records(name=name), name)
-        self.share = self.share(self.records[0]["model"])
-        self.seeds = self.seed_range()
-
-    def exits(self, asking: bool = True) -> list[float]:
-        return exit_gaps(self.records, free_readout=not asking)
 
 
 class Small(Language):
@@ -64,32 +51,11 @@ def first_seed(name: str) -> Language:
     return Language([r for r in paper.records(name=name) if r["seed"] == 0], name)
 
 
-def grades() -> dict[str, dict[str, list[float]]]:
-    """What is counted of the stories that models wrote: share -> model -> by seed."""
-    (measured,) = paper.measurements("grades", "tinystories-report-reduced")
-    grades = measured["grades"].items()
-    return {share: {model: [seed[share] for seed in seeds] for model, seeds in grades} for share in measured["written"]}
-
-
-def initial() -> Space:
-    """Losses before training of the study's four models, in its order: the least range of a model's seeds, and in how
-    many of these the models come as in print; FraiLT minus the control, (mean, low, high)."""
-    printed = [row["initial"] for row in published()["tinystories"]["initial"].values()]
-    (measured,) = paper.measurements("initial", "tinystories")
-    losses = np.array([measured["losses"][model] for model in published()["tinystories"]["initial"]])  # (models, seeds)
-    same = (np.argsort(losses, axis=0) == np.argsort(printed)[:, None]).all(0)
-    frailt = mean_interval([b - a for a, b in zip(measured["losses"]["control"], measured["losses"]["frailt"])])
-    found = {"seeds": losses.shape[1], "range": np.ptp(losses, axis=1).min(), "same_order": same.sum()}
-    return Space(found | {"published_range": np.ptp(printed), "frailt": frailt})
-
-
 VALUES = {
-    "stories": lambda: AsPublished("tinystories-report-reduced"),
-    "shakespeare_report": lambda: AsPublished("shakespeare-report-reduced"),
+    "stories": lambda: Language(paper.records(name="tinystories-report-reduced"), "tinystories"),
+    "shakespeare_report": lambda: Language(paper.records(name="shakespeare-report-reduced"), "shakespeare"),
     "shakespeare_full": lambda: Language(paper.records(name="shakespeare-nanogpt"), "shakespeare-nanogpt"),
-    "story_grades": grades,
-    "stories_as_written": lambda: paper.measurements("grades", "tinystories-report-reduced")[0]["written"],
-    "initial_losses": initial,
+    "initial_losses": lambda: InitialLosses(*paper.measurements("initial", "tinystories"), published()["tinystories"]),
     "stories_combined": lambda: first_seed("tinystories-small-learningrate0.004"),
     "shakespeare_windows": lambda: first_seed("shakespeare-small-learningrate0.003"),
     "shakespeare_wide": lambda: first_seed("shakespeare-small-hiddensize256-intermediatesize1024-learningrate0.0015"),
