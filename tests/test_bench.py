@@ -247,8 +247,8 @@ def test_places_are_among_stacks_by_parameters_by_depth_and_by_layers():
     assert "4x1 (200,000" in deepest
     layers = float(worth.partition("about ")[2].split()[0])
     assert 3 < layers < 4
-    assert compare.worth(0.0, [1.0, 0.5, 0.6, 0.1]) == "4 layers or more"
-    assert compare.worth(2.0, [1.0, 0.5]) == "one layer or fewer"
+    assert compare.worth(0.0, [1.0, 0.5, 0.6, 0.1]) == "no higher than that of 4 layers"
+    assert compare.worth(2.0, [1.0, 0.5]) == "no lower than that of one layer"
     assert compare.places(point("mine", "own", [0.06]), [], "error") == []
 
 
