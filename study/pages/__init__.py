@@ -15,6 +15,7 @@ from study.pages import (
     sst2,
     state_tracking,
     theory,
+    thresholds,
     tinystories,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "sst2",
     "state_tracking",
     "theory",
+    "thresholds",
     "tinystories",
 ]

@@ -52,10 +52,6 @@ def quantities(
     def by_models(share: float, budget: dict[float, list[Record]] = full) -> list[float]:
         return [accuracy(of_model(paired(budget[share]), model))[0] for model in ("baseline", "recurrent")]
 
-    def lowest_loss(rung: str, rate: float) -> float:
-        """With the first seed."""
-        return tried[rung][rate][0]["selected"]["validation_loss"]
-
     def validated(model: str):
         (run,) = of_model(often, model)
         return validated_more_often(run, next(one for one in of_model(full[0.1], model) if one["seed"] == run["seed"]))
@@ -116,7 +112,6 @@ def quantities(
         "rates": lambda: [
             tuned.accuracy("1x1") >= max(tuned.accuracies()),
             best_rate(tried["6x1"]) == 1e-3,
-            len({min(tried, key=lambda rung: lowest_loss(rung, rate)) for rate in tried["1x1"]}) > 1,
             peaks(tried["6x1"][1e-3])[0] < min(peaks(tried["6x1"][rate])[0] for rate in (3e-5, 1e-4, 3e-4)),
         ],
         "validated_often": lambda: [
