@@ -1,14 +1,17 @@
 """The paper's records as the classes of `study/analysis`, which verdicts, claims and the table of evidence ask."""
 
+from rtx_core.experiments.configure import configure
 from rtx_core.records import Record
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Model, Space, Task, Value
+from rtx_core.report.values import Model, Runs, Space, Task, Value
+from rtx_core.train.config import TrainConfig
 from study import paper
 from study.analysis.facts import Facts, most_bits
 from study.analysis.hops import AtOwnRates, Hops, Rounding, compared
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
+from study.analysis.ladder import Ladder, Tuned, validated_more_often
 from study.analysis.language import Language
-from study.values.data_size import Tuned, Usual
+from study.plan import CURVE, LADDER, TENTH, TUNED, TUNING
 from study.values.language import Small, first_seed, own_rates
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")  # of iso-depth at width 64
@@ -136,9 +139,24 @@ def bag_of_words(name: str) -> Model:
     return Model([m for m in paper.measurements("yardstick") if m["of"] == name], f"bag of words, {name}")
 
 
-def ladder() -> Usual:
-    return Usual()
+def on_a_tenth(model: str, **settings: object) -> list[Record]:
+    """A model's runs on a tenth of SST-2."""
+    name = configure("sst2", model, **TENTH | settings).name
+    return Runs(paper.records(name=name), name).records_for(model)
+
+
+def ladder() -> Ladder:
+    """At the study's rate, by (width, layers x passes)."""
+    narrow = {(256, rung): on_a_tenth("recurrent", **LADDER[rung]) for rung in LADDER if rung != "1x1"}
+    return Ladder(narrow | {(384, "6x1"): on_a_tenth("baseline"), (384, "3x2"): on_a_tenth("recurrent-wide")})
 
 
 def ladder_tuned() -> Tuned:
-    return Tuned()
+    """At width 256, each model at its best rate."""
+    rates = (TrainConfig().learning_rate, *TUNING)
+    return Tuned({r: {rate: on_a_tenth("recurrent", **LADDER[r], learning_rate=rate) for rate in rates} for r in TUNED})
+
+
+def validated_at_50_steps(model: str) -> Space:
+    (often,) = on_a_tenth(model, **CURVE)
+    return validated_more_often(often, on_a_tenth(model)[0])

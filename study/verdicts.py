@@ -11,7 +11,7 @@ from study import loaders, published
 from study.analysis import classifiers
 from study.analysis.hops import wrong
 from study.loaders import HIGHER, LOOPS
-from study.values import data_size, precision
+from study.values import precision
 
 Conditions = tuple[bool, bool]  # kept, contradicted
 
@@ -371,7 +371,7 @@ def bf16() -> Conditions:
 
 
 def sst2_curve() -> Conditions:
-    both = [data_size.finer(model) for model in classifiers.PAIR]
+    both = [loaders.validated_at_50_steps(model) for model in classifiers.PAIR]
     kept = all(abs(one.steps) <= 171 and abs(one.points) <= 1.5 and one.rise > 0 for one in both)
     return kept, any(abs(one.steps) > 342 or abs(one.points) > 3 for one in both)
 

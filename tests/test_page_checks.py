@@ -112,6 +112,9 @@ def changed(record: Record, draw: int) -> Record:
     for entry in (content, content.get("latency")):
         if isinstance(entry, dict) and "environment" in entry and chance.random() < 0.3:
             entry["environment"] = entry["environment"] | {"threads": entry["environment"]["threads"] + 1}
+    if "train" in content.get("config", {}) and chance.random() < 0.3:
+        unclipped = content["config"]["train"] | {"clip_norm": 0.0}
+        content["config"] = content["config"] | {"train": unclipped}
     made = Record(content, path)
     if predictions:
         vars(made)["predictions"] = predictions  # where the cached property keeps them

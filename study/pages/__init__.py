@@ -6,6 +6,7 @@ else, so a reader's own seeds, models and settings reach the text.
 
 from study.pages import (
     claims,
+    data_size,
     errors,
     facts,
     iso_depth,
@@ -14,11 +15,13 @@ from study.pages import (
     sst2,
     state_tracking,
     theory,
+    thresholds,
     tinystories,
 )
 
 __all__ = [
     "claims",
+    "data_size",
     "errors",
     "facts",
     "iso_depth",
@@ -27,5 +30,6 @@ __all__ = [
     "sst2",
     "state_tracking",
     "theory",
+    "thresholds",
     "tinystories",
 ]
