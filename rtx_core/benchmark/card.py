@@ -283,6 +283,8 @@ def in_words(card: Card, task: TaskResult) -> str:
         rate = f"learning rate {task.own.rate:g}"
         words = [f"{card.name}: {of_seeds(task.own, task.unit)}{stored}, at {rate}.", *task.places]
         parts.append(f"<p>{escape(one_line(' '.join(words)))}</p>")
+    if not task.others and card.budget != "trial":
+        parts.append("<p>No other model is recorded on this task at this budget: <code>rtx bench --ladder</code>.</p>")
     parts.append(table(("Against", "Verdict", ""), [(each.control, each.verdict, each.says) for each in task.verdicts]))
     return "".join(parts)
 
