@@ -146,8 +146,8 @@ def quantities(
         "distinct_tokens": lambda: [
             distinct_tokens()[0] > distinct_tokens()[1],
             guiraud(*distinct_tokens(), part("long"), part("short")) < 1,
-            mean(each_length(part("short")) <= 3) > 0.5,
-            mean((each_length(part("long")) >= 12) & (each_length(part("long")) <= 30)) > 0.5,
+            (each_length(part("short")) <= 3).mean() > 0.5,
+            (abs(each_length(part("long")) - 21) <= 9).mean() > 0.5,
             max(each_length(part("short"))) < min(each_length(part("long"))),
         ],
         "transfer_difference": lambda: [
