@@ -19,6 +19,7 @@ from study.pages import (
     theory,
     thresholds,
     tinystories,
+    yardstick,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "theory",
     "thresholds",
     "tinystories",
+    "yardstick",
 ]
