@@ -5,6 +5,7 @@ else, so a reader's own seeds, models and settings reach the text.
 """
 
 from study.pages import (
+    architectures,
     claims,
     data_size,
     errors,
@@ -24,6 +25,7 @@ from study.pages import (
 )
 
 __all__ = [
+    "architectures",
     "claims",
     "data_size",
     "errors",
