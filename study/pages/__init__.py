@@ -5,31 +5,41 @@ else, so a reader's own seeds, models and settings reach the text.
 """
 
 from study.pages import (
+    architectures,
     claims,
     data_size,
     errors,
     facts,
+    inside,
+    inside_rest,
     iso_depth,
     looping,
+    related_work,
     shakespeare,
     sst2,
     state_tracking,
     theory,
     thresholds,
     tinystories,
+    yardstick,
 )
 
 __all__ = [
+    "architectures",
     "claims",
     "data_size",
     "errors",
     "facts",
+    "inside",
+    "inside_rest",
     "iso_depth",
     "looping",
+    "related_work",
     "shakespeare",
     "sst2",
     "state_tracking",
     "theory",
     "thresholds",
     "tinystories",
+    "yardstick",
 ]

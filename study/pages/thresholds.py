@@ -138,16 +138,15 @@ def quantities(
             abs(task("short").baseline.positive - task("short").recurrent.positive) < 0.02,
         ],
         "long_lead": lambda: [
-            task("long").difference.high < 0,
-            task("yelp").difference.low > 0,
-            task("long").difference.seeds == task("yelp").difference.seeds == 1,
+            task("long").difference.seeds == 1 and task("long").difference.high < 0,
+            task("yelp").difference.seeds == 1 and task("yelp").difference.low > 0,
             0 < most_accurate(task("yelp").recurrent)[0] - most_accurate(task("yelp").baseline)[0] < 0.2,
         ],
         "distinct_tokens": lambda: [
             distinct_tokens()[0] > distinct_tokens()[1],
             guiraud(*distinct_tokens(), part("long"), part("short")) < 1,
-            mean(each_length(part("short")) <= 3) > 0.5,
-            mean((each_length(part("long")) >= 12) & (each_length(part("long")) <= 30)) > 0.5,
+            (each_length(part("short")) <= 3).mean() > 0.5,
+            (abs(each_length(part("long")) - 21) <= 9).mean() > 0.5,
             max(each_length(part("short"))) < min(each_length(part("long"))),
         ],
         "transfer_difference": lambda: [
@@ -155,8 +154,7 @@ def quantities(
             p_over_seeds(auc, moved().baseline, moved().recurrent) > 0.05,
             max(map(auc, moved_runs())) - min(map(auc, moved_runs())) < 0.03,
             max(map(matched_accuracy, moved_runs())) - min(map(matched_accuracy, moved_runs())) < 0.03,
-            moved().difference.seeds == 3,
-            min(moved().difference.by_seed[:2]) > 5,
+            moved().difference.seeds == 3 and min(moved().difference.by_seed[:2]) > 5,
             moved().difference.by_seed[2] < 0,
         ],
         "domains_baseline": lambda: [
