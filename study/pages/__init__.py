@@ -21,6 +21,7 @@ from study.pages import (
     theory,
     thresholds,
     tinystories,
+    try_it,
     yardstick,
 )
 
@@ -41,5 +42,6 @@ __all__ = [
     "theory",
     "thresholds",
     "tinystories",
+    "try_it",
     "yardstick",
 ]
