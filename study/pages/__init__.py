@@ -7,6 +7,7 @@ else, so a reader's own seeds, models and settings reach the text.
 from study.pages import (
     architectures,
     claims,
+    conclusions,
     data_size,
     errors,
     facts,
@@ -28,6 +29,7 @@ from study.pages import (
 __all__ = [
     "architectures",
     "claims",
+    "conclusions",
     "data_size",
     "errors",
     "facts",
