@@ -3,6 +3,7 @@ counting words, depth and the learning rate have to do with them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from statistics import mean
 
 import numpy as np
 
@@ -23,6 +24,12 @@ def of_model(records: Iterable[Record], model: str) -> list[Record]:
 def paired(records: Sequence[Record], models: Sequence[str] = PAIR) -> list[Record]:
     """The runs on the seeds that all of these models have."""
     return [run for pair in statistics.common(*(of_model(records, model) for model in models)) for run in pair]
+
+
+def on_equal_seeds(cuts: Iterable[Iterable[Record]], model: str) -> list[float]:
+    """A model's mean accuracy on each cut of a data set, over the seeds that it has on all."""
+    pairs = statistics.common(*(of_model(runs, model) for runs in cuts))
+    return [mean(run["test"]["accuracy"] for run in column) for column in zip(*pairs)]
 
 
 def gap(first: Iterable[Record], second: Iterable[Record], same_training: bool = True) -> Gap:
