@@ -1,10 +1,9 @@
 """Parameters and computation of every model in closed form, from its configuration; and whether records agree."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rtx_core.models import configs
 from rtx_core.models.registry import MODELS, config_of
-from rtx_core.records import Record
 
 
 def encoder(c: configs.EncoderConfig) -> dict[str, int]:
@@ -69,7 +68,7 @@ def size_of(c) -> dict[str, float]:
     return size | ({"mflops": mflops(c)} if isinstance(c, configs.EncoderConfig) else {})
 
 
-def agree(runs: Iterable[Record]) -> bool:
+def agree(runs: Iterable[Mapping]) -> bool:
     """Whether every run of a model of this package has as many parameters as its formula gives."""
     built_in = {name for name, model in MODELS.items() if isinstance(model.kind, str)}
     return all(

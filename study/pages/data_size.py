@@ -7,9 +7,10 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import accuracy, detectable, equivalent
 from rtx_core.report.values import Gap, Task
-from study.analysis.classifiers import gap, generalization_gap, of_model, p_over_seeds, paired, peaks, tested
+from study.analysis.classifiers import gap, generalization_gap, last, of_model, p_over_seeds, paired, peaks, tested
 from study.analysis.corpora import inside
 from study.analysis.ladder import Ladder, Tuned, best_rate, validated_more_often
+from study.analysis.wording import seeds
 
 DEEPER = ("3x1", "3x2", "1x6", "6x1")
 
@@ -42,6 +43,10 @@ def quantities(
     def second_pass() -> Gap:
         return gap(ladder.runs[256, "3x2"], ladder.runs[256, "3x1"])
 
+    def wide_second_pass() -> Gap:
+        """Six layers minus three run twice at Baseline's width."""
+        return gap(ladder.runs[384, "6x1"], ladder.runs[384, "3x2"])
+
     def over_training(runs: list[Record]) -> float:
         """The gap between validation and training loss, the mean over seeds."""
         return mean(map(generalization_gap, runs))
@@ -51,10 +56,6 @@ def quantities(
 
     def by_models(share: float, budget: dict[float, list[Record]] = full) -> list[float]:
         return [accuracy(of_model(paired(budget[share]), model))[0] for model in ("baseline", "recurrent")]
-
-    def lowest_loss(rung: str, rate: float) -> float:
-        """With the first seed."""
-        return tried[rung][rate][0]["selected"]["validation_loss"]
 
     def validated(model: str):
         (run,) = of_model(often, model)
@@ -77,6 +78,10 @@ def quantities(
         "second_pass": lambda: str(second_pass()),
         "ladder_seeds": lambda: words(second_pass().seeds),
         "rates": lambda: words(len(tried["1x1"])),
+        # Quoted by other pages
+        "train_accuracy": lambda: number(min(last(full[min(full)], "train_accuracy")) - 0.005, ".0%"),  # all end above
+        "wide_second_pass": lambda: str(wide_second_pass()),
+        "seeds_for_rates": lambda: seeds(min(map(len, tried["1x1"].values()))),
     }
     checks = {
         "deeper_models": lambda: [
@@ -116,8 +121,22 @@ def quantities(
         "rates": lambda: [
             tuned.accuracy("1x1") >= max(tuned.accuracies()),
             best_rate(tried["6x1"]) == 1e-3,
-            len({min(tried, key=lambda rung: lowest_loss(rung, rate)) for rate in tried["1x1"]}) > 1,
             peaks(tried["6x1"][1e-3])[0] < min(peaks(tried["6x1"][rate])[0] for rate in (3e-5, 1e-4, 3e-4)),
+        ],
+        "train_accuracy": lambda: [
+            min(last(full[min(full)], "train_accuracy")) > 0.92,
+            min(
+                end / low
+                for end, low in zip(
+                    last(full[min(full)], "validation_loss"), tested(full[min(full)], "validation_loss")
+                )
+            )
+            > 1.4,
+        ],
+        "wide_second_pass": lambda: [wide_second_pass().high > 2],
+        "seeds_for_rates": lambda: [
+            tuned.accuracy("1x1") >= max(tuned.accuracies()),
+            not any(tuned.ahead(rung, "1x1") for rung in DEEPER),
         ],
         "validated_often": lambda: [
             validated("baseline").steps == validated("recurrent").steps == 0,

@@ -7,7 +7,7 @@ from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Value
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
 from study.analysis.language import Language, rate_gain, short_run_losses
-from study.analysis.records import at_rate
+from study.analysis.records import at_rate, learning_rate
 from study.analysis.wording import seeds
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
@@ -39,7 +39,6 @@ def quantities(
     own_rates = Language([*stories_higher, *frailt], "stories at own rates")
     recurrence, recurrence_wide = Language(along, "characters"), Language(along_wide, "wide models of characters")
     recurrence_full = Language(along_full, "the study's models of characters")
-    story_rates, rates = short_run_losses(stories_short), short_run_losses(along_short)
 
     def iso() -> IsoDepth:
         return IsoDepth(usual)
@@ -84,7 +83,7 @@ def quantities(
         return [once["test"]["loss"] - twice["test"]["loss"] for once, twice in pairs]
 
     def gain_in_short_runs(model: str) -> float:
-        return rate_gain(story_rates[model], 0.008)
+        return rate_gain(short_run_losses(stories_short)[model], 0.008)
 
     def ahead(runs: Language, model: str, other: str) -> str:
         """On how many seeds."""
@@ -92,7 +91,11 @@ def quantities(
 
     def early_lead(rate: float) -> float:
         """Nats by which the recurrence leads the best standard model in short runs."""
-        return min(rates[model][rate] for model in STANDARD) - rates["kausik"][rate]
+        losses = short_run_losses(along_short)
+        return min(losses[model][rate] for model in STANDARD) - losses["kausik"][rate]
+
+    def gain_of_recurrence_runs(model: str) -> float:
+        return rate_gain(short_run_losses(along_short)[model], 0.003)
 
     numbers = {
         "layers_for_six_passes": lambda: number(6 ** layers("1x6-64"), ".1f"),
@@ -152,6 +155,9 @@ def quantities(
         "own_rate_pairs": lambda: words(len(own_rates.gaps("control-3", "relaxed"))),
         # Along the text
         "recurrence_seeds": lambda: words(len(recurrence.gaps("gpt-2", "kausik"))),
+        # Quoted by other pages
+        "part_of_a_layer": lambda: "small" if layers("1x6-64").high < 0.5 else "large",
+        "story_rates": lambda: words(len(set(map(learning_rate, stories)))),
     }
     checks = {
         "layers_for_six_passes": lambda: [
@@ -162,6 +168,12 @@ def quantities(
             iso().phi.of_all.high < 1,
             best().phi.at_64.low < 0,
             iso().phi.in_width.low > 0,
+        ],
+        "part_of_a_layer": lambda: [layers("1x6-64").low > 0, layers("1x6-64").high < 0.5],
+        "story_rates": lambda: [
+            max(max(one_rate.gaps(m, "frailt")) for m in ("control-8", "control-long")) < -0.05,
+            iso().phi.of_all.low > 0,
+            iso().phi.of_all.high < 1,
         ],
         "more_sharing_is_worse": lambda: [iso().in_order],
         "phi": lambda: [
@@ -225,7 +237,7 @@ def quantities(
             recurrence_full.gap("gpt-2", "kausik") < 0 < recurrence_full.gap("gpt-1", "kausik"),
             max(recurrence.gaps("gpt-2-time", "kausik")) < 0,
             0 < early_lead(0.003) < early_lead(0.001),
-            all(rates[model][0.003] < rates[model][0.001] for model in (*STANDARD, "kausik")),
+            all(gain_of_recurrence_runs(model) > 0 for model in (*STANDARD, "kausik")),
         ],
         "wide_recurrence": lambda: [
             recurrence_wide.loss("gpt-2") < recurrence_wide.loss("kausik") < recurrence_wide.loss("gpt-1"),

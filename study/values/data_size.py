@@ -1,5 +1,7 @@
 """Values of models of a tenth of SST-2, of the ladder by layers × passes: `ladder_tuned.accuracy('1x1')`."""
 
-from study import loaders
+from study import paper
+from study.folders import Folders
 
-VALUES = {"ladder": loaders.ladder, "ladder_tuned": loaders.ladder_tuned}
+RUNS = Folders(paper.records)
+VALUES = {"ladder": RUNS.ladder, "ladder_tuned": RUNS.ladder_tuned}
