@@ -22,16 +22,14 @@ class Sources:
 
     def __init__(
         self,
-        runs: Iterable[Record],
+        folders: Mapping[str, list[Record]],
         measured: Iterable[Record],
         profiles: Mapping[str, Record],
         times: Mapping[str, Mapping],
         printed: Mapping[str, Mapping],
     ):
-        self.folders: dict[str, list[Record]] = {}
-        for run in runs:
-            self.folders.setdefault(run["name"], []).append(run)
-        self.measured, self.profiles, self.times, self.printed = list(measured), profiles, times, printed
+        self.folders, self.measured, self.profiles = folders, list(measured), profiles
+        self.times, self.printed = times, printed
 
     def task(self, name: str) -> Task:
         """Classifiers of one folder."""

@@ -41,6 +41,14 @@ def measurements(kind: str, of: str | None = None) -> list[store.Record]:
     return list(filter(ours, store.measurements(kind, of or "*")))
 
 
+def folders(*experiments: str) -> dict[str, list[store.Record]]:
+    """The runs of experiments by their folders."""
+    by_folder: dict[str, list[store.Record]] = {}
+    for run in (run for experiment in experiments for run in records(experiment=experiment)):
+        by_folder.setdefault(run["name"], []).append(run)
+    return by_folder
+
+
 def tests() -> dict[str, list[store.Record]]:
     """The runs of classifiers on each test."""
     return {test: records(name) for test, name in TESTS.items()}
@@ -61,7 +69,7 @@ def claim_sources() -> dict[str, object]:
     cuts = ("seeded", "published", "seeded-10pct", "seeded-50pct", "seeded-long", "seeded-short")
     data_sets = [f"sst2-{cut}-128" for cut in cuts] + ["yelp-seeded-128", "multi-domain-seeded-128"]
     return {
-        "runs": [run for experiment in experiments for run in records(experiment=experiment)],
+        "folders": folders(*experiments),
         "measured": [one for kind in kinds for one in measurements(kind)],
         "profiles": {name: profile(name) for name in data_sets},
         "times": {name: times(name) for name in ("recurrence", "decoder")},

@@ -90,7 +90,7 @@ def test_the_book_reads_numbers_and_marks_what_fails(tmp_path):
         "# Book\n\n```{toctree}\nexample\n```\n\nThere {eval}`example.error`, not {eval}`example.none`; {eval}`1+1`."
     )
     settings = {"nb_mime_priority_overrides": [("html", "text/markdown", 0)]}
-    made = build_book(source, "values_roles", "quantities", **settings)
+    made = build_book(source, "sentences", "quantities", **settings)
     page, front = (BeautifulSoup((made / f"{name}.html").read_text(), "html.parser") for name in ("example", "index"))
     number = page.find("span", "quantity")
     assert number.text == "25%" and "seed 3" in number["title"] and "1x4-seed3.json" in number["title"]

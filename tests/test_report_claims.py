@@ -66,7 +66,7 @@ def test_an_outcome_has_a_line_and_the_weakest_badge():
 
 
 def sources(runs: list) -> claims.Sources:
-    return claims.Sources(runs, [], {}, {}, {})
+    return claims.Sources({"sst2": runs}, [], {}, {}, {})
 
 
 def test_claims_are_judged_by_section_from_records_or_are_not_measured(monkeypatch):

@@ -1,7 +1,7 @@
 """{eval}`q.key` writes a number of a notebook's `Quantities`, {eval}`page.key` one of another page.
 
 Nothing is evaluated: a key is looked up in the output of the cell that made `q`, or of a page without a notebook in
-`study/pages/<page>.py`.  A paragraph is marked (`values_roles.py`) where a number is missing or its check fails; the
+`study/pages/<page>.py`.  A paragraph is marked (`sentences.py`) where a number is missing or its check fails; the
 comment `% check: name` stands under a paragraph whose check belongs to no number.
 """
 
@@ -32,7 +32,7 @@ class quantity(nodes.inline):  # noqa: N801, as all nodes of docutils
 
 
 def visit_quantity(writer: nodes.NodeVisitor, node: quantity) -> None:
-    writer.body.append(writer.starttag(node, "span", "", title=node["evidence"]))
+    writer.body.append(writer.starttag(node, "span", "", title=node["evidence"], CLASS="quantity"))
 
 
 def depart_quantity(writer: nodes.NodeVisitor, node: quantity) -> None:
@@ -55,7 +55,7 @@ class Eval(SphinxRole):
             seeds(number["seeds"]),
             ", ".join(number["records"][:6]) + " …" * (len(number["records"]) > 6),
         ]
-        made = quantity("", number["text"], classes=["quantity"], evidence=" · ".join(filter(None, about)))
+        made = quantity("", number["text"], evidence=" · ".join(filter(None, about)))
         if failures := shown["failures"].get(key):
             made["failed"] = "; ".join(failures)
         self.set_source_info(made)
@@ -134,5 +134,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-before-read-docs", forget, priority=900)
     app.connect("config-inited", lambda app, config: app.add_role("eval", Eval(), override=True), priority=900)
     app.connect("build-finished", fill_downloads)
-    app.connect("doctree-read", mark_comments, priority=400)  # before `values_roles` marks
+    app.connect("doctree-read", mark_comments, priority=400)  # before `sentences` marks
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

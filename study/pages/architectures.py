@@ -21,7 +21,6 @@ def quantities(sizes: Mapping[str, dict], recorded: list[dict], published: Mappi
         "saving": lambda: number(saving("recurrent", "baseline"), ".1%"),
         "three_part_adds": lambda: number(saving("control", "three-part"), ".0%"),
         "relaxed_adds": lambda: number(saving("control", "relaxed"), ".0%"),
-        "word_vectors": lambda: number(1 - sizes["baseline"]["outside"] / sizes["baseline"]["total"], ".0%"),
     }
     checks = {
         "saving": lambda: [
