@@ -1,5 +1,6 @@
 """The bench of a loop: what is trained, what the card says, and what a faulty model leaves of it."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ from rtx_core.benchmark import bench as bench_module
 from rtx_core.benchmark import card as cards
 from rtx_core.benchmark import compare, suite
 from rtx_core.benchmark.card import Card, Counts, Point, TaskResult
+from rtx_core.benchmark.subject import definition
 from rtx_core.models import build_model
+from rtx_core.paths import REPOSITORY
 
 SOURCE = '''
 import torch, torch.nn.functional as F
@@ -193,6 +196,14 @@ def test_the_command_takes_registered_models_and_compares_cards(one_task, monkey
     cards.write(other, cards.folder() / "other")
     with refused("budgets", "quick"):
         bench_module.compare(pages[1].replace(".html", ".json"), str(cards.folder() / "other.json"))
+
+
+def test_the_model_on_the_page_passes_the_check(tmp_path):
+    cells = json.loads((REPOSITORY / "notebooks" / "bench.ipynb").read_text(encoding="utf-8"))["cells"]
+    text = "".join("".join(cell["source"]) for cell in cells)
+    (file := tmp_path / "my_loop.py").write_text(text.partition("```python\n")[2].partition("```")[0])
+    report = rtx.check(definition(f"{file}:MyLoop"), passes=4)
+    assert report.failed == [] and {line.check: line.verdict for line in report}["loop"] == "pass"
 
 
 def test_bad_input_is_one_sentence(mine):
