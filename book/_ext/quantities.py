@@ -75,7 +75,7 @@ def quantities(env: BuildEnvironment, page: str) -> dict:
     """What a document, or the page of this name, quotes."""
     if page not in SHOWN:
         notebooks = {Path(name).name.replace("-", "_"): name for name in env.found_docs if is_notebook(env, name)}
-        name = page if page in env.found_docs else notebooks.get(page)
+        name = page if page in env.found_docs and is_notebook(env, page) else notebooks.get(page)
         SHOWN[page] = filling.quantities(executed(env, name)) if name else of_module(page)
     return SHOWN[page]
 
