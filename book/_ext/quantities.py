@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 from docutils import nodes
 from jupyter_cache import get_cache
+from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
@@ -75,18 +76,20 @@ def quantities(env: BuildEnvironment, page: str) -> dict:
     """What a document, or the page of this name, quotes."""
     if page not in SHOWN:
         notebooks = {Path(name).name.replace("-", "_"): name for name in env.found_docs if is_notebook(env, name)}
-        name = page if page in env.found_docs else notebooks.get(page)
+        name = page if page in notebooks.values() else notebooks.get(page)
         SHOWN[page] = filling.quantities(executed(env, name)) if name else of_module(page)
     return SHOWN[page]
 
 
 def is_notebook(env: BuildEnvironment, name: str) -> bool:
-    return str(env.doc2path(name)).endswith(".ipynb")
+    path = Path(env.doc2path(name))
+    return path.suffix == ".ipynb" or is_myst_markdown_notebook(path.read_text(encoding="utf-8"))
 
 
 def executed(env: BuildEnvironment, name: str) -> dict:
     """A notebook with the outputs that the build keeps of it, or with its own."""
-    notebook = nbformat.read(env.doc2path(name), 4) if is_notebook(env, name) else {"cells": []}
+    text = Path(env.doc2path(name)).read_text(encoding="utf-8")
+    notebook = read_myst_markdown_notebook(text) if is_myst_markdown_notebook(text) else nbformat.reads(text, 4)
     try:
         return get_cache(env.config.nb_execution_cache_path).merge_match_into_notebook(notebook)[1]
     except (KeyError, AttributeError, TypeError):
