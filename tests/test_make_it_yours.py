@@ -113,7 +113,7 @@ def test_the_library_works_alone_with_a_study_of_one_s_own(tmp_path):
         return done.stdout
 
     do("bash", "-ec", COMMANDS)
-    assert do(sys.executable, "-W", "error::UserWarning", "-c", USE).endswith("the choices are few, many.\n")
+    assert do(sys.executable, "-W", "error::UserWarning", "-c", USE).endswith(", few, many.\n")
     made = {"/".join(path.parts[-2:]) for path in tmp_path.glob("_build/results/*/*.json")}
     assert made == {f"{name}/{model}-seed0.json" for name in ("few", "many") for model in ("once", "twice")}
     page = BeautifulSoup((tmp_path / "mine/book/_build/html/index.html").read_text(), "html.parser")

@@ -111,8 +111,11 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
         ],
         "xeon_baseline": lambda: [
             min(plain_over_ours(xeon, model) for model in PAIR) > 2,
-            all(floor(xeon, model) < floor(amd, model) for model in PAIR),
-            all(share(xeon, model, "the rest") > share(amd, model, "the rest") for model in PAIR),
+            all(
+                floor(xeon, model) < floor(amd, model)
+                and share(xeon, model, "the rest") > share(amd, model, "the rest")
+                for model in PAIR
+            ),
         ],
         "amd_sentences": lambda: [
             min(gains(amd)) > 1.1
@@ -122,7 +125,7 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
         ],
         "xeon_sentences": lambda: [
             1 < gains(xeon)[1] < gains(xeon)[0] < 1.3 < gains(xeon, "long_texts")[1] < gains(xeon, "long_texts")[0]
-            and all("amx_bf16" in instructions(xeon, name) for name in ("training-step", "decoder")),
+            and all("amx_bf16" in instructions(xeon, name) for name in ("training-step", "decoder"))
         ],
         "gpu_bf16": lambda: [
             all(served(model, n, "bf16 products") > served(model, n) for model in PAIR for n in (1, 16))
