@@ -40,7 +40,7 @@ def quantities(
     published, facts, rated = runs.hops("khop-published-reduced"), runs.facts(), runs.khop_at_best_rates()
     products, mixed = (runs.hops(f"state-tracking-curriculum{stage}") for stage in ("", "-stage1"))
     along, own_rates = runs.language("shakespeare-nanogpt"), runs.stories_at_own_rates()
-    beside = Yardstick({found[0]["name"]: found for found in tests.values() if found}, bags, models)
+    beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags, models)
 
     # Pointers and facts
 
@@ -196,6 +196,6 @@ def quantities(
             runs.ladder_tuned().accuracy("1x1") >= max(runs.ladder_tuned().accuracies()),
             not any(runs.ladder_tuned().ahead(rung, "1x1") for rung in LADDER),
         ],
-        "statements": lambda: [count(CONTRADICTED) < count(REPRODUCED), 2 * count(REPRODUCED) < len(outcomes())],
+        "statements": lambda: [count(CONTRADICTED) < count(REPRODUCED)],
     }
     return Quantities("conclusions", numbers, checks)
