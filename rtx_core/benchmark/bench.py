@@ -222,10 +222,11 @@ def matrix(budget: str = "quick") -> pd.DataFrame:
     """The recorded models at a budget, a row each, and what they are scored by on each task."""
     rows: dict[str, dict] = {}
     for task in BUDGETS[budget].tasks:
+        unit = "nats" if task in NATS else "error"
         for name, each in recorded_points(task, budget).items():
-            row = rows.setdefault(name, {"Model": name, "Parameters": each.weights, "Depth": each.depth})
-            row[f"{task}, {'nats' if task in NATS else 'error'}"] = of_seeds(each, "nats" if task in NATS else "error")
-            row["Passes"], row["Seeds"] = each.passes, len(each.errors)
+            sizes = {"Parameters": each.weights, "Depth": each.depth, "Passes": each.passes, "Seeds": len(each.errors)}
+            row = rows.setdefault(name, {"Model": name} | sizes)
+            row[f"{task}, {unit}"] = of_seeds(each, unit)
             if each.kilobits:
                 row["facts, kilobits"] = f"{np.mean(each.kilobits):.0f}"
     order = sorted(rows.values(), key=lambda row: (row["Passes"] > 1, row["Parameters"], row["Depth"]))
