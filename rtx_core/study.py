@@ -32,7 +32,7 @@ def study() -> ModuleType:
     return import_module(name) if spec else ModuleType("no_study")
 
 
-def declared(name: str) -> Mapping:
+def declaration(name: str) -> Mapping:
     """The study's `EXPERIMENTS`, `MEASUREMENTS`, `LOOKS` or `COMMANDS`; empty where it has none."""
     return getattr(study(), name, {})
 

@@ -143,7 +143,7 @@ def draw_changes(patch: pytest.MonkeyPatch, draw: int) -> None:
         patch.setattr(paper, "planned", cache(lambda: [run for run in PLANNED if random(draw, *run).random() < 0.9]))
     for module in (records, store):
         patch.setattr(module, "read_json", found)
-    patch.setattr(store, "read_once", store.read_once.__wrapped__)
+    patch.setattr(store, "_read_cached", store._read_cached.__wrapped__)
     patch.setattr(records.Record, "predictions", property(lambda record: record["predictions"]))
     printed = wraps(published.published)(partial(scaled, published.published.__wrapped__(), draw, "published"))
     patch.setattr(published, "published", cache(printed))  # under its name, by which values are defined

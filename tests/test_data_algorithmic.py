@@ -16,7 +16,7 @@ import rtx_core as rtx
 from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
 from rtx_core.data.algorithmic import Generated, KHop, each_state, hop, products
-from rtx_core.data.config import Drawn, ScanData
+from rtx_core.data.config import AlgorithmicData, ScanData
 from rtx_core.errors import RtxError
 from rtx_core.experiments import Experiment, ModelVariant, audit, weights
 from rtx_core.experiments.doctor import check_settings
@@ -231,7 +231,7 @@ def test_validation_counts_every_answer_alike(name, more):
     assert row["error_hops_2"] == pytest.approx(wrong[asked & (inputs[:, :1] == 7)].double().mean().item())
 
 
-class CountData(Drawn):
+class CountData(AlgorithmicData):
     task_class = f"{__name__}:Count"
     by: int = 1
     eval_texts: int = 4
@@ -241,7 +241,7 @@ class CountData(Drawn):
 class Count(Generated):
     """0 … 8 in steps, from anywhere: a kind of data that the library does not know."""
 
-    name, by, parts, watched, vocab_size = "counting", "part", [0], [0], 9
+    name, by, parts, reported_parts, vocab_size = "counting", "part", [0], [0], 9
 
     def __init__(self, config, batch_size, micro_batches=1):
         super().__init__(config, 6, batch_size, micro_batches)
@@ -250,7 +250,7 @@ class Count(Generated):
         texts = (random.randint(9, size=(n, 1)) + self.config.by * np.arange(7)) % 9
         return texts[:, :-1].copy(), texts[:, 1:].copy()
 
-    fixed = draw
+    draw_evaluation = draw
 
     def part_of(self, inputs):
         return inputs * 0
@@ -271,7 +271,7 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     for address in (run, run.record, "count-by2/tiny-seed0"):
         assert rtx.load(address).model.about["run"] == run.record["key"]
     assert [record.path for record in records.records()] == [run.record.path]
-    assert records.all_paths(home / "results") == [run.record.path]
+    assert records.paths_in(home / "results") == [run.record.path]
     check_settings(run.record)
     assert audit.audit(str(run.record.path))["exact"]
     with pytest.raises(RtxError, match="not what was asked for: name count-by2 instead of count-by3"):
@@ -279,6 +279,6 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     save_model(build_model("looped", seed=1, **run.record["config"]["model"]), "looped", file, run=run.record["key"])
     with pytest.raises(RtxError, match="holds weights of another run than its record's, or altered ones; restore"):
         rtx.load(run)
-    monkeypatch.setattr(weights, "MOST_KEPT", 100)  # parameters, and this model has more
+    monkeypatch.setattr(weights, "MAX_RELEASED_PARAMETERS", 100)  # parameters, and this model has more
     assert rtx.run("count", "tiny", 1, by=2, compile="").record.get("tensors_sha256") is None
     assert [path.name for path in file.parent.iterdir()] == [file.name]

@@ -63,7 +63,7 @@ def texts(header: dict, n: int) -> np.ndarray:
     """Rows of the task that a header tells."""
     data = {"eval_texts": 16, "test_texts": 16} | header["task"]
     drawn = KHop(HopData(**data), 2) if data.pop("kind") == "hops" else GroupWords(GroupData(group="S3", **data), 2)
-    return drawn.fixed(np.random.RandomState([5, 5]), n, 0)[0]
+    return drawn.draw_evaluation(np.random.RandomState([5, 5]), n, 0)[0]
 
 
 def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
@@ -201,7 +201,7 @@ def test_hops_are_solved_in_a_row_from_nine_of_ten(toys, kind, layers, expected)
 
 
 def test_cups_stand_where_the_group_says(toys):
-    inputs, expected = GroupWords(GroupData(**WORDS), 2).fixed(np.random.RandomState(0), 20, 0)
+    inputs, expected = GroupWords(GroupData(**WORDS), 2).draw_evaluation(np.random.RandomState(0), 20, 0)
     words = inputs - [6, *[0] * 15]
     found = ask(toys, "(items) => items.map((_, t) => T.cups.truth(items, {}, t))", words.tolist())
     np.testing.assert_array_equal(found, expected)

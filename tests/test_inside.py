@@ -11,7 +11,7 @@ import torch
 from conftest import refused
 from reference import generator, small_decoder
 
-from rtx_core.data.algorithmic import NOTHING, GroupWords, KHop, hop, products
+from rtx_core.data.algorithmic import IGNORE_INDEX, GroupWords, KHop, hop, products
 from rtx_core.data.config import GroupData, HopData, LanguageData
 from rtx_core.evaluate import inside
 from rtx_core.models import build_model
@@ -135,7 +135,7 @@ def test_places_lead_to_the_letters_that_the_task_asks_for():
     chain = inside.places(ids, 6)
     for j, place in enumerate(chain):
         expected = hop(ids.numpy(), np.full(40, j))
-        found = torch.where(place >= 0, ids.gather(1, place.clamp(min=0)), NOTHING)
+        found = torch.where(place >= 0, ids.gather(1, place.clamp(min=0)), IGNORE_INDEX)
         assert np.array_equal(found.numpy(), expected)
         assert ((place < chain[j - 1]) | (place < 0)).all() or j == 0
     assert (chain[6] >= 0).any() and (chain[1, :, :2] == -1).all()

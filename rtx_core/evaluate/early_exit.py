@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.data.tasks import evaluating
+from rtx_core.data.tasks import evaluation_mode
 
 CHUNK = 512  # tokens whose logits after all passes are held at once
 ALLOWED = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # nats of training loss that an exit may cost
@@ -33,7 +33,7 @@ def readings(model: nn.Module, batches: Iterable[tuple], passes: int, device: to
     """One forward of `passes` passes over the batches."""
     losses, divergence, change = [], [], torch.zeros(passes, dtype=torch.float64)
     change[0] = torch.nan
-    with evaluating(model):
+    with evaluation_mode(model):
         for inputs, targets in batches:
             inputs, targets = inputs.to(device), targets.to(device)
             states = list(model.states(inputs, passes))

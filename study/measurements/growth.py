@@ -7,7 +7,7 @@ the normalised pass, which tells whether a small change of direction dies out (b
 import numpy as np
 import torch
 
-from rtx_core.data.algorithmic import NOTHING
+from rtx_core.data.algorithmic import IGNORE_INDEX
 from rtx_core.data.tasks import EVALUATION_SEED
 from rtx_core.evaluate import inside
 
@@ -20,7 +20,7 @@ def of_run(record, study) -> list[tuple]:
     """Errors (passes, hops); mean norm, step and cosine to the last state by pass, radii (texts,) after three."""
     model, task = study.trained(record).cpu(), study.task
     random, trained = np.random.RandomState([EVALUATION_SEED, 2]), model.config.num_passes
-    ids, targets = map(torch.from_numpy, task.texts(random, np.repeat(task.parts, TEXTS), NOTHING))
+    ids, targets = map(torch.from_numpy, task.texts(random, np.repeat(task.parts, TEXTS), IGNORE_INDEX))
     part, asked = task.part_of(ids).expand_as(targets), targets >= 0
     answers = [int((asked & (part == k)).sum()) for k in task.parts]
     content = {"trained": trained, "passes": PASSES, "hops": task.parts, "answers": answers}

@@ -152,7 +152,7 @@ def rise(run) -> float:
     return run["history"][-1]["validation_loss"] - chosen(run)["validation_loss"]
 
 
-LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labelled)
+LABELLED = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.data.labeled)
 NAMES = {re.sub(r"\W", "_", name): name for _, name, *_ in paper.planned() if name.startswith(LABELLED)}
 VALUES = {key: lambda name=name: task(name) for key, name in (NAMES | COMPARED).items()} | {"compared": COMPARED}
 VALUES |= computed(transfer, published, published_rows, bag_of_words, leakage, front, scoreboard)

@@ -38,7 +38,7 @@ def against(model: str) -> Space:
 
 def errors() -> Space:
     """Of each sentence whether it is positive, and whether the models and the bag of words err on it."""
-    pair = [records.at(f"sst2-official/{model}-seed0") for model in PAIR]
+    pair = [records.load(f"sst2-official/{model}-seed0") for model in PAIR]
     labels, *guesses = statistics.same_texts(*pair)
     (words,) = paper.measurements("yardstick", "sst2-official")
     wrong = [guess != labels for guess in (*guesses, words.predictions["logits"].argmax(1))]
