@@ -36,7 +36,7 @@ def read(asked: timing.Options, across: bool = False) -> tuple[list, int]:
 
 def to_longest(batch: Packed, targets: Tensor) -> tuple[Packed, Tensor]:
     """What pads a sequence stands after its tokens, where none looks, and is no target."""
-    ids = targets.new_zeros(len(batch) * batch.longest).index_copy(0, batch.cell, batch.ids)
+    ids = targets.new_zeros(len(batch) * batch.max_seqlen).index_copy(0, batch.cell, batch.ids)
     targets = torch.full_like(ids, IGNORED).index_copy(0, batch.cell, targets)
     return padded(ids.view(len(batch), -1)), targets
 

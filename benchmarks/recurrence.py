@@ -19,7 +19,7 @@ from rtx_core.fast import accelerate
 from rtx_core.fast.recurrence import product
 from rtx_core.models import build_model, count_parameters
 from rtx_core.train.device import keep_heap, peak_memory_mib, reset_peak_memory
-from rtx_core.train.trainer import PlainPath
+from rtx_core.train.trainer import OptimizerStep
 
 AGREEMENT = 1e-3  # relative difference in a gradient beyond which the two ways are not the same function
 
@@ -81,7 +81,7 @@ def steps(sizes: Sizes, where: torch.device) -> dict[str, dict]:
     config, model = configure("shakespeare", "kausik").train, built("kausik", where)
     task = timing.Prepared([characters(model, sizes.batch, sizes.length)])
     work, half = (task, config, where), (task, config.replace(precision="bf16"), where)
-    ways = {"plain loop": timing.stepping(built("kausik", where, fast=False), *work, PlainPath())}
+    ways = {"plain loop": timing.stepping(built("kausik", where, fast=False), *work, OptimizerStep())}
     ways["this project"] = timing.stepping(model, *work)
     ways["this project, bf16"] = timing.stepping(built("kausik", where), *half)
     if where.type == "cuda":

@@ -18,7 +18,7 @@ from rtx_core.fast.fused_block import linear
 from rtx_core.paths import REPOSITORY, build, write_json
 from rtx_core.records import fingerprint
 from rtx_core.train.device import choose, environment
-from rtx_core.train.trainer import Loop, PlainPath
+from rtx_core.train.trainer import Loop, OptimizerStep
 
 GRAPHS = "reduce-overhead"  # the mode of torch.compile that records CUDA graphs
 COPIED = 25_000_000  # numbers, more than a cache holds
@@ -89,7 +89,7 @@ class Prepared(Language):
 def stepping(model, task, config, where: torch.device, path=None, compile: str = "") -> Work:
     """The trainer's own optimizer step, by the fast path of the model unless another is given."""
     model.to(where).train()
-    path = path or accelerate(model) or PlainPath()
+    path = path or accelerate(model) or OptimizerStep()
     loop = Loop(model, task, config, 0, path, compile=compile)
     return lambda i: loop.step(config.learning_rate)
 

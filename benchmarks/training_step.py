@@ -27,7 +27,7 @@ from rtx_core.models import build_model
 from rtx_core.models.encoder import Encoder
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.device import keep_heap
-from rtx_core.train.trainer import PlainPath, seeds
+from rtx_core.train.trainer import OptimizerStep, rng_streams
 
 BATCH, ROUNDS, NAMES = 16, 20, ("baseline", "recurrent")
 LONG = 128  # tokens to which Yelp's reviews, most of them longer, are cut
@@ -70,7 +70,7 @@ class Sst2:
         data = ClassificationData(corpus="sst2", source=asked.source)
         self.task, self.where, train = task(data, BATCH), asked.where, parts(data)["train"]
         self.tokenizer, self.texts = self.task.tokenizer(), list(train["text"])
-        self.labels, self.order = torch.tensor(train["label"].to_numpy()), seeds(0)["order"]
+        self.labels, self.order = torch.tensor(train["label"].to_numpy()), rng_streams(0)["order"]
         self.rows = np.random.RandomState([self.order, 0]).permutation(len(train))
 
     def texts_of(self, i: int, length: int | None) -> tuple[torch.Tensor, ...]:
@@ -139,7 +139,7 @@ def eager(sst2: Sst2, layers_compiled: bool = False) -> timing.Work:
     model = build_model("baseline", seed=0)
     for layer in model.layers if layers_compiled else ():
         layer.compile(dynamic=True)
-    return timing.stepping(model, sst2.task, TrainConfig(), sst2.where, PlainPath())
+    return timing.stepping(model, sst2.task, TrainConfig(), sst2.where, OptimizerStep())
 
 
 def ablation(sst2: Sst2, rounds: int) -> dict[str, dict]:

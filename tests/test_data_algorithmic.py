@@ -15,7 +15,7 @@ from conftest import CPU, NO_AUTOCAST, SMALL, refused
 import rtx_core as rtx
 from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
-from rtx_core.data.algorithmic import Generated, KHop, each_state, hop, products
+from rtx_core.data.algorithmic import KHop, hop, products
 from rtx_core.data.config import AlgorithmicData, ScanData
 from rtx_core.errors import RtxError
 from rtx_core.experiments import Experiment, ModelVariant, audit, weights
@@ -138,7 +138,7 @@ class Oracle(torch.nn.Module):
             answers = torch.where(known, letters, (letters + 1) % 4).clamp(min=0)
             yield F.one_hot(F.pad(answers, (1, 0)), 9).flatten(0, 1)
 
-    def read(self, state, batch):
+    def output_hidden(self, state, batch):
         return 20.0 * state
 
     head = torch.eye(9)
@@ -161,13 +161,13 @@ def test_a_scan_is_learned_from_the_state_after_each_pass_or_layer(layers, passe
     model = build_model("looped", **SMALL, vocab_size=12, num_layers=layers, num_passes=passes)
     objective, sums = scanned.loss(model, inputs, targets, targets.numel())
     batch, losses = Packed.from_rows(inputs), []
-    for state, product in zip(each_state(model, batch), scanned.scan(inputs)):
-        losses.append(F.cross_entropy(model.read(state, batch) @ model.head.T, product.flatten()).item())
+    for state, product in zip(pass_states(model, batch), scanned.scan(inputs)):
+        losses.append(F.cross_entropy(model.output_hidden(state, batch) @ model.head.T, product.flatten()).item())
     assert len(losses) == 3 and objective.item() == pytest.approx(np.mean(losses), rel=1e-5)
     assert sums.item() == pytest.approx(objective.item() * targets.numel())
-    assert torch.equal(F.linear(model.read(state, batch), model.head).view(*inputs.shape, -1), model(inputs))
+    assert torch.equal(F.linear(model.output_hidden(state, batch), model.head).view(*inputs.shape, -1), model(inputs))
     with refused("GPT", "states"):
-        next(each_state(build_model("gpt", hidden_size=8, num_heads=2), batch))
+        next(pass_states(build_model("gpt", hidden_size=8, num_heads=2), batch))
 
 
 def test_a_curriculum_doubles_its_texts_and_runs_a_loop_once_a_factor():
@@ -238,7 +238,7 @@ class CountData(AlgorithmicData):
     test_texts: int = 4
 
 
-class Count(Generated):
+class Count(AlgorithmicTask):
     """0 … 8 in steps, from anywhere: a kind of data that the library does not know."""
 
     name, by, parts, reported_parts, vocab_size = "counting", "part", [0], [0], 9

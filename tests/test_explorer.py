@@ -86,7 +86,7 @@ def test_what_is_watched_and_switched_off_is_what_the_model_computes(layers, pas
     torch.testing.assert_close(torch.stack(seen).transpose(1, 2), alpha.flatten(0, 1), atol=1e-5, rtol=1e-4)
     for r, state in enumerate(model.states(Packed.from_rows(inputs))):
         torch.testing.assert_close(states[layers * (r + 1) - 1].flatten(0, 1), state, atol=1e-5, rtol=1e-5)
-    *_, expected = inside.steps(model, inputs, mix=inside.silence(model, [(2, 0, 1)]))
+    *_, expected = inside.steps(model, inputs, mix=inside.ablate_heads(model, [(2, 0, 1)]))
     step = layers if passes > 1 else 1  # the second pass of a looped model, else the second layer
     *_, (_, found) = explorer.watched(model, inputs, layers * passes, frozenset({(step, 1)}))
     torch.testing.assert_close(found.flatten(0, 1), expected, atol=1e-4, rtol=1e-4)

@@ -106,7 +106,7 @@ class AlgorithmicTask(Language):
                     else:
                         batch, rows = Packed.from_rows(inputs), scored.flatten()
                         states = model.states(batch, passes)
-                        outputs = [F.linear(model.read(state, batch)[rows], model.head) for state in states]
+                        outputs = [F.linear(model.output_hidden(state, batch)[rows], model.head) for state in states]
                 is_wrong = [(logits.argmax(-1) != expected).cpu().numpy() for logits in outputs]
                 wrong = wrong + np.stack([np.bincount(part, m, kinds) for m in is_wrong])
                 answers.append(np.bincount(part, minlength=kinds))
@@ -225,7 +225,7 @@ class GroupScan(GroupWords):
         """The mean over passes; sums are [losses]."""
         batch, losses = Packed.from_rows(inputs), []
         for state, product in zip(pass_states(model, batch), self.scan(inputs)):
-            losses.append(model.loss(model.read(state, batch), product.flatten()))
+            losses.append(model.loss(model.output_hidden(state, batch), product.flatten()))
         loss = torch.stack(losses).mean() * (targets.numel() / step_examples)
         return loss, (loss.detach() * step_examples).double().reshape(1)
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rtx_core.data.tokens import Tokens
 from rtx_core.errors import RtxError
 from rtx_core.metrics import classification_metrics
-from rtx_core.models.packed import Packed, filled
+from rtx_core.models.packed import Packed, pad_to_multiple
 
 Batch = tuple[Any, Tensor]  # (inputs, targets)
 Loss = tuple[Tensor, Tensor]  # (what to backpropagate, float64 sums for `summary`)
@@ -78,7 +78,7 @@ class Classification(Task):
 
     def _batch(self, rows: np.ndarray) -> tuple[Packed, Tensor]:
         ids, lengths, labels = self.train.take(rows)
-        return filled(Packed.from_flat(ids, lengths), PAD_MULTIPLE), torch.from_numpy(labels)
+        return pad_to_multiple(Packed.from_flat(ids, lengths), PAD_MULTIPLE), torch.from_numpy(labels)
 
     def examples(self, i: int) -> int:
         return min(self.batch_size, len(self.train) - i % self.steps_per_epoch * self.batch_size)

@@ -18,7 +18,7 @@ from rtx_core.models.packed import Packed
 from rtx_core.records import schema
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
-from rtx_core.train.trainer import PlainPath, autocast_of, optimizer_of
+from rtx_core.train.trainer import OptimizerStep, autocast_of, optimizer_of
 
 
 def dry_run(name: str, config: Settings, task, train: TrainConfig, device: torch.device) -> None:
@@ -61,7 +61,7 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
         return f"makes the parameter {names[0]} in forward, so that it cannot be loaded; make all of them in __init__"
     if names := [key for key, p in after.items() if p.grad is not None and p.grad.is_sparse]:
         return f"has a sparse gradient, of {names[0]}, which AdamW does not take; use sparse=False"
-    PlainPath().update(model, optimizer, train.clip_norm)
+    OptimizerStep().update(model, optimizer, train.clip_norm)
 
     state = model.state_dict()
     if names := [key for key, value in state.items() if not isinstance(value, Tensor)]:

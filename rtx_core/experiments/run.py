@@ -325,7 +325,7 @@ def measure_run(model, task, config: RunConfig, device) -> dict:
         return {"latency": latency.of_classifier(model, task, config.train, device, config.timed)}
     if not hasattr(model, "advance"):
         return {"latency": generation.latency_of_forward(model, task, device)}
-    by_text = {"characters": generation.of_characters, "stories": stories.measured}
+    by_text = {"characters": generation.of_characters, "stories": stories.measure}
     return by_text.get(config.data.generates, generation.of_generated)(model, task, device)
 
 

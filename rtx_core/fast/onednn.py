@@ -7,14 +7,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, then: str = "none") -> Tensor:
-    """x (T, n), weight (m, n) -> x Wᵀ + b (T, m); `then` is a function that follows, "none" or "swish"."""
-    return torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, then, [], "")
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none") -> Tensor:
+    """x (T, n), weight (m, n) -> x Wᵀ + b (T, m); `activation` is a function that follows, "none" or "swish"."""
+    return torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, activation, [], "")
 
 
-def linear_with(x: Tensor, other: Tensor, weight: Tensor, bias: Tensor | None, operation: str) -> Tensor:
-    """x Wᵀ + b, and `other` (T, m) added or multiplied to it: `operation` is "add" or "mul"."""
-    return torch.ops.mkldnn._linear_pointwise.binary(x, other, weight, bias, operation)
+def linear_with(x: Tensor, operand: Tensor, weight: Tensor, bias: Tensor | None, operation: str) -> Tensor:
+    """x Wᵀ + b, and `operand` (T, m) added or multiplied to it: `operation` is "add" or "mul"."""
+    return torch.ops.mkldnn._linear_pointwise.binary(x, operand, weight, bias, operation)
 
 
 def packed(weight: Tensor, rows: int) -> Tensor:
@@ -27,19 +27,19 @@ def usable(dtype: torch.dtype = torch.float32) -> bool:
     """Whether these private operators, which any version of torch may change, work here and give what torch's do."""
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return False  # measured on those machines alone
-    x, weight, bias, other = (
+    x, weight, bias, operand = (
         torch.arange(float(rows * columns)).sin().view(rows, columns).to(dtype)
         for rows, columns in ((3, 16), (8, 16), (1, 8), (3, 8))
     )
     bias, eps = bias[0], torch.finfo(dtype).eps
     with torch.autocast("cpu", enabled=False):
         plain = F.linear(x.float(), weight.float(), bias.float())
-        expected = [plain, F.silu(plain), plain + other, plain * other]
+        expected = [plain, F.silu(plain), plain + operand, plain * operand]
         try:
             for w in (weight, packed(weight, len(x))):
-                found = [linear(x, w, bias), linear(x, w, bias, "swish")]
-                found += [linear_with(x, other, w, bias, operation) for operation in ("add", "mul")]
-                close = (torch.allclose(a.float(), b, eps, 1e-5) for a, b in zip(found, expected))
+                outputs = [linear(x, w, bias), linear(x, w, bias, "swish")]
+                outputs += [linear_with(x, operand, w, bias, operation) for operation in ("add", "mul")]
+                close = (torch.allclose(a.float(), b, eps, 1e-5) for a, b in zip(outputs, expected))
                 if not all(close):
                     return False
         except (AttributeError, RuntimeError, TypeError):

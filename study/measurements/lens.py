@@ -25,7 +25,7 @@ def of_run(record, study) -> list[tuple]:
     losses, answers, expected = torch.cat(losses, 1), torch.cat(answers, 1), torch.cat(expected)
 
     def told(kept: torch.Tensor) -> dict:
-        changed = inside.changed(answers[:, kept]).tolist()[1:]
+        changed = inside.changed_share(answers[:, kept]).tolist()[1:]
         right = (answers[:, kept] == expected[kept]).double().mean(1)
         return {"loss": losses[:, kept].double().mean(1).tolist(), "right": right.tolist(), "changed": changed}
 
