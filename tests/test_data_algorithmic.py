@@ -15,7 +15,7 @@ from conftest import CPU, NO_AUTOCAST, SMALL, refused
 import rtx_core as rtx
 from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
-from rtx_core.data.algorithmic import KHop, hop, products
+from rtx_core.data.algorithmic import AlgorithmicTask, KHop, hop, pass_states, products
 from rtx_core.data.config import AlgorithmicData, ScanData
 from rtx_core.errors import RtxError
 from rtx_core.experiments import Experiment, ModelVariant, audit, weights
