@@ -84,6 +84,6 @@ def of_characters(model: nn.Module, task, device: torch.device) -> dict:
 def of_generated(model: nn.Module, task, device: torch.device) -> dict:
     """Of a task whose rule is known: the latency of a token, and what a looped decoder computes for one."""
     result = {"latency": latency(model, [task.block_size], device)}
-    if hasattr(model, "multiplications"):
+    if hasattr(model, "macs_per_token"):
         result["extra"] = computation(model, 2 * model.config.num_passes)
     return result

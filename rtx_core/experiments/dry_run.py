@@ -80,7 +80,7 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
                 model(Packed.from_flat(ids, lengths).to(device))  # a text alone, as it is timed
             elif hasattr(model, "advance"):
                 list(stream(model, torch.zeros(1, dtype=torch.long, device=device), 2))
-            if hasattr(task, "answered"):
+            if hasattr(task, "evaluate_batches"):
                 task.evaluate_batches(model, task.validation[:1], device, autocast)
             return task.loss(model, inputs, targets, step_examples)[0].item()
 
