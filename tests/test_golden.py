@@ -203,5 +203,6 @@ def test_a_measuring_module_that_says_something_else_is_not_accepted(monkeypatch
         monkeypatch.setattr(fingerprint, "git", lambda *_: text)
         return golden.changed_since("0" * 40, module)
 
-    assert not then(source + "# a remark\n")
+    assert not then(source + "# a remark\n") and not then(source.replace("predictions", "answers"))  # a local variable
+    assert then(source.replace("(content, predictions)", "(predictions, content)"))
     assert then(source + "MORE = 1\n") and then(None)

@@ -40,9 +40,9 @@ def _check(model: nn.Module, ids: Tensor | None = None) -> None:
     if missing := [name for name in NEEDED if not hasattr(model, name)]:
         got = f"Got a model {type(model).__name__}, which has no {missing[0]}"
         raise RtxError(f"{got}; expected a decoder such as 'looped', or a subclass of `Looped`.")
-    vocab_size, ends = len(model.head), () if ids is None or not ids.numel() else (ids.min().item(), ids.max().item())
-    if wrong := [token for token in ends if not 0 <= token < vocab_size]:
-        raise RtxError(f"Got token {wrong[0]}; the model knows 0 to {vocab_size - 1}, so give sequences of its own data.")
+    size, ends = len(model.head), () if ids is None or not ids.numel() else (ids.min().item(), ids.max().item())
+    if wrong := [token for token in ends if not 0 <= token < size]:
+        raise RtxError(f"Got token {wrong[0]}; the model knows 0 to {size - 1}, so give sequences of its own data.")
 
 
 @torch.no_grad()

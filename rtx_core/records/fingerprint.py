@@ -251,7 +251,7 @@ def _own_source(*classes: type) -> tuple[str, set[Definition]]:
             continue  # of Python or an installed package, whose versions stand in the record
         elif inspect.isfunction(thing):
             code = thing.__code__
-            texts.add(_bare_file(file, modules) or _bytecode(code))
+            texts.add(_bare_file(file, modules) or bytecode(code))
             values = {name: thing.__globals__[name] for name in _globals(code) & thing.__globals__.keys()}
             texts |= {f"{name} = {value!r}" for name, value in values.items() if isinstance(value, PLAIN)}
             queue += values.values()
@@ -274,9 +274,14 @@ def _globals(code: CodeType) -> set[str]:
     return read.union(*(_globals(part) for part in code.co_consts if inspect.iscode(part)))
 
 
-def _bytecode(code: CodeType) -> str:
+def compiled(source: str) -> str:
+    """The bytecode of a module without docstrings, in which local variables have no names."""
+    return bytecode(compile(bare(source), "", "exec"))
+
+
+def bytecode(code: CodeType) -> str:
     plain = [sorted(map(repr, part)) if isinstance(part, frozenset) else part for part in code.co_consts]
-    parts = [_bytecode(part) if inspect.iscode(part) else repr(part) for part in plain]
+    parts = [bytecode(part) if inspect.iscode(part) else repr(part) for part in plain]
     return f"{code.co_name} {code.co_code.hex()} {code.co_names} {parts}"
 
 

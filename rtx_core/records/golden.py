@@ -232,12 +232,14 @@ def measurement_modules() -> list[tuple[str, str]]:
 
 
 def changed_since(commit: str, module: str) -> bool:
-    """Whether a module of `evaluate` or the study, of which golden runs do not speak, has changed since a commit."""
+    """Whether a module of `evaluate` or the study, of which golden runs do not speak, has changed since a commit, by
+    more than the names of local variables."""
     path = f"{module.replace('.', '/')}.py"
     before, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
     modules_used = {name for name, _ in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))}
-    same = before is not None and fingerprint.bare(before) == fingerprint.bare(now)
-    return not same or any(changed_since(commit, module_used) for module_used in modules_used)
+    if before is None or fingerprint.compiled(before) != fingerprint.compiled(now):
+        return True
+    return any(changed_since(commit, module_used) for module_used in modules_used)
 
 
 def codes_of(runs: Mapping[str, dict]) -> dict[str, str]:
