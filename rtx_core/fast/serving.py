@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.fast import onednn
-from rtx_core.fast.fused_block import norm, rotated
+from rtx_core.fast.fused_block import norm, rotate
 from rtx_core.models.attention import packed_attention
 from rtx_core.models.encoder import Encoder
 from rtx_core.models.layers import EncoderBlock
@@ -45,9 +45,9 @@ class _ServingBlock:
         if self.last:  # [CLS] stands at position 0, which is rotated by nothing
             x = x[batch.starts]
             q = onednn.linear(y[batch.starts], *self.q).to(x.dtype).view(len(x), self.heads, -1)
-            k = rotated(heads[:, 0], *rope)
+            k = rotate(heads[:, 0], *rope)
         else:
-            q, k = rotated(heads[:, :2].flatten(1, 2), *rope).chunk(2, 1)
+            q, k = rotate(heads[:, :2].flatten(1, 2), *rope).chunk(2, 1)
         if len(batch) == 1:  # no grid: the sentence is its own
             alone = (t.transpose(0, 1)[None] for t in (q, k, heads[:, -1]))
             mixed = F.scaled_dot_product_attention(*alone)[0].transpose(0, 1)
