@@ -61,7 +61,7 @@ test-all: .venv/.installed .venv-workflow/.installed
 	RTX_LONG=1 .venv/bin/python -m pytest -q -rs -o faulthandler_timeout=1800
 
 lab: .venv/.installed
-	.venv/bin/python -c 'import jupyterlab' 2>/dev/null || .venv/bin/python -m pip install --quiet -c requirements.lock 'jupyterlab>=4,<5'
+	.venv/bin/python -c 'import jupyterlab, jupyterlab_myst' 2>/dev/null || .venv/bin/python -m pip install --quiet -c requirements.lock 'jupyterlab>=4,<5' 'jupyterlab-myst>=2.7,<3'
 	.venv/bin/jupyter lab --notebook-dir .
 
 # What `make book` has executed is not executed again.

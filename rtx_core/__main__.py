@@ -203,8 +203,8 @@ def check(
     json: Annotated[bool, "print JSON"],
 ) -> None:
     """whether a model is a loop and is sound, in seconds and without training; also passes=, vocab_size= and length="""
-    from rtx_core.bench.check import check
-    from rtx_core.bench.subject import named
+    from rtx_core.benchmark.check import check
+    from rtx_core.benchmark.subject import named
 
     names, settings = parse_words(words)
     if len(names) != 1:
@@ -215,6 +215,32 @@ def check(
     report = check(named(names[0], **settings), **options)
     print(report.json() if json else report)
     sys.exit(bool(report.failed))
+
+
+def bench(
+    words: Annotated[list, "MODEL [name=value …]: file.py:Name, or a registered name; with --compare two JSON files"],
+    ladder: Annotated[bool, "record the models that `quick` compares with"],
+    compare: Annotated[bool, "draw two cards in one page"],
+    replace: Annotated[bool, "make recorded runs again"],
+    budget: Annotated[str, "quick (15 minutes on two cores), standard (a night), trial (seconds)"] = "quick",
+    jobs: Annotated[int, "runs at once"] = 1,
+    text: Annotated[str, "a file whose characters it reads as well"] = "",
+    name: Annotated[str, "of its records; else that of the class, with its settings"] = "",
+) -> None:
+    """train a model on pointers, facts, state tracking and characters, and write its card (`check` comes first)"""
+    from rtx_core.benchmark import bench as bench_module
+    from rtx_core.benchmark.card import folder
+
+    names, settings = parse_words(words)
+    if ladder:
+        return bench_module.ladder(jobs)
+    if compare:
+        return print(bench_module.compare(*names))
+    if len(names) != 1:
+        raise RtxError("Nothing to bench: give one model, as in `bench model.py:MyLoop passes=4`.")
+    given = {"budget": budget, "jobs": jobs, "text": text, "name": name, "replace": replace}
+    card = bench_module.bench(names[0], **given | settings)
+    print(folder() / f"{card.name}-{card.budget}.html")
 
 
 def show(words: Annotated[list, "NOTEBOOK …"]) -> None:
@@ -236,7 +262,7 @@ def show(words: Annotated[list, "NOTEBOOK …"]) -> None:
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    functions = (run, settings, results, check, classify, doctor, audit, golden, migrate, measure, show)
+    functions = (run, settings, results, check, bench, classify, doctor, audit, golden, migrate, measure, show)
     for name, function in ({one.__name__: one for one in functions} | declaration("COMMANDS")).items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(function=function)

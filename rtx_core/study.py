@@ -13,10 +13,12 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import iter_modules
+from pkgutil import iter_modules, resolve_name
 from types import ModuleType
 
 from rtx_core.errors import RtxError
+
+SUITE = "rtx_core.benchmark.suite:EXPERIMENTS"
 
 
 @cache
@@ -33,8 +35,10 @@ def study() -> ModuleType:
 
 
 def declaration(name: str) -> Mapping:
-    """The study's `EXPERIMENTS`, `MEASUREMENTS`, `LOOKS` or `COMMANDS`; empty where it has none."""
-    return getattr(study(), name, {})
+    """The study's `EXPERIMENTS`, `MEASUREMENTS`, `LOOKS` or `COMMANDS`, empty where it has none; the experiments of
+    the library's own suite come with those of every study."""
+    declared = getattr(study(), name, {})
+    return {**resolve_name(SUITE), **declared} if name == "EXPERIMENTS" else declared
 
 
 def values() -> list[ModuleType]:

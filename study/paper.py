@@ -6,8 +6,14 @@ moves no sentence: the values of `study/values` come from here.
 
 from functools import cache
 
+from rtx_core import paths
 from rtx_core import records as store
 from study import plan
+
+# the tests that two classifiers are compared on, which are one family: name in prose -> folder, full budget first
+TESTS = {"grouped": "sst2-grouped", "sst2": "sst2", "official": "sst2-official", "short": "sst2-short"}
+TESTS |= {"tenth": "sst2-10pct", "half": "sst2-50pct", "long": "sst2-long"}
+TESTS |= {"yelp": "yelp", "domains": "multi-domain", "yelp_512": "yelp-maxlength512-trainrows10000-epochs1"}
 
 
 @cache
@@ -32,3 +38,14 @@ def measurements(kind: str, of: str | None = None) -> list[store.Record]:
         return name in known and ("run" not in measured.content or (name, measured["model"], measured["seed"]) in runs)
 
     return list(filter(ours, store.measurements(kind, of or "*")))
+
+
+def tests() -> dict[str, list[store.Record]]:
+    """The runs of classifiers on each test."""
+    return {test: records(name) for test, name in TESTS.items()}
+
+
+def profile(name: str) -> store.Record | None:
+    """What was counted of a data set, by parts, where it was."""
+    path = paths.home() / "results" / "data" / f"{name}.json"
+    return store.Record(store.read_json(path), path) if path.exists() else None

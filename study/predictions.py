@@ -1,9 +1,10 @@
 """What was expected, as it was written down before the runs, and what became of it.
 
-A row of `predictions.yaml` says in names of `study/values` when it is `kept` and when `broken`; what a row of
+A row of `predictions.yaml` is judged by the function of its id in `study/verdicts.py`; what a row of
 `predictions_inside.yaml` says is asked of what its page computes, clause by clause.
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +14,10 @@ from pathlib import Path
 import yaml
 
 from rtx_core.report.display import Displayed, markdown
-from rtx_core.report.values import Unmeasured, look_up
+from rtx_core.report.values import Unmeasured
+from study import verdicts
 
-FILE = Path(__file__).with_name("predictions.yaml")
+WRITTEN_BEFORE = ("id", "written", "experiment", "says", "contradicted_by", "from")  # of a row, before its runs
 KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
 
 
@@ -35,15 +37,17 @@ class Prediction:
 
     @cached_property
     def verdict(self) -> str:
-        """Of a row without `kept` and `broken`, or one of whose names has no record, that it is not measured yet."""
+        """Of a row without a function, or whose function lacks records, that it is not measured yet."""
         if self.clauses is not None:
             return BROKEN if self.contradicted else KEPT if all(self.clauses.values()) else PARTLY
-        if "kept" not in self.row:
+        function = getattr(verdicts, self.row["id"].replace("-", "_"), None)
+        if function is None:
             return MISSING
         try:
-            return BROKEN if look_up(self.row["broken"]) else KEPT if look_up(self.row["kept"]) else PARTLY
+            kept, contradicted = function()
         except Unmeasured:
             return MISSING
+        return BROKEN if contradicted else KEPT if kept else PARTLY
 
     @property
     def lesson(self) -> str:
@@ -75,10 +79,16 @@ def predictions() -> dict[str, Prediction]:
 
 def counts() -> dict[str, int]:
     """How many rows of `predictions.yaml` that records can judge were kept, in part and contradicted, and all of them;
-    `sha256` is the hash of the file's text, by which anyone can tell later whether it was changed."""
+    by the `sha256` of what the rows say anyone can tell later whether they were changed."""
     came = [one.verdict for one in predictions().values()]
     by_verdict = {"kept": came.count(KEPT), "part": came.count(PARTLY), "contradicted": came.count(BROKEN)}
-    return by_verdict | {"judged": sum(by_verdict.values()), "sha256": sha256(FILE.read_bytes()).hexdigest()}
+    return by_verdict | {"judged": sum(by_verdict.values()), "sha256": words_sha256()}
+
+
+def words_sha256() -> str:
+    """The hash of what all rows of `predictions.yaml` said before the runs, as JSON."""
+    rows = [{key: str(row[key]) for key in WRITTEN_BEFORE} for row in read("predictions.yaml").values()]
+    return sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest()
 
 
 def judged(found: dict[str, tuple[dict[str, bool], bool]]) -> list[Prediction]:

@@ -26,3 +26,8 @@ def apart(entry: dict, record) -> bool:
     shorter = data["length"] != "all" and data["length_fraction"] != entry["length_fraction"]
     other = record.synthetic or " in place of " in record["data"]["name"] or data["split"] not in entry["split"]
     return other or shorter or data["max_length"] != entry["max_length"]
+
+
+def in_table(rows: list[dict], table: str) -> dict:
+    """The row of a task that stands in a table of the study, such as "Table 13"."""
+    return next(row for row in rows if row["source"].endswith(f", {table}"))

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 import rtx_core as rtx
 from rtx_core.__main__ import main
-from rtx_core.bench.check import FAIL, LOOK, PASS, UNKNOWN, check
-from rtx_core.bench.subject import named
+from rtx_core.benchmark.check import FAIL, LOOK, PASS, UNKNOWN, check
+from rtx_core.benchmark.subject import named
 from rtx_core.errors import RtxError
 
 V, D = 17, 16

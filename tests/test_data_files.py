@@ -534,7 +534,7 @@ class Doubling(tasks.Task):
         return loss, (loss.detach() * of).double().reshape(1)
 
     def losses(self, model, device):
-        with tasks.evaluating(model):
+        with tasks.evaluation_mode(model):
             found = [model(x.to(device), y.to(device)).double().cpu() for i in range(2) for x, y in self.step(1, i)]
         return torch.stack(found), torch.tensor([self.examples(i) for i in range(2)]).double()
 

@@ -27,9 +27,10 @@ ROOMS = [  # each imports from those before it; one of a line knows no other of 
     ["models"],
     ["fast", "data"],
     ["train"],
-    ["records", "evaluate", "bench"],
+    ["records", "evaluate"],
     ["experiments"],
     ["report"],
+    ["benchmark"],
     ["__main__", "rtx_core"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

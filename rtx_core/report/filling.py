@@ -49,7 +49,7 @@ def fill(notebook: dict) -> None:
 
 def result_of(value: str) -> dict:
     """As a kernel answers a request for an expression that gives a text."""
-    return {"status": "ok", "data": {"text/plain": repr(value)}, "metadata": {}}
+    return {"status": "ok", "data": {"text/plain": f"'{value}'"}, "metadata": {}}
 
 
 def marked(source: str, failures: dict[str, list[str]]) -> str:

@@ -33,6 +33,13 @@ def words(count: int) -> str:
     return COUNTS[count] if 0 <= count < len(COUNTS) else f"{count:,}"
 
 
+class Text(str):
+    """A text that JupyterLab shows as it is: its `repr` escapes nothing, not even the narrow space before "%"."""
+
+    def __repr__(self) -> str:
+        return f"'{self}'"
+
+
 class Quantities:
     """Keys of numbers as attributes, each a text; a key whose runs are missing is "n/a".
 
@@ -50,7 +57,7 @@ class Quantities:
             raise AttributeError(key)
         if key not in self._numbers:
             raise unknown("quantity", key, self._numbers)
-        return self._numbers[key]["text"]
+        return Text(self._numbers[key]["text"])
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._numbers]

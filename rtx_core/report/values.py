@@ -10,7 +10,7 @@ Differences and their bounds are in percentage points, accuracies are shares.
 import ast
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, cached_property
 from statistics import mean
@@ -89,6 +89,9 @@ class Model:
         self.records = records
         self.badge = badge(records)
         self.n = records[0]["test"]["n"]
+
+    def __iter__(self) -> Iterator:
+        return iter(self.records)
 
     def __getattr__(self, name: str) -> float:
         """Any other number of the test entry, the mean over seeds: f1, precision and recall as shares."""

@@ -24,6 +24,11 @@ def in_a_row(errors: Iterable[float], below: float = SOLVED) -> int:
     return sum(1 for _ in takewhile(lambda error: error < below, errors))
 
 
+def factors(record, passes: int | None = None, below: float = SOLVED) -> int:
+    """Of products, the length up to which less than a tenth of the answers is wrong."""
+    return in_a_row((wrong(record, place, passes) for place in range(len(record["test"]["parts"]))), below)
+
+
 class Hops(Runs):
     """Of one k-hop experiment: its models are written layers x passes, `1x4`."""
 
@@ -50,12 +55,13 @@ class Hops(Runs):
         return float((self.rows(model).mean(0) - self.rows(other).mean(0)).max())
 
 
-def copying(hops: int, nearer: int) -> float:
+@cache
+def copying(hops: int, nearer: int, letters: int = 32, texts: int = 2000) -> float:
     """The share of wrong answers where the letter `nearer` hops away is given for that at `hops`."""
     from rtx_core.data import HopData  # which imports torch
     from rtx_core.data.algorithmic import KHop
 
-    return KHop(HopData(test_texts=10, hops=hops), 4).copying(hops, nearer)
+    return KHop(HopData(test_texts=10, letters=letters, hops=hops), 4).copying(hops, nearer, texts)
 
 
 class Rounding(Runs):

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from rtx_core.records import Record
+from rtx_core.report.evidence import badge
+from rtx_core.report.quantities import words
 
 
 def test_loss(record: Record) -> float:
@@ -21,3 +23,9 @@ def at_rate(records: Iterable[Record], rate: float) -> list[Record]:
 
 def seeds_of(records: Iterable[Record]) -> list[int]:
     return sorted({record["seed"] for record in records})
+
+
+def seeds_in_words(records: Iterable[Record]) -> str:
+    """How many seeds all models of these runs have: "two seeds"."""
+    count = badge(list(records)).seeds
+    return f"{words(count)} seed{'' if count == 1 else 's'}"

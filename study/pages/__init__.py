@@ -4,6 +4,6 @@
 else, so a reader's own seeds, models and settings reach the text.
 """
 
-from study.pages import facts
+from study.pages import errors, facts, looping, shakespeare, sst2, state_tracking, tinystories
 
-__all__ = ["facts"]
+__all__ = ["errors", "facts", "looping", "shakespeare", "sst2", "state_tracking", "tinystories"]

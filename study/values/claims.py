@@ -7,10 +7,12 @@ from rtx_core.report import statistics as S
 from rtx_core.report.evidence import badge, device_of
 from rtx_core.report.values import Runs, Space, Task, Unmeasured, Value
 from study import paper
+from study.analysis.classifiers import PAIR, paired_difference, rise
+from study.analysis.corpora import each_length, furthest_label, guiraud
 from study.analysis.records import test_loss
 from study.published import published
-from study.values.common import PAIR, computed, functions, paired_difference, rise, task
-from study.values.methods import profile, spelled_out
+from study.values.common import computed, functions, task
+from study.values.methods import parts_of
 from study.values.performance import benchmark, by_length
 
 
@@ -78,11 +80,14 @@ def labels() -> Space:
     """The largest distance of a part's share of a label from what is stated, in points."""
 
     def off(name: str, stated: dict) -> Value:
-        found = ((profile(name)[part], percents) for part, percents in stated.items())
-        most = max(float(abs(100 * np.array(part["labels"]) / part["n"] - percents).max()) for part, percents in found)
+        most = furthest_label(parts_of(name), stated)
         return Value(most, text=f"{most:.3f} points off")
 
-    table, whole, parts = published()["labels"]["sst2"], profile("sst2-seeded-128")["train"], profile("yelp-seeded-128")
+    table, whole, parts = (
+        published()["labels"]["sst2"],
+        parts_of("sst2-seeded-128")["train"],
+        parts_of("yelp-seeded-128"),
+    )
     percents = {"train": 100 * np.array(whole["labels"]) / whole["n"]}
     found = {"table": off("sst2-published-128", {part: table[part]["percent"] for part in parts})}
     found |= {"subsets": max(off(f"sst2-seeded-{size}pct-128", percents) for size in (10, 50))}
@@ -92,20 +97,17 @@ def labels() -> Space:
 
 def lengths(name: str, unit: str, low: int, high: int, longest: float = 1.0) -> Value:
     """Per cent of the longest test texts that have as many words or tokens."""
-    every = np.sort(spelled_out(profile(name)["test"][unit]))
+    every = np.sort(each_length(parts_of(name)["test"], unit))
     some = every[len(every) - round(longest * len(every)) :]
     share = 100 * float(((low <= some) & (some <= high)).mean())
     return Value(share, text=f"{share:.1f} %")
 
 
 def diversity() -> Space:
-    """Distinct tokens of the long training texts over those of as many short ones; both by the root of all their
-    tokens (Guiraud's index), as longer texts have more."""
-    known, read = [], []
-    for part in ("long", "short"):
-        known += [words["tokens_known"] for words in paper.measurements("yardstick", f"sst2-{part}")]
-        read += [spelled_out(profile(f"sst2-seeded-{part}-128")["train"]["tokens"]).sum()]
-    ratios = {"of_texts": known[0] / known[1], "for_length": known[0] / known[1] / np.sqrt(read[0] / read[1])}
+    """Distinct tokens of the long training texts over those of as many short ones."""
+    tokens = [paper.measurements("yardstick", f"sst2-{part}")[0]["tokens_known"] for part in ("long", "short")]
+    parts = [parts_of(f"sst2-seeded-{part}-128")["train"] for part in ("long", "short")]
+    ratios = {"of_texts": tokens[0] / tokens[1], "for_length": guiraud(*tokens, *parts)}
     return Space({name: Value(ratio, text=f"{ratio:.1f} times") for name, ratio in ratios.items()})
 
 

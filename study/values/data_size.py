@@ -12,8 +12,9 @@ from rtx_core.report.statistics import accuracy, adjusted, common, difference
 from rtx_core.report.values import Gap, Runs, Space, Value
 from rtx_core.train.config import TrainConfig
 from study import paper
+from study.analysis.classifiers import chosen, missed
 from study.plan import CURVE, LADDER, TENTH, TUNED, TUNING
-from study.values.common import chosen, functions, missed
+from study.values.common import functions
 
 # (width, layers × passes) -> model, settings
 RUNGS = {(256, name): ("recurrent", settings) for name, settings in LADDER.items() if name != "1x1"}

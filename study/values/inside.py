@@ -5,7 +5,7 @@ import numpy as np
 from rtx_core import records
 from rtx_core.report.values import Space, Unmeasured
 from study import paper, plan
-from study.analysis.hops import in_a_row
+from study.analysis import inside
 from study.values.common import computed, functions
 
 
@@ -19,26 +19,8 @@ def measured(kind: str, model: str, of: str = "*") -> list[records.Record]:
     return sorted(found, key=lambda one: one["seed"])
 
 
-def after(one: records.Record, passes: int, what: str, way: str = "free"):
-    return one[way][what][one["passes"].index(passes)]
-
-
 def run_on(model: str, passes: int, hops: int, of: str = "khop", way: str = "free") -> list[float]:
-    """Of loops over pointers that run on, a seed each: the error at so many hops after so many passes; "held" is with
-    the state's length held."""
-    return [after(one, passes, "error", way)[hops] for one in measured("growth", model, of)]
-
-
-def factors_read(passes: int) -> list[int]:
-    """From the states of loops over S3, a seed each: the number n up to which the product of the first n factors is
-    read from more than nine tenths of texts."""
-    rows = [one["prefix"]["accuracy"][passes] for one in measured("spans", "1x8")]
-    return [in_a_row(1 - share for share in row) for row in rows]
-
-
-def span_read(passes: int, span: int) -> list[float]:
-    """From these, the share read of the product of the last `span` factors, at the later places."""
-    return [one["spans"]["accuracy"][passes][one["spans_read"].index(span)] for one in measured("spans", "1x8")]
+    return inside.errors_after(measured("growth", model, of), passes, hops, way)
 
 
 def attention() -> Space:
@@ -51,4 +33,4 @@ def attention() -> Space:
     return Space(found)
 
 
-VALUES = functions(run_on, factors_read, span_read) | computed(attention)
+VALUES = functions(run_on) | computed(attention)

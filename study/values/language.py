@@ -1,67 +1,16 @@
 """Language models of the studies' size, and those that two cores train to the end: `stories_small.loss('frailt')`."""
 
-import numpy as np
-import pandas as pd
-
 from rtx_core.report.evidence import by_model
-from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Runs, Space, look_up
+from rtx_core.report.statistics import common
+from rtx_core.report.values import look_up
 from study import paper
+from study.analysis.language import Language
+from study.analysis.stories import InitialLosses
 from study.experiments import ONE_SEED
 from study.plan import LARGER, SMALL
 from study.published import published
 
 TRIED = 600  # steps of the runs that choose the learning rate
-IN_FULL = {"tinystories-report-reduced": 204_800_000}  # tokens or characters that the study's own runs read
-IN_FULL |= {"shakespeare-report-reduced": 10_000 * 128 * 256, "shakespeare-nanogpt-reduced": 5000 * 64 * 256}
-
-
-class Language(Runs):
-    """Decoders of one task; losses in nats per token or character."""
-
-    def gaps(self, first: str, second: str) -> list[float]:
-        """The loss of the first minus that of the second, by seed."""
-        return [a["test"]["loss"] - b["test"]["loss"] for a, b in common(self.of(first), self.of(second))]
-
-    def gap(self, first: str, second: str) -> float:
-        return float(np.mean(self.gaps(first, second)))
-
-    def tokens(self, model: str) -> int:
-        """What a run of it reads."""
-        return self.of(model)[0]["history"][-1]["tokens"]
-
-    def at(self, step: int, *models: str) -> list[float]:
-        """Validation loss of each model after so many steps, in the mean over seeds."""
-        runs = [[r["history"] for r in self.of(model)] for model in models]
-        return [np.mean([row["validation_loss"] for rows in of for row in rows if row["step"] == step]) for of in runs]
-
-
-class AsPublished(Language):
-    """The start of a training of the study."""
-
-    def __init__(self, name: str):
-        super().__init__(paper.records(name=name), name)
-        self.share = self.records[0]["history"][-1]["tokens"] / IN_FULL[name]
-        losses = [[record["test"]["loss"] for record in found] for found in by_model(self.records).values()]
-        self.seeds = max(map(np.ptp, losses))  # by how much those of one model differ at most, in nats
-
-    def exits(self, asking: bool = True) -> list[float]:
-        """At each threshold of each loop: the loss of early exit minus the least of all tokens at no more computation.
-
-        Reading a token out after every pass is computation too; `asking=False` takes it as free.
-        """
-        gaps = []
-        for found in by_model([r for r in self.records if r["extra"]["trained_passes"] > 1]).values():
-            size, trained = found[0]["config"]["model"], found[0]["extra"]["trained_passes"]
-            flops = np.array(found[0]["extra"]["flops_per_token"])
-            alike = np.mean([r["extra"]["passes"]["validation"] for r in found], axis=0)[:trained]
-            a_pass, head = flops[1] - flops[0], 2 * size["vocab_size"] * size["hidden_size"]
-            reading = head + (flops[0] - a_pass - head) / 2  # the head and, as large as the prelude, the coda
-            tried = pd.DataFrame([row for r in found for row in r["extra"]["exits"]]).groupby("allowed").mean()
-            for row in tried.drop_duplicates("validation_passes").itertuples():  # others change nothing
-                cost = flops[0] + (row.validation_passes - 1) * (a_pass + asking * reading)
-                gaps.append(row.validation_loss - alike[flops[:trained] <= cost * (1 + 1e-9)].min())
-        return gaps
 
 
 class Small(Language):
@@ -102,42 +51,11 @@ def first_seed(name: str) -> Language:
     return Language([r for r in paper.records(name=name) if r["seed"] == 0], name)
 
 
-def grades() -> dict[str, dict[str, list[float]]]:
-    """What is counted of the stories that models wrote: share -> model -> by seed."""
-    (measured,) = paper.measurements("grades", "tinystories-report-reduced")
-    grades = measured["grades"].items()
-    return {share: {model: [seed[share] for seed in seeds] for model, seeds in grades} for share in measured["written"]}
-
-
-def leads() -> list[float]:
-    """By how many nats each recurrent model of the study is ahead of each standard one, by recipe and seed."""
-    recipes = map(look_up, ("shakespeare_report", "shakespeare_nanogpt"))
-    pairs = [(a, b) for a in ("gpt-1", "gpt-2", "gpt-6") for b in ("kausik", "kausik-positions")]
-    return [gap for recipe in recipes for pair in pairs for gap in recipe.gaps(*pair)]
-
-
-def initial() -> Space:
-    """Losses before training of the study's four models, in its order: the least range of a model's seeds, and in how
-    many of these the models come as in print; FraiLT minus the control, (mean, low, high)."""
-    printed = [row["initial"] for row in published()["tinystories"]["initial"].values()]
-    (measured,) = paper.measurements("initial", "tinystories")
-    losses = np.array([measured["losses"][model] for model in published()["tinystories"]["initial"]])  # (models, seeds)
-    same = (np.argsort(losses, axis=0) == np.argsort(printed)[:, None]).all(0)
-    frailt = mean_interval([b - a for a, b in zip(measured["losses"]["control"], measured["losses"]["frailt"])])
-    found = {"seeds": losses.shape[1], "range": np.ptp(losses, axis=1).min(), "same_order": same.sum()}
-    return Space(found | {"published_range": np.ptp(printed), "frailt": frailt})
-
-
 VALUES = {
-    "stories": lambda: AsPublished("tinystories-report-reduced"),
-    "shakespeare_report": lambda: AsPublished("shakespeare-report-reduced"),
-    "shakespeare_nanogpt": lambda: AsPublished("shakespeare-nanogpt-reduced"),
+    "stories": lambda: Language(paper.records(name="tinystories-report-reduced"), "tinystories"),
+    "shakespeare_report": lambda: Language(paper.records(name="shakespeare-report-reduced"), "shakespeare"),
     "shakespeare_full": lambda: Language(paper.records(name="shakespeare-nanogpt"), "shakespeare-nanogpt"),
-    "story_grades": grades,
-    "stories_as_written": lambda: paper.measurements("grades", "tinystories-report-reduced")[0]["written"],
-    "shakespeare_leads": leads,
-    "ngrams": lambda: paper.measurements("ngrams")[0]["losses"],
-    "initial_losses": initial,
+    "initial_losses": lambda: InitialLosses(*paper.measurements("initial", "tinystories"), published()["tinystories"]),
     "stories_combined": lambda: first_seed("tinystories-small-learningrate0.004"),
     "shakespeare_windows": lambda: first_seed("shakespeare-small-learningrate0.003"),
     "shakespeare_wide": lambda: first_seed("shakespeare-small-hiddensize256-intermediatesize1024-learningrate0.0015"),

@@ -10,7 +10,6 @@ from study.analysis.hops import AtOwnRates, Hops, Rounding, compared, copying, l
 from study.analysis.iso_depth import IsoDepth, best_of
 from study.analysis.phi import worth
 from study.analysis.records import test_loss
-from study.predictions import counts, predictions
 from study.values.common import functions
 
 
@@ -105,14 +104,12 @@ VALUES |= {
     "iso_depth_parts": lambda: IsoDepth(paper.records(name="iso-depth"), ("three-part",)),
     "iso_depth_tuned": lambda: IsoDepth(best_of(*of_rates("", "-learningrate0.0015", "-learningrate0.006"), seeds=1)),
     "iso_depth_higher": lambda: IsoDepth(best_of(*of_rates("", *HIGHER), seeds=3), seeds=3),
-    "predictions": predictions,
 }
 VALUES |= {f"iso_depth_{n}": lambda k=k: of_first_seeds(k) for n, k in {"first": 1, "three": 3, "eight": 8}.items()}
 VALUES |= {
     name: lambda rate=rate: Facts(paper.records(name=f"facts-facts49152-learningrate{rate}"))
     for name, rate in FACT_RATES.items()
 }
-VALUES |= {"prediction_counts": lambda: Space(counts())}
 VALUES |= {"longer_training_lowers": longer_training_lowers}
 VALUES |= {"w44_at_8e_3": lambda: [wrong(run, 4) for run in look_up("khop_at_8e_3").of("4x1-w44") if run["seed"] >= 3]}
 VALUES |= functions(copying, on_logits, unpaired_on_logits, facts_best, facts_share, facts_worth, pointers_worth)

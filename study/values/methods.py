@@ -4,11 +4,12 @@
 
 import numpy as np
 
-from rtx_core import paths, records
+from rtx_core import paths
 from rtx_core.models.registry import config_of
 from rtx_core.report.evidence import device_of
 from rtx_core.report.values import Space
 from study import field, paper
+from study.analysis.corpora import each_length, inside, positive
 from study.experiments import EXPERIMENTS
 from study.values.common import computed
 
@@ -20,32 +21,26 @@ def paper_cost() -> Space:
     return Space({"runs": len(runs), "hours": sum(run["seconds"] for run in runs) / 3600, "machines": machines})
 
 
-def profile(name: str) -> dict:
-    """The parts of a data set, as counted."""
-    return records.read_json(paths.home() / "results" / "data" / f"{name}.json")["parts"]
-
-
-def spelled_out(histogram: dict[str, int]) -> np.ndarray:
-    """Of each text its length."""
-    return np.repeat([int(length) for length in histogram], list(histogram.values()))
+def parts_of(name: str) -> dict[str, dict]:
+    return paper.profile(name)["parts"]
 
 
 def described(part: dict) -> dict:
     """The number of texts, the shares that are positive and that stand `inside` a training text, lengths in words."""
-    n, words = part["n"], spelled_out(part["words"])
-    found = {"n": n, "positive": part["labels"][1] / n, "inside": (part["within_training"] or 0) / n}
+    words = each_length(part)
+    found = {"n": part["n"], "positive": positive(part), "inside": inside(part)}
     return found | {"words": {"mean": float(words.mean()), "median": float(np.median(words))}}
 
 
 def texts() -> Space:
     """Of each data set and part: `texts.sst2_seeded_128.test.inside`."""
     names = sorted(path.stem for path in (paths.home() / "results" / "data").glob("*.json"))
-    return Space({name: {part: described(found) for part, found in profile(name).items()} for name in names})
+    return Space({name: {part: described(found) for part, found in parts_of(name).items()} for name in names})
 
 
 def left_out() -> int:
     """The phrases of SST-2 that the leak-free split leaves out, as sentences of both validation and test have them."""
-    every, kept = (sum(part["n"] for part in profile(f"sst2-{cut}-128").values()) for cut in ("seeded", "grouped"))
+    every, kept = (sum(part["n"] for part in parts_of(f"sst2-{cut}-128").values()) for cut in ("seeded", "grouped"))
     return every - kept
 
 

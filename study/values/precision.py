@@ -8,7 +8,8 @@ from rtx_core.report.evidence import Badge
 from rtx_core.report.statistics import Difference, adjusted, difference, mean_interval
 from rtx_core.report.values import Space, Value
 from study import paper
-from study.values.common import PAIR, computed
+from study.analysis.classifiers import PAIR
+from study.values.common import computed
 
 
 def rounding() -> Space:

@@ -1,18 +1,13 @@
-"""The two models beside a bag of words: their differences on every task that has both, and where all three err on
-GLUE's 872 sentences, first seed: `(errors.baseline & errors.recurrent).sum()`.
-"""
-
-from itertools import combinations
-from statistics import mean
+"""The two models beside a bag of words: their differences on every task that has both."""
 
 from rtx_core import records
 from rtx_core.report import badge, statistics
 from rtx_core.report.values import Gap, Space
 from study import paper
-from study.values.common import COMPARED, PAIR, computed
+from study.analysis.classifiers import PAIR
 
 # bag of words of -> the models' runs beside it
-RUNS = {name: name for key, name in COMPARED.items() if key != "yelp_512"}
+RUNS = {name: name for key, name in paper.TESTS.items() if key != "yelp_512"}
 RUNS |= {"multi-domain-imdb": "multi-domain-imdb-trainrows5000-epochs1"}
 
 
@@ -36,23 +31,4 @@ def against(model: str) -> Space:
     return Space(gaps | counts | {"best": max(gaps.values(), default=float("nan"))})
 
 
-def errors() -> Space:
-    """Of each sentence whether it is positive, and whether the models and the bag of words err on it."""
-    pair = [records.load(f"sst2-official/{model}-seed0") for model in PAIR]
-    labels, *guesses = statistics.same_texts(*pair)
-    (words,) = paper.measurements("yardstick", "sst2-official")
-    wrong = [guess != labels for guess in (*guesses, words.predictions["logits"].argmax(1))]
-    return Space(dict(zip((*PAIR, "words"), wrong)) | {"positive": labels == 1})
-
-
-def unlike() -> Space:
-    """On what share of a tenth's test texts two runs answer differently, of one model and of two, in the mean."""
-    runs = [run for model in PAIR for run in paper.records(name="sst2-10pct", model=model)]
-    shares = {True: [], False: []}
-    for a, b in combinations(runs, 2):
-        _, one, other = statistics.same_texts(a, b)
-        shares[a["model"] == b["model"]].append(float((one != other).mean()))
-    return Space({"one_model": mean(shares[True]), "two_models": mean(shares[False])})
-
-
-VALUES = {"yardstick": lambda: Space({model: against(model) for model in PAIR})} | computed(errors, unlike)
+VALUES = {"yardstick": lambda: Space({model: against(model) for model in PAIR})}

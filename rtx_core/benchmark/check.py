@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from rtx_core.bench.applications import Applications, names_by_storage, place
-from rtx_core.bench.subject import (
+from rtx_core.benchmark.applications import Applications, names_by_storage, place
+from rtx_core.benchmark.subject import (
     PASSES,
     SEPARATE,
     Refused,

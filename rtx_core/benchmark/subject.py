@@ -2,6 +2,8 @@
 
 import copy
 import inspect
+import linecache
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -13,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.bench.applications import Applications, names_by_storage, place
+from rtx_core.benchmark.applications import Applications, names_by_storage, place
 from rtx_core.errors import RtxError, reason, unknown
 from rtx_core.models import registry
 from rtx_core.models.build import build_model
@@ -34,7 +36,7 @@ class Subject:
         self.model, self.vocab_size, self.passes = copy.deepcopy(model).eval(), vocab_size, passes
         self.device = next(iter([*model.parameters(), *model.buffers()]), torch.zeros(1)).device
         signature = inspect.signature(model.forward).parameters
-        self.passes_argument = next((name for name in PASSES if name in signature), None)
+        self.passes_argument = passes_argument(model)
         self.cache_argument = next((name for name in CACHES if name in signature), None)
         self.takes_use_cache = "use_cache" in signature
         generator = torch.Generator().manual_seed(0)
@@ -47,12 +49,7 @@ class Subject:
 
     def logits(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **more: object) -> Tensor:
         """(B, N, V) of ids (B, N)."""
-        output = self.outputs(ids, seed, model, **more)
-        logits = getattr(output, "logits", output[0] if isinstance(output, tuple) else output)
-        if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != ids.shape:
-            shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise RtxError(f"The model gives {shape} for ids of {tuple(ids.shape)}; expected logits (B, N, V).")
-        return logits
+        return logits_in(self.outputs(ids, seed, model, **more), ids)
 
     @contextmanager
     def pass_outputs(self) -> Iterator[list[Tensor]]:
@@ -123,6 +120,21 @@ class Subject:
         return states
 
 
+def passes_argument(model: nn.Module) -> str | None:
+    """The argument of `forward` that is the number of passes, if there is one."""
+    signature = inspect.signature(model.forward).parameters
+    return next((name for name in PASSES if name in signature), None)
+
+
+def logits_in(output: object, ids: Tensor) -> Tensor:
+    """The logits (B, N, V) in what a model gives for ids (B, N)."""
+    logits = getattr(output, "logits", output[0] if isinstance(output, tuple) else output)
+    if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != ids.shape:
+        shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        raise RtxError(f"The model gives {shape} for ids of {tuple(ids.shape)}; expected logits (B, N, V).")
+    return logits
+
+
 def difference(a: Tensor, b: Tensor) -> float:
     """The largest difference, relative to the largest magnitude; infinite where a value is not finite."""
     if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
@@ -186,26 +198,32 @@ def trained(subject: Subject) -> list[Tensor]:
 
 def named(address: str, /, **settings: object) -> object:
     """What a terminal's word means: `file.py:Name`, `module:Name`, or a registered model with these settings."""
-    place, colon, name = address.rpartition(":")
-    if not colon:
-        if "name" in settings:
-            raise unknown("setting", "name", registry.find(address).config.names())
-        return build_model(address, seed=0, **settings)
+    if ":" in address:
+        model = definition(address)
+        return made(model, settings) if settings else model
+    if "name" in settings:
+        raise unknown("setting", "name", registry.find(address).config.names())
+    return build_model(address, seed=0, **settings)
+
+
+def definition(address: str) -> object:
+    """The class or function that `file.py:Name` or `module:Name` means."""
+    place, _, name = address.rpartition(":")
     try:
         if place.endswith(".py"):
-            spec = spec_from_file_location(Path(place).stem, place)
-            module = module_from_spec(spec)
+            linecache.checkcache(place)  # an edited file is another model
+            spec = spec_from_file_location(f"file_{Path(place).stem}", place)
+            module = sys.modules[spec.name] = module_from_spec(spec)
             spec.loader.exec_module(module)
         else:
             module = import_module(place)
-        model = getattr(module, name)
+        return getattr(module, name)
     except (OSError, ImportError, AttributeError, ValueError) as error:
         raise RtxError(
             f"{address:.80} cannot be found ({error}); write file.py:Name or package.module:Name."
         ) from error
     except Exception as error:
         raise RtxError(f"{place:.80} cannot be run ({reason(error)}); mend it first.") from error
-    return made(model, settings) if settings else model
 
 
 def made(model: Callable, settings: dict[str, object]) -> object:
@@ -241,10 +259,10 @@ def instance(model: object, vocab_size: int, length: int) -> nn.Module:
     return module
 
 
-def vocabulary(module: nn.Module) -> int:
+def vocabulary(module: nn.Module, otherwise: int = 0) -> int:
     """The number of tokens that a module reads, from its configuration or its largest embedding."""
     size = getattr(getattr(module, "config", None), "vocab_size", 0)
     tables = [part.num_embeddings for part in module.modules() if isinstance(part, nn.Embedding)]
-    if not size and not tables:
+    if not (found := size or max(tables, default=0) or otherwise):
         raise RtxError("The vocabulary's size is not to be found in the module; give vocab_size=….")
-    return size or max(tables)
+    return found

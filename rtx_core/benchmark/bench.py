@@ -1,0 +1,348 @@
+"""Train a model on the suite, measure it, and write its card (`suite` says what is trained and compared).
+
+    rtx.bench(MyLoop)                     a class, or a function of `task`, `vocab_size` and `max_length`
+    rtx.bench("looped", num_passes=4)     a registered model with settings, or a name of the recorded ladder
+    rtx bench file.py:MyLoop passes=4     the same from a terminal; settings are arguments of the class
+
+A task that cannot be trained is one sentence on the card, and the others are made.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from rtx_core import data, records
+from rtx_core.benchmark import adapter
+from rtx_core.benchmark.applications import place
+from rtx_core.benchmark.card import Card, CheckLine, Counts, Point, TaskResult, folder, of_seeds, page, read, write
+from rtx_core.benchmark.check import check
+from rtx_core.benchmark.compare import places, with_verdicts
+from rtx_core.benchmark.subject import Subject, definition, passes_argument, vocabulary
+from rtx_core.benchmark.suite import BUDGETS, LADDER, NATS, PREFIX, TEXT, error, kilobits, of_evaluation, variant
+from rtx_core.data.config import name_parts
+from rtx_core.errors import RtxError, reason, unknown
+from rtx_core.experiments import cost
+from rtx_core.experiments import run as runner
+from rtx_core.experiments.configure import RunConfig
+from rtx_core.models import registry
+from rtx_core.models.build import build_model
+from rtx_core.paths import write_atomically
+from rtx_core.progress import say
+from rtx_core.records import Record
+from rtx_core.report.evidence import device_of
+
+TOKENS = 61  # of the module that is checked and counted: no other size of it is likely to be that
+LENGTH = 32
+BITS = (8, 4)
+MOST_PASSES = 12  # numbers of passes that are tried at test time
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A model to be benched: its name, what runs call it, a fresh module, and how another process registers it."""
+
+    name: str
+    request: str | Mapping
+    fresh: Callable[[], nn.Module]
+    address: str = ""
+    settings: Mapping[str, object] | None = None
+
+
+def contender(model: object, name: str = "", settings: Mapping[str, object] | None = None) -> Contender:
+    """What is benched, of a class, a function, or a word as `rtx check` takes it."""
+    settings = dict(settings or {})
+    parts = name_parts(settings)
+    if isinstance(model, nn.Module):
+        raise RtxError("Got one module; give its class, or a function that makes one for each task and seed.")
+    if isinstance(model, str) and ":" not in model:
+        if model in LADDER:
+            settings = LADDER[model].settings | settings
+        base = LADDER[model].base if model in LADDER else model
+        size = {"vocab_size": TOKENS} if "vocab_size" in registry.find(base).config.names() else {}
+        label = name or "-".join([model, *parts])
+        request = {"base": model, "name": label} | settings if parts or name else model
+        return Contender(label, request, lambda: build_model(base, seed=0, **settings | size))
+    address = model if isinstance(model, str) else ""
+    make = definition(address) if address else model
+    if not callable(make):
+        raise RtxError(f"Got {make!r:.60}; expected a class, or a function that makes an nn.Module.")
+    label = name or "-".join([getattr(make, "__name__", "model"), *parts])
+    adapter.register(label, make, settings)
+    return Contender(label, label, lambda: adapter.module(make, settings, TOKENS, LENGTH), address, settings)
+
+
+def counts(module: nn.Module) -> Counts:
+    """Matrices outside the vocabulary's, and how often a forward pass applies them; of a model that does not run, once.
+
+    The width is the size that most of their sides have.
+    """
+    tokens, parameters = vocabulary(module, TOKENS), dict(module.named_parameters())
+    try:
+        subject = Subject(module, tokens, LENGTH, 0)
+        times, passes = subject.applications[0], max(1, subject.in_depth)
+    except Exception:  # the check says why
+        times, passes = dict.fromkeys((name for name, p in parameters.items() if p.dim() > 1), 1), 1
+    times = {name: n for name, n in times.items() if tokens not in parameters[name].shape}
+    sizes = [size for name in times for size in parameters[name].shape] or [1]
+    width = max(set(sizes), key=lambda size: (sizes.count(size), size))
+    weights = max(1, sum(parameters[name].numel() for name in times))
+    applied = max(weights, sum(parameters[name].numel() * n for name, n in times.items()))
+    return Counts(weights=weights, applied=applied, width=width, passes=passes)
+
+
+def controls(size: Counts) -> dict[str, dict]:
+    """By name, stacks as large as the model, therefore narrow, and as deep, at its width: the role and settings of
+    `looped`.  Those of a stack are one."""
+    narrow, stacks = (size.weights / size.depth / 12.25) ** 0.5, {}
+    for role, width, weights in (("as large", narrow, size.weights), ("as deep", size.width, size.applied)):
+        width = max(4, round(width / 4) * 4)
+        mlp = max(8, round((weights / size.depth / width - 4 * width) / 24) * 8)
+        name = f"stack-{size.depth}-w{width}-m{mlp}"
+        stacks[name] = {"role": role} | variant(size.depth, 1, width, mlp).settings
+    return stacks
+
+
+def plan(budget: str, requests: list[str | Mapping], text: str = "") -> dict[str, list[RunConfig]]:
+    """The configurations of all runs, by task."""
+    configs, limits = {}, BUDGETS[budget]
+    for task in dict.fromkeys([*limits.tasks, *([TEXT] if text else [])]):
+        settings, where = {"budget": budget}, f"{PREFIX}{task}"
+        if task == TEXT and text:
+            settings, where = {"steps": 2, "eval_every": 2} if budget == "trial" else {}, data.from_text(text)
+        if limits.rates:
+            settings["learning_rate"] = list(limits.rates)
+        configs[task] = runner.run_configs(where, models=requests, seeds=list(limits.seeds), **settings)
+    return configs
+
+
+def attempt(config: RunConfig, replace: bool) -> Record | str:
+    """The record of a run, found or made now, or in one sentence why there is none."""
+    try:
+        return (None if replace else runner.find_record(config)) or runner.train_and_record(config, replace).record
+    except RtxError as stop:
+        return str(stop)
+    except Exception as stop:
+        return f"The run stopped ({reason(stop)})."
+
+
+def _begin(name: str, address: str, settings: Mapping) -> None:
+    torch.set_num_threads(1)
+    if address:
+        contender(address, name, settings)
+
+
+def attempts(
+    configs: list[RunConfig], model: Contender, jobs: int, replace: bool
+) -> Iterator[tuple[int, Record | str]]:
+    """(which of the configurations, its record or why there is none), as they are done."""
+    if jobs == 1:
+        yield from ((i, attempt(config, replace)) for i, config in enumerate(configs))
+        return
+    if model.settings is not None and not model.address:
+        raise RtxError("Several jobs need a model that another process can find; name it as file.py:Name, or jobs=1.")
+    arguments = (model.name, model.address, model.settings)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=arguments)
+    try:
+        futures = {pool.submit(attempt, config, replace): i for i, config in enumerate(configs)}
+        for future in as_completed(futures):
+            stop = future.exception()
+            yield futures[future], f"The run's process ended ({reason(stop)})." if stop else future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def train(configs: list[RunConfig], model: Contender, jobs: int, replace: bool) -> list[Record | str]:
+    """The record of every run, or why there is none; recorded ones are taken as they are.  Says the time left."""
+    outcomes: list = [None if replace else runner.find_record(config) for config in configs]
+    missing = [i for i, record in enumerate(outcomes) if record is None]
+    minutes, finished, begin = [expected_minutes(configs[i]) for i in missing], 0.0, perf_counter()
+    total = cost.duration(sum(minutes) / jobs)
+    say(f"bench · {model.name} · {len(configs)} runs, {len(missing)} to train, about {total}")
+    for count, (i, outcome) in enumerate(attempts([configs[i] for i in missing], model, jobs, replace), 1):
+        outcomes[missing[i]], finished = outcome, finished + minutes[i]
+        left = (sum(minutes) - finished) / finished * (perf_counter() - begin) / 60
+        score = outcome if isinstance(outcome, str) else outcome.score
+        progress = f"{count} of {len(missing)}, about {cost.duration(left)} left"
+        say(f"bench · {configs[missing[i]].name} · {score} · {progress}")
+    return outcomes
+
+
+def expected_minutes(config: RunConfig) -> float:
+    """Those of a like run of this model, else the longest recorded one under the same settings, else one."""
+    runs = records.records(experiment=config.experiment)
+    longest = max((run["seconds"] / 60 for run in runs if run["name"] == config.name), default=1.0)
+    return cost.minutes(config, runs) or longest
+
+
+def at_best_rate(runs: list[Record]) -> list[Record]:
+    """Those at the learning rate of the lowest mean validation loss."""
+    by_rate: dict[float, list[Record]] = {}
+    for record in runs:
+        by_rate.setdefault(record["config"]["train"]["learning_rate"], []).append(record)
+    return min(by_rate.values(), key=lambda each: np.mean([run["selected"]["validation_loss"] for run in each]))
+
+
+def point(task: str, name: str, runs: list[Record], role: str = "recorded", size: Counts | None = None) -> Point:
+    """A model on a task as the card shows it; its sizes, where they are not given, are those of `looped`."""
+    model, scores = runs[0]["config"]["model"], [error(task, record) for record in runs]
+    passes, layers = model.get("num_passes", 1), model.get("num_layers", 1)
+    return Point(
+        name=name,
+        role=role,
+        errors=[score for score, _ in scores],
+        answers=scores[0][1],
+        kilobits=[kilobits(record) for record in runs] if task == "facts" else [],
+        weights=size.weights if size else runs[0]["parameters"]["non_embedding"],
+        depth=size.depth if size else layers * passes,
+        passes=size.passes if size else passes,
+        rate=runs[0]["config"]["train"]["learning_rate"],
+    )
+
+
+def recorded_points(task: str, budget: str) -> dict[str, Point]:
+    """Every recorded model on this task at this budget."""
+    runs: dict[str, list[Record]] = {}
+    for record in records.records(experiment=f"{PREFIX}{task}"):
+        if (record.get("asked") or {}).get("settings", {}).get("budget") == budget:
+            runs.setdefault(record["model"], []).append(record)
+    return {name: point(task, name, at_best_rate(group)) for name, group in runs.items()}
+
+
+def matrix(budget: str = "quick") -> pd.DataFrame:
+    """The recorded models at a budget, a row each, and what they are scored by on each task."""
+    rows: dict[str, dict] = {}
+    for task in BUDGETS[budget].tasks:
+        for name, each in recorded_points(task, budget).items():
+            row = rows.setdefault(name, {"Model": name, "Parameters": each.weights, "Depth": each.depth})
+            row[f"{task}, {'nats' if task in NATS else 'error'}"] = of_seeds(each, "nats" if task in NATS else "error")
+            row["Passes"], row["Seeds"] = each.passes, len(each.errors)
+            if each.kilobits:
+                row["facts, kilobits"] = f"{np.mean(each.kilobits):.0f}"
+    order = sorted(rows.values(), key=lambda row: (row["Passes"] > 1, row["Parameters"], row["Depth"]))
+    return pd.DataFrame(order)
+
+
+class AtPasses(nn.Module):
+    """A trained model, run so many times at test time."""
+
+    def __init__(self, model: nn.Module, passes: int):
+        super().__init__()
+        self.model, self.passes, self.config = model, passes, model.config
+
+    def forward(self, *batch: Tensor) -> Tensor:
+        return self.model(*batch, num_passes=self.passes)
+
+
+@torch.no_grad()
+def rounded(model: nn.Module, bits: int) -> nn.Module:
+    """A copy whose matrices, apart from embeddings, are rounded: each row on its own grid of 2^bits − 1 values."""
+    model, most = deepcopy(model), 2 ** (bits - 1) - 1
+    tables = {place(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}
+    for weight in model.parameters():
+        if weight.dim() > 1 and place(weight) not in tables:
+            scale = weight.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(weight.dtype).tiny) / most
+            weight.copy_((weight / scale).round() * scale)
+    return model
+
+
+def measure(task: str, run: runner.Run, passes: int) -> dict[str, list[tuple[int, float]]]:
+    """The validation error with rounded weights, and with fewer and more passes than trained."""
+    model, cpu = run.model, torch.device("cpu")
+    examples = run.config.data.task(run.config.train.batch_size)
+
+    def score(model: nn.Module) -> float:
+        return of_evaluation(task, examples.evaluate(model, cpu, nullcontext()))
+
+    errors = {"rounded": [(32, score(model)), *((bits, score(rounded(model, bits))) for bits in BITS)]}
+    if passes > 1 and passes_argument(getattr(model, "module", model)):
+        numbers = {round(n) for n in np.linspace(1, 2 * passes, min(2 * passes, MOST_PASSES))} | {passes}
+        errors["passes"] = [(n, score(AtPasses(model, n))) for n in sorted(numbers)]
+    return errors
+
+
+def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: Mapping[str, str]) -> TaskResult:
+    """A task's part of the card, of the (configuration, record or problem) of its runs."""
+    runs: dict[str, list[Record]] = {}
+    problems = list(dict.fromkeys(outcome for _, outcome in outcomes if isinstance(outcome, str)))
+    for config, outcome in outcomes:
+        if isinstance(outcome, Record):
+            runs.setdefault(config.model, []).append(outcome)
+    others = [point(task, name, at_best_rate(runs[name]), role) for name, role in roles.items() if name in runs]
+    others = [other for other in others if other.role != "own"]
+    if budget != "trial":
+        others += [other for name, other in recorded_points(task, budget).items() if name not in roles]
+    unit, name = "nats" if task in NATS else "error", next(iter(roles))
+    part = TaskResult(task=task, unit=unit, others=others, problem=" ".join(problems))
+    if name not in runs:
+        return part
+    best = at_best_rate(runs[name])
+    own = point(task, name, best, "own", size)
+    changes = {"own": own, "places": places(own, others, unit), "memory_mib": best[0]["peak_memory_mib"]}
+    changes["minutes"] = sum(record["seconds"] for record in runs[name]) / 60
+    try:
+        config = next(config for config, outcome in outcomes if outcome is best[0])
+        changes |= measure(task, runner.Run(config, best[0]), size.passes)
+    except RtxError as error:  # the weights of a run that was made elsewhere
+        changes["problem"] = " ".join([*problems, str(error)])
+    return part.model_copy(update=changes)
+
+
+def bench(model: object, /, budget="quick", *, name="", text="", jobs=1, replace=False, **settings: object) -> Card:
+    """Train a model on the suite at a budget ("quick", "standard" or "trial") and write its card.
+
+    `name` is that of its records, `text` a file whose characters it reads as well, `jobs` the number of runs at once;
+    `settings` are arguments of the class or settings of the registered model.
+    """
+    if budget not in BUDGETS:
+        raise unknown("budget", budget, BUDGETS)
+    if type(jobs) is not int or not 1 <= jobs <= 256:
+        raise RtxError(f"jobs is {jobs!r:.40}; expected a number of runs at once, from 1 to 256.")
+    subject = contender(model, name, settings)
+    module = subject.fresh()
+    report, size = check(module, vocab_size=vocabulary(module, TOKENS), length=LENGTH), counts(module)
+    stacks = controls(size) if BUDGETS[budget].makes_controls else {}
+    roles = {subject.name: "own"} | {stack: settings.pop("role") for stack, settings in stacks.items()}
+    requests = [{"base": "looped", "name": stack, **settings} for stack, settings in stacks.items()]
+    by_task = plan(budget, [subject.request, *requests], text)
+    configs = [config for group in by_task.values() for config in group]
+    outcomes = iter(train(configs, subject, jobs, replace))
+    pairs = {task: list(zip(group, outcomes)) for task, group in by_task.items()}
+    machine = next((device_of(run) for group in pairs.values() for _, run in group if isinstance(run, Record)), "")
+    card = Card(
+        name=subject.name,
+        budget=budget,
+        made=records.now(),
+        machine=machine,
+        counts=size,
+        check=[CheckLine(check=line.check, verdict=line.verdict, says=line.says) for line in report],
+        tasks=[result(task, budget, size, group, roles) for task, group in pairs.items()],
+    )
+    card = with_verdicts(card) if stacks else card
+    write(card, folder() / f"{subject.name}-{budget}")
+    return card
+
+
+def ladder(jobs: int = 1) -> None:
+    """Record the models that `quick` compares with."""
+    configs = [config for each in plan("quick", list(LADDER)).values() for config in each]
+    train(configs, Contender("ladder", "ladder", nn.Identity), jobs, replace=False)
+
+
+def compare(*files: str) -> Path:
+    """A page that draws two cards together, of the JSON of each."""
+    if len(files) != 2:
+        raise RtxError(f"Got {len(files)} cards to compare; give the JSON files of two.")
+    cards = [read(file) for file in files]
+    path = folder() / f"{cards[0].name}-and-{cards[1].name}.html".replace("/", "-")
+    write_atomically(path, page(*cards).encode())
+    return path

@@ -1,0 +1,296 @@
+"""The card of a model: one JSON, and one page of HTML with its pictures inside, without scripts."""
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rtx_core.errors import RtxError
+from rtx_core.foreign import invalid_file_errors, read_bytes
+from rtx_core.paths import build, write_atomically
+from rtx_core.report import display, figures
+from rtx_core.report.style import number, one_line
+
+MOST_BYTES = 2**22
+INKS, GREY = ("#cc3311", "#0077bb"), "#8a919b"
+Share = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(gt=0, lt=2**53)]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Counts(Part):
+    """Of the matrices outside the vocabulary's: how many parameters, and how often they are applied to a token."""
+
+    weights: Count
+    applied: Count
+    width: Count
+    passes: Count
+
+    @property
+    def depth(self) -> int:
+        """The layers of this library of that width that do as many multiply-adds: 12.25 width² each."""
+        return max(1, round(self.applied / (12.25 * self.width**2)))
+
+
+class Point(Part):
+    """A model on a task: its test error for each seed, at its learning rate."""
+
+    name: str
+    role: str  # own, recorded, or a control's
+    errors: list[Share] = Field(min_length=1)
+    answers: int
+    kilobits: list[Share] = []
+    weights: Count
+    depth: Count
+    passes: Count
+    rate: float
+
+
+class Verdict(Part):
+    control: str
+    verdict: Literal["better", "worse", "equal", "cannot say"]
+    says: str
+
+
+class TaskResult(Part):
+    task: str
+    unit: Literal["error", "nats"]
+    own: Point | None = None
+    others: list[Point] = []
+    places: list[str] = []
+    verdicts: list[Verdict] = []
+    passes: list[tuple[int, Share]] = []
+    rounded: list[tuple[int, Share]] = []
+    minutes: Share = 0.0
+    memory_mib: Share = 0.0
+    problem: str = ""
+
+
+class CheckLine(Part):
+    check: str
+    verdict: str
+    says: str
+
+
+class Card(Part):
+    version: Literal[1] = 1
+    name: str
+    budget: str
+    made: str
+    machine: str
+    counts: Counts
+    check: list[CheckLine]
+    tasks: list[TaskResult]
+
+
+def folder() -> Path:
+    return build() / "bench"
+
+
+def write(card: Card, stem: Path) -> None:
+    """The JSON and the page of a card."""
+    write_atomically(stem.with_name(f"{stem.name}.json"), card.model_dump_json(indent=1).encode())
+    write_atomically(stem.with_name(f"{stem.name}.html"), page(card).encode())
+
+
+def read(path: Path | str) -> Card:
+    """The card in a JSON file, checked."""
+    try:
+        with invalid_file_errors():
+            content = read_bytes(Path(path), MOST_BYTES)
+        return Card.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the top"
+        what = f"{path} is no card (at {where:.80}: {first['msg']:.80})"
+        raise RtxError(f"{what}; give the JSON that `bench` wrote.") from None
+    except RtxError as error:
+        raise RtxError(f"{path} cannot be read ({error}); give the JSON that `bench` wrote.") from None
+
+
+def table(head: Sequence[str], rows: list[Sequence[object]]) -> str:
+    lines = ["".join(f"<th>{escape(one_line(cell))}</th>" for cell in head)]
+    lines += ["".join(f"<td>{escape(one_line(cell))}</td>" for cell in row) for row in rows]
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if rows else ""
+
+
+def picture(figure: object, alt: str) -> str:
+    image = base64.b64encode(display.draw(figure)).decode()
+    return f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{image}">'
+
+
+def score(value: float, unit: str) -> str:
+    if unit == "nats":
+        return f"{number(value, '.3f')} nats"
+    return number(value, ".2%" if value < 0.01 else ".1%")
+
+
+def of_seeds(point: Point, unit: str) -> str:
+    """The mean, and of several seeds their range."""
+    ends = f" ({score(min(point.errors), unit)} to {score(max(point.errors), unit)})" * (len(point.errors) > 1)
+    return f"{score(float(np.mean(point.errors)), unit)}{ends}"
+
+
+def result_of(card: Card, task: str) -> TaskResult | None:
+    return next((each for each in card.tasks if each.task == task), None)
+
+
+def marks(cards: Sequence[Card], task: str) -> list[tuple[Point, str]]:
+    """Every model on a task once, with its color; the cards' own ones last."""
+    results = [(card, ink, found) for card, ink in zip(cards, INKS) if (found := result_of(card, task))]
+    every = {each.name: (each, GREY) for _, _, found in results for each in found.others}
+    for card, ink, found in results:
+        every.pop(card.name, None)
+        if found.own:
+            every[card.name] = (found.own, ink)
+    return list(every.values())
+
+
+def plane(follow: list[tuple[Point, str]], store: list[tuple[Point, str]]) -> Figure | None:
+    """Models by their error on pointers and the facts that they store, each with its color; None without any."""
+    kilobits = {point.name: float(np.mean(point.kilobits)) for point, _ in store}
+    marks = [(point, ink) for point, ink in follow if point.name in kilobits]
+    if not marks:
+        return None
+    fig, (ax,) = figures.canvas(width=6.4, height=4.2)
+    for point, ink in marks:
+        x = 100 * max(float(np.mean(point.errors)), 0.5 / max(point.answers, 1))  # half an answer: the axis has no zero
+        y, highlighted = kilobits[point.name], ink != GREY
+        marker = "*" if highlighted else "s" if point.passes > 1 else "o"
+        ax.plot(x, y, marker, color=ink, markersize=16 if highlighted else 7)
+        look = {"textcoords": "offset points", "fontsize": 9, "color": ink if highlighted else "black"}
+        ax.annotate(point.name, (x, y), xytext=(7, 4), **look)
+    ax.set(xscale="log", xlabel="follow: error on pointers (%), better to the right", ylabel="store: facts (kilobits)")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.invert_xaxis()
+    ax.margins(0.15)
+    return fig
+
+
+def rows_of(cards: Sequence[Card], task: str) -> str:
+    """A row for each model on a task, a mark for each seed."""
+    if not (points := sorted(marks(cards, task), key=lambda mark: np.mean(mark[0].errors))):
+        return ""
+    nats, (fig, (ax,)) = task == "characters", figures.canvas(width=6.4, height=0.9 + 0.3 * len(points))
+    for y, (point, ink) in enumerate(points):
+        values = [each if nats else 100 * each for each in point.errors]
+        ax.plot(values, [y] * len(values), "o", color=ink, markersize=8)
+    names = [f"{each.name}, {each.role}" if each.role not in ("own", "recorded") else each.name for each, _ in points]
+    ax.set(yticks=range(len(points)), yticklabels=names, ylim=(len(points) - 0.4, -0.6))
+    ax.set_xlabel("loss (nats a character)" if nats else "test error (%)")
+    ax.margins(x=0.08)
+    if not nats:
+        ax.set_xlim(left=-1)
+    return picture(fig, f"The test error of each model on {task}, one mark per seed.")
+
+
+def curves(cards: Sequence[Card]) -> str:
+    """The error by passes at test time."""
+    fig, (ax,) = figures.canvas(width=6.4, height=3.2)
+    for card, ink in zip(cards, INKS):
+        tried = [task for task in card.tasks if task.passes and task.unit == "error"]
+        for task, style in zip(tried, ("-", ":", "--", "-.", "-")):
+            passes, errors = zip(*task.passes)
+            shares = [100 * each for each in errors]
+            ax.plot(passes, shares, f"o{style}", color=ink, label=f"{card.name}, {task.task}")
+        if tried:
+            ax.axvline(card.counts.passes, color=ink, linewidth=1, alpha=0.5)
+    ax.set(xlabel="passes at test time (vertical line: as trained)", ylabel="validation error (%)")
+    if not ax.lines:
+        return ""
+    ax.legend(fontsize=9)
+    return picture(fig, "The error of the trained model by its number of passes at test time.")
+
+
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
+img {{ max-width: 100% }} h2 {{ margin-top: 2rem }}
+table {{ border-collapse: collapse; font-size: .9rem; display: block; overflow-x: auto }}
+td, th {{ text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top; border-bottom: 1px solid #8886 }}
+.problem {{ border-left: 4px solid #cc3311; padding-left: .7rem }}
+@media (prefers-color-scheme: dark) {{ img {{ filter: invert(.9) hue-rotate(180deg) }} }}
+</style>
+<body>{body}</body></html>
+"""
+
+
+def page(*cards: Card) -> str:
+    """One card as a page, or two in one."""
+    title = " and ".join(card.name for card in cards)
+    parts = [f"<h1>{escape(one_line(title))}</h1>", *map(summary, cards)]
+    if drawn := plane(*(marks(cards, task) for task in ("pointers", "facts"))):
+        alt = "Each model by its error on pointers and the kilobits of facts that it stores."
+        key = "Squares: loops. Circles: stacks. Stars: what was benched."
+        parts += ["<h2>Follow and store</h2>", picture(drawn, alt), f"<p>{key}</p>"]
+    for task in dict.fromkeys(each.task for card in cards for each in card.tasks):
+        parts += [f"<h2>{escape(one_line(task))}</h2>", rows_of(cards, task)]
+        parts += [said(card, one) for card in cards if (one := result_of(card, task))]
+    if drawn := curves(cards):
+        parts += ["<h2>Passes at test time</h2>", drawn]
+    for card in cards:
+        parts += [f"<h2>{escape(one_line(card.name))}: rounding, time and memory</h2>", costs(card)]
+        lines = [(line.check, line.verdict, line.says) for line in card.check]
+        parts += [f"<h2>{escape(one_line(card.name))}: check</h2>", table(("Check", "Verdict", ""), lines)]
+    return PAGE.format(title=escape(one_line(title)), body="\n".join(parts))
+
+
+def summary(card: Card) -> str:
+    size = card.counts
+    times = number(size.applied / size.weights, ".3g")
+    about = f"{size.weights:,} parameters outside the vocabulary, each applied {times} times on average"
+    about += f": as many multiply-adds as {size.depth} layers of width {size.width}"
+    seeds = max((len(task.own.errors) for task in card.tasks if task.own), default=0)
+    sure = {0: "No task could be trained", 1: "One seed for each task: measurements and places, and no verdict"}
+    sure = sure.get(seeds, f"{seeds} seeds for each task")
+    if card.budget == "trial":
+        sure = "A trial of a few steps: its numbers mean nothing"
+    lines = [
+        f"<b>{escape(one_line(card.name))}</b>: {escape(about)}.",
+        f"Budget {escape(card.budget)}. {escape(sure)}.",
+    ]
+    lines.append(
+        f"Made {escape(card.made[:16].replace('T', ' '))} on {escape(one_line(card.machine)) or 'this machine'}."
+    )
+    failed = [line.check for line in card.check if line.verdict == "fail"]
+    if failed:
+        lines.append(f"<b>The check fails at {escape(', '.join(failed))}</b>, so read the numbers with care.")
+    if size.passes < 2:
+        lines.append("It is no loop in depth: no matrix is applied more than once.")
+    return f"<p>{' '.join(lines)}</p>"
+
+
+def said(card: Card, task: TaskResult) -> str:
+    """What a card says of a task in words."""
+    parts = []
+    if task.problem:
+        parts.append(f'<p class="problem">{escape(one_line(task.problem))}</p>')
+    if task.own:
+        stored = f", {number(float(np.mean(task.own.kilobits)), '.0f')} kilobits stored" if task.own.kilobits else ""
+        rate = f"learning rate {task.own.rate:g}"
+        words = [f"{card.name}: {of_seeds(task.own, task.unit)}{stored}, at {rate}.", *task.places]
+        parts.append(f"<p>{escape(one_line(' '.join(words)))}</p>")
+    parts.append(table(("Against", "Verdict", ""), [(each.control, each.verdict, each.says) for each in task.verdicts]))
+    return "".join(parts)
+
+
+def costs(card: Card) -> str:
+    bits = sorted({bits for task in card.tasks for bits, _ in task.rounded}, reverse=True)
+    head = ["Task", *(f"{each} bits" for each in bits), "Training (min)", "Peak memory (MiB)"]
+    rows = []
+    for task in card.tasks:
+        by_bits = {each: score(value, task.unit) for each, value in task.rounded}
+        spent = [f"{task.minutes:.1f}", f"{task.memory_mib:.0f}"]
+        rows.append([task.task, *(by_bits.get(each, "") for each in bits), *spent])
+    return table(head, rows) + "<p>The validation error with every matrix but the embedding rounded after training.</p>"

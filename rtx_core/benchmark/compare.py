@@ -1,0 +1,101 @@
+"""Where a model stands on a task: its places among recorded stacks, of one seed; verdicts, of three seeds or more."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from rtx_core.benchmark.card import Card, Point, Verdict, of_seeds
+from rtx_core.benchmark.suite import STACKS, logit
+from rtx_core.report import statistics
+from rtx_core.report.style import number, p_value
+
+ENOUGH = statistics.ENOUGH_SEEDS
+MARGIN = float(np.log(1.5))  # of equivalence: odds of an error between 2/3 and 3/2 (Methods)
+
+
+def by_seed(point: Point, unit: str) -> list[float]:
+    """What tests compare: logits of the error, or nats."""
+    return point.errors if unit == "nats" else [logit(error, point.answers) for error in point.errors]
+
+
+def places(own: Point, others: list[Point], unit: str) -> list[str]:
+    """Sentences: beside the nearest recorded stacks by parameters and by depth, and among stacks of one width."""
+    stacks = [each for each in others if each.role == "recorded" and each.passes == 1]
+    nearest: dict[str, Callable] = {
+        "number of parameters": lambda each: (abs(np.log(each.weights / own.weights)), abs(each.depth - own.depth)),
+        "depth": lambda each: (abs(each.depth - own.depth), -each.weights),
+    }
+    found = []
+    for what, distance in nearest.items() if stacks else ():
+        each = min(stacks, key=distance)
+        sizes = f"{each.weights:,} parameters in {each.depth} layer{'s' * (each.depth > 1)}"
+        found.append(f"The recorded stack nearest in {what} is {each.name} ({sizes}): {of_seeds(each, unit)}.")
+    ladder = [each for name in STACKS for each in stacks if each.name == name]
+    if len(ladder) == len(STACKS):
+        layers = worth(by_seed(own, unit)[0], [by_seed(each, unit)[0] for each in ladder])
+        found.append(f"Of the recorded stacks of width 64, {layers} would have its error.")
+    return found
+
+
+def worth(score: float, ladder: list[float]) -> str:
+    """How many layers run once have this score, between those of stacks of 1, 2, … layers."""
+    best = np.minimum.accumulate(ladder)
+    if score >= best[0]:
+        return "one layer or fewer"
+    for layers, (shallow, deep) in enumerate(pairwise(best), 1):
+        if deep <= score < shallow:
+            return f"about {number(layers + (shallow - score) / (shallow - deep), '.1f')} layers"
+    return f"{len(best)} layers or more"
+
+
+def with_verdicts(card: Card) -> Card:
+    """The card with a verdict on every control that was made for it."""
+    pairs = [(task, each) for task in card.tasks if task.own for each in task.others if each.role != "recorded"]
+    tested = [(task, each) for task, each in pairs if min(len(task.own.errors), len(each.errors)) >= ENOUGH]
+    tests = [welch(by_seed(task.own, task.unit), by_seed(each, task.unit)) for task, each in tested]
+    adjusted = statistics.scipy.stats.false_discovery_control([p for *_, p in tests]) if tests else []
+    known = {(task.task, each.role): (test, float(p)) for (task, each), test, p in zip(tested, tests, adjusted)}
+    tasks = []
+    for task in card.tasks:
+        mine = [each for one, each in pairs if one is task]
+        verdicts = [verdict(task.own, each, task.unit, known.get((task.task, each.role))) for each in mine]
+        tasks.append(task.model_copy(update={"verdicts": verdicts}))
+    return card.model_copy(update={"tasks": tasks})
+
+
+def welch(first: list[float], second: list[float]) -> tuple[float, float, float, float]:
+    """(mean difference, low, high, p) by Welch's t-test; of scores without any spread the difference itself."""
+    if max(np.ptp(first), np.ptp(second)) < 1e-12:
+        value = float(np.mean(first) - np.mean(second))
+        return value, value, value, 1.0 if abs(value) < 1e-12 else 0.0
+    return statistics.unpaired(first, second)[:4]
+
+
+def verdict(own: Point, other: Point, unit: str, test: tuple | None) -> Verdict:
+    """By the rule of Methods: better or worse, equal within the margin, or that the seeds do not bear it out."""
+    about = {"control": other.role}
+    if test is None:
+        few = min(len(own.errors), len(other.errors))
+        return Verdict(verdict="cannot say", says=f"A verdict needs {ENOUGH} seeds; here are {few}.", **about)
+    (value, low, high, _), p = test
+    if unit == "nats":
+        size = f"{number(value, '+.3f')} nats ({number(low, '+.3f')} to {number(high, '+.3f')})"
+    else:
+        odds = [number(float(np.exp(each)), ".2g") for each in (value, low, high)]
+        size = f"the odds of an error are {odds[0]} times those of the control ({odds[1]} to {odds[2]})"
+    said = f"{size[0].upper()}{size[1:]}, adjusted p = {p_value(p)}"
+    if p < statistics.ALPHA:
+        return Verdict(verdict="better" if value < 0 else "worse", says=f"{said}.", **about)
+    differences = list(np.subtract(*(by_seed(each, unit) for each in (own, other))))
+    if unit == "error" and equal(differences):
+        return Verdict(verdict="equal", says=f"{said}; within the margin of 2/3 to 3/2.", **about)
+    least = statistics.detectable(differences) if np.ptp(differences) > 1e-12 else 0.0
+    could = f"{number(least, '.3f')} nats" if unit == "nats" else f"a factor of {number(float(np.exp(least)), '.2g')}"
+    return Verdict(verdict="cannot say", says=f"{said}; so many seeds could have shown {could}.", **about)
+
+
+def equal(differences: list[float]) -> bool:
+    if np.ptp(differences) < 1e-12:
+        return abs(differences[0]) < MARGIN
+    return statistics.equivalent(differences, MARGIN)

@@ -1,0 +1,119 @@
+"""Baseline and Recurrent, classifiers of texts: their differences by task, and what the rule that picks a checkpoint,
+counting words, depth and the learning rate have to do with them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from rtx_core.records import Record
+from rtx_core.report import statistics
+from rtx_core.report.evidence import badge
+from rtx_core.report.quantities import words
+from rtx_core.report.values import Gap, Value
+from study.analysis.records import seeds_of
+
+PAIR = ("baseline", "recurrent")
+
+
+def of_model(records: Iterable[Record], model: str) -> list[Record]:
+    return [record for record in records if record["model"] == model]
+
+
+def paired(records: Sequence[Record], models: Sequence[str] = PAIR) -> list[Record]:
+    """The runs on the seeds that all of these models have."""
+    return [run for pair in statistics.common(*(of_model(records, model) for model in models)) for run in pair]
+
+
+def gap(first: Iterable[Record], second: Iterable[Record], same_training: bool = True) -> Gap:
+    """The accuracy of some runs minus that of others, paired by seed, in points."""
+    pair = [list(first), list(second)]
+    return Gap(statistics.difference(*pair, same_training=same_training), badge(pair))
+
+
+def paired_difference(pairs: list[tuple], measure: Callable, form: str) -> Value:
+    """`measure(run)` of the first minus that of the second of each pair, by the paired t-test."""
+    value, *bounds, p = statistics.over_seeds(*([measure(run) for run in column] for column in zip(*pairs)))
+    sign = int(np.sign(value)) if p < statistics.ALPHA else 0
+    return Value(value, *bounds, badge(pairs), form=form, sign=sign, p=p)
+
+
+def p_over_seeds(measure: Callable, first: Iterable[Record], second: Iterable[Record]) -> float:
+    """p of the difference in a measure of each run, by the paired t-test."""
+    return statistics.over_seeds(*([measure(run) for run in runs] for runs in (first, second)))[3]
+
+
+def brackets(records: Sequence[Record]) -> str:
+    """What stands in brackets beside the mean of these runs."""
+    seeds = len(seeds_of(records))
+    return {1: "95 % intervals over texts", 2: "the two seeds"}.get(seeds, f"95 % intervals over {words(seeds)} seeds")
+
+
+class Family:
+    """Baseline − Recurrent on each test, p adjusted over all of them."""
+
+    def __init__(self, tests: dict[str, list[Record]]):
+        self.pairs = {test: [of_model(records, model) for model in PAIR] for test, records in tests.items()}
+
+    @cached_property
+    def gaps(self) -> dict[str, Gap]:
+        family = statistics.adjusted([statistics.difference(*pair) for pair in self.pairs.values()])
+        return {test: Gap(found, badge(pair)) for (test, pair), found in zip(self.pairs.items(), family)}
+
+    @property
+    def full(self) -> dict[str, Gap]:
+        """Those at the full budget."""
+        return {test: one for test, one in self.gaps.items() if one.badge.budget == "full"}
+
+    @property
+    def films(self) -> list[Gap]:
+        """Those on film reviews."""
+        return [one for test, one in self.gaps.items() if self.pairs[test][0][0]["experiment"] == "sst2"]
+
+
+# -- The rule that picks a checkpoint
+
+
+def chosen(run: Record) -> dict:
+    """The row of a run's history that was tested."""
+    return next(row for row in run["history"] if row["step"] == run["selected"]["step"])
+
+
+def tested(runs: Iterable[Record], measure: str) -> list[float]:
+    """A measure after the epoch whose weights were tested."""
+    return [chosen(run)[measure] for run in runs]
+
+
+def last(runs: Iterable[Record], measure: str) -> list[float]:
+    """A measure after the last epoch."""
+    return [run["history"][-1][measure] for run in runs]
+
+
+def peaks(runs: Iterable[Record]) -> list[float]:
+    """The highest validation accuracy of each run."""
+    return [max(row["validation_accuracy"] for row in run["history"]) for run in runs]
+
+
+def missed(runs: Iterable[Record]) -> list[float]:
+    """Points of validation accuracy between the epoch that was tested and the best."""
+    return [100 * (peak - at_test) for peak, at_test in zip(peaks(runs), tested(runs, "validation_accuracy"))]
+
+
+def most_accurate(runs: Iterable[Record]) -> list[float]:
+    """Test accuracy in percent after the epoch of the best validation accuracy."""
+    return [100 * run["most_accurate"]["test"]["accuracy"] for run in runs]
+
+
+def generalization_gap(run: Record) -> float:
+    """Validation over training loss after the last epoch, in nats."""
+    return run["history"][-1]["validation_loss"] - run["history"][-1]["train_loss"]
+
+
+def rise(run: Record) -> float:
+    """Of the validation loss, from its lowest to its last value, in nats."""
+    return run["history"][-1]["validation_loss"] - chosen(run)["validation_loss"]
+
+
+def highest_rise(run: Record) -> float:
+    """Of the validation loss, from its lowest to its highest value, in nats."""
+    return max(row["validation_loss"] for row in run["history"]) - chosen(run)["validation_loss"]

@@ -1,0 +1,68 @@
+"""Language models: losses of several models in nats per token or character, by seed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from rtx_core.records import Record
+from rtx_core.report.evidence import by_model
+from rtx_core.report.statistics import common
+from rtx_core.report.values import Runs, Unmeasured
+
+TRAINING = {  # (experiment, recipe) -> tokens or characters that the study's own runs read
+    ("tinystories", "report"): 204_800_000,
+    ("shakespeare", "report"): 10_000 * 128 * 256,
+    ("shakespeare", "nanogpt"): 5000 * 64 * 256,
+}
+
+
+class Language(Runs):
+    """Decoders of one task; losses in nats per token or character."""
+
+    def gaps(self, first: str, second: str) -> list[float]:
+        """The loss of the first minus that of the second, by seed."""
+        return [a["test"]["loss"] - b["test"]["loss"] for a, b in common(self.of(first), self.of(second))]
+
+    def gap(self, first: str, second: str) -> float:
+        return float(np.mean(self.gaps(first, second)))
+
+    def tokens(self, model: str) -> int:
+        """What a run of it reads."""
+        return self.of(model)[0]["history"][-1]["tokens"]
+
+    def share(self, model: str) -> float:
+        """What a run of it reads of the study's own training."""
+        run = self.of(model)[0]
+        return self.tokens(model) / TRAINING[run["experiment"], run["recipe"]]
+
+    def seed_range(self) -> float:
+        """By how much the losses of one model's seeds differ at most."""
+        seeds = [[run["test"]["loss"] for run in runs] for runs in by_model(self.records).values()]
+        if max(map(len, seeds), default=0) < 2:
+            raise Unmeasured(f"There are no two seeds of one model of {self.called}; run another one.")
+        return max(float(np.ptp(losses)) for losses in seeds)
+
+    def at(self, step: int, *models: str) -> list[float]:
+        """Validation loss of each model after so many steps, in the mean over seeds."""
+        runs = [[r["history"] for r in self.of(model)] for model in models]
+        return [np.mean([row["validation_loss"] for rows in of for row in rows if row["step"] == step]) for of in runs]
+
+
+def exit_gaps(records: Sequence[Record], free_readout: bool = False) -> list[float]:
+    """At each threshold of each loop: the loss of early exit minus the least of all tokens at no more computation.
+
+    Computing the prediction after every pass is computation too, unless `free_readout`.
+    """
+    gaps = []
+    for runs in by_model([run for run in records if run["extra"]["trained_passes"] > 1]).values():
+        size, trained = runs[0]["config"]["model"], runs[0]["extra"]["trained_passes"]
+        flops = np.array(runs[0]["extra"]["flops_per_token"])
+        same_passes = np.mean([run["extra"]["passes"]["validation"] for run in runs], axis=0)[:trained]
+        one_pass, head = flops[1] - flops[0], 2 * size["vocab_size"] * size["hidden_size"]
+        readout = head + (flops[0] - one_pass - head) / 2  # the head and, as large as the prelude, the coda
+        exits = pd.DataFrame([row for run in runs for row in run["extra"]["exits"]]).groupby("allowed").mean()
+        for row in exits.drop_duplicates("validation_passes").itertuples():  # others change nothing
+            cost = flops[0] + (row.validation_passes - 1) * (one_pass + (not free_readout) * readout)
+            gaps.append(row.validation_loss - same_passes[flops[:trained] <= cost * (1 + 1e-9)].min())
+    return gaps

@@ -1,0 +1,35 @@
+"""How pages write shares, ranges and lists."""
+
+from collections.abc import Callable, Iterable
+
+from rtx_core.report import number
+from rtx_core.report.quantities import words
+
+ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def percent(share: float) -> str:
+    """With a decimal below ten per cent."""
+    return number(share, ".0%" if share >= 0.095 else ".1%")
+
+
+def span(values: Iterable[float], write: Callable[[float], str] = percent, joint: str = " to ") -> str:
+    """The least and the most of several values, or one where they are written alike."""
+    ends = [write(end(values)) for end in (min, max)] if (values := list(values)) else []
+    return joint.join(dict.fromkeys(ends))
+
+
+def listing(texts: Iterable[str]) -> str:
+    """As in "a, b and c"."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def seeds(count: int) -> str:
+    """As in "three seeds"."""
+    return f"{words(count)} seed{'s' * (count != 1)}"
+
+
+def ordinal(count: int) -> str:
+    """As in "third"."""
+    return ORDINALS[count] if count < len(ORDINALS) else f"{count}th"

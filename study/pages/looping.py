@@ -1,0 +1,193 @@
+"""When looping helps: following pointers for four and eight hops."""
+
+from rtx_core.records import Record
+from rtx_core.report import number
+from rtx_core.report.quantities import Quantities, words
+from study.analysis.hops import AtOwnRates, Hops, compared, copying, unpaired_odds
+from study.analysis.records import at_rate, learning_rate
+from study.analysis.wording import listing, ordinal, percent, seeds
+
+HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
+RATE = 0.002  # of both experiments, where nothing else is said
+SOLVED = 0.1
+
+
+def quantities(
+    pointers: list[Record],
+    rated: list[Record],
+    hard: list[Record],
+    higher: list[Record],
+    drawn: list[Record],
+    fixed: list[Record],
+    published: list[Record],
+) -> Quantities:
+    """Of k-hop runs, on four hops at one rate and at others, on eight at one and at a higher one, of a loop whose
+    passes are drawn for longer training, of one whose passes are fixed for as long, and on the published task."""
+    khop = Hops(pointers, "k-hop")
+    rates = sorted({learning_rate(record) for record in rated})
+    tuned = AtOwnRates(HOPS, khop, *(Hops(at_rate(rated, rate), f"k-hop at {rate}") for rate in rates))
+    lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
+    hard_tuned = AtOwnRates(HARD_HOPS, lower, upper)
+    draws, long, wide = Hops(drawn, "k-hop, longer"), Hops(fixed, "k-hop, longer"), Hops(published, "k-hop, published")
+
+    def on_logits(first: str, second: str):
+        return compared(khop.of(first), khop.of(second))
+
+    def hard_errors(model: str) -> list[float]:
+        return lower.errors(model, HARD_HOPS)
+
+    def higher_errors(model: str) -> list[float]:
+        return upper.errors(model, HARD_HOPS)
+
+    def solved(errors: list[float]) -> int:
+        return sum(error < SOLVED for error in errors)
+
+    def narrow_at_lower_rate():
+        return compared(lower.of("6x1-w36"), upper.of("6x1-w36"), HARD_HOPS)
+
+    def new_loops() -> list[float]:
+        """The errors of the runs at the higher rate that had no part in picking it."""
+        return [e for e, run in zip(higher_errors("2x3"), upper.of("2x3")) if run["seed"] >= 3]
+
+    def steps(runs: Hops, model: str) -> int:
+        return runs.records_for(model)[0]["config"]["train"]["steps"]
+
+    numbers = {
+        "two_layers_once": lambda: number(khop.error("2x1", HOPS), ".0%"),  # wrong at four hops
+        "two_layers_twice": lambda: number(khop.error("2x2", HOPS), ".1%"),
+        "seeds": lambda: words(len(khop.of("2x2"))),
+        "hard_loop_least": lambda: number(min(hard_errors("2x3")), ".1%"),  # wrong at eight hops
+        "hard_loop_most": lambda: number(max(hard_errors("2x3")), ".0%"),
+        "hard_stack_most": lambda: number(max(hard_errors("6x1")), ".1%"),
+        "higher_loops_solved": lambda: words(solved(higher_errors("2x3"))),
+        "higher_loops": lambda: words(len(higher_errors("2x3"))),
+        "last_loop": lambda: ordinal(len(higher_errors("2x3"))),  # where one alone fails
+        "higher_rate": lambda: f"{1000 * learning_rate(upper.of('2x3')[0]):g}e-3",
+        # Two layers run twice err on less than 1 % every time
+        "answers": lambda: number(khop.of("2x1")[0]["test"]["parts"][HOPS]["answers"], ","),
+        "two_layers_once_least": lambda: number(min(khop.errors("2x1", HOPS)), ".0%"),
+        "two_layers_twice_most": lambda: number(max(khop.errors("2x2", HOPS)), ".1%"),
+        "rates": lambda: words(1 + len(rates)),
+        "one_layer_least": lambda: number(min(khop.errors("1x4", HOPS)), ".1%"),
+        "one_layer_most": lambda: number(max(khop.errors("1x4", HOPS)), ".0%"),
+        "good_stacks": lambda: str(sum(error < 0.01 for error in khop.errors("4x1", HOPS))),
+        "stacks": lambda: str(len(khop.of("4x1"))),
+        "stack_most": lambda: number(max(khop.errors("4x1", HOPS)), ".0%"),
+        "odds": lambda: number(on_logits("4x1", "2x2").odds[0], ".1f"),
+        "odds_low": lambda: number(on_logits("4x1", "2x2").odds[1], ".1f"),
+        "odds_high": lambda: number(on_logits("4x1", "2x2").odds[2], ".0f"),
+        "welch": lambda: number(unpaired_odds(khop.of("4x1"), khop.of("2x2")).p, ".2f"),
+        "stack_ahead": lambda: words(on_logits("4x1", "1x4").lower),  # seeds
+        "stack_pairs": lambda: words(on_logits("4x1", "1x4").seeds),
+        "best_stack_most": lambda: number(max(tuned.errors("4x1")), ".1%"),
+        "best_stacks": lambda: words(len(tuned.errors("4x1"))),
+        # At eight hops the comparison depends on the learning rate
+        "hard_loops": lambda: words(len(hard_errors("2x3"))),
+        "hard_loop_errors": lambda: listing(map(percent, sorted(hard_errors("2x3")))),
+        "hard_four_layers_least": lambda: number(min(hard_errors("4x1")), ".0%"),
+        "higher_loop_most_solved": lambda: number(max(e for e in higher_errors("2x3") if e < SOLVED), ".1%"),
+        "higher_loop_most": lambda: number(max(higher_errors("2x3")), ".0%"),
+        "hard_seeds": lambda: words(len(hard_tuned.errors("2x3"))),  # that picked the rates
+        "new_loops_solved": lambda: words(solved(new_loops())),
+        "new_loops_failed": lambda: words(len(new_loops()) - solved(new_loops())),
+        "higher_layers_solved": lambda: words(solved(higher_errors("1x6"))),
+        "higher_layers": lambda: words(len(higher_errors("1x6"))),
+        "best_loop_least": lambda: number(min(hard_tuned.errors("2x3")), ".1%"),
+        "best_loop_most": lambda: number(max(hard_tuned.errors("2x3")), ".1%"),
+        "best_layer_least": lambda: number(min(hard_tuned.errors("1x6")), ".1%"),
+        "best_layer_most": lambda: number(max(hard_tuned.errors("1x6")), ".1%"),
+        "best_six_layers_least": lambda: number(min(hard_tuned.errors("6x1")), ".1%"),
+        "best_six_layers_most": lambda: number(max(hard_tuned.errors("6x1")), ".1%"),
+        "best_once_least": lambda: number(min(hard_tuned.errors("2x1")), ".0%"),
+        "best_narrow_least": lambda: number(min(hard_tuned.errors("6x1-w36")), ".0%"),
+        "best_narrow_most": lambda: number(max(hard_tuned.errors("6x1-w36")), ".0%"),
+        "better_narrow": lambda: words(narrow_at_lower_rate().lower),
+        "narrow_stacks": lambda: words(len(hard_errors("6x1-w36"))),
+        "narrow_least": lambda: number(sorted(hard_errors("6x1-w36"))[0], ".1%"),
+        "narrow_middle": lambda: number(sorted(hard_errors("6x1-w36"))[1], ".1%"),
+        "narrow_most": lambda: number(sorted(hard_errors("6x1-w36"))[2], ".0%"),
+        "published_loops": lambda: seeds(len(wide.of("1x4"))),
+        "published_stacks": lambda: seeds(len(wide.of("4x1"))),
+        "published_loop_solves": lambda: str(wide.solved("1x4")),  # hops
+        "published_stack_solves": lambda: str(wide.solved("4x1")),
+        "published_loop_wrong": lambda: number(wide.error("1x4", PUBLISHED_HOPS), ".0%"),
+        "published_stack_wrong": lambda: number(wide.error("4x1", PUBLISHED_HOPS), ".0%"),
+        # Passes drawn at random in training can be chosen afterwards
+        "stopped_early_least": lambda: number(min(khop.errors("1x4", HOPS, 2)), ".0%"),
+        "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
+        "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
+        "random_loops": lambda: words(len(draws.of("1x6-random"))),
+        "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
+        "fixed_stopped_least": lambda: number(min(long.errors("1x4", HOPS, 3)), ".0%"),
+        "fixed_run_on_least": lambda: number(min(long.errors("1x4", HOPS, 8)), ".0%"),
+        "fixed_loops": lambda: words(len(long.of("1x4"))),
+    }
+    checks = {
+        "two_layers_twice": lambda: [max(khop.errors("2x2", HOPS)) < 0.01, khop.error("2x1", HOPS) > 0.2],
+        "hard_loop_most": lambda: [
+            max(hard_errors("6x1")) < 0.05,
+            solved(higher_errors("2x3")) == len(higher_errors("2x3")) - 1,
+            sum(e >= 0.1 for e in hard_errors("2x3")) == 3,
+            not hard_tuned("2x3", "6x1").separated,
+        ],
+        "two_layers_twice_most": lambda: [
+            min(khop.errors("1x1", HOPS)) > copying(4, 2),
+            min(khop.errors("2x1", HOPS)) > 0.2,
+            min(tuned.errors("2x1")) > 10 * max(tuned.errors("2x2")),
+            max(khop.errors("1x4", HOPS)) < min(khop.errors("1x1", HOPS)) - 0.3,
+            khop.weights("4x1") > 1.9 * khop.weights("2x2"),
+        ],
+        "good_stacks": lambda: [
+            1 < sum(e < 0.01 for e in khop.errors("4x1", HOPS)) < 7,
+            on_logits("2x2", "4x1").high < 0,
+            0.05 < unpaired_odds(khop.of("4x1"), khop.of("2x2")).p < 0.1,
+            -0.2 < on_logits("1x4", "4x1").low < 0,
+            not on_logits("1x4", "3x1").separated,
+        ],
+        "best_stack_most": lambda: [
+            min(tuned.rate(m) for m in ("1x4", "4x1")) > RATE,
+            max(tuned.errors("4x1")) < 0.01,
+            not tuned("2x2", "4x1").separated,
+            len(tuned.errors("4x1")) == 3,
+        ],
+        "hard_loop_errors": lambda: [
+            max(hard_errors("6x1")) < 0.05 < sorted(hard_errors("2x3"))[1],
+            min(hard_errors("4x1")) > 0.1,
+            0 < solved(hard_errors("1x6")) < len(hard_errors("1x6")),
+        ],
+        "higher_loop_most": lambda: [
+            solved(higher_errors("2x3")) == len(higher_errors("2x3")) - 1,
+            min(hard_tuned.errors("2x1")) > 0.4,
+            upper.rows("1x6")[1][7] < 0.1 < max(hard_tuned.errors("1x6")),
+        ],
+        "best_narrow_most": lambda: [
+            hard_tuned("2x3", "6x1-w36").lower == 3,
+            hard_tuned.rate("6x1-w36") == 0.004,
+            sorted(hard_errors("6x1-w36"))[1] < sorted(higher_errors("6x1-w36"))[1],
+            lower.weights("6x1-w36") <= lower.weights("2x3"),
+        ],
+        "published_loop_solves": lambda: [
+            max(wide.errors("4x1", 8) + wide.errors("1x4", 8)) < 0.1,
+            min(wide.errors("4x1", PUBLISHED_HOPS) + wide.errors("1x4", PUBLISHED_HOPS)) > 0.1,
+            wide.weights("4x1") > 3.9 * wide.weights("1x4"),
+        ],
+        "stopped_early_least": lambda: [
+            min(khop.errors("1x4", HOPS, 2)) > 0.48,
+            khop.error("1x4", 4, 5) < khop.error("1x4", 4) < khop.error("1x4", 4, 6) < khop.error("1x4", 4, 8) < 0.25,
+            khop.error("2x2", HOPS) < khop.error("2x2", HOPS, 3),
+            max(khop.errors("2x2", HOPS)) < 0.01,
+            max(khop.errors("2x2", HOPS, 4)) > 0.1,
+        ],
+        "random_most": lambda: [
+            draws.error("1x6-random", HOPS, 2) > draws.error("1x6-random", HOPS, 3) > 0.05,
+            draws.error("1x6-random", HOPS, 4) < 0.05,
+            max(draws.errors("1x6-random", HOPS, 12)) < 0.02,
+            min(khop.errors("1x6-random", HOPS, 6)) > 0.05,
+        ],
+        "fixed_most": lambda: [
+            max(long.errors("1x4", HOPS, 5)) < 0.02,
+            max(long.errors("1x4", HOPS)) < 0.02,
+            min(long.errors("1x4", HOPS, 3) + long.errors("1x4", HOPS, 8)) > 0.03,
+        ],
+    }
+    return Quantities("looping", numbers, checks)

@@ -1,0 +1,277 @@
+"""The bench of a loop: what is trained, what the card says, and what a faulty model leaves of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import refused
+from torch import Tensor, nn
+
+import rtx_core as rtx
+from rtx_core import records
+from rtx_core.__main__ import main
+from rtx_core.benchmark import bench as bench_module
+from rtx_core.benchmark import card as cards
+from rtx_core.benchmark import compare, suite
+from rtx_core.benchmark.card import Card, Counts, Point, TaskResult
+from rtx_core.models import build_model, registry
+
+SOURCE = '''
+import torch, torch.nn.functional as F
+from torch import nn
+
+class Mine(nn.Module):
+    """One causal layer, run `passes` times; each fault is one argument."""
+
+    def __init__(self, vocab_size, width=16, passes=3, fault=""):
+        super().__init__()
+        self.word, self.qkv = nn.Embedding(vocab_size, width), nn.Linear(width, 3 * width)
+        self.out, self.head = nn.Linear(width, width), nn.Linear(width, vocab_size)
+        self.passes, self.fault = passes, fault
+        if fault == "built for few tokens" and vocab_size > 100:
+            raise KeyError("too many tokens")
+
+    def forward(self, ids, num_passes=None):
+        h = self.word(ids)
+        for _ in range(num_passes or self.passes):
+            q, k, v = self.qkv(F.layer_norm(h, h.shape[-1:])).chunk(3, -1)
+            h = h + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True))
+        if self.fault == "NaN":
+            h = h / 0
+        if self.fault == "no gradient":
+            return F.one_hot(ids, self.head.out_features).float()
+        if self.fault == "out of memory":
+            raise torch.OutOfMemoryError("tried to allocate 80 GiB. More")
+        logits = self.head(h)
+        return logits.mean(1) if self.fault == "shape" else logits
+'''
+
+
+@pytest.fixture
+def mine(tmp_path) -> str:
+    (file := tmp_path / "mine.py").write_text(SOURCE)
+    return f"{file}:Mine"
+
+
+@pytest.fixture
+def one_task(monkeypatch):
+    """A budget of seconds: two steps on pointers, with no controls."""
+    monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers",), makes_controls=False))
+
+
+def results(card: Card) -> dict[str, TaskResult]:
+    return {each.task: each for each in card.tasks}
+
+
+def made() -> dict[Path, int]:
+    return {record.path: record.path.stat().st_mtime_ns for record in records.records(source="embedded")}
+
+
+def test_a_model_is_trained_with_its_controls_and_the_card_holds_what_was_measured(mine, monkeypatch):
+    monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers", "facts")))
+    card = rtx.bench(mine, "trial", width=32)
+    assert card == cards.read(cards.folder() / "Mine-width32-trial.json")
+    assert card.counts == Counts(weights=4 * 32 * 32, applied=3 * 4 * 32 * 32, width=32, passes=3)
+    for task in card.tasks:
+        record = records.load(f"bench-{task.task}-trial/Mine-width32-seed0", "embedded")
+        assert task.own.errors == [suite.error(task.task, record)[0]] and not task.problem
+        assert [bits for bits, _ in task.rounded] == [32, 8, 4] and [n for n, _ in task.passes] == [1, 2, 3, 4, 5, 6]
+        assert dict(task.passes)[3] == dict(task.rounded)[32]
+        said = [(each.control, each.verdict) for each in task.verdicts]
+        assert said == [("as large", "cannot say"), ("as deep", "cannot say")]
+    page = (cards.folder() / "Mine-width32-trial.html").read_text()
+    assert page.count("<img ") == 4 and "<script" not in page and "http" not in page
+    before = made()
+    assert len(before) == 6 and rtx.bench(mine, "trial", width=32).tasks == card.tasks and made() == before
+
+
+def test_controls_have_the_model_s_parameters_or_its_depth():
+    for layers, passes in ((1, 4), (2, 3)):
+        sizes = dict(hidden_size=64, num_heads=4, intermediate_size=176, vocab_size=bench_module.TOKENS)
+        loop = bench_module.counts(build_model("looped", num_layers=layers, num_passes=passes, **sizes))
+        assert (loop.depth, loop.passes, loop.width) == (layers * passes, passes, 64)
+        for settings in bench_module.controls(loop).values():
+            role = settings.pop("role")
+            found = bench_module.counts(build_model("looped", vocab_size=bench_module.TOKENS, **settings))
+            assert found.passes == 1 and found.weights == found.applied
+            expected = loop.weights if role == "as large" else loop.applied
+            assert found.weights == pytest.approx(expected, rel=0.05), (layers, passes, role)
+            assert settings["num_layers"] == layers * passes
+
+
+def test_the_ladder_has_stacks_with_the_parameters_of_one_and_of_two_layers():
+    def weights(name: str) -> int:
+        entry = suite.LADDER[name]
+        return bench_module.counts(build_model(entry.base, vocab_size=bench_module.TOKENS, **entry.settings)).weights
+
+    assert weights("4x1-w32") == pytest.approx(weights("1x1"), rel=0.03)
+    assert weights("4x1-w44") == pytest.approx(weights("2x1"), rel=0.1)
+    assert weights("1x4") == weights("1x1") and weights("2x2") == weights("2x1")
+
+
+FAULTS = {"NaN": "finite", "no gradient": "no parameter can change", "shape": "logits (B, N, V)"}
+FAULTS |= {"out of memory": "too little memory"}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_model_is_one_sentence_a_task_and_the_rest_of_the_card_is_made(mine, one_task, fault):
+    card = rtx.bench(mine, "trial", fault=fault)
+    (task,) = card.tasks
+    assert FAULTS[fault] in task.problem and "\n" not in task.problem and task.own is None
+    assert len(card.check) == 17
+    assert 'class="problem"' in cards.page(card) and made() == {}
+
+
+def test_a_task_that_fails_leaves_the_others(mine, monkeypatch):
+    monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers", "facts"), makes_controls=False))
+    found = results(rtx.bench(mine, "trial", fault="built for few tokens"))
+    assert "too many tokens" in found["facts"].problem and found["facts"].own is None
+    assert found["pointers"].own and not found["pointers"].problem
+
+
+class FewTokens(nn.Module):
+    """A module with a vocabulary of its own, and no loop."""
+
+    def __init__(self):
+        super().__init__()
+        self.word, self.head = nn.Embedding(12, 16), nn.Linear(16, 12)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.head(self.word(ids))
+
+
+def test_a_class_with_a_vocabulary_of_its_own_trains_where_that_is_enough(monkeypatch):
+    monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers", "facts"), makes_controls=False))
+    card = rtx.bench(FewTokens, "trial")
+    found = results(card)
+    assert "reads 12 tokens" in found["facts"].problem and found["pointers"].own
+    assert card.counts.passes == 1 and "no loop in depth" in cards.page(card) and not found["pointers"].passes
+
+
+def test_an_edited_model_is_trained_again(mine, one_task):
+    rtx.bench(mine, "trial")
+    before, file = made(), Path(mine.rpartition(":")[0])
+    file.write_text(SOURCE.replace("h = h + self.out", "h = h - self.out"))
+    rtx.bench(mine, "trial")
+    assert made() != before
+
+
+def test_several_jobs_make_the_records_of_one(mine, one_task, monkeypatch, capsys):
+    monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers",), seeds=(0, 1), makes_controls=False))
+    together = rtx.bench(mine, "trial", jobs=2)
+    assert len(made()) == 2 and "0 s left" in capsys.readouterr().out
+    for path in made():
+        path.unlink()
+    assert rtx.bench(mine, "trial").tasks[0].own == together.tasks[0].own
+    with refused("jobs=1"):
+        rtx.bench(FewTokens, "trial", jobs=2)
+
+
+def test_the_command_takes_registered_models_and_compares_cards(one_task, monkeypatch, capsys):
+    def said(*words: str) -> str:
+        monkeypatch.setattr("sys.argv", ["rtx", "bench", *words])
+        main()
+        return capsys.readouterr().out.splitlines()[-1]
+
+    sizes = ["hidden_size=16", "num_heads=2", "intermediate_size=32", "num_layers=1"]
+    pages = [said("looped", *sizes, f"num_passes={n}", "--budget", "trial", "--name", f"loop-{n}") for n in (2, 3)]
+    both = Path(said("--compare", *(page.replace(".html", ".json") for page in pages))).read_text()
+    assert "loop-2" in both and "loop-3" in both and "<h1>loop-2 and loop-3</h1>" in both
+    assert registry.MODELS.keys().isdisjoint({"loop-2", "loop-3"})
+
+
+def test_bad_input_is_one_sentence(mine):
+    with refused("budget", "long"):
+        rtx.bench(mine, "long")
+    with refused("jobs"):
+        rtx.bench(mine, "trial", jobs=0)
+    with refused("give its class"):
+        rtx.bench(FewTokens())
+    with refused("expected a class"):
+        rtx.bench(3)
+    with refused("Unknown model"):
+        rtx.bench("loooped")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', "NaN"])
+def test_a_file_that_is_no_card_is_one_sentence(tmp_path, content):
+    (file := tmp_path / "card.json").write_text(content)
+    with refused("card.json"):
+        cards.read(file)
+    with refused("nothing.json"):
+        cards.read(tmp_path / "nothing.json")
+
+
+def point(name: str, role: str, errors: list[float], depth: int = 4, weights: int = 50_000, passes: int = 1) -> Point:
+    sizes = {"answers": 1000, "weights": weights, "depth": depth, "passes": passes, "rate": 1e-3}
+    return Point(name=name, role=role, errors=errors, **sizes)
+
+
+def card_of(own: Point | None, others: list[Point], name: str = "mine") -> Card:
+    counts = Counts(weights=50_000, applied=200_000, width=64, passes=4)
+    task = TaskResult(task="pointers", unit="error", own=own, others=others)
+    about = {"budget": "standard", "made": "2026-01-01T00:00", "machine": "a machine", "counts": counts}
+    return Card(name=name, check=[], tasks=[task], **about)
+
+
+VERDICTS = {
+    "better": ([0.02, 0.021, 0.019], [0.2, 0.21, 0.19]),
+    "worse": ([0.2, 0.21, 0.19], [0.02, 0.021, 0.019]),
+    "equal": ([0.2, 0.201, 0.199], [0.2, 0.2, 0.201]),
+    "cannot say": ([0.02, 0.5, 0.1], [0.3, 0.05, 0.2]),
+}
+
+
+@pytest.mark.parametrize("expected", VERDICTS)
+def test_a_verdict_follows_the_rule_of_methods(expected):
+    own, control = VERDICTS[expected]
+    card = compare.with_verdicts(card_of(point("mine", "own", own), [point("stack", "as large", control)]))
+    (verdict,) = card.tasks[0].verdicts
+    assert (verdict.control, verdict.verdict) == ("as large", expected)
+    two = compare.with_verdicts(card_of(point("mine", "own", own[:2]), [point("stack", "as large", control)]))
+    assert two.tasks[0].verdicts[0].verdict == "cannot say"
+
+
+@pytest.mark.parametrize(("own", "other"), [([0.0] * 3, [0.0] * 3), ([0.0] * 3, [0.3] * 3)])
+def test_seeds_without_spread_have_a_verdict(own, other):
+    card = compare.with_verdicts(card_of(point("mine", "own", own), [point("stack", "as deep", other)]))
+    assert card.tasks[0].verdicts[0].verdict == ("equal" if own == other else "better")
+
+
+def test_places_are_among_stacks_by_parameters_by_depth_and_by_layers():
+    stacks = [point(f"{n}x1", "recorded", [e], n, 50_000 * n) for n, e in enumerate((0.5, 0.3, 0.1, 0.02), 1)]
+    others = [*stacks, point("4x1-w32", "recorded", [0.2], 4), point("1x4", "recorded", [0.01], 4, passes=4)]
+    largest, deepest, worth = compare.places(point("mine", "own", [0.06], passes=4), others, "error")
+    assert "4x1-w32 (" in largest and "20.0" in largest
+    assert "4x1 (200,000" in deepest
+    layers = float(worth.partition("about ")[2].split()[0])
+    assert 3 < layers < 4
+    assert compare.worth(0.0, [1.0, 0.5, 0.6, 0.1]) == "4 layers or more"
+    assert compare.worth(2.0, [1.0, 0.5]) == "one layer or fewer"
+    assert compare.places(point("mine", "own", [0.06]), [], "error") == []
+
+
+def test_a_name_cannot_write_into_the_page():
+    named = card_of(point("<b>x", "own", [0.1]), [point("<script>alert(1)</script>", "as deep", [0.1])], "<b>x")
+    page = cards.page(compare.with_verdicts(named))
+    assert "<script" not in page and "<b>x" not in page
+
+
+def test_the_best_rate_is_that_of_the_lowest_mean_validation_loss():
+    def run(rate: float, loss: float) -> dict:
+        return {"config": {"train": {"learning_rate": rate}}, "selected": {"validation_loss": loss}}
+
+    runs = [run(1e-3, 0.1), run(1e-3, 0.9), run(2e-3, 0.4), run(2e-3, 0.4)]
+    assert bench_module.at_best_rate(runs) == runs[2:]
+
+
+def test_rounding_leaves_embeddings_and_vectors():
+    torch.manual_seed(0)
+    model = FewTokens()
+    coarse = bench_module.rounded(model, 4)
+    assert torch.equal(coarse.word.weight, model.word.weight) and torch.equal(coarse.head.bias, model.head.bias)
+    rows = [len(np.unique(row)) for row in coarse.head.weight.detach().numpy()]
+    assert max(rows) <= 15 and not torch.equal(coarse.head.weight, model.head.weight)
+    step = model.head.weight.abs().amax(1, keepdim=True) / 7
+    assert bool(((coarse.head.weight - model.head.weight).abs() <= step / 2 * 1.001).all())

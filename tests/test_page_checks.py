@@ -1,0 +1,238 @@
+"""Every condition that a page's checks state is false for some records: each was seen to fail when records change.
+
+Each page's own cells load its records, and `study/pages` computes the checks from nothing else; the test hands it the
+same records changed by seeded draws: numbers scaled, answers of classifiers flipped, selected epochs, budgets and
+threads exchanged, seeds left out.
+"""
+
+import importlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from rtx_core import paths
+from rtx_core.metrics import classification_metrics
+from rtx_core.records import Record
+from rtx_core.report import filling, statistics
+
+DRAWS = 80  # at most; it ends as soon as every condition has failed
+SCALES = (0.03, 0.3, 1.0, 2.0, 5.0)  # standard deviations of the factors' logarithms, a draw each in turn
+COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
+COUNTS |= {"low-rank corrections", "tokens_known"}
+
+
+class Capture:
+    """Stands in for `Quantities` in a page's module: keeps its functions, computes nothing."""
+
+    def __init__(self, page: str, numbers: dict, checks: dict | None = None):
+        self.numbers, self.checks = numbers, checks or {}
+
+    def holds(self, check: str) -> bool:
+        return True
+
+    def __getattr__(self, key: str) -> str:
+        return key
+
+
+def random(*what: object) -> np.random.Generator:
+    """The same numbers for the same draw, file and place."""
+    return np.random.default_rng(list(" ".join(map(str, what)).encode()))
+
+
+def normal(*what: object) -> Callable[[], float]:
+    """The same normal numbers, one after another; they are drawn by the million, and this generator starts sooner."""
+    return partial(Random(" ".join(map(str, what))).gauss, 0.0, 1.0)
+
+
+@cache
+def factor(draw: int, name: str, key: str) -> float:
+    return math.exp(SCALES[draw % len(SCALES)] * normal(draw, name, key)())
+
+
+def scaled(content: object, draw: int, name: str) -> object:
+    """JSON with its fractions and counts scaled: by a factor for all numbers of one key, and a smaller one for each."""
+    size = SCALES[draw % len(SCALES)]
+    each = normal(draw, name, "each")
+
+    def walk(value: object, key: str) -> object:
+        if isinstance(value, dict):
+            if key in ("words", "tokens"):  # a histogram: length -> texts
+                longer = factor(draw, name, "lengths")
+                return {str(round(int(length) * longer) + 1): n for length, n in value.items()}
+            return {part: inner if part == "config" else walk(inner, part) for part, inner in value.items()}
+        if isinstance(value, list):
+            return [walk(inner, key) for inner in value]
+        if isinstance(value, float):
+            return value * factor(draw, name, key) * math.exp(size / 3 * each())
+        if isinstance(value, int) and key in COUNTS:
+            return round(value * factor(draw, name, key)) + (key != "step") * int(3 * abs(each()) % 3)
+        return value
+
+    return walk(content, "")
+
+
+def flipped(logits: np.ndarray, labels: np.ndarray, draw: int, name: str) -> np.ndarray:
+    """Some answers made right, wrong, or all of one class: how, and how many, as chance has it for this name."""
+    how = random(draw, name)
+    wanted = (labels, (labels + 1) % logits.shape[1], np.full_like(labels, how.integers(logits.shape[1])))
+    answers = wanted[how.integers(3)]
+    chosen = how.random(len(labels)) < how.choice([0.01, 0.1, 0.5, 1.0])
+    logits = logits.copy()
+    logits[chosen] = 6 * how.random() * np.eye(logits.shape[1])[answers[chosen]]
+    return logits
+
+
+def changed(record: Record, draw: int) -> Record:
+    """What a draw makes of a record; the seeds of a model change alike but for chance."""
+    path, content = record.path, dict(record.content)
+    predictions = record.predictions if path.with_suffix(".npz").exists() else None
+    name = f"{path.parent.name}/{re.sub('seed[0-9]+', '', path.stem)}"
+    chance = random(draw, path.parent.name)
+    answers_alone = draw % 8 == 6  # so that the rates chosen by validation loss stay
+    if not answers_alone:
+        content = scaled(content, draw, name)
+    if predictions:
+        logits = flipped(**predictions, draw=draw, name=name if draw % 2 or answers_alone else "all models")
+        n = len(logits) - (draw % 8 == 2) * int(chance.integers(9))
+        predictions = {"logits": logits[:n], "labels": predictions["labels"][:n]}
+        content["test"] |= classification_metrics(**predictions)
+    if "selected" in content and not answers_alone:
+        row = content["history"][chance.integers(len(content["history"]))]
+        content["selected"] |= {key: row[key] for key in content["selected"] if key in row}
+    if "budget" in content and chance.random() < 0.3:
+        content["budget"] = "reduced" if content["budget"] == "full" else "full"
+    for entry in (content, content.get("latency")):
+        if isinstance(entry, dict) and "environment" in entry and chance.random() < 0.3:
+            entry["environment"] = entry["environment"] | {"threads": entry["environment"]["threads"] + 1}
+    made = Record(content, path)
+    if predictions:
+        vars(made)["predictions"] = predictions  # where the cached property keeps them
+    return made
+
+
+class Draw:
+    """One draw's changes of whatever a page's cells handed to its module."""
+
+    def __init__(self, number: int):
+        self.number, self.record = number, cache(partial(changed, draw=number))
+
+    def __call__(self, value: object) -> object:
+        if isinstance(value, Record):
+            return self.record(self.first_seed(value))
+        if isinstance(value, dict) and not holds_records(value):  # a benchmark, or what is published
+            return scaled(value, self.number, "no record")
+        if isinstance(value, dict):
+            return {key: self(inner) for key, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(self(one) for one in value if not self.leaves_out(one))
+        return value
+
+    def first_seed(self, record: Record) -> Record:
+        """In every eighth draw all seeds have the results of one, so that differences are significant."""
+        first = record.path.with_stem(re.sub("seed[0-9]+", "seed0", record.path.stem))
+        if self.number % 8 != 5 or not first.exists() or "seed" not in record.content:
+            return record
+        return Record(dict(read(first).content) | {"seed": record["seed"]}, first)
+
+    def leaves_out(self, value: object) -> bool:
+        return self.number % 8 == 7 and isinstance(value, Record) and random(self.number, value.path).random() < 0.1
+
+
+def holds_records(value: object) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return isinstance(value, Record) or any(map(holds_records, inner))
+
+
+@cache
+def read(path: Path) -> Record:
+    return Record(json.loads(path.read_text(encoding="utf-8")), path)
+
+
+def notebooks() -> Iterator[Path]:
+    """Those that quote numbers."""
+    for folder in ("notebooks", "book"):
+        for path in sorted(paths.REPOSITORY.joinpath(folder).glob("*.ipynb")):
+            if ".quantities(" in path.read_text(encoding="utf-8"):
+                yield path
+
+
+def captured(path: Path, patch: pytest.MonkeyPatch) -> tuple[Callable, list, dict]:
+    """The function of a page's module that makes its quantities, and what the notebook's cells hand to it."""
+    module = importlib.import_module(f"study.pages.{path.stem.replace('-', '_')}")
+    patch.setattr(module, "Quantities", Capture)
+    make, calls = module.quantities, []
+
+    def recorder(*arguments, **named):
+        calls.append((arguments, named))
+        return make(*arguments, **named)
+
+    patch.setattr(module, "quantities", recorder)
+    space: dict = {"__name__": path.stem}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code" and not calls:
+            exec(compile("".join(cell["source"]), path.name, "exec"), space)
+    patch.setattr(module, "quantities", make)
+    return make, *calls[0]
+
+
+def evaluated(checks: dict[str, Callable]) -> Iterator[tuple[str, int, bool]]:
+    """Check, place and result of every condition that can be computed."""
+    for name, check in checks.items():
+        with suppress(Exception):
+            yield from [(name, place, bool(result)) for place, result in enumerate(check())]
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[dict[str, tuple]]:
+    """Page -> the function that makes its quantities, and what the notebook's cells hand to it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RTX_HOME", raising=False)
+        patch.setenv("RTX_BOOK", "1")
+        yield {path.stem: captured(path, patch) for path in notebooks()}
+
+
+@pytest.mark.filterwarnings("ignore")  # means of nothing, where seeds are missing
+def test_every_condition_fails_for_some_records(pages, monkeypatch):
+    monkeypatch.setattr(statistics, "RESAMPLES", 100)
+    standing = set()
+    for page, (make, arguments, named) in pages.items():
+        for name, place, holds in evaluated(make(*arguments, **named).checks):
+            assert holds, f"{page}: the records do not bear out condition {place + 1} of {name}"
+            standing.add((page, name, place))
+    assert len(standing) > 30
+    for draw in map(Draw, range(DRAWS)):
+        for page in {page for page, _, _ in standing}:
+            make, arguments, named = pages[page]
+            checks = make(*map(draw, arguments), **{key: draw(value) for key, value in named.items()}).checks
+            wanted = {name: checks[name] for _, name, _ in filter(lambda one: one[0] == page, standing)}
+            standing -= {(page, name, place) for name, place, holds in evaluated(wanted) if not holds}
+    left = "\n".join(f"{page}: {name}, condition {place + 1}" for page, name, place in sorted(standing))
+    assert not standing, f"Nothing makes these fail, so they say nothing: mend or delete them.\n{left}"
+
+
+def test_every_quoted_key_is_a_number_and_every_check_has_a_place(pages):
+    keys = {}
+    for page, (make, arguments, named) in pages.items():
+        made = make(*arguments, **named)
+        keys[page.replace("-", "_")] = set(made.numbers), set(made.checks)
+    quoted = {page: set() for page in keys}
+    for path in notebooks():
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells)
+        quoted[path.stem.replace("-", "_")] |= set(re.findall(r"\bq\.(\w+)", text)) | set(filling.CHECK.findall(text))
+    for path in paths.REPOSITORY.joinpath("book").glob("*.md"):
+        for page, key in re.findall(r"\{eval\}`(\w+)\.(\w+)`", path.read_text(encoding="utf-8")):
+            if page in quoted:
+                quoted[page].add(key)
+    for page, (numbers, checks) in keys.items():
+        asked = {key for key in quoted[page] if key not in ("holds", "unsupported")}
+        assert asked - numbers - checks == set(), f"{page} quotes what its module does not have"
+        assert (numbers | checks) - asked == set(), f"{page} has numbers or checks that no sentence uses"
