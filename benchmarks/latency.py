@@ -1,8 +1,8 @@
 """How long one sentence takes to classify, against the plain way and the floor: `python -m benchmarks.latency`.
 
 Writes results/benchmarks/latency-<cpu or cuda>.json.  The floor is the time to read every weight outside the embedding
-once. One sentence and 16 at once are also served with products of 16 bits. Weights need no training for this; sentences
-are SST-2's.
+once. One sentence and 16 at once are also classified with products of 16 bits. Weights need no training for this;
+sentences are SST-2's.
 """
 
 import numpy as np
@@ -13,7 +13,6 @@ from benchmarks.plain import padded, tokenized
 from rtx_core.data import ClassificationData, task
 from rtx_core.data.splits import parts
 from rtx_core.fast import onednn
-from rtx_core.fast.serving import serving
 from rtx_core.models import build_model, count_parameters
 from rtx_core.models.packed import Packed
 from rtx_core.train.trainer import autocast_of
@@ -38,13 +37,10 @@ def served(model, batches: dict[int, list[Packed]], where: torch.device, rounds:
     ways = {}
     for size, group in batches.items():
         for bits, precision in (("32 bits", "fp32"), ("bf16 products", "bf16")):
-            autocast = autocast_of(precision, where)
-            with autocast:
-                fast = serving(model)
 
-            def answer(i: int, fast=fast, group=group, autocast=autocast) -> torch.Tensor:
+            def answer(i: int, group=group, autocast=autocast_of(precision, where)) -> torch.Tensor:
                 with autocast:
-                    return fast(group[i % len(group)].to(where)).cpu()
+                    return model(group[i % len(group)].to(where)).cpu()
 
             ways[f"batch of {size}, {bits}"] = answer
     return timing.interleaved(ways, rounds, warm_up=WARM_UP)
@@ -64,7 +60,6 @@ def measure(options: timing.Options) -> dict:
     content["tokens_per_sentence"] = float(np.mean([len(batch.ids) for batch in batches]))
     for name in ("baseline", "recurrent"):
         model = build_model(name, seed=0).to(where).eval()
-        fast = serving(model)
         weights = torch.randn(count_parameters(model)["non_embedding"], device=where)
         half = torch.empty(len(weights) // 2, device=where)  # read and written, it moves as many bytes
 
@@ -72,12 +67,11 @@ def measure(options: timing.Options) -> dict:
             ids, mask = tokenized(tokenizer, [texts[rows[i]]], length)
             return model(padded(ids.to(where), mask.to(where)), rows_only=False).cpu()
 
-        torch.testing.assert_close(plainly(0), fast(batches[0].to(where)).cpu(), rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(plainly(0), model(batches[0].to(where)).cpu(), rtol=1e-3, atol=1e-4)
         contestants = {
             "plain, padded to 128": lambda i: plainly(i, 128),
             "plain, one sentence": plainly,
             "packed, the model as it is": lambda i: model(batches[i].to(where)).cpu(),
-            "packed, prepared for serving": lambda i: fast(batches[i].to(where)).cpu(),
             "reading the weights, by a sum": lambda i: weights.sum().cpu(),
             "reading the weights, by a copy": lambda i: half.copy_(weights[: len(half)]),
         }

@@ -12,7 +12,6 @@ import torch
 
 from benchmarks import timing
 from rtx_core import data, records
-from rtx_core.fast.serving import serving
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
 from rtx_core.train.device import keep_heap
@@ -21,16 +20,16 @@ ROUNDS, SIZES = 60, (1, 16)
 
 
 def answering(record: records.Record, size: int, options: timing.Options) -> timing.Work:
-    """Reads a batch of test texts, and answers it as fast as the model can be served."""
+    """Reads a batch of test texts, and answers it."""
     config = record["config"]
     test = data.task(data.config_of(config["data"] | {"source": options.source}), size).parts["test"]
-    fast = serving(build_model(config["architecture"], seed=0, **config["model"]).to(options.where).eval())
+    model = build_model(config["architecture"], seed=0, **config["model"]).to(options.where).eval()
     random = np.random.RandomState(0)
     rows = [random.choice(len(test), min(size, len(test)), replace=False) for _ in range(options.rounds(ROUNDS))]
 
     def answer(i: int) -> torch.Tensor:
         ids, lengths, _ = test.take(rows[i % len(rows)])
-        return fast(Packed.from_flat(ids, lengths).to(options.where)).cpu()
+        return model(Packed.from_flat(ids, lengths).to(options.where)).cpu()
 
     return answer
 

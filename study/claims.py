@@ -1,131 +1,558 @@
-"""Claims of the four sources, judged from today's records.
+"""Claims of the four sources, in our words, each with the test that decides it on the paper's records."""
 
-A claim is a row of a section of YAML, under the page that treats it: what is claimed, where, and one test:
-
-    SST-2:
-      Less data, depth and rates:
-        - says: With 10 % of the data the baseline is the more accurate one.
-          source: slides, data size table
-          test: {direction: sst2_10pct.difference}
-
-Names are what `{val}` takes; the first key of a test may hold a list of them: contradicted by one, reproduced by all.
-
-direction  a difference, above 0 unless `expect: below`: decided where the paired test is significant at 5 %.  Of one
-           seed, or at a reduced budget, it is then of the same sign, or of the opposite one, and no more.
-value      a model, `published:` a share found on `n:` texts (`same_texts: true` if they are ours): reproduced where it
-           may well be one more run of ours and is a point away at most, contradicted where chance would rarely give it.
-bound      a value with its interval, and `at_least:`, `at_most:` or `within:` (around 0): decided where the whole
-           interval keeps, or breaks, the bound.
-count      a number, and `equals:`, `at_least:` or `at_most:`: always decided, as nothing in it is chance.
-untested   why no record can decide it; names no value.
-
-`value` and `bound` are undecided with fewer than three seeds or at a reduced budget; what has no badge, a time or a
-count, no seed decides.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import combinations
 
-import numpy as np
 import pandas as pd
-import yaml
 
 from rtx_core.errors import unknown
-from rtx_core.report.evidence import Badge
-from rtx_core.report.statistics import ALPHA, ENOUGH_SEEDS, as_one_more_run
-from rtx_core.report.style import number, p_value
-from rtx_core.report.values import Unmeasured, Value, look_up
+from rtx_core.records import Record
+from rtx_core.report.values import Runs, Task, Unmeasured
+from study.analysis import comparisons as compare
+from study.analysis.benchmarks import story_cost, story_memory
+from study.analysis.classifiers import PAIR, gap
+from study.analysis.outcomes import MISSING, Outcome, bound, count, direction, printed, untested
+from study.analysis.precision import weakest_ratio
+from study.analysis.stories import InitialLosses
 
-REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
-SAME, OPPOSITE = "of the same sign", "of the opposite sign"
-OUTCOMES = (REPRODUCED, SAME, CONTRADICTED, OPPOSITE, UNDECIDED, MISSING)
-WORST_FIRST = (CONTRADICTED, OPPOSITE, UNDECIDED, SAME, REPRODUCED)
-MARGIN = 0.01  # a published value further away than a point is not reproduced
-FILE = Path(__file__).with_name("claims.yaml")
+
+class Sources:
+    """What claims are judged by: records of runs and measurements, counts of data sets, times, and printed numbers."""
+
+    def __init__(
+        self,
+        folders: Mapping[str, list[Record]],
+        measured: Iterable[Record],
+        profiles: Mapping[str, Record],
+        times: Mapping[str, Mapping],
+        printed: Mapping[str, Mapping],
+    ):
+        self.folders, self.measured, self.profiles = folders, list(measured), profiles
+        self.times, self.printed = times, printed
+
+    def task(self, name: str) -> Task:
+        """Classifiers of one folder."""
+        return Task(self.folders.get(name, []), called=name)
+
+    def decoders(self, *names: str) -> Runs:
+        """Language models of these folders."""
+        return Runs([run for name in names for run in self.folders.get(name, [])], names[0])
+
+    def transfer(self, name: str) -> Task:
+        """Models of one corpus, tested on another."""
+        return Task(self.measurements("transfer", name), called=name)
+
+    def parts(self, name: str) -> dict[str, dict]:
+        """Of a data set, as counted."""
+        if not self.profiles.get(name):
+            raise Unmeasured(f"Nothing was counted of {name}.")
+        return self.profiles[name]["parts"]
+
+    def measurements(self, kind: str, name: str | None = None) -> list[Record]:
+        return [one for one in self.measured if one["kind"] == kind and name in (None, one["of"])]
+
+    def measurement(self, kind: str, name: str) -> Record:
+        if not (matches := self.measurements(kind, name)):
+            raise Unmeasured(f"There is no measurement {kind} of {name}.")
+        return matches[0]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a claim, in one line, with the badge of its evidence."""
+class Claim:
+    """What is claimed, where it stands, and the test that decides it."""
 
-    word: str
-    line: str
-    badge: Badge | None = None
+    says: str
+    source: str
+    test: Callable[[Sources], Outcome]
+
+    def outcome(self, sources: Sources) -> Outcome:
+        try:
+            return self.test(sources)
+        except Unmeasured as lacking:
+            return Outcome(MISSING, str(lacking))
 
 
-def judged(path: Path = FILE) -> pd.DataFrame:
-    """A row a claim in a YAML file: section, says, source, page, kind (of test), outcome, line, badge."""
-    content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    every = [(section, page, claim) for section, of in content.items() for page in of for claim in of[page]]
+def judged(sources: Sources, sections: Iterable[str] = ()) -> pd.DataFrame:
+    """A row for each claim, of some sections or of all: section, says, source, page, outcome, line, badge."""
+    if wrong := set(sections) - CLAIMS.keys():
+        raise unknown("section of claims", wrong.pop(), CLAIMS)
     rows = []
-    for section, page, claim in every:
-        outcome = judge(claim["test"])
-        row = {"section": section, "says": claim["says"], "source": claim["source"], "page": page}
-        row |= {"kind": next(iter(claim["test"])), "outcome": outcome.word, "line": outcome.line}
-        rows.append(row | {"badge": str(outcome.badge or "")})
+    for section in sections or CLAIMS:
+        for page, claims in CLAIMS[section].items():
+            for claim in claims:
+                outcome = claim.outcome(sources)
+                row = {"section": section, "says": claim.says, "source": claim.source, "page": page}
+                rows.append(row | {"outcome": outcome.word, "line": outcome.line, "badge": str(outcome.badge or "")})
     return pd.DataFrame(rows)
 
 
-def judge(test: Mapping) -> Outcome:
-    """The outcome of one claim's test; the names in it stand for the values of the book."""
-    (kind, names), *bounds = test.items()
-    if kind == "untested":
-        return Outcome(MISSING, names)
-    if kind not in TESTS:
-        raise unknown("test of a claim", kind, TESTS)
-    try:
-        values = [look_up(name) for name in ([names] if isinstance(names, str) else names)]
-    except Unmeasured as lacking:
-        return Outcome(MISSING, str(lacking))
-    outcomes = [TESTS[kind](value, **dict(bounds)) for value in values]
-    word = min((outcome.word for outcome in outcomes), key=WORST_FIRST.index)
-    bearing = [outcome for outcome in outcomes if word not in (CONTRADICTED, OPPOSITE) or outcome.word == word]
-    badges = [outcome.badge for outcome in bearing if outcome.badge]
-    weakest = min(badges, key=lambda badge: (badge.full, badge.seeds), default=None)
-    return Outcome(word, "; ".join(outcome.line for outcome in outcomes), weakest)
+# -- Tests of several claims
 
 
-def by_bounds(kept: bool, broken: bool) -> str:
-    return REPRODUCED if kept else CONTRADICTED if broken else UNDECIDED
+def gaps(s: Sources, *names: str) -> list:
+    """Baseline − Recurrent on each of these tasks."""
+    return [s.task(name).difference for name in names]
 
 
-def decides(evidence: Badge | None) -> bool:
-    """Whether there are seeds enough, at the full budget."""
-    return evidence is None or (evidence.seeds >= ENOUGH_SEEDS and evidence.budget == "full")
+def pair_gap(task: Task, measure: str):
+    """Baseline − Recurrent in another measure than accuracy."""
+    return task.minus(*PAIR, measure)
 
 
-def direction(value: object, expect: str = "above") -> Outcome:
-    sign = getattr(value, "lean", value.sign) * {"above": 1, "below": -1}[expect]
-    p = f", p {p_value(value.p)}" if value.p is not None else ""
-    kept, broken = (REPRODUCED, CONTRADICTED) if decides(value.badge) else (SAME, OPPOSITE)
-    return Outcome({1: kept, -1: broken, 0: UNDECIDED}[sign], f"{value}{p}", value.badge)
+def over_all_data(s: Sources) -> Outcome:
+    """Of each model its accuracy after half of the data minus that after all."""
+    half, whole = s.task("sst2-50pct"), s.task("sst2")
+    pairs = [(getattr(half, model), getattr(whole, model)) for model in PAIR]
+    return direction(*(gap(*pair, same_training=False) for pair in pairs))
 
 
-def value(model: object, published: float, n: int, same_texts: bool = False) -> Outcome:
-    ours = model.accuracies
-    line = f"{number(np.mean(ours), '.1%')} against {number(published, '.1%')}"
-    if not decides(model.badge):
-        why = "fewer than three seeds" if model.badge.budget == "full" else "a reduced budget"
-        return Outcome(UNDECIDED, f"{line}, {why}", model.badge)
-    p = as_one_more_run(published, n, ours, model.n, same_texts)
-    near = abs(np.mean(ours) - published) <= MARGIN
-    word = by_bounds(p >= ALPHA and near, p < ALPHA)
-    return Outcome(word, f"{line}, p {p_value(p)}", model.badge)
+def shrinking(s: Sources) -> Outcome:
+    after_one, in_full = ("sst2-10pct-epochs1", "sst2-50pct-epochs1"), ("sst2-10pct", "sst2")
+    return bound(*(compare.shrinks(*map(s.task, names)) for names in (after_one, in_full)), at_least=0)
 
 
-def bound(value: object, at_least: float = -np.inf, at_most: float = np.inf, within: float | None = None) -> Outcome:
-    if within is not None:
-        at_least, at_most = -within, within
-    kept = value.low >= at_least and value.high <= at_most
-    word = by_bounds(kept, value.high < at_least or value.low > at_most) if decides(value.badge) else UNDECIDED
-    return Outcome(word, str(value), value.badge)
+def label_shares(s: Sources) -> Outcome:
+    """As printed in all of SST-2, as in all of it in its subsets, and a third each."""
+    table, pooled = s.printed["labels"]["sst2"], s.parts("sst2-seeded-128")["train"]
+    whole = {"train": [100 * label / pooled["n"] for label in pooled["labels"]]}
+    thirds = dict.fromkeys(("train", "validation", "test"), 100 / 3)
+    stated = {part: table[part]["percent"] for part in thirds}
+    return count(
+        compare.label_error((s.parts("sst2-published-128"), stated)),
+        compare.label_error(*((s.parts(f"sst2-seeded-{size}pct-128"), whole) for size in (10, 50))),
+        compare.label_error((s.parts("multi-domain-seeded-128"), thirds)),
+        at_most=0.05,
+    )
 
 
-def count(value: float, equals: float | None = None, at_least: float = -np.inf, at_most: float = np.inf) -> Outcome:
-    kept = at_least <= value <= at_most and equals in (None, value)
-    line = str(value) if isinstance(value, Value) else number(value, ",.0f" if float(value).is_integer() else ".3g")
-    return Outcome(by_bounds(kept, not kept), line)
+def yelp_balance(s: Sources) -> Outcome:
+    halves = dict.fromkeys(("train", "validation", "test"), 50)
+    return count(compare.label_error((s.parts("yelp-seeded-128"), halves)), at_most=2)
 
 
-TESTS = {"direction": direction, "value": value, "bound": bound, "count": count}
+def long_and_short(s: Sources) -> list[Record]:
+    """Bags of words of the long and of the short training texts."""
+    return [s.measurement("yardstick", f"sst2-{part}") for part in ("long", "short")]
+
+
+def diversity_for_length(s: Sources) -> Outcome:
+    parts = [s.parts(f"sst2-seeded-{part}-128") for part in ("long", "short")]
+    return count(compare.diversity_for_length(*long_and_short(s), *parts), at_least=1)
+
+
+def more_passes(s: Sources) -> Outcome:
+    """Three layers run twice over once, and three times over twice."""
+    once, twice, three = (s.task(f"sst2-10pct{passes}").recurrent for passes in ("-numpasses1", "", "-numpasses3"))
+    return direction(gap(twice, once), gap(three, twice))
+
+
+def small_gaps(s: Sources, experiment: str, *pairs: tuple[str, str]) -> list:
+    """Gaps of the small models' losses, at the rate that they share."""
+    rate = {"shakespeare-small": 0.003, "tinystories-small": 0.004}[experiment]
+    runs = s.decoders(f"{experiment}-learningrate{rate}")
+    return [compare.loss_gap(runs, *pair) for pair in pairs]
+
+
+def nano_gap(s: Sources, first: str, second: str):
+    """Of Kausik's size, by nanoGPT's recipe in full."""
+    return compare.loss_gap(s.decoders("shakespeare-nanogpt"), first, second)
+
+
+def characters_parameters(s: Sources) -> Outcome:
+    totals = compare.parameters(s.decoders("shakespeare-nanogpt-reduced"), "gpt-1", "gpt-6", "kausik")
+    return count(compare.millions_error(totals, (1.89, 10.74, 1.89)), at_most=0.01)
+
+
+def stories_parameters(s: Sources) -> Outcome:
+    """How many parameters are off, of four models."""
+    components = s.printed["tinystories"]["components"]
+    totals = compare.parameters(s.decoders("tinystories-report-reduced"), *components)
+    return count(sum(abs(ours - row["total"]) for ours, row in zip(totals, components.values())), equals=0)
+
+
+def initial_order(s: Sources) -> Outcome:
+    losses = InitialLosses(s.measurement("initial", "tinystories"), s.printed["tinystories"])
+    return count(losses.same_order, equals=10)
+
+
+TIMED = ("sst2", "sst2-official", "sst2-50pct-epochs1", "sst2-short", "sst2-long")
+TIMED += ("yelp-trainrows10000-epochs1", "multi-domain-trainrows20000-epochs1")
+SUBSETS = ("sst2-10pct", "sst2-50pct")
+OVERALL = ("sst2", "sst2-official", "sst2-10pct", "sst2-short")
+
+
+CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it -> claims
+    "SST-2": {
+        "SST-2": [
+            Claim(
+                "Baseline: 79.0 % (GLUE).",
+                "report, Table 6",
+                lambda s: printed(s.task("sst2-official").baseline, 0.7901, n=872, same_texts=True),
+            ),
+            Claim(
+                "Recurrent: 79.9 % (GLUE).",
+                "report, Table 6",
+                lambda s: printed(s.task("sst2-official").recurrent, 0.7993, n=872, same_texts=True),
+            ),
+            Claim(
+                "Recurrent leads in accuracy and F1 (pooled; GLUE).",
+                "slides, standard benchmark; report, SST-2 section",
+                lambda s: direction(
+                    *gaps(s, "sst2", "sst2-official"),
+                    pair_gap(s.task("sst2"), "f1"),
+                    pair_gap(s.task("sst2-official"), "f1"),
+                    expect="below",
+                ),
+            ),
+            Claim(
+                "Recurrent leads in precision (pooled).",
+                "report, SST-2 section",
+                lambda s: direction(pair_gap(s.task("sst2"), "precision"), expect="below"),
+            ),
+            Claim(
+                "Recurrent leads in recall (pooled).",
+                "report, SST-2 section",
+                lambda s: direction(pair_gap(s.task("sst2"), "recall"), expect="below"),
+            ),
+            Claim(
+                "The two are comparable (pooled; GLUE).",
+                "report, SST-2 section",
+                lambda s: bound(*gaps(s, "sst2", "sst2-official"), within=1),
+            ),
+        ]
+    },
+    "Data size": {
+        "Less data, depth and rates": [
+            Claim(
+                "Baseline: 76.6 % (10 %).",
+                "slides, data size table",
+                lambda s: printed(s.task("sst2-10pct").baseline, 0.7661, n=6823),
+            ),
+            Claim(
+                "Recurrent: 74.5 % (10 %).",
+                "slides, data size table",
+                lambda s: printed(s.task("sst2-10pct").recurrent, 0.7453, n=6823),
+            ),
+            Claim("Baseline leads (10 %).", "slides, data size table", lambda s: direction(*gaps(s, "sst2-10pct"))),
+            Claim("Baseline leads (50 %).", "slides, data size table", lambda s: direction(*gaps(s, "sst2-50pct"))),
+            Claim("Half of the data beats all (each model).", "implied by the slides' tables", over_all_data),
+            Claim("More data, smaller lead (10 to 50 %; 10 % to all).", "slides, training dynamics", shrinking),
+            Claim(
+                "Recurrent trails after one epoch (10 %).",
+                "slides, training dynamics",
+                lambda s: direction(compare.first_epoch(s.task("sst2-10pct"))),
+            ),
+            Claim(
+                "Recurrent's validation loss stays stable (10 %; its rise in nats).",
+                "slides, training dynamics",
+                lambda s: bound(compare.final_rise(s.task("sst2-10pct"), "recurrent"), at_most=0),
+            ),
+            Claim(
+                "Baseline's validation loss rises further (10 %; by how many nats).",
+                "slides, training dynamics",
+                lambda s: direction(compare.rise_gap(s.task("sst2-10pct"))),
+            ),
+            Claim(
+                "Recurrent keeps 97 % of Baseline's accuracy (50 %).",
+                "slides, efficiency and performance",
+                lambda s: bound(compare.share(s.task("sst2-50pct")), at_least=97),
+            ),
+            Claim(
+                "Precision and recall agree within a point, weighted (10; 50 %).",
+                "slides, balanced metrics",
+                lambda s: bound(*compare.balances("weighted ", *map(s.task, SUBSETS)), within=1),
+            ),
+            Claim(
+                "Precision and recall agree within a point, positive class (10; 50 %).",
+                "slides, balanced metrics",
+                lambda s: bound(*compare.balances("", *map(s.task, SUBSETS)), within=1),
+            ),
+        ]
+    },
+    "Length": {
+        "Thresholds before models": [
+            Claim(
+                "Recurrent leads in accuracy, F1 and recall (long texts).",
+                "report, length section",
+                lambda s: direction(
+                    *gaps(s, "sst2-long"),
+                    pair_gap(s.task("sst2-long"), "f1"),
+                    pair_gap(s.task("sst2-long"), "recall"),
+                    expect="below",
+                ),
+            ),
+            Claim(
+                "Baseline leads (short texts).", "report, length section", lambda s: direction(*gaps(s, "sst2-short"))
+            ),
+            Claim(
+                "Baseline leads in precision (short texts).",
+                "slides, short inputs",
+                lambda s: direction(pair_gap(s.task("sst2-short"), "precision")),
+            ),
+            Claim(
+                "Recurrent leads in recall (short texts).",
+                "slides, short inputs",
+                lambda s: direction(pair_gap(s.task("sst2-short"), "recall"), expect="below"),
+            ),
+            Claim(
+                "Short texts are harder (each model).",
+                "report, length section",
+                lambda s: direction(
+                    *(
+                        compare.harder(s.task("sst2-short-epochs1"), s.task("sst2-long-epochs1"), model)
+                        for model in PAIR
+                    )
+                ),
+            ),
+            Claim(
+                "Most short texts have one or two words.",
+                "report, length section",
+                lambda s: count(compare.lengths(s.parts("sst2-seeded-short-128"), "words", 1, 2), at_least=50),
+            ),
+            Claim(
+                "Most short texts have one or two tokens.",
+                "report, length section",
+                lambda s: count(compare.lengths(s.parts("sst2-seeded-short-128"), "tokens", 1, 2), at_least=50),
+            ),
+            Claim(
+                "Most long texts have 20 to 50 words (longest 30 %; 10 %).",
+                "report, length section",
+                lambda s: count(
+                    compare.lengths(s.parts("sst2-seeded-long-128"), "words", 20, 50),
+                    compare.lengths(s.parts("sst2-seeded-128"), "words", 20, 50, longest=0.1),
+                    at_least=50,
+                ),
+            ),
+            Claim(
+                "Long texts are lexically more diverse (distinct tokens of as many texts).",
+                "report, length section",
+                lambda s: count(compare.diversity(*long_and_short(s)), at_least=1),
+            ),
+            Claim(
+                "Long texts are lexically more diverse (for their length, by Guiraud's index).",
+                "report, length section",
+                diversity_for_length,
+            ),
+        ]
+    },
+    "Other corpora": {
+        "Thresholds before models": [
+            Claim(
+                "Recurrent leads in accuracy and F1 (Yelp).",
+                "slides, Yelp",
+                lambda s: direction(*gaps(s, "yelp"), pair_gap(s.task("yelp"), "f1"), expect="below"),
+            ),
+            Claim(
+                "Recurrent leads (from SST-2 to Yelp).",
+                "slides, cross-dataset robustness",
+                lambda s: direction(s.transfer("sst2-10pct-to-yelp").difference, expect="below"),
+            ),
+            Claim(
+                "Recurrent leads (from Yelp to SST-2).",
+                "slides, cross-dataset robustness",
+                lambda s: direction(s.transfer("yelp-to-sst2").difference, expect="below"),
+            ),
+            Claim(
+                "Recurrent leads (three domains).",
+                "report, multi-domain section",
+                lambda s: direction(*gaps(s, "multi-domain"), expect="below"),
+            ),
+            Claim(
+                "Three domains are harder than sentiment (Baseline).",
+                "report, multi-domain section",
+                lambda s: direction(compare.harder(s.task("multi-domain"), s.task("sst2-epochs1"), "baseline")),
+            ),
+        ]
+    },
+    "Data": {
+        "Data": [
+            Claim(
+                "Shares of the labels are as printed (SST-2; its subsets; domains).",
+                "report, Tables 1 and 3",
+                label_shares,
+            ),
+            Claim(
+                "Nearly all texts have up to 50 tokens (SST-2).",
+                "report, dataset characteristics",
+                lambda s: count(compare.lengths(s.parts("sst2-seeded-128"), "tokens", 0, 50), at_least=50),
+            ),
+        ],
+        "Thresholds before models": [
+            Claim("Yelp is balanced within two points.", "report, Table 2", yelp_balance),
+            Claim(
+                "Three domains have 6,823 test texts.",
+                "report, Table 3",
+                lambda s: count(s.parts("multi-domain-seeded-128")["test"]["n"], equals=6823),
+            ),
+        ],
+    },
+    "Size and speed": {
+        "Architectures": [
+            Claim(
+                "25.9 M and 11.0 M parameters, 58 % fewer.",
+                "report, Table 6; slides, efficiency and performance",
+                lambda s: count(compare.size_error(s.task("sst2"), (25.9, 11.0), 58), at_most=1),
+            ),
+            Claim(
+                "9.8 M and 3.4 M parameters, 65 % fewer.",
+                "report, Tables 4 and 5; fixed configurations",
+                lambda s: count(compare.size_error(s.task("sst2"), (9.8, 3.4), 65), at_most=1),
+            ),
+            Claim(
+                "Both have the same effective depth.",
+                "report, fixed configurations",
+                lambda s: count(compare.depth_gap(), equals=0),
+            ),
+            Claim(
+                "They differ in recurrence alone.",
+                "report, fixed configurations",
+                lambda s: count(compare.differing_widths(), equals=0),
+            ),
+        ],
+        "SST-2": [
+            Claim(
+                "Recurrent is faster (SST-2; its time over Baseline's).",
+                "slides, speed advantage",
+                lambda s: bound(compare.time_ratio(s.task("sst2")), at_most=1),
+            ),
+            Claim(
+                "Recurrent is faster (all tasks; its time over Baseline's).",
+                "slides, speed advantage",
+                lambda s: bound(*(compare.time_ratio(s.task(name)) for name in TIMED), at_most=1),
+            ),
+            Claim(
+                "Recurrent is slower (on a GPU).",
+                "slides, benchmark tables",
+                lambda s: untested("On an H100 (see Performance) single times spread wider than the models differ."),
+            ),
+        ],
+    },
+    "Rounding and depth": {
+        "Number formats": [
+            Claim(
+                "Sharing amplifies rounding errors (untrained; 4, 6 and 8 bits; the least ratio).",
+                "slides, gradient of depth-recurrent modeling",
+                lambda s: bound(weakest_ratio(s.measurements("rounding")), at_least=1),
+            )
+        ],
+        "Theory": [
+            Claim(
+                "Clipping the gradient keeps training stable, recurrent layers above all.",
+                "report, training protocol",
+                lambda s: untested("Every run clips, and none records the norm."),
+            )
+        ],
+        "Less data, depth and rates": [
+            Claim("More passes are better (two over one; three over two).", "slides, scaling behavior", more_passes)
+        ],
+    },
+    "Conclusions": {
+        "Discussion": [
+            Claim(
+                "Recurrent leads slightly (pooled; GLUE; Yelp).",
+                "slides, conclusion",
+                lambda s: direction(*gaps(s, "sst2", "sst2-official", "yelp"), expect="below"),
+            ),
+            Claim(
+                "Baseline leads slightly overall (full budget).",
+                "slides, conclusion, some sentences later",
+                lambda s: direction(*gaps(s, *OVERALL)),
+            ),
+            Claim(
+                "The two are comparable overall (full budget).",
+                "slides, conclusion",
+                lambda s: bound(*gaps(s, *OVERALL), within=1),
+            ),
+        ]
+    },
+    "Kausik": {
+        "What a pass is worth on text": [
+            Claim(
+                "One recurrent layer beats six standard ones (width 128).",
+                "Kausik, Table 2",
+                lambda s: direction(*small_gaps(s, "shakespeare-small", ("kausik", "gpt-6")), expect="below"),
+            ),
+            Claim(
+                "One recurrent layer beats one standard one (width 128).",
+                "Kausik, Table 2",
+                lambda s: direction(*small_gaps(s, "shakespeare-small", ("kausik", "gpt-1")), expect="below"),
+            ),
+            Claim(
+                "Without positions the recurrence does better (width 128).",
+                "Kausik, Table 2",
+                lambda s: direction(
+                    *small_gaps(s, "shakespeare-small", ("kausik", "kausik-positions")), expect="below"
+                ),
+            ),
+        ],
+        "Shakespeare": [
+            Claim(
+                "One recurrent layer beats six standard ones (his size, nanoGPT's recipe).",
+                "Kausik, Table 2",
+                lambda s: direction(nano_gap(s, "kausik", "gpt-6"), expect="below"),
+            ),
+            Claim(
+                "One recurrent layer beats one standard one (his size, nanoGPT's recipe).",
+                "Kausik, Table 2",
+                lambda s: direction(nano_gap(s, "kausik", "gpt-1"), expect="below"),
+            ),
+            Claim(
+                "The recurrence's time grows about as the length.",
+                "Kausik, abstract",
+                lambda s: count(compare.growth(s.times["recurrence"]), at_most=1.1),
+            ),
+            Claim(
+                "1.89 M, 10.74 M and, without positions, 1.89 M parameters.", "Kausik, Table 2", characters_parameters
+            ),
+        ],
+    },
+    "TinyStories": {
+        "What a pass is worth on text": [
+            Claim(
+                "Three loops have lower losses than their control (width 64, one learning rate).",
+                "TinyStories study, Table 3",
+                lambda s: direction(
+                    *small_gaps(
+                        s, "tinystories-small", *((loop, "control") for loop in ("frailt", "relaxed", "three-part"))
+                    ),
+                    expect="below",
+                ),
+            ),
+            Claim(
+                "The loops differ by less than a hundredth (width 64).",
+                "TinyStories study, Table 3",
+                lambda s: bound(
+                    *small_gaps(s, "tinystories-small", *combinations(("frailt", "relaxed", "three-part"), 2)),
+                    within=0.01,
+                ),
+            ),
+        ],
+        "TinyStories": [
+            Claim(
+                "Initial losses are in the order of the final ones (in how many of ten seeds).",
+                "TinyStories study, Table 5",
+                initial_order,
+            ),
+            Claim(
+                "FraiLT and Three Part take almost four times the time (over the control's).",
+                "TinyStories study, Figure 1",
+                lambda s: count(
+                    *(story_cost(s.times["decoder"], model) for model in ("frailt", "three-part")),
+                    at_least=3.5,
+                    at_most=4,
+                ),
+            ),
+            Claim(
+                "Loops take a third more memory (FraiLT; over the control's).",
+                "TinyStories study, Figure 2",
+                lambda s: count(story_memory(s.times["decoder"], "frailt"), at_most=1.4),
+            ),
+            Claim(
+                "Parameters are as printed (four models; how many off).",
+                "TinyStories study, Table 2",
+                stories_parameters,
+            ),
+        ],
+    },
+}

@@ -1,6 +1,6 @@
 """The evidence for each headline of the paper: effect, seeds, learning rate, largest model, training and cost."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,10 @@ from rtx_core.records import Record
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import mean_interval
 from rtx_core.report.style import number
-from rtx_core.report.values import look_up
+from study.analysis.classifiers import Family
 from study.analysis.facts import Facts
 from study.analysis.hops import unpaired_odds
+from study.folders import Folders
 
 ONE_RATE = "one rate for all models"
 
@@ -67,8 +68,8 @@ def gain(facts: Facts, model: str, base: str) -> str:
     return f"{middle} % ({low} to {high})"
 
 
-def pointers() -> Iterator[Headline]:
-    khop, rated, hard = map(look_up, ("khop", "at_own_rates", "khop_hard_higher"))
+def pointers(runs: Folders) -> Iterator[Headline]:
+    khop, rated, hard = runs.hops("khop"), runs.khop_at_best_rates(), runs.hops("khop-hard-learningrate0.004")
     once, twice = khop.records_for("2x1"), khop.records_for("2x2")
     effect = f"{percent(khop.errors('2x1', 4))} → {percent(khop.errors('2x2', 4))} wrong, {odds(twice, once, 4)}"
     yield Headline("Four hops: running two layers twice helps", effect, once + twice)
@@ -96,41 +97,39 @@ def pointers() -> Iterator[Headline]:
     )
 
 
-def knowledge() -> Iterator[Headline]:
-    facts = look_up("facts")
+def knowledge(runs: Folders) -> Iterator[Headline]:
+    facts = runs.facts()
     for claim, model in (("three more passes add little", "1x4"), ("a second layer adds much", "2x1")):
         effect = f"{gain(facts, model, '1x1')} bits"
         yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.records_for("1x1") + facts.records_for(model))
-    effect, runs = f"{gain(facts, '2x2', '2x1')} bits", facts.records_for("2x1") + facts.records_for("2x2")
-    yield Headline("Facts, 60 exposures: a second pass of two layers adds little", effect, runs)
+    effect, both = f"{gain(facts, '2x2', '2x1')} bits", facts.records_for("2x1") + facts.records_for("2x2")
+    yield Headline("Facts, 60 exposures: a second pass of two layers adds little", effect, both)
 
 
-def text() -> Iterator[Headline]:
-    worth, iso = look_up("text_worth")("1x6-64"), look_up("iso_depth_three")
+def text(runs: Folders) -> Iterator[Headline]:
+    worth, iso = runs.worth_in_layers("1x6-64"), runs.iso_depth(3)
     bounds = f"{number(worth.low, '.2f')} to {number(worth.high, '.2f')}"
     effect = f"six passes are worth {number(6**worth, '.1f')} layers, exponent {number(worth, '.2f')} ({bounds})"
     yield Headline("Text: a pass is worth a small part of a layer", effect, [*iso.runs["1x6-64"], *iso.runs["6x1-64"]])
 
 
-def steps() -> Iterator[Headline]:
-    taught = look_up("s3_curriculum").records_for("1x64")
-    kept = look_up("s3_curriculum_reached")("1x64")
-    effect = f"{min(kept)} of 64 factors on each seed"
-    yield Headline("Products in S3: one layer with a pass for each factor keeps all", effect, taught)
+def steps(runs: Folders) -> Iterator[Headline]:
+    products = runs.hops("state-tracking-curriculum")
+    effect = f"{min(products.factors('1x64'))} of 64 factors on each seed"
+    loop = products.records_for("1x64")
+    yield Headline("Products in S3: one layer with a pass for each factor keeps all", effect, loop)
 
 
-def classifiers() -> Iterator[Headline]:
-    task = look_up("front").tasks.grouped
-    runs = [run for model in ("baseline", "recurrent") for run in getattr(look_up("sst2_grouped"), model).records]
-    yield Headline("SST-2 without leak: equal within a point of accuracy", f"{task} points", runs)
+def classifiers(family: Family) -> Iterator[Headline]:
+    both = [run for runs in family.pairs["grouped"] for run in runs]
+    effect = f"{family.gaps['grouped']} points"
+    yield Headline("SST-2 without leak: equal within a point of accuracy", effect, both)
 
 
-PARTS: tuple[Callable[[], Iterator[Headline]], ...] = (pointers, knowledge, steps, text, classifiers)
-
-
-def table() -> pd.DataFrame:
+def table(runs: Folders, family: Family) -> pd.DataFrame:
     """A row for each headline."""
-    rows = [headline for part in PARTS for headline in part()]
+    rows = [headline for part in (pointers, knowledge, steps, text) for headline in part(runs)]
+    rows += classifiers(family)
     return pd.DataFrame(
         {
             "Claim": [row.claim for row in rows],

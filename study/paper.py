@@ -9,6 +9,7 @@ from functools import cache
 from rtx_core import paths
 from rtx_core import records as store
 from study import plan
+from study.published import published
 
 # the tests that two classifiers are compared on, which are one family: name in prose -> folder, full budget first
 TESTS = {"grouped": "sst2-grouped", "sst2": "sst2", "official": "sst2-official", "short": "sst2-short"}
@@ -40,9 +41,45 @@ def measurements(kind: str, of: str | None = None) -> list[store.Record]:
     return list(filter(ours, store.measurements(kind, of or "*")))
 
 
+def folders(*experiments: str) -> dict[str, list[store.Record]]:
+    """The runs of experiments by their folders."""
+    by_folder: dict[str, list[store.Record]] = {}
+    for run in (run for experiment in experiments for run in records(experiment=experiment)):
+        by_folder.setdefault(run["name"], []).append(run)
+    return by_folder
+
+
 def tests() -> dict[str, list[store.Record]]:
     """The runs of classifiers on each test."""
     return {test: records(name) for test, name in TESTS.items()}
+
+
+def claim_sources() -> dict[str, object]:
+    """What `study.claims.Sources` takes: the records that the claims of the four sources are judged by."""
+    experiments = (
+        "sst2",
+        "yelp",
+        "multi-domain",
+        "shakespeare",
+        "shakespeare-small",
+        "tinystories",
+        "tinystories-small",
+    )
+    kinds = ("transfer", "yardstick", "rounding", "initial")
+    cuts = ("seeded", "published", "seeded-10pct", "seeded-50pct", "seeded-long", "seeded-short")
+    data_sets = [f"sst2-{cut}-128" for cut in cuts] + ["yelp-seeded-128", "multi-domain-seeded-128"]
+    return {
+        "folders": folders(*experiments),
+        "measured": [one for kind in kinds for one in measurements(kind)],
+        "profiles": {name: profile(name) for name in data_sets},
+        "times": {name: times(name) for name in ("recurrence", "decoder")},
+        "printed": published(),
+    }
+
+
+def times(name: str) -> dict:
+    """What a benchmark took on a CPU."""
+    return store.read_json(paths.REPOSITORY / "results" / "benchmarks" / f"{name}-cpu.json")
 
 
 def profile(name: str) -> store.Record | None:

@@ -15,7 +15,7 @@ from rtx_core.benchmark import bench as bench_module
 from rtx_core.benchmark import card as cards
 from rtx_core.benchmark import compare, suite
 from rtx_core.benchmark.card import Card, Counts, Point, TaskResult
-from rtx_core.models import build_model, registry
+from rtx_core.models import build_model
 
 SOURCE = '''
 import torch, torch.nn.functional as F
@@ -157,6 +157,17 @@ def test_an_edited_model_is_trained_again(mine, one_task):
     assert made() != before
 
 
+def test_the_rate_is_picked_by_validation_and_one_at_the_end_of_those_tried_is_named(mine, monkeypatch):
+    rates = (1e-3, 5e-3)
+    budget = suite.Budget(("pointers",), rates=rates, makes_controls=False)
+    monkeypatch.setitem(suite.BUDGETS, "trial", budget)
+    (task,) = rtx.bench(mine, "trial").tasks
+    runs = {rate: records.load(f"bench-pointers-trial-learningrate{rate}/Mine-seed0", "embedded") for rate in rates}
+    best = min(rates, key=lambda rate: runs[rate]["selected"]["validation_loss"])
+    assert task.own.rate == best and task.own.errors == [suite.error("pointers", runs[best])[0]]
+    assert any("0.001 to 0.005" in sentence for sentence in task.places)
+
+
 def test_several_jobs_make_the_records_of_one(mine, one_task, monkeypatch, capsys):
     monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers",), seeds=(0, 1), makes_controls=False))
     together = rtx.bench(mine, "trial", jobs=2)
@@ -178,7 +189,10 @@ def test_the_command_takes_registered_models_and_compares_cards(one_task, monkey
     pages = [said("looped", *sizes, f"num_passes={n}", "--budget", "trial", "--name", f"loop-{n}") for n in (2, 3)]
     both = Path(said("--compare", *(page.replace(".html", ".json") for page in pages))).read_text()
     assert "loop-2" in both and "loop-3" in both and "<h1>loop-2 and loop-3</h1>" in both
-    assert registry.MODELS.keys().isdisjoint({"loop-2", "loop-3"})
+    other = cards.read(pages[0].replace(".html", ".json")).model_copy(update={"budget": "quick"})
+    cards.write(other, cards.folder() / "other")
+    with refused("budgets", "quick"):
+        bench_module.compare(pages[1].replace(".html", ".json"), str(cards.folder() / "other.json"))
 
 
 def test_bad_input_is_one_sentence(mine):
@@ -247,8 +261,8 @@ def test_places_are_among_stacks_by_parameters_by_depth_and_by_layers():
     assert "4x1 (200,000" in deepest
     layers = float(worth.partition("about ")[2].split()[0])
     assert 3 < layers < 4
-    assert compare.worth(0.0, [1.0, 0.5, 0.6, 0.1]) == "4 layers or more"
-    assert compare.worth(2.0, [1.0, 0.5]) == "one layer or fewer"
+    assert compare.worth(0.0, [1.0, 0.5, 0.6, 0.1]) == "no higher than that of 4 layers"
+    assert compare.worth(2.0, [1.0, 0.5]) == "no lower than that of one layer"
     assert compare.places(point("mine", "own", [0.06]), [], "error") == []
 
 

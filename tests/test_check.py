@@ -137,6 +137,37 @@ def test_a_recurrence_along_the_sequence_is_told_from_a_loop_and_is_not_asked_fo
     assert by["causality"].verdict == PASS
 
 
+class Positions(Loop):
+    """Its table of positions has more rows than there are tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.position = nn.Embedding(4 * V, D)
+
+    def forward(self, ids: Tensor, num_passes: int | None = None) -> Tensor:
+        positions = self.position(torch.arange(ids.shape[1])).sum(-1)
+        return super().forward(ids, num_passes) + positions[:, None]
+
+
+def test_a_table_of_positions_is_not_taken_for_the_vocabulary():
+    assert FAIL not in verdicts(Positions).values()
+
+
+def test_the_multiply_adds_of_a_fused_layer_of_torch_are_counted():
+    class Fused(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.word, self.head = nn.Embedding(V, D), nn.Linear(D, V)
+            self.layer = nn.TransformerEncoderLayer(D, 2, 2 * D, dropout=0.0, batch_first=True)
+
+        def forward(self, ids: Tensor) -> Tensor:
+            mask = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+            return self.head(self.layer(self.word(ids), src_mask=mask, is_causal=True))
+
+    by = {line.check: line.value for line in check(Fused())}
+    assert by["multiply-adds"] >= D * V + 4 * D * D + 2 * D * 2 * D
+
+
 def test_models_of_this_library_pass():
     small = {"vocab_size": 31, "hidden_size": 32, "num_heads": 2, "intermediate_size": 48}
     looped = rtx.build_model("looped", seed=0, num_layers=2, num_passes=3, **small)

@@ -13,7 +13,6 @@ from scipy.stats import chisquare
 
 from rtx_core.fast import FAST_PATHS, accelerate, onednn
 from rtx_core.fast.encoder import LEVELS, DropoutMasks, EncoderPath
-from rtx_core.fast.serving import serving
 from rtx_core.models import build_model, registry
 from rtx_core.models.encoder import Encoder
 from rtx_core.models.packed import Packed
@@ -122,11 +121,9 @@ def test_fast_paths_are_for_the_very_classes_they_were_written_for():
     mine = Mine(registry.config_of("baseline", **SMALL))
     before = set(vars(mine))
     assert accelerate(mine) is None and set(vars(mine)) == before
-    mine.forward = lambda batch: torch.zeros(len(batch), 2)
-    assert (serving(mine)(batch_of([3, 4])) == 0).all()
 
 
-@pytest.mark.parametrize("changed", ["linear", "linear_with", "packed"])
+@pytest.mark.parametrize("changed", ["linear", "linear_times", "packed"])
 def test_changed_operators_of_torch_are_not_used(changed, monkeypatch):
     """Whether they take other arguments now, or give other values."""
     if not onednn.usable():
@@ -174,16 +171,3 @@ def test_every_dropout_has_the_configured_probability(fused):
     first = [(0.25, 2 * 2 * 3 * 3), (0.4375, 4 * 16), (0.25, 4 * 32), (0.25, 4 * 16)]
     last = [(0.25, 2 * 2 * 3), (0.4375, 2 * 16), (0.25, 2 * 32), (0.25, 2 * 16)]
     assert drawn == [embedding, *first, *last, head]
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("shape", SHAPES[:4], ids=str)
-@pytest.mark.parametrize("lengths", [[7], [1], [5, 1, 9, 2]], ids=str)
-def test_a_model_prepared_for_serving_gives_its_logits(shape, lengths):
-    model, batch = small(**shape), batch_of(lengths)
-    assert torch.equal(serving(model)(batch), model(batch))  # float64, which oneDNN does not pack
-    model.float()
-    torch.testing.assert_close(serving(model)(batch), model(batch), rtol=1e-4, atol=1e-4)
-    with torch.autocast("cpu", torch.bfloat16):
-        rounded = serving(model)(batch)
-    assert 0 < (rounded - model(batch)).norm() < 0.03 * model(batch).norm()

@@ -79,7 +79,7 @@ USED_BY = [  # files that count as a whole; a registry has names and colours, th
     (LOOPED, ["models/llama", "models/looped", "fast/causal"]),
     (GPT | KAUSIK, ["models/gpt"]),
     (KAUSIK, ["models/kausik", "fast/recurrence"]),
-    (set(), ["models/registry", "fast/serving", "data/sources", "data/texts"]),
+    (set(), ["models/registry", "data/sources", "data/texts"]),
 ]
 CHANGES = [(pairs, file, "", "\nREMARK = 1\n") for pairs, files in USED_BY for file in files]
 CHANGES += [  # whom a change concerns, the file, what is there, what comes in its place

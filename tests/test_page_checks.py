@@ -26,7 +26,7 @@ from rtx_core.report import filling, statistics
 DRAWS = 80  # at most; it ends as soon as every condition has failed
 SCALES = (0.03, 0.3, 1.0, 2.0, 5.0)  # standard deviations of the factors' logarithms, a draw each in turn
 COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
-COUNTS |= {"low-rank corrections", "tokens_known"}
+COUNTS |= {"low-rank corrections", "tokens_known", "layers"}
 
 
 class Capture:
@@ -73,7 +73,7 @@ def scaled(content: object, draw: int, name: str) -> object:
         if isinstance(value, float):
             return value * factor(draw, name, key) * math.exp(size / 3 * each())
         if isinstance(value, int) and key in COUNTS:
-            return round(value * factor(draw, name, key)) + (key != "step") * int(3 * abs(each()) % 3)
+            return round(value * factor(draw, name, key) * math.exp((key != "step") * size / 3 * each()))
         return value
 
     return walk(content, "")
@@ -112,6 +112,9 @@ def changed(record: Record, draw: int) -> Record:
     for entry in (content, content.get("latency")):
         if isinstance(entry, dict) and "environment" in entry and chance.random() < 0.3:
             entry["environment"] = entry["environment"] | {"threads": entry["environment"]["threads"] + 1}
+    if "train" in content.get("config", {}) and chance.random() < 0.3:
+        unclipped = content["config"]["train"] | {"clip_norm": 0.0}
+        content["config"] = content["config"] | {"train": unclipped}
     made = Record(content, path)
     if predictions:
         vars(made)["predictions"] = predictions  # where the cached property keeps them
@@ -128,7 +131,7 @@ class Draw:
         if isinstance(value, Record):
             return self.record(self.first_seed(value))
         if isinstance(value, dict) and not holds_records(value):  # a benchmark, or what is published
-            return scaled(value, self.number, "no record")
+            return scaled(value, self.number, " ".join(map(str, value)))
         if isinstance(value, dict):
             return {key: self(inner) for key, inner in value.items()}
         if isinstance(value, (list, tuple)):

@@ -141,19 +141,17 @@ def _begin(name: str, address: str, settings: Mapping) -> None:
         contender(address, name, settings)
 
 
-def attempts(
-    configs: list[RunConfig], model: Contender, jobs: int, replace: bool
-) -> Iterator[tuple[int, Record | str]]:
-    """(which of the configurations, its record or why there is none), as they are done."""
+def attempts(runs: list[tuple[RunConfig, bool]], model: Contender, jobs: int) -> Iterator[tuple[int, Record | str]]:
+    """(which of the runs, its record or why there is none), as they are done; a run says whether it is made anew."""
     if jobs == 1:
-        yield from ((i, attempt(config, replace)) for i, config in enumerate(configs))
+        yield from ((i, attempt(*run)) for i, run in enumerate(runs))
         return
     if model.settings is not None and not model.address:
         raise RtxError("Several jobs need a model that another process can find; name it as file.py:Name, or jobs=1.")
     arguments = (model.name, model.address, model.settings)
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=arguments)
     try:
-        futures = {pool.submit(attempt, config, replace): i for i, config in enumerate(configs)}
+        futures = {pool.submit(attempt, *run): i for i, run in enumerate(runs)}
         for future in as_completed(futures):
             stop = future.exception()
             yield futures[future], f"The run's process ended ({reason(stop)})." if stop else future.result()
@@ -163,12 +161,13 @@ def attempts(
 
 def train(configs: list[RunConfig], model: Contender, jobs: int, replace: bool) -> list[Record | str]:
     """The record of every run, or why there is none; recorded ones are taken as they are.  Says the time left."""
-    outcomes: list = [None if replace else runner.find_record(config) for config in configs]
+    again = [replace and config.model == model.name for config in configs]  # and no control
+    outcomes: list = [None if new else runner.find_record(config) for config, new in zip(configs, again)]
     missing = [i for i, record in enumerate(outcomes) if record is None]
     minutes, finished, begin = [expected_minutes(configs[i]) for i in missing], 0.0, perf_counter()
     total = cost.duration(sum(minutes) / jobs)
     say(f"bench · {model.name} · {len(configs)} runs, {len(missing)} to train, about {total}")
-    for count, (i, outcome) in enumerate(attempts([configs[i] for i in missing], model, jobs, replace), 1):
+    for count, (i, outcome) in enumerate(attempts([(configs[i], again[i]) for i in missing], model, jobs), 1):
         outcomes[missing[i]], finished = outcome, finished + minutes[i]
         left = (sum(minutes) - finished) / finished * (perf_counter() - begin) / 60
         score = outcome if isinstance(outcome, str) else outcome.score
@@ -287,7 +286,11 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
         return part
     best = at_best_rate(runs[name])
     own = point(task, name, best, "own", size)
-    changes = {"own": own, "places": places(own, others, unit), "memory_mib": best[0]["peak_memory_mib"]}
+    sentences = places(own, others, unit)
+    if own.rate in (min(rates := BUDGETS[budget].rates or (0.0,)), max(rates)):
+        tried = f"{min(rates):g} to {max(rates):g}"
+        sentences.append(f"This rate is at the end of those tried, {tried}, so another may be better.")
+    changes = {"own": own, "places": sentences, "memory_mib": best[0]["peak_memory_mib"]}
     changes["minutes"] = sum(record["seconds"] for record in runs[name]) / 60
     try:
         config = next(config for config, outcome in outcomes if outcome is best[0])
@@ -343,6 +346,9 @@ def compare(*files: str) -> Path:
     if len(files) != 2:
         raise RtxError(f"Got {len(files)} cards to compare; give the JSON files of two.")
     cards = [read(file) for file in files]
+    if cards[0].budget != cards[1].budget:
+        budgets = " and ".join(card.budget for card in cards)
+        raise RtxError(f"The cards are of the budgets {budgets}; compare two of one budget.")
     path = folder() / f"{cards[0].name}-and-{cards[1].name}.html".replace("/", "-")
     write_atomically(path, page(*cards).encode())
     return path

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtx_core.errors import RtxError
@@ -110,8 +111,8 @@ def read(path: Path | str) -> Card:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the top"
-        what = f"{path} is no card (at {where:.80}: {first['msg']:.80})"
-        raise RtxError(f"{what}; give the JSON that `bench` wrote.") from None
+        problem = f"{path} is no card (at {where:.80}: {first['msg']:.80})"
+        raise RtxError(f"{problem}; give the JSON that `bench` wrote.") from None
     except RtxError as error:
         raise RtxError(f"{path} cannot be read ({error}); give the JSON that `bench` wrote.") from None
 
@@ -145,13 +146,13 @@ def result_of(card: Card, task: str) -> TaskResult | None:
 
 def marks(cards: Sequence[Card], task: str) -> list[tuple[Point, str]]:
     """Every model on a task once, with its color; the cards' own ones last."""
-    results = [(card, ink, found) for card, ink in zip(cards, INKS) if (found := result_of(card, task))]
-    every = {each.name: (each, GREY) for _, _, found in results for each in found.others}
-    for card, ink, found in results:
-        every.pop(card.name, None)
-        if found.own:
-            every[card.name] = (found.own, ink)
-    return list(every.values())
+    results = [(card, ink, result) for card, ink in zip(cards, INKS) if (result := result_of(card, task))]
+    points = {point.name: (point, GREY) for _, _, result in results for point in result.others}
+    for card, ink, result in results:
+        points.pop(card.name, None)
+        if result.own:
+            points[card.name] = (result.own, ink)
+    return list(points.values())
 
 
 def plane(follow: list[tuple[Point, str]], store: list[tuple[Point, str]]) -> Figure | None:
@@ -170,6 +171,7 @@ def plane(follow: list[tuple[Point, str]], store: list[tuple[Point, str]]) -> Fi
         ax.annotate(point.name, (x, y), xytext=(7, 4), **look)
     ax.set(xscale="log", xlabel="follow: error on pointers (%), better to the right", ylabel="store: facts (kilobits)")
     ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.invert_xaxis()
     ax.margins(0.15)
     return fig
@@ -236,7 +238,7 @@ def page(*cards: Card) -> str:
         parts += ["<h2>Follow and store</h2>", picture(drawn, alt), f"<p>{key}</p>"]
     for task in dict.fromkeys(each.task for card in cards for each in card.tasks):
         parts += [f"<h2>{escape(one_line(task))}</h2>", rows_of(cards, task)]
-        parts += [said(card, one) for card in cards if (one := result_of(card, task))]
+        parts += [in_words(card, one) for card in cards if (one := result_of(card, task))]
     if drawn := curves(cards):
         parts += ["<h2>Passes at test time</h2>", drawn]
     for card in cards:
@@ -249,15 +251,15 @@ def page(*cards: Card) -> str:
 def summary(card: Card) -> str:
     size = card.counts
     times = number(size.applied / size.weights, ".3g")
-    about = f"{size.weights:,} parameters outside the vocabulary, each applied {times} times on average"
-    about += f": as many multiply-adds as {size.depth} layers of width {size.width}"
+    sizes = f"{size.weights:,} parameters outside the vocabulary, each applied {times} times on average"
+    sizes += f": as many multiply-adds as {size.depth} layers of width {size.width}"
     seeds = max((len(task.own.errors) for task in card.tasks if task.own), default=0)
     sure = {0: "No task could be trained", 1: "One seed for each task: measurements and places, and no verdict"}
     sure = sure.get(seeds, f"{seeds} seeds for each task")
     if card.budget == "trial":
         sure = "A trial of a few steps: its numbers mean nothing"
     lines = [
-        f"<b>{escape(one_line(card.name))}</b>: {escape(about)}.",
+        f"<b>{escape(one_line(card.name))}</b>: {escape(sizes)}.",
         f"Budget {escape(card.budget)}. {escape(sure)}.",
     ]
     lines.append(
@@ -271,7 +273,7 @@ def summary(card: Card) -> str:
     return f"<p>{' '.join(lines)}</p>"
 
 
-def said(card: Card, task: TaskResult) -> str:
+def in_words(card: Card, task: TaskResult) -> str:
     """What a card says of a task in words."""
     parts = []
     if task.problem:
@@ -281,6 +283,8 @@ def said(card: Card, task: TaskResult) -> str:
         rate = f"learning rate {task.own.rate:g}"
         words = [f"{card.name}: {of_seeds(task.own, task.unit)}{stored}, at {rate}.", *task.places]
         parts.append(f"<p>{escape(one_line(' '.join(words)))}</p>")
+    if not task.others and card.budget != "trial":
+        parts.append("<p>No other model is recorded on this task at this budget: <code>rtx bench --ladder</code>.</p>")
     parts.append(table(("Against", "Verdict", ""), [(each.control, each.verdict, each.says) for each in task.verdicts]))
     return "".join(parts)
 
@@ -291,6 +295,6 @@ def costs(card: Card) -> str:
     rows = []
     for task in card.tasks:
         by_bits = {each: score(value, task.unit) for each, value in task.rounded}
-        spent = [f"{task.minutes:.1f}", f"{task.memory_mib:.0f}"]
-        rows.append([task.task, *(by_bits.get(each, "") for each in bits), *spent])
+        numbers = [f"{task.minutes:.1f}", f"{task.memory_mib:.0f}"]
+        rows.append([task.task, *(by_bits.get(each, "") for each in bits), *numbers])
     return table(head, rows) + "<p>The validation error with every matrix but the embedding rounded after training.</p>"

@@ -22,31 +22,38 @@ def by_seed(point: Point, unit: str) -> list[float]:
 def places(own: Point, others: list[Point], unit: str) -> list[str]:
     """Sentences: beside the nearest recorded stacks by parameters and by depth, and among stacks of one width."""
     stacks = [each for each in others if each.role == "recorded" and each.passes == 1]
+
+    def deeper(each: Point) -> int:
+        return abs(each.depth - own.depth)
+
+    def larger(each: Point) -> float:
+        return round(abs(float(np.log(each.weights / own.weights))), 1)  # a tenth apart is as good as equal
+
     nearest: dict[str, Callable] = {
-        "number of parameters": lambda each: (abs(np.log(each.weights / own.weights)), abs(each.depth - own.depth)),
-        "depth": lambda each: (abs(each.depth - own.depth), -each.weights),
+        "number of parameters": lambda each: (larger(each), deeper(each)),
+        "depth": lambda each: (deeper(each), -each.weights),
     }
-    found = []
+    sentences = []
     for what, distance in nearest.items() if stacks else ():
         each = min(stacks, key=distance)
         sizes = f"{each.weights:,} parameters in {each.depth} layer{'s' * (each.depth > 1)}"
-        found.append(f"The recorded stack nearest in {what} is {each.name} ({sizes}): {of_seeds(each, unit)}.")
+        sentences.append(f"The recorded stack nearest in {what} is {each.name} ({sizes}): {of_seeds(each, unit)}.")
     ladder = [each for name in STACKS for each in stacks if each.name == name]
     if len(ladder) == len(STACKS):
         layers = worth(by_seed(own, unit)[0], [by_seed(each, unit)[0] for each in ladder])
-        found.append(f"Of the recorded stacks of width 64, {layers} would have its error.")
-    return found
+        sentences.append(f"Among the recorded stacks of width 64 its error is {layers}.")
+    return sentences
 
 
 def worth(score: float, ladder: list[float]) -> str:
     """How many layers run once have this score, between those of stacks of 1, 2, … layers."""
     best = np.minimum.accumulate(ladder)
     if score >= best[0]:
-        return "one layer or fewer"
+        return "no lower than that of one layer"
     for layers, (shallow, deep) in enumerate(pairwise(best), 1):
         if deep <= score < shallow:
-            return f"about {number(layers + (shallow - score) / (shallow - deep), '.1f')} layers"
-    return f"{len(best)} layers or more"
+            return f"that of about {number(layers + (shallow - score) / (shallow - deep), '.1f')} layers"
+    return f"no higher than that of {len(best)} layers"
 
 
 def with_verdicts(card: Card) -> Card:
@@ -74,25 +81,25 @@ def welch(first: list[float], second: list[float]) -> tuple[float, float, float,
 
 def verdict(own: Point, other: Point, unit: str, test: tuple | None) -> Verdict:
     """By the rule of Methods: better or worse, equal within the margin, or that the seeds do not bear it out."""
-    about = {"control": other.role}
+    control = {"control": other.role}
     if test is None:
-        few = min(len(own.errors), len(other.errors))
-        return Verdict(verdict="cannot say", says=f"A verdict needs {ENOUGH} seeds; here are {few}.", **about)
+        seeds = min(len(own.errors), len(other.errors))
+        return Verdict(verdict="cannot say", says=f"A verdict needs {ENOUGH} seeds; here are {seeds}.", **control)
     (value, low, high, _), p = test
     if unit == "nats":
         size = f"{number(value, '+.3f')} nats ({number(low, '+.3f')} to {number(high, '+.3f')})"
     else:
         odds = [number(float(np.exp(each)), ".2g") for each in (value, low, high)]
         size = f"the odds of an error are {odds[0]} times those of the control ({odds[1]} to {odds[2]})"
-    said = f"{size[0].upper()}{size[1:]}, adjusted p = {p_value(p)}"
+    sentence = f"{size[0].upper()}{size[1:]}, adjusted p = {p_value(p)}"
     if p < statistics.ALPHA:
-        return Verdict(verdict="better" if value < 0 else "worse", says=f"{said}.", **about)
+        return Verdict(verdict="better" if value < 0 else "worse", says=f"{sentence}.", **control)
     differences = list(np.subtract(*(by_seed(each, unit) for each in (own, other))))
     if unit == "error" and equal(differences):
-        return Verdict(verdict="equal", says=f"{said}; within the margin of 2/3 to 3/2.", **about)
+        return Verdict(verdict="equal", says=f"{sentence}; within the margin of 2/3 to 3/2.", **control)
     least = statistics.detectable(differences) if np.ptp(differences) > 1e-12 else 0.0
     could = f"{number(least, '.3f')} nats" if unit == "nats" else f"a factor of {number(float(np.exp(least)), '.2g')}"
-    return Verdict(verdict="cannot say", says=f"{said}; so many seeds could have shown {could}.", **about)
+    return Verdict(verdict="cannot say", says=f"{sentence}; so many seeds could have shown {could}.", **control)
 
 
 def equal(differences: list[float]) -> bool:

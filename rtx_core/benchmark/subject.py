@@ -5,7 +5,7 @@ import inspect
 import linecache
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -259,10 +259,16 @@ def instance(model: object, vocab_size: int, length: int) -> nn.Module:
     return module
 
 
-def vocabulary(module: nn.Module, otherwise: int = 0) -> int:
-    """The number of tokens that a module reads, from its configuration or its largest embedding."""
-    size = getattr(getattr(module, "config", None), "vocab_size", 0)
+def vocabulary(module: nn.Module, default: int = 0) -> int:
+    """The number of tokens that a module reads: of its configuration, else of its logits or, if that has fewer rows, of
+    its largest embedding, which may be a table of positions."""
+    if size := getattr(getattr(module, "config", None), "vocab_size", 0):
+        return size
     tables = [part.num_embeddings for part in module.modules() if isinstance(part, nn.Embedding)]
-    if not (found := size or max(tables, default=0) or otherwise):
+    sizes = [max(tables)] if tables else []
+    with suppress(Exception), torch.no_grad():  # of a module that does not run, the check says why
+        ids = torch.zeros(1, 2, dtype=torch.long, device=next(module.parameters()).device)
+        sizes.append(logits_in(copy.deepcopy(module).eval()(ids), ids).shape[-1])
+    if not sizes and not default:
         raise RtxError("The vocabulary's size is not to be found in the module; give vocab_size=….")
-    return found
+    return min(sizes, default=default)

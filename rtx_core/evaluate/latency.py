@@ -1,14 +1,13 @@
 """How long a model takes to classify: warmed up, synchronized, on unpadded texts, median and spread."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from rtx_core.data.tokens import Tokens
-from rtx_core.fast.serving import serving
 from rtx_core.models.packed import Packed
 from rtx_core.train.trainer import autocast_of
 
@@ -24,7 +23,7 @@ def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
 
 @torch.inference_mode()
 def latency(
-    logits: Callable[[Packed], Tensor],
+    model: nn.Module,
     tokens: Tokens,
     sizes: Sequence[int],
     device: torch.device,
@@ -41,7 +40,7 @@ def latency(
             ids, lengths, _ = tokens.take(chosen)
             begin = time.perf_counter()
             with autocast:
-                logits(Packed.from_flat(ids, lengths).to(device)).cpu()  # .cpu() waits for the device
+                model(Packed.from_flat(ids, lengths).to(device)).cpu()  # .cpu() waits for the device
             times.append(1e3 * (time.perf_counter() - begin))
         row = {"batch": size, "batches": timed, "threads": torch.get_num_threads(), **percentiles(times[WARM_UP:])}
         rows.append(row | {"per_sentence_ms": row["median_ms"] / size})
@@ -49,8 +48,6 @@ def latency(
 
 
 def of_classifier(model: nn.Module, task, train, device: torch.device, timed: int | None = None) -> list[dict]:
-    """Of one text and of a training batch, as fast as the model can be served."""
+    """Of one text and of a training batch."""
     autocast = autocast_of(train.precision, device)
-    with autocast:
-        logits = serving(model.eval())
-    return latency(logits, task.parts["test"], (1, train.batch_size), device, autocast, timed)
+    return latency(model.eval(), task.parts["test"], (1, train.batch_size), device, autocast, timed)

@@ -54,7 +54,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, times: Tensor 
         return out if times is None else out.mul_(times)
     if times is None:
         return onednn.linear(x, weight, bias)
-    return onednn.linear_with(x, times, weight, bias, "mul")
+    return onednn.linear_times(x, times, weight, bias)
 
 
 def rotate(qk: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

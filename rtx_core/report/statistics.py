@@ -1,6 +1,6 @@
 """Uncertainty of what records say, by SciPy's formulas: functions of lists of records that give numbers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,11 +102,15 @@ def mcnemar(labels: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     return float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
 
 
+def _require_two(differences: Sequence[float]) -> None:
+    if len(differences) < 2:
+        raise RtxError(f"A test over seeds needs two pairs or more, and there is {len(differences)}; train more seeds.")
+
+
 def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, float, float]:
     """(mean difference, low, high, p) by the paired t-test over seeds; at least two pairs."""
     differences = np.subtract(first, second)
-    if len(differences) < 2:
-        raise RtxError(f"A test over seeds needs two pairs or more, and there is {len(differences)}; train more seeds.")
+    _require_two(differences)
     if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
         value = float(differences.mean())
         return value, value, value, 1.0 if abs(value) < 1e-12 else 0.0
@@ -126,6 +130,7 @@ def unpaired(first: list[float], second: list[float]) -> tuple[float, float, flo
 
 def equivalent(differences: list[float], margin: float) -> bool:
     """Whether two one-sided t-tests over seeds place the mean difference within ±margin (Schuirmann 1987)."""
+    _require_two(differences)
     sides = ((-margin, "greater"), (margin, "less"))
     tests = [scipy.stats.ttest_1samp(differences, bound, alternative=side) for bound, side in sides]
     return bool(max(test.pvalue for test in tests) < ALPHA)
@@ -133,6 +138,7 @@ def equivalent(differences: list[float], margin: float) -> bool:
 
 def detectable(differences: list[float], power: float = 0.8) -> float:
     """The smallest mean difference that a paired t-test over as many seeds of this spread shows with this power."""
+    _require_two(differences)
     freedom, error = len(differences) - 1, float(scipy.stats.sem(differences))
     critical = scipy.stats.t.ppf(1 - ALPHA / 2, freedom)
     return error * float(scipy.optimize.brentq(lambda d: scipy.stats.nct.sf(critical, freedom, d) - power, 0.0, 20.0))

@@ -1,7 +1,7 @@
 """Baseline and Recurrent, classifiers of texts: their differences by task, and what the rule that picks a checkpoint,
 counting words, depth and the learning rate have to do with them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -50,15 +50,19 @@ def brackets(records: Sequence[Record]) -> str:
 
 
 class Family:
-    """Baseline − Recurrent on each test, p adjusted over all of them."""
+    """The first model minus the second on each test, p adjusted over all of them."""
 
-    def __init__(self, tests: dict[str, list[Record]]):
-        self.pairs = {test: [of_model(records, model) for model in PAIR] for test, records in tests.items()}
+    def __init__(self, tests: Mapping[str, Sequence[Record]], models: Sequence[str] = PAIR):
+        self.pairs = {test: [of_model(records, model) for model in models] for test, records in tests.items()}
+
+    def differences(self, measure: str = "accuracy") -> dict[str, statistics.Difference]:
+        family = [statistics.difference(*pair, measure) for pair in self.pairs.values()]
+        return dict(zip(self.pairs, statistics.adjusted(family)))
 
     @cached_property
     def gaps(self) -> dict[str, Gap]:
-        family = statistics.adjusted([statistics.difference(*pair) for pair in self.pairs.values()])
-        return {test: Gap(found, badge(pair)) for (test, pair), found in zip(self.pairs.items(), family)}
+        """In accuracy, in points."""
+        return {test: Gap(one, badge(self.pairs[test])) for test, one in self.differences().items()}
 
     @property
     def full(self) -> dict[str, Gap]:

@@ -1,6 +1,6 @@
 """Language models: losses of several models in nats per token or character, by seed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,7 @@ from rtx_core.records import Record
 from rtx_core.report.evidence import by_model
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Runs, Unmeasured
+from study.analysis.records import learning_rate
 
 TRAINING = {  # (experiment, recipe) -> tokens or characters that the study's own runs read
     ("tinystories", "report"): 204_800_000,
@@ -66,3 +67,16 @@ def exit_gaps(records: Sequence[Record], free_readout: bool = False) -> list[flo
             cost = flops[0] + (row.validation_passes - 1) * (one_pass + (not free_readout) * readout)
             gaps.append(row.validation_loss - same_passes[flops[:trained] <= cost * (1 + 1e-9)].min())
     return gaps
+
+
+def short_run_losses(records: Sequence[Record]) -> dict[str, dict[float, float]]:
+    """Model -> learning rate -> loss, of runs of one seed that were made to choose the rate."""
+    losses: dict[str, dict[float, float]] = {}
+    for record in records:
+        losses.setdefault(record["model"], {})[learning_rate(record)] = record["test"]["loss"]
+    return losses
+
+
+def rate_gain(losses: Mapping[float, float], rate: float) -> float:
+    """By how many nats a rate is ahead of the best lower one; below 0, behind."""
+    return min(loss for other, loss in losses.items() if other < rate) - losses[rate]

@@ -1,10 +1,12 @@
 """What many pages read of records."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
 
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge
-from rtx_core.report.quantities import words
+from study.analysis.wording import seeds
 
 
 def test_loss(record: Record) -> float:
@@ -27,5 +29,13 @@ def seeds_of(records: Iterable[Record]) -> list[int]:
 
 def seeds_in_words(records: Iterable[Record]) -> str:
     """How many seeds all models of these runs have: "two seeds"."""
-    count = badge(list(records)).seeds
-    return f"{words(count)} seed{'' if count == 1 else 's'}"
+    return seeds(badge(list(records)).seeds)
+
+
+def gap_closed(
+    runs: Sequence[Record], shallow: str, loop: str, stack: str, measure: Callable[[Record], float]
+) -> list[float]:
+    """How far each run of a loop comes from its layers run once, 0, to as many layers of their own, 100: by medians."""
+    losses = {model: [measure(run) for run in runs if run["model"] == model] for model in (shallow, loop, stack)}
+    once, own_layers = (float(np.median(losses[model])) for model in (shallow, stack))
+    return [100 * (once - loss) / (once - own_layers) for loss in losses[loop]]

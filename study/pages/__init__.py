@@ -4,6 +4,46 @@
 else, so a reader's own seeds, models and settings reach the text.
 """
 
-from study.pages import errors, facts, looping, shakespeare, sst2, state_tracking, tinystories
+from study.pages import (
+    architectures,
+    claims,
+    conclusions,
+    data_size,
+    errors,
+    facts,
+    inside,
+    inside_rest,
+    iso_depth,
+    looping,
+    related_work,
+    shakespeare,
+    sst2,
+    state_tracking,
+    theory,
+    thresholds,
+    tinystories,
+    try_it,
+    yardstick,
+)
 
-__all__ = ["errors", "facts", "looping", "shakespeare", "sst2", "state_tracking", "tinystories"]
+__all__ = [
+    "architectures",
+    "claims",
+    "conclusions",
+    "data_size",
+    "errors",
+    "facts",
+    "inside",
+    "inside_rest",
+    "iso_depth",
+    "looping",
+    "related_work",
+    "shakespeare",
+    "sst2",
+    "state_tracking",
+    "theory",
+    "thresholds",
+    "tinystories",
+    "try_it",
+    "yardstick",
+]

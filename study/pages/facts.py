@@ -86,6 +86,10 @@ def quantities(facts: list[Record], longer: list[Record], hops: list[Record], te
         "phi_hops_low": lambda: number(hops_phi("1x4")[1], ".2f"),
         "phi_hops_high": lambda: number(hops_phi("1x4")[2], ".2f"),
         "phi_text": lambda: number(text_worth("1x6-64", texts[0]), ".2f"),
+        # Quoted by other pages
+        "a_pass_adds": lambda: "little" if usual.gain("1x4", "1x1") < 1.25 else "much",
+        "seeds_at_best_rates": lambda: words(tuned("2x2", "4x1-w44").seeds + tuned("2x2", "4x1-w44", new=True).seeds),
+        "seeds_for_rates": lambda: words(tuned("2x2", "4x1-w44").seeds),  # that picked the rates
     }
     checks = {
         "two_layers_twice": lambda: [
@@ -118,6 +122,11 @@ def quantities(facts: list[Record], longer: list[Record], hops: list[Record], te
         "facts": lambda: [
             min(saturated.bits(m) for m in ("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"))
             > 0.998 * saturated.whole * saturated.facts
+        ],
+        "a_pass_adds": lambda: [usual.gain("1x4", "1x1") < 1.25, 1.7 < usual.gain("2x1", "1x1") < 2],
+        "seeds_at_best_rates": lambda: [
+            tuned("2x2", "4x1-w44").lower == 3,
+            tuned("2x2", "4x1-w44", new=True).lower == 5,
         ],
         "best_two_layers_once": lambda: [
             on_logits("2x2", "2x1").high < 0,

@@ -9,6 +9,7 @@ from statistics import mean
 from rtx_core.report import statistics
 from rtx_core.report.values import Model, Space, Task
 from study import claims, paper
+from study.analysis import outcomes
 from study.analysis.classifiers import (
     PAIR,
     Family,
@@ -78,9 +79,9 @@ def front() -> Space:
 
 def scoreboard() -> Space:
     """How many claims have which outcome: `scoreboard.reproduced`; `trained`: of these, how many rest on training."""
-    frame = claims.judged()
-    found, trained = frame["outcome"], int((frame["badge"][frame["outcome"] == claims.REPRODUCED] != "").sum())
-    counts = {word: int((found == word).sum()) for word in claims.OUTCOMES}
+    frame = claims.judged(claims.Sources(**paper.claim_sources()))
+    found, trained = frame["outcome"], int((frame["badge"][frame["outcome"] == outcomes.REPRODUCED] != "").sum())
+    counts = {word: int((found == word).sum()) for word in outcomes.OUTCOMES}
     return Space(counts | {"all": len(found), "trained": trained})
 
 

@@ -27,10 +27,15 @@ def bf16_gain(model: str, texts: str = "steps", machine: str = "cpu") -> float:
     return step_ms(model, "this project", texts, machine) / step_ms(model, "this project, bf16", texts, machine)
 
 
-def step_share(model: str, kind: str) -> float:
+def step_share(model: str, kind: str, machine: str = "cpu") -> float:
     """Of a step on SST-2, what operators of a kind take."""
-    took = benchmark("training-step")["by_kind"][model]
+    took = benchmark("training-step", machine)["by_kind"][model]
     return took[kind] / sum(took.values())
+
+
+def floor_share(model: str, machine: str = "cpu") -> float:
+    """Of a step on SST-2, what matrix products and AdamW alone take at their best speed."""
+    return benchmark("training-step", machine)["floor"][model]["ms"] / step_ms(model, "this project", machine=machine)
 
 
 def story_cost(model: str) -> float:
@@ -56,5 +61,5 @@ def times_as_slow(who: str) -> list[float]:
     return [ours / its for ours, its in zip(by_length("by_length", "kausik"), by_length("by_length", who))]
 
 
-VALUES = functions(benchmark, timed, step_ms, bf16_gain, step_share, story_cost, story_memory)
+VALUES = functions(benchmark, timed, step_ms, bf16_gain, step_share, floor_share, story_cost, story_memory)
 VALUES |= functions(by_length, times_as_slow)

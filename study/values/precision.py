@@ -2,29 +2,18 @@
 
 from collections import defaultdict
 
-import numpy as np
-
-from rtx_core.report.evidence import Badge
-from rtx_core.report.statistics import Difference, adjusted, difference, mean_interval
-from rtx_core.report.values import Space, Value
+from rtx_core.report.statistics import Difference, adjusted, difference
+from rtx_core.report.values import Space
 from study import paper
 from study.analysis.classifiers import PAIR
+from study.analysis.precision import error_ratios, weakest_ratio
 from study.values.common import computed
 
 
 def rounding() -> Space:
     """Errors at the end, shared over unshared weights, of what is rounded and to how many bits: geometric means."""
-    ends = defaultdict(lambda: defaultdict(list))
-    for curve in (curve for measured in paper.measurements("rounding") for curve in measured["curves"]):
-        if curve["comparison"] != "trained":
-            ends[curve.get("model"), curve["bits"]][curve["arm"]].append(curve["errors"][-1])  # in the order of seeds
-    found = {}
-    for (model, bits), arms in ends.items():
-        logs = list(np.log(arms["shared"]) - np.log(arms["unshared"]))
-        evidence = Badge(len(logs) if model is None else 1, 0)
-        found[model, bits] = Value(*np.exp(mean_interval(logs)), evidence, form=".2f")
-    claimed = [ratio for (model, bits), ratio in found.items() if model is None and bits in (4, 6, 8)]
-    return Space({"ratios": list(found.values()), "weakest": min(claimed, key=lambda ratio: ratio.low)})
+    measurements = paper.measurements("rounding")
+    return Space({"ratios": list(error_ratios(measurements).values()), "weakest": weakest_ratio(measurements)})
 
 
 def formats() -> list[Difference]:

@@ -1,9 +1,9 @@
-"""Parameters of every model in closed form, from its configuration; and whether the records agree."""
+"""Parameters and computation of every model in closed form, from its configuration; and whether records agree."""
+
+from collections.abc import Iterable, Mapping
 
 from rtx_core.models import configs
 from rtx_core.models.registry import MODELS, config_of
-from rtx_core.report.values import Space
-from study import paper
 
 
 def encoder(c: configs.EncoderConfig) -> dict[str, int]:
@@ -60,23 +60,19 @@ def mflops(c: configs.EncoderConfig) -> float:
     return 2 * (4 * d * d + 3 * d * f) * c.num_layers * c.num_passes / 1e6
 
 
-def described(name: str) -> dict:
-    c = config_of(name)
-    found = parameters(c)
-    entry = {"total": sum(found.values()), "layers": found["layers"]}
-    entry["outside"] = entry["total"] - found["word embedding"]
-    return entry | ({"mflops": mflops(c)} if isinstance(c, configs.EncoderConfig) else {})
+def size_of(c) -> dict[str, float]:
+    """Parameters in all, of the layers and outside of the word embedding; of an encoder millions of operations, too."""
+    parts = parameters(c)
+    size = {"total": sum(parts.values()), "layers": parts["layers"]}
+    size["outside"] = size["total"] - parts["word embedding"]
+    return size | ({"mflops": mflops(c)} if isinstance(c, configs.EncoderConfig) else {})
 
 
-def counted() -> Space:
-    """`counted.baseline.total`; and whether every recorded run has as many as its formula gives."""
-    found = {name: described(name) for name, model in MODELS.items() if isinstance(model.kind, str)}
-    agree = all(
+def agree(runs: Iterable[Mapping]) -> bool:
+    """Whether every run of a model of this package has as many parameters as its formula gives."""
+    built_in = {name for name, model in MODELS.items() if isinstance(model.kind, str)}
+    return all(
         sum(parameters(config_of(config["architecture"], **config["model"])).values()) == run["parameters"]["total"]
-        for run in paper.records()
-        if (config := run["config"])["architecture"] in found
+        for run in runs
+        if (config := run["config"])["architecture"] in built_in
     )
-    return Space(found | {"agree": agree})
-
-
-VALUES = {"counted": counted}

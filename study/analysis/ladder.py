@@ -1,0 +1,71 @@
+"""Classifiers of several layers and passes: their differences at one learning rate, and each at its own."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import permutations
+from statistics import mean
+
+from rtx_core.records import Record
+from rtx_core.report.evidence import badge
+from rtx_core.report.statistics import accuracy, adjusted, common, difference
+from rtx_core.report.values import Gap, Space, Value
+from study.analysis.classifiers import chosen, missed
+
+
+class Ladder:
+    """Models by layers x passes, or by (width, layers x passes), on the seeds that all have."""
+
+    def __init__(self, runs: Mapping[object, Sequence[Record]]):
+        seeds = common(*runs.values())
+        self.runs = {name: [run[place] for run in seeds] for place, name in enumerate(runs)}
+
+    @cached_property
+    def differences(self) -> dict[tuple, Gap]:
+        """Of all pairs of one width, first minus second, adjusted for their number (both orders leave it as it is)."""
+        evidence = badge(list(self.runs.values()))
+        pairs = [(a, b) for a, b in permutations(self.runs, 2) if isinstance(a, str) or a[0] == b[0]]
+        family = adjusted([difference(self.runs[a], self.runs[b]) for a, b in pairs])
+        return {pair: Gap(found, evidence) for pair, found in zip(pairs, family)}
+
+    def accuracy(self, name: str | tuple) -> Value:
+        return Value(*accuracy(self.runs[name]), badge(self.runs[name]))
+
+    def accuracies(self, width: int, *without: str) -> list[float]:
+        """Of the models of one width."""
+        return [self.accuracy(place) for place in self.runs if place[0] == width and place[1] not in without]
+
+
+class Tuned(Ladder):
+    """Each model at its best rate; `tried` holds its runs by rate, the study's own rate first."""
+
+    def __init__(self, tried: Mapping[str, Mapping[float, Sequence[Record]]]):
+        self.tried = tried
+        super().__init__({name: by_rate[best_rate(by_rate)] for name, by_rate in tried.items()})
+
+    def accuracies(self) -> list[float]:
+        return [self.accuracy(name) for name in self.runs]
+
+    def at_usual_rate(self, name: str) -> Sequence[Record]:
+        return next(iter(self.tried[name].values()))
+
+    def gain(self, name: str) -> float:
+        """What its own rate adds to a model's accuracy, over the seeds that have both."""
+        pairs = common(self.runs[name], self.at_usual_rate(name))
+        return mean(tuned["test"]["accuracy"] - usual["test"]["accuracy"] for tuned, usual in pairs)
+
+    def ahead(self, first: str, second: str) -> bool:
+        return self.differences[first, second].sign > 0
+
+
+def best_rate(by_rate: Mapping[float, Sequence[Record]]) -> float:
+    """The learning rate of the lowest validation loss with the first seed; the first rate where none has a run."""
+    tried = [rate for rate, runs in by_rate.items() if runs]
+    return min(tried, key=lambda rate: chosen(by_rate[rate][0])["validation_loss"], default=next(iter(by_rate)))
+
+
+def validated_more_often(often: Record, after_epochs: Record) -> Space:
+    """Of a run that is validated every few steps, beside the same one that is after each epoch: the steps and the
+    points of test accuracy between the weights that are chosen, and how far validation accuracy rises after them."""
+    steps = often["selected"]["step"] - after_epochs["selected"]["step"]
+    points = 100 * (often["test"]["accuracy"] - after_epochs["test"]["accuracy"])
+    return Space({"steps": steps, "points": points, "rise": missed([often])[0]})

@@ -1,0 +1,116 @@
+"""Runs by the folders of their records, as the classes of `study/analysis`."""
+
+from collections.abc import Callable
+
+from rtx_core.experiments.configure import configure
+from rtx_core.records import Record
+from rtx_core.report.evidence import by_model
+from rtx_core.report.statistics import common
+from rtx_core.report.values import Runs, Space, Task, Value
+from rtx_core.train.config import TrainConfig
+from study.analysis.facts import Facts, most_bits
+from study.analysis.hops import AtOwnRates, Hops, compared
+from study.analysis.iso_depth import IsoDepth, best_of, text_worth
+from study.analysis.ladder import Ladder, Tuned
+from study.analysis.language import Language
+from study.experiments import ONE_SEED
+from study.plan import LADDER, TENTH, TUNED, TUNING
+
+HIGHER = ("-learningrate0.006", "-learningrate0.012")  # than the rate of all iso-depth models, 3e-3
+KHOP_RATES = (0.001, 0.004, 0.008)  # beside 2e-3
+STORIES, STORIES_HIGHER = "tinystories-small-learningrate0.004", "tinystories-small-learningrate0.008"
+CHARACTERS = "shakespeare-small-learningrate0.003"
+
+
+class Folders:
+    """What pages, verdicts and the table of evidence ask of runs; `records` gives those of a folder."""
+
+    def __init__(self, records: Callable[[str], list[Record]]):
+        self.records = records
+
+    # -- Pointers, products and facts
+
+    def hops(self, name: str) -> Hops:
+        """Of k-hop or of products in a group."""
+        return Hops(self.records(name), name)
+
+    def on_logits(self, first: str, second: str) -> Space:
+        """Two k-hop models at 2e-3, paired by seed."""
+        khop = self.hops("khop")
+        return compared(khop.records_for(first), khop.records_for(second))
+
+    def khop_at_best_rates(self) -> AtOwnRates:
+        return AtOwnRates(4, self.hops("khop"), *(self.hops(f"khop-learningrate{rate}") for rate in KHOP_RATES))
+
+    def khop_hard_at_best_rates(self) -> AtOwnRates:
+        return AtOwnRates(8, self.hops("khop-hard"), self.hops("khop-hard-learningrate0.004"))
+
+    def facts(self, rate: float = 0.002) -> Facts:
+        suffix = "" if rate == 0.002 else f"-learningrate{rate}"
+        return Facts(self.records(f"facts-facts49152{suffix}"))
+
+    def facts_at_best_rate(self, model: str) -> float:
+        """The bits that a model stores at the best of the rates at which it was trained."""
+        return most_bits(model, *map(self.facts, (0.002, 0.001, 0.004, 0.008)))
+
+    # -- Text
+
+    def iso_depth(self, seeds: int | None = None) -> IsoDepth:
+        """The first seeds of all models, or all."""
+        runs = self.records("iso-depth")
+        if seeds is None:
+            return IsoDepth(runs)
+        return IsoDepth([run for run in runs if run["seed"] < seeds], seeds=seeds)
+
+    def iso_depth_at_rates(self, *suffixes: str) -> list[list[Record]]:
+        """At 3e-3 and at other rates."""
+        return [self.records(f"iso-depth{suffix}") for suffix in ("", *suffixes)]
+
+    def iso_depth_at_best_rates(self, seeds: int, *suffixes: str) -> IsoDepth:
+        return IsoDepth(best_of(*self.iso_depth_at_rates(*suffixes), seeds=seeds), seeds=seeds)
+
+    def worth_in_layers(self, model: str, *suffixes: str) -> Value:
+        """φ of a loop in layers, at 3e-3 or at the best of this and other rates."""
+        return text_worth(model, *self.iso_depth_at_rates(*suffixes))
+
+    def language(self, name: str) -> Language:
+        return Language(self.records(name), name)
+
+    def first_seed(self, name: str) -> Language:
+        return Language([run for run in self.records(name) if run["seed"] == 0], name)
+
+    def on_shared_seeds(self, name: str) -> Language:
+        """Models that were trained on several seeds, on those that all of them have."""
+        models = by_model([run for run in self.records(name) if run["model"] not in ONE_SEED])
+        return Language([run for seed in common(*models.values()) for run in seed], name)
+
+    def stories_at_own_rates(self) -> Language:
+        """Each model at the best rate of short runs: most at 8e-3, FraiLT at 4e-3."""
+        frailt = [run for run in self.records(STORIES) if run["model"] == "frailt"]
+        return Language([*self.records(STORIES_HIGHER), *frailt], "TinyStories at own rates")
+
+    # -- Classifiers
+
+    def task(self, name: str) -> Task:
+        return Task(self.records(name), called=name)
+
+    def on_a_tenth(self, model: str, **settings: object) -> list[Record]:
+        """A model's runs on a tenth of SST-2."""
+        name = configure("sst2", model, **TENTH | settings).name
+        return Runs(self.records(name), name).records_for(model)
+
+    def ladder(self) -> Ladder:
+        """At the study's rate, by (width, layers x passes)."""
+        narrow = {(256, rung): self.on_a_tenth("recurrent", **LADDER[rung]) for rung in LADDER if rung != "1x1"}
+        wide = {(384, "6x1"): self.on_a_tenth("baseline"), (384, "3x2"): self.on_a_tenth("recurrent-wide")}
+        return Ladder(narrow | wide)
+
+    def ladder_tuned(self) -> Tuned:
+        """At width 256, each model at its best rate."""
+        rates = (TrainConfig().learning_rate, *TUNING)
+        return Tuned(
+            {
+                rung: {rate: self.on_a_tenth("recurrent", **LADDER[rung], learning_rate=rate) for rate in rates}
+                for rung in TUNED
+            }
+        )

@@ -1,0 +1,201 @@
+"""Conclusions: what each task says of a second pass."""
+
+from functools import cache, partial
+from statistics import mean
+
+import pandas as pd
+
+from rtx_core.records import Record
+from rtx_core.report import number
+from rtx_core.report.quantities import Quantities, words
+from rtx_core.report.statistics import ENOUGH_SEEDS, equivalent
+from rtx_core.report.values import Gap, Task
+from study.analysis.classifiers import Family, of_model, paired, peaks
+from study.analysis.hops import wrong
+from study.analysis.iso_depth import IsoDepth
+from study.analysis.language import Language
+from study.analysis.outcomes import CONTRADICTED, REPRODUCED
+from study.analysis.records import gap_closed, test_loss
+from study.analysis.wording import ordinal
+from study.analysis.wording import seeds as in_seeds
+from study.analysis.yardstick import Yardstick
+from study.claims import Sources, judged
+from study.folders import HIGHER, STORIES, Folders
+
+HIGHER_RATE = "khop-hard-learningrate0.004"
+LADDER = ("3x1", "3x2", "1x6", "6x1")  # beside one layer run once
+
+
+def quantities(
+    folders: dict[str, list[Record]],
+    tests: dict[str, list[Record]],
+    bags: list[Record],
+    claims: dict[str, object],
+    models: tuple[str, str],
+) -> Quantities:
+    """Of the paper's runs by folder, those of the tests on which two classifiers are compared, bags of words, and what
+    `study.claims.Sources` takes."""
+    runs, family = Folders(lambda name: folders.get(name, [])), Family(tests, models)
+    khop, hard, higher = (runs.hops(name) for name in ("khop", "khop-hard", HIGHER_RATE))
+    published, facts, rated = runs.hops("khop-published-reduced"), runs.facts(), runs.khop_at_best_rates()
+    products, mixed = (runs.hops(f"state-tracking-curriculum{stage}") for stage in ("", "-stage1"))
+    along, own_rates = runs.language("shakespeare-nanogpt"), runs.stories_at_own_rates()
+    beside = Yardstick({found[0]["name"]: found for found in tests.values() if found}, bags, models)
+
+    # Pointers and facts
+
+    def closed(name: str, *models: str, hops: int | None = None) -> list[float]:
+        return gap_closed(folders[name], *models, test_loss if hops is None else partial(wrong, hops=hops))
+
+    def more_bits(model: str) -> str:
+        """Than one layer run once, in per cent."""
+        return number(100 * (facts.gain(model, "1x1") - 1), ".0f")
+
+    def best_gain(model: str) -> float:
+        """With the best rate for each model."""
+        return runs.facts_at_best_rate(model) / runs.facts_at_best_rate("1x1")
+
+    def solved(errors: list[float]) -> int:
+        return sum(error < 0.1 for error in errors)
+
+    # Text
+
+    def layers() -> float:
+        return runs.worth_in_layers("1x6-64")
+
+    def best_rates() -> IsoDepth:
+        return runs.iso_depth_at_best_rates(3, *HIGHER)
+
+    def stories() -> Language:
+        return runs.on_shared_seeds(STORIES)
+
+    # Classifiers
+
+    def task(test: str) -> Task:
+        return Task(paired(tests[test], models), models, test)
+
+    def peak(model: str) -> float:
+        """The highest validation accuracy on the pooled cut, the mean over seeds."""
+        return mean(peaks(of_model(paired(tests["sst2"], models), model)))
+
+    def full() -> list[Gap]:
+        return list(family.full.values())
+
+    def decided() -> list[Gap]:
+        return [gap for gap in full() if gap.badge.seeds >= ENOUGH_SEEDS]
+
+    def ahead(sign: int) -> int:
+        """On how many of the tests with fewer seeds a model is better."""
+        return sum(gap * sign > 0 for gap in full() if gap.badge.seeds < ENOUGH_SEEDS)
+
+    @cache
+    def outcomes() -> pd.Series:
+        return judged(Sources(**claims))["outcome"]
+
+    def count(outcome: str) -> int:
+        return int((outcomes() == outcome).sum())
+
+    numbers = {
+        # Steps and facts
+        "two_layers_once": lambda: number(khop.error("2x1", 4), ".0%"),
+        "two_layers_twice": lambda: number(khop.error("2x2", 4), ".1%"),
+        "better_seeds": lambda: words(runs.on_logits("2x2", "4x1").lower),  # than four layers
+        "seeds": lambda: words(runs.on_logits("2x2", "4x1").seeds),
+        "new_seeds": lambda: words(len(rated.new("2x2"))),
+        "four_passes_add": lambda: more_bits("1x4"),
+        "second_layer_adds": lambda: more_bits("2x1"),
+        # Eight hops and products
+        "hard_stack_least": lambda: number(min(hard.errors("6x1", 8)), ".1%"),
+        "hard_stack_most": lambda: number(max(hard.errors("6x1", 8)), ".1%"),
+        "hard_loop_least": lambda: number(min(hard.errors("2x3", 8)), ".1%"),
+        "hard_loop_most": lambda: number(max(hard.errors("2x3", 8)), ".0%"),
+        "higher_loop_second": lambda: number(sorted(higher.errors("2x3", 8))[-2], ".1%"),  # most of all but one
+        "higher_loop_others": lambda: words(len(higher.errors("2x3", 8)) - 1),
+        "higher_loop_most": lambda: number(max(higher.errors("2x3", 8)), ".0%"),
+        "higher_loop_last": lambda: ordinal(len(higher.errors("2x3", 8))),
+        "higher_loop_seeds": lambda: words(len(higher.errors("2x3", 8))),
+        "seeds_for_the_rate": lambda: words(sum(run["seed"] < 3 for run in higher.of("2x3"))).capitalize(),
+        "factors": lambda: str(min(products.factors("1x64"))),
+        "mixed_factors_least": lambda: str(min(mixed.factors("1x64"))),
+        "mixed_factors_most": lambda: str(max(mixed.factors("1x64"))),
+        # Text
+        "layers_for_six_passes": lambda: number(6 ** layers(), ".1f"),
+        "along_seeds": lambda: in_seeds(len(along.gaps("gpt-1", "kausik"))),
+        # Reviews
+        "parameters": lambda: number(task("sst2").parameter_ratio, ".0%"),
+        "full_tests": lambda: words(len(full())),
+        "decided_tests": lambda: words(len(decided())),
+        "other_tests": lambda: words(len(full()) - len(decided())),
+        "loop_better": lambda: words(ahead(-1)),
+        "standard_better": lambda: words(ahead(1)),
+        "most_points": lambda: number(max(map(abs, full())), ".1f"),
+        "clean_loss": lambda: number(family.gaps["grouped"].high, ".1f"),
+        "tenth_loss": lambda: number(family.gaps["tenth"].high, ".1f"),
+        # Limits
+        "statements": lambda: str(len(outcomes())),
+        "reproduced": lambda: str(count(REPRODUCED)),
+        "contradicted": lambda: str(count(CONTRADICTED)),
+    }
+    checks = {
+        "gap_closed": lambda: [
+            min(closed("khop", "2x1", "2x2", "4x1", hops=4) + closed("khop", "1x1", "1x4", "4x1", hops=4)) > 75,
+            min(closed("khop-hard", "2x1", "2x3", "6x1", hops=8)) > 65,
+            sorted(closed(HIGHER_RATE, "2x1", "2x3", "6x1", hops=8))[1] > 100,
+            max(closed(STORIES, "control", "frailt", "control-8")) < 20,
+            max(closed("facts-facts49152", "1x1", "1x4", "4x1")) < 15,
+            max(closed("facts-facts49152", "2x1", "2x2", "4x1")) < 10,
+        ],
+        "two_layers_once": lambda: [
+            khop.error("2x1", 4) > 0.2,
+            max(khop.errors("2x2", 4)) < 0.01,
+            runs.on_logits("2x2", "4x1").high < 0,
+            khop.weights("4x1") > 1.9 * khop.weights("2x2"),
+            max(rated.errors("2x2", new=True)) < min(rated.errors("4x1-w44", new=True)),
+            not rated("2x2", "4x1").separated,
+        ],
+        "four_passes_add": lambda: [
+            1 < best_gain("1x4") < facts.gain("1x4", "1x1") < 1.25,
+            1.6 < best_gain("2x1") < facts.gain("2x1", "1x1"),
+        ],
+        "hard_stack_least": lambda: [
+            max(hard.errors("6x1", 8)) < 0.05 < sorted(hard.errors("2x3", 8))[1],
+            solved(higher.errors("2x3", 8)) == len(higher.errors("2x3", 8)) - 1,
+            len(hard.errors("2x3", 8)) - solved(hard.errors("2x3", 8)) == 3,
+            max(published.errors("4x1", 8) + published.errors("1x4", 8)) < 0.1,
+        ],
+        "factors": lambda: [
+            min(products.factors("1x64")) == 64,
+            min(mixed.factors("1x64")) < 16,
+            max(mixed.factors("1x64")) > 32,
+        ],
+        "layers_for_six_passes": lambda: [
+            layers().low > 0,
+            layers() < runs.iso_depth(3).phi.at_64.value - 0.1,
+            best_rates().phi.at_64.low < 0 < best_rates().phi.at_64.value < runs.iso_depth(3).phi.at_64.value,
+            runs.iso_depth().phi.in_width.low > 0,
+            not runs.iso_depth().looped_ahead,
+            0.8 * along.gap("gpt-1", "gpt-2") < along.gap("gpt-1", "kausik") < along.gap("gpt-1", "gpt-2"),
+            along.gap("gpt-1", "gpt-2") < along.gap("gpt-1", "gpt-6"),
+            stories().loss("control-8") < stories().loss("control-long") < stories().loss("frailt"),
+            stories().loss("frailt") < stories().loss("control"),
+            min(own_rates.gaps("control", "frailt")) < 0 < own_rates.gap("control", "frailt"),
+            own_rates.gap("control", "frailt") < stories().gap("control", "frailt"),
+        ],
+        "full_tests": lambda: [
+            len(full()) == 9,
+            not any(gap.sign for gap in full()),
+            [gap for gap in decided() if equivalent(gap.by_seed, 1)] == [family.gaps["grouped"]],
+            sorted(gap.badge.seeds for gap in full()) == [1, 1, 1, 1, 2, 2, 3, 3, 5],
+            max(family.gaps["sst2"].high, family.gaps["long"]) < 0,
+            min(family.gaps["official"].low, *(family.gaps[test] for test in ("half", "yelp", "domains"))) > 0,
+        ],
+        "clean_loss": lambda: [
+            max(family.gaps["sst2"].by_seed) < 0 < min(family.gaps["official"].by_seed),
+            abs(peak(models[0]) - peak(models[1])) < 0.003,
+            max(beside.best(model) for model in models) < 2,
+            runs.ladder_tuned().accuracy("1x1") >= max(runs.ladder_tuned().accuracies()),
+            not any(runs.ladder_tuned().ahead(rung, "1x1") for rung in LADDER),
+        ],
+        "statements": lambda: [count(CONTRADICTED) < count(REPRODUCED), 2 * count(REPRODUCED) < len(outcomes())],
+    }
+    return Quantities("conclusions", numbers, checks)

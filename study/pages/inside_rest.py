@@ -1,0 +1,67 @@
+"""Rest or growth: loops over pointers that run on after their answer."""
+
+from rtx_core.records import Record
+from rtx_core.report import number
+from rtx_core.report.quantities import Quantities, words
+from study.analysis.hops import Hops
+from study.analysis.inside import errors_after
+from study.analysis.wording import seeds
+
+HOPS = 4
+
+
+def quantities(
+    growth: list[Record],
+    variants: list[Record],
+    pointers: list[Record],
+    random_passes: list[Record],
+    fixed: list[Record],
+) -> Quantities:
+    """Of measurements of loops that run on, the two that the page opens and variants of the long one; and of runs of
+    1x4, of the long loop, and of 1x4 trained as long as this."""
+    khop, long, longer = Hops(pointers, "k-hop"), Hops(random_passes, "k-hop, longer"), Hops(fixed, "k-hop, longer")
+
+    def loops(measurements: list[Record], model: str) -> list[Record]:
+        return [one for one in measurements if one["model"] == model]
+
+    def long_loop(passes: int, way: str = "free") -> list[float]:
+        """Errors at four hops."""
+        return errors_after(loops(growth, "1x6-random"), passes, HOPS, way)
+
+    def variant(name: str, passes: int, hops: int) -> list[float]:
+        return errors_after(loops(variants, f"1x6-random{name}"), passes, hops)
+
+    def steps(runs: Hops, model: str) -> int:
+        return runs.records_for(model)[0]["config"]["train"]["steps"]
+
+    numbers = {
+        "seeds": lambda: seeds(len(loops(growth, "1x4"))),
+        "times_the_steps": lambda: words(steps(long, "1x6-random") // steps(khop, "1x4")),
+        "long_seeds": lambda: seeds(len(loops(growth, "1x6-random"))),
+        "loops": lambda: words(len(growth)),
+        "all_seeds": lambda: seeds(len(khop.of("1x4"))),
+        "error": lambda: number(khop.error("1x4", HOPS), ".1%"),
+        "error_twice_the_passes": lambda: number(khop.error("1x4", HOPS, 8), ".0%"),
+        "longer_seeds": lambda: seeds(len(longer.errors("1x4", HOPS))),
+        "longer_error": lambda: number(longer.error("1x4", HOPS), ".1%"),
+        "longer_error_twice_the_passes": lambda: number(longer.error("1x4", HOPS, 8), ".0%"),
+        # Quoted by other pages
+        "after_64_passes": lambda: "loses" if min(long_loop(64)) > 0.05 else "keeps",  # its answers
+    }
+    checks = {
+        "after_64_passes": lambda: [min(long_loop(64)) > 0.05],
+        "growth_delays_the_loss": lambda: [
+            min(long_loop(64, "held")) > max(long_loop(64)),
+            min(variant("-norm", 256, 2)) > max(variant("", 256, 2)),
+            min(variant("-add-norm", 256, 2)) > max(variant("-add", 256, 2)),
+            min(variant("-linear", 256, 2) + variant("-linear-norm", 256, 2)) > 0.15,
+        ],
+        "four_hops_with_a_matrix": lambda: [
+            max(variant("-linear", 6, HOPS)) < 0.04 < min(variant("-add-norm", 6, HOPS) + variant("-norm", 6, HOPS))
+        ],
+        "error_twice_the_passes": lambda: [
+            long.error("1x6-random", HOPS, 12) - long.error("1x6-random", HOPS, 6) < 0.01,
+            khop.error("1x4", HOPS, 8) - khop.error("1x4", HOPS) > 0.01,
+        ],
+    }
+    return Quantities("inside-rest", numbers, checks)

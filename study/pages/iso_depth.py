@@ -1,0 +1,248 @@
+"""What a pass is worth on text: characters at equal depth, stories, and the recurrence along the text."""
+
+from rtx_core.records import Record
+from rtx_core.report import number
+from rtx_core.report.quantities import Quantities, words
+from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.values import Value
+from study.analysis.iso_depth import IsoDepth, best_of, text_worth
+from study.analysis.language import Language, rate_gain, short_run_losses
+from study.analysis.records import at_rate, learning_rate
+from study.analysis.wording import seeds
+
+LOOPS = ("3x2-64", "2x3-64", "1x6-64")
+NARROW = ("6x1-24", "6x1-32", "6x1-48")
+RATE, LOWER, HIGHER, HIGHEST = 0.003, 0.0015, 0.006, 0.012
+STANDARD = ("gpt-1", "gpt-2", "gpt-4", "gpt-6")
+SHORT_RUNS = ("control", "control-8", "frailt", "relaxed", "three-part")  # of stories, at several rates
+PUBLISHED = 0.46  # φ of Schwethelm et al.
+
+
+def quantities(
+    characters: list[Record],
+    longer: list[Record],
+    stories: list[Record],
+    stories_higher: list[Record],
+    stories_short: list[Record],
+    stories_wide: list[Record],
+    along: list[Record],
+    along_short: list[Record],
+    along_wide: list[Record],
+    along_full: list[Record],
+) -> Quantities:
+    """Of runs on characters at several learning rates, and with four times the text; on stories at one rate, at twice
+    that, at several in short runs, and of twice the width; of the recurrence along the text and standard models to the
+    end, at two rates in short runs, of twice the width, and of its author's size."""
+    lowest, usual, higher, highest = (at_rate(characters, rate) for rate in (LOWER, RATE, HIGHER, HIGHEST))
+    one_rate, wide = Language(stories, "stories"), Language(stories_wide, "wide stories")
+    frailt = [run for run in stories if run["model"] == "frailt"]
+    own_rates = Language([*stories_higher, *frailt], "stories at own rates")
+    recurrence, recurrence_wide = Language(along, "characters"), Language(along_wide, "wide models of characters")
+    recurrence_full = Language(along_full, "the study's models of characters")
+
+    def iso() -> IsoDepth:
+        return IsoDepth(usual)
+
+    def three() -> IsoDepth:
+        return IsoDepth([run for run in usual if run["seed"] < 3], seeds=3)
+
+    def tuned() -> IsoDepth:
+        """With the best of three rates, of one seed."""
+        return IsoDepth(best_of(usual, lowest, higher, seeds=1))
+
+    def best() -> IsoDepth:
+        """With the best of three rates, of three seeds at width 64."""
+        return IsoDepth(best_of(usual, higher, highest, seeds=3), seeds=3)
+
+    def long() -> IsoDepth:
+        return IsoDepth(longer)
+
+    def three_part(model: str) -> float:
+        return IsoDepth(usual, ("three-part",)).worth(model)[0]
+
+    def layers(model: str) -> Value:
+        """φ in layers."""
+        return text_worth(model, usual)
+
+    def fall() -> Value:
+        """φ after the usual training minus φ after the longer one, paired by seed."""
+        pairs = zip(three().by_seed(*LOOPS), long().by_seed(*LOOPS))
+        return Value(*mean_interval([a - b for a, b in pairs]), form=".2f")
+
+    def times_read(runs: IsoDepth) -> str:
+        loop = runs.runs["1x6-64"][0]
+        return number(loop["history"][-1]["tokens"] / loop["data"]["n_train"], ".1f")
+
+    def more_weights(model: str) -> str:
+        """Than Control."""
+        return number(one_rate.weights(model) / one_rate.weights("control") - 1, ".0%")
+
+    def gained(model: str) -> list[float]:
+        """Nats that twice the learning rate is ahead at the end, by seed."""
+        pairs = common(one_rate.of(model), own_rates.of(model))
+        return [once["test"]["loss"] - twice["test"]["loss"] for once, twice in pairs]
+
+    def gain_in_short_runs(model: str) -> float:
+        return rate_gain(short_run_losses(stories_short)[model], 0.008)
+
+    def ahead(runs: Language, model: str, other: str) -> str:
+        """On how many seeds."""
+        return words(sum(gap < 0 for gap in runs.gaps(model, other)))
+
+    def early_lead(rate: float) -> float:
+        """Nats by which the recurrence leads the best standard model in short runs."""
+        losses = short_run_losses(along_short)
+        return min(losses[model][rate] for model in STANDARD) - losses["kausik"][rate]
+
+    def gain_of_recurrence_runs(model: str) -> float:
+        return rate_gain(short_run_losses(along_short)[model], 0.003)
+
+    numbers = {
+        "layers_for_six_passes": lambda: number(6 ** layers("1x6-64"), ".1f"),
+        "phi_64": lambda: number(iso().phi.at_64.value, ".2f"),
+        "phi_128": lambda: number(iso().phi.at_128.value, ".2f"),
+        # Six layer applications, shared out
+        "weights_for_six_passes": lambda: number(6 ** iso().phi.of_1x6.value, ".1f"),
+        "phi_six_passes": lambda: number(iso().phi.of_1x6.value, ".2f"),
+        "phi": lambda: number(iso().phi.of_all.value, ".2f"),
+        "phi_low": lambda: number(iso().phi.of_all.low, ".2f"),
+        "phi_high": lambda: number(iso().phi.of_all.high, ".2f"),
+        "seeds": lambda: words(len(iso().by_seed("3x2-64"))),
+        "phi_64_low": lambda: number(iso().phi.at_64.low, ".2f"),
+        "phi_64_high": lambda: number(iso().phi.at_64.high, ".2f"),
+        "phi_128_low": lambda: number(iso().phi.at_128.low, ".2f"),
+        "phi_128_high": lambda: number(iso().phi.at_128.high, ".2f"),
+        "tuned_seeds": lambda: seeds(len(tuned().by_seed("3x2-64"))),
+        "tuned_phi_64": lambda: number(tuned().phi.at_64.value, ".2f"),
+        "tuned_phi_128": lambda: number(tuned().phi.at_128.value, ".2f"),
+        "phi_two_passes": lambda: number(iso().phi.of_3x2.value, ".2f"),
+        "phi_drop_low": lambda: number(iso().phi.falls.low, ".3f"),
+        "phi_drop_high": lambda: number(iso().phi.falls.high, ".2f"),
+        "stack_seeds": lambda: seeds(len([run for run in usual if run["model"] == "1x1-64"])),
+        "layers_1x6": lambda: number(layers("1x6-64"), ".2f"),
+        "layers_1x6_low": lambda: number(layers("1x6-64").low, ".2f"),
+        "layers_1x6_high": lambda: number(layers("1x6-64").high, ".2f"),
+        "layers_2x3": lambda: number(layers("2x3-64"), ".2f"),
+        "layers_2x3_low": lambda: number(layers("2x3-64").low, ".2f"),
+        "layers_2x3_high": lambda: number(layers("2x3-64").high, ".2f"),
+        "layers_3x2": lambda: number(layers("3x2-64"), ".2f"),
+        "layers_3x2_low": lambda: number(layers("3x2-64").low, ".1f"),
+        "layers_3x2_high": lambda: number(layers("3x2-64").high, ".1f"),
+        "rated_seeds": lambda: seeds(len(best().by_seed("3x2-64"))),
+        "three_seeds_phi": lambda: number(three().phi.at_64.value, ".2f"),
+        "best_phi": lambda: number(best().phi.at_64.value, ".2f"),
+        "best_phi_low": lambda: number(best().phi.at_64.low, ".1f"),
+        "best_phi_high": lambda: number(best().phi.at_64.high, ".1f"),
+        "longer_times_read": lambda: times_read(long()),
+        "times_read": lambda: times_read(iso()),
+        "longer_seeds": lambda: seeds(len(long().by_seed("3x2-64"))),
+        "longer_phi": lambda: number(long().phi.of_all.value, ".2f"),
+        "longer_phi_fall": lambda: str(fall()),
+        # Stories
+        "times_the_text": lambda: number(one_rate.tokens("control-long") / one_rate.tokens("control"), ".1f"),
+        "relaxed_weights": lambda: more_weights("relaxed"),
+        "three_part_weights": lambda: more_weights("three-part"),
+        "three_layers_weights": lambda: more_weights("control-3"),
+        "three_layers_ahead": lambda: ahead(one_rate, "control-3", "three-part"),  # of Three Part
+        "story_seeds": lambda: words(len(one_rate.gaps("control-3", "three-part"))),
+        "short_models_gaining": lambda: words(sum(gain_in_short_runs(model) > 0 for model in SHORT_RUNS)),
+        "short_models": lambda: words(len(SHORT_RUNS)),
+        "own_rate_seeds": lambda: seeds(len(gained("control"))),
+        "frailt_lead": lambda: number(one_rate.gap("control", "frailt"), ".3f"),
+        "frailt_own_rate_lead": lambda: number(own_rates.gap("control", "frailt"), ".3f"),
+        "frailt_behind": lambda: seeds(sum(gap < 0 for gap in own_rates.gaps("control", "frailt"))),
+        "own_rate_three_layers_ahead": lambda: ahead(own_rates, "control-3", "relaxed"),  # of Relaxed
+        "own_rate_pairs": lambda: words(len(own_rates.gaps("control-3", "relaxed"))),
+        # Along the text
+        "recurrence_seeds": lambda: words(len(recurrence.gaps("gpt-2", "kausik"))),
+        # Quoted by other pages
+        "part_of_a_layer": lambda: "small" if layers("1x6-64").high < 0.5 else "large",
+        "story_rates": lambda: words(len(set(map(learning_rate, stories)))),
+    }
+    checks = {
+        "layers_for_six_passes": lambda: [
+            layers("1x6-64").low > 0,
+            0 < layers("1x6-64") < three().phi.at_64.value,
+            iso().phi.of_all.low > 0,
+            0.29 < iso().phi.of_all.value < 0.41,
+            iso().phi.of_all.high < 1,
+            best().phi.at_64.low < 0,
+            iso().phi.in_width.low > 0,
+        ],
+        "part_of_a_layer": lambda: [layers("1x6-64").low > 0, layers("1x6-64").high < 0.5],
+        "story_rates": lambda: [
+            max(max(one_rate.gaps(m, "frailt")) for m in ("control-8", "control-long")) < -0.05,
+            iso().phi.of_all.low > 0,
+            iso().phi.of_all.high < 1,
+        ],
+        "more_sharing_is_worse": lambda: [iso().in_order],
+        "phi": lambda: [
+            iso().phi.of_1x6.value < iso().phi.of_3x2.value,
+            iso().phi.least.value > 0,
+            iso().phi.in_width.low > 0,
+            tuned().phi.at_64.value < tuned().phi.at_128.value,
+            iso().phi.falls.low < 0,
+        ],
+        "layers_1x6": lambda: [
+            min(layers("1x6-64").low, layers("2x3-64").low) > 0,
+            max(map(layers, LOOPS)) < three().phi.at_64.value - 0.1,
+        ],
+        "best_phi": lambda: [
+            best().phi.at_64.low < 0 < PUBLISHED < best().phi.at_64.high,
+            all(a < b for a, b in zip(best().by_seed(*LOOPS), three().by_seed(*LOOPS))),
+            three().phi.at_64.value - best().phi.at_64.value > 0.05,
+            all(best().rate(model) == HIGHER for model in LOOPS),
+            all(best().rate(model) == HIGHEST for model in NARROW),
+        ],
+        "longer_phi": lambda: [
+            fall().low < 0 < fall(),
+            len(long().by_seed(*LOOPS)) == 3,
+            all(a < b for a, b in zip(long().by_seed(*LOOPS), iso().by_seed(*LOOPS))),
+        ],
+        "three_part_beside_one_layer": lambda: [
+            three_part("three-part-64") > iso().worth("1x6-64")[0],
+            three_part("three-part-128") < iso().worth("1x6-128")[0],
+        ],
+        "stories_at_one_rate": lambda: [
+            max(one_rate.gaps("frailt", "control")) < 0,
+            max(max(one_rate.gaps(m, "frailt")) for m in ("control-8", "control-long")) < -0.05,
+            max(max(one_rate.gaps(a, b)) for a in ("control-8", "control-long") for b in ("relaxed", "three-part")) < 0,
+            one_rate.weights("frailt") < 1.01 * one_rate.weights("control"),
+            one_rate.loss("control-8") < one_rate.loss("control-long"),
+        ],
+        "three_layers_ahead": lambda: [
+            max(one_rate.gaps("relaxed", "control") + one_rate.gaps("three-part", "control")) < 0,
+            max(one_rate.gaps("control-3", "relaxed")) < -0.02,
+            sorted(one_rate.gaps("control-3", "three-part"))[1] < 0 < max(one_rate.gaps("control-3", "three-part")),
+            one_rate.weights("relaxed") < one_rate.weights("control-3") < one_rate.weights("three-part"),
+        ],
+        "frailt_own_rate_lead": lambda: [
+            gain_in_short_runs("frailt") < 0,
+            min(gain_in_short_runs(model) for model in SHORT_RUNS if model != "frailt") > 0,
+            min(gained("control")) > 0,
+            0 < own_rates.gap("control", "frailt") < one_rate.gap("control", "frailt"),
+            min(own_rates.gaps("control", "frailt")) < 0,
+            min(gained("relaxed") + gained("control-3")) > 0,
+            max(gained("three-part")) < 0,
+            max(own_rates.gaps("control-3", "three-part")) < 0,
+            own_rates.loss("control-3") < one_rate.loss("three-part"),
+            sorted(own_rates.gaps("control-3", "relaxed"))[1] < 0,
+        ],
+        "wide_stories": lambda: [
+            wide.loss("control-8") < min(wide.loss(model) for model in ("frailt", "three-part")),
+            max(wide.loss(model) for model in ("frailt", "three-part")) < wide.loss("control"),
+        ],
+        "recurrence_seeds": lambda: [
+            max(recurrence.gaps("gpt-2", "kausik")) < 0 < min(recurrence.gaps("gpt-1", "kausik")),
+            recurrence_full.gap("gpt-2", "kausik") < 0 < recurrence_full.gap("gpt-1", "kausik"),
+            max(recurrence.gaps("gpt-2-time", "kausik")) < 0,
+            0 < early_lead(0.003) < early_lead(0.001),
+            all(gain_of_recurrence_runs(model) > 0 for model in (*STANDARD, "kausik")),
+        ],
+        "wide_recurrence": lambda: [
+            recurrence_wide.loss("gpt-2") < recurrence_wide.loss("kausik") < recurrence_wide.loss("gpt-1"),
+            recurrence.gap("kausik-2", "gpt-2") < 0,
+            min(recurrence.gap("kausik-w4", "kausik"), recurrence.gap("kausik-w8", "kausik-w4")) > 0,
+        ],
+    }
+    return Quantities("iso-depth", numbers, checks)

@@ -1,0 +1,21 @@
+"""Related work: how many papers of the field's table ran which control."""
+
+from rtx_core.report.quantities import Quantities
+from study import field
+
+
+def quantities() -> Quantities:
+    """Of the rows of `field.yaml`."""
+
+    def papers() -> list[dict]:
+        return [row for row in field.rows() if row["key"]]
+
+    def with_control(control: str) -> str:
+        return str(sum(control in row.get("controls", ()) for row in papers()))
+
+    numbers = {
+        "papers": lambda: str(len(papers())),
+        **{head.lower(): lambda control=control: with_control(control) for control, head in field.CONTROLS.items()},
+        "abstracts": lambda: str(sum(row["read"] == "abstract" for row in papers())),
+    }
+    return Quantities("related_work", numbers)
