@@ -20,7 +20,7 @@ unexport JUPYTER_PATH PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE RTX_STUDY
 
 failed = { echo "The book could not be built: the first error or warning above says why." >&2; exit 1; }
 
-# What the records at hand do not bear out (book/_ext/values_roles.py), and with STRICT=1 a failure.
+# What the records at hand do not bear out (book/_ext/sentences.py), and with STRICT=1 a failure.
 told = @if [ -e _build/sentences.txt ]; then cat _build/sentences.txt$(if $(STRICT), >&2; exit 1); fi
 
 .PHONY: help book test test-all lab clean paper pdf links gpu-hour whole anew

@@ -225,6 +225,7 @@ def bench(
     budget: Annotated[str, "quick (15 minutes on two cores), standard (a night), trial (seconds)"] = "quick",
     jobs: Annotated[int, "runs at once"] = 1,
     text: Annotated[str, "a file whose characters it reads as well"] = "",
+    rate: Annotated[float, "a learning rate in place of the budget's"] = 0.0,
     name: Annotated[str, "of its records; else that of the class, with its settings"] = "",
 ) -> None:
     """train a model on pointers, facts, state tracking and characters, and write its card (`check` comes first)"""
@@ -238,7 +239,7 @@ def bench(
         return print(bench_module.compare(*names))
     if len(names) != 1:
         raise RtxError("Nothing to bench: give one model, as in `bench model.py:MyLoop passes=4`.")
-    given = {"budget": budget, "jobs": jobs, "text": text, "name": name, "replace": replace}
+    given = {"budget": budget, "jobs": jobs, "text": text, "rate": rate, "name": name, "replace": replace}
     card = bench_module.bench(names[0], **given | settings)
     print(folder() / f"{card.name}-{card.budget}.html")
 

@@ -7,7 +7,7 @@ A row of `predictions.yaml` is judged by the function of its id in `study/verdic
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,6 +21,7 @@ WRITTEN_BEFORE = ("id", "written", "experiment", "says", "contradicted_by", "fro
 KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
 
 
+@cache
 def read(name: str) -> dict[str, dict]:
     """The rows of a file by their ids; one without a date of its own has the file's."""
     content = yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))

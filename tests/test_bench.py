@@ -1,5 +1,6 @@
 """The bench of a loop: what is trained, what the card says, and what a faulty model leaves of it."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ from rtx_core.benchmark import bench as bench_module
 from rtx_core.benchmark import card as cards
 from rtx_core.benchmark import compare, suite
 from rtx_core.benchmark.card import Card, Counts, Point, TaskResult
+from rtx_core.benchmark.subject import definition
 from rtx_core.models import build_model
+from rtx_core.paths import REPOSITORY
 
 SOURCE = '''
 import torch, torch.nn.functional as F
@@ -64,7 +67,7 @@ def results(card: Card) -> dict[str, TaskResult]:
     return {each.task: each for each in card.tasks}
 
 
-def made() -> dict[Path, int]:
+def record_times() -> dict[Path, int]:
     return {record.path: record.path.stat().st_mtime_ns for record in records.records(source="embedded")}
 
 
@@ -75,15 +78,15 @@ def test_a_model_is_trained_with_its_controls_and_the_card_holds_what_was_measur
     assert card.counts == Counts(weights=4 * 32 * 32, applied=3 * 4 * 32 * 32, width=32, passes=3)
     for task in card.tasks:
         record = records.load(f"bench-{task.task}-trial/Mine-width32-seed0", "embedded")
-        assert task.own.errors == [suite.error(task.task, record)[0]] and not task.problem
+        assert task.candidate.errors == [suite.error(task.task, record)[0]] and not task.problem
         assert [bits for bits, _ in task.rounded] == [32, 8, 4] and [n for n, _ in task.passes] == [1, 2, 3, 4, 5, 6]
         assert dict(task.passes)[3] == dict(task.rounded)[32]
         said = [(each.control, each.verdict) for each in task.verdicts]
         assert said == [("as large", "cannot say"), ("as deep", "cannot say")]
     page = (cards.folder() / "Mine-width32-trial.html").read_text()
     assert page.count("<img ") == 4 and "<script" not in page and "http" not in page
-    before = made()
-    assert len(before) == 6 and rtx.bench(mine, "trial", width=32).tasks == card.tasks and made() == before
+    before = record_times()
+    assert len(before) == 6 and rtx.bench(mine, "trial", width=32).tasks == card.tasks and record_times() == before
 
 
 def test_controls_have_the_model_s_parameters_or_its_depth():
@@ -118,16 +121,16 @@ FAULTS |= {"out of memory": "too little memory"}
 def test_a_faulty_model_is_one_sentence_a_task_and_the_rest_of_the_card_is_made(mine, one_task, fault):
     card = rtx.bench(mine, "trial", fault=fault)
     (task,) = card.tasks
-    assert FAULTS[fault] in task.problem and "\n" not in task.problem and task.own is None
+    assert FAULTS[fault] in task.problem and "\n" not in task.problem and task.candidate is None
     assert len(card.check) == 17
-    assert 'class="problem"' in cards.page(card) and made() == {}
+    assert 'class="problem"' in cards.page(card) and record_times() == {}
 
 
 def test_a_task_that_fails_leaves_the_others(mine, monkeypatch):
     monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers", "facts"), makes_controls=False))
     found = results(rtx.bench(mine, "trial", fault="built for few tokens"))
-    assert "too many tokens" in found["facts"].problem and found["facts"].own is None
-    assert found["pointers"].own and not found["pointers"].problem
+    assert "too many tokens" in found["facts"].problem and found["facts"].candidate is None
+    assert found["pointers"].candidate and not found["pointers"].problem
 
 
 class FewTokens(nn.Module):
@@ -145,16 +148,16 @@ def test_a_class_with_a_vocabulary_of_its_own_trains_where_that_is_enough(monkey
     monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers", "facts"), makes_controls=False))
     card = rtx.bench(FewTokens, "trial")
     found = results(card)
-    assert "reads 12 tokens" in found["facts"].problem and found["pointers"].own
+    assert "reads 12 tokens" in found["facts"].problem and found["pointers"].candidate
     assert card.counts.passes == 1 and "no loop in depth" in cards.page(card) and not found["pointers"].passes
 
 
 def test_an_edited_model_is_trained_again(mine, one_task):
     rtx.bench(mine, "trial")
-    before, file = made(), Path(mine.rpartition(":")[0])
+    before, file = record_times(), Path(mine.rpartition(":")[0])
     file.write_text(SOURCE.replace("h = h + self.out", "h = h - self.out"))
     rtx.bench(mine, "trial")
-    assert made() != before
+    assert record_times() != before
 
 
 def test_the_rate_is_picked_by_validation_and_one_at_the_end_of_those_tried_is_named(mine, monkeypatch):
@@ -164,17 +167,17 @@ def test_the_rate_is_picked_by_validation_and_one_at_the_end_of_those_tried_is_n
     (task,) = rtx.bench(mine, "trial").tasks
     runs = {rate: records.load(f"bench-pointers-trial-learningrate{rate}/Mine-seed0", "embedded") for rate in rates}
     best = min(rates, key=lambda rate: runs[rate]["selected"]["validation_loss"])
-    assert task.own.rate == best and task.own.errors == [suite.error("pointers", runs[best])[0]]
+    assert task.candidate.rate == best and task.candidate.errors == [suite.error("pointers", runs[best])[0]]
     assert any("0.001 to 0.005" in sentence for sentence in task.places)
 
 
 def test_several_jobs_make_the_records_of_one(mine, one_task, monkeypatch, capsys):
     monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers",), seeds=(0, 1), makes_controls=False))
     together = rtx.bench(mine, "trial", jobs=2)
-    assert len(made()) == 2 and "0 s left" in capsys.readouterr().out
-    for path in made():
+    assert len(record_times()) == 2 and "0 s left" in capsys.readouterr().out
+    for path in record_times():
         path.unlink()
-    assert rtx.bench(mine, "trial").tasks[0].own == together.tasks[0].own
+    assert rtx.bench(mine, "trial").tasks[0].candidate == together.tasks[0].candidate
     with refused("jobs=1"):
         rtx.bench(FewTokens, "trial", jobs=2)
 
@@ -193,6 +196,14 @@ def test_the_command_takes_registered_models_and_compares_cards(one_task, monkey
     cards.write(other, cards.folder() / "other")
     with refused("budgets", "quick"):
         bench_module.compare(pages[1].replace(".html", ".json"), str(cards.folder() / "other.json"))
+
+
+def test_the_model_on_the_page_passes_the_check(tmp_path):
+    cells = json.loads((REPOSITORY / "notebooks" / "bench.ipynb").read_text(encoding="utf-8"))["cells"]
+    text = "".join("".join(cell["source"]) for cell in cells)
+    (file := tmp_path / "my_loop.py").write_text(text.partition("```python\n")[2].partition("```")[0])
+    report = rtx.check(definition(f"{file}:MyLoop"), passes=4)
+    assert report.failed == [] and {line.check: line.verdict for line in report}["loop"] == "pass"
 
 
 def test_bad_input_is_one_sentence(mine):
@@ -222,10 +233,10 @@ def point(name: str, role: str, errors: list[float], depth: int = 4, weights: in
     return Point(name=name, role=role, errors=errors, **sizes)
 
 
-def card_of(own: Point | None, others: list[Point], name: str = "mine") -> Card:
+def card_of(candidate: Point | None, others: list[Point], name: str = "mine") -> Card:
     counts = Counts(weights=50_000, applied=200_000, width=64, passes=4)
-    task = TaskResult(task="pointers", unit="error", own=own, others=others)
-    about = {"budget": "standard", "made": "2026-01-01T00:00", "machine": "a machine", "counts": counts}
+    task = TaskResult(task="pointers", unit="error", candidate=candidate, others=others)
+    about = {"budget": "standard", "date": "2026-01-01T00:00", "machine": "a machine", "counts": counts}
     return Card(name=name, check=[], tasks=[task], **about)
 
 
@@ -239,35 +250,37 @@ VERDICTS = {
 
 @pytest.mark.parametrize("expected", VERDICTS)
 def test_a_verdict_follows_the_rule_of_methods(expected):
-    own, control = VERDICTS[expected]
-    card = compare.with_verdicts(card_of(point("mine", "own", own), [point("stack", "as large", control)]))
+    candidate, control = VERDICTS[expected]
+    card = compare.with_verdicts(card_of(point("mine", "candidate", candidate), [point("stack", "as large", control)]))
     (verdict,) = card.tasks[0].verdicts
     assert (verdict.control, verdict.verdict) == ("as large", expected)
-    two = compare.with_verdicts(card_of(point("mine", "own", own[:2]), [point("stack", "as large", control)]))
+    two = compare.with_verdicts(
+        card_of(point("mine", "candidate", candidate[:2]), [point("stack", "as large", control)])
+    )
     assert two.tasks[0].verdicts[0].verdict == "cannot say"
 
 
-@pytest.mark.parametrize(("own", "other"), [([0.0] * 3, [0.0] * 3), ([0.0] * 3, [0.3] * 3)])
-def test_seeds_without_spread_have_a_verdict(own, other):
-    card = compare.with_verdicts(card_of(point("mine", "own", own), [point("stack", "as deep", other)]))
-    assert card.tasks[0].verdicts[0].verdict == ("equal" if own == other else "better")
+@pytest.mark.parametrize(("candidate", "other"), [([0.0] * 3, [0.0] * 3), ([0.0] * 3, [0.3] * 3)])
+def test_seeds_without_spread_have_a_verdict(candidate, other):
+    card = compare.with_verdicts(card_of(point("mine", "candidate", candidate), [point("stack", "as deep", other)]))
+    assert card.tasks[0].verdicts[0].verdict == ("equal" if candidate == other else "better")
 
 
 def test_places_are_among_stacks_by_parameters_by_depth_and_by_layers():
     stacks = [point(f"{n}x1", "recorded", [e], n, 50_000 * n) for n, e in enumerate((0.5, 0.3, 0.1, 0.02), 1)]
     others = [*stacks, point("4x1-w32", "recorded", [0.2], 4), point("1x4", "recorded", [0.01], 4, passes=4)]
-    largest, deepest, worth = compare.places(point("mine", "own", [0.06], passes=4), others, "error")
+    largest, deepest, worth = compare.places(point("mine", "candidate", [0.06], passes=4), others, "error")
     assert "4x1-w32 (" in largest and "20.0" in largest
     assert "4x1 (200,000" in deepest
     layers = float(worth.partition("about ")[2].split()[0])
     assert 3 < layers < 4
     assert compare.worth(0.0, [1.0, 0.5, 0.6, 0.1]) == "no higher than that of 4 layers"
     assert compare.worth(2.0, [1.0, 0.5]) == "no lower than that of one layer"
-    assert compare.places(point("mine", "own", [0.06]), [], "error") == []
+    assert compare.places(point("mine", "candidate", [0.06]), [], "error") == []
 
 
 def test_a_name_cannot_write_into_the_page():
-    named = card_of(point("<b>x", "own", [0.1]), [point("<script>alert(1)</script>", "as deep", [0.1])], "<b>x")
+    named = card_of(point("<b>x", "candidate", [0.1]), [point("<script>alert(1)</script>", "as deep", [0.1])], "<b>x")
     page = cards.page(compare.with_verdicts(named))
     assert "<script" not in page and "<b>x" not in page
 

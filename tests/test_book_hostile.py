@@ -93,7 +93,7 @@ def book(tmp_path_factory) -> dict[str, BeautifulSoup]:
         nbformat.write(notebook, source / "index.ipynb")
         config = yaml.safe_load((REPOSITORY / "_config.yml").read_text(encoding="utf-8"))
         settings = {"myst_enable_extensions": config["parse"]["myst_enable_extensions"]}
-        built = build_book(source, "values_roles", nb_render_markdown_format="myst", smartquotes=False, **settings)
+        built = build_book(source, "sentences", nb_render_markdown_format="myst", smartquotes=False, **settings)
     assert not list(home.rglob("WRITTEN")) and not list(home.rglob("sentences.txt"))
     soup = BeautifulSoup((built / "index.html").read_text(encoding="utf-8"), "html.parser")
     return dict(zip(shown, soup.select(".cell_output"), strict=True))

@@ -259,8 +259,8 @@ def test_a_run_that_a_page_made_does_not_make_the_next_build_run_it_again(tmp_pa
     metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     write_notebook(v4.new_notebook(cells=cells, metadata=metadata), tmp_path / "index.ipynb")
     for _ in range(2):
-        build_book(tmp_path, "values_roles", nb_execution_mode="cache")
+        build_book(tmp_path, "sentences", nb_execution_mode="cache")
         assert len(list(folder.iterdir())) == 1
     (folder / "another").touch()
-    build_book(tmp_path, "values_roles", nb_execution_mode="cache")
+    build_book(tmp_path, "sentences", nb_execution_mode="cache")
     assert len(list(folder.iterdir())) == 3

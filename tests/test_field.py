@@ -3,8 +3,8 @@
 import re
 
 from rtx_core.paths import REPOSITORY
-from rtx_core.report import values
 from study import field
+from study.pages import related_work
 from study.predictions import BROKEN, KEPT, MISSING, PARTLY, predictions
 
 ROWS = field.rows()
@@ -33,7 +33,7 @@ def test_marks_are_those_of_the_file():
     shown = field.frame().set_index("System")
     assert list(shown.loc["DEQ", list("WNDTR")]) == ["●", "●", "–", "–", "–"]
     assert list(shown.loc["CART", list("WND")]) == ["○", "○", "–"]
-    assert values.look_up("field.narrow") == sum(shown["N"] == "●") - 1  # the last is ours
+    assert related_work.quantities().narrow == str(sum(shown["N"] == "●") - 1)  # the last is ours
 
 
 def test_a_table_cites_its_systems_and_links_their_code():

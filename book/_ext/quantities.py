@@ -1,7 +1,7 @@
 """{eval}`q.key` writes a number of a notebook's `Quantities`, {eval}`page.key` one of another page.
 
 Nothing is evaluated: a key is looked up in the output of the cell that made `q`, or of a page without a notebook in
-`study/pages/<page>.py`.  A paragraph is marked (`values_roles.py`) where a number is missing or its check fails; the
+`study/pages/<page>.py`.  A paragraph is marked (`sentences.py`) where a number is missing or its check fails; the
 comment `% check: name` stands under a paragraph whose check belongs to no number.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 from docutils import nodes
 from jupyter_cache import get_cache
+from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
@@ -32,7 +33,7 @@ class quantity(nodes.inline):  # noqa: N801, as all nodes of docutils
 
 
 def visit_quantity(writer: nodes.NodeVisitor, node: quantity) -> None:
-    writer.body.append(writer.starttag(node, "span", "", title=node["evidence"]))
+    writer.body.append(writer.starttag(node, "span", "", title=node["evidence"], CLASS="quantity"))
 
 
 def depart_quantity(writer: nodes.NodeVisitor, node: quantity) -> None:
@@ -55,7 +56,7 @@ class Eval(SphinxRole):
             seeds(number["seeds"]),
             ", ".join(number["records"][:6]) + " …" * (len(number["records"]) > 6),
         ]
-        made = quantity("", number["text"], classes=["quantity"], evidence=" · ".join(filter(None, about)))
+        made = quantity("", number["text"], evidence=" · ".join(filter(None, about)))
         if failures := shown["failures"].get(key):
             made["failed"] = "; ".join(failures)
         self.set_source_info(made)
@@ -75,18 +76,20 @@ def quantities(env: BuildEnvironment, page: str) -> dict:
     """What a document, or the page of this name, quotes."""
     if page not in SHOWN:
         notebooks = {Path(name).name.replace("-", "_"): name for name in env.found_docs if is_notebook(env, name)}
-        name = page if page in env.found_docs else notebooks.get(page)
+        name = page if page in notebooks.values() else notebooks.get(page)
         SHOWN[page] = filling.quantities(executed(env, name)) if name else of_module(page)
     return SHOWN[page]
 
 
 def is_notebook(env: BuildEnvironment, name: str) -> bool:
-    return str(env.doc2path(name)).endswith(".ipynb")
+    path = Path(env.doc2path(name))
+    return path.suffix == ".ipynb" or is_myst_markdown_notebook(path.read_text(encoding="utf-8"))
 
 
 def executed(env: BuildEnvironment, name: str) -> dict:
     """A notebook with the outputs that the build keeps of it, or with its own."""
-    notebook = nbformat.read(env.doc2path(name), 4) if is_notebook(env, name) else {"cells": []}
+    text = Path(env.doc2path(name)).read_text(encoding="utf-8")
+    notebook = read_myst_markdown_notebook(text) if is_myst_markdown_notebook(text) else nbformat.reads(text, 4)
     try:
         return get_cache(env.config.nb_execution_cache_path).merge_match_into_notebook(notebook)[1]
     except (KeyError, AttributeError, TypeError):
@@ -134,5 +137,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-before-read-docs", forget, priority=900)
     app.connect("config-inited", lambda app, config: app.add_role("eval", Eval(), override=True), priority=900)
     app.connect("build-finished", fill_downloads)
-    app.connect("doctree-read", mark_comments, priority=400)  # before `values_roles` marks
+    app.connect("doctree-read", mark_comments, priority=400)  # before `sentences` marks
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

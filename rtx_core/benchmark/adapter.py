@@ -47,8 +47,8 @@ class OwnModel(nn.Module):
             raise RtxError(f"The model gives {logits.shape[-1]} logits, and this task has {self.config.vocab_size}.")
         if targets is None:
             return logits
-        wanted = targets >= 0
-        return F.cross_entropy(logits[wanted].float(), targets[wanted])
+        scored = targets >= 0
+        return F.cross_entropy(logits[scored].float(), targets[scored])
 
 
 def register(name: str, make: Callable, settings: dict) -> None:

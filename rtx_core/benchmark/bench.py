@@ -48,7 +48,7 @@ MOST_PASSES = 12  # numbers of passes that are tried at test time
 
 
 @dataclass(frozen=True)
-class Contender:
+class Candidate:
     """A model to be benched: its name, what runs call it, a fresh module, and how another process registers it."""
 
     name: str
@@ -58,7 +58,7 @@ class Contender:
     settings: Mapping[str, object] | None = None
 
 
-def contender(model: object, name: str = "", settings: Mapping[str, object] | None = None) -> Contender:
+def find_candidate(model: object, name: str = "", settings: Mapping[str, object] | None = None) -> Candidate:
     """What is benched, of a class, a function, or a word as `rtx check` takes it."""
     settings = dict(settings or {})
     parts = name_parts(settings)
@@ -71,14 +71,14 @@ def contender(model: object, name: str = "", settings: Mapping[str, object] | No
         size = {"vocab_size": TOKENS} if "vocab_size" in registry.find(base).config.names() else {}
         label = name or "-".join([model, *parts])
         request = {"base": model, "name": label} | settings if parts or name else model
-        return Contender(label, request, lambda: build_model(base, seed=0, **settings | size))
+        return Candidate(label, request, lambda: build_model(base, seed=0, **settings | size))
     address = model if isinstance(model, str) else ""
     make = definition(address) if address else model
     if not callable(make):
         raise RtxError(f"Got {make!r:.60}; expected a class, or a function that makes an nn.Module.")
     label = name or "-".join([getattr(make, "__name__", "model"), *parts])
     adapter.register(label, make, settings)
-    return Contender(label, label, lambda: adapter.module(make, settings, TOKENS, LENGTH), address, settings)
+    return Candidate(label, label, lambda: adapter.module(make, settings, TOKENS, LENGTH), address, settings)
 
 
 def counts(module: nn.Module) -> Counts:
@@ -112,15 +112,15 @@ def controls(size: Counts) -> dict[str, dict]:
     return stacks
 
 
-def plan(budget: str, requests: list[str | Mapping], text: str = "") -> dict[str, list[RunConfig]]:
+def plan(budget: str, requests: list[str | Mapping], text: str = "", rate: float = 0.0) -> dict[str, list[RunConfig]]:
     """The configurations of all runs, by task."""
     configs, limits = {}, BUDGETS[budget]
     for task in dict.fromkeys([*limits.tasks, *([TEXT] if text else [])]):
         settings, where = {"budget": budget}, f"{PREFIX}{task}"
         if task == TEXT and text:
             settings, where = {"steps": 2, "eval_every": 2} if budget == "trial" else {}, data.from_text(text)
-        if limits.rates:
-            settings["learning_rate"] = list(limits.rates)
+        if rates := [rate] if rate else list(limits.rates):
+            settings["learning_rate"] = rates
         configs[task] = runner.run_configs(where, models=requests, seeds=list(limits.seeds), **settings)
     return configs
 
@@ -138,10 +138,10 @@ def attempt(config: RunConfig, replace: bool) -> Record | str:
 def _begin(name: str, address: str, settings: Mapping) -> None:
     torch.set_num_threads(1)
     if address:
-        contender(address, name, settings)
+        find_candidate(address, name, settings)
 
 
-def attempts(runs: list[tuple[RunConfig, bool]], model: Contender, jobs: int) -> Iterator[tuple[int, Record | str]]:
+def attempts(runs: list[tuple[RunConfig, bool]], model: Candidate, jobs: int) -> Iterator[tuple[int, Record | str]]:
     """(which of the runs, its record or why there is none), as they are done; a run says whether it is made anew."""
     if jobs == 1:
         yield from ((i, attempt(*run)) for i, run in enumerate(runs))
@@ -159,7 +159,7 @@ def attempts(runs: list[tuple[RunConfig, bool]], model: Contender, jobs: int) ->
         pool.shutdown(cancel_futures=True)
 
 
-def train(configs: list[RunConfig], model: Contender, jobs: int, replace: bool) -> list[Record | str]:
+def train(configs: list[RunConfig], model: Candidate, jobs: int, replace: bool) -> list[Record | str]:
     """The record of every run, or why there is none; recorded ones are taken as they are.  Says the time left."""
     again = [replace and config.model == model.name for config in configs]  # and no control
     outcomes: list = [None if new else runner.find_record(config) for config, new in zip(configs, again)]
@@ -277,7 +277,7 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
         if isinstance(outcome, Record):
             runs.setdefault(config.model, []).append(outcome)
     others = [point(task, name, at_best_rate(runs[name]), role) for name, role in roles.items() if name in runs]
-    others = [other for other in others if other.role != "own"]
+    others = [other for other in others if other.role != "candidate"]
     if budget != "trial":
         others += [other for name, other in recorded_points(task, budget).items() if name not in roles]
     unit, name = "nats" if task in NATS else "error", next(iter(roles))
@@ -285,12 +285,13 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
     if name not in runs:
         return part
     best = at_best_rate(runs[name])
-    own = point(task, name, best, "own", size)
-    sentences = places(own, others, unit)
-    if own.rate in (min(rates := BUDGETS[budget].rates or (0.0,)), max(rates)):
-        tried = f"{min(rates):g} to {max(rates):g}"
+    candidate = point(task, name, best, "candidate", size)
+    sentences = places(candidate, others, unit)
+    rates = sorted({record["config"]["train"]["learning_rate"] for record in runs[name]})
+    if len(rates) > 1 and candidate.rate in (rates[0], rates[-1]):
+        tried = f"{rates[0]:g} to {rates[-1]:g}"
         sentences.append(f"This rate is at the end of those tried, {tried}, so another may be better.")
-    changes = {"own": own, "places": sentences, "memory_mib": best[0]["peak_memory_mib"]}
+    changes = {"candidate": candidate, "places": sentences, "memory_mib": best[0]["peak_memory_mib"]}
     changes["minutes"] = sum(record["seconds"] for record in runs[name]) / 60
     try:
         config = next(config for config, outcome in outcomes if outcome is best[0])
@@ -300,23 +301,26 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
     return part.model_copy(update=changes)
 
 
-def bench(model: object, /, budget="quick", *, name="", text="", jobs=1, replace=False, **settings: object) -> Card:
+def bench(
+    model: object, /, budget="quick", *, name="", text="", rate=0.0, jobs=1, replace=False, **settings: object
+) -> Card:
     """Train a model on the suite at a budget ("quick", "standard" or "trial") and write its card.
 
-    `name` is that of its records, `text` a file whose characters it reads as well, `jobs` the number of runs at once;
-    `settings` are arguments of the class or settings of the registered model.
+    `name` is that of its records, `text` a file whose characters it reads as well, `jobs` the number of runs at once.
+    `rate` is a learning rate in place of the budget's; `settings` are arguments of the class, or settings of the
+    registered model.
     """
     if budget not in BUDGETS:
         raise unknown("budget", budget, BUDGETS)
     if type(jobs) is not int or not 1 <= jobs <= 256:
         raise RtxError(f"jobs is {jobs!r:.40}; expected a number of runs at once, from 1 to 256.")
-    subject = contender(model, name, settings)
+    subject = find_candidate(model, name, settings)
     module = subject.fresh()
     report, size = check(module, vocab_size=vocabulary(module, TOKENS), length=LENGTH), counts(module)
     stacks = controls(size) if BUDGETS[budget].makes_controls else {}
-    roles = {subject.name: "own"} | {stack: settings.pop("role") for stack, settings in stacks.items()}
+    roles = {subject.name: "candidate"} | {stack: settings.pop("role") for stack, settings in stacks.items()}
     requests = [{"base": "looped", "name": stack, **settings} for stack, settings in stacks.items()]
-    by_task = plan(budget, [subject.request, *requests], text)
+    by_task = plan(budget, [subject.request, *requests], text, rate)
     configs = [config for group in by_task.values() for config in group]
     outcomes = iter(train(configs, subject, jobs, replace))
     pairs = {task: list(zip(group, outcomes)) for task, group in by_task.items()}
@@ -324,7 +328,7 @@ def bench(model: object, /, budget="quick", *, name="", text="", jobs=1, replace
     card = Card(
         name=subject.name,
         budget=budget,
-        made=records.now(),
+        date=records.now(),
         machine=machine,
         counts=size,
         check=[CheckLine(check=line.check, verdict=line.verdict, says=line.says) for line in report],
@@ -338,7 +342,7 @@ def bench(model: object, /, budget="quick", *, name="", text="", jobs=1, replace
 def ladder(jobs: int = 1) -> None:
     """Record the models that `quick` compares with."""
     configs = [config for each in plan("quick", list(LADDER)).values() for config in each]
-    train(configs, Contender("ladder", "ladder", nn.Identity), jobs, replace=False)
+    train(configs, Candidate("ladder", "ladder", nn.Identity), jobs, replace=False)
 
 
 def compare(*files: str) -> Path:

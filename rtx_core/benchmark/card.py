@@ -18,6 +18,7 @@ from rtx_core.report import display, figures
 from rtx_core.report.style import number, one_line
 
 MOST_BYTES = 2**22
+SURE_OF_ONE = "One seed and one learning rate: measurements, no verdict; another rate may do better (--rate)"
 INKS, GREY = ("#cc3311", "#0077bb"), "#8a919b"
 Share = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(gt=0, lt=2**53)]
@@ -64,7 +65,7 @@ class Verdict(Part):
 class TaskResult(Part):
     task: str
     unit: Literal["error", "nats"]
-    own: Point | None = None
+    candidate: Point | None = None
     others: list[Point] = []
     places: list[str] = []
     verdicts: list[Verdict] = []
@@ -85,7 +86,7 @@ class Card(Part):
     version: Literal[1] = 1
     name: str
     budget: str
-    made: str
+    date: str
     machine: str
     counts: Counts
     check: list[CheckLine]
@@ -150,8 +151,8 @@ def marks(cards: Sequence[Card], task: str) -> list[tuple[Point, str]]:
     points = {point.name: (point, GREY) for _, _, result in results for point in result.others}
     for card, ink, result in results:
         points.pop(card.name, None)
-        if result.own:
-            points[card.name] = (result.own, ink)
+        if result.candidate:
+            points[card.name] = (result.candidate, ink)
     return list(points.values())
 
 
@@ -185,7 +186,9 @@ def rows_of(cards: Sequence[Card], task: str) -> str:
     for y, (point, ink) in enumerate(points):
         values = [each if nats else 100 * each for each in point.errors]
         ax.plot(values, [y] * len(values), "o", color=ink, markersize=8)
-    names = [f"{each.name}, {each.role}" if each.role not in ("own", "recorded") else each.name for each, _ in points]
+    names = [
+        f"{each.name}, {each.role}" if each.role not in ("candidate", "recorded") else each.name for each, _ in points
+    ]
     ax.set(yticks=range(len(points)), yticklabels=names, ylim=(len(points) - 0.4, -0.6))
     ax.set_xlabel("loss (nats a character)" if nats else "test error (%)")
     ax.margins(x=0.08)
@@ -253,8 +256,8 @@ def summary(card: Card) -> str:
     times = number(size.applied / size.weights, ".3g")
     sizes = f"{size.weights:,} parameters outside the vocabulary, each applied {times} times on average"
     sizes += f": as many multiply-adds as {size.depth} layers of width {size.width}"
-    seeds = max((len(task.own.errors) for task in card.tasks if task.own), default=0)
-    sure = {0: "No task could be trained", 1: "One seed for each task: measurements and places, and no verdict"}
+    seeds = max((len(task.candidate.errors) for task in card.tasks if task.candidate), default=0)
+    sure = {0: "No task could be trained", 1: SURE_OF_ONE}
     sure = sure.get(seeds, f"{seeds} seeds for each task")
     if card.budget == "trial":
         sure = "A trial of a few steps: its numbers mean nothing"
@@ -263,7 +266,7 @@ def summary(card: Card) -> str:
         f"Budget {escape(card.budget)}. {escape(sure)}.",
     ]
     lines.append(
-        f"Made {escape(card.made[:16].replace('T', ' '))} on {escape(one_line(card.machine)) or 'this machine'}."
+        f"Made {escape(card.date[:16].replace('T', ' '))} on {escape(one_line(card.machine)) or 'this machine'}."
     )
     failed = [line.check for line in card.check if line.verdict == "fail"]
     if failed:
@@ -278,10 +281,14 @@ def in_words(card: Card, task: TaskResult) -> str:
     parts = []
     if task.problem:
         parts.append(f'<p class="problem">{escape(one_line(task.problem))}</p>')
-    if task.own:
-        stored = f", {number(float(np.mean(task.own.kilobits)), '.0f')} kilobits stored" if task.own.kilobits else ""
-        rate = f"learning rate {task.own.rate:g}"
-        words = [f"{card.name}: {of_seeds(task.own, task.unit)}{stored}, at {rate}.", *task.places]
+    if task.candidate:
+        stored = (
+            f", {number(float(np.mean(task.candidate.kilobits)), '.0f')} kilobits stored"
+            if task.candidate.kilobits
+            else ""
+        )
+        rate = f"learning rate {task.candidate.rate:g}"
+        words = [f"{card.name}: {of_seeds(task.candidate, task.unit)}{stored}, at {rate}.", *task.places]
         parts.append(f"<p>{escape(one_line(' '.join(words)))}</p>")
     if not task.others and card.budget != "trial":
         parts.append("<p>No other model is recorded on this task at this budget: <code>rtx bench --ladder</code>.</p>")

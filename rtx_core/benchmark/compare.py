@@ -19,15 +19,15 @@ def by_seed(point: Point, unit: str) -> list[float]:
     return point.errors if unit == "nats" else [logit(error, point.answers) for error in point.errors]
 
 
-def places(own: Point, others: list[Point], unit: str) -> list[str]:
+def places(candidate: Point, others: list[Point], unit: str) -> list[str]:
     """Sentences: beside the nearest recorded stacks by parameters and by depth, and among stacks of one width."""
     stacks = [each for each in others if each.role == "recorded" and each.passes == 1]
 
     def deeper(each: Point) -> int:
-        return abs(each.depth - own.depth)
+        return abs(each.depth - candidate.depth)
 
     def larger(each: Point) -> float:
-        return round(abs(float(np.log(each.weights / own.weights))), 1)  # a tenth apart is as good as equal
+        return round(abs(float(np.log(each.weights / candidate.weights))), 1)  # a tenth apart is as good as equal
 
     nearest: dict[str, Callable] = {
         "number of parameters": lambda each: (larger(each), deeper(each)),
@@ -40,7 +40,7 @@ def places(own: Point, others: list[Point], unit: str) -> list[str]:
         sentences.append(f"The recorded stack nearest in {what} is {each.name} ({sizes}): {of_seeds(each, unit)}.")
     ladder = [each for name in STACKS for each in stacks if each.name == name]
     if len(ladder) == len(STACKS):
-        layers = worth(by_seed(own, unit)[0], [by_seed(each, unit)[0] for each in ladder])
+        layers = worth(by_seed(candidate, unit)[0], [by_seed(each, unit)[0] for each in ladder])
         sentences.append(f"Among the recorded stacks of width 64 its error is {layers}.")
     return sentences
 
@@ -58,15 +58,15 @@ def worth(score: float, ladder: list[float]) -> str:
 
 def with_verdicts(card: Card) -> Card:
     """The card with a verdict on every control that was made for it."""
-    pairs = [(task, each) for task in card.tasks if task.own for each in task.others if each.role != "recorded"]
-    tested = [(task, each) for task, each in pairs if min(len(task.own.errors), len(each.errors)) >= ENOUGH]
-    tests = [welch(by_seed(task.own, task.unit), by_seed(each, task.unit)) for task, each in tested]
+    pairs = [(task, each) for task in card.tasks if task.candidate for each in task.others if each.role != "recorded"]
+    tested = [(task, each) for task, each in pairs if min(len(task.candidate.errors), len(each.errors)) >= ENOUGH]
+    tests = [welch(by_seed(task.candidate, task.unit), by_seed(each, task.unit)) for task, each in tested]
     adjusted = statistics.scipy.stats.false_discovery_control([p for *_, p in tests]) if tests else []
     known = {(task.task, each.role): (test, float(p)) for (task, each), test, p in zip(tested, tests, adjusted)}
     tasks = []
     for task in card.tasks:
         mine = [each for one, each in pairs if one is task]
-        verdicts = [verdict(task.own, each, task.unit, known.get((task.task, each.role))) for each in mine]
+        verdicts = [verdict(task.candidate, each, task.unit, known.get((task.task, each.role))) for each in mine]
         tasks.append(task.model_copy(update={"verdicts": verdicts}))
     return card.model_copy(update={"tasks": tasks})
 
@@ -79,11 +79,11 @@ def welch(first: list[float], second: list[float]) -> tuple[float, float, float,
     return statistics.unpaired(first, second)[:4]
 
 
-def verdict(own: Point, other: Point, unit: str, test: tuple | None) -> Verdict:
+def verdict(candidate: Point, other: Point, unit: str, test: tuple | None) -> Verdict:
     """By the rule of Methods: better or worse, equal within the margin, or that the seeds do not bear it out."""
     control = {"control": other.role}
     if test is None:
-        seeds = min(len(own.errors), len(other.errors))
+        seeds = min(len(candidate.errors), len(other.errors))
         return Verdict(verdict="cannot say", says=f"A verdict needs {ENOUGH} seeds; here are {seeds}.", **control)
     (value, low, high, _), p = test
     if unit == "nats":
@@ -94,7 +94,7 @@ def verdict(own: Point, other: Point, unit: str, test: tuple | None) -> Verdict:
     sentence = f"{size[0].upper()}{size[1:]}, adjusted p = {p_value(p)}"
     if p < statistics.ALPHA:
         return Verdict(verdict="better" if value < 0 else "worse", says=f"{sentence}.", **control)
-    differences = list(np.subtract(*(by_seed(each, unit) for each in (own, other))))
+    differences = list(np.subtract(*(by_seed(each, unit) for each in (candidate, other))))
     if unit == "error" and equal(differences):
         return Verdict(verdict="equal", says=f"{sentence}; within the margin of 2/3 to 3/2.", **control)
     least = statistics.detectable(differences) if np.ptp(differences) > 1e-12 else 0.0

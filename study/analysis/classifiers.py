@@ -3,6 +3,7 @@ counting words, depth and the learning rate have to do with them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from statistics import mean
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from rtx_core.records import Record
 from rtx_core.report import statistics
 from rtx_core.report.evidence import badge
 from rtx_core.report.quantities import words
-from rtx_core.report.values import Gap, Value
+from rtx_core.report.style import number
+from rtx_core.report.values import Gap, Task, Value
 from study.analysis.records import seeds_of
 
 PAIR = ("baseline", "recurrent")
@@ -23,6 +25,28 @@ def of_model(records: Iterable[Record], model: str) -> list[Record]:
 def paired(records: Sequence[Record], models: Sequence[str] = PAIR) -> list[Record]:
     """The runs on the seeds that all of these models have."""
     return [run for pair in statistics.common(*(of_model(records, model) for model in models)) for run in pair]
+
+
+def on_equal_seeds(cuts: Iterable[Iterable[Record]], model: str) -> list[float]:
+    """A model's mean accuracy on each cut of a data set, over the seeds that it has on all."""
+    pairs = statistics.common(*(of_model(runs, model) for runs in cuts))
+    return [mean(run["test"]["accuracy"] for run in column) for column in zip(*pairs)]
+
+
+def fall(leaky: Iterable[Record], clean: Iterable[Record], model: str) -> float:
+    """Points by which a model is worse where no phrase of a training sentence is tested."""
+    before, after = on_equal_seeds((leaky, clean), model)
+    return 100 * (before - after)
+
+
+def table_row(name: str, task: Callable[[], Task]) -> dict[str, Callable[[], str]]:
+    """The keys of a test in a table: circles of its evidence, accuracies in percent, and Baseline − Recurrent."""
+    return {
+        f"{name}_circles": lambda: task().badge.circles,
+        f"{name}_baseline_percent": lambda: number(100 * task().baseline.accuracy, ".1f"),
+        f"{name}_recurrent_percent": lambda: number(100 * task().recurrent.accuracy, ".1f"),
+        f"{name}_difference": lambda: str(task().difference),
+    }
 
 
 def gap(first: Iterable[Record], second: Iterable[Record], same_training: bool = True) -> Gap:

@@ -71,9 +71,13 @@ class Rounding(Runs):
         super().__init__(measurements, "k-hop, rounded")
         self.khop = khop
 
-    def cost(self, model: str, bits: int, hops: int = 4, passes: int | None = None) -> float:
+    def costs(self, model: str, bits: int, hops: int = 4, passes: int | None = None) -> list[float]:
+        """Of each seed."""
         pairs = common([m for m in self.of(model) if m["bits"] == bits], self.khop.of(model))
-        return float(np.mean([wrong(after, hops, passes) - wrong(before, hops, passes) for after, before in pairs]))
+        return [wrong(after, hops, passes) - wrong(before, hops, passes) for after, before in pairs]
+
+    def cost(self, model: str, bits: int, hops: int = 4, passes: int | None = None) -> float:
+        return float(np.mean(self.costs(model, bits, hops, passes)))
 
     def most(self, bits: int) -> float:
         """The largest change of a model's error at any number of hops."""

@@ -7,7 +7,17 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import accuracy, detectable, equivalent
 from rtx_core.report.values import Gap, Task
-from study.analysis.classifiers import gap, generalization_gap, last, of_model, p_over_seeds, paired, peaks, tested
+from study.analysis.classifiers import (
+    gap,
+    generalization_gap,
+    last,
+    of_model,
+    p_over_seeds,
+    paired,
+    peaks,
+    table_row,
+    tested,
+)
 from study.analysis.corpora import inside
 from study.analysis.ladder import Ladder, Tuned, best_rate, validated_more_often
 from study.analysis.wording import seeds
@@ -64,11 +74,11 @@ def quantities(
     numbers = {
         "deeper_models": lambda: words(len(tried) - 1),
         # Parts of the data
-        "tenth_difference": lambda: str(task(0.1).difference),
+        **table_row("tenth", lambda: task(0.1)),
+        **table_row("half", lambda: task(0.5)),
         "tenth_seeds": lambda: words(task(0.1).difference.seeds).capitalize(),
         "detectable": lambda: number(detectable(task(0.1).difference.by_seed), ".1f"),
         "half_seeds": lambda: words(task(0.5).difference.seeds),
-        "half_difference": lambda: str(task(0.5).difference),
         "inside_tenth": lambda: number(inside_training(0.1), ".0%"),
         "inside_half": lambda: number(inside_training(0.5), ".0%"),
         "inside_all": lambda: number(inside_training(1.0), ".0%"),

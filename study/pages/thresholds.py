@@ -1,5 +1,6 @@
 """Thresholds: short and long texts, Yelp, another corpus, and three domains."""
 
+from functools import partial
 from statistics import mean, median
 
 from rtx_core.records import Record
@@ -7,7 +8,7 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import auc, matched_accuracy
 from rtx_core.report.values import Model, Task
-from study.analysis.classifiers import last, most_accurate, of_model, p_over_seeds
+from study.analysis.classifiers import last, most_accurate, of_model, p_over_seeds, table_row
 from study.analysis.corpora import each_length, guiraud, positive
 from study.analysis.wording import seeds
 from study.published import in_table
@@ -80,7 +81,6 @@ def quantities(
         "early_long_matched_recurrent": lambda: number(first("long").recurrent.matched, ".1%"),
         "early_reviews": lambda: number(early["yelp_512"][0]["data"]["n_train"], ","),
         # In full
-        "short_difference": lambda: str(task("short").difference),
         "short_seeds": lambda: seeds(task("short").difference.seeds),
         "long_seeds": lambda: seeds(task("long").difference.seeds),
         "long_lead": lambda: number(-task("long").difference, ".1f"),
@@ -108,6 +108,8 @@ def quantities(
         "businesses_recurrent": lambda: words(recognized("recurrent")),
         "domains_by_counting": lambda: number(counting["multi-domain"]["test"]["accuracy"], ".1%"),
     }
+    for name in ("short", "long", "yelp", "domains"):
+        numbers |= table_row(name, partial(task, name))
     checks = {
         "leads_by_threshold": lambda: [
             first("long").difference.lean == -1,

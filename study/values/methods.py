@@ -1,5 +1,5 @@
-"""How models train (`recipes.sst2.batch_size`), what the runs cost (`paper_cost.hours`), counts of the data sets
-(`texts.sst2_seeded_128.test.inside`), and how many papers of the field's table ran which control.
+"""How models train (`recipes.sst2.batch_size`), what the runs cost (`paper_cost.hours`), and counts of the data sets
+(`texts.sst2_seeded_128.test.inside`).
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ from rtx_core import paths
 from rtx_core.models.registry import config_of
 from rtx_core.report.evidence import device_of
 from rtx_core.report.values import Space
-from study import field, paper
+from study import paper
 from study.analysis.corpora import each_length, inside, positive
 from study.experiments import EXPERIMENTS
 from study.values.common import computed
@@ -44,14 +44,6 @@ def left_out() -> int:
     return every - kept
 
 
-def controls() -> Space:
-    """How many papers ran each control, are there in all, and were read in the abstract alone."""
-    papers = [row for row in field.rows() if row["key"]]
-    heads = field.CONTROLS.items()
-    ran = {head.lower(): sum(name in row.get("controls", ()) for row in papers) for name, head in heads}
-    return Space(ran | {"papers": len(papers), "abstract": sum(row["read"] == "abstract" for row in papers)})
-
-
 VALUES = {"looped_size": lambda: config_of("looped", **EXPERIMENTS["khop"].models["1x4"].settings)}
-VALUES |= {"field": controls, "recipes": lambda: Space({k.replace("-", "_"): e.train for k, e in EXPERIMENTS.items()})}
+VALUES |= {"recipes": lambda: Space({k.replace("-", "_"): e.train for k, e in EXPERIMENTS.items()})}
 VALUES |= computed(paper_cost, texts, left_out)

@@ -1,10 +1,9 @@
-"""{val}`sst2.difference:+.1f` writes a value; a {holds} block under a paragraph, what must be so for it to stand.
+"""Marks on sentences that the records at hand do not bear out, and the list of them.
 
-The names are those of `study/values` (see `rtx_core/report/values.py`).  Both work where an author writes; in a cell's
-output, which holds records and data, only the markup of tables, figures, notes and references works.  Where a value
-cannot be computed, a condition does not hold or a cell could not be run, the place is marked, and `sentences.txt`
-beside the built book lists it: file, line, sentence, and what the records say.  Where code or records have changed,
-notebooks run and pages are read anew.
+Where a number is missing, a check fails (`quantities.py`) or a cell could not be run, the place is marked, and
+`sentences.txt` beside the built book lists it: file, line, sentence, and why.  In a cell's output, which holds records
+and data, only the markup of tables, figures, notes and references works.  Where code or records have changed, notebooks
+run and pages are read anew.
 """
 
 import hashlib
@@ -21,9 +20,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import CustomReSTDispatcher, SphinxDirective, SphinxRole
 
 from rtx_core import paths, records
-from rtx_core.errors import RtxError
 from rtx_core.paths import write_atomically
-from rtx_core.report import values
 
 TITLE = "The records at hand do not bear this out"
 AROUND = (nodes.document, nodes.section, nodes.container, nodes.admonition, nodes.block_quote, nodes.list_item)
@@ -34,37 +31,27 @@ ROLES = {"cite:p", "cite:t", "cite:year", "eq", "numref", "ref", "term"}
 RENDER = NbElementRenderer.render_markdown
 
 
-def ask(kind: str, asked: str) -> tuple[str, str]:
-    """What stands for a value, and why there is none; nothing for a condition, and why it does not hold."""
-    try:
-        if kind == "val":
-            return values.shown(asked), ""
-        return "", "" if values.look_up(asked) else f"{asked}: {values.parts(asked) or 'it does not hold'}"
-    except RtxError as error:
-        return "no value", f"{asked}: {str(error).removeprefix(f'{asked!r} ')}"
+REPLACED = "Expressions in text are no longer evaluated: quote a key, {eval}`q.key`, as the page Make it yours shows"
 
 
 class Val(SphinxRole):
+    """An expression of a notebook made for an earlier version: shown as it is written, and marked."""
+
     def run(self) -> tuple[list[nodes.Node], list]:
-        shown, why = ask("val", self.text)
-        if not why:
-            return [nodes.Text(shown)], []
-        failed = nodes.inline("", shown, classes=["no-value"], failed=why)
+        failed = nodes.literal("", self.text, classes=["no-value"], failed=REPLACED)
         self.set_source_info(failed)
         return [failed], []
 
 
 class Holds(SphinxDirective):
-    """What the text above claims, a condition a line, a long one continued by indented lines; it shows nothing."""
+    """Conditions of a notebook made for an earlier version: they show nothing, and are marked."""
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        asked = [ask("holds", guard)[1] for guard in values.conditions(self.content)]
-        made = [nodes.comment("", why, failed=why) for why in asked if why]
-        for node in made:
-            self.set_source_info(node)
-        return made
+        failed = nodes.comment("", REPLACED, failed=REPLACED)
+        self.set_source_info(failed)
+        return [failed]
 
 
 class Written(SphinxDirective):

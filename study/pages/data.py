@@ -1,0 +1,80 @@
+"""Data: what leaks from training to test texts, and what that is worth."""
+
+from collections.abc import Mapping
+from statistics import mean, median
+
+from rtx_core.records import Record
+from rtx_core.report import number
+from rtx_core.report.quantities import Quantities
+from rtx_core.report.values import Task
+from study.analysis.classifiers import PAIR, fall
+from study.analysis.corpora import each_length, furthest_label, inside
+
+POOLED, CLEAN, SENTENCES, STUDY = (
+    f"SST-2, {cut}" for cut in ("pooled", "leak-free", "GLUE's sentences", "pooled, the study's")
+)
+CUTS = ("sst2", "official", "short", "tenth", "half", "long")
+
+
+def quantities(
+    tests: Mapping[str, list[Record]],
+    counting: Mapping[str, Record],
+    profiles: Mapping[str, Record],
+    labels: Mapping[str, dict],
+) -> Quantities:
+    """Of the runs of each test, bags of words, counts of each data set, and the published shares of labels."""
+
+    def task(test: str) -> Task:
+        return Task(tests[test], called=test)
+
+    def parts(name: str) -> dict[str, dict]:
+        return profiles[name]["parts"]
+
+    def part(name: str, which: str = "test") -> dict:
+        return parts(name)[which]
+
+    def length(name: str, which: str, statistic) -> float:
+        return statistic(each_length(part(name, which)).tolist())
+
+    def fall_of(model: str) -> float:
+        return fall(tests["sst2"], tests["grouped"], model)
+
+    def fall_of_counting() -> float:
+        return 100 * (counting["sst2"]["test"]["accuracy"] - counting["sst2-grouped"]["test"]["accuracy"])
+
+    def falls() -> list[float]:
+        return [*map(fall_of, PAIR), fall_of_counting()]
+
+    def texts(name: str) -> int:
+        return sum(part["n"] for part in parts(name).values())
+
+    def off_clean(model: str) -> float:
+        """How far a model's accuracy on GLUE's sentences is from that without the leak."""
+        return abs(getattr(task("grouped"), model).accuracy - getattr(task("official"), model).accuracy)
+
+    numbers = {
+        "left_out": lambda: str(texts(POOLED) - texts(CLEAN)),  # phrases that would stand in two parts
+        "sentences": lambda: str(part(SENTENCES)["n"]),
+        "official_validation_inside": lambda: number(inside(part(SENTENCES, "validation")), ".0%"),
+        "inside_domains": lambda: number(inside(part("Three domains")), ".0%"),
+        "fall_baseline": lambda: number(fall_of("baseline"), ".0f"),
+        "fall_recurrent": lambda: number(fall_of("recurrent"), ".0f"),
+    }
+    checks = {
+        "leak": lambda: [inside(part(POOLED)) > 0.8, inside(part(CLEAN)) == 0, min(falls()) > 5.4, max(falls()) < 8.5],
+        "sentences": lambda: [inside(part(SENTENCES)) < 0.005, inside(part(SENTENCES, "validation")) > 0.8],
+        "fall_baseline": lambda: [max(abs(task(test).difference) for test in CUTS) < fall_of_counting()],
+        "near_leak_free": lambda: [
+            off_clean("baseline") < 0.02,
+            off_clean("recurrent") < 0.03,
+            1.7 < length(SENTENCES, "test", mean) / length(CLEAN, "test", mean) < 2.3,
+        ],
+        "study_split": lambda: [
+            furthest_label(parts(STUDY), {name: labels[name]["percent"] for name in parts(STUDY)}) < 0.005,
+            part(STUDY, "train")["n"] == 54576,
+            part(STUDY, "validation")["n"] == 6822,
+            part(STUDY, "test")["n"] == 6823,
+        ],
+        "review_lengths": lambda: [length("Yelp", "train", median) > 10 * length(POOLED, "train", median)],
+    }
+    return Quantities("data", numbers, checks)
