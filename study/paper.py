@@ -1,7 +1,7 @@
 """The paper's own runs: those of its plan, at its seeds and settings.
 
 What a reader adds to `results/` (experiments, models, seeds) stands on *Runs* and in the notebook that made it, and
-moves no sentence: the values of `study/values` come from here.
+changes no verdict: claims, predictions and the conclusions are judged from these.
 """
 
 from functools import cache

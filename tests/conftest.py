@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network; libraries read this as they are imported
+os.environ["OMP_NUM_THREADS"] = "1"  # models this small are slower on several threads, in what tests start, too
 
 import numpy as np
 import pandas as pd
@@ -59,7 +60,6 @@ def kernel(home, monkeypatch):
     """Kernels and commands that a test starts are of this environment and find the package; the folder of IPython."""
     monkeypatch.setenv("IPYTHONDIR", str(home / "ipython"))
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "tests"))))
     monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}")
     return home / "ipython"
@@ -70,15 +70,6 @@ def real_mirror(monkeypatch):
     if not REAL_MIRROR:
         pytest.skip("RTX_DATA names no mirror of the real data")
     monkeypatch.setenv("RTX_DATA", REAL_MIRROR)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Models this small are slower on several."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def shrink(patch: pytest.MonkeyPatch) -> None:

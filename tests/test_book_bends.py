@@ -29,7 +29,7 @@ def copy(tmp_path) -> Path:
 
 def command(root: Path, *words: str) -> subprocess.CompletedProcess:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RTX_")}
-    environment |= {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "JUPYTER_PREFER_ENV_PATH": "1"}
+    environment |= {"PYTHONPATH": str(root), "JUPYTER_PREFER_ENV_PATH": "1"}
     environment |= {"IPYTHONDIR": str(root / "ipython"), "HF_HUB_OFFLINE": "1"}
     return subprocess.run([sys.executable, *words], cwd=root, env=environment, capture_output=True, text=True)
 

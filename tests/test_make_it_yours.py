@@ -102,7 +102,7 @@ def test_the_library_works_alone_with_a_study_of_one_s_own(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "PATH": path, "OMP_NUM_THREADS": "1", "RTX_STUDY": "mine"}
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "PATH": path, "RTX_STUDY": "mine"}
     environment.pop("RTX_HOME", None)
 
     def do(*command: str) -> str:

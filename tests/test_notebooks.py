@@ -8,7 +8,6 @@ from pathlib import Path
 import nbformat
 import papermill
 import pytest
-import torch
 from conftest import SERVER, shrink
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
@@ -48,7 +47,6 @@ def execute(environ: dict, small: bool, page: Path) -> list[dict]:
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(page.parent)
-    torch.set_num_threads(1)
     statistics.RESAMPLES = 50  # of a bootstrap
     if small:
         shrink(pytest.MonkeyPatch())
@@ -69,7 +67,7 @@ def run(name: str, home: Path, parameters: dict, small: bool = True) -> list[dic
     copy, notebook = home / f"{name}.ipynb", load_notebook_node(str(REPOSITORY / "notebooks" / f"{name}.ipynb"))
     nbformat.write(parameterize_notebook(notebook, parameters), copy)
     with ProcessPoolExecutor(1, SERVER) as process:
-        environ = dict(os.environ) | {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
+        environ = dict(os.environ) | {"MPLBACKEND": "agg"}
         outputs = process.submit(execute, environ, small, copy).result()
     assert not any(output["text"] for output in outputs if output.get("name") == "stderr")
     return outputs

@@ -101,6 +101,9 @@ def test_unpaired_seeds_equivalence_and_the_smallest_detectable_difference():
     near = [0.2, 0.3, 0.1, 0.2]
     assert statistics.equivalent(near, 1.0) and statistics.equivalent([-x for x in near], 1.0)
     assert not statistics.equivalent(near, 0.2) and not statistics.equivalent([-3.0, 3.0, 0.0], 1.0)
+    for of_one_seed in (lambda: statistics.equivalent([0.1], 1.0), lambda: statistics.detectable([0.1])):
+        with pytest.raises(RtxError, match="two pairs"):
+            of_one_seed()
     draws = np.random.default_rng(0).normal(statistics.detectable(near), np.std(near, ddof=1), (4000, 4))
     assert np.mean(scipy.stats.ttest_1samp(draws, 0, axis=1).pvalue < 0.05) == pytest.approx(0.8, abs=0.03)
 

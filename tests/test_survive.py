@@ -80,7 +80,6 @@ def live(home: Path, log: Path, kind: str, dies_at: int | None) -> None:
     """A process of its own; `dies_at` 0 only lists its moments."""
     os.environ["RTX_HOME"] = str(home)
     os.environ.pop("RTX_DATA", None)
-    torch.set_num_threads(1)
     small(pytest.MonkeyPatch())
     with open(log, "a", buffering=1) as file, redirect_stdout(file):
         if dies_at is not None:
@@ -181,7 +180,6 @@ def signaled(home: Path, log: Path, number: int, during: str, call: int) -> None
     """The command line, in a process that sends itself a signal in the middle of a call; no checkpoint is due then."""
     os.environ["RTX_HOME"] = str(home)
     os.environ.pop("RTX_DATA", None)
-    torch.set_num_threads(1)
     patch, calls = pytest.MonkeyPatch(), count(1)
     small(patch)
     patch.setattr(trainer, "CHECKPOINT_SECONDS", 999)

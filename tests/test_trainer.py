@@ -87,6 +87,24 @@ def test_killed_three_times_and_resumed_equals_uninterrupted(tiny_task, tmp_path
     assert "block" not in vars(whole) and getattr(whole, "step_dropout", None) is None  # as before but for its weights
 
 
+def test_a_resumed_run_keeps_its_number_of_threads(tiny_task, tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "REPORT_SECONDS", 0)
+    monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0)
+
+    def kill(line):
+        raise Killed
+
+    try:
+        torch.set_num_threads(2)
+        with pytest.raises(Killed):
+            trained(tiny_task, tmp_path, say=kill)
+        torch.set_num_threads(1)
+        trained(tiny_task, tmp_path, say=lambda line: None)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
 def test_the_weights_of_lowest_loss_and_of_highest_accuracy_are_kept_beside_the_last(tiny_task, tmp_path):
     config = QUICK.replace(epochs=8, eval_every=7, learning_rate=5e-2, stop_patience=0)
     model, progress, best = trained(tiny_task, tmp_path, config)

@@ -18,6 +18,8 @@ from rtx_core.report import display, figures
 from rtx_core.report.style import number, one_line
 
 MOST_BYTES = 2**22
+ROUNDING = "The validation error with every matrix but the embedding rounded after training. "
+ROUNDING += "The validation sequences of s3 and z6 have all lengths, and those of the test the longest."
 SURE_OF_ONE = "One seed and one learning rate: measurements, no verdict; another rate may do better (--rate)"
 INKS, GREY = ("#cc3311", "#0077bb"), "#8a919b"
 Share = Annotated[float, Field(ge=0)]
@@ -288,7 +290,8 @@ def in_words(card: Card, task: TaskResult) -> str:
             else ""
         )
         rate = f"learning rate {task.candidate.rate:g}"
-        words = [f"{card.name}: {of_seeds(task.candidate, task.unit)}{stored}, at {rate}.", *task.places]
+        measure = "loss" if task.unit == "nats" else "test error"
+        words = [f"{card.name}: {measure} {of_seeds(task.candidate, task.unit)}{stored}, at {rate}.", *task.places]
         parts.append(f"<p>{escape(one_line(' '.join(words)))}</p>")
     if not task.others and card.budget != "trial":
         parts.append("<p>No other model is recorded on this task at this budget: <code>rtx bench --ladder</code>.</p>")
@@ -304,4 +307,4 @@ def costs(card: Card) -> str:
         by_bits = {each: score(value, task.unit) for each, value in task.rounded}
         numbers = [f"{task.minutes:.1f}", f"{task.memory_mib:.0f}"]
         rows.append([task.task, *(by_bits.get(each, "") for each in bits), *numbers])
-    return table(head, rows) + "<p>The validation error with every matrix but the embedding rounded after training.</p>"
+    return f"{table(head, rows)}<p>{ROUNDING}</p>"

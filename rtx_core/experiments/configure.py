@@ -24,6 +24,7 @@ RESERVED += ("n_train", "n_test", "parameters")
 TIMED_BATCHES = 200  # whose latency is measured
 TIMED_BATCHES_SYNTHETIC = 20  # of generated texts, which pages quote nowhere
 MAX_NAME_BYTES = 180  # bytes of a folder's name: with model and seed it is a part of a file's, of at most 255
+PAPER_THREADS = 1  # of the CPU: every run of the paper was made on one
 COMPILE = ("", "default", "reduce-overhead", "max-autotune")
 
 
@@ -46,6 +47,7 @@ class RunConfig:
     device: str  # "auto", or torch's name
     compile: str  # a mode of torch.compile, "reduce-overhead" on a GPU; like the device no part of the name
     timed: int  # batches or texts whose latency is measured, no part of the name either
+    threads: int  # of the CPU; 0: what it has free, of generated texts and of your own data
     model_spec: str | Mapping  # the model that `configure` was called with
     settings: dict  # and its settings
 
@@ -159,6 +161,7 @@ def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **
         device=device,
         compile=compile,
         timed=min(timed, TIMED_BATCHES_SYNTHETIC) if effective.data.source == "embedded" else timed,
+        threads=PAPER_THREADS if isinstance(name, str) and effective.data.source != "embedded" else 0,
         model_spec=model,
         settings=request,
     )

@@ -225,6 +225,7 @@ def prepare(config: RunConfig, device) -> tuple:
 def train_and_record(config: RunConfig, replace: bool = False) -> Run:
     """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
     from rtx_core.experiments.dry_run import dry_run
+    from rtx_core.experiments.threads import set_threads
     from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.train.trainer import train
 
@@ -268,6 +269,9 @@ def train_and_record(config: RunConfig, replace: bool = False) -> Run:
             say(f"these are other texts than those of {others[0]}, by their hash: do not compare the two")
         if not isinstance(registered.kind, str):
             dry_run(config.architecture, model.config, task, config.train, device)
+        if not file.exists():
+            threads = set_threads(config, model, task, device)
+            say(f"threads of the CPU: {threads} (OMP_NUM_THREADS sets another number)")
         arguments = (config.train, config.seed, device, file, code_hash, say)
         progress, best = train(model, task, *arguments, compile=config.compile, interrupts=interrupts)
         say("testing, and measuring how long an answer takes")

@@ -100,7 +100,7 @@ def train(
     """Train `model`, which ends with its last weights; returns the progress and {"validation_loss": best weights}.
 
     Of a task with classes also those of highest "validation_accuracy"; where the last are the best they are left out.
-    Resumes from `checkpoint_path` if that file exists: on a CPU with as many threads the numbers are those of an
+    Resumes from `checkpoint_path` if that file exists, with as many threads: on a CPU the numbers are those of an
     uninterrupted run, bit for bit.  `fast=False` leaves the fast path aside.  `compile` is a mode of torch.compile: on
     a GPU "reduce-overhead" records CUDA graphs.  `max_steps` ends the run early, on the same schedule of the rate.
     A signal of `interrupts` ends it between two steps or in an evaluation, with a checkpoint (`Interrupted`).
@@ -151,7 +151,8 @@ class Loop:
                 if missing := self.progress.best.keys() - self.best.keys():
                     raise LookupError(f"it has no weights of the best {', '.join(missing)}")
                 self.clock = Clock(self.progress)
-            self.say(f"resumed at step {self.progress.step:,} of {self.total:,}")
+                torch.set_num_threads(state.get("threads", torch.get_num_threads()))
+            self.say(f"resumed at step {self.progress.step:,} of {self.total:,}; threads: {torch.get_num_threads()}")
         if code_hash and code_hash not in self.progress.codes:
             self.progress.codes.append(code_hash)
 
@@ -278,7 +279,7 @@ class Loop:
 
     def save(self) -> None:
         self.collect()
-        state = {"progress": vars(self.progress)}
+        state = {"progress": vars(self.progress), "threads": torch.get_num_threads()}
         best = {f"{metric}/{name}": tensor for metric, weights in self.best.items() for name, tensor in weights.items()}
         checkpoint.save(self.checkpoint_path, self.model, self.optimizer, best, state)
         self.clock.saved = time.perf_counter()

@@ -6,6 +6,12 @@ from rtx_core.records import Record
 from rtx_core.report.values import Runs, Unmeasured
 
 
+def stored_bits(record: Record) -> float:
+    """facts · (log2 values − L / ln 2): the bits of all facts, less those of a test loss of L nats."""
+    data = record["config"]["data"]
+    return data["facts"] * float(np.log2(data["values"]) - record["test"]["loss"] / np.log(2))
+
+
 class Facts(Runs):
     """Runs on so many random facts; what a model of loss L nats holds is facts · (log2 values − L / ln 2) bits."""
 
@@ -23,7 +29,7 @@ class Facts(Runs):
 
     def each(self, model: str) -> list[float]:
         """Bits that each seed stores."""
-        return [self.facts * float(self.whole - record["test"]["loss"] / np.log(2)) for record in self.of(model)]
+        return [stored_bits(record) for record in self.of(model)]
 
     def bits(self, model: str) -> float:
         return float(np.mean(self.each(model)))

@@ -196,6 +196,6 @@ def quantities(
             runs.ladder_tuned().accuracy("1x1") >= max(runs.ladder_tuned().accuracies()),
             not any(runs.ladder_tuned().ahead(rung, "1x1") for rung in LADDER),
         ],
-        "statements": lambda: [count(CONTRADICTED) < count(REPRODUCED), 2 * count(REPRODUCED) < len(outcomes())],
+        "statements": lambda: [count(CONTRADICTED) < count(REPRODUCED)],
     }
     return Quantities("conclusions", numbers, checks)

@@ -61,7 +61,11 @@ def quantities(
         "fall_recurrent": lambda: number(fall_of("recurrent"), ".0f"),
     }
     checks = {
-        "leak": lambda: [inside(part(POOLED)) > 0.8, inside(part(CLEAN)) == 0, min(falls()) > 5.4, max(falls()) < 8.5],
+        "leak": lambda: [
+            inside(part(POOLED)) > 0.8 and inside(part(CLEAN)) == 0,
+            min(falls()) > 5.4,
+            max(falls()) < 8.5,
+        ],
         "sentences": lambda: [inside(part(SENTENCES)) < 0.005, inside(part(SENTENCES, "validation")) > 0.8],
         "fall_baseline": lambda: [max(abs(task(test).difference) for test in CUTS) < fall_of_counting()],
         "near_leak_free": lambda: [

@@ -5,7 +5,7 @@ from statistics import mean
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
-from rtx_core.report.statistics import accuracy, detectable, equivalent
+from rtx_core.report.statistics import detectable, equivalent
 from rtx_core.report.values import Gap, Task
 from study.analysis.classifiers import (
     gap,
@@ -65,7 +65,8 @@ def quantities(
         return counting[{0.1: "sst2-10pct", 0.5: "sst2-50pct", 1.0: "sst2"}[share]]["test"]["accuracy"]
 
     def by_models(share: float, budget: dict[float, list[Record]] = full) -> list[float]:
-        return [accuracy(of_model(paired(budget[share]), model))[0] for model in ("baseline", "recurrent")]
+        found = Task(paired(budget[share]), called=f"{share:g} of SST-2")
+        return [found.baseline.accuracy, found.recurrent.accuracy]
 
     def validated(model: str):
         (run,) = of_model(often, model)

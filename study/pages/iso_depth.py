@@ -7,7 +7,7 @@ from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Value
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
 from study.analysis.language import Language, rate_gain, short_run_losses
-from study.analysis.records import at_rate, learning_rate
+from study.analysis.records import at_rate, learning_rate, seeds_of
 from study.analysis.wording import seeds
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
@@ -145,6 +145,7 @@ def quantities(
         "three_layers_weights": lambda: more_weights("control-3"),
         "three_layers_ahead": lambda: ahead(one_rate, "control-3", "three-part"),  # of Three Part
         "story_seeds": lambda: words(len(one_rate.gaps("control-3", "three-part"))),
+        "short_seeds": lambda: seeds(len(seeds_of(stories_short))),
         "short_models_gaining": lambda: words(sum(gain_in_short_runs(model) > 0 for model in SHORT_RUNS)),
         "short_models": lambda: words(len(SHORT_RUNS)),
         "own_rate_seeds": lambda: seeds(len(gained("control"))),
@@ -153,8 +154,10 @@ def quantities(
         "frailt_behind": lambda: seeds(sum(gap < 0 for gap in own_rates.gaps("control", "frailt"))),
         "own_rate_three_layers_ahead": lambda: ahead(own_rates, "control-3", "relaxed"),  # of Relaxed
         "own_rate_pairs": lambda: words(len(own_rates.gaps("control-3", "relaxed"))),
+        "wide_stories": lambda: seeds(len(seeds_of(stories_wide))),
         # Along the text
         "recurrence_seeds": lambda: words(len(recurrence.gaps("gpt-2", "kausik"))),
+        "wide_recurrence": lambda: seeds(len(seeds_of(along_wide))),
         # Quoted by other pages
         "part_of_a_layer": lambda: "small" if layers("1x6-64").high < 0.5 else "large",
         "story_rates": lambda: words(len(set(map(learning_rate, stories)))),
