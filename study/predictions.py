@@ -45,10 +45,10 @@ class Prediction:
         if function is None:
             return MISSING
         try:
-            kept, contradicted = function()
+            holds, contradicted = function()
         except Unmeasured:
             return MISSING
-        return BROKEN if contradicted else KEPT if kept else PARTLY
+        return BROKEN if contradicted else KEPT if holds else PARTLY
 
     @property
     def lesson(self) -> str:

@@ -1,7 +1,7 @@
-"""When a prediction was kept and when contradicted: a function for each row of `predictions.yaml`, named by its id.
+"""When a prediction holds and when it is contradicted: a function for each row of `predictions.yaml`, named by its id.
 
-Each gives (kept, contradicted), of mean errors over seeds unless it says otherwise; where neither is true the
-prediction held in part.  One whose records are missing raises `Unmeasured`.
+Each gives both conditions, of mean errors over seeds unless it says otherwise; where neither is true the prediction
+holds in part.  One whose records are missing raises `Unmeasured`.
 """
 
 from statistics import mean
@@ -18,7 +18,7 @@ from study.analysis.language import rate_gain, short_run_losses
 from study.folders import CHARACTERS, HIGHER, STORIES, Folders
 from study.plan import CURVE
 
-Conditions = tuple[bool, bool]  # kept, contradicted
+Conditions = tuple[bool, bool]  # whether it holds, whether it is contradicted
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")  # of iso-depth at width 64
 RUNS = Folders(paper.records)
 
@@ -40,8 +40,8 @@ def _stories_gained(model: str) -> list[float]:
 def khop() -> Conditions:
     runs = RUNS.hops("khop")
     loop, stack, two = (runs.error(model, 4) for model in ("1x4", "4x1", "2x1"))
-    kept = loop <= 0.05 and loop - stack <= 0.03 and two >= 0.2 and runs.error("1x1", 4) >= 0.5
-    return kept, loop > 0.1 or two < loop
+    holds = loop <= 0.05 and loop - stack <= 0.03 and two >= 0.2 and runs.error("1x1", 4) >= 0.5
+    return holds, loop > 0.1 or two < loop
 
 
 def khop_parameters() -> Conditions:
@@ -49,22 +49,22 @@ def khop_parameters() -> Conditions:
     stack, *loops = (runs.error(model, 4) for model in ("4x1", "2x2", "1x4"))
     one, *fewer = (runs.error(model, 4) for model in ("1x1", "2x1", "3x1"))
     most = max(stack, *loops)
-    kept = max(abs(loop - stack) for loop in loops) <= 0.05 and min(one, *fewer) > most
-    return kept, min(fewer) <= most
+    holds = max(abs(loop - stack) for loop in loops) <= 0.05 and min(one, *fewer) > most
+    return holds, min(fewer) <= most
 
 
 def khop_hard() -> Conditions:
     runs = RUNS.hops("khop-hard")
     loop, stack, two = (runs.error(model, 8) for model in ("1x6", "6x1", "2x1"))
-    kept = abs(loop - stack) <= 0.05 and two > 0.4 and max(loop, stack) < 0.1
-    return kept, loop - stack > 0.1 or two < 0.2
+    holds = abs(loop - stack) <= 0.05 and two > 0.4 and max(loop, stack) < 0.1
+    return holds, loop - stack > 0.1 or two < 0.2
 
 
 def khop_published() -> Conditions:
     runs, models = RUNS.hops("khop-published-reduced"), ("4x1", "1x4")
-    kept = all(2 <= runs.solved(model) < 8 and runs.error(model, 16) > 0.5 for model in models)
+    holds = all(2 <= runs.solved(model) < 8 and runs.error(model, 16) > 0.5 for model in models)
     behind = runs.behind("1x4", "4x1")
-    return kept and behind <= 0.1, behind > 0.2 or max(map(runs.solved, models)) >= 8
+    return holds and behind <= 0.1, behind > 0.2 or max(map(runs.solved, models)) >= 8
 
 
 def random_passes() -> Conditions:
@@ -72,54 +72,54 @@ def random_passes() -> Conditions:
     rise = max(runs.error("1x6-random", hops, 12) - runs.error("1x6-random", hops, 6) for hops in range(5))
     solved = [runs.solved("1x6-random", passes) for passes in (1, 2, 3, 4)]
     at_six = runs.solved("1x6-random", 6)
-    kept = at_six == 4 and runs.error("1x4", 4, 8) >= 0.4 and rise <= 0.05
-    kept = kept and all(abs(hops - passes) <= 1 for passes, hops in enumerate(solved, 1))
-    return kept, at_six < 3 or rise > 0.1
+    holds = at_six == 4 and runs.error("1x4", 4, 8) >= 0.4 and rise <= 0.05
+    holds = holds and all(abs(hops - passes) <= 1 for passes, hops in enumerate(solved, 1))
+    return holds, at_six < 3 or rise > 0.1
 
 
 def khop_narrow() -> Conditions:
     rated, hard = RUNS.khop_at_best_rates(), RUNS.hops("khop-hard")
     pairs = (("1x4", "4x1-w32"), ("2x2", "4x1-w44"))
     at_own_rates = max(rated(*pair).mean for pair in pairs)
-    kept = max(RUNS.on_logits(*pair).mean for pair in pairs) < 0 and at_own_rates < 0
-    kept = kept and min(rated.errors("4x1-w32") + rated.errors("4x1-w44")) > 0.1
-    return kept and hard.error("6x1-w36", 8) > hard.error("2x3", 8), at_own_rates >= 0
+    holds = max(RUNS.on_logits(*pair).mean for pair in pairs) < 0 and at_own_rates < 0
+    holds = holds and min(rated.errors("4x1-w32") + rated.errors("4x1-w44")) > 0.1
+    return holds and hard.error("6x1-w36", 8) > hard.error("2x3", 8), at_own_rates >= 0
 
 
 def khop_shallow() -> Conditions:
     rated = RUNS.khop_at_best_rates()
-    kept = min(rated.errors("2x1")) > 0.15 and min(rated.errors("1x1")) > 0.5
-    return kept, mean(rated.errors("2x1")) < 0.1
+    holds = min(rated.errors("2x1")) > 0.15 and min(rated.errors("1x1")) > 0.5
+    return holds, mean(rated.errors("2x1")) < 0.1
 
 
 def khop_eight() -> Conditions:
     ahead, level = RUNS.on_logits("2x2", "4x1"), not RUNS.on_logits("1x4", "4x1").separated
-    kept = min(ahead.lower, RUNS.on_logits("2x2", "1x4").lower) >= 6 and level
-    kept = kept and max(RUNS.on_logits(model, "3x1").high for model in ("2x2", "4x1", "1x4")) < 0
-    return kept, ahead.mean > 0 or not level
+    holds = min(ahead.lower, RUNS.on_logits("2x2", "1x4").lower) >= 6 and level
+    holds = holds and max(RUNS.on_logits(model, "3x1").high for model in ("2x2", "4x1", "1x4")) < 0
+    return holds, ahead.mean > 0 or not level
 
 
 def khop_longer() -> Conditions:
     runs = RUNS.hops("khop-steps12000")
     at_eight = runs.error("1x4", 4, 8)
-    kept = max(runs.errors("1x4", 4)) < 0.02 and min(runs.errors("1x4", 4, 3)) > 0.3 and at_eight > 0.05
-    return kept, runs.error("1x4", 4, 3) < 0.15 or at_eight < 0.02
+    holds = max(runs.errors("1x4", 4)) < 0.02 and min(runs.errors("1x4", 4, 3)) > 0.3 and at_eight > 0.05
+    return holds, runs.error("1x4", 4, 3) < 0.15 or at_eight < 0.02
 
 
 def khop_draw() -> Conditions:
     """Of the middle one of three seeds after four passes and after twelve."""
     runs = RUNS.hops("khop-steps12000")
     four, twelve = (sorted(runs.errors("1x6", 4, passes))[1] for passes in (4, 12))
-    kept = max(runs.errors("1x6", 4, 6)) <= 0.02 and four >= 0.2 and twelve > 0.04
-    return kept, max(four, twelve) <= 0.05
+    holds = max(runs.errors("1x6", 4, 6)) <= 0.02 and four >= 0.2 and twelve > 0.04
+    return holds, max(four, twelve) <= 0.05
 
 
 def khop_hard_rate() -> Conditions:
     runs = RUNS.hops("khop-hard-learningrate0.004")
     loops = sum(error < 0.1 for model in ("2x3", "1x6") for error in runs.errors(model, 8))
     worst = max(runs.errors("6x1", 8))
-    kept = loops >= 3 and worst < 0.1 and sum(error < 0.1 for error in runs.errors("6x1-w36", 8)) >= 2
-    return kept, loops <= 1 or worst >= 0.1
+    holds = loops >= 3 and worst < 0.1 and sum(error < 0.1 for error in runs.errors("6x1-w36", 8)) >= 2
+    return holds, loops <= 1 or worst >= 0.1
 
 
 def khop_hard_again() -> Conditions:
@@ -131,24 +131,24 @@ def khop_hard_again() -> Conditions:
 def khop_equals_again() -> Conditions:
     rated = RUNS.khop_at_best_rates()
     two = rated("2x2", "4x1-w44", new=True)
-    kept = two.lower >= 4 and two.high < 0 and not rated("1x4", "4x1-w32", new=True).separated
-    return kept, two.mean >= 0
+    holds = two.lower >= 4 and two.high < 0 and not rated("1x4", "4x1-w32", new=True).separated
+    return holds, two.mean >= 0
 
 
 def narrow_bracketed() -> Conditions:
     usual, higher = (RUNS.hops(f"khop-learningrate{rate}") for rate in (0.008, 0.016))
     wide = mean(wrong(run, 4) for run in usual.records_for("4x1-w44") if run["seed"] >= 3)
     narrow = [runs.errors("4x1-w32", 4) for runs in (higher, usual)]
-    kept = wide >= 0.01 and mean(narrow[0]) > mean(narrow[1])
-    return kept, wide < 0.004 or sum(a < b for a, b in zip(*narrow)) >= 6
+    holds = wide >= 0.01 and mean(narrow[0]) > mean(narrow[1])
+    return holds, wide < 0.004 or sum(a < b for a, b in zip(*narrow)) >= 6
 
 
 def rounding() -> Conditions:
     runs = Rounding(paper.measurements("quantized", "khop"), RUNS.hops("khop"))
     loop, two, stack = (runs.cost(model, 4) for model in ("1x4", "2x2", "4x1"))
     by_passes = [runs.cost("1x4", 4, passes=passes) for passes in (1, 2, 3, 4)]
-    kept = runs.most(8) <= 0.02 and min(loop, two) > stack and by_passes == sorted(by_passes)
-    return kept and runs.cost("1x4-noise", 4) <= loop / 2, stack >= loop
+    holds = runs.most(8) <= 0.02 and min(loop, two) > stack and by_passes == sorted(by_passes)
+    return holds and runs.cost("1x4-noise", 4) <= loop / 2, stack >= loop
 
 
 # -- Products in a group
@@ -159,29 +159,29 @@ def state_tracking() -> Conditions:
         [runs.solved(model) for model in ("1x1", "1x8")]
         for runs in (RUNS.hops("state-tracking"), RUNS.hops("state-tracking-groupZ6"))
     )
-    kept = s3_eight + 1 >= 4 * (s3_one + 1) and (s3_eight + 1) / (s3_one + 1) > (z6_eight + 1) / (z6_one + 1)
-    return kept, s3_eight <= s3_one
+    holds = s3_eight + 1 >= 4 * (s3_one + 1) and (s3_eight + 1) / (s3_one + 1) > (z6_eight + 1) / (z6_one + 1)
+    return holds, s3_eight <= s3_one
 
 
 def state_tracking_longer() -> Conditions:
     runs = RUNS.hops("state-tracking-letters16-steps12000")
     loop, stack = (runs.factors(model, below=0.05) for model in ("1x8", "8x1"))
-    kept = sum(n >= 12 for n in loop) >= 2 and sum(stack) >= sum(loop)
-    return kept, sum(n < 10 for n in loop) >= 2 or sum(stack) < sum(loop)
+    holds = sum(n >= 12 for n in loop) >= 2 and sum(stack) >= sum(loop)
+    return holds, sum(n < 10 for n in loop) >= 2 or sum(stack) < sum(loop)
 
 
 def state_tracking_scan() -> Conditions:
     runs = RUNS.hops("state-tracking-scan")
     loop, stack = (runs.factors(model, below=0.05) for model in ("1x6-numbered", "6x1"))
-    kept = sum(n >= 64 for n in loop) >= 2 and sum(n >= 64 for n in stack) >= 2
-    return kept, sum(n < 16 for n in loop) >= 2
+    holds = sum(n >= 64 for n in loop) >= 2 and sum(n >= 64 for n in stack) >= 2
+    return holds, sum(n < 16 for n in loop) >= 2
 
 
 def state_tracking_curriculum() -> Conditions:
     runs, longer = map(RUNS.hops, ("state-tracking-curriculum", "state-tracking-letters16-steps12000"))
     loop = runs.factors("1x64", below=0.05)
-    kept = sum(n >= 32 for n in loop) >= 2 and max(runs.factors("8x1", below=0.05)) < 32
-    return kept and min(runs.factors("8x1")) > max(longer.factors("8x1")), sum(n < 16 for n in loop) >= 2
+    holds = sum(n >= 32 for n in loop) >= 2 and max(runs.factors("8x1", below=0.05)) < 32
+    return holds and min(runs.factors("8x1")) > max(longer.factors("8x1")), sum(n < 16 for n in loop) >= 2
 
 
 def state_tracking_mixed() -> Conditions:
@@ -192,9 +192,9 @@ def state_tracking_mixed() -> Conditions:
 def state_tracking_a5() -> Conditions:
     runs = RUNS.hops("state-tracking-scan-groupA5-steps6000")
     loop, stack = (runs.factors(model, below=0.05) for model in ("1x6-numbered", "6x1"))
-    kept = sum(4 <= n <= 32 for n in loop) >= 2 and max(stack) <= 32
+    holds = sum(4 <= n <= 32 for n in loop) >= 2 and max(stack) <= 32
     whole = any(sum(n >= 64 for n in factors) >= 2 for factors in (loop, stack))
-    return kept, whole or sum(n < 2 for n in loop) >= 2
+    return holds, whole or sum(n < 2 for n in loop) >= 2
 
 
 # -- Facts
@@ -203,21 +203,21 @@ def state_tracking_a5() -> Conditions:
 def facts() -> Conditions:
     runs = RUNS.facts()
     passes, layers = runs.gain("1x4", "1x1"), runs.gain("4x1", "1x4")
-    kept = passes <= 4 / 3 and runs.gain("2x2", "2x1") <= 4 / 3 and layers >= 2
-    return kept and runs.bits("4x1-w32") <= runs.bits("1x4"), passes > 1.5 or layers < 1.5
+    holds = passes <= 4 / 3 and runs.gain("2x2", "2x1") <= 4 / 3 and layers >= 2
+    return holds and runs.bits("4x1-w32") <= runs.bits("1x4"), passes > 1.5 or layers < 1.5
 
 
 def facts_rate() -> Conditions:
     usual, higher = RUNS.facts(), RUNS.facts(0.004)
     one, loop, two, twice = (max(usual.bits(m), higher.bits(m)) for m in ("1x1", "1x4", "2x1", "2x2"))
-    kept = loop <= 1.25 * one and twice <= 1.1 * two and two >= 1.6 * one
-    return kept, loop > 1.5 * one or two < 1.4 * one
+    holds = loop <= 1.25 * one and twice <= 1.1 * two and two >= 1.6 * one
+    return holds, loop > 1.5 * one or two < 1.4 * one
 
 
 def facts_lower() -> Conditions:
     one, loop, two, twice = map(RUNS.facts_at_best_rate, ("1x1", "1x4", "2x1", "2x2"))
-    kept = RUNS.facts(0.001).bits("2x2") <= twice <= 1.15 * two and loop <= 1.25 * one and two >= 1.6 * one
-    return kept, loop > 1.5 * one or two < 1.4 * one
+    holds = RUNS.facts(0.001).bits("2x2") <= twice <= 1.15 * two and loop <= 1.25 * one and two >= 1.6 * one
+    return holds, loop > 1.5 * one or two < 1.4 * one
 
 
 def facts_wide() -> Conditions:
@@ -232,17 +232,17 @@ def iso_depth() -> Conditions:
     """A φ above 0 is a lower loss at equal parameters."""
     runs = RUNS.iso_depth()
     every = runs.phi.of_all
-    kept = all(0.1 < shape.value < 0.8 for shape in (runs.phi.of_3x2, runs.phi.of_2x3, runs.phi.of_1x6))
-    kept = kept and every.low > 0 and every.high < 1 and runs.in_order and runs.phi.least.value > 0
-    return kept, every.low > 1 or every.low <= 0 or runs.looped_ahead
+    holds = all(0.1 < shape.value < 0.8 for shape in (runs.phi.of_3x2, runs.phi.of_2x3, runs.phi.of_1x6))
+    holds = holds and every.low > 0 and every.high < 1 and runs.in_order and runs.phi.least.value > 0
+    return holds, every.low > 1 or every.low <= 0 or runs.looped_ahead
 
 
 def iso_depth_eight() -> Conditions:
     eight = RUNS.iso_depth(8).phi
     every, holds_published = eight.of_all, eight.of_all.low <= 0.46 <= eight.of_all.high
-    kept = every.low <= RUNS.iso_depth(3).phi.of_all.value <= every.high and every.high - every.low <= 0.15
-    kept = kept and holds_published and eight.falls.low > 0
-    return kept, not holds_published or eight.of_1x6.value >= eight.of_3x2.value
+    holds = every.low <= RUNS.iso_depth(3).phi.of_all.value <= every.high and every.high - every.low <= 0.15
+    holds = holds and holds_published and eight.falls.low > 0
+    return holds, not holds_published or eight.of_1x6.value >= eight.of_3x2.value
 
 
 def iso_depth_rates() -> Conditions:
@@ -255,10 +255,10 @@ def iso_depth_rates() -> Conditions:
 def iso_depth_rates_seeds() -> Conditions:
     tuned, usual = RUNS.iso_depth_at_best_rates(3, *HIGHER), RUNS.iso_depth(3)
     pairs = list(zip(tuned.by_seed(*LOOPS), usual.by_seed(*LOOPS)))
-    kept = all(tuned.rate(model) < 0.012 for model in LOOPS)
-    kept = kept and sum(tuned.rate(model) == 0.012 for model in tuned.of("6x1")) <= 1 and all(a < b for a, b in pairs)
+    holds = all(tuned.rate(model) < 0.012 for model in LOOPS)
+    holds = holds and sum(tuned.rate(model) == 0.012 for model in tuned.of("6x1")) <= 1 and all(a < b for a, b in pairs)
     worth = tuned.phi.at_64.value
-    return kept and -0.1 <= worth <= 0.2, worth >= 0.3 or sum(a >= b for a, b in pairs) >= 2
+    return holds and -0.1 <= worth <= 0.2, worth >= 0.3 or sum(a >= b for a, b in pairs) >= 2
 
 
 def iso_depth_longer() -> Conditions:
@@ -276,8 +276,8 @@ def iso_depth_three_part() -> Conditions:
 
 def text_in_layers() -> Conditions:
     most = max(RUNS.worth_in_layers(loop, *HIGHER) for loop in LOOPS)
-    kept = 6 ** RUNS.worth_in_layers("1x6-64") < 2.5 and 2 * 3 ** RUNS.worth_in_layers("2x3-64") < 4
-    return kept and most <= 0.4, most > 0.7
+    holds = 6 ** RUNS.worth_in_layers("1x6-64") < 2.5 and 2 * 3 ** RUNS.worth_in_layers("2x3-64") < 4
+    return holds and most <= 0.4, most > 0.7
 
 
 # -- Small language models
@@ -295,48 +295,48 @@ def shakespeare_wide() -> Conditions:
     wide = RUNS.first_seed("shakespeare-small-hiddensize256-intermediatesize1024-learningrate0.0015")
     usual, models = RUNS.on_shared_seeds(CHARACTERS), ("gpt-4", "gpt-2", "kausik", "gpt-1")
     four, two, recurrence, one = map(wide.loss, models)
-    kept = four < two < recurrence < one and all(wide.loss(model) < usual.loss(model) for model in models)
-    return kept, recurrence < two or recurrence > one
+    holds = four < two < recurrence < one and all(wide.loss(model) < usual.loss(model) for model in models)
+    return holds, recurrence < two or recurrence > one
 
 
 def kausik_windows() -> Conditions:
     gap = RUNS.first_seed(CHARACTERS).gap
-    kept = -0.04 <= gap("kausik-w4", "kausik") <= 0 and abs(gap("kausik-w8", "kausik-w4")) <= 0.02
-    kept = kept and gap("kausik-2", "gpt-2") < 0 < gap("kausik-2", "gpt-6")
-    return kept, not -0.06 <= gap("kausik-w4", "kausik") <= 0.02 or gap("kausik-2", "kausik") > 0
+    holds = -0.04 <= gap("kausik-w4", "kausik") <= 0 and abs(gap("kausik-w8", "kausik-w4")) <= 0.02
+    holds = holds and gap("kausik-2", "gpt-2") < 0 < gap("kausik-2", "gpt-6")
+    return holds, not -0.06 <= gap("kausik-w4", "kausik") <= 0.02 or gap("kausik-2", "kausik") > 0
 
 
 def shakespeare_full() -> Conditions:
     runs = RUNS.language("shakespeare-nanogpt")
     printed = published.published()["shakespeare"]["losses"]["nanogpt"]["gpt-6"]["loss"]
     behind_six, ahead_of_one = runs.gap("kausik", "gpt-6"), runs.gap("gpt-1", "kausik")
-    kept = abs(runs.loss("gpt-6") - printed) <= 0.03 and behind_six >= 0.01 and ahead_of_one >= 0.03
-    return kept, behind_six < 0 or ahead_of_one < 0
+    holds = abs(runs.loss("gpt-6") - printed) <= 0.03 and behind_six >= 0.01 and ahead_of_one >= 0.03
+    return holds, behind_six < 0 or ahead_of_one < 0
 
 
 def tinystories_small() -> Conditions:
     loss = RUNS.on_shared_seeds(STORIES).loss
     loops = [loss(model) for model in ("frailt", "three-part", "relaxed")]
-    kept = loss("control-8") < min(loops) < loss("control") and loss("control-long") < min(loops)
-    return kept, min(loops) <= loss("control-8") or min(loops) >= loss("control")
+    holds = loss("control-8") < min(loops) < loss("control") and loss("control-long") < min(loops)
+    return holds, min(loops) <= loss("control-8") or min(loops) >= loss("control")
 
 
 def tinystories_wide() -> Conditions:
     wide = RUNS.first_seed("tinystories-small-hiddensize128-intermediatesize344")
     usual, models = RUNS.on_shared_seeds(STORIES), ("control-8", "three-part", "frailt", "control")
     eight, three_part, frailt, two = map(wide.loss, models)
-    kept = eight < three_part < frailt < two and two - frailt < 0.05
-    kept = kept and all(wide.loss(model) < usual.loss(model) for model in models)
-    return kept, min(frailt, three_part) <= eight or min(frailt, three_part) >= two
+    holds = eight < three_part < frailt < two and two - frailt < 0.05
+    holds = holds and all(wide.loss(model) < usual.loss(model) for model in models)
+    return holds, min(frailt, three_part) <= eight or min(frailt, three_part) >= two
 
 
 def tinystories_three() -> Conditions:
     runs, combined = RUNS.on_shared_seeds(STORIES), RUNS.first_seed(STORIES).gap
-    kept = runs.loss("three-part") < runs.loss("control-3") < runs.loss("relaxed")
-    kept = kept and combined("frailt-lora", "frailt") < 0 and combined("frailt-lora", "relaxed") < 0
-    kept = kept and abs(combined("three-part-encoded", "three-part")) <= 0.02
+    holds = runs.loss("three-part") < runs.loss("control-3") < runs.loss("relaxed")
+    holds = holds and combined("frailt-lora", "frailt") < 0 and combined("frailt-lora", "relaxed") < 0
+    holds = holds and abs(combined("three-part-encoded", "three-part")) <= 0.02
     gaps = [runs.gaps("control-3", model) for model in ("relaxed", "three-part")]
-    return kept, max(map(max, gaps)) < 0 or min(map(min, gaps)) > 0
+    return holds, max(map(max, gaps)) < 0 or min(map(min, gaps)) > 0
 
 
 def tinystories_rates() -> Conditions:
@@ -351,8 +351,8 @@ def tinystories_rates() -> Conditions:
 def tinystories_own_rate() -> Conditions:
     gained, runs = mean(_stories_gained("control")), RUNS.stories_at_own_rates()
     gap = runs.gap("control", "frailt")
-    kept = 0.005 <= gained <= 0.02 and 0 < gap < 0.015 and min(runs.gaps("control", "frailt")) <= 0
-    return kept, gained <= 0 or gap >= 0.02
+    holds = 0.005 <= gained <= 0.02 and 0 < gap < 0.015 and min(runs.gaps("control", "frailt")) <= 0
+    return holds, gained <= 0 or gap >= 0.02
 
 
 def tinystories_own_rate_three() -> Conditions:
@@ -372,19 +372,19 @@ def tinystories_own_rate_relaxed() -> Conditions:
 def ladder() -> Conditions:
     usual, tuned = RUNS.ladder(), RUNS.ladder_tuned()
     close, every = usual.accuracies(256, "1x6"), usual.accuracies(256)
-    kept = not any(pair.sign for pair in usual.differences.values()) and max(close) - min(close) <= 0.02
+    holds = not any(pair.sign for pair in usual.differences.values()) and max(close) - min(close) <= 0.02
     gains = [abs(tuned.gain(rung)) for rung in ("3x1", "3x2", "6x1", "1x6")]
     contradicting = [((256, "3x2"), (256, "3x1")), ((256, "3x2"), (256, "6x1")), ((384, "6x1"), (384, "3x2"))]
-    return kept and min(gains) > max(every) - min(every), any(usual.differences[pair].sign for pair in contradicting)
+    return holds and min(gains) > max(every) - min(every), any(usual.differences[pair].sign for pair in contradicting)
 
 
 def ladder_tuned() -> Conditions:
     tuned, level = RUNS.ladder_tuned(), (("3x2", "3x1"), ("3x2", "6x1"), ("1x6", "1x1"))
-    kept = min(map(tuned.gain, tuned.runs)) > 0
-    kept = kept and min(tuned.accuracies()) >= _bag_of_words("sst2-10pct")
-    kept = kept and abs(tuned.accuracy("6x1") - tuned.accuracy("1x1")) <= 0.02
-    kept = kept and not any(tuned.differences[pair].sign for pair in level)
-    return kept, tuned.ahead("6x1", "1x1") or tuned.ahead("1x6", "1x1")
+    holds = min(map(tuned.gain, tuned.runs)) > 0
+    holds = holds and min(tuned.accuracies()) >= _bag_of_words("sst2-10pct")
+    holds = holds and abs(tuned.accuracy("6x1") - tuned.accuracy("1x1")) <= 0.02
+    holds = holds and not any(tuned.differences[pair].sign for pair in level)
+    return holds, tuned.ahead("6x1", "1x1") or tuned.ahead("1x6", "1x1")
 
 
 def bf16() -> Conditions:
@@ -392,35 +392,35 @@ def bf16() -> Conditions:
     folders = ("sst2-10pct-precisionbf16", "sst2-10pct")
     pairs = [[paper.records(folder, model=model) for folder in folders] for model in classifiers.PAIR]
     gaps = statistics.adjusted([statistics.difference(*pair) for pair in pairs])
-    kept = all(gap.sign == 0 and abs(gap.value) <= 0.01 for gap in gaps)
-    return kept, any(gap.sign != 0 or abs(gap.value) >= 0.02 for gap in gaps)
+    holds = all(gap.sign == 0 and abs(gap.value) <= 0.01 for gap in gaps)
+    return holds, any(gap.sign != 0 or abs(gap.value) >= 0.02 for gap in gaps)
 
 
 def sst2_curve() -> Conditions:
     """With the first seed."""
     pairs = [(RUNS.on_a_tenth(model, **CURVE)[0], RUNS.on_a_tenth(model)[0]) for model in classifiers.PAIR]
     both = [validated_more_often(*pair) for pair in pairs]
-    kept = all(abs(one.steps) <= 171 and abs(one.points) <= 1.5 and one.rise > 0 for one in both)
-    return kept, any(abs(one.steps) > 342 or abs(one.points) > 3 for one in both)
+    holds = all(abs(one.steps) <= 171 and abs(one.points) <= 1.5 and one.rise > 0 for one in both)
+    return holds, any(abs(one.steps) > 342 or abs(one.points) > 3 for one in both)
 
 
 def sst2_leak_free() -> Conditions:
     grouped, pooled = RUNS.task("sst2-grouped"), RUNS.task("sst2")
     models = grouped.baseline, grouped.recurrent
     first, second = (mean(classifiers.most_accurate(model)) for model in models)
-    kept = all(0.8 < model.accuracy < 0.84 for model in models)
-    kept = kept and abs(grouped.difference) < 1 and abs(first - second) < 1
-    kept = kept and max(epoch for model in models for epoch in classifiers.tested(model, "epoch")) <= 2
-    kept = kept and max(first - 100 * models[0].accuracy, second - 100 * models[1].accuracy) <= 1
+    holds = all(0.8 < model.accuracy < 0.84 for model in models)
+    holds = holds and abs(grouped.difference) < 1 and abs(first - second) < 1
+    holds = holds and max(epoch for model in models for epoch in classifiers.tested(model, "epoch")) <= 2
+    holds = holds and max(first - 100 * models[0].accuracy, second - 100 * models[1].accuracy) <= 1
     falls = [a.accuracy - b.accuracy for a, b in zip(models, (pooled.baseline, pooled.recurrent))]
-    return kept, abs(grouped.difference) >= 2 or max(falls) > -0.03
+    return holds, abs(grouped.difference) >= 2 or max(falls) > -0.03
 
 
 def sst2_half() -> Conditions:
     half, words = RUNS.task("sst2-50pct"), _bag_of_words("sst2-50pct")
     furthest = max(abs(model.accuracy - words) for model in (half.baseline, half.recurrent))
-    kept = -2 < half.difference <= 0 and furthest <= 0.015
-    return kept, half.difference.lean == 1 or furthest >= 0.03
+    holds = -2 < half.difference <= 0 and furthest <= 0.015
+    return holds, half.difference.lean == 1 or furthest >= 0.03
 
 
 def sst2_long() -> Conditions:
@@ -428,24 +428,24 @@ def sst2_long() -> Conditions:
     long = RUNS.task("sst2-long")
     true = statistics.shares(long.baseline.records[0])[0][1]
     furthest = max(abs(model.positive - true) for model in (long.baseline, long.recurrent))
-    kept = long.difference.lean != -1 and abs(long.difference) < 2 and furthest <= 0.05
-    return kept, long.difference.lean == -1 or furthest >= 0.1
+    holds = long.difference.lean != -1 and abs(long.difference) < 2 and furthest <= 0.05
+    return holds, long.difference.lean == -1 or furthest >= 0.1
 
 
 def three_domains() -> Conditions:
     domains = RUNS.task("multi-domain-trainrows20000-epochs1")
     models, words = (domains.baseline, domains.recurrent), _bag_of_words("multi-domain")
     _, _, products = domains.recurrent.records[0]["test"]["confusion"]
-    kept = all(0.97 <= model.accuracy < min(0.99, words + 0.005) for model in models)
-    kept = kept and abs(domains.difference) < 1 and products[2] > 0.9 * sum(products)
-    return kept, any(model.accuracy < 0.95 for model in models) or abs(domains.difference) >= 2
+    holds = all(0.97 <= model.accuracy < min(0.99, words + 0.005) for model in models)
+    holds = holds and abs(domains.difference) < 1 and products[2] > 0.9 * sum(products)
+    return holds, any(model.accuracy < 0.95 for model in models) or abs(domains.difference) >= 2
 
 
 def three_domains_full() -> Conditions:
     domains, words = RUNS.task("multi-domain"), _bag_of_words("multi-domain")
     accuracies = [model.accuracy for model in (domains.baseline, domains.recurrent)]
-    kept = all(0.98 <= accuracy <= 0.993 and abs(accuracy - words) <= 0.01 for accuracy in accuracies)
-    return kept and abs(domains.difference) < 0.5, min(accuracies) < 0.975 or abs(domains.difference) >= 1
+    holds = all(0.98 <= accuracy <= 0.993 and abs(accuracy - words) <= 0.01 for accuracy in accuracies)
+    return holds and abs(domains.difference) < 0.5, min(accuracies) < 0.975 or abs(domains.difference) >= 1
 
 
 def yelp_full() -> Conditions:
@@ -453,5 +453,5 @@ def yelp_full() -> Conditions:
     most = max(abs(short.difference), abs(long.difference))
     beyond = [model.accuracy - words for model in (short.baseline, short.recurrent)]
     gains = [b.accuracy - a.accuracy for a, b in ((short.baseline, long.baseline), (short.recurrent, long.recurrent))]
-    kept = most < 1.5 and max(map(abs, beyond)) <= 0.02 and min(gains) >= 0.01
-    return kept, most >= 3 or max(beyond) >= 0.03
+    holds = most < 1.5 and max(map(abs, beyond)) <= 0.02 and min(gains) >= 0.01
+    return holds, most >= 3 or max(beyond) >= 0.03

@@ -41,7 +41,7 @@ SHORT = {  # what is measured of a run once, not 200 times, and little text
     "rtx_core.data.characters.EMBEDDED_CHARACTERS": 3000,
 }
 SERVER = multiprocessing.get_context("forkserver")  # what tests start are copies of one that has imported torch
-PACKAGE = ["rtx_core.experiments.run", "rtx_core.train.trainer", "rtx_core.report.figures"]
+PACKAGE = ["rtx_core.experiments.run", "rtx_core.train.trainer", "rtx_core.report.figures", "tests.warm"]
 SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "IPython", "seaborn", "sklearn.metrics", *PACKAGE])
 
 

@@ -17,7 +17,7 @@ from rtx_core.benchmark import card as cards
 from rtx_core.benchmark import compare, suite
 from rtx_core.benchmark.card import Card, Counts, Point, TaskResult
 from rtx_core.benchmark.subject import definition
-from rtx_core.models import build_model
+from rtx_core.models import build_model, registry
 from rtx_core.paths import REPOSITORY
 
 SOURCE = '''
@@ -101,6 +101,21 @@ def test_controls_have_the_model_s_parameters_or_its_depth():
             expected = loop.weights if role == "as large" else loop.applied
             assert found.weights == pytest.approx(expected, rel=0.05), (layers, passes, role)
             assert settings["num_layers"] == layers * passes
+
+
+@pytest.mark.parametrize("width", [1, 10, 50, 63, 66, 100, 386])
+def test_controls_can_be_built_at_any_width(width):
+    size = Counts(weights=12 * width**2, applied=36 * width**2, width=width, passes=3)
+    for settings in bench_module.controls(size).values():
+        registry.config_of("looped", **{name: value for name, value in settings.items() if name != "role"})
+
+
+def test_a_text_of_one_s_own_is_read_by_characters(mine, one_task, tmp_path):
+    (file := tmp_path / "book.txt").write_text("".join(np.random.RandomState(0).choice([*"abcde fgh"], 4000)))
+    found = results(rtx.bench(mine, "trial", text=str(file)))
+    assert found.keys() == {"pointers", "characters"} and found["characters"].unit == "nats"
+    record = records.load("own-book-txt-steps2-evalevery2/Mine-seed0", "files")
+    assert found["characters"].candidate.errors == [record["test"]["loss"]]
 
 
 def test_the_ladder_has_stacks_with_the_parameters_of_one_and_of_two_layers():

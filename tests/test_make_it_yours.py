@@ -1,6 +1,7 @@
 """The page that shows how to use the project: every snippet runs as it stands, and so does its study of one's own."""
 
 import io
+import json
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 
 import rtx_core as rtx
 from rtx_core import records
@@ -103,7 +105,7 @@ def test_the_library_works_alone_with_a_study_of_one_s_own(tmp_path):
         (tmp_path / name).write_text(text)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "PATH": path, "RTX_STUDY": "mine"}
-    environment.pop("RTX_HOME", None)
+    environment["RTX_HOME"] = str(tmp_path)  # as a clone is, from wherever a kernel starts
 
     def do(*command: str) -> str:
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
@@ -111,8 +113,11 @@ def test_the_library_works_alone_with_a_study_of_one_s_own(tmp_path):
         return done.stdout
 
     do("bash", "-ec", COMMANDS)
-    assert do(sys.executable, "-W", "error::UserWarning", "-c", USE).endswith("the choices are few, many.\n")
+    assert do(sys.executable, "-W", "error::UserWarning", "-c", USE).endswith(", few, many.\n")
     made = {"/".join(path.parts[-2:]) for path in tmp_path.glob("_build/results/*/*.json")}
     assert made == {f"{name}/{model}-seed0.json" for name in ("few", "many") for model in ("once", "twice")}
-    page = (tmp_path / "mine/book/_build/html/index.html").read_text()
-    assert "tab-many" in page and not (tmp_path / "mine/book/_build/sentences.txt").exists()
+    page = BeautifulSoup((tmp_path / "mine/book/_build/html/index.html").read_text(), "html.parser")
+    run = json.loads((tmp_path / "_build/results/many/twice-seed0.json").read_text())
+    assert page.find("span", "quantity").text == style.number(run["test"]["accuracy"], ".0%")
+    assert page.find(id="tab-many") and "checks hold" not in page.text
+    assert not (tmp_path / "mine/book/_build/sentences.txt").exists()

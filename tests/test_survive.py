@@ -244,7 +244,7 @@ def test_a_second_signal_has_its_usual_effect_at_once_and_what_is_ignored_stays_
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGTERM):  # the last two are one request
                 signal.raise_signal(number)
             assert received == []
-            interrupts.came -= 2 * progress.ONE_REQUEST
+            interrupts.received_at -= 2 * progress.ONE_REQUEST
             signal.raise_signal(signal.SIGTERM)
             assert received == ["SIGTERM"]
         assert received == 2 * ["SIGTERM"]  # at the end of the block

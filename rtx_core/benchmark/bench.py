@@ -105,7 +105,8 @@ def controls(size: Counts) -> dict[str, dict]:
     `looped`.  Those of a stack are one."""
     narrow, stacks = (size.weights / size.depth / 12.25) ** 0.5, {}
     for role, width, weights in (("as large", narrow, size.weights), ("as deep", size.width, size.applied)):
-        width = max(4, round(width / 4) * 4)
+        step = 8 if width >= 64 else 4  # rotary pairs of four heads, or of two
+        width = max(step, round(width / step) * step)
         mlp = max(8, round((weights / size.depth / width - 4 * width) / 24) * 8)
         name = f"stack-{size.depth}-w{width}-m{mlp}"
         stacks[name] = {"role": role} | variant(size.depth, 1, width, mlp).settings

@@ -1,6 +1,42 @@
 """Medians of the times that `benchmarks` have recorded, in milliseconds."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import getitem
+
+
+def median(benchmark: Mapping, *place: str) -> float:
+    """The median at a place of a benchmark."""
+    return reduce(getitem, place, benchmark)["median_ms"]
+
+
+def step_ms(step: Mapping, model: str, way: str = "this project", texts: str = "steps") -> float:
+    """A training step on SST-2, or on `long_texts`."""
+    return median(step, texts, f"{model}, {way}")
+
+
+def bf16_gain(step: Mapping, model: str, texts: str = "steps") -> float:
+    """How many times as fast such a step is with 16-bit products."""
+    return step_ms(step, model, texts=texts) / step_ms(step, model, "this project, bf16", texts)
+
+
+def kind_shares(step: Mapping) -> dict[str, dict[str, float]]:
+    """Model -> kind of operation -> what it takes of a step on SST-2."""
+    return {
+        model: {kind: ms / sum(kinds.values()) for kind, ms in kinds.items()}
+        for model, kinds in step.get("by_kind", {}).items()
+    }
+
+
+def floor_share(step: Mapping, model: str) -> float:
+    """Of a step on SST-2, what matrix products and AdamW alone take at their best speed."""
+    return step["floor"][model]["ms"] / step_ms(step, model)
+
+
+def story_gain(decoder: Mapping) -> float:
+    """How many times as fast a training step on stories is with 16-bit products."""
+    model = decoder["models"]["control"]
+    return median(model, "stories, 32 bits", "ours") / median(model, "stories, bf16 products", "ours")
 
 
 def by_length(recurrence: Mapping, part: str, model: str) -> list[float]:
@@ -17,7 +53,7 @@ def times_as_slow(recurrence: Mapping, model: str) -> list[float]:
 
 def story_cost(decoder: Mapping, model: str) -> float:
     """A training step on stories over the control's."""
-    step, control = (decoder["models"][m]["stories, bf16 products"]["ours"]["median_ms"] for m in (model, "control"))
+    step, control = (median(decoder, "models", m, "stories, bf16 products", "ours") for m in (model, "control"))
     return step / control
 
 

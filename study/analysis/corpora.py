@@ -24,7 +24,7 @@ def furthest_label(parts: dict[str, dict], stated: dict) -> float:
     return max(float(abs(share - percent).max()) for share, percent in shares)
 
 
-def guiraud(distinct: int, other_distinct: int, part: dict, other: dict) -> float:
+def guiraud(distinct: int, base_distinct: int, part: dict, base: dict) -> float:
     """Guiraud's index of one part over another's: distinct tokens by the root of all, as longer texts have more."""
-    tokens, other_tokens = (each_length(texts, "tokens").sum() for texts in (part, other))
-    return float(distinct / other_distinct / np.sqrt(tokens / other_tokens))
+    tokens, base_tokens = (each_length(texts, "tokens").sum() for texts in (part, base))
+    return float(distinct / base_distinct / np.sqrt(tokens / base_tokens))

@@ -8,7 +8,7 @@ from statistics import mean
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import accuracy, adjusted, common, difference
-from rtx_core.report.values import Gap, Space, Value
+from rtx_core.report.values import Gap, Space, Unmeasured, Value
 from study.analysis.classifiers import chosen, missed
 
 
@@ -25,9 +25,11 @@ class Ladder:
         evidence = badge(list(self.runs.values()))
         pairs = [(a, b) for a, b in permutations(self.runs, 2) if isinstance(a, str) or a[0] == b[0]]
         family = adjusted([difference(self.runs[a], self.runs[b]) for a, b in pairs])
-        return {pair: Gap(found, evidence) for pair, found in zip(pairs, family)}
+        return {pair: Gap(one, evidence) for pair, one in zip(pairs, family)}
 
     def accuracy(self, name: str | tuple) -> Value:
+        if not self.runs[name]:
+            raise Unmeasured(f"There is no seed that {name} shares with all models; run them first.")
         return Value(*accuracy(self.runs[name]), badge(self.runs[name]))
 
     def accuracies(self, width: int, *without: str) -> list[float]:
@@ -51,7 +53,7 @@ class Tuned(Ladder):
     def gain(self, name: str) -> float:
         """What its own rate adds to a model's accuracy, over the seeds that have both."""
         pairs = common(self.runs[name], self.at_usual_rate(name))
-        return mean(tuned["test"]["accuracy"] - usual["test"]["accuracy"] for tuned, usual in pairs)
+        return mean(tuned["test"]["accuracy"] - untuned["test"]["accuracy"] for tuned, untuned in pairs)
 
     def ahead(self, first: str, second: str) -> bool:
         return self.differences[first, second].sign > 0

@@ -25,7 +25,6 @@ from rtx_core.report.values import Gap, Model, Value
 
 REPRODUCED, CONTRADICTED, UNDECIDED, MISSING = "reproduced", "contradicted", "undecided", "not measured"
 SAME, OPPOSITE = "of the same sign", "of the opposite sign"
-OUTCOMES = (REPRODUCED, SAME, CONTRADICTED, OPPOSITE, UNDECIDED, MISSING)
 WORST_FIRST = (CONTRADICTED, OPPOSITE, UNDECIDED, SAME, REPRODUCED)
 MARGIN = 0.01  # a published value further away than a point is not reproduced
 

@@ -40,7 +40,7 @@ def quantities(
     published, facts, rated = runs.hops("khop-published-reduced"), runs.facts(), runs.khop_at_best_rates()
     products, mixed = (runs.hops(f"state-tracking-curriculum{stage}") for stage in ("", "-stage1"))
     along, own_rates = runs.language("shakespeare-nanogpt"), runs.stories_at_own_rates()
-    beside = Yardstick({found[0]["name"]: found for found in tests.values() if found}, bags, models)
+    beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags, models)
 
     # Pointers and facts
 

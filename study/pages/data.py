@@ -30,11 +30,11 @@ def quantities(
     def parts(name: str) -> dict[str, dict]:
         return profiles[name]["parts"]
 
-    def part(name: str, which: str = "test") -> dict:
-        return parts(name)[which]
+    def part(name: str, subset: str = "test") -> dict:
+        return parts(name)[subset]
 
-    def length(name: str, which: str, statistic) -> float:
-        return statistic(each_length(part(name, which)).tolist())
+    def length(name: str, subset: str, statistic) -> float:
+        return statistic(each_length(part(name, subset)).tolist())
 
     def fall_of(model: str) -> float:
         return fall(tests["sst2"], tests["grouped"], model)

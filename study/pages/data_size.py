@@ -65,8 +65,8 @@ def quantities(
         return counting[{0.1: "sst2-10pct", 0.5: "sst2-50pct", 1.0: "sst2"}[share]]["test"]["accuracy"]
 
     def by_models(share: float, budget: dict[float, list[Record]] = full) -> list[float]:
-        found = Task(paired(budget[share]), called=f"{share:g} of SST-2")
-        return [found.baseline.accuracy, found.recurrent.accuracy]
+        shared = Task(paired(budget[share]), called=f"{share:g} of SST-2")
+        return [shared.baseline.accuracy, shared.recurrent.accuracy]
 
     def validated(model: str):
         (run,) = of_model(often, model)

@@ -24,7 +24,7 @@ def quantities(
     the parts without which the animated model fails, and how many predictions came to which verdict."""
     runs, family = Folders(lambda name: folders.get(name, [])), Family(tests)
     khop, facts, rated = runs.hops("khop"), runs.facts(), runs.khop_at_best_rates()
-    beside = Yardstick({found[0]["name"]: found for found in tests.values() if found}, bags)
+    beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags)
 
     def more_bits(model: str) -> str:
         """Than one layer run once, in per cent."""

@@ -197,9 +197,9 @@ def quantities(
             all(best().rate(model) == HIGHER for model in LOOPS),
             all(best().rate(model) == HIGHEST for model in NARROW),
         ],
+        "longer_seeds": lambda: [len(long().by_seed(*LOOPS)) == 3],
         "longer_phi": lambda: [
             fall().low < 0 < fall(),
-            len(long().by_seed(*LOOPS)) == 3,
             all(a < b for a, b in zip(long().by_seed(*LOOPS), iso().by_seed(*LOOPS))),
         ],
         "three_part_beside_one_layer": lambda: [

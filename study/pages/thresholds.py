@@ -18,7 +18,7 @@ def quantities(
     full: dict[str, list[Record]],
     early: dict[str, list[Record]],
     transfer: list[Record],
-    asked: list[Record],
+    answers: list[Record],
     counting: dict[str, Record],
     profiles: dict[str, Record],
     published: list[dict],
@@ -39,23 +39,23 @@ def quantities(
     def moved_runs() -> list[Record]:
         return [*moved().baseline, *moved().recurrent]
 
-    def matched_lead(found: Task) -> float:
+    def matched_lead(compared: Task) -> float:
         """Points by which Baseline leads where each model calls as many texts positive as there are."""
-        return 100 * (found.baseline.matched - found.recurrent.matched)
+        return 100 * (compared.baseline.matched - compared.recurrent.matched)
 
-    def part(name: str, which: str = "train") -> dict:
-        return profiles[name]["parts"][which]
+    def part(name: str, subset: str = "train") -> dict:
+        return profiles[name]["parts"][subset]
 
     def length(name: str, statistic=mean) -> float:
         return statistic(each_length(part(name)).tolist())
 
-    def answers(model: str, meant: str, domain: str) -> list[float]:
+    def likelihoods(model: str, topic: str, domain: str) -> list[float]:
         """How likely a model finds each of our sentences about one domain in another, or in the same."""
-        (measured,) = of_model(asked, model)
-        return [answer[domain] for answer in measured["answers"] if answer["meant"] == meant]
+        (measured,) = of_model(answers, model)
+        return [answer[domain] for answer in measured["answers"] if answer["meant"] == topic]
 
     def recognized(model: str) -> int:
-        return sum(p > 0.5 for p in answers(model, "local business", "local business"))
+        return sum(p > 0.5 for p in likelihoods(model, "local business", "local business"))
 
     def distinct_tokens() -> list[int]:
         return [counting[name]["tokens_known"] for name in ("sst2-long", "sst2-short")]
@@ -169,7 +169,7 @@ def quantities(
         "businesses_baseline": lambda: [
             length("pooled", median) == 7,
             length("yelp", median) > 10 * length("pooled", median),
-            min(answers("baseline", "shopping", "movie") + answers("recurrent", "shopping", "movie")) > 0.99,
+            min(likelihoods("baseline", "shopping", "movie") + likelihoods("recurrent", "shopping", "movie")) > 0.99,
         ],
         "domains_by_counting": lambda: [
             counting["multi-domain"]["test"]["accuracy"]

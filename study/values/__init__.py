@@ -1,1 +1,0 @@
-"""The names that the book's prose quotes: the `VALUES` of every module here."""
