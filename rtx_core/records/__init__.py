@@ -9,8 +9,8 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -21,6 +21,7 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 
+from rtx_core import reads
 from rtx_core.data.config import Source
 from rtx_core.deprecated import warn_renamed
 from rtx_core.errors import RtxError, unknown
@@ -38,21 +39,6 @@ NAMES = ("experiment", "name", "model", "seed", "recipe", "budget")
 DERIVED_FIELDS = ("num_labels", "vocab_size", "block_size")  # fields of a model's configuration
 
 
-# Keys that say which run a record is of; reading any other key is reading a result.
-IDENTITY = {*NAMES, "kind", "config", "environment", "code", "finished"}
-READS: list[list["Record"]] = []
-
-
-@contextmanager
-def reading() -> Iterator[list["Record"]]:
-    """The records whose results are read inside."""
-    READS.append([])
-    try:
-        yield READS[-1]
-    finally:
-        READS.pop()
-
-
 @dataclass(frozen=True, eq=False)
 class Record:
     """A file of `results/`: `record["test"]["accuracy"]` reads the JSON."""
@@ -64,9 +50,7 @@ class Record:
         return short_name(self.path)
 
     def __getitem__(self, key: str):
-        if key not in IDENTITY:
-            for read in READS:
-                read.append(self)
+        reads.note(self, key)
         return self.content[key]
 
     def get(self, key: str, default=None):
