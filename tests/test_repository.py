@@ -21,8 +21,8 @@ from rtx_core import models
 from rtx_core.paths import PACKAGE, REPOSITORY
 
 ROOMS = [  # each imports from those before it; one of a line knows no other of that line
-    ["errors"],
-    ["lazy", "paths", "metrics", "progress", "reads", "deprecated"],
+    ["errors", "deprecated"],
+    ["lazy", "paths", "metrics", "progress", "reads"],
     ["settings", "study", "foreign"],
     ["models"],
     ["fast", "data"],
