@@ -26,17 +26,17 @@ BATCH = 8  # sequences in a step, as in the reduced runs
 IGNORED = -100  # the target of what pads
 
 
-def read(asked: timing.Options, across: bool = False) -> tuple[list, int]:
+def read(options: timing.Options, across: bool = False) -> tuple[list, int]:
     """(batches of a step, size of the vocabulary)"""
-    size = {"block_size": 32 if asked.quick else 256, "across_stories": across}
-    stories = task(LanguageData(corpus="tinystories", source=asked.source, **size), BATCH)
-    found = [stories.step(0, i)[0] for i in range(asked.rounds(ROUNDS) + 1)]
-    return [(b.to(asked.where), targets.to(asked.where)) for b, targets in found], stories.vocab_size
+    size = {"block_size": 32 if options.quick else 256, "across_stories": across}
+    stories = task(LanguageData(corpus="tinystories", source=options.source, **size), BATCH)
+    batches = [stories.step(0, i)[0] for i in range(options.rounds(ROUNDS) + 1)]
+    return [(b.to(options.where), targets.to(options.where)) for b, targets in batches], stories.vocab_size
 
 
 def to_longest(batch: Packed, targets: Tensor) -> tuple[Packed, Tensor]:
     """What pads a sequence stands after its tokens, where none looks, and is no target."""
-    ids = targets.new_zeros(len(batch) * batch.longest).index_copy(0, batch.cell, batch.ids)
+    ids = targets.new_zeros(len(batch) * batch.max_seqlen).index_copy(0, batch.cell, batch.ids)
     targets = torch.full_like(ids, IGNORED).index_copy(0, batch.cell, targets)
     return padded(ids.view(len(batch), -1)), targets
 
@@ -51,12 +51,12 @@ def built(name: str, vocabulary: int, where: torch.device) -> nn.Module:
     return build_model(config.architecture, seed=0, **settings).to(where)
 
 
-def ours(model: nn.Module, batches: list, where, precision: str, compile: str = "") -> timing.Work:
+def library_step(model: nn.Module, batches: list, where, precision: str, compile: str = "") -> timing.Work:
     config = configure("tinystories", "control").train.replace(batch_size=BATCH, precision=precision)
     return timing.stepping(model, timing.Prepared(batches), config, where, compile=compile)
 
 
-def plain(model: nn.Module, batches: list, where: torch.device, precision: str) -> timing.Work:
+def plain_way(model: nn.Module, batches: list, where: torch.device, precision: str) -> timing.Work:
     pairs, autocast = [to_longest(*batch) for batch in batches], autocast_of(precision, where)
 
     def loss(i: int) -> Tensor:
@@ -77,19 +77,19 @@ def products_ms(name: str, tokens: int, vocabulary: int) -> float:
     return sum(n * sum(timing.products(tokens, *shape).values()) for shape, n in times.items())
 
 
-def added_memory(name: str, asked: timing.Options) -> float:
+def added_memory(name: str, options: timing.Options) -> float:
     """MiB that a model of the study and one training step of it add to this process, which has done nothing else."""
-    batches, vocabulary = read(asked)
-    reset_peak_memory(asked.where)
-    before = peak_memory_mib(asked.where)
-    ours(built(name, vocabulary, asked.where), batches, asked.where, "fp32")(0)
-    return peak_memory_mib(asked.where) - before
+    batches, vocabulary = read(options)
+    reset_peak_memory(options.where)
+    before = peak_memory_mib(options.where)
+    library_step(built(name, vocabulary, options.where), batches, options.where, "fp32")(0)
+    return peak_memory_mib(options.where) - before
 
 
-def measure(asked: timing.Options) -> dict:
-    where, on_gpu = asked.where, asked.device == "cuda"
-    stories, vocabulary = read(asked)
-    tasks, tokens = {"stories": stories, "blocks": read(asked, across=True)[0]}, len(stories[0][1])
+def measure(options: timing.Options) -> dict:
+    where, on_gpu = options.where, options.device == "cuda"
+    stories, vocabulary = read(options)
+    tasks, tokens = {"stories": stories, "blocks": read(options, across=True)[0]}, len(stories[0][1])
     content = {"tokens_a_step": tokens, "models": {}, "products_ms": {}, "memory_mib": {}}
     for name in NAMES:
         model, ways = built(name, vocabulary, where).eval(), {}
@@ -98,26 +98,26 @@ def measure(asked: timing.Options) -> dict:
             torch.testing.assert_close(model(*stories[0]), expected, rtol=1e-4, atol=1e-4)
         for kind, batches in tasks.items():
             for bits, precision in (("32 bits", "fp32"), ("bf16 products", "bf16")):
-                label, given = f"{kind}, {bits}", (batches, where, precision)
-                ways[label, "plain"] = plain(built(name, vocabulary, where), *given)
-                ways[label, "ours"] = ours(built(name, vocabulary, where), *given)
+                label, arguments = f"{kind}, {bits}", (batches, where, precision)
+                ways[label, "plain"] = plain_way(built(name, vocabulary, where), *arguments)
+                ways[label, "ours"] = library_step(built(name, vocabulary, where), *arguments)
                 if on_gpu:
-                    graphs = ours(built(name, vocabulary, where), *given, timing.GRAPHS)
+                    graphs = library_step(built(name, vocabulary, where), *arguments, timing.GRAPHS)
                     ways[label, "ours, compiled"] = graphs
         # on a GPU a shape costs something the first time that it is seen
-        took = timing.interleaved(ways, asked.rounds(ROUNDS), warm_up=ROUNDS + 1 if on_gpu else 1)
-        found = content["models"][name] = {}
-        for (label, way), times in took.items():
-            found.setdefault(label, {})[way] = times
+        times_of = timing.interleaved(ways, options.rounds(ROUNDS), warm_up=ROUNDS + 1 if on_gpu else 1)
+        times_by_label = content["models"][name] = {}
+        for (label, way), times in times_of.items():
+            times_by_label.setdefault(label, {})[way] = times
         if not on_gpu:
             content["products_ms"][name] = products_ms(name, tokens, vocabulary)
     for name in find_experiment("tinystories").default_models:
-        content["memory_mib"][name] = timing.apart(added_memory, name, asked)
+        content["memory_mib"][name] = timing.in_own_process(added_memory, name, options)
     return content
 
 
 if __name__ == "__main__":
-    asked = timing.options(__doc__)
+    options = timing.options(__doc__)
     torch.set_num_threads(1)
     keep_heap()
-    timing.save("decoder", measure(asked), asked)
+    timing.save("decoder", measure(options), options)

@@ -35,27 +35,27 @@ def thin_products(model, where: torch.device, length: int = 13) -> float | None:
 def served(model, batches: dict[int, list[Packed]], where: torch.device, rounds: int) -> dict[str, dict]:
     """Batches of each size, with products of 32 and of 16 bits, in turn."""
     ways = {}
-    for size, found in batches.items():
+    for size, group in batches.items():
         for bits, precision in (("32 bits", "fp32"), ("bf16 products", "bf16")):
 
-            def answer(i: int, found=found, autocast=autocast_of(precision, where)) -> torch.Tensor:
+            def answer(i: int, group=group, autocast=autocast_of(precision, where)) -> torch.Tensor:
                 with autocast:
-                    return model(found[i % len(found)].to(where)).cpu()
+                    return model(group[i % len(group)].to(where)).cpu()
 
             ways[f"batch of {size}, {bits}"] = answer
     return timing.interleaved(ways, rounds, warm_up=WARM_UP)
 
 
 @torch.inference_mode()
-def measure(asked: timing.Options) -> dict:
-    where, rounds = asked.where, asked.rounds(ROUNDS)
-    data = ClassificationData(corpus="sst2", source=asked.source)
+def measure(options: timing.Options) -> dict:
+    where, rounds = options.where, options.rounds(ROUNDS)
+    data = ClassificationData(corpus="sst2", source=options.source)
     sst2, texts = task(data, 1), list(parts(data)["test"]["text"])
     test, tokenizer = sst2.parts["test"], sst2.tokenizer()
     rows, by_size = np.random.RandomState(0).permutation(len(test)), {}
     for size in SIZES:
-        taken = rows[: size * min(rounds + WARM_UP, len(rows) // size)].reshape(-1, size)
-        by_size[size] = [Packed.from_flat(*test.take(some)[:2]) for some in taken]
+        chosen = rows[: size * min(rounds + WARM_UP, len(rows) // size)].reshape(-1, size)
+        by_size[size] = [Packed.from_flat(*test.take(some)[:2]) for some in chosen]
     batches, content = by_size[1], {"models": {}, "served": {}}
     content["tokens_per_sentence"] = float(np.mean([len(batch.ids) for batch in batches]))
     for name in ("baseline", "recurrent"):
@@ -75,13 +75,13 @@ def measure(asked: timing.Options) -> dict:
             "reading the weights, by a sum": lambda i: weights.sum().cpu(),
             "reading the weights, by a copy": lambda i: half.copy_(weights[: len(half)]),
         }
-        found = timing.interleaved(contestants, rounds, warm_up=WARM_UP)
+        times = timing.interleaved(contestants, rounds, warm_up=WARM_UP)
         limits = {"weights_mib": 4 * len(weights) / 2**20, "matrix_products_ms": thin_products(model, where)}
-        content["models"][name] = found | limits
+        content["models"][name] = times | limits
         content["served"][name] = served(model, by_size, where, rounds)
     return content
 
 
 if __name__ == "__main__":
-    asked = timing.options(__doc__)
-    timing.save("latency", measure(asked), asked)
+    options = timing.options(__doc__)
+    timing.save("latency", measure(options), options)

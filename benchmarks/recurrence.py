@@ -19,7 +19,7 @@ from rtx_core.fast import accelerate
 from rtx_core.fast.recurrence import product
 from rtx_core.models import build_model, count_parameters
 from rtx_core.train.device import keep_heap, peak_memory_mib, reset_peak_memory
-from rtx_core.train.trainer import PlainPath
+from rtx_core.train.trainer import OptimizerStep
 
 AGREEMENT = 1e-3  # relative difference in a gradient beyond which the two ways are not the same function
 
@@ -64,13 +64,13 @@ def gradients(model: nn.Module, inputs: Tensor, targets: Tensor) -> None:
 
 def difference(sizes: Sizes, where: torch.device) -> float:
     """The largest relative difference between both ways in the loss or a gradient, without dropout."""
-    found = []
+    results = []
     for fast in (True, False):
         model = built("kausik", where, fast, dropout=0.0)
         loss = model(*characters(model, sizes.batch, sizes.length))
         loss.backward()
-        found.append([loss.detach(), *(p.grad for p in model.parameters())])
-    worst = max(((a - b).norm() / b.norm()).item() for a, b in zip(*found))
+        results.append([loss.detach(), *(p.grad for p in model.parameters())])
+    worst = max(((a - b).norm() / b.norm()).item() for a, b in zip(*results))
     if not worst < AGREEMENT:
         raise RtxError(f"A gradient differs by {worst:.2g} between two ways: they are not the same function.")
     return worst
@@ -81,7 +81,7 @@ def steps(sizes: Sizes, where: torch.device) -> dict[str, dict]:
     config, model = configure("shakespeare", "kausik").train, built("kausik", where)
     task = timing.Prepared([characters(model, sizes.batch, sizes.length)])
     work, half = (task, config, where), (task, config.replace(precision="bf16"), where)
-    ways = {"plain loop": timing.stepping(built("kausik", where, fast=False), *work, PlainPath())}
+    ways = {"plain loop": timing.stepping(built("kausik", where, fast=False), *work, OptimizerStep())}
     ways["this project"] = timing.stepping(model, *work)
     ways["this project, bf16"] = timing.stepping(built("kausik", where), *half)
     if where.type == "cuda":
@@ -106,9 +106,9 @@ def floor(sizes: Sizes) -> dict[str, float]:
     parallel = sum(sum(timing.products(rows, *shape).values()) for shape in at_once)
     parallel += sum(timing.products(rows, *shape)["weight"] for shape in looped)
     size, size_at_once = (sum(k * n for k, n in shapes) for shapes in (looped, at_once))
-    found = {"sequential_gflop": 4 * rows * size / 1e9, "sequential_ms": sequential}
-    found |= {"parallel_gflop": rows * (6 * size_at_once + 2 * size) / 1e9, "parallel_ms": parallel}
-    return found | timing.with_adamw(sequential + parallel, count_parameters(model)["total"])
+    floors = {"sequential_gflop": 4 * rows * size / 1e9, "sequential_ms": sequential}
+    floors |= {"parallel_gflop": rows * (6 * size_at_once + 2 * size) / 1e9, "parallel_ms": parallel}
+    return floors | timing.with_adamw(sequential + parallel, count_parameters(model)["total"])
 
 
 def in_turn(weights: list[Tensor], rows: int, times: int = 64) -> float:
@@ -117,7 +117,7 @@ def in_turn(weights: list[Tensor], rows: int, times: int = 64) -> float:
     mkl = [lambda x, w=w.t().contiguous(): x @ w for w in weights]
     for library, multiply in (("MKL", mkl), ("oneDNN", [product(w, rows) for w in weights])):
         pairs = list(zip(multiply, inputs)) * times
-        ways[library] = lambda i, pairs=pairs: [one(x) for one, x in pairs]
+        ways[library] = lambda i, pairs=pairs: [contestant(x) for contestant, x in pairs]
     with torch.inference_mode():
         return min(t["median_ms"] for t in timing.interleaved(ways, 15).values()) / times
 
@@ -139,8 +139,8 @@ def by_length(sizes: Sizes, where: torch.device) -> list[dict]:
 def memory(sizes: Sizes, where: torch.device) -> list[dict]:
     """Most memory that both passes add to what the model takes; segment None: by the plain loop."""
     ways = [(length, segment) for length in sizes.memory_lengths for segment in (None, *sizes.segments)]
-    found = [timing.apart(added_memory, sizes, where, *way) for way in ways]
-    return [{"segment": s, "length": n, "batch": sizes.batch} | row for (n, s), row in zip(ways, found)]
+    rows = [timing.in_own_process(added_memory, sizes, where, *way) for way in ways]
+    return [{"segment": s, "length": n, "batch": sizes.batch} | row for (n, s), row in zip(ways, rows)]
 
 
 def added_memory(sizes: Sizes, where: torch.device, length: int, segment: int | None) -> dict[str, float]:
@@ -159,12 +159,12 @@ def added_memory(sizes: Sizes, where: torch.device, length: int, segment: int | 
 def next_character(sizes: Sizes, where: torch.device) -> list[dict]:
     """One more character at several lengths of text: the carried state against cached keys and values."""
     models = {who: built(who, where, block_size=max(sizes.generated)) for who in ("gpt-6", "kausik")}
-    found: dict[tuple[str, int], list[float]] = {}
+    rows: dict[tuple[str, int], list[float]] = {}
     for _ in range(sizes.texts):  # by turns, so that no model's weights evict the other's between characters
         for who, model in models.items():
             for row in latency(model, sizes.generated, where, repeats=1):
-                found.setdefault((who, row["length"]), []).append(row["median_ms"])
-    return [{"who": who, "length": n} | timing.summary(times) for (who, n), times in found.items()]
+                rows.setdefault((who, row["length"]), []).append(row["median_ms"])
+    return [{"who": who, "length": n} | timing.summary(times) for (who, n), times in rows.items()]
 
 
 def measure(sizes: Sizes, where: torch.device) -> dict:
@@ -175,6 +175,6 @@ def measure(sizes: Sizes, where: torch.device) -> dict:
 
 
 if __name__ == "__main__":
-    asked = timing.options(__doc__)
+    options = timing.options(__doc__)
     keep_heap()  # for every contestant alike
-    timing.save("recurrence", measure(QUICK if asked.quick else Sizes(), asked.where), asked)
+    timing.save("recurrence", measure(QUICK if options.quick else Sizes(), options.where), options)

@@ -19,41 +19,43 @@ from rtx_core.train.device import keep_heap
 ROUNDS, SIZES = 60, (1, 16)
 
 
-def answering(record: records.Record, size: int, asked: timing.Options) -> timing.Work:
+def answering(record: records.Record, size: int, options: timing.Options) -> timing.Work:
     """Reads a batch of test texts, and answers it."""
     config = record["config"]
-    test = data.task(data.config_of(config["data"] | {"source": asked.source}), size).parts["test"]
-    model = build_model(config["architecture"], seed=0, **config["model"]).to(asked.where).eval()
+    test = data.task(data.config_of(config["data"] | {"source": options.source}), size).parts["test"]
+    model = build_model(config["architecture"], seed=0, **config["model"]).to(options.where).eval()
     random = np.random.RandomState(0)
-    rows = [random.choice(len(test), min(size, len(test)), replace=False) for _ in range(asked.rounds(ROUNDS))]
+    rows = [random.choice(len(test), min(size, len(test)), replace=False) for _ in range(options.rounds(ROUNDS))]
 
     def answer(i: int) -> torch.Tensor:
         ids, lengths, _ = test.take(rows[i % len(rows)])
-        return model(Packed.from_flat(ids, lengths).to(asked.where)).cpu()
+        return model(Packed.from_flat(ids, lengths).to(options.where)).cpu()
 
     return answer
 
 
 @torch.inference_mode()
-def measure(asked: timing.Options, found: Iterable[records.Record]) -> dict[tuple[str, str], list[dict]]:
+def measure(options: timing.Options, runs: Iterable[records.Record]) -> dict[tuple[str, str], list[dict]]:
     """(name, model) of the records -> what `latency.measured` of each becomes."""
-    first = {(record["name"], record["model"]): record for record in found}
-    measured = {key: [] for key in first}
+    by_model = {(record["name"], record["model"]): record for record in runs}
+    rows_by_model = {key: [] for key in by_model}
     for size in SIZES:
-        work = {key: answering(record, size, asked) for key, record in first.items()}
-        for key, times in timing.interleaved(work, asked.rounds(ROUNDS)).items():
+        work = {key: answering(record, size, options) for key, record in by_model.items()}
+        for key, times in timing.interleaved(work, options.rounds(ROUNDS)).items():
             row = {"batch": size, "batches": times.pop("rounds"), "threads": torch.get_num_threads()}
             del times["ms"]
-            measured[key].append(row | times | {"per_sentence_ms": times["median_ms"] / size})
-    return measured
+            rows_by_model[key].append(row | times | {"per_sentence_ms": times["median_ms"] / size})
+    return rows_by_model
 
 
 if __name__ == "__main__":
-    asked = timing.options(__doc__)
+    options = timing.options(__doc__)
     torch.set_num_threads(1)
     keep_heap()
-    every = [record for record in records.records() if "accuracy" in record["test"] and "parts" not in record["test"]]
-    measured = measure(asked, every)
-    for record in every if not asked.quick else ():
-        latency = {"measured": measured[record["name"], record["model"]], "environment": timing.on_machine(asked.where)}
+    tests = [(record, record["test"]) for record in records.records()]
+    classifiers = [record for record, test in tests if "accuracy" in test and "parts" not in test]
+    rows_by_model = measure(options, classifiers)
+    for record in classifiers if not options.quick else ():
+        rows = rows_by_model[record["name"], record["model"]]
+        latency = {"measured": rows, "environment": timing.on_machine(options.where)}
         records.save(record.content | {"latency": latency})

@@ -19,25 +19,25 @@ STUDIES = ("shakespeare-small", "tinystories-small")
 ROUNDS = 15
 
 
-def steps(study: str, asked: timing.Options) -> dict[str, dict]:
+def steps(study: str, options: timing.Options) -> dict[str, dict]:
     """Milliseconds of an optimizer step of each model, on the same batches."""
     contestants = {}
     for name in EXPERIMENTS[study].default_models:
-        config = configure(study, name, source=asked.source)
+        config = configure(study, name, source=options.source)
         task = data.task(config.data, config.train.batch_size)
         fields = config_of(config.architecture).names()
         sizes = {key: value for key, value in task.model_settings.items() if key in fields}
         model = build_model(config.architecture, seed=0, **sizes | config.overrides)
-        contestants[name] = timing.stepping(model, task, config.train, asked.where)
-    return timing.interleaved(contestants, asked.rounds(ROUNDS))
+        contestants[name] = timing.stepping(model, task, config.train, options.where)
+    return timing.interleaved(contestants, options.rounds(ROUNDS))
 
 
-def measure(asked: timing.Options) -> dict:
-    return {"steps": {study: steps(study, asked) for study in STUDIES}}
+def measure(options: timing.Options) -> dict:
+    return {"steps": {study: steps(study, options) for study in STUDIES}}
 
 
 if __name__ == "__main__":
-    asked = timing.options(__doc__)
+    options = timing.options(__doc__)
     torch.set_num_threads(1)
     keep_heap()
-    timing.save("small", measure(asked), asked)
+    timing.save("small", measure(options), options)

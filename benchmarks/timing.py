@@ -18,7 +18,7 @@ from rtx_core.fast.fused_block import linear
 from rtx_core.paths import REPOSITORY, build, write_json
 from rtx_core.records import fingerprint
 from rtx_core.train.device import choose, environment
-from rtx_core.train.trainer import Loop, PlainPath
+from rtx_core.train.trainer import Loop, OptimizerStep
 
 GRAPHS = "reduce-overhead"  # the mode of torch.compile that records CUDA graphs
 COPIED = 25_000_000  # numbers, more than a cache holds
@@ -44,8 +44,8 @@ class Options:
         return 1 if self.quick else n
 
 
-def options(about: str) -> Options:
-    parser = argparse.ArgumentParser(description=about)
+def options(description: str) -> Options:
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--quick", action="store_true", help="one round, written to _build/benchmarks/")
     return Options(**vars(parser.parse_args()))
@@ -67,8 +67,8 @@ def interleaved(contestants: dict[str, Work], rounds: int, warm_up: int = 3) -> 
 
 def summary(values: list[float]) -> dict:
     low, median, high = np.percentile(values, [10, 50, 90])
-    found = {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high)}
-    return found | {"rounds": len(values), "ms": [round(value, 3) for value in values]}
+    row = {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high)}
+    return row | {"rounds": len(values), "ms": [round(value, 3) for value in values]}
 
 
 class Prepared(Language):
@@ -89,7 +89,7 @@ class Prepared(Language):
 def stepping(model, task, config, where: torch.device, path=None, compile: str = "") -> Work:
     """The trainer's own optimizer step, by the fast path of the model unless another is given."""
     model.to(where).train()
-    path = path or accelerate(model) or PlainPath()
+    path = path or accelerate(model) or OptimizerStep()
     loop = Loop(model, task, config, 0, path, compile=compile)
     return lambda i: loop.step(config.learning_rate)
 
@@ -109,13 +109,13 @@ def with_adamw(ms: float, parameters: int) -> dict[str, float]:
     """`ms` and what AdamW must read and write: 28 bytes a parameter at the rate of copying."""
     source = torch.randn(COPIED)
     target = torch.empty_like(source)
-    took = interleaved({"copy": lambda i: target.copy_(source)}, 10)["copy"]["median_ms"]
-    rate = 8 * source.numel() / took  # bytes a millisecond
-    found = {"adamw_ms": 28 * parameters / rate, "copy_gb_per_second": rate / 1e6}
-    return found | {"ms": ms + found["adamw_ms"]}
+    copy_ms = interleaved({"copy": lambda i: target.copy_(source)}, 10)["copy"]["median_ms"]
+    rate = 8 * source.numel() / copy_ms  # bytes a millisecond
+    row = {"adamw_ms": 28 * parameters / rate, "copy_gb_per_second": rate / 1e6}
+    return row | {"ms": ms + row["adamw_ms"]}
 
 
-def apart(function: Callable, *arguments):
+def in_own_process(function: Callable, *arguments):
     """The function's result in a process of its own, whose memory has held nothing else."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
@@ -123,15 +123,15 @@ def apart(function: Callable, *arguments):
 
 def on_machine(where: torch.device) -> dict:
     """The environment, and the processor's instructions that products can use."""
-    able = (name for name, there in torch.cpu.get_capabilities().items() if there is True)
-    used = sorted(name for name in able if name.startswith(("amx", "avx", "fma", "bf16", "sve")))
-    return environment(where) | {"instructions": used}
+    able = (name for name, is_available in torch.cpu.get_capabilities().items() if is_available is True)
+    instructions = sorted(name for name in able if name.startswith(("amx", "avx", "fma", "bf16", "sve")))
+    return environment(where) | {"instructions": instructions}
 
 
-def save(name: str, content: dict, asked: Options) -> None:
+def save(name: str, content: dict, options: Options) -> None:
     """`results/benchmarks/<name>-<device>.json`, with the machine and the code; a quick one under `_build/`."""
-    machine = on_machine(asked.where)
+    machine = on_machine(options.where)
     machine["packages"]["transformers"] = version("transformers")  # a contestant
-    about = {"benchmark": name, "environment": machine, "code": fingerprint.commit(), "finished": records.now()}
-    folder = build() if asked.quick else REPOSITORY / "results"
-    write_json(folder / "benchmarks" / f"{name}-{asked.device}.json", content | about)
+    content |= {"benchmark": name, "environment": machine, "code": fingerprint.commit(), "finished": records.now()}
+    folder = build() if options.quick else REPOSITORY / "results"
+    write_json(folder / "benchmarks" / f"{name}-{options.device}.json", content)

@@ -27,7 +27,7 @@ from rtx_core.models import build_model
 from rtx_core.models.encoder import Encoder
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.device import keep_heap
-from rtx_core.train.trainer import PlainPath, seeds
+from rtx_core.train.trainer import OptimizerStep, rng_streams
 
 BATCH, ROUNDS, NAMES = 16, 20, ("baseline", "recurrent")
 LONG = 128  # tokens to which Yelp's reviews, most of them longer, are cut
@@ -39,7 +39,7 @@ KINDS = {  # of the operators of a CPU; all others are the rest
 }
 
 
-def ours(name: str, task, where, precision: str = "fp32", compile: str = "") -> timing.Work:
+def library_step(name: str, task, where, precision: str = "fp32", compile: str = "") -> timing.Work:
     config = TrainConfig(precision=precision)
     return timing.stepping(build_model(name, seed=0), task, config, where, compile=compile)
 
@@ -47,7 +47,7 @@ def ours(name: str, task, where, precision: str = "fp32", compile: str = "") -> 
 def both(name: str, task, where) -> dict[str, timing.Work]:
     """Ours with products of 32 and of 16 bits."""
     way = f"{name}, this project"
-    return {way: ours(name, task, where), f"{way}, bf16": ours(name, task, where, "bf16")}
+    return {way: library_step(name, task, where), f"{way}, bf16": library_step(name, task, where, "bf16")}
 
 
 def plain(model: torch.nn.Module, batch, where: torch.device) -> timing.Work:
@@ -66,11 +66,11 @@ def plain(model: torch.nn.Module, batch, where: torch.device) -> timing.Work:
 class Sst2:
     """The first training steps of SST-2, as texts and as a task; everybody assembles a batch while the clock runs."""
 
-    def __init__(self, asked: timing.Options):
-        data = ClassificationData(corpus="sst2", source=asked.source)
-        self.task, self.where, train = task(data, BATCH), asked.where, parts(data)["train"]
+    def __init__(self, options: timing.Options):
+        data = ClassificationData(corpus="sst2", source=options.source)
+        self.task, self.where, train = task(data, BATCH), options.where, parts(data)["train"]
         self.tokenizer, self.texts = self.task.tokenizer(), list(train["text"])
-        self.labels, self.order = torch.tensor(train["label"].to_numpy()), seeds(0)["order"]
+        self.labels, self.order = torch.tensor(train["label"].to_numpy()), rng_streams(0)["order"]
         self.rows = np.random.RandomState([self.order, 0]).permutation(len(train))
 
     def texts_of(self, i: int, length: int | None) -> tuple[torch.Tensor, ...]:
@@ -95,7 +95,7 @@ def against_others(sst2: Sst2, rounds: int) -> dict:
         ways[f"{name}, plain, padded to the longest"] = sst2.plain(name, None)
         ways |= both(name, sst2.task, where)
         if where.type == "cuda":
-            ways[f"{name}, this project, compiled"] = ours(name, sst2.task, where, "bf16", timing.GRAPHS)
+            ways[f"{name}, this project, compiled"] = library_step(name, sst2.task, where, "bf16", timing.GRAPHS)
     library = "baseline, transformers' EuroBert, padded to the longest"
     ways[library] = plain(eurobert(), lambda i: sst2.texts_of(i, None), where)
     keep_heap()  # for every contestant alike
@@ -139,7 +139,7 @@ def eager(sst2: Sst2, layers_compiled: bool = False) -> timing.Work:
     model = build_model("baseline", seed=0)
     for layer in model.layers if layers_compiled else ():
         layer.compile(dynamic=True)
-    return timing.stepping(model, sst2.task, TrainConfig(), sst2.where, PlainPath())
+    return timing.stepping(model, sst2.task, TrainConfig(), sst2.where, OptimizerStep())
 
 
 def ablation(sst2: Sst2, rounds: int) -> dict[str, dict]:
@@ -179,27 +179,27 @@ def by_kind(work: timing.Work, rounds: int) -> dict[str, float]:
     """Milliseconds of a step by kind of operator, under torch's profiler, which itself takes some."""
     for i in range(4):
         work(i)
-    with profile(activities=[ProfilerActivity.CPU]) as seen:
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
         for i in range(rounds):
             work(i)
     took = dict.fromkeys((*KINDS, "the rest"), 0.0)
-    for row in seen.key_averages():
+    for row in profiler.key_averages():
         kinds = [kind for kind, names in KINDS.items() if row.key.split("::")[-1] in names]
         took[kinds[0] if kinds else "the rest"] += row.self_cpu_time_total / 1e3 / rounds
     return took
 
 
-def measure(asked: timing.Options) -> dict:
-    sst2, rounds = Sst2(asked), asked.rounds(ROUNDS)
+def measure(options: timing.Options) -> dict:
+    sst2, rounds = Sst2(options), options.rounds(ROUNDS)
     content = against_others(sst2, rounds)
-    if asked.device == "cpu":
+    if options.device == "cpu":
         content["floor"] = {name: floor(name, content["tokens_per_step"]) for name in NAMES}
-        content["by_kind"] = {name: by_kind(ours(name, sst2.task, sst2.where), rounds) for name in NAMES}
+        content["by_kind"] = {name: by_kind(library_step(name, sst2.task, sst2.where), rounds) for name in NAMES}
         content["ablation"] = ablation(sst2, rounds)
-        content["compiled"] = None if asked.quick else compiled(sst2)
-    return content | {"long_texts": on_long_texts(asked.where, rounds)}
+        content["compiled"] = None if options.quick else compiled(sst2)
+    return content | {"long_texts": on_long_texts(options.where, rounds)}
 
 
 if __name__ == "__main__":
-    asked = timing.options(__doc__)
-    timing.save("training-step", measure(asked), asked)
+    options = timing.options(__doc__)
+    timing.save("training-step", measure(options), options)

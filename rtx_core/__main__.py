@@ -17,7 +17,7 @@ from typing import Annotated
 import yaml
 
 from rtx_core.errors import RtxError
-from rtx_core.study import declared
+from rtx_core.study import declaration
 
 Words = Annotated[list, "EXPERIMENT|FILE [MODEL …] [name=value …]"]
 TEXT_SETTINGS = ("text", "label", "validation", "test", "encoding", "name")  # of a file: text as it stands
@@ -264,7 +264,7 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
     functions = (run, settings, results, check, bench, classify, doctor, audit, golden, migrate, measure, show)
-    for name, function in ({one.__name__: one for one in functions} | declared("COMMANDS")).items():
+    for name, function in ({one.__name__: one for one in functions} | declaration("COMMANDS")).items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(function=function)
         for argument in inspect.signature(function).parameters.values():

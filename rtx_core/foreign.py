@@ -17,38 +17,38 @@ import numpy as np
 
 from rtx_core.errors import RtxError
 
-MOST_JSON = 2**25  # bytes of a record: of tens of thousands of evaluations
-MOST_ARRAYS = 2**30  # bytes of all arrays of a compressed archive
+MAX_JSON_BYTES = 2**25  # bytes of a record: of tens of thousands of evaluations
+MAX_ARRAY_BYTES = 2**30  # bytes of all arrays of a compressed archive
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-class Odd(RtxError):
+class InvalidFile(RtxError):
     """A file that is not what it should be."""
 
 
 @contextmanager
-def as_odd() -> Iterator[None]:
-    """Any error inside is `Odd`, with its reason: damaged bytes reach every corner of a parser."""
+def invalid_file_errors() -> Iterator[None]:
+    """Any error inside is `InvalidFile`, with its reason: damaged bytes reach every corner of a parser."""
     try:
         yield
     except OSError as error:
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror or str(error)
-        raise Odd(reason) from error
+        raise InvalidFile(reason) from error
     except Exception as error:
-        raise Odd(str(error) if isinstance(error, RtxError) else f"{error!r:.200}") from error
+        raise InvalidFile(str(error) if isinstance(error, RtxError) else f"{error!r:.200}") from error
 
 
 def read_bytes(path: Path, most: int) -> bytes:
     """The content of a regular file of at most so many bytes; a pipe is not waited for, and no link is followed."""
-    with as_odd():
+    with invalid_file_errors():
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                raise Odd("it is no regular file")
+                raise InvalidFile("it is no regular file")
             if status.st_size > most:
-                raise Odd(f"it has {status.st_size:,} bytes; at most {most:,} are read")
+                raise InvalidFile(f"it has {status.st_size:,} bytes; at most {most:,} are read")
             with open(handle, "rb", buffering=0, closefd=False) as file:
                 return file.read()
         finally:
@@ -57,12 +57,12 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 def read_json(path: Path) -> dict:
     """What a JSON file holds; `loads` says what is refused."""
-    return loads(read_bytes(path, MOST_JSON))
+    return loads(read_bytes(path, MAX_JSON_BYTES))
 
 
 def loads(content: bytes) -> dict:
     """JSON in UTF-8 without repeated keys, NaN, infinity and halves of characters."""
-    with as_odd():
+    with invalid_file_errors():
         value = DECODER.decode(content.decode("utf-8"))
         if SURROGATE.search(content):
             json.dumps(value, ensure_ascii=False).encode()
@@ -72,12 +72,12 @@ def loads(content: bytes) -> dict:
 def _distinct(pairs: list[tuple[str, object]]) -> dict:
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise Odd(f"it repeats one of its keys {', '.join(value)}"[:200])
+        raise InvalidFile(f"it repeats one of its keys {', '.join(value)}"[:200])
     return value
 
 
 def _refuse(number: str) -> None:
-    raise Odd(f"it holds the number {number}")
+    raise InvalidFile(f"it holds the number {number}")
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_refuse)
@@ -89,13 +89,13 @@ def read_arrays(path: Path, most: int | None = None, key: str = "") -> dict[str,
     With a `key` the file must be what `dump_arrays` gave for it.  No size that a header claims is believed: memory is
     taken for what is there.
     """
-    content = read_bytes(path, MOST_ARRAYS if most else 2**40)
-    with as_odd(), ZipFile(io.BytesIO(content)) as archive:
+    content = read_bytes(path, MAX_ARRAY_BYTES if most else 2**40)
+    with invalid_file_errors(), ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         if len(set(archive.namelist())) < len(entries) or (key and archive.comment != _seal(archive, key)):
-            raise Odd("its arrays are not those that were written")
+            raise InvalidFile("its arrays are not those that were written")
         if (size := sum(entry.file_size for entry in entries)) > min(most or len(content), 2**40):
-            raise Odd(f"its arrays claim {size:,} bytes")
+            raise InvalidFile(f"its arrays claim {size:,} bytes")
         return {entry.filename.removesuffix(".npy"): _array(archive.read(entry)) for entry in entries}
 
 
@@ -103,7 +103,7 @@ def _array(content: bytes) -> np.ndarray:
     file = io.BytesIO(content)
     shape, columns_first, kind = HEADERS[np.lib.format.read_magic(file)](file)
     if kind.kind not in "biuf" or not kind.isnative or len(content) != file.tell() + math.prod(shape) * kind.itemsize:
-        raise Odd(f"an array claims to be of {kind} and {shape}")
+        raise InvalidFile(f"an array claims to be of {kind} and {shape}")
     return np.ndarray(shape, kind, bytearray(content), file.tell(), order="F" if columns_first else "C")
 
 

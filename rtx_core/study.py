@@ -2,8 +2,8 @@
 
 A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
 name of the module that measures it, `MEASURED_ON`, kind -> the experiments that it fits, if not all, `LOOKS`, name of a
-variant -> (title, color, marker), and `COMMANDS`, name -> function (`rtx_core.__main__`), and have a package `values`,
-whose names its pages quote.  Without a study the library runs on files of one's own.
+variant -> (title, color, marker), and `COMMANDS`, name -> function (`rtx_core.__main__`), and have a package `pages`,
+whose modules give the numbers of pages without a notebook.  Without a study the library runs on files of one's own.
 """
 
 import os
@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import iter_modules, resolve_name
+from pkgutil import resolve_name
 from types import ModuleType
 
 from rtx_core.errors import RtxError
@@ -34,14 +34,8 @@ def study() -> ModuleType:
     return import_module(name) if spec else ModuleType("no_study")
 
 
-def declared(name: str) -> Mapping:
+def declaration(name: str) -> Mapping:
     """The study's `EXPERIMENTS`, `MEASUREMENTS`, `LOOKS` or `COMMANDS`, empty where it has none; the experiments of
     the library's own suite come with those of every study."""
-    found = getattr(study(), name, {})
-    return {**resolve_name(SUITE), **found} if name == "EXPERIMENTS" else found
-
-
-def values() -> list[ModuleType]:
-    """The modules of its package `values`, each with a `VALUES`: the names that its pages quote."""
-    folders = [f"{folder}/values" for folder in getattr(study(), "__path__", ())]
-    return [import_module(f"{study().__name__}.values.{module.name}") for module in iter_modules(folders)]
+    declared = getattr(study(), name, {})
+    return {**resolve_name(SUITE), **declared} if name == "EXPERIMENTS" else declared

@@ -1,4 +1,4 @@
-"""This paper: its experiments, what is measured of them, the values its pages quote, and its claims.
+"""This paper: its experiments, what is measured of them, the numbers its pages quote, and its claims.
 
 The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS`, `MEASURED_ON` and `COMMANDS` here (`rtx_core.study`).  Nothing
 heavy is imported before it is asked for.

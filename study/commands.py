@@ -43,7 +43,7 @@ def export_demo(
 
     for address in runs or explorer.exported(folder):
         try:
-            texts = "max_length" in records.at(address, source)["config"]["data"]
+            texts = "max_length" in records.load(address, source)["config"]["data"]
             print(*(export.export_demo if texts else explorer.export_explorer)(address, folder, source), sep="\n")
         except RtxError as error:
             if runs:

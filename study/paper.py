@@ -27,7 +27,7 @@ def planned() -> tuple[tuple[str, str, str, int], ...]:
 def records(name: str | None = None, experiment: str | None = None, model: str | None = None) -> list[store.Record]:
     """The paper's recorded runs, as far as they are of this folder, experiment and model."""
     of = [run for run in planned() if all(want in (None, of) for want, of in zip((experiment, name, model), run))]
-    return [found for run in of if (found := store.sound(store.path_of(*run[1:])))]
+    return [found for run in of if (found := store.read_or_none(store.path_of(*run[1:])))]
 
 
 def measurements(kind: str, of: str | None = None) -> list[store.Record]:

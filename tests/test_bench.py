@@ -77,7 +77,7 @@ def test_a_model_is_trained_with_its_controls_and_the_card_holds_what_was_measur
     assert card == cards.read(cards.folder() / "Mine-width32-trial.json")
     assert card.counts == Counts(weights=4 * 32 * 32, applied=3 * 4 * 32 * 32, width=32, passes=3)
     for task in card.tasks:
-        record = records.at(f"bench-{task.task}-trial/Mine-width32-seed0", "embedded")
+        record = records.load(f"bench-{task.task}-trial/Mine-width32-seed0", "embedded")
         assert task.candidate.errors == [suite.error(task.task, record)[0]] and not task.problem
         assert [bits for bits, _ in task.rounded] == [32, 8, 4] and [n for n, _ in task.passes] == [1, 2, 3, 4, 5, 6]
         assert dict(task.passes)[3] == dict(task.rounded)[32]
@@ -114,7 +114,7 @@ def test_a_text_of_one_s_own_is_read_by_characters(mine, one_task, tmp_path):
     (file := tmp_path / "book.txt").write_text("".join(np.random.RandomState(0).choice([*"abcde fgh"], 4000)))
     found = results(rtx.bench(mine, "trial", text=str(file)))
     assert found.keys() == {"pointers", "characters"} and found["characters"].unit == "nats"
-    record = records.at("own-book-txt-steps2-evalevery2/Mine-seed0", "files")
+    record = records.load("own-book-txt-steps2-evalevery2/Mine-seed0", "files")
     assert found["characters"].candidate.errors == [record["test"]["loss"]]
 
 
@@ -180,7 +180,7 @@ def test_the_rate_is_picked_by_validation_and_one_at_the_end_of_those_tried_is_n
     budget = suite.Budget(("pointers",), rates=rates, makes_controls=False)
     monkeypatch.setitem(suite.BUDGETS, "trial", budget)
     (task,) = rtx.bench(mine, "trial").tasks
-    runs = {rate: records.at(f"bench-pointers-trial-learningrate{rate}/Mine-seed0", "embedded") for rate in rates}
+    runs = {rate: records.load(f"bench-pointers-trial-learningrate{rate}/Mine-seed0", "embedded") for rate in rates}
     best = min(rates, key=lambda rate: runs[rate]["selected"]["validation_loss"])
     assert task.candidate.rate == best and task.candidate.errors == [suite.error("pointers", runs[best])[0]]
     assert any("0.001 to 0.005" in sentence for sentence in task.places)

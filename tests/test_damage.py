@@ -16,7 +16,7 @@ from rtx_core import records
 from rtx_core.experiments import cost, doctor
 from rtx_core.experiments.configure import configure
 from rtx_core.experiments.weights import retrain_advice
-from rtx_core.foreign import Odd, dump_arrays, read_arrays
+from rtx_core.foreign import InvalidFile, dump_arrays, read_arrays
 from rtx_core.records import golden
 from rtx_core.report import display, evidence, figures, statistics
 from study.demo import explorer
@@ -76,7 +76,7 @@ def test_whatever_reads_damaged_records_goes_on(home):
             damaged.write_bytes(damage(damaged.read_bytes(), draw))
         if n % 4 == 0:
             measured.with_stem(f"damaged-{n}").write_text(edit(growth.replace("1x4-seed5", f"damaged-{n}"), draw))
-    found, odd = records.records(), records.odd()
+    found, odd = records.records(), records.invalid_files()
     assert EDITS / 10 < len(found) < EDITS / 1.5 and len(found) + len(odd) > EDITS
     with pytest.warns(UserWarning, match="left out"):
         table = records.results()
@@ -117,7 +117,7 @@ def test_settings_that_a_record_should_not_have_stop_nothing(name, home, monkeyp
                 cost.minutes(wanted, [record])
                 retrain_advice(record)
                 monkeypatch.setattr(golden.records, "records", lambda record=record: [record])
-                assert "os:system" not in {run["task"] for run in golden.missing({}).values()}
+                assert "os:system" not in {run["task"] for run in golden.missing_runs({}).values()}
 
 
 @pytest.mark.parametrize("name", ["../../x", "/x", "a\\b", "a\0b", "\n"])
@@ -145,6 +145,6 @@ def test_a_damaged_cache_is_never_served(tmp_path):
     content = dump_arrays(whole, "key")
     for _ in range(EDITS):
         path.write_bytes(damage(content, draw))
-        with suppress(Odd):
+        with suppress(InvalidFile):
             again = read_arrays(path, key="key")
             assert again.keys() == whole.keys() and all(np.array_equal(again[name], whole[name]) for name in whole)

@@ -15,8 +15,8 @@ from conftest import CPU, NO_AUTOCAST, SMALL, refused
 import rtx_core as rtx
 from rtx_core import records
 from rtx_core.data import GroupData, HopData, config_of, task
-from rtx_core.data.algorithmic import Generated, KHop, each_state, hop, products
-from rtx_core.data.config import Drawn, ScanData
+from rtx_core.data.algorithmic import AlgorithmicTask, KHop, hop, pass_states, products
+from rtx_core.data.config import AlgorithmicData, ScanData
 from rtx_core.errors import RtxError
 from rtx_core.experiments import Experiment, ModelVariant, audit, weights
 from rtx_core.experiments.doctor import check_settings
@@ -138,7 +138,7 @@ class Oracle(torch.nn.Module):
             answers = torch.where(known, letters, (letters + 1) % 4).clamp(min=0)
             yield F.one_hot(F.pad(answers, (1, 0)), 9).flatten(0, 1)
 
-    def read(self, state, batch):
+    def output_hidden(self, state, batch):
         return 20.0 * state
 
     head = torch.eye(9)
@@ -161,13 +161,13 @@ def test_a_scan_is_learned_from_the_state_after_each_pass_or_layer(layers, passe
     model = build_model("looped", **SMALL, vocab_size=12, num_layers=layers, num_passes=passes)
     objective, sums = scanned.loss(model, inputs, targets, targets.numel())
     batch, losses = Packed.from_rows(inputs), []
-    for state, product in zip(each_state(model, batch), scanned.scan(inputs)):
-        losses.append(F.cross_entropy(model.read(state, batch) @ model.head.T, product.flatten()).item())
+    for state, product in zip(pass_states(model, batch), scanned.scan(inputs)):
+        losses.append(F.cross_entropy(model.output_hidden(state, batch) @ model.head.T, product.flatten()).item())
     assert len(losses) == 3 and objective.item() == pytest.approx(np.mean(losses), rel=1e-5)
     assert sums.item() == pytest.approx(objective.item() * targets.numel())
-    assert torch.equal(F.linear(model.read(state, batch), model.head).view(*inputs.shape, -1), model(inputs))
+    assert torch.equal(F.linear(model.output_hidden(state, batch), model.head).view(*inputs.shape, -1), model(inputs))
     with refused("GPT", "states"):
-        next(each_state(build_model("gpt", hidden_size=8, num_heads=2), batch))
+        next(pass_states(build_model("gpt", hidden_size=8, num_heads=2), batch))
 
 
 def test_a_curriculum_doubles_its_texts_and_runs_a_loop_once_a_factor():
@@ -231,17 +231,17 @@ def test_validation_counts_every_answer_alike(name, more):
     assert row["error_hops_2"] == pytest.approx(wrong[asked & (inputs[:, :1] == 7)].double().mean().item())
 
 
-class CountData(Drawn):
+class CountData(AlgorithmicData):
     task_class = f"{__name__}:Count"
     by: int = 1
     eval_texts: int = 4
     test_texts: int = 4
 
 
-class Count(Generated):
+class Count(AlgorithmicTask):
     """0 … 8 in steps, from anywhere: a kind of data that the library does not know."""
 
-    name, by, parts, watched, vocab_size = "counting", "part", [0], [0], 9
+    name, by, parts, reported_parts, vocab_size = "counting", "part", [0], [0], 9
 
     def __init__(self, config, batch_size, micro_batches=1):
         super().__init__(config, 6, batch_size, micro_batches)
@@ -250,7 +250,7 @@ class Count(Generated):
         texts = (random.randint(9, size=(n, 1)) + self.config.by * np.arange(7)) % 9
         return texts[:, :-1].copy(), texts[:, 1:].copy()
 
-    fixed = draw
+    draw_evaluation = draw
 
     def part_of(self, inputs):
         return inputs * 0
@@ -271,7 +271,7 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     for address in (run, run.record, "count-by2/tiny-seed0"):
         assert rtx.load(address).model.about["run"] == run.record["key"]
     assert [record.path for record in records.records()] == [run.record.path]
-    assert records.all_paths(home / "results") == [run.record.path]
+    assert records.paths_in(home / "results") == [run.record.path]
     check_settings(run.record)
     assert audit.audit(str(run.record.path))["exact"]
     with pytest.raises(RtxError, match="not what was asked for: name count-by2 instead of count-by3"):
@@ -279,6 +279,6 @@ def test_a_new_kind_of_data_is_one_file(home, monkeypatch):
     save_model(build_model("looped", seed=1, **run.record["config"]["model"]), "looped", file, run=run.record["key"])
     with pytest.raises(RtxError, match="holds weights of another run than its record's, or altered ones; restore"):
         rtx.load(run)
-    monkeypatch.setattr(weights, "MOST_KEPT", 100)  # parameters, and this model has more
+    monkeypatch.setattr(weights, "MAX_RELEASED_PARAMETERS", 100)  # parameters, and this model has more
     assert rtx.run("count", "tiny", 1, by=2, compile="").record.get("tensors_sha256") is None
     assert [path.name for path in file.parent.iterdir()] == [file.name]

@@ -18,7 +18,7 @@ from conftest import refused
 import rtx_core as rtx
 from rtx_core import report
 from rtx_core.__main__ import main
-from rtx_core.data import Drawn, FilesData, SequenceTask, from_files, task, tasks
+from rtx_core.data import AlgorithmicData, FilesData, SequenceTask, from_files, task, tasks
 from rtx_core.errors import RtxError
 from rtx_core.experiments import configure as experiments
 from rtx_core.experiments import run as runner
@@ -354,7 +354,10 @@ def test_a_text_is_split_by_position_and_trains_a_decoder_from_the_command_line(
     inputs = "".join(found.decode(ids.flatten()) for ids, _ in found.test_batches())
     assert parts[2].startswith(inputs) and record["test"]["n"] == len(parts[2]) - 1
     assert (record["data"]["n_test"], record["data"]["test_is_validation"]) == (len(parts[2]), False)
-    assert config.words == [] and config.replace(block_size=128).words == ["book.txt", "encoding=utf-16"]
+    assert config.command_words == [] and config.replace(block_size=128).command_words == [
+        "book.txt",
+        "encoding=utf-16",
+    ]
     Path("book.txt").write_text("another text" * 100, encoding="utf-16")
     with refused("from_text", "again"):
         rtx.run(config, "gpt")
@@ -372,8 +375,8 @@ def test_a_table_trains_from_the_command_line(home, small_models, monkeypatch, c
     (path,) = home.glob("*/own-reviews-tsv-epochs1/recurrent-seed0.json")
     assert rtx.records.read(path)["data"]["classes"] == ["07", "7"]
     config = from_files(home / "reviews.tsv", text="yes", label="1")
-    assert config.words == [str(home / "reviews.tsv"), "text=yes", "label=1"]
-    assert config.replace(seed=1).words == []
+    assert config.command_words == [str(home / "reviews.tsv"), "text=yes", "label=1"]
+    assert config.replace(seed=1).command_words == []
     with pytest.raises(SystemExit, match="has no column 'text'"):
         typed(monkeypatch, "run", home / "reviews.tsv", "recurrent", "label=1")
 
@@ -531,7 +534,7 @@ class Doubling(tasks.Task):
         return loss, (loss.detach() * of).double().reshape(1)
 
     def losses(self, model, device):
-        with tasks.evaluating(model):
+        with tasks.evaluation_mode(model):
             found = [model(x.to(device), y.to(device)).double().cpu() for i in range(2) for x, y in self.step(1, i)]
         return torch.stack(found), torch.tensor([self.examples(i) for i in range(2)]).double()
 
@@ -542,9 +545,9 @@ class Doubling(tasks.Task):
         return tasks.test_entry(*self.losses(model, device)), None
 
 
-class DoublingData(Drawn):
+class DoublingData(AlgorithmicData):
     task_class = Doubling
-    training = {"epochs": 0, "steps": 2, "eval_every": 1}
+    train_defaults = {"epochs": 0, "steps": 2, "eval_every": 1}
 
 
 def test_the_documented_methods_of_a_task_are_all_that_a_run_needs(home, small_models):

@@ -110,7 +110,7 @@ def test_a_batch_is_cut_at_stories_and_blocks(across, cuts):
     ids = np.array([5, 6, STORY, *range(10, 80), STORY, 7, STORY, 8], dtype=np.uint16)
     packed, targets = task(TALES.replace(across_stories=across), 4).batch(ids)
     assert packed.ids.tolist() == ids[:-1].tolist() and targets.tolist() == ids[1:].tolist()
-    assert packed.offsets.tolist() == cuts
+    assert packed.cu_seqlens.tolist() == cuts
 
 
 def test_an_epoch_reads_the_shuffled_stories_in_turn():

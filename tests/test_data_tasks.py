@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_f
 from torch import nn
 
 from rtx_core import data
-from rtx_core.data.tasks import evaluation_batches, filled, logits_of
+from rtx_core.data.tasks import evaluation_batches, logits_of, pad_to_multiple
 from rtx_core.experiments.configure import configure
 from rtx_core.metrics import classification_metrics
 from rtx_core.models.packed import Packed
@@ -29,7 +29,7 @@ class MeanOfWords(nn.Module):
         self.word, self.out = nn.Embedding(97, 8), nn.Linear(8, classes)
 
     def forward(self, batch: Packed) -> torch.Tensor:
-        lengths = (batch.offsets[1:] - batch.offsets[:-1]).long()
+        lengths = (batch.cu_seqlens[1:] - batch.cu_seqlens[:-1]).long()
         text = torch.repeat_interleave(torch.arange(len(batch)), lengths)
         total = torch.zeros(len(batch), 8).index_add(0, text, self.word(batch.ids))
         return self.out(total / lengths[:, None])
@@ -39,7 +39,7 @@ def texts_of(batches) -> list[tuple]:
     """The labelled texts of a step's micro-batches."""
     found = []
     for batch, labels in batches:
-        texts = [tuple(ids.tolist()) for ids in batch.ids.tensor_split(batch.offsets[1:-1].long())]
+        texts = [tuple(ids.tolist()) for ids in batch.ids.tensor_split(batch.cu_seqlens[1:-1].long())]
         found += list(zip(texts[: len(labels)], labels.tolist(), strict=True))
     return found
 
@@ -75,11 +75,11 @@ def test_micro_batches_give_the_texts_and_the_gradient_of_the_step():
 def test_filling_changes_no_text(n, seed, multiple):
     ids, lengths, _ = random_tokens(n, seed).take(np.arange(n))
     batch = Packed.from_flat(ids, lengths)
-    full = filled(batch, multiple, (64, 128))
-    assert len(full.ids) % multiple == 0 and len(full) == n + 1 and full.longest in (64, 128)
-    for a, b in ((full.ids, batch.ids), (full.positions, batch.positions), (full.offsets, batch.offsets)):
+    full = pad_to_multiple(batch, multiple, (64, 128))
+    assert len(full.ids) % multiple == 0 and len(full) == n + 1 and full.max_seqlen in (64, 128)
+    for a, b in ((full.ids, batch.ids), (full.positions, batch.positions), (full.cu_seqlens, batch.cu_seqlens)):
         assert torch.equal(a[: len(b)], b)
-    assert full.offsets[-1] == len(full.ids) == len(full.positions)
+    assert full.cu_seqlens[-1] == len(full.ids) == len(full.positions)
 
 
 @settings(deadline=None, max_examples=30)
@@ -91,7 +91,7 @@ def test_evaluation_batches_hold_every_row_once_and_alike_lengths(n, seed, budge
     assert sorted(rows) == list(range(n)) and (np.diff(tokens.lengths[rows]) <= 0).all()
     for batch, rows in batches:
         assert torch.equal(batch.ids, torch.from_numpy(tokens.take(rows)[0]).long())
-        assert len(batch.ids) < budget + batch.longest
+        assert len(batch.ids) < budget + batch.max_seqlen
 
 
 def test_evaluation_is_what_one_text_at_a_time_gives():

@@ -33,7 +33,7 @@ def test_passes_at_test_time_change_nothing_at_the_trained_number(name):
     by_passes = [model(batch, num_passes=r) for r in range(1, 2 * trained + 1)]
     assert torch.equal(model(batch), by_passes[trained - 1]) and not torch.allclose(by_passes[-1], model(batch))
     for state, logits in zip(model.states(batch, 2 * trained), by_passes, strict=True):  # it may go on or not
-        torch.testing.assert_close(F.linear(model.read(state, batch), model.word.weight), logits)
+        torch.testing.assert_close(F.linear(model.output_hidden(state, batch), model.word.weight), logits)
 
 
 @EACH
@@ -78,7 +78,7 @@ def test_16_bit_products_in_value_and_gradient(name, lengths, monkeypatch):
 
 def test_loops_cost_what_they_do():
     with torch.device("meta"):
-        cost = {name: build_model(name).multiplications() for name in NAMES}
+        cost = {name: build_model(name).macs_per_token() for name in NAMES}
     assert cost["control"] == 4096 * 256 + 4 * (4 * 256**2 + 3 * 256 * 688)
     assert [round(cost[name] / cost["control"], 2) for name in LOOPED] == [3.25, 3.47, 3.55]
 
@@ -133,7 +133,7 @@ def test_noise_on_weights_is_that_of_a_coarse_grid_and_the_same_in_every_pass_of
     state = plain.word(batch.ids)
     for r in range(3):
         state = plain.one_pass(state, state, r, plain.grid(batch))
-    torch.testing.assert_close(plain.loss(plain.read(state, batch), batch.ids.roll(-1)), loss)
+    torch.testing.assert_close(plain.loss(plain.output_hidden(state, batch), batch.ids.roll(-1)), loss)
     loss.backward()
     assert layer.qkv.grad.abs().sum() > 0
 

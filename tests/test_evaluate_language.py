@@ -97,7 +97,7 @@ def test_a_record_of_a_story_model_is_whole(name, passes, task, monkeypatch):
     extra = found["extra"]
     assert len(found["samples"]) == stories.PROMPTS and found["latency"][0]["length"] == 8
     assert {len(x) for x in (*extra["passes"].values(), extra["change"], extra["flops_per_token"])} == {passes}
-    assert extra["flops_per_token"][-1] == 2 * model.multiplications(passes)
+    assert extra["flops_per_token"][-1] == 2 * model.macs_per_token(passes)
     assert sum(extra["components"].values()) == sum(p.numel() for p in model.parameters())
     assert bool(extra["exits"]) == (name == "frailt")
 
@@ -127,8 +127,8 @@ def test_tokens_stop_where_their_prediction_settles():
     losses = torch.tensor([3.0, 2.0, 1.0])[:, None].expand(3, 3)
     divergence = torch.tensor([[math.inf] * 3, [0.1, 1.0, 5.0], [0.1, 0.2, 5.0]])
     made = early_exit.Readings(losses, divergence, torch.zeros(3))
-    assert early_exit.at(made, 3, 0.5) == pytest.approx(((2 + 1 + 1) / 3, (2 + 3 + 3) / 3))
-    assert early_exit.at(made, 3, 0.0) == (1.0, 3.0) and early_exit.at(made, 2, 0.0) == (2.0, 2.0)
+    assert early_exit.exit_at(made, 3, 0.5) == pytest.approx(((2 + 1 + 1) / 3, (2 + 3 + 3) / 3))
+    assert early_exit.exit_at(made, 3, 0.0) == (1.0, 3.0) and early_exit.exit_at(made, 2, 0.0) == (2.0, 2.0)
 
 
 def test_the_threshold_is_chosen_on_training_stories_alone():

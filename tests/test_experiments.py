@@ -139,7 +139,7 @@ def kinds_of(settings: type) -> dict:
 
 def drawn(random: Random) -> tuple[str, str, dict]:
     """An experiment, a model and settings of a cheap run, a few of them drawn by their type, one in ten of another."""
-    name = random.choice(["sst2", *(name for name, e in EXPERIMENTS.items() if not e.data.labelled)])
+    name = random.choice(["sst2", *(name for name, e in EXPERIMENTS.items() if not e.data.labeled)])
     entries = EXPERIMENTS[name].models
     fitting = [*entries, *(model for model in registry.MODELS if fits(model, EXPERIMENTS[name].data))]
     model = random.choice(fitting if random.random() < 0.9 else list(registry.MODELS))

@@ -63,7 +63,7 @@ def texts(header: dict, n: int) -> np.ndarray:
     """Rows of the task that a header tells."""
     data = {"eval_texts": 16, "test_texts": 16} | header["task"]
     drawn = KHop(HopData(**data), 2) if data.pop("kind") == "hops" else GroupWords(GroupData(group="S3", **data), 2)
-    return drawn.fixed(np.random.RandomState([5, 5]), n, 0)[0]
+    return drawn.draw_evaluation(np.random.RandomState([5, 5]), n, 0)[0]
 
 
 def agrees(context, model, inputs: np.ndarray, steps: int, off=()) -> None:
@@ -86,7 +86,7 @@ def test_what_is_watched_and_switched_off_is_what_the_model_computes(layers, pas
     torch.testing.assert_close(torch.stack(seen).transpose(1, 2), alpha.flatten(0, 1), atol=1e-5, rtol=1e-4)
     for r, state in enumerate(model.states(Packed.from_rows(inputs))):
         torch.testing.assert_close(states[layers * (r + 1) - 1].flatten(0, 1), state, atol=1e-5, rtol=1e-5)
-    *_, expected = inside.steps(model, inputs, mix=inside.silence(model, [(2, 0, 1)]))
+    *_, expected = inside.steps(model, inputs, mix=inside.ablate_heads(model, [(2, 0, 1)]))
     step = layers if passes > 1 else 1  # the second pass of a looped model, else the second layer
     *_, (_, found) = explorer.watched(model, inputs, layers * passes, frozenset({(step, 1)}))
     torch.testing.assert_close(found.flatten(0, 1), expected, atol=1e-4, rtol=1e-4)
@@ -201,7 +201,7 @@ def test_hops_are_solved_in_a_row_from_nine_of_ten(toys, kind, layers, expected)
 
 
 def test_cups_stand_where_the_group_says(toys):
-    inputs, expected = GroupWords(GroupData(**WORDS), 2).fixed(np.random.RandomState(0), 20, 0)
+    inputs, expected = GroupWords(GroupData(**WORDS), 2).draw_evaluation(np.random.RandomState(0), 20, 0)
     words = inputs - [6, *[0] * 15]
     found = ask(toys, "(items) => items.map((_, t) => T.cups.truth(items, {}, t))", words.tolist())
     np.testing.assert_array_equal(found, expected)

@@ -15,7 +15,7 @@ from rtx_core.paths import REPOSITORY
 from rtx_core.records import fingerprint, golden
 
 EXPECTED = fingerprint.golden_runs()
-DROPOUT = {name for name in golden.built_in() if "dropout" in registry.config_of(name).names()}
+DROPOUT = {name for name in golden.built_in_models() if "dropout" in registry.config_of(name).names()}
 OF_BF16 = {name for name, run in EXPECTED.items() if "task" in run and run["config"]["train"]["precision"] == "bf16"}
 
 
@@ -23,9 +23,9 @@ OF_BF16 = {name for name, run in EXPECTED.items() if "task" in run and run["conf
 def test_the_recorded_numbers_hold(name):
     expected = {name: EXPECTED[name]}
     found = golden.golden_runs(expected)
-    assert golden.differing(found, expected, 2e-2 if name in OF_BF16 else golden.TOLERANCE) == []
-    if name in {*golden.built_in()} - DROPOUT:  # else the two draw different masks
-        assert golden.differing({name: dict.fromkeys(golden.PATHS, found[name]["fast"])}, found, 1e-4) == []
+    assert golden.differences(found, expected, 2e-2 if name in OF_BF16 else golden.TOLERANCE) == []
+    if name in {*golden.built_in_models()} - DROPOUT:  # else the two draw different masks
+        assert golden.differences({name: dict.fromkeys(golden.PATHS, found[name]["fast"])}, found, 1e-4) == []
 
 
 @pytest.fixture
@@ -34,14 +34,15 @@ def study(monkeypatch):
 
 
 def test_every_way_that_a_record_took_has_a_golden_run_and_all_code_is_registered(study):
-    assert golden.missing(EXPECTED) == {}
+    assert golden.missing_runs(EXPECTED) == {}
     assert golden.unregistered() == []
-    assert {*EXPECTED} >= {*golden.built_in()}
+    assert {*EXPECTED} >= {*golden.built_in_models()}
     for record in records.records():
-        if record["config"]["architecture"] in golden.built_in():
-            small = golden.small(record.task, record["config"])
+        if record["config"]["architecture"] in golden.built_in_models():
+            small = golden.shrink(record.task, record["config"])
             assert fingerprint.way(record.task, small) == fingerprint.way(record.task, record["config"])
-    every = [*records.records(), *(m for kind in records.declared("MEASUREMENTS") for m in records.measurements(kind))]
+    measurements = (m for kind in records.declaration("MEASUREMENTS") for m in records.measurements(kind))
+    every = [*records.records(), *measurements]
     ours = [record for record in every if record.path.is_relative_to(REPOSITORY / "results")]  # and not runs/
     assert [str(record) for record in ours if record.stale_reason()] == []
 
@@ -95,7 +96,7 @@ def test_a_change_is_seen_by_the_golden_runs_that_go_its_way(mutant, monkeypatch
     else:
         monkeypatch.setattr(there, kind, other)
     golden._task.cache_clear()
-    wrong = golden.differing(golden.golden_runs(runs), before)
+    wrong = golden.differences(golden.golden_runs(runs), before)
     golden._task.cache_clear()
     assert {each.split(", ")[0] for each in wrong} == {seen[0]}
 
@@ -105,12 +106,12 @@ def test_differences_are_found():
     changed["gpt"]["fast"]["train_loss"][2] *= 1 + 1e-3
     del changed["kausik"]["plain"]["validation_loss"][-1]
     del changed["relaxed"]
-    assert golden.differing(EXPECTED, EXPECTED) == []
-    wrong = golden.differing(changed, EXPECTED)
+    assert golden.differences(EXPECTED, EXPECTED) == []
+    wrong = golden.differences(changed, EXPECTED)
     assert wrong[:2] == ["gpt, fast, train_loss", "kausik, plain, validation_loss"] and len(wrong) == 2 + 6
-    assert "gpt, fast, train_loss" not in golden.differing(changed, EXPECTED, 2e-3)
+    assert "gpt, fast, train_loss" not in golden.differences(changed, EXPECTED, 2e-3)
     changed["gpt"]["fast"]["train_loss"][2] = float("nan")
-    assert "gpt, fast, train_loss" in golden.differing(changed, EXPECTED, 1.0)
+    assert "gpt, fast, train_loss" in golden.differences(changed, EXPECTED, 1.0)
 
 
 NAME = next(name for name in EXPECTED if name.startswith("khop/1x4-gated"))
@@ -201,5 +202,6 @@ def test_a_measuring_module_that_says_something_else_is_not_accepted(monkeypatch
         monkeypatch.setattr(fingerprint, "git", lambda *_: text)
         return golden.changed_since("0" * 40, module)
 
-    assert not then(source + "# a remark\n")
+    assert not then(source + "# a remark\n") and not then(source.replace("predictions", "answers"))  # a local variable
+    assert then(source.replace("(content, predictions)", "(predictions, content)"))
     assert then(source + "MORE = 1\n") and then(None)

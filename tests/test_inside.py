@@ -11,7 +11,7 @@ import torch
 from conftest import refused
 from reference import generator, small_decoder
 
-from rtx_core.data.algorithmic import NOTHING, GroupWords, KHop, hop, products
+from rtx_core.data.algorithmic import IGNORE_INDEX, GroupWords, KHop, hop, products
 from rtx_core.data.config import GroupData, HopData, LanguageData
 from rtx_core.evaluate import inside
 from rtx_core.models import build_model
@@ -53,7 +53,7 @@ def test_a_silenced_head_writes_nothing_in_its_step_alone(step):
     without.layers[0].out.data[:, 16:24] = 0  # head 2 of four
     batch = Packed.from_rows(texts(3))
     state = model.word(batch.ids)
-    found = list(inside.steps(model, texts(3), mix=inside.silence(model, [(step, 0, 2)])))
+    found = list(inside.steps(model, texts(3), mix=inside.ablate_heads(model, [(step, 0, 2)])))
     for r in range(3):
         state = (without if r + 1 == step else model).one_pass(state, state, r, model.grid(batch))
         torch.testing.assert_close(found[r], state)
@@ -63,17 +63,17 @@ def test_a_silenced_head_writes_nothing_in_its_step_alone(step):
 def test_what_is_not_there_cannot_be_changed(place):
     loop, ids = small_decoder("looped", num_layers=2, num_passes=3), texts(2)
     with refused(str(place)):
-        inside.silence(loop, [place])
-    longer = inside.silence(loop, [(9, 0, 1)], passes=9)
+        inside.ablate_heads(loop, [place])
+    longer = inside.ablate_heads(loop, [(9, 0, 1)], passes=9)
     assert len(list(inside.steps(loop, ids, 9, mix=longer))) == 9
     state, where = next(inside.steps(loop, ids)), torch.ones_like(ids, dtype=torch.bool)
     for change in ({"mix": longer}, {"edit": inside.patch(state, 4, where)}, {"edit": inside.hold(4)}):
         with refused("steps 1 to 3 are run"):
             list(inside.steps(loop, ids, **change))
     stack = small_decoder("looped", num_layers=2, num_passes=1)
-    assert inside.silence(stack, [(2, 0, 3)])
+    assert inside.ablate_heads(stack, [(2, 0, 3)])
     with refused("step 3", "1 to 2"):
-        inside.silence(stack, [(3, 0, 3)])
+        inside.ablate_heads(stack, [(3, 0, 3)])
 
 
 def test_a_model_that_cannot_be_looked_into_or_does_not_know_a_token_is_one_sentence():
@@ -81,7 +81,7 @@ def test_a_model_that_cannot_be_looked_into_or_does_not_know_a_token_is_one_sent
     for look in (
         inside.attention,
         lambda *about: list(inside.logits(*about)),
-        lambda model, _: inside.silence(model, []),
+        lambda model, _: inside.ablate_heads(model, []),
     ):
         for model in others:
             with refused(type(model).__name__, "'looped'"):
@@ -135,7 +135,7 @@ def test_places_lead_to_the_letters_that_the_task_asks_for():
     chain = inside.places(ids, 6)
     for j, place in enumerate(chain):
         expected = hop(ids.numpy(), np.full(40, j))
-        found = torch.where(place >= 0, ids.gather(1, place.clamp(min=0)), NOTHING)
+        found = torch.where(place >= 0, ids.gather(1, place.clamp(min=0)), IGNORE_INDEX)
         assert np.array_equal(found.numpy(), expected)
         assert ((place < chain[j - 1]) | (place < 0)).all() or j == 0
     assert (chain[6] >= 0).any() and (chain[1, :, :2] == -1).all()
@@ -144,7 +144,7 @@ def test_places_lead_to_the_letters_that_the_task_asks_for():
 @pytest.mark.parametrize("at", [1, 3, 4])
 def test_twins_differ_in_one_letter_and_in_the_answer(at):
     ids = texts(400)
-    rows, donors = inside.twins(ids, 4, at, 4, np.random.RandomState(0))
+    rows, donors = inside.counterfactuals(ids, 4, at, 4, np.random.RandomState(0))
     assert len(rows) > 20
     own, far = ids[rows], np.full(len(rows), 4)
     assert ((own != donors).sum(1) == 1).all() and (donors[:, 1:] != donors[:, :-1]).all()
@@ -152,8 +152,8 @@ def test_twins_differ_in_one_letter_and_in_the_answer(at):
     assert torch.equal(inside.places(own, at)[..., -1], inside.places(donors, at)[..., -1])
     answers = [hop(x.numpy(), far)[:, -1] for x in (own, donors)]
     assert (answers[0] != answers[1]).all() and min(map(np.min, answers)) >= 0
-    with refused("at=5", "1 to 4"):
-        inside.twins(ids, 4, 5, 4, np.random.RandomState(0))
+    with refused("hop=5", "1 to 4"):
+        inside.counterfactuals(ids, 4, 5, 4, np.random.RandomState(0))
 
 
 @EACH
@@ -177,9 +177,9 @@ def test_a_patch_carries_the_donors_answer_where_it_is_put(settings, layers, ste
 
 def test_whose_answer_it_is():
     own, donors = torch.tensor([0, 1, 2, 3, 0]), torch.tensor([1, 2, 3, 3, 2])
-    assert inside.whose(torch.tensor([0, 2, 3, 3, 1]), own, donors) == (0.25, 0.5)
+    assert inside.interchange_accuracy(torch.tensor([0, 2, 3, 3, 1]), own, donors) == (0.25, 0.5)
     with refused("2 pairs"):
-        inside.whose(own[:2], own[:2], own[:2])
+        inside.interchange_accuracy(own[:2], own[:2], own[:2])
 
 
 def test_a_probe_finds_what_was_planted_and_nothing_else():
@@ -226,7 +226,7 @@ def test_the_spectral_radius_of_a_linear_map_is_its_largest_eigenvalue():
 
 def test_a_state_that_grows_rests_only_in_its_direction():
     model, ids = linear(with_eigenvalues(1.5, 0.9, 0.4, -0.2)), torch.tensor([[0, 1, 2, 3, 4]])
-    free, held = inside.motion(model, ids, 80), inside.motion(model, ids, 80, held=3)
+    free, held = inside.motion(model, ids, 80), inside.motion(model, ids, 80, hold_after=3)
     assert free[-1]["norm"] / free[-2]["norm"] == pytest.approx(1.5)
     assert free[-1]["step"] == pytest.approx(1 - 1 / 1.5) and free[0]["step"] != free[0]["step"]
     assert free[0]["cosine"] < 0.999 and free[40]["cosine"] == pytest.approx(1)
@@ -240,7 +240,7 @@ def test_a_state_that_grows_rests_only_in_its_direction():
 def test_a_loop_halts_where_two_passes_agree():
     answers = torch.tensor([[1, 1, 2], [1, 2, 3], [3, 2, 1], [3, 3, 0]])
     assert [x.tolist() for x in inside.halting(answers)] == [[2, 3, 4], [1, 2, 0]]  # passes spent, and what was said
-    assert inside.changed(answers).tolist() == pytest.approx([math.nan, 2 / 3, 2 / 3, 2 / 3], nan_ok=True)
+    assert inside.changed_share(answers).tolist() == pytest.approx([math.nan, 2 / 3, 2 / 3, 2 / 3], nan_ok=True)
 
 
 def measured(kind, task):

@@ -53,7 +53,7 @@ def run(monkeypatch):
     data = {"name": "stories", "source": "embedded", "sha256": "d" * 64, "n_train": 9}
     content = {"name": "x", "model": "control", "seed": 0, "key": "c" * 24, "budget": "full"}
     record = records.Record(content | {"samples": samples, "data": data}, None)
-    monkeypatch.setattr(records, "at", lambda *address: record)
+    monkeypatch.setattr(records, "load", lambda *address: record)
     given = {"models": ["control"], "seeds": [0], "source": "embedded"}
     return lambda **more: measuring.measure("judge", "tinystories", **given, **more)
 

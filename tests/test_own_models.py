@@ -135,7 +135,7 @@ class Growing(Plain):
         self.register_buffer("mask", torch.ones(1))
 
     def forward(self, batch):
-        self.mask = torch.ones(batch.longest)
+        self.mask = torch.ones(batch.max_seqlen)
         return super().forward(batch)
 
 

@@ -93,7 +93,7 @@ def oracle(model, layers: list) -> LlamaForCausalLM:
 
 @torch.no_grad()
 def assert_like(model, batch: Packed, made) -> None:
-    ours, starts = model(batch), batch.offsets.tolist()
+    ours, starts = model(batch), batch.cu_seqlens.tolist()
     for begin, end in zip(starts, starts[1:]):
         theirs = made(batch.ids[None, begin:end]).logits[0]
         torch.testing.assert_close(ours[begin:end], theirs, rtol=1e-5, atol=1e-5)

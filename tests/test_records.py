@@ -26,7 +26,7 @@ CLASSIFIER, LANGUAGE = "sst2-10pct/recurrent-seed0", "shakespeare-report-reduced
 def test_everything_committed_reads_and_verifies(monkeypatch):
     monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
     found = records.records()
-    read = [records.read(path, measured=True).path for path in records.all_paths(records.folder())]
+    read = [records.read(path, measurement=True).path for path in records.paths_in(records.folder())]
     others = {path for folder in ("data", "benchmarks") for path in (RESULTS / folder).glob("*.json")}
     assert len(read) > 100 and {*read} | others == {*RESULTS.rglob("*.json")}
     assert all(path.with_suffix(".json").exists() for path in RESULTS.rglob("*.npz"))
@@ -50,7 +50,7 @@ OLDER += ["facts/1x1-seed0", "iso-depth/1x6-64-seed0", CLASSIFIER, "growth/khop/
 @pytest.mark.parametrize("hashes", [1, 2])  # of a run that other code went on with
 def test_a_record_of_before_the_hash_of_tasks_becomes_that_of_today(name, hashes, put):
     path = min(RESULTS.glob(f"{name}.json"))
-    today = records.read(path, measured=True)
+    today = records.read(path, measurement=True)
     kind = (
         study.MEASUREMENTS[today["kind"]] if today.get("kind") else registry.find(today["config"]["architecture"]).kind
     )
@@ -60,7 +60,7 @@ def test_a_record_of_before_the_hash_of_tasks_becomes_that_of_today(name, hashes
     assert migrate.hash_of_task(older) == today.content == migrate.hash_of_task(today.content)
     unknown = older | {"code": code | {"hashes": [*code["hashes"], "0" * 64]}}
     assert migrate.hash_of_task(unknown) == unknown
-    there = records.read(put(str(path.relative_to(RESULTS).with_suffix("")), code=code), measured=True)
+    there = records.read(put(str(path.relative_to(RESULTS).with_suffix("")), code=code), measurement=True)
     assert there.stale_reason() == today.stale_reason() and there.task == today.task
 
 
@@ -107,7 +107,7 @@ LIES += [("growth/khop/1x4-seed5", changes, said) for changes, said in (({"run":
 @pytest.mark.parametrize(("name", "changes", "said"), LIES)
 def test_a_record_that_was_altered_or_misplaced_is_refused(name, changes, said, put):
     with refused(said):
-        records.read(put(name, **changes), measured=True)
+        records.read(put(name, **changes), measurement=True)
 
 
 def claim(file, shape: tuple) -> None:
@@ -159,7 +159,7 @@ def test_an_odd_record_is_left_out_and_named(put, monkeypatch):
     path.with_stem("baseline-seed7").write_text(path.read_text().replace('"schema": 2', '"schema": 3', 1))
     path.with_stem("baseline-seed8").write_text("{")
     assert [record.path for record in records.records()] == [path]
-    assert list(records.odd()) == [f"{path.parent.name}/baseline-seed{seed}.json" for seed in (7, 8)]
+    assert list(records.invalid_files()) == [f"{path.parent.name}/baseline-seed{seed}.json" for seed in (7, 8)]
     with pytest.raises(RtxError):
         records.find(path.parent.name, "baseline", 8)
     monkeypatch.setenv("RTX_BOOK", "1")
@@ -210,7 +210,7 @@ def test_what_is_no_regular_file_is_odd_and_never_waited_for(kind, ending, put):
     path = put(CLASSIFIER)
     path.with_suffix(ending).unlink()
     NO_FILES[kind](path.with_suffix(ending))
-    assert records.records() == [] and list(records.odd()) == [f"{CLASSIFIER}.json"]
+    assert records.records() == [] and list(records.invalid_files()) == [f"{CLASSIFIER}.json"]
     with refused("is no sound record"):
         records.read(path)
 
@@ -220,7 +220,7 @@ def test_a_folder_that_is_a_link_is_not_entered(put, home):
     (home / "results" / "self").symlink_to(home / "results")
     elsewhere = path.parent.rename(home / "elsewhere")
     path.parent.symlink_to(elsewhere)
-    assert records.all_paths(home / "results") == [] == records.records()
+    assert records.paths_in(home / "results") == [] == records.records()
     with refused("in a folder that is a symbolic link"):
         records.read(path)
 

@@ -282,7 +282,7 @@ def test_runs_of_one_s_own_models_lie_apart_from_the_study_s_and_are_shown_with_
         shutil.copy(own[0].path.with_suffix(suffix), before.with_suffix(suffix))
     assert [record.path for record in records.records()] == [own[1].path, own[0].path, study_run.path]
     own[0].path.unlink()
-    assert len(rtx.results("sst2")) == 3 and records.at(f"{NAME}/mean-seed0").path == before
+    assert len(rtx.results("sst2")) == 3 and records.load(f"{NAME}/mean-seed0").path == before
     assert records.find(NAME, "mean", 0).path == before and paper.records("sst2") == []
     assert [said for level, said, _ in doctor.records() if level == "wrong"] == []
     own[1].path.write_text("{")

@@ -10,7 +10,7 @@ import torch
 from benchmarks import recurrence, timing, training_step
 from rtx_core.experiments.configure import configure
 from rtx_core.train.device import has_bf16
-from rtx_core.train.trainer import PlainPath
+from rtx_core.train.trainer import OptimizerStep
 
 pytestmark = pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="a minute: RTX_LONG=1")
 CPU, ROUNDS = torch.device("cpu"), 8
@@ -26,7 +26,7 @@ def steps(of: str) -> dict[str, timing.Work]:
     if of == "kausik":
         model = recurrence.built("kausik", CPU)
         given = timing.Prepared([recurrence.characters(model, 2, 32)]), configure("shakespeare", "kausik").train, CPU
-        plain = timing.stepping(recurrence.built("kausik", CPU, fast=False), *given, PlainPath())
+        plain = timing.stepping(recurrence.built("kausik", CPU, fast=False), *given, OptimizerStep())
         return {"plain": plain, "ours": timing.stepping(model, *given)}
     sst2 = training_step.Sst2(timing.Options(quick=True))
     ours, half = training_step.both("baseline", sst2.task, CPU).values()

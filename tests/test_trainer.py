@@ -277,7 +277,7 @@ def test_a_run_stops_early_and_its_rates_are_the_schedule_s(tiny_task, tmp_path)
 
 def test_the_minutes_left_are_those_of_steps_and_evaluations_to_come(tiny_task, tmp_path):
     model = build_model("baseline", seed=0, **SMALL)
-    loop = trainer.Loop(model, tiny_task, QUICK.replace(epochs=4, eval_every=10), 0, trainer.PlainPath(), [].append)
+    loop = trainer.Loop(model, tiny_task, QUICK.replace(epochs=4, eval_every=10), 0, trainer.OptimizerStep(), [].append)
     loop.progress.step, clock = 30, loop.clock  # of 76, at 2 minutes a step and 60 an evaluation
     clock.last, clock.evaluating, clock.evaluations = clock.begin + 60 * (30 * 2 + 3 * 60), 3 * 60 * 60, 3
     assert loop.total == 76 and loop.line(1.0).endswith(f"{46 * 2 + 5 * 60} min left")

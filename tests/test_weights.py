@@ -19,7 +19,7 @@ from rtx_core import data, records
 from rtx_core.data.sources import sha256_of
 from rtx_core.data.tasks import losses_of
 from rtx_core.experiments import doctor, weights
-from rtx_core.foreign import Odd
+from rtx_core.foreign import InvalidFile
 from rtx_core.models import build_model, save_model
 from rtx_core.paths import REPOSITORY
 from rtx_core.records import migrate, released
@@ -40,15 +40,15 @@ def task_of(experiment: str, fields: str, batch_size: int):
 def test_weights_in_the_clone_give_the_first_batch_of_their_records_test(address, home, request):
     """The hash, and the mean loss of the test's first batch at the trained number of passes."""
     (home / "results").symlink_to(REPOSITORY / "results")
-    record = records.at(address)
+    record = records.load(address)
     if record["data"]["source"] != "generated":
         request.getfixturevalue("real_mirror")
-    assert record["tensors_sha256"] and released.unaltered(record, released.weights_path(record.path))
+    assert record["tensors_sha256"] and released.matches_record(record, released.released_weights(record.path))
     config, model = record["config"], rtx.load(record).model
     task = task_of(record["experiment"], json.dumps(config["data"]), config["train"]["batch_size"])
     batches = list(itertools.islice(task.test_batches(), 1))
     if hasattr(task, "answered"):
-        losses, sizes, _ = task.answered(model, batches, CPU, NO_AUTOCAST)
+        losses, sizes, _ = task.evaluate_batches(model, batches, CPU, NO_AUTOCAST)
     else:
         losses, sizes = losses_of(model, batches, CPU, NO_AUTOCAST)
     near = 1e-3 if getattr(model.config, "num_passes", 1) > 12 else 1e-4  # rounding adds up in deep loops
@@ -81,7 +81,7 @@ def test_a_model_saved_twice_has_one_hash_and_another_model_another(tmp_path):
     hashes = [released.tensors_sha256(save(changed, about)) for changed, about in others]
     assert len({*hashes, same}) == len(others) + 1
     for junk in (b"", b"\xff" * 99, b"\2" + b"\0" * 7 + b"[]", save({})[:9]):
-        with pytest.raises(Odd):
+        with pytest.raises(InvalidFile):
             released.tensors_sha256(junk)
 
 
@@ -108,8 +108,8 @@ MISFITS = {  # what no model is loaded from, whoever vouches for it
 def test_tensors_that_are_not_the_model_s_are_refused_without_any_hash(said, home):
     record = records.read(put(home, ONE, tensors_sha256=None))
     assert rtx.load(record).model.about["run"] == record["key"]
-    rewritten(released.weights_path(record.path), MISFITS[said])
-    with refused(said, released.weights_path(record.path)):
+    rewritten(released.released_weights(record.path), MISFITS[said])
+    with refused(said, released.released_weights(record.path)):
         rtx.load(record)
 
 
@@ -120,17 +120,17 @@ def found(level: str) -> list[tuple[str, str]]:
 
 def test_weights_larger_than_what_is_read_are_not_kept(home, monkeypatch):
     """As of a small model with a large mask; they stay where the run was made."""
-    monkeypatch.setattr(released, "MOST_BYTES", 1000)
+    monkeypatch.setattr(released, "MAX_BYTES", 1000)
     record = rtx.run("khop", "1x1", steps=2, batch_size=8, eval_every=2, eval_texts=16, test_texts=16, timed=1).record
-    assert "tensors_sha256" not in record.content and not released.weights_path(record.path).exists()
+    assert "tensors_sha256" not in record.content and not released.released_weights(record.path).exists()
     assert rtx.load(record) and not found("wrong")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_weights_and_a_tokenizer_that_are_no_files_are_not_waited_for(make, home):
     record = records.read(put(home, ONE))
-    released.weights_path(record.path).unlink()
-    make(released.weights_path(record.path))
+    released.released_weights(record.path).unlink()
+    make(released.released_weights(record.path))
     with refused("are not here"):
         rtx.load(record)
     (home / "mine").mkdir()
@@ -144,7 +144,7 @@ def test_weights_and_a_tokenizer_that_are_no_files_are_not_waited_for(make, home
 
 def test_altered_weights_are_refused_and_told(home):
     record = records.read(put(home, ONE))
-    path = released.weights_path(record.path)
+    path = released.released_weights(record.path)
     assert found("wrong") == found("warning") == [] and rtx.load(record)
     rewritten(path, lambda tensors: tensors | {NORM: tensors[NORM].nextafter(torch.tensor(9.0))})
     with refused(path.name, "altered"):
@@ -168,8 +168,8 @@ def test_altered_weights_are_refused_and_told(home):
 def test_a_record_of_the_older_form_is_read_and_brought_to_today_s(home, capsys):
     """It has the hash of the file, or none; what does not agree with that stays as it is."""
     path = put(home, ONE, tensors_sha256=None)
-    today, file = json.loads(put(home, ONE).read_text()), released.weights_path(path)
-    assert migrate.migrated(today) == today
+    today, file = json.loads(put(home, ONE).read_text()), released.released_weights(path)
+    assert migrate.migrate(today) == today
     for hashed in (None, sha256_of([file.read_bytes()])):
         older = {key: value for key, value in today.items() if key != "tensors_sha256"}
         older |= {"weights": hashed} if hashed else {}

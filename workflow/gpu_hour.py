@@ -44,8 +44,8 @@ def queue() -> Iterator[RunConfig]:
 def missing(configs: Iterable[RunConfig]) -> list[RunConfig]:
     """Those without a record, and whose data are here."""
     source = {"mirror", "hub"}
-    here = [config for config in configs if config.source not in source or os.environ.get("RTX_DATA")]
-    return [config for config in here if records.find(config.name, config.model, config.seed, config.source) is None]
+    available = [config for config in configs if config.source not in source or os.environ.get("RTX_DATA")]
+    return [c for c in available if records.find(c.name, c.model, c.seed, c.source) is None]
 
 
 def command(config: RunConfig) -> list[str]:
@@ -64,13 +64,13 @@ class Lanes:
 
     def work(self, configs: list[RunConfig], seconds: float) -> list[RunConfig]:
         """Train until all are done or the time is over; those that were not finished."""
-        waiting, deadline, unfinished = list(configs), time.monotonic() + seconds, []
-        while (waiting or self.running) and time.monotonic() < deadline:
-            while waiting and len(self.running) < self.together:
-                self.start(waiting.pop(0))
+        queue, deadline, unfinished = list(configs), time.monotonic() + seconds, []
+        while (queue or self.running) and time.monotonic() < deadline:
+            while queue and len(self.running) < self.together:
+                self.start(queue.pop(0))
             time.sleep(POLL)
             unfinished += self.collect()
-        return unfinished + self.stop() + waiting
+        return unfinished + self.stop() + queue
 
     def start(self, config: RunConfig) -> None:
         log = self.logs / f"{config.name}-{config.model}-seed{config.seed}.log"
@@ -127,8 +127,9 @@ def unpack(archive: Path) -> None:
     try:
         with tarfile.open(archive) as tar:
             members = sorted(tar.getmembers(), key=lambda member: member.name.endswith(".json"))
-            if odd := [member.name for member in members if not member.isfile() or not OF_RUNS.fullmatch(member.name)]:
-                raise RtxError(f"{archive} holds {odd[0]!r:.80}, which no run leaves; give the runs.tar of a piece.")
+            if refused := [m.name for m in members if not m.isfile() or not OF_RUNS.fullmatch(m.name)]:
+                problem = f"{archive} holds {refused[0]!r:.80}, which no run leaves"
+                raise RtxError(f"{problem}; give the runs.tar of a piece.")
             for member in members:
                 write_atomically(home() / member.name, tar.extractfile(member).read())
     except (OSError, tarfile.TarError) as error:
@@ -141,17 +142,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--together", type=int, default=6, help="runs side by side")
     parser.add_argument("--out", type=Path, default=build() / "gpu-hour")
     parser.add_argument("--from", dest="before", type=Path, help="the runs.tar of an earlier piece")
-    given = parser.parse_args(arguments)
-    given.out.mkdir(parents=True, exist_ok=True)
-    if given.before:
-        unpack(given.before)
-    every = list(queue())
-    todo = missing(every)
-    unfinished = Lanes(given.together, given.out).work(todo, 60 * given.minutes)
-    packed = pack(every, given.out / "runs.tar")
-    print(
-        f"{len(todo) - len(unfinished)} runs finished, {len(unfinished)} to go; {packed} files in {given.out}/runs.tar"
-    )
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.before:
+        unpack(options.before)
+    configs = list(queue())
+    todo = missing(configs)
+    unfinished = Lanes(options.together, options.out).work(todo, 60 * options.minutes)
+    packed = pack(configs, options.out / "runs.tar")
+    finished = len(todo) - len(unfinished)
+    print(f"{finished} runs finished, {len(unfinished)} to go; {packed} files in {options.out}/runs.tar")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine 
 
 def trial(config: RunConfig) -> RunConfig:
     """The same run on generated text in a few steps, which says nothing of real text."""
-    settings = config.settings | config.data.trial | {"source": "embedded"}
+    settings = config.settings | config.data.smoke_settings | {"source": "embedded"}
     return configure(config.experiment, config.model, config.seed, **settings)
 
 
@@ -34,9 +34,9 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
     for name in only:
         if name not in EXPERIMENTS:
             raise unknown("experiment", name, EXPERIMENTS)
-    made: dict[str, dict] = {"data": {}, "run": {}}
-    made["environment"] = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
-    known = [] if source == "embedded" else records.records()  # whose times say nothing of a trial's
+    stages: dict[str, dict] = {"data": {}, "run": {}}
+    stages["environment"] = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    runs = [] if source == "embedded" else records.records()  # whose times say nothing of a trial's
     extra = {} if source in ("real", "embedded") else {"source": source}
     for config in plan.planned(reduced, **extra):
         config = trial(config) if source == "embedded" else config
@@ -46,34 +46,34 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
         digest = hashlib.sha256(config.data.model_dump_json().encode()).hexdigest()
         texts = f"{config.experiment}-{digest[:8]}"
         words = ["workflow/stages.py", "data", config.experiment, json.dumps(config.settings)]
-        made["data"][texts] = {"command": shlex.join(["python", *words])}
-        stale = why not in ("", "missing")
-        needed = why == "missing" or (stale and not keep_stale)
-        made["run"][f"{config.name}-{config.model}-seed{config.seed}"] = {
-            "command": runner.command_of(config, stale),
+        stages["data"][texts] = {"command": shlex.join(["python", *words])}
+        is_stale = why not in ("", "missing")
+        is_needed = why == "missing" or (is_stale and not keep_stale)
+        stages["run"][f"{config.name}-{config.model}-seed{config.seed}"] = {
+            "command": runner.command_of(config, is_stale),
             "data": texts,
             "why": why,
-            "needed": needed,
-            "minutes": minutes(config, known) if needed else 0.0,
+            "needed": is_needed,
+            "minutes": minutes(config, runs) if is_needed else 0.0,
         }
-    return made
+    return stages
 
 
-def write_plan(file: str, asked: str) -> None:
-    made = make_plan(**json.loads(asked))
-    write_json(Path(file), made)
-    print(total(made["run"]), file=sys.stderr)
+def write_plan(file: str, request: str) -> None:
+    stages = make_plan(**json.loads(request))
+    write_json(Path(file), stages)
+    print(total(stages["run"]), file=sys.stderr)
 
 
 def total(runs: dict[str, dict]) -> str:
     """How many runs are needed, and about how long they take in all."""
     costs = [run["minutes"] for run in runs.values() if run["needed"]]
-    known = [cost for cost in costs if cost is not None]
-    about = f", about {duration(sum(known))} of one thread in all" if known else ""
-    unlike = (
-        f" ({len(costs) - len(known)} are like no recorded run and not counted)" if 0 < len(known) < len(costs) else ""
-    )
-    return f"{len(costs)} of {len(runs)} runs are missing or stale{about}{unlike}."
+    known_costs = [cost for cost in costs if cost is not None]
+    duration_text = f", about {duration(sum(known_costs))} of one thread in all" if known_costs else ""
+    uncounted = ""
+    if 0 < len(known_costs) < len(costs):
+        uncounted = f" ({len(costs) - len(known_costs)} are like no recorded run and not counted)"
+    return f"{len(costs)} of {len(runs)} runs are missing or stale{duration_text}{uncounted}."
 
 
 def prepare(experiment: str, settings: str) -> None:

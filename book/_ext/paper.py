@@ -135,7 +135,7 @@ def say_what_is_built(app: Sphinx) -> None:
     commit = fingerprint.commit()
     changed = "" if commit["clean"] else " + changes"
     app.built_from = f"Version {project['version']}, commit {(commit['commit'] or 'unknown')[:9]}{changed}"
-    every = [records.sound(path, measured=True) for path in records.all_paths(records.folder())]
+    every = [records.read_or_none(path, measurement=True) for path in records.paths_in(records.folder())]
     stale = [bool(record.stale_reason()) for record in every if record]
     told = f"{sum(stale)} of {len(stale)} records were made by earlier code"
     app.footer = f"{app.built_from}; {told if any(stale) else 'all records are current'}."

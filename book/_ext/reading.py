@@ -16,7 +16,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from rtx_core import paths, records
-from rtx_core.foreign import MOST_JSON, read_bytes
+from rtx_core.foreign import MAX_JSON_BYTES, read_bytes
 
 ROWS = 6  # of a table in a preview
 # Light or dark as the reader's system has it; without a choice the theme writes an error to the console.
@@ -53,7 +53,7 @@ def provenance(doctree: nodes.document, up: str) -> bool:
     for row in doctree.findall(nodes.row):
         for name in row[0].children[:1]:
             file = f"{name.astext()}.json"
-            if re.fullmatch(r"[\w.-]+/[\w.-]+", file) and records.sound(records.folder() / file):
+            if re.fullmatch(r"[\w.-]+/[\w.-]+", file) and records.read_or_none(records.folder() / file):
                 link = nodes.reference("", name.astext(), refuri=f"{up}records/{file}", internal=True)
                 name.children = []
                 name += link
@@ -84,10 +84,10 @@ def copy_records(to: Path) -> None:
     """The files that can be read as records and measurements, and no other; what an older build copied goes."""
     shutil.rmtree(to, ignore_errors=True)
     results = records.folder()
-    for path in filter(partial(records.sound, measured=True), records.all_paths(results)):
+    for path in filter(partial(records.read_or_none, measurement=True), records.paths_in(results)):
         copy = to / path.relative_to(results)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(read_bytes(path, MOST_JSON))
+        copy.write_bytes(read_bytes(path, MAX_JSON_BYTES))
 
 
 def previews(root: Path) -> Iterator[tuple[str, str]]:

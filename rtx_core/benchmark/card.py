@@ -12,7 +12,7 @@ from matplotlib.ticker import NullFormatter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtx_core.errors import RtxError
-from rtx_core.foreign import as_odd, read_bytes
+from rtx_core.foreign import invalid_file_errors, read_bytes
 from rtx_core.paths import build, write_atomically
 from rtx_core.report import display, figures
 from rtx_core.report.style import number, one_line
@@ -108,7 +108,7 @@ def write(card: Card, stem: Path) -> None:
 def read(path: Path | str) -> Card:
     """The card in a JSON file, checked."""
     try:
-        with as_odd():
+        with invalid_file_errors():
             content = read_bytes(Path(path), MOST_BYTES)
         return Card.model_validate_json(content)
     except ValidationError as error:

@@ -61,8 +61,8 @@ _BY_HEART = _TRAIN.replace(steps=0, epochs=60, batch_size=1024, weight_decay=0.0
 
 
 def _experiment(data, train: TrainConfig = _TRAIN, **quick: object) -> Experiment:
-    source = {"source": "embedded"} if data.drawn else {}
-    budgets = {"standard": {}, "quick": quick, "trial": data.trial | source}
+    source = {"source": "embedded"} if data.algorithmic else {}
+    budgets = {"standard": {}, "quick": quick, "trial": data.smoke_settings | source}
     return Experiment(data, train, LADDER, tuple(LADDER), budgets=budgets)
 
 

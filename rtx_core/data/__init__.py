@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rtx_core.data.config import (
+    AlgorithmicData,
     ClassificationData,
     DataConfig,
-    Drawn,
     FactData,
     FilesData,
     GroupData,
@@ -17,14 +17,14 @@ from rtx_core.data.config import (
 )
 from rtx_core.lazy import lazily
 
-__all__ = ["ClassificationData", "DataConfig", "Drawn", "FactData", "FilesData", "GroupData", "HopData"]
+__all__ = ["AlgorithmicData", "ClassificationData", "DataConfig", "FactData", "FilesData", "GroupData", "HopData"]
 __all__ += ["LanguageData", "SequenceTask", "TextData"]
 __all__ += ["config_of", "from_files", "from_text", "profile", "sample", "task"]
 if TYPE_CHECKING:
     from rtx_core.data.files import from_files, from_text
     from rtx_core.data.texts import profile
 else:
-    __getattr__, __dir__ = lazily(__name__, __file__)
+    __getattr__, __dir__ = lazily(__name__, __file__, {"Drawn": "AlgorithmicData"})
 task = DataConfig.task  # as a function: (config, batch_size)
 
 
@@ -35,8 +35,8 @@ def config_of(fields: Mapping, kind: type[DataConfig] | None = None) -> DataConf
     return kind(**{name: value for name, value in fields.items() if name in names[kind]})
 
 
-def _kinds(of: type[DataConfig]) -> Iterator[type[DataConfig]]:
-    for kind in of.__subclasses__():
+def _kinds(base: type[DataConfig]) -> Iterator[type[DataConfig]]:
+    for kind in base.__subclasses__():
         yield from (kind, *_kinds(kind))
 
 
@@ -48,9 +48,9 @@ def sample(path: str, rows: int = 1000) -> str:
 
     table = reviews("movie", rows, style="phrase").rename(columns={"text": "review"})
     table["stars"] = table.pop("label").map({0: 1, 1: 5})
-    made = table.to_csv(index=False).encode()
+    content = table.to_csv(index=False).encode()
     file = user_path(path)
-    if file.exists() and file.read_bytes() != made:
+    if file.exists() and file.read_bytes() != content:
         raise RtxError(f"{path} is there and holds something else; give another name.")
-    write_atomically(file, made)
+    write_atomically(file, content)
     return str(path)

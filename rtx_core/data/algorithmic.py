@@ -1,7 +1,7 @@
 """Tasks of which the rule is known: k-hop induction and words over a group, drawn afresh, and random facts.
 
-A text is a row of tokens; a target of `NOTHING` is not asked for.  Training texts are a pure function of (seed, step),
-the validation and test texts of nothing but the settings.
+A text is a row of tokens; a target of `IGNORE_INDEX` is not scored.  Training texts are a pure function of
+(seed, step), the validation and test texts of nothing but the settings.
 """
 
 from collections.abc import Iterator
@@ -15,23 +15,23 @@ from torch import Tensor, nn
 
 from rtx_core.data.config import FactData, GroupData, HopData, SequenceTask
 from rtx_core.data.sources import sha256_of
-from rtx_core.data.tasks import EVALUATION_SEED, Language, Loss, evaluating, test_entry
+from rtx_core.data.tasks import EVALUATION_SEED, Language, Loss, evaluation_mode, test_entry
 from rtx_core.errors import RtxError
 from rtx_core.models.packed import Packed
 
-TEXTS_AT_ONCE = 256  # of an evaluation
-SHORTEST = 4  # elements of a word to train on
-NOTHING = -100  # which torch's cross-entropy leaves out
+BATCH_TEXTS = 256  # of an evaluation
+MIN_LENGTH = 4  # elements of a word to train on
+IGNORE_INDEX = -100  # which torch's cross-entropy leaves out
 
 
-class Generated(Language):
+class AlgorithmicTask(Language):
     """What the tasks share.  Each of them gives `vocab_size`, `name` and
 
-    draw(random, n)          n texts to train on: inputs and targets, (n, N) each
-    fixed(random, n, first)  n texts to evaluate on, of which the first is number `first` of all
-    parts, by                the parts that the test is reported by, such as 0 … 4, and what they are, such as "hops"
-    watched                  those that every evaluation reports
-    part_of(inputs)          the index of each position's part, (B, N) or what broadcasts to it
+    draw(random, n)                    n texts to train on: inputs and targets, (n, N) each
+    draw_evaluation(random, n, first)  n texts to evaluate on, of which the first is number `first` of all
+    parts, by                          the parts that the test is reported by, such as 0 … 4, and their name: "hops"
+    reported_parts                     those that every evaluation reports
+    part_of(inputs)                    the index of each position's part, (B, N) or what broadcasts to it
     """
 
     def __init__(self, config, length: int, batch_size: int, micro_batches: int):
@@ -48,34 +48,34 @@ class Generated(Language):
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
         return tuple(map(torch.from_numpy, self.draw(np.random.RandomState([seed, i]), self.batch_size)))
 
-    def same_for_all(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
+    def evaluation_stream(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
         """Evaluation batches, the same for every run; seeds of three numbers never meet those of training, of two."""
-        batches, size = [], min(TEXTS_AT_ONCE, -(-texts // 2))  # a standard error needs two
+        batches, size = [], min(BATCH_TEXTS, -(-texts // 2))  # a standard error needs two
         for first in range(0, texts, size):
             random = np.random.RandomState([EVALUATION_SEED, stream, first])
-            batches.append(tuple(map(torch.from_numpy, self.fixed(random, min(size, texts - first), first))))
+            batches.append(tuple(map(torch.from_numpy, self.draw_evaluation(random, min(size, texts - first), first))))
         return batches
 
     @cached_property
     def validation(self) -> list[tuple[Tensor, Tensor]]:
-        return self.same_for_all(self.config.eval_texts, 0)
+        return self.evaluation_stream(self.config.eval_texts, 0)
 
     def test_batches(self) -> list[tuple[Tensor, Tensor]]:
-        return self.same_for_all(self.config.test_texts, 1)
+        return self.evaluation_stream(self.config.test_texts, 1)
 
     def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
-        losses, answers, wrong = self.answered(model, self.validation, device, autocast)
+        losses, answers, wrong = self.evaluate_batches(model, self.validation, device, autocast)
         row = {"validation_loss": float((losses * answers.sum(1)).sum() / answers.sum())}
         row["validation_accuracy"] = 1 - float(wrong[-1].sum() / answers.sum())
         errors = (wrong[-1] / answers.sum(0).clamp(min=1)).tolist()
-        named = zip(self.parts, errors)
-        return row | {f"error_{self.by}_{part}": error for part, error in named if part in self.watched}
+        pairs = zip(self.parts, errors)
+        return row | {f"error_{self.by}_{part}": error for part, error in pairs if part in self.reported_parts}
 
     def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, None]:
         """Also the error of each part; of a looped model, after each pass up to twice the trained number too."""
         trained = getattr(model.config, "num_passes", 1) if hasattr(model, "states") else 1
         passes = 2 * trained if trained > 1 else 1
-        losses, answers, wrong = self.answered(model, self.test_batches(), device, autocast, passes)
+        losses, answers, wrong = self.evaluate_batches(model, self.test_batches(), device, autocast, passes)
         of_part, result = answers.sum(0), test_entry(losses, answers.sum(1))
         result["accuracy"] = 1 - float(wrong[trained - 1].sum() / answers.sum())
         errors = (wrong / of_part.clamp(min=1)).T.tolist()
@@ -85,34 +85,36 @@ class Generated(Language):
             result["parts"].append(row | ({"error_by_passes": by_passes} if trained > 1 else {}))
         return result, None
 
-    def answered(self, model: nn.Module, batches, device, autocast, passes: int = 1) -> tuple[Tensor, Tensor, Tensor]:
+    def evaluate_batches(
+        self, model: nn.Module, batches, device, autocast, passes: int = 1
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """(mean loss of each batch, its answers by part (batches, parts), wrong ones by pass and part (R, parts)).
 
         With R `passes` above 1 every number up to that is read; losses are those of the trained number.
         """
         losses, answers, wrong, kinds = [], [], 0, len(self.parts)
         trained = model.config.num_passes - 1 if passes > 1 else 0
-        with evaluating(model):
+        with evaluation_mode(model):
             for inputs, targets in batches:
-                asked = targets >= 0
-                part = self.part_of(inputs).expand_as(targets)[asked].numpy()
-                expected, asked = targets[asked].to(device), asked.to(device)
+                scored = targets >= 0
+                part = self.part_of(inputs).expand_as(targets)[scored].numpy()
+                expected, scored = targets[scored].to(device), scored.to(device)
                 inputs = inputs.to(device)
                 with autocast:
                     if passes == 1:
-                        every = [model(inputs)[asked]]
+                        outputs = [model(inputs)[scored]]
                     else:
-                        batch, rows = Packed.from_rows(inputs), asked.flatten()
+                        batch, rows = Packed.from_rows(inputs), scored.flatten()
                         states = model.states(batch, passes)
-                        every = [F.linear(model.read(state, batch)[rows], model.head) for state in states]
-                missed = [(logits.argmax(-1) != expected).cpu().numpy() for logits in every]
-                wrong = wrong + np.stack([np.bincount(part, m, kinds) for m in missed])
+                        outputs = [F.linear(model.output_hidden(state, batch)[rows], model.head) for state in states]
+                is_wrong = [(logits.argmax(-1) != expected).cpu().numpy() for logits in outputs]
+                wrong = wrong + np.stack([np.bincount(part, m, kinds) for m in is_wrong])
                 answers.append(np.bincount(part, minlength=kinds))
-                losses.append(F.cross_entropy(every[trained].float(), expected).double().cpu())
+                losses.append(F.cross_entropy(outputs[trained].float(), expected).double().cpu())
         return torch.stack(losses), torch.tensor(np.stack(answers)).double(), torch.from_numpy(wrong)
 
 
-class KHop(Generated):
+class KHop(AlgorithmicTask):
     """k-hop induction (Sanford et al. 2024): a text is a number of hops k and N letters, no two neighbours equal.
 
     From a letter one hop leads to the letter that followed its last earlier occurrence; the target of a position is
@@ -125,17 +127,17 @@ class KHop(Generated):
 
     def __init__(self, config: HopData, batch_size: int, micro_batches: int = 1):
         self.alphabet = config.alphabet
-        self.parts = self.watched = list(range(config.hops + 1))
+        self.parts = self.reported_parts = list(range(config.hops + 1))
         self.vocab_size = self.alphabet + 1 + len(self.parts)
         super().__init__(config, config.letters + 1, batch_size, micro_batches)
 
     def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
-        none = self.alphabet if self.config.scored == "all" else NOTHING
+        none = self.alphabet if self.config.scored == "all" else IGNORE_INDEX
         return self.texts(random, random.randint(len(self.parts), size=n), none)
 
-    def fixed(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+    def draw_evaluation(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
         """As many of each k; only answers count."""
-        return self.texts(random, np.arange(first, first + n) % len(self.parts), NOTHING)
+        return self.texts(random, np.arange(first, first + n) % len(self.parts), IGNORE_INDEX)
 
     def texts(self, random: np.random.RandomState, hops: np.ndarray, none: int) -> tuple:
         steps = random.randint(1, self.alphabet, size=(len(hops), self.config.letters))
@@ -149,30 +151,30 @@ class KHop(Generated):
 
     def copying(self, hops: int, guess: int, texts: int = 2000) -> float:
         """The error at `hops` hops of saying the letter `guess` hops away, since chance is not 1 − 1/alphabet."""
-        inputs, targets = self.texts(np.random.RandomState(0), np.full(texts, hops), NOTHING)
-        guesses = hop(inputs[:, 1:], np.full(texts, guess), NOTHING)
-        asked = targets[:, 1:] != NOTHING
-        return float((guesses != targets[:, 1:])[asked].mean())
+        inputs, targets = self.texts(np.random.RandomState(0), np.full(texts, hops), IGNORE_INDEX)
+        guesses = hop(inputs[:, 1:], np.full(texts, guess), IGNORE_INDEX)
+        scored = targets[:, 1:] != IGNORE_INDEX
+        return float((guesses != targets[:, 1:])[scored].mean())
 
 
-def hop(letters: np.ndarray, hops: np.ndarray, none: int = NOTHING) -> np.ndarray:
+def hop(letters: np.ndarray, hops: np.ndarray, none: int = IGNORE_INDEX) -> np.ndarray:
     """The letter that `hops` (B,) hops lead to from each position of letters (B, N), or `none`: (B, N)."""
     B, N = letters.shape
     place, rows = np.broadcast_to(np.arange(N), (B, N)), np.arange(B)[:, None]
     after = np.full((B, N), -1)  # the position after the last earlier occurrence of the letter
     for letter in np.unique(letters):
-        here = letters == letter
-        last = np.maximum.accumulate(np.where(here, place, -2), 1)  # up to here
+        matches = letters == letter
+        last = np.maximum.accumulate(np.where(matches, place, -2), 1)  # up to here
         before = np.concatenate((np.full((B, 1), -2), last[:, :-1]), 1)
-        after[here] = before[here] + 1
-    found = place.copy()
+        after[matches] = before[matches] + 1
+    position = place.copy()
     for k in range(hops.max(initial=0)):
-        further = np.where(found >= 0, after[rows, found], -1)
-        found = np.where(hops[:, None] > k, further, found)
-    return np.where(found >= 0, letters[rows, found], none)
+        further = np.where(position >= 0, after[rows, position], -1)
+        position = np.where(hops[:, None] > k, further, position)
+    return np.where(position >= 0, letters[rows, position], none)
 
 
-class GroupWords(Generated):
+class GroupWords(AlgorithmicTask):
     """State tracking as the word problem of a group: of elements x₁ … x_N the target at n is x₁ · … · x_n.
 
     Tokens are the elements 0 … |G| − 1, and |G| more for an element that begins a text, as rotary positions tell
@@ -181,7 +183,7 @@ class GroupWords(Generated):
     """
 
     by = "length"
-    watched = (4, 8, 16, 32, 64)
+    reported_parts = (4, 8, 16, 32, 64)
 
     def __init__(self, config: GroupData, batch_size: int, micro_batches: int = 1):
         self.name, self.parts = f"words over {config.group}", list(range(1, config.letters + 1))
@@ -191,10 +193,10 @@ class GroupWords(Generated):
 
     def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Each step has a length of its own, the whole or a half, a quarter, …; the shorter, the more texts."""
-        halved = random.randint(1 + int(np.log2(self.config.letters // SHORTEST)))
+        halved = random.randint(1 + int(np.log2(self.config.letters // MIN_LENGTH)))
         return self.texts(random, n << halved, self.config.letters >> halved)
 
-    def fixed(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+    def draw_evaluation(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
         return self.texts(random, n, self.config.letters)
 
     @cached_property
@@ -219,13 +221,13 @@ class GroupScan(GroupWords):
     """State tracking with a target for each pass, as in the scan of Hillis & Steele 1986: after pass r, or layer r of a
     model that is run once, it is the product of the last 2^r factors.  The test asks as `GroupWords` does."""
 
-    def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, of: int) -> Loss:
+    def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, step_examples: int) -> Loss:
         """The mean over passes; sums are [losses]."""
         batch, losses = Packed.from_rows(inputs), []
-        for state, product in zip(each_state(model, batch), self.scan(inputs)):
-            losses.append(model.loss(model.read(state, batch), product.flatten()))
-        loss = torch.stack(losses).mean() * (targets.numel() / of)
-        return loss, (loss.detach() * of).double().reshape(1)
+        for state, product in zip(pass_states(model, batch), self.scan(inputs)):
+            losses.append(model.loss(model.output_hidden(state, batch), product.flatten()))
+        loss = torch.stack(losses).mean() * (targets.numel() / step_examples)
+        return loss, (loss.detach() * step_examples).double().reshape(1)
 
     def scan(self, inputs: Tensor) -> Iterator[Tensor]:
         """(B, N): the products of the last 2, 4, 8, … factors up to each position, or of all there are."""
@@ -237,7 +239,7 @@ class GroupScan(GroupWords):
             reach = min(2 * reach, inputs.shape[1])
 
 
-def each_state(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
+def pass_states(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
     """The state (T, d) of a `Looped` model after each pass, of one that is run once after each layer."""
     if not hasattr(model, "states") or not hasattr(model.config, "num_passes"):
         kind = f"a model {type(model).__name__}, which has no states(batch) or no config.num_passes"
@@ -251,7 +253,7 @@ def each_state(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
         yield state
 
 
-class Facts(Generated):
+class Facts(AlgorithmicTask):
     """Facts to be learned by heart: a text is a pair (a, b), asked for at b is v, drawn at random once for each pair.
 
     A model of loss L nats holds facts · (log2 values − L / ln 2) bits of them (Allen-Zhu & Li 2024, 2404.05405).  An
@@ -265,8 +267,8 @@ class Facts(Generated):
         pairs = random.permutation(config.keys**2)[: config.facts]
         values = random.randint(config.values, size=config.facts) + 2 * config.keys
         self.inputs = np.stack((pairs // config.keys, config.keys + pairs % config.keys), 1)
-        self.targets = np.stack((np.full(config.facts, NOTHING), values), 1)
-        self.parts = self.watched = [config.facts]
+        self.targets = np.stack((np.full(config.facts, IGNORE_INDEX), values), 1)
+        self.parts = self.reported_parts = [config.facts]
         self.vocab_size = 2 * config.keys + config.values
         self.steps_per_epoch = -(-config.facts // batch_size)
         super().__init__(config, 2, batch_size, micro_batches)
@@ -279,31 +281,31 @@ class Facts(Generated):
         return tuple(torch.from_numpy(x[rows]) for x in (self.inputs, self.targets))
 
     def examples(self, i: int) -> int:
-        left = len(self.inputs) - i % self.steps_per_epoch * self.batch_size
-        return self.block_size * min(self.batch_size, left)
+        remaining = len(self.inputs) - i % self.steps_per_epoch * self.batch_size
+        return self.block_size * min(self.batch_size, remaining)
 
-    def same_for_all(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
+    def evaluation_stream(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
         n = min(texts, len(self.inputs))
-        size = min(4 * TEXTS_AT_ONCE, -(-n // 2))
+        size = min(4 * BATCH_TEXTS, -(-n // 2))
         rows = [slice(first, min(first + size, n)) for first in range(0, n, size)]
         return [(torch.from_numpy(self.inputs[r]), torch.from_numpy(self.targets[r])) for r in rows]
 
     def test_batches(self) -> list[tuple[Tensor, Tensor]]:
-        return self.same_for_all(len(self.inputs), 1)
+        return self.evaluation_stream(len(self.inputs), 1)
 
     def part_of(self, inputs: Tensor) -> Tensor:
         return torch.zeros(1, 1, dtype=torch.long)
 
 
-class Sequences(Generated):
+class Sequences(AlgorithmicTask):
     """A task of one's own, as its settings draw it (`config.SequenceTask`)."""
 
     def __init__(self, config: SequenceTask, batch_size: int, micro_batches: int = 1):
         self.name, self.by, self.vocab_size = type(config).__name__, config.by, config.vocab_size
-        self.parts = self.watched = list(config.parts)
-        named = isinstance(self.by, str) and self.by not in ("", "answers", "error", "error_by_passes")
-        known = [part for part in self.parts if part != "" and (type(part) is str or (type(part) is int and part >= 0))]
-        if not named or not self.parts or len({*map(str, known)}) < len(self.parts):
+        self.parts = self.reported_parts = list(config.parts)
+        has_name = isinstance(self.by, str) and self.by not in ("", "answers", "error", "error_by_passes")
+        valid = [part for part in self.parts if part != "" and (type(part) is str or (type(part) is int and part >= 0))]
+        if not has_name or not self.parts or len({*map(str, valid)}) < len(self.parts):
             got = f"{self.name} reports by {self.by!r:.40} the parts {self.parts!r:.80}"
             raise RtxError(f"{got}; expected another name than 'answers' or 'error', and different numbers or words.")
         self.config, self.part_of = config, config.part_of
@@ -315,18 +317,18 @@ class Sequences(Generated):
         super().__init__(config, inputs.shape[1], batch_size, micro_batches)
 
     def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
-        called, (inputs, targets) = f"{type(self.config).__name__}.draw", map(np.asarray, self.config.draw(random, n))
+        method, (inputs, targets) = f"{type(self.config).__name__}.draw", map(np.asarray, self.config.draw(random, n))
         if inputs.ndim != 2 or inputs.shape != targets.shape or len(inputs) != n:
-            raise RtxError(f"{called} gave shapes {inputs.shape} and {targets.shape}; expected ({n}, N) of both.")
-        for what, tokens in (("inputs", inputs), ("targets", targets[targets != NOTHING])):
+            raise RtxError(f"{method} gave shapes {inputs.shape} and {targets.shape}; expected ({n}, N) of both.")
+        for kind, tokens in (("inputs", inputs), ("targets", targets[targets != IGNORE_INDEX])):
             if not np.issubdtype(tokens.dtype, np.integer) or not ((tokens >= 0) & (tokens < self.vocab_size)).all():
-                got = f"{called} gave {what} of {tokens.dtype} from {tokens.min()} to {tokens.max()}"
+                got = f"{method} gave {kind} of {tokens.dtype} from {tokens.min()} to {tokens.max()}"
                 raise RtxError(f"{got}; expected whole numbers from 0 to {self.vocab_size - 1}, or −100 as no target.")
         if not tokens.size:
-            raise RtxError(f"{called} gave no target but −100; expected some that are scored.")
+            raise RtxError(f"{method} gave no target but −100; expected some that are scored.")
         return inputs.astype(np.int64), targets.astype(np.int64)
 
-    def fixed(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+    def draw_evaluation(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
         return self.draw(random, n)
 
 

@@ -49,9 +49,9 @@ class Characters(Language):
         self.vocab_size = len(self.symbols)
         ids = self.encode(text)
         self.parts = dict(zip(PARTS, ids.tensor_split([int(len(ids) * end) for end in self.ends])))
-        least = min(self.parts, key=lambda part: len(self.parts[part]))
-        if (length := len(self.parts[least])) <= self.block_size:
-            raise RtxError(f"block_size is {self.block_size:,}: the {least} part has but {length:,} characters.")
+        shortest = min(self.parts, key=lambda part: len(self.parts[part]))
+        if (length := len(self.parts[shortest])) <= self.block_size:
+            raise RtxError(f"block_size is {self.block_size:,}: the {shortest} part has but {length:,} characters.")
         self.tested = [*self.parts][-1]
         name, source = "synthetic play", resolve(config.source)
         self.facts = {"name": name if source == "embedded" else self.hub, "source": source}
@@ -60,10 +60,10 @@ class Characters(Language):
         self.facts |= {f"n_{part}": len(self.parts.get(part, self.parts[self.tested])) for part in PARTS}
 
     def encode(self, text: str) -> Tensor:
-        place = {symbol: i for i, symbol in enumerate(self.symbols)}
-        if strange := sorted(set(text) - set(place)):
-            raise RtxError(f"The text has {strange[0]!r}, and the model no symbol for it: leave it out.")
-        return torch.tensor([place[c] for c in text])
+        number = {symbol: i for i, symbol in enumerate(self.symbols)}
+        if unknown := sorted(set(text) - set(number)):
+            raise RtxError(f"The text has {unknown[0]!r}, and the model no symbol for it: leave it out.")
+        return torch.tensor([number[c] for c in text])
 
     def decode(self, ids: Tensor) -> str:
         return "".join(self.symbols[i] for i in ids.tolist())
@@ -85,10 +85,10 @@ class Characters(Language):
     def test_batches(self) -> list[tuple[Tensor, Tensor]]:
         """Windows end to end, the last one shorter: each character but the first is predicted once."""
         ids, block = self.parts[self.tested], self.block_size
-        whole = (len(ids) - 1) // block * block
-        inputs, targets = ids[:whole].view(-1, block), ids[1 : whole + 1].view(-1, block)
+        end = (len(ids) - 1) // block * block
+        inputs, targets = ids[:end].view(-1, block), ids[1 : end + 1].view(-1, block)
         windows = list(zip(inputs.split(TEST_WINDOWS), targets.split(TEST_WINDOWS)))
-        rest = ids[whole:]
+        rest = ids[end:]
         if len(rest) > 1:
             windows.append((rest[None, :-1], rest[None, 1:]))
         return windows

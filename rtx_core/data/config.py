@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from rtx_core.data.corpora import CORPORA, RUNNING
+from rtx_core.data.corpora import CORPORA, LANGUAGE_CORPORA
 from rtx_core.errors import RtxError, reason, unknown
 from rtx_core.models.configs import EncoderConfig, GPTConfig, LoopedConfig
 from rtx_core.settings import LARGEST, AtLeastTwo, NaturalInt, PositiveInt, Settings, Share
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Source = Literal["real", "hub", "mirror", "embedded"]  # "real": the mirror that RTX_DATA names, else the hub
 # Of what is drawn by a rule every source of real texts means "generated"; "embedded" is a trial, kept in `_build`
-DrawnSource = Annotated[
+AlgorithmicSource = Annotated[
     Literal["generated", "embedded"],
     BeforeValidator(lambda value: "generated" if value in ("real", "hub", "mirror") else value),
 ]
@@ -51,14 +51,14 @@ def text_encoding(name: str) -> str:
 FileName = Annotated[str, BeforeValidator(lambda value: os.fspath(value) if isinstance(value, os.PathLike) else value)]
 Encoding = Annotated[str, AfterValidator(text_encoding)]
 SOURCE = "real: the folder RTX_DATA, else the hub; hub, mirror (that folder) or embedded (generated texts)"
-EVALUATED, TESTED = "sequences that every evaluation reads", "sequences that the test reads"
+EVAL_TEXTS, TEST_TEXTS = "sequences that every evaluation reads", "sequences that the test reads"
 FORMATS = {  # of files of one's own: suffix -> "module:function", which gives the table of a path
     ".csv": "rtx_core.data.sources:separated",
     ".tsv": "rtx_core.data.sources:separated",
     ".jsonl": "rtx_core.data.sources:json_lines",
     ".parquet": "rtx_core.data.sources:parquet",
 }
-TEXTS = (".txt", ".md")  # that the command line takes for running text
+TEXT_SUFFIXES = (".txt", ".md")  # that the command line takes for running text
 CHARACTERS = {  # nanoGPT's way of training on characters, shorter
     **{"epochs": 0, "steps": 1000, "batch_size": 16, "learning_rate": 1e-3, "min_learning_rate": 1e-4},
     **{"schedule": "cosine", "beta2": 0.99, "weight_decay": 0.1, "decay": "matrices"},
@@ -70,18 +70,18 @@ class DataConfig(Settings):
     """Settings of one kind of data, and what the library must know of that kind."""
 
     task_class: ClassVar[str | type] = ""  # or "module:name"; called with (config, batch_size, micro_batches)
-    labelled: ClassVar[bool] = False  # a model gives labels; else it says what comes next
-    drawn: ClassVar[bool] = False  # by a rule, and so never real text
+    labeled: ClassVar[bool] = False  # a model gives labels; else it says what comes next
+    algorithmic: ClassVar[bool] = False  # by a rule, and so never real text
     has_epochs: ClassVar[bool] = False  # a pass over it has an end
-    written: ClassVar[str] = ""  # the kind of text that a trained model writes, if any
-    trial: ClassVar[Mapping[str, object]] = {}  # the run's settings with which it takes seconds
-    sizes: ClassVar[tuple[str, ...]] = ()  # settings of which less is a reduced budget
-    unnamed: ClassVar[tuple[str, ...]] = ("source",)  # settings that do not tell which texts are read
-    decides: ClassVar[tuple[str, ...]] = ("vocab_size", "block_size")  # fields of a model's configuration
+    generates: ClassVar[str] = ""  # the kind of text that a trained model writes, if any
+    smoke_settings: ClassVar[Mapping[str, object]] = {}  # the run's settings with which it takes seconds
+    budget_fields: ClassVar[tuple[str, ...]] = ()  # settings of which less is a reduced budget
+    excluded_from_name: ClassVar[tuple[str, ...]] = ("source",)  # settings that do not tell which texts are read
+    derived_fields: ClassVar[tuple[str, ...]] = ("vocab_size", "block_size")  # fields of a model's configuration
     # of the library's models that can be trained on it; a registered class is taken at its word
-    trains: ClassVar[tuple[type[Settings], ...]] = (GPTConfig, LoopedConfig)
-    training: ClassVar[Mapping[str, object]] = {}  # settings of `TrainConfig` where no experiment states any
-    width: ClassVar[Mapping[str, int]] = {}  # and of this package's models
+    model_configs: ClassVar[tuple[type[Settings], ...]] = (GPTConfig, LoopedConfig)
+    train_defaults: ClassVar[Mapping[str, object]] = {}  # settings of `TrainConfig` where no experiment states any
+    model_defaults: ClassVar[Mapping[str, int]] = {}  # and of this package's models
 
     def task(self, batch_size: int, micro_batches: int = 1) -> "Task":
         """What the trainer asks of this data, in steps of `batch_size` texts or sequences."""
@@ -100,11 +100,11 @@ class DataConfig(Settings):
         """What folders of runs on these data are called where no experiment has them: by class and settings."""
         kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__.removesuffix("Data")).lower()
         fields = type(self).model_fields
-        changed = {k: v for k, v in self if v != fields[k].default and k not in self.unnamed}
-        return "-".join([kind, *name_parts(changed)])
+        changes = {k: v for k, v in self if v != fields[k].default and k not in self.excluded_from_name}
+        return "-".join([kind, *name_parts(changes)])
 
     @property
-    def words(self) -> list[str]:
+    def command_words(self) -> list[str]:
         """What names these data on the command line where no experiment has them; nothing if only Python does."""
         return []
 
@@ -113,18 +113,18 @@ class DataConfig(Settings):
         """The settings that a run of an experiment may change."""
         return [name for name in cls.names() if name != "corpus"]
 
-    def name_parts(self, usual: Self) -> list[str]:
+    def name_parts(self, default: Self) -> list[str]:
         """What of a run's name says how this differs from the experiment's own data."""
-        return name_parts(self.changes(usual))
+        return name_parts(self.changes(default))
 
-    def less_than(self, full: Self) -> bool:
+    def is_smaller_than(self, full: Self) -> bool:
         """Whether a run sees less than the experiment's own data, apart from a subset that is the point of it."""
-        return any(getattr(self, name) < getattr(full, name) for name in self.sizes)
+        return any(getattr(self, name) < getattr(full, name) for name in self.budget_fields)
 
-    def changes(self, usual: Self) -> dict:
-        return {key: value for key, value in super().changes(usual).items() if key not in self.unnamed}
+    def changes(self, default: Self) -> dict:
+        return {key: value for key, value in super().changes(default).items() if key not in self.excluded_from_name}
 
-    def other_texts(self, record: Mapping) -> bool:
+    def texts_differ(self, record: Mapping) -> bool:
         """Whether a record is of other texts, under the same settings."""
         return False
 
@@ -132,9 +132,9 @@ class DataConfig(Settings):
         """An error where texts are not any more what they were when this was made."""
 
 
-def name_parts(changed: Mapping[str, object]) -> list[str]:
+def name_parts(changes: Mapping[str, object]) -> list[str]:
     """`maxlength512` of {"max_length": 512}; no two values give the same part."""
-    return [f"{key.replace('_', '')}{exact(value)}" for key, value in changed.items()]
+    return [f"{key.replace('_', '')}{exact(value)}" for key, value in changes.items()]
 
 
 def exact(value: object) -> str:
@@ -150,23 +150,23 @@ def percent(share: float | None) -> str:
     return f"{(Decimal(repr(share)) * 100).normalize():f}pct" if share else ""
 
 
-class Labelled(DataConfig):
+class LabeledData(DataConfig):
     """Texts with labels; the module `reader` has `parts`, `facts` and `vocabulary_source`, called with the settings."""
 
     task_class = "rtx_core.data.texts:classification"
-    labelled = True
+    labeled = True
     has_epochs = True
-    decides = ("num_labels",)
-    trains = (EncoderConfig,)
+    derived_fields = ("num_labels",)
+    model_configs = (EncoderConfig,)
     reader: ClassVar[str] = ""
 
 
-class ClassificationData(Labelled):
+class ClassificationData(LabeledData):
     """A corpus of labelled texts (`corpora`), the way it is split (`splits`), and how much of it is used."""
 
     reader = "rtx_core.data.splits"
-    trial = {"epochs": 1, "train_rows": 64, "fraction": 1.0}
-    sizes = ("max_length",)
+    smoke_settings = {"epochs": 1, "train_rows": 64, "fraction": 1.0}
+    budget_fields = ("max_length",)
 
     corpus: str
     source: Source = Field("real", description=SOURCE)
@@ -183,7 +183,7 @@ class ClassificationData(Labelled):
     test_rows: NaturalInt = Field(0, description="the same of the test texts, for trials")
 
     @model_validator(mode="after")
-    def _known(self) -> "ClassificationData":
+    def _check_corpus(self) -> "ClassificationData":
         if self.corpus not in CORPORA:
             raise unknown("corpus", self.corpus, CORPORA)
         if self.split not in CORPORA[self.corpus].splits:
@@ -194,30 +194,30 @@ class ClassificationData(Labelled):
     def classes(self) -> tuple[str, ...]:
         return CORPORA[self.corpus].classes
 
-    def other_texts(self, record: Mapping) -> bool:
+    def texts_differ(self, record: Mapping) -> bool:
         name = CORPORA[self.corpus].name  # a mirror may hold other rows than the hub
         sources = {self.source, record["config"]["data"]["source"]}
         return sources == {"hub", "mirror"} and name("hub") != name("mirror")
 
-    def name_parts(self, usual: Self) -> list[str]:
+    def name_parts(self, default: Self) -> list[str]:
         """`official`, `long20pct` and `10pct`, then the rest as of every kind."""
-        changed = self.changes(usual)
-        parts = [changed.pop("split")] if "split" in changed else []
-        if length := changed.pop("length", None):
-            parts.append(length + percent(changed.pop("length_fraction", None)))
-        if fraction := changed.pop("fraction", None):
+        changes = self.changes(default)
+        parts = [changes.pop("split")] if "split" in changes else []
+        if length := changes.pop("length", None):
+            parts.append(length + percent(changes.pop("length_fraction", None)))
+        if fraction := changes.pop("fraction", None):
             parts.append(percent(fraction))
-        return parts + name_parts(changed)
+        return parts + name_parts(changes)
 
-    def less_than(self, full: Self) -> bool:
-        return max(self.train_rows, self.validation_rows, self.test_rows) > 0 or super().less_than(full)
+    def is_smaller_than(self, full: Self) -> bool:
+        return max(self.train_rows, self.validation_rows, self.test_rows) > 0 or super().is_smaller_than(full)
 
 
 class LanguageData(DataConfig):
     """Running text for a language model: tiny Shakespeare by characters, or TinyStories by tokens."""
 
-    trial = {"steps": 2, "batch_size": 8, "block_size": 64, "eval_every": 2, "eval_batches": 2}
-    sizes = ("block_size", "eval_batches")
+    smoke_settings = {"steps": 2, "batch_size": 8, "block_size": 64, "eval_every": 2, "eval_batches": 2}
+    budget_fields = ("block_size", "eval_batches")
 
     corpus: str
     source: Source = Field("real", description=SOURCE)
@@ -228,35 +228,35 @@ class LanguageData(DataConfig):
 
     @property
     def task_class(self) -> str:
-        return RUNNING[self.corpus].task_class
+        return LANGUAGE_CORPORA[self.corpus].task_class
 
     @property
-    def written(self) -> str:
-        return RUNNING[self.corpus].written
+    def generates(self) -> str:
+        return LANGUAGE_CORPORA[self.corpus].generates
 
     @property
-    def trains(self) -> tuple[type[Settings], ...]:
-        return (LoopedConfig,) if RUNNING[self.corpus].packed else super().trains
+    def model_configs(self) -> tuple[type[Settings], ...]:
+        return (LoopedConfig,) if LANGUAGE_CORPORA[self.corpus].packed else super().model_configs
 
     @model_validator(mode="after")
-    def _known(self) -> "LanguageData":
-        if self.corpus not in RUNNING:
-            raise unknown("corpus", self.corpus, RUNNING)
+    def _check_corpus(self) -> "LanguageData":
+        if self.corpus not in LANGUAGE_CORPORA:
+            raise unknown("corpus", self.corpus, LANGUAGE_CORPORA)
         if self.across_stories and self.corpus != "tinystories":
             raise ValueError(f"across_stories is of tinystories only, and the corpus is {self.corpus}")
         return self
 
 
-class Drawn(DataConfig):
+class AlgorithmicData(DataConfig):
     """What is drawn by a rule (`algorithmic`); a model also maps inputs alone to logits (B, N, V)."""
 
-    drawn = True
-    trial = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
+    algorithmic = True
+    smoke_settings = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
 
-    source: DrawnSource = Field("generated", description='"embedded": a trial, kept in _build/')
+    source: AlgorithmicSource = Field("generated", description='"embedded": a trial, kept in _build/')
 
 
-class HopData(Drawn):
+class HopData(AlgorithmicData):
     """k-hop induction (`algorithmic.KHop`), drawn afresh for every step."""
 
     task_class = "rtx_core.data.algorithmic:KHop"
@@ -265,8 +265,8 @@ class HopData(Drawn):
     alphabet: AtLeastTwo = Field(4, description="different letters")
     hops: NaturalInt = Field(4, description="the most hops; each sequence has 0 to so many, uniformly")
     scored: Literal["answers", "all"] = Field("answers", description='in training; "all": "no answer" counts as well')
-    eval_texts: SampleSize = Field(640, description=EVALUATED)
-    test_texts: SampleSize = Field(10_240, description=TESTED)  # 2,048 of each number of hops
+    eval_texts: SampleSize = Field(640, description=EVAL_TEXTS)
+    test_texts: SampleSize = Field(10_240, description=TEST_TEXTS)  # 2,048 of each number of hops
 
     @model_validator(mode="after")
     def _answerable(self) -> "HopData":
@@ -275,7 +275,7 @@ class HopData(Drawn):
         return self
 
 
-class GroupData(Drawn):
+class GroupData(AlgorithmicData):
     """State tracking (`algorithmic.GroupWords`), drawn afresh for every step."""
 
     task_class = "rtx_core.data.algorithmic:GroupWords"
@@ -284,23 +284,23 @@ class GroupData(Drawn):
     # of the longest text, which holds products of every length
     letters: Literal[8, 16, 32, 64, 128] = Field(64, description="elements of the longest sequence")
     # sixteen at a time, or more where they are shorter
-    eval_texts: Annotated[int, Field(ge=16, le=1_000_000)] = Field(256, description=EVALUATED)
-    test_texts: SampleSize = Field(1024, description=TESTED)
+    eval_texts: Annotated[int, Field(ge=16, le=1_000_000)] = Field(256, description=EVAL_TEXTS)
+    test_texts: SampleSize = Field(1024, description=TEST_TEXTS)
 
 
 class ScanData(GroupData):
     """The same texts; in training every pass has a target (`algorithmic.GroupScan`)."""
 
     task_class = "rtx_core.data.algorithmic:GroupScan"
-    trains = (LoopedConfig,)
+    model_configs = (LoopedConfig,)
 
 
-class FactData(Drawn):
+class FactData(AlgorithmicData):
     """Random facts (a, b) → v to be learned by heart (`algorithmic.Facts`); the same facts for every run."""
 
     task_class = "rtx_core.data.algorithmic:Facts"
     has_epochs = True
-    trial = {"epochs": 1, "batch_size": 8, "facts": 16, "eval_texts": 16}
+    smoke_settings = {"epochs": 1, "batch_size": 8, "facts": 16, "eval_texts": 16}
 
     facts: AtLeastTwo = Field(16_384, description="facts (a, b) → v, of the keys² pairs")
     keys: AtLeastTwo = Field(256, description="different a, and different b")
@@ -314,21 +314,21 @@ class FactData(Drawn):
         return self
 
 
-class SequenceTask(Drawn):
+class SequenceTask(AlgorithmicData):
     """A task of one's own, in a subclass with its settings as fields: sequences drawn by `draw`, learned by decoders.
 
     A test reports the error of each of `parts`, which `part_of` tells apart; unless it is overridden, there is one.
     """
 
     task_class = "rtx_core.data.algorithmic:Sequences"
-    training = CHARACTERS | {"steps": 2000}
-    width = {"hidden_size": 64, "num_heads": 4, "intermediate_size": 176}
+    train_defaults = CHARACTERS | {"steps": 2000}
+    model_defaults = {"hidden_size": 64, "num_heads": 4, "intermediate_size": 176}
     vocab_size: ClassVar[int]  # or a property: tokens are 0 … vocab_size − 1
     by: ClassVar[str] = "examples"  # what the parts are, such as "length"
     parts: ClassVar[Sequence] = ("all",)
 
-    eval_texts: SampleSize = Field(640, description=EVALUATED)
-    test_texts: SampleSize = Field(2560, description=TESTED)
+    eval_texts: SampleSize = Field(640, description=EVAL_TEXTS)
+    test_texts: SampleSize = Field(2560, description=TEST_TEXTS)
 
     def draw(self, random: "RandomState", n: int) -> tuple["Tensor", "Tensor"]:
         """n examples: inputs and targets, whole numbers (n, N) each; a target is the token expected at that position,
@@ -339,15 +339,15 @@ class SequenceTask(Drawn):
         """The index of each position's part, (B, N) or what broadcasts to it, of inputs (B, N)."""
         return inputs.new_zeros(1, 1)
 
-    def other_texts(self, record: Mapping) -> bool:
+    def texts_differ(self, record: Mapping) -> bool:
         return record["data"]["sha256"] != self.task(2).facts["sha256"]
 
 
 class UserFile(DataConfig):
     """A file of the user's, in the place of an experiment."""
 
-    unnamed = ("train", "name", "encoding")  # `digest` tells the texts
-    reads: ClassVar[tuple[str, ...]] = ("encoding", "name")  # settings that are given with the file's name
+    excluded_from_name = ("train", "name", "encoding")  # `digest` tells the texts
+    file_settings: ClassVar[tuple[str, ...]] = ("encoding", "name")  # settings that are given with the file's name
 
     train: FileName
     encoding: Encoding = "utf-8"
@@ -362,29 +362,29 @@ class UserFile(DataConfig):
     def slug(self) -> str:
         """The name for folders: of x.csv "x", of x.jsonl "x-jsonl", of a data set of the hub with its owner."""
         file = PurePath(self.train)
-        on_the_hub = self.labelled and file.suffix.lower() not in FORMATS
-        called = self.name or (self.train if on_the_hub else file.name.removesuffix(".csv"))
-        plain = unicodedata.normalize("NFKC", called).lower()  # one spelling of letters that have two
+        on_the_hub = self.labeled and file.suffix.lower() not in FORMATS
+        title = self.name or (self.train if on_the_hub else file.name.removesuffix(".csv"))
+        plain = unicodedata.normalize("NFKC", title).lower()  # one spelling of letters that have two
         return re.sub(r"[\W_]+", "-", plain).strip("-") or "data"
 
     @property
-    def words(self) -> list[str]:
+    def command_words(self) -> list[str]:
         fields = type(self).model_fields.items()
-        changed = {name: getattr(self, name) for name, field in fields if getattr(self, name) != field.default}
-        changed = {name: value for name, value in changed.items() if name not in ("train", "digest", "classes")}
-        known = changed.keys() <= {*self.reads}
-        return [self.train, *(f"{name}={value}" for name, value in changed.items())] if known else []
+        changes = {name: getattr(self, name) for name, field in fields if getattr(self, name) != field.default}
+        changes = {name: value for name, value in changes.items() if name not in ("train", "digest", "classes")}
+        complete = changes.keys() <= {*self.file_settings}
+        return [self.train, *(f"{name}={value}" for name, value in changes.items())] if complete else []
 
-    def other_texts(self, record: Mapping) -> bool:
+    def texts_differ(self, record: Mapping) -> bool:
         return record["config"]["data"].get("digest") != self.digest
 
 
-class FilesData(UserFile, Labelled):
+class FilesData(UserFile, LabeledData):
     """Labelled texts of one's own, as `rtx_core.data.from_files` describes them after a look at the files."""
 
     reader = "rtx_core.data.files"
-    unnamed = (*UserFile.unnamed, "validation", "test")
-    reads = ("text", "label", "validation", "test", *UserFile.reads)
+    excluded_from_name = (*UserFile.excluded_from_name, "validation", "test")
+    file_settings = ("text", "label", "validation", "test", *UserFile.file_settings)
 
     text: str = "text"  # column of the texts
     label: str = "label"  # column of the labels
@@ -413,9 +413,9 @@ class TextData(UserFile):
     """A plain text of one's own, read by characters, as `rtx_core.data.from_text` describes it after a look at it."""
 
     task_class = "rtx_core.data.characters:TextFile"
-    written = "characters"
-    training = CHARACTERS
-    width = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
+    generates = "characters"
+    train_defaults = CHARACTERS
+    model_defaults = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
 
     block_size: PositiveInt = Field(128, description="characters of a sequence")
     eval_batches: SampleSize = Field(20, description="batches of each part in an evaluation")

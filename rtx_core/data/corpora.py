@@ -83,16 +83,16 @@ CORPORA: dict[str, Corpus | Mixture] = {
 
 
 @dataclass(frozen=True)
-class Running:
+class LanguageCorpus:
     """Text for a language model.  The task's module has `load(source)`, which reads and verifies it."""
 
     folder: str  # in a mirror
     task_class: str  # "module:name"
-    written: str  # what a trained model writes, which decides what is measured of it: characters or stories
+    generates: str  # what a trained model writes, which decides what is measured of it: characters or stories
     packed: bool = False  # batches are sequences of unlike lengths, end to end
 
 
-RUNNING: dict[str, Running] = {
-    "shakespeare": Running("tinyshakespeare", "rtx_core.data.characters:Characters", "characters"),
-    "tinystories": Running("tinystories", "rtx_core.data.stories:Stories", "stories", packed=True),
+LANGUAGE_CORPORA: dict[str, LanguageCorpus] = {
+    "shakespeare": LanguageCorpus("tinyshakespeare", "rtx_core.data.characters:Characters", "characters"),
+    "tinystories": LanguageCorpus("tinystories", "rtx_core.data.stories:Stories", "stories", packed=True),
 }

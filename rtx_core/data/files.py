@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rtx_core.data.config import FORMATS, TEXTS, DataConfig, FilesData, TextData
+from rtx_core.data.config import FORMATS, TEXT_SUFFIXES, DataConfig, FilesData, TextData
 from rtx_core.data.sources import decoded, hub_table, read_table, sha256_of
 from rtx_core.errors import RtxError
 from rtx_core.paths import user_path
 from rtx_core.progress import say
 
-MOST_CLASSES = 1000
-NOT_SEEN = re.compile(r"[\s\u00ad\u200b-\u200f\u2060\ufeff]")  # letters that look like none
-FEW = 10  # rows a class, below which it is said
-TOLERATED = 0.05  # texts of another part that also stand in training, before it is told
+MAX_CLASSES = 1000
+INVISIBLE = re.compile(r"[\s\u00ad\u200b-\u200f\u2060\ufeff]")  # letters that look like none
+MIN_ROWS = 10  # rows a class, below which it is said
+MAX_DUPLICATES = 0.05  # texts of another part that also stand in training, before it is told
 
 
 def from_files(train: str, text: str = "text", label: str = "label", **settings: object) -> FilesData:
@@ -33,33 +33,34 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     by `seed`.  Records lie in `runs/own-NAME`, by the training file's name unless one is given; of `generated` texts
     in `_build/results/`.
     """
-    if taken := settings.keys() & {"classes", "digest"}:
-        raise RtxError(f"{min(taken)} is read from the files; leave it out.")
+    if reserved := settings.keys() & {"classes", "digest"}:
+        raise RtxError(f"{min(reserved)} is read from the files; leave it out.")
     config = FilesData(train=train, text=text, label=label, **settings, classes=())
     table = read(config.train, config)
     classes, rows = table["label"].unique(), len(table)
-    found = f"{config.train} has {len(classes):,} different label(s) in the {rows:,} rows of column {config.label!r}"
-    if not 2 <= len(classes) <= min(MOST_CLASSES, rows // 2):
-        raise RtxError(f"{found}; expected 2 to {MOST_CLASSES:,}, each on several rows.")
-    like: dict[str, list[str]] = {}
-    for each in sorted(classes):
-        like.setdefault(NOT_SEEN.sub("", unicodedata.normalize("NFKC", each)).casefold(), []).append(each)
-    if len(alike := max(like.values(), key=len)) > 1:
-        say(f"{config.train} has labels that look alike, {alike[0]!a} and {alike[1]!a}: each spelling is a class.")
+    summary = f"{config.train} has {len(classes):,} different label(s) in the {rows:,} rows of column {config.label!r}"
+    if not 2 <= len(classes) <= min(MAX_CLASSES, rows // 2):
+        raise RtxError(f"{summary}; expected 2 to {MAX_CLASSES:,}, each on several rows.")
+    spellings: dict[str, list[str]] = {}
+    for spelling in sorted(classes):
+        visible = INVISIBLE.sub("", unicodedata.normalize("NFKC", spelling))
+        spellings.setdefault(visible.casefold(), []).append(spelling)
+    if len(similar := max(spellings.values(), key=len)) > 1:
+        say(f"{config.train} has labels that look alike, {similar[0]!a} and {similar[1]!a}: each spelling is a class.")
     ends = re.compile(rf"[,;\t]\"?({'|'.join(map(re.escape, classes))})\"?$")  # of a row whose last cell is its label
     several = [i for i, text in enumerate(table["text"]) if any(map(ends.search, text.splitlines()[:-1]))]
     if several:
         say(f"{config.train}, row {several[0] + 1}, has a text that reads as several rows: is a quote left open?")
-    if rows < FEW * len(classes):
-        say(f"{found}: few rows to learn each from.")
+    if rows < MIN_ROWS * len(classes):
+        say(f"{summary}: few rows to learn each from.")
     classes = in_order(classes)
     config = config.replace(classes=classes)
-    found = parts(config)
+    tables = parts(config)
     for part in ("validation", "test"):
-        seen, n = int(found[part]["text"].isin(found["train"]["text"]).sum()), len(found[part])
-        if seen > TOLERATED * n:
-            say(f"{seen} of {n} {part} texts also stand in the training texts, so results will be too good.")
-    return config.replace(digest=_digest(found))
+        duplicates, n = int(tables[part]["text"].isin(tables["train"]["text"]).sum()), len(tables[part])
+        if duplicates > MAX_DUPLICATES * n:
+            say(f"{duplicates} of {n} {part} texts also stand in the training texts, so results will be too good.")
+    return config.replace(digest=_digest(tables))
 
 
 def from_text(train: str, **settings: object) -> TextData:
@@ -79,10 +80,10 @@ def from_words(name: str, settings: dict[str, object]) -> str | DataConfig:
     other name is given back."""
     suffix = Path(name).suffix.lower()
     labelled = suffix in FORMATS or not {"text", "label"}.isdisjoint(settings)
-    if not labelled and suffix not in TEXTS:
+    if not labelled and suffix not in TEXT_SUFFIXES:
         return name
     kind, reader = (FilesData, from_files) if labelled else (TextData, from_text)
-    return reader(name, **{key: settings.pop(key) for key in kind.reads if key in settings})
+    return reader(name, **{key: settings.pop(key) for key in kind.file_settings if key in settings})
 
 
 def running_text(config: TextData) -> str:
@@ -109,8 +110,8 @@ def in_order(labels: Iterable[str]) -> list[str]:
 
 
 def _digest(tables: dict[str, pd.DataFrame]) -> str:
-    held = "".join(table.to_csv(index=False) for table in tables.values())
-    return hashlib.sha256(held.encode()).hexdigest()[:16]
+    content = "".join(table.to_csv(index=False) for table in tables.values())
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def vocabulary_source(config: FilesData) -> None:
@@ -118,38 +119,39 @@ def vocabulary_source(config: FilesData) -> None:
 
 
 def facts(config: FilesData) -> dict:
-    drawn = [part for part in ("validation", "test") if getattr(config, part) is None]
-    known = {"name": Path(config.train).name, "source": config.source, "max_length": config.max_length}
-    known["split"] = f"{' and '.join(drawn)} drawn" if drawn else "given"
-    return known | {"vocabulary": "trained on the training texts", "classes": list(config.classes)}
+    missing = [part for part in ("validation", "test") if getattr(config, part) is None]
+    content = {"name": Path(config.train).name, "source": config.source, "max_length": config.max_length}
+    content["split"] = f"{' and '.join(missing)} drawn" if missing else "given"
+    return content | {"vocabulary": "trained on the training texts", "classes": list(config.classes)}
 
 
 def parts(config: FilesData) -> dict[str, pd.DataFrame]:
     """All parts as tables of text and label number; what has no file is a tenth of train, drawn."""
     files = {"train": config.train, "validation": config.validation, "test": config.test}
     tables = {part: _numbered(path, config) for part, path in files.items() if path is not None}
-    drawn = [part for part in files if part not in tables]
+    missing = [part for part in files if part not in tables]
     train = tables["train"]
     order, tenth = np.random.RandomState(config.seed).permutation(len(train)), len(train) // 10
-    if drawn and not tenth:
-        raise RtxError(f"{config.train} has {len(train)} rows, too few to draw a {drawn[0]} part: give 10.")
-    start = len(train) * (10 - len(drawn)) // 10
-    for part, rows in zip(["train", *drawn], np.split(order, [start + tenth * i for i in range(len(drawn))])):
+    if missing and not tenth:
+        raise RtxError(f"{config.train} has {len(train)} rows, too few to draw a {missing[0]} part: give 10.")
+    start = len(train) * (10 - len(missing)) // 10
+    cuts = [start + tenth * i for i in range(len(missing))]
+    for part, rows in zip(["train", *missing], np.split(order, cuts)):
         tables[part] = train.iloc[rows].reset_index(drop=True)
-    found = {part: tables[part] for part in files}
-    if empty := [part for part, table in found.items() if table.empty]:
+    complete = {part: tables[part] for part in files}
+    if empty := [part for part, table in complete.items() if table.empty]:
         raise RtxError(f"{getattr(config, empty[0])} has no rows; give a {empty[0]} file with texts, or none.")
-    if config.digest not in ("", _digest(found)):
+    if config.digest not in ("", _digest(complete)):
         raise RtxError(f"{config.train} holds other texts than when from_files read it: call that again.")
-    return found
+    return complete
 
 
 def _numbered(path: str, config: FilesData) -> pd.DataFrame:
     table = read(path, config)
-    strange = table[~table["label"].isin(config.classes)]
-    for row, given in strange["label"].items():
-        place, known = f"{path}, row {row + 1}, column {config.label!r}", ", ".join(config.classes[:9])
-        raise RtxError(f"{place} has the label {given!r}, and the classes are {known}.")
+    unknown = table[~table["label"].isin(config.classes)]
+    for row, label in unknown["label"].items():
+        place, classes = f"{path}, row {row + 1}, column {config.label!r}", ", ".join(config.classes[:9])
+        raise RtxError(f"{place} has the label {label!r}, and the classes are {classes}.")
     return table.assign(label=table["label"].map(config.classes.index))
 
 
@@ -165,23 +167,23 @@ def read(path: str, config: FilesData) -> pd.DataFrame:
         try:
             table = hub_table(name, split or "train")
         except RtxError as error:
-            what = f"There is no file {path}, seen from {Path.cwd()}, and no such data set on the hub"
-            raise RtxError(f"{what} ({type(error.__cause__).__name__}); name one, with its ending.") from error
+            problem = f"There is no file {path}, seen from {Path.cwd()}, and no such data set on the hub"
+            raise RtxError(f"{problem} ({type(error.__cause__).__name__}); name one, with its ending.") from error
     values = {}
     for kind, column in (("text", config.text), ("label", config.label)):
         if (count := list(table.columns).count(column)) != 1:
-            what = f"{count} columns" if count else "no column"
+            problem = f"{count} columns" if count else "no column"
             names = ", ".join(map(str, table.columns))
-            raise RtxError(f"{path} has {what} {column!r}, and one was expected: it has {names:.200}.")
+            raise RtxError(f"{path} has {problem} {column!r}, and one was expected: it has {names:.200}.")
         values[kind] = [_cell(value, config.encoding, numbers=kind == "label") for value in table[column]]
         if "" in values[kind]:
             row = values[kind].index("")
-            place, held = f"{path}, row {row + 1}, column {column!r}", table[column][row]
-            raise RtxError(f"{place} holds {held!r:.60} where a {kind} was expected: take out all such rows.")
-    found = pd.DataFrame(values | {"label": [label.strip() for label in values["label"]]}, dtype="str")
-    if len(names := found.index[(found["text"] == config.text) & (found["label"] == config.label)]):
+            place, cell = f"{path}, row {row + 1}, column {column!r}", table[column][row]
+            raise RtxError(f"{place} holds {cell!r:.60} where a {kind} was expected: take out all such rows.")
+    texts = pd.DataFrame(values | {"label": [label.strip() for label in values["label"]]}, dtype="str")
+    if len(names := texts.index[(texts["text"] == config.text) & (texts["label"] == config.label)]):
         raise RtxError(f"{path}, row {names[0] + 1}, repeats the names of the columns: take out all such rows.")
-    return found
+    return texts
 
 
 def _cell(value: object, encoding: str, numbers: bool) -> str:
@@ -193,5 +195,5 @@ def _cell(value: object, encoding: str, numbers: bool) -> str:
     if numbers and not isinstance(value, str | bytes | list | dict | np.ndarray) and not pd.isna(value):
         value = int(value) if isinstance(value, float) and value.is_integer() else value
         value = f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
-    whole = isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)  # halves of pairs
-    return value if whole else ""
+    valid = isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)  # halves of pairs
+    return value if valid else ""

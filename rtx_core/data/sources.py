@@ -61,8 +61,8 @@ def load(name: str, source: str) -> dict[str, pd.DataFrame]:
             verify(f"{corpus.folder}/{split}.parquet", content_sha256(table), expected)
         else:
             labels = corpus.labels or {i: i for i in range(len(corpus.classes))}
-            if strange := set(table["label"]) - labels.keys():
-                raise RtxError(f"{corpus.hub}, {split}, has the label {strange.pop()}, not among {[*labels]}.")
+            if unknown := set(table["label"]) - labels.keys():
+                raise RtxError(f"{corpus.hub}, {split}, has the label {unknown.pop()}, not among {[*labels]}.")
             table = table.assign(label=table["label"].map(labels)).dropna(subset="label")
         splits[split] = table.astype({"label": "int64"}).reset_index(drop=True)
     return splits
@@ -88,19 +88,19 @@ def sha256_of(pieces: Iterable[str | bytes | np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def verify(what: str, got: str, expected: str) -> None:
+def verify(name: str, got: str, expected: str) -> None:
     """An error for data that is not what the records were made from."""
     if got != expected:
-        raise RtxError(f"{what} has SHA-256 {got[:12]}…, not {expected[:12]}…: replace it, or choose another source.")
+        raise RtxError(f"{name} has SHA-256 {got[:12]}…, not {expected[:12]}…: replace it, or choose another source.")
 
 
 def mirror_file(relative: str) -> Path:
-    named = os.environ.get("RTX_DATA")
-    if not named:
+    folder = os.environ.get("RTX_DATA")
+    if not folder:
         raise RtxError("The source 'mirror' needs RTX_DATA, which is not set: set it to the mirror's folder.")
-    path = user_path(named) / relative
+    path = user_path(folder) / relative
     if not path.is_file():
-        raise RtxError(f"RTX_DATA names {named}, which has no {relative}: name the mirror's folder, or unset it.")
+        raise RtxError(f"RTX_DATA names {folder}, which has no {relative}: name the mirror's folder, or unset it.")
     return path
 
 
@@ -119,18 +119,18 @@ def real_table(source: str, hub: str, folder: str, split: str, *columns: str) ->
 _say = cache(say)  # each line once
 
 
-def read_table(file: Path, called: str, encoding: str = "utf-8") -> pd.DataFrame:
+def read_table(file: Path, name: str, encoding: str = "utf-8") -> pd.DataFrame:
     """A file as a table, by its suffix; `encoding` is that of its text."""
     if (suffix := file.suffix.lower()) not in FORMATS:
         hint = "; rtx.data.from_text reads it as running text for a decoder" * (suffix == ".txt")
-        raise RtxError(f"{called} ends in none of {', '.join(FORMATS)}: give such a file, or a data set's name{hint}.")
+        raise RtxError(f"{name} ends in none of {', '.join(FORMATS)}: give such a file, or a data set's name{hint}.")
     try:
         return resolve_name(FORMATS[suffix])(file, encoding)
     except RtxError as error:
-        raise RtxError(f"{called}, {error}") from error
+        raise RtxError(f"{name}, {error}") from error
     except (OSError, TypeError, ValueError, csv.Error) as error:  # pandas names the line
         reason = str(error).partition("\n")[0].removeprefix("Error tokenizing data. C error: ").rstrip(".")
-        raise RtxError(f"{called} cannot be read ({reason}): repair or replace it.") from error
+        raise RtxError(f"{name} cannot be read ({reason}): repair or replace it.") from error
 
 
 def decoded(content: bytes, encoding: str = "utf-8") -> str:
@@ -148,14 +148,15 @@ def decoded(content: bytes, encoding: str = "utf-8") -> str:
 def separated(file: Path, encoding: str) -> pd.DataFrame:
     """A CSV or TSV, split at the comma, semicolon or tab that gives its first line most columns; an odd one is said."""
     text = decoded(file.read_bytes(), encoding).lstrip("\r\n")
-    lines, usual = io.StringIO(text, newline=""), "," if file.suffix.lower() == ".csv" else "\t"
-    first = next(lines, "")
-    taken = max((usual, *",;\t"), key=lambda each: len(next(csv.reader([first], delimiter=each), ())))
-    if taken != usual:
-        _say(f"{file}: the columns are split at {taken!r}")
-    table = pd.read_csv(io.StringIO(text, newline=""), sep=taken, header=None, dtype="str", keep_default_na=False)
+    lines, default = io.StringIO(text, newline=""), "," if file.suffix.lower() == ".csv" else "\t"
+    header = next(lines, "")
+    delimiter = max((default, *",;\t"), key=lambda candidate: len(next(csv.reader([header], delimiter=candidate), ())))
+    if delimiter != default:
+        _say(f"{file}: the columns are split at {delimiter!r}")
+    table = pd.read_csv(io.StringIO(text, newline=""), sep=delimiter, header=None, dtype="str", keep_default_na=False)
     names, table = table.iloc[0].str.strip().tolist(), table[1:].reset_index(drop=True)
-    if taken == "\t" and len(table) != (rows := sum(1 for line in lines if line.strip("\r\n"))):  # texts seldom quoted
+    rows = sum(1 for line in lines if line.strip("\r\n"))
+    if delimiter == "\t" and len(table) != rows:  # texts seldom quoted
         _say(f"{file}: {rows:,} lines are read as {len(table):,} rows; if no text has several, a quote is left open")
     return table.set_axis(names, axis=1)
 
@@ -164,15 +165,15 @@ def json_lines(file: Path, encoding: str) -> pd.DataFrame:
     rows = []
     for number, line in enumerate(decoded(file.read_bytes(), encoding).split("\n"), start=1):
         try:
-            rows += [{**json.loads(line, object_pairs_hook=_each_once)}] if line.strip() else []
+            rows += [{**json.loads(line, object_pairs_hook=_refuse_repeated)}] if line.strip() else []
         except (RecursionError, TypeError, ValueError) as error:
             raise ValueError(f"line {number} is no JSON object: {error}") from None
     return pd.DataFrame(rows, dtype=object)
 
 
-def _each_once(pairs: list[tuple]) -> dict:
-    if twice := [name for name, n in Counter(name for name, _ in pairs).items() if n > 1]:
-        raise ValueError(f"it holds {twice[0]!r} more than once")
+def _refuse_repeated(pairs: list[tuple]) -> dict:
+    if repeated := [name for name, n in Counter(name for name, _ in pairs).items() if n > 1]:
+        raise ValueError(f"it holds {repeated[0]!r} more than once")
     return dict(pairs)
 
 
@@ -181,18 +182,18 @@ def parquet(file: Path, encoding: str) -> pd.DataFrame:
 
 
 @contextmanager
-def asking_the_hub(what: str) -> Iterator[None]:
+def hub_errors(name: str) -> Iterator[None]:
     """A download that fails is one sentence, and nothing else is used instead."""
     try:
         yield
     except Exception as error:  # whatever the client libraries raise, the user's choices are the same
         do = "check the network, or use a mirror (RTX_DATA) or generated text (source='embedded')"
-        raise RtxError(f"The hub did not give {what} ({type(error).__name__}): {do}.") from error
+        raise RtxError(f"The hub did not give {name} ({type(error).__name__}): {do}.") from error
 
 
 def hub_table(name: str, split: str) -> pd.DataFrame:
     """A split of a data set on the hub: of the commit in `REVISIONS`, else of today's."""
-    with asking_the_hub(f"{name} ({split})"):
+    with hub_errors(f"{name} ({split})"):
         import datasets
 
         datasets.disable_progress_bars()
@@ -201,5 +202,5 @@ def hub_table(name: str, split: str) -> pd.DataFrame:
 
 def revision(name: str, source: str) -> dict[str, str]:
     """What a record says of the hub's commits that data sets (of a mixture, joined by " + ") were read at."""
-    known = [REVISIONS[each] for each in name.split(" + ") if each in REVISIONS] if source == "hub" else []
-    return {"revision": " + ".join(known)} if known else {}
+    commits = [REVISIONS[member] for member in name.split(" + ") if member in REVISIONS] if source == "hub" else []
+    return {"revision": " + ".join(commits)} if commits else {}

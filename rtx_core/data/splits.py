@@ -37,19 +37,19 @@ def parts(data: ClassificationData) -> Parts:
     tables = load(data.corpus, source)
     rows = corpus.rows if source != "embedded" else 0
     if isinstance(corpus, Mixture):
-        whole = mixture(tables, rows)
+        complete = mixture(tables, rows)
     else:
-        whole = split(tables, data.split, source, rows)
-    return subset(whole, data)
+        complete = split(tables, data.split, source, rows)
+    return subset(complete, data)
 
 
 def facts(data: ClassificationData) -> dict:
     """What a record says of the data before it is tokenised."""
     source = resolve(data.source)
-    known = {"name": CORPORA[data.corpus].name(source), "source": source}
-    known |= revision(known["name"], source) | {"split": data.split, "max_length": data.max_length}
-    known |= {"fraction": data.fraction} if data.fraction < 1 else {}
-    return known | ({n: getattr(data, n) for n in ("length", "length_fraction")} if data.length != "all" else {})
+    content = {"name": CORPORA[data.corpus].name(source), "source": source}
+    content |= revision(content["name"], source) | {"split": data.split, "max_length": data.max_length}
+    content |= {"fraction": data.fraction} if data.fraction < 1 else {}
+    return content | ({n: getattr(data, n) for n in ("length", "length_fraction")} if data.length != "all" else {})
 
 
 def vocabulary_source(data: ClassificationData) -> str | None:
@@ -70,7 +70,7 @@ def split(tables: dict[str, pd.DataFrame], how: str, source: str = "", rows: int
         case "official":
             n = len(tables["train"])
             chosen = [*np.split(_permutation(n), [int(0.95 * n)]), np.arange(n, len(pool))]
-    return {part: pool.iloc[of].reset_index(drop=True) for part, of in zip(PARTS, chosen, strict=True)}
+    return {part: pool.iloc[rows].reset_index(drop=True) for part, rows in zip(PARTS, chosen, strict=True)}
 
 
 def _permutation(n: int) -> np.ndarray:
@@ -97,12 +97,12 @@ def mixture(pools: dict[str, pd.DataFrame], rows: int) -> Parts:
 
 def grouped(pool: pd.DataFrame) -> list[np.ndarray]:
     texts = clean_all(pool["text"])  # as the models see them
-    within = sentences(texts)
-    part_of = np.empty(1 + max(number for numbers in within.values() for number in numbers), dtype=int)
+    numbers_of = sentences(texts)
+    part_of = np.empty(1 + max(number for numbers in numbers_of.values() for number in numbers), dtype=int)
     for part, numbers in enumerate(seeded(len(part_of))):
         part_of[numbers] = part
-    found = [set(part_of[within[text]]) for text in texts]
-    chosen = [[0 in of for of in found], [of == {1} for of in found], [of == {2} for of in found]]
+    parts = [set(part_of[numbers_of[text]]) for text in texts]
+    chosen = [[0 in each for each in parts], [each == {1} for each in parts], [each == {2} for each in parts]]
     return [np.flatnonzero(rows) for rows in chosen]
 
 
@@ -114,16 +114,16 @@ def published(source: str) -> list[np.ndarray]:
     return [np.flatnonzero(assignment == part) for part in PARTS]
 
 
-def subset(whole: Parts, data: ClassificationData) -> Parts:
-    """`whole` cut down; lengths come first, so that `fraction` is of the short or long training texts."""
+def subset(complete: Parts, data: ClassificationData) -> Parts:
+    """`complete` cut down; lengths come first, so that `fraction` is of the short or long training texts."""
     if data.length != "all":
-        whole = {p: by_length(frame, data.length, data.length_fraction) for p, frame in whole.items()}
+        complete = {p: by_length(frame, data.length, data.length_fraction) for p, frame in complete.items()}
     if data.fraction < 1:
-        whole = whole | {"train": stratified(whole["train"], data.fraction)}
-    for part, frame in whole.items():
+        complete = complete | {"train": stratified(complete["train"], data.fraction)}
+    for part, frame in complete.items():
         if frame.empty:
             raise RtxError(f"fraction {data.fraction:g} with length {data.length!r} leaves no {part} text: take more.")
-    return whole
+    return complete
 
 
 def stratified(frame: pd.DataFrame, fraction: float) -> pd.DataFrame:
@@ -131,8 +131,8 @@ def stratified(frame: pd.DataFrame, fraction: float) -> pd.DataFrame:
     permuted, are ranked by how far through their own label they stand, and the first ones are kept."""
     of_label = frame.iloc[_permutation(len(frame))].groupby("label")["label"]
     rank = (of_label.cumcount() + 0.5) / of_label.transform("size")
-    kept = rank.sort_values(kind="stable").index[: round(fraction * len(frame))]
-    return frame.loc[np.sort(kept)].reset_index(drop=True)
+    selected = rank.sort_values(kind="stable").index[: round(fraction * len(frame))]
+    return frame.loc[np.sort(selected)].reset_index(drop=True)
 
 
 def by_length(frame: pd.DataFrame, length: str, fraction: float) -> pd.DataFrame:
@@ -146,24 +146,24 @@ def sentences(texts: Iterable[str]) -> dict[str, list[int]]:
     """Text -> numbers of the sentences it is, or a contiguous run of words of; a sentence is a text that no longer one
     contains.  From the longest on: one that no earlier sentence marked marks every run of its words that is a text.
     """
-    within: dict[str, list[int]] = {text: [] for text in texts}
+    numbers_of: dict[str, list[int]] = {text: [] for text in texts}
     number = 0
-    for text in sorted(within, key=lambda text: (-text.count(" "), text)):
-        if within[text]:
+    for text in sorted(numbers_of, key=lambda text: (-text.count(" "), text)):
+        if numbers_of[text]:
             continue
         ends = [blank.start() for blank in re.finditer(" |$", text)]
         starts = [0, *(end + 1 for end in ends[:-1])]
-        for first, start in enumerate(starts):
-            for end in ends[first:]:
-                marked = within.get(text[start:end])
-                if marked is not None and marked[-1:] != [number]:
-                    marked.append(number)
+        for i, start in enumerate(starts):
+            for end in ends[i:]:
+                numbers = numbers_of.get(text[start:end])
+                if numbers is not None and numbers[-1:] != [number]:
+                    numbers.append(number)
         number += 1
-    return within
+    return numbers_of
 
 
 def contained(texts: Iterable[str], rows: Iterable[str]) -> list[bool]:
     """Of each text, whether it is a row or a part of one."""
-    spaced = [[f" {' '.join(text.split())} " for text in given] for given in (texts, rows)]
+    spaced = [[f" {' '.join(text.split())} " for text in column] for column in (texts, rows)]
     everything = "\n".join(spaced[1])
     return [text in everything for text in spaced[0]]

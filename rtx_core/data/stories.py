@@ -36,8 +36,8 @@ def load(source: str) -> dict[str, list[str]]:
     """The stories of both parts, stripped, from a source (see `sources.resolve`)."""
     source = resolve(source)
     if source == "embedded":
-        made = tales(sum(EMBEDDED.values()))
-        return {"train": made[: EMBEDDED["train"]], "validation": made[EMBEDDED["train"] :]}
+        texts = tales(sum(EMBEDDED.values()))
+        return {"train": texts[: EMBEDDED["train"]], "validation": texts[EMBEDDED["train"] :]}
     parts = {}
     for part, expected in MIRROR_SHA256.items():
         table = real_table(source, HUB, "tinystories", part, "text")
@@ -58,8 +58,8 @@ def train_tokenizer(stories: list[str]) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), bytes_])
     tokenizer.decoder = decoders.ByteLevel()
     alphabet, signs = pre_tokenizers.ByteLevel.alphabet(), ["<story>"]
-    ways = {"special_tokens": signs, "initial_alphabet": alphabet, "show_progress": False}
-    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, **ways)
+    options = {"special_tokens": signs, "initial_alphabet": alphabet, "show_progress": False}
+    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, **options)
     tokenizer.train_from_iterator(stories[:TOKENIZER_STORIES], trainer)
     return tokenizer
 
@@ -129,9 +129,9 @@ class Stories(Language):
     def batch(self, ids: np.ndarray) -> tuple[Packed, Tensor]:
         """n + 1 tokens of the stream -> (n packed tokens, the n tokens that follow them)."""
         n = len(ids) - 1
-        begins = [0] if self.across_stories else np.union1d(np.flatnonzero(ids[:n] == STORY), 0)
+        starts = [0] if self.across_stories else np.union1d(np.flatnonzero(ids[:n] == STORY), 0)
         # a story longer than a block is read in pieces of it
-        cuts = [cut for begin, end in pairwise([*begins, n]) for cut in range(begin, end, self.block_size)]
+        cuts = [cut for start, end in pairwise([*starts, n]) for cut in range(start, end, self.block_size)]
         return Packed.from_flat(ids[:n], np.diff([*cuts, n])), torch.from_numpy(ids[1:].astype(np.int64))
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Packed, Tensor]:

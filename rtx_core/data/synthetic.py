@@ -25,8 +25,8 @@ Grammar = dict[str, list[str]]
 def grammar(text: str) -> Grammar:
     """One symbol a line, "name: alternative | alternative"; a line that begins with a bar continues it."""
     lines = re.sub(r"\n\s*\|", " |", text.strip()).splitlines()
-    named = (line.partition(":") for line in lines)
-    return {name.strip(): [item.strip() for item in items.split("|")] for name, _, items in named}
+    pairs = (line.partition(":") for line in lines)
+    return {name.strip(): [item.strip() for item in items.split("|")] for name, _, items in pairs}
 
 
 def fill(rng: Random, template: str, words: Grammar, positive: bool = True) -> str:
@@ -63,20 +63,20 @@ def reviews(domain: str, n: int, seed: int = 0, style: str = "review") -> pd.Dat
 
 def _prose(rng: Random, words: Grammar, positive: bool) -> str:
     """Sentences as people type them; a verdict decides where there is one, else the majority does."""
-    decided = rng.random() < 0.5
+    has_verdict = rng.random() < 0.5
     sentences = []
     for k in range(2 + int((LONGEST - 2) * rng.random() ** 2)):
-        aside = k % 4 == 3 or (decided and k % 4 == 2 and rng.random() < 0.3)
+        aside = k % 4 == 3 or (has_verdict and k % 4 == 2 and rng.random() < 0.3)
         sentences.append("{-sentence}" if aside else "{+sentence}")
         sentences += ["{filler}"] if rng.random() < 0.3 else []
     rng.shuffle(sentences)
-    sentences += ["{+verdict}"] if decided else []
-    typed = []
+    sentences += ["{+verdict}"] if has_verdict else []
+    texts = []
     for template in sentences:
         text = re.sub(r"\bi\b", "I", fill(rng, template, words, positive))
         text = re.sub(r" (?=[,:])", "", text)
-        typed.append(text[0].upper() + text[1:] + rng.choice(("...", "!!!", "!", ".", ".", ".", ".")))
-    return rng.choice((" ", " ", " ", "<br /><br />")).join(typed)
+        texts.append(text[0].upper() + text[1:] + rng.choice(("...", "!!!", "!", ".", ".", ".", ".")))
+    return rng.choice((" ", " ", " ", "<br /><br />")).join(texts)
 
 
 SPEAKERS = ("ALDRIC", "BEATA", "CORVIN", "DELIA", "EDMORE", "FENNA", "GARETH", "HELSA")
@@ -98,11 +98,11 @@ def play(characters: int, seed: int = 0) -> str:
 
 def tales(n: int, seed: int = 0) -> list[str]:
     """n tales of a hero who keeps name and pronoun, a thing broken and mended, and somebody who helps."""
-    rng, made = Random(seed), []
+    rng, texts = Random(seed), []
     for _ in range(n):
-        told = {name: rng.choice(TALES[name]) for name in ("toy", "friend", "felt")}
-        told |= zip(("name", "He", "his", "being"), rng.choice(TALES["hero"]).split("/"), strict=True)
-        told |= zip(("loss", "cure"), rng.choice(TALES["trouble"]).split("/"), strict=True)
-        fixed = {name: [value] for name, value in told.items()}
-        made.append(fill(rng, "{tale}", TALES | fixed).replace("/", "\n"))
-    return made
+        words = {name: rng.choice(TALES[name]) for name in ("toy", "friend", "felt")}
+        words |= zip(("name", "He", "his", "being"), rng.choice(TALES["hero"]).split("/"), strict=True)
+        words |= zip(("loss", "cure"), rng.choice(TALES["trouble"]).split("/"), strict=True)
+        hero = {name: [value] for name, value in words.items()}
+        texts.append(fill(rng, "{tale}", TALES | hero).replace("/", "\n"))
+    return texts

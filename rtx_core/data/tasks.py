@@ -17,17 +17,17 @@ from torch import Tensor, nn
 from rtx_core.data.tokens import Tokens
 from rtx_core.errors import RtxError
 from rtx_core.metrics import classification_metrics
-from rtx_core.models.packed import Packed, filled
+from rtx_core.models.packed import Packed, pad_to_multiple
 
 Batch = tuple[Any, Tensor]  # (inputs, targets)
 Loss = tuple[Tensor, Tensor]  # (what to backpropagate, float64 sums for `summary`)
 EVALUATION_TOKENS = 8192  # per batch: large enough to fill the machine, small enough for its cache
 EVALUATION_SEED = 5  # of the running text that every evaluation of every run reads
-FILL = 8  # oneDNN keeps a kernel for every number of tokens: 1.8 GiB after 400 steps; with this 1.1
+PAD_MULTIPLE = 8  # oneDNN keeps a kernel for every number of tokens: 1.8 GiB after 400 steps; with this 1.1
 
 
-def _shape(given: object) -> str:
-    return f"shape {tuple(given.shape)}" if isinstance(given, Tensor) else f"a {type(given).__name__}"
+def _shape(value: object) -> str:
+    return f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
 
 
 class Task:
@@ -37,7 +37,7 @@ class Task:
     model_settings                          settings of the model that the data decides, such as `vocab_size`
     step(seed, i)                           the micro-batches (inputs, targets) of optimizer step `i`, of both alone
     examples(i)                             texts or tokens of the whole step `i`
-    loss(model, inputs, targets, of)        of a micro-batch of a step of `of` examples: the objective, and sums
+    loss(model, inputs, targets, step_examples)  of a micro-batch of a step of so many: the objective, and sums
     summary(sums, examples)                 a history row's training entries, from the sums since the last row
     evaluate(model, device, autocast)       its validation entries, of which `validation_loss` selects the weights
     test(model, device, autocast)           the record's test entry, at least that of `test_entry`, and None
@@ -78,12 +78,12 @@ class Classification(Task):
 
     def _batch(self, rows: np.ndarray) -> tuple[Packed, Tensor]:
         ids, lengths, labels = self.train.take(rows)
-        return filled(Packed.from_flat(ids, lengths), FILL), torch.from_numpy(labels)
+        return pad_to_multiple(Packed.from_flat(ids, lengths), PAD_MULTIPLE), torch.from_numpy(labels)
 
     def examples(self, i: int) -> int:
         return min(self.batch_size, len(self.train) - i % self.steps_per_epoch * self.batch_size)
 
-    def loss(self, model: nn.Module, inputs: Packed, targets: Tensor, of: int) -> Loss:
+    def loss(self, model: nn.Module, inputs: Packed, targets: Tensor, step_examples: int) -> Loss:
         """Cross-entropy; sums are [losses, right answers]."""
         logits = model(inputs)
         if (got := _shape(logits)) != (expected := f"shape {(len(inputs), len(self.classes))}"):
@@ -92,7 +92,7 @@ class Classification(Task):
         logits = logits[: len(targets)].to(next(model.parameters()).dtype)
         loss = F.cross_entropy(logits, targets, reduction="sum")
         right = (logits.argmax(1) == targets).sum()
-        return loss / of, torch.stack((loss.detach().double(), right.double()))
+        return loss / step_examples, torch.stack((loss.detach().double(), right.double()))
 
     def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
         logits = logits_of(model, self.validation, device, autocast)
@@ -112,7 +112,7 @@ def _order(seed: int, epoch: int, n: int) -> np.ndarray:
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
     """In evaluation mode, without gradients; the model's mode is put back."""
     was_training = model.training
     model.eval()
@@ -132,13 +132,13 @@ def evaluation_batches(tokens: Tokens, budget: int = EVALUATION_TOKENS) -> Itera
 
 def logits_of(model: nn.Module, tokens: Tokens, device: torch.device, autocast: torch.autocast) -> np.ndarray:
     """(N, C) float32 logits in the order of `tokens`."""
-    found, order = [], []
-    with evaluating(model):
+    outputs, order = [], []
+    with evaluation_mode(model):
         for batch, rows in evaluation_batches(tokens):
             with autocast:
-                found.append(model(batch.to(device)).float().cpu().numpy())
+                outputs.append(model(batch.to(device)).float().cpu().numpy())
             order.append(rows)
-    return np.concatenate(found)[np.argsort(np.concatenate(order))]
+    return np.concatenate(outputs)[np.argsort(np.concatenate(order))]
 
 
 def loss_and_accuracy(logits: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
@@ -173,12 +173,12 @@ class Language(Task):
     def examples(self, i: int) -> int:
         return self.batch_size * self.block_size
 
-    def loss(self, model: nn.Module, inputs, targets: Tensor, of: int) -> Loss:
+    def loss(self, model: nn.Module, inputs, targets: Tensor, step_examples: int) -> Loss:
         """Mean loss of a target, weighted by the micro-batch's share of the step; sums are [losses]."""
         mean = model(inputs, targets)
         if (got := _shape(mean)) != "shape ()":
             raise RtxError(f"The model gave {got}; expected the mean loss of its targets, a scalar.")
-        objective = mean if targets.numel() == of else mean * (targets.numel() / of)
+        objective = mean if targets.numel() == step_examples else mean * (targets.numel() / step_examples)
         return objective, (mean.detach() * targets.numel()).double().reshape(1)
 
     @cached_property
@@ -201,7 +201,7 @@ class Language(Task):
 def losses_of(model: nn.Module, batches: Iterable[Batch], device: torch.device, autocast) -> tuple[Tensor, Tensor]:
     """(mean loss, number of targets) of each batch, float64 on the CPU."""
     losses, sizes = [], []
-    with evaluating(model):
+    with evaluation_mode(model):
         for inputs, targets in batches:
             with autocast:
                 losses.append(model(inputs.to(device), targets.to(device)).double())

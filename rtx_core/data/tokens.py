@@ -15,15 +15,15 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from rtx_core.data.preprocess import clean_all
-from rtx_core.data.sources import REVISIONS, asking_the_hub, mirror_file, sha256_of, verify
-from rtx_core.foreign import Odd, dump_arrays, read_arrays
+from rtx_core.data.sources import REVISIONS, hub_errors, mirror_file, sha256_of, verify
+from rtx_core.foreign import InvalidFile, dump_arrays, read_arrays
 from rtx_core.paths import build, write_atomically
 
 VOCABULARY = "google-bert/bert-base-uncased"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-TRAINED_SIZE = 4096
-ENCODED_AT_ONCE = 1000  # texts: an encoding is far larger than the ids that are taken from it
+TRAINED_VOCABULARY = 4096
+BATCH_TEXTS = 1000  # texts: an encoding is far larger than the ids that are taken from it
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def bert_vocabulary(source: str) -> BertWordPieceTokenizer:
     if source == "mirror":
         path = mirror_file("bert-base-uncased/vocab.txt")
     else:
-        with asking_the_hub(f"the vocabulary of {VOCABULARY}"):
+        with hub_errors(f"the vocabulary of {VOCABULARY}"):
             from huggingface_hub import hf_hub_download
 
             path = Path(hf_hub_download(VOCABULARY, "vocab.txt", revision=REVISIONS[VOCABULARY]))
@@ -75,9 +75,9 @@ def trained_vocabulary(texts: Iterable[str]) -> BertWordPieceTokenizer:
     normal = (normalize.normalize_str(text) for text in clean_all(texts))
     counts = Counter(word for text in normal for word, _ in cut.pre_tokenize_str(text))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    characters = sorted(list(dict.fromkeys(c for word, _ in ranked for c in word))[: TRAINED_SIZE // 4])
+    characters = sorted(list(dict.fromkeys(c for word, _ in ranked for c in word))[: TRAINED_VOCABULARY // 4])
     words = [word for word, n in ranked if n > 1 and len(word) > 1]
-    pieces = [*SPECIAL, *characters, *(f"##{c}" for c in characters), *words][:TRAINED_SIZE]
+    pieces = [*SPECIAL, *characters, *(f"##{c}" for c in characters), *words][:TRAINED_VOCABULARY]
     return BertWordPieceTokenizer({piece: i for i, piece in enumerate(pieces)})
 
 
@@ -85,8 +85,8 @@ def tokenize(frame: pd.DataFrame, tokenizer: Tokenizer | BertWordPieceTokenizer,
     """Clean, encode and cut every text at `max_length` tokens, [CLS] and [SEP] included."""
     tokenizer.enable_truncation(max_length)
     texts = clean_all(frame["text"])
-    slices = (texts[i : i + ENCODED_AT_ONCE] for i in range(0, len(texts), ENCODED_AT_ONCE))
-    encoded = [e.ids for some in slices for e in tokenizer.encode_batch(some)]
+    slices = (texts[i : i + BATCH_TEXTS] for i in range(0, len(texts), BATCH_TEXTS))
+    encoded = [e.ids for batch in slices for e in tokenizer.encode_batch(batch)]
     ids = np.fromiter(chain.from_iterable(encoded), dtype=np.int32)
     return Tokens(ids, np.cumsum([0, *map(len, encoded)]), frame["label"].to_numpy(dtype=np.int64))
 
@@ -97,9 +97,9 @@ def tokenize_parts(
     """Every part tokenised by `tokenizer()`, or from the cache; `key` is what decides the ids."""
 
     def make() -> dict[str, np.ndarray]:
-        made = tokenizer()
-        tokens = {part: vars(tokenize(frame, made, max_length)) for part, frame in parts.items()}
-        return {f"{part}.{name}": array for part, of in tokens.items() for name, array in of.items()}
+        encoder = tokenizer()
+        tokens = {part: vars(tokenize(frame, encoder, max_length)) for part, frame in parts.items()}
+        return {f"{part}.{name}": array for part, arrays in tokens.items() for name, array in arrays.items()}
 
     arrays = cached("tokens", f"{key} {max_length}", (__file__, clean_all.__code__.co_filename), make)
     names = list(Tokens.__annotations__)
@@ -112,7 +112,7 @@ def cached(kind: str, key: str, files: Iterable[str], make: Callable[[], dict]) 
     path = build() / "cache" / f"{kind}-{digest[:24]}.npz"
     try:
         return read_arrays(path, key=digest)
-    except Odd:  # not there yet, or damaged
+    except InvalidFile:  # not there yet, or damaged
         arrays = make()
     with suppress(OSError):  # a full or read-only disk
         write_atomically(path, dump_arrays(arrays, digest))

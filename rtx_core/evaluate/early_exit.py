@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.data.tasks import evaluating
+from rtx_core.data.tasks import evaluation_mode
 
 CHUNK = 512  # tokens whose logits after all passes are held at once
-ALLOWED = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # nats of training loss that an exit may cost
+TOLERANCES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # nats of training loss that an exit may cost
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ def readings(model: nn.Module, batches: Iterable[tuple], passes: int, device: to
     """One forward of `passes` passes over the batches."""
     losses, divergence, change = [], [], torch.zeros(passes, dtype=torch.float64)
     change[0] = torch.nan
-    with evaluating(model):
+    with evaluation_mode(model):
         for inputs, targets in batches:
             inputs, targets = inputs.to(device), targets.to(device)
             states = list(model.states(inputs, passes))
             for r in range(1, passes):
                 moved = (states[r] - states[r - 1]).norm(dim=1) / states[r].norm(dim=1)
                 change[r] += moved.sum().double().cpu()
-            outputs = [model.read(state, inputs) for state in states]
+            outputs = [model.output_hidden(state, inputs) for state in states]
             for start in range(0, len(targets), CHUNK):
                 part = slice(start, start + CHUNK)
                 logits = (F.linear(h[part], model.head).float() for h in outputs)
@@ -52,7 +52,7 @@ def readings(model: nn.Module, batches: Iterable[tuple], passes: int, device: to
         return Readings(losses, divergence, change / losses.shape[1])
 
 
-def at(readings: Readings, trained: int, threshold: float) -> tuple[float, float]:
+def exit_at(readings: Readings, trained: int, threshold: float) -> tuple[float, float]:
     """(mean loss, mean number of passes) with this threshold."""
     small = readings.divergence[:trained] < threshold
     small[-1] = True
@@ -61,23 +61,23 @@ def at(readings: Readings, trained: int, threshold: float) -> tuple[float, float
     return losses.double().mean().item(), stop.double().mean().item() + 1
 
 
-def choose(training: Readings, trained: int, allowed: float) -> float:
-    """The largest threshold that costs at most `allowed` in training loss, by bisection of its exponent."""
-    limit = training.losses[trained - 1].double().mean().item() + allowed
+def choose(training: Readings, trained: int, tolerance: float) -> float:
+    """The largest threshold that costs at most `tolerance` in training loss, by bisection of its exponent."""
+    limit = training.losses[trained - 1].double().mean().item() + tolerance
     low, high = -12.0, 3.0
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (middle, high) if at(training, trained, 10**middle)[0] <= limit else (low, middle)
+        low, high = (middle, high) if exit_at(training, trained, 10**middle)[0] <= limit else (low, middle)
     return 10**low
 
 
 def frontier(training: Readings, validation: Readings, trained: int) -> list[dict]:
     """For each allowed cost: the threshold chosen on training stories, and what it gives on both parts."""
     rows = []
-    for allowed in ALLOWED:
-        threshold = choose(training, trained, allowed)
-        row = {"allowed": allowed, "threshold": threshold}
+    for tolerance in TOLERANCES:
+        threshold = choose(training, trained, tolerance)
+        row = {"allowed": tolerance, "threshold": threshold}
         for name, part in (("training", training), ("validation", validation)):
-            row[f"{name}_loss"], row[f"{name}_passes"] = at(part, trained, threshold)
+            row[f"{name}_loss"], row[f"{name}_passes"] = exit_at(part, trained, threshold)
         rows.append(row)
     return rows

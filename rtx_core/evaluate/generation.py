@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from rtx_core.evaluate.latency import spread
+from rtx_core.evaluate.latency import percentiles
 
 PROMPT, SAMPLED = "\n", 400  # what every sample starts with, and its length in characters
 WARM_UP, TIMED = 2, 20  # passes, where a model writes no texts
@@ -21,18 +21,18 @@ def stream(model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, seed
     """
     model.eval()
     generator = torch.Generator(ids.device).manual_seed(seed)
-    state, logits, seen = model.start(1), None, ids.tolist()
-    for token in seen:
-        logits = model.advance(ids.new_tensor([token]), state)
+    state, logits, tokens = model.start(1), None, ids.tolist()
+    for token_id in tokens:
+        logits = model.advance(ids.new_tensor([token_id]), state)
     for _ in range(n):
         probabilities = torch.softmax(logits[0].float() / temperature, -1)
-        seen.append(torch.multinomial(probabilities, 1, generator=generator).item())
-        yield seen[-1]
-        waiting = seen[-1:]
-        if model.longest and state.length == model.longest:
-            state, waiting = model.start(1), seen[-max(1, model.longest // 2) :]
-        for token in waiting:
-            logits = model.advance(ids.new_tensor([token]), state)
+        tokens.append(torch.multinomial(probabilities, 1, generator=generator).item())
+        yield tokens[-1]
+        pending = tokens[-1:]
+        if model.max_length and state.length == model.max_length:
+            state, pending = model.start(1), tokens[-max(1, model.max_length // 2) :]
+        for token_id in pending:
+            logits = model.advance(ids.new_tensor([token_id]), state)
 
 
 @torch.inference_mode()
@@ -49,7 +49,7 @@ def latency(model: nn.Module, lengths: Sequence[int], device: torch.device, repe
             for length in lengths:
                 if length - AROUND < position <= length:
                     times[length].append(1e3 * (time.perf_counter() - begin))
-    rows = [{"length": n, **spread(of_n), "tokens": len(of_n)} for n, of_n in times.items()]
+    rows = [{"length": n, **percentiles(of_n), "tokens": len(of_n)} for n, of_n in times.items()]
     return [row | {"threads": torch.get_num_threads()} for row in rows]
 
 
@@ -62,13 +62,13 @@ def latency_of_forward(model: nn.Module, task, device: torch.device) -> list[dic
         begin = time.perf_counter()
         model.eval()(inputs, targets).cpu()
         times.append(1e3 * (time.perf_counter() - begin) / targets.numel())
-    row = {"length": task.block_size, **spread(times[WARM_UP:]), "tokens": TIMED}
+    row = {"length": task.block_size, **percentiles(times[WARM_UP:]), "tokens": TIMED}
     return [row | {"threads": torch.get_num_threads()}]
 
 
 def computation(model: nn.Module, passes: int) -> dict:
     """Of a looped decoder: its parameters by component, and forward flops of a token after 1 … `passes` passes."""
-    flops = [2 * model.multiplications(r) for r in range(1, passes + 1)]
+    flops = [2 * model.macs_per_token(r) for r in range(1, passes + 1)]
     trained = model.config.num_passes
     return {"components": model.components(), "flops_per_token": flops, "trained_passes": trained}
 
@@ -83,7 +83,7 @@ def of_characters(model: nn.Module, task, device: torch.device) -> dict:
 
 def of_generated(model: nn.Module, task, device: torch.device) -> dict:
     """Of a task whose rule is known: the latency of a token, and what a looped decoder computes for one."""
-    found = {"latency": latency(model, [task.block_size], device)}
-    if hasattr(model, "multiplications"):
-        found["extra"] = computation(model, 2 * model.config.num_passes)
-    return found
+    result = {"latency": latency(model, [task.block_size], device)}
+    if hasattr(model, "macs_per_token"):
+        result["extra"] = computation(model, 2 * model.config.num_passes)
+    return result

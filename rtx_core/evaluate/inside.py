@@ -1,9 +1,9 @@
 """Inside a looped decoder: what its heads do in each pass, what its state holds, and where the state goes.
 
-steps, logits, changed           the state, and what the output matrix makes of it, after each pass
-attention, mass, roles, silence  where the heads look, what that makes of them, the model without some
-places, twins, patch, whose      chains of pointers; one text's state put into another: whose answer comes out
-probe                            what a linear map reads from a state
+steps, logits, changed_share           the state, and what the output matrix makes of it, after each pass
+attention, mass, roles, ablate_heads   where the heads look, what that makes of them, the model without some
+places, counterfactuals, patch, interchange_accuracy   chains of pointers; the state of one text in another's run
+probe                                  what a linear map reads from a state
 hold, motion, normalised_pass, spectral_radius, halting    rest or growth; stopping when two passes agree
 
 They ask of a model what `models.looped.Looped` has.  A *step* is a pass of a looped model, of one that is run once a
@@ -32,7 +32,7 @@ Mix = Callable[[int, int, Tensor, Tensor], Tensor] | None
 AT_LEAST = 0.3  # of a head's attention, for a role
 
 
-NEEDED = ("states", "parts", "layers", "word", "read", "head", "config")
+NEEDED = ("states", "parts", "layers", "word", "output_hidden", "head", "config")
 
 
 def _check(model: nn.Module, ids: Tensor | None = None) -> None:
@@ -40,9 +40,9 @@ def _check(model: nn.Module, ids: Tensor | None = None) -> None:
     if missing := [name for name in NEEDED if not hasattr(model, name)]:
         got = f"Got a model {type(model).__name__}, which has no {missing[0]}"
         raise RtxError(f"{got}; expected a decoder such as 'looped', or a subclass of `Looped`.")
-    known, ends = len(model.head), () if ids is None or not ids.numel() else (ids.min().item(), ids.max().item())
-    if wrong := [token for token in ends if not 0 <= token < known]:
-        raise RtxError(f"Got token {wrong[0]}; the model knows 0 to {known - 1}, so give sequences of its own data.")
+    size, ends = len(model.head), () if ids is None or not ids.numel() else (ids.min().item(), ids.max().item())
+    if wrong := [token for token in ends if not 0 <= token < size]:
+        raise RtxError(f"Got token {wrong[0]}; the model knows 0 to {size - 1}, so give sequences of its own data.")
 
 
 @torch.no_grad()
@@ -50,7 +50,7 @@ def steps(model: nn.Module, texts: Tensor | Packed, passes=None, edit: Edit = No
     """The state (T, d) after each step; `edit` and `mix` may change what is computed."""
     _check(model, texts if isinstance(texts, Tensor) else texts.ids)
     batch = Packed.from_rows(texts) if isinstance(texts, Tensor) else texts
-    looped, calls, seen, hooks = model.config.num_passes > 1, Counter(), [], []
+    looped, calls, states, hooks = model.config.num_passes > 1, Counter(), [], []
     layers = model.parts[1] if looped else model.layers
     most = (passes or model.config.num_passes) * (1 if looped else len(layers))
     if wrong := [last for change in (edit, mix) if (last := getattr(change, "last_step", most)) > most]:
@@ -64,8 +64,8 @@ def steps(model: nn.Module, texts: Tensor | Packed, passes=None, edit: Edit = No
         return x, watched, *rest
 
     def after(state: Tensor) -> Tensor:
-        seen.append(edit(len(seen) + 1, state) if edit else state)
-        return seen[-1]
+        states.append(edit(len(states) + 1, state) if edit else state)
+        return states[-1]
 
     for i, layer in enumerate(layers):
         if mix:
@@ -79,7 +79,7 @@ def steps(model: nn.Module, texts: Tensor | Packed, passes=None, edit: Edit = No
     finally:
         for hook in hooks:
             hook.remove()
-    yield from seen
+    yield from states
 
 
 @torch.no_grad()
@@ -88,11 +88,11 @@ def logits(model: nn.Module, texts: Tensor | Packed, passes=None, edit: Edit = N
     rows = isinstance(texts, Tensor)
     batch = Packed.from_rows(texts) if rows else texts
     for state in steps(model, texts, passes, edit, mix):
-        found = F.linear(model.read(state, batch), model.head)
-        yield found.view(*texts.shape, -1) if rows else found
+        out = F.linear(model.output_hidden(state, batch), model.head)
+        yield out.view(*texts.shape, -1) if rows else out
 
 
-def changed(answers: Tensor) -> Tensor:
+def changed_share(answers: Tensor) -> Tensor:
     """Of answers (R, …): the share that is not what it was a step before, (R,); NaN after the first."""
     return F.pad((answers[1:] != answers[:-1]).flatten(1).double().mean(1), (1, 0), value=torch.nan)
 
@@ -101,50 +101,50 @@ def attention(model: nn.Module, ids: Tensor, passes: int | None = None) -> Tenso
     """α (R, layers, H, B, N, N) of ids (B, N), which no kernel forms: α[…, i, j] = softmax_j(q_i · k_j / √D), j ≤ i."""
     _check(model, ids)
     (B, N), H, D = ids.shape, model.config.num_heads, model.config.hidden_size // model.config.num_heads
-    rope, seen = rotary_table(torch.arange(N, device=ids.device), D, model.config.rope_base), {}
+    rope, weights = rotary_table(torch.arange(N, device=ids.device), D, model.config.rope_base), {}
     later = torch.ones(N, N, dtype=torch.bool, device=ids.device).triu(1)
 
     def look(r: int, layer: int, qkv: Tensor, mixed: Tensor) -> Tensor:
         q, k = (rotate(x, rope) for x in qkv.view(B, N, 3, H, D).unbind(2)[:2])  # each (B, N, H, D)
         scores = torch.einsum("bihd,bjhd->hbij", q, k) / D**0.5
-        seen.setdefault(r, []).append(scores.masked_fill(later, -torch.inf).softmax(-1))
+        weights.setdefault(r, []).append(scores.masked_fill(later, -torch.inf).softmax(-1))
         return mixed
 
     for _ in steps(model, ids, passes, mix=look):
         pass
-    return torch.stack([torch.stack(layers) for layers in seen.values()])
+    return torch.stack([torch.stack(layers) for layers in weights.values()])
 
 
-def mass(alpha: Tensor, place: Tensor, asked: Tensor | None = None) -> Tensor:
-    """Mean attention (…) that α (…, B, N, N) gives to one place (B, N) of each token that is `asked`; −1 is none."""
-    counted = (place >= 0) if asked is None else asked & (place >= 0)
-    if not counted.any():
+def mass(alpha: Tensor, place: Tensor, tokens: Tensor | None = None) -> Tensor:
+    """Mean attention (…) that α (…, B, N, N) gives to one place (B, N) of each token of `tokens`; −1 is none."""
+    mask = (place >= 0) if tokens is None else tokens & (place >= 0)
+    if not mask.any():
         raise RtxError(f"None of {place.numel()} tokens has such a place; ask for fewer hops or give more texts.")
-    there = place.clamp(min=0)[..., None].expand(*alpha.shape[:-1], 1)
-    return alpha.gather(-1, there)[..., 0][..., counted].mean(-1)
+    index = place.clamp(min=0)[..., None].expand(*alpha.shape[:-1], 1)
+    return alpha.gather(-1, index)[..., 0][..., mask].mean(-1)
 
 
-def roles(alpha: Tensor, ids: Tensor, asked: Tensor | None = None, most: int = 6) -> list[dict]:
+def roles(alpha: Tensor, ids: Tensor, tokens: Tensor | None = None, most: int = 6) -> list[dict]:
     """A row for each head in each step: its `mass` on p_0 … p_most and the previous occurrence, and its role.
 
     "previous" looks most at the previous occurrence of the token, p_1 − 1; "follow" at p_1; "jump" at a p_j two or more
     hops away, its `place`; "other" at none of these as much as `AT_LEAST`.  Left out are tokens with p_1 − 1 = p_2.
     """
     chain = places(ids, most)
-    counted = (chain[1] > chain[2] + 1) if asked is None else asked & (chain[1] > chain[2] + 1)
-    there = {f"p_{j}": place for j, place in enumerate(chain)}
-    there["previous"], rows = torch.where(chain[1] >= 0, chain[1] - 1, -1), []
-    on = {name: mass(alpha, place, counted) for name, place in there.items()}
-    for at in product(*map(range, alpha.shape[:3])):
-        share = {name: of_heads[at].item() for name, of_heads in on.items()}
+    mask = (chain[1] > chain[2] + 1) if tokens is None else tokens & (chain[1] > chain[2] + 1)
+    targets = {f"p_{j}": place for j, place in enumerate(chain)}
+    targets["previous"], rows = torch.where(chain[1] >= 0, chain[1] - 1, -1), []
+    masses = {name: mass(alpha, place, mask) for name, place in targets.items()}
+    for position in product(*map(range, alpha.shape[:3])):
+        share = {name: of_heads[position].item() for name, of_heads in masses.items()}
         place = max(share.keys() - {"p_0"}, key=share.get)
         role = {"previous": "previous", "p_1": "follow"}.get(place, "jump")
-        row = {"step": at[0] + 1, "layer": at[1], "head": at[2]} | share
+        row = {"step": position[0] + 1, "layer": position[1], "head": position[2]} | share
         rows.append(row | {"role": role if share[place] >= AT_LEAST else "other", "place": place})
     return rows
 
 
-def silence(model: nn.Module, heads: Collection[tuple[int, int, int]], passes: int | None = None) -> Mix:
+def ablate_heads(model: nn.Module, heads: Collection[tuple[int, int, int]], passes: int | None = None) -> Mix:
     """A `mix` for `steps` in which the mixed values of these heads, each (step, layer, head), are 0.
 
     `passes` is the number that `steps` will be called with, where it is not the trained one.
@@ -154,14 +154,14 @@ def silence(model: nn.Module, heads: Collection[tuple[int, int, int]], passes: i
     most = passes or model.config.num_passes
     ranges = ((1, most), (0, len(model.parts[1]) - 1)) if looped else ((1, most * len(model.layers)), (0, 0))
     for place in heads:
-        for what, at, (least, most) in zip(("step", "layer", "head"), place, (*ranges, (0, H - 1))):
-            if not least <= at <= most:
-                raise RtxError(f"Got {what} {at} in {place}; the model has {least} to {most}, so name one of these.")
+        for kind, value, (least, most) in zip(("step", "layer", "head"), place, (*ranges, (0, H - 1))):
+            if not least <= value <= most:
+                raise RtxError(f"Got {kind} {value} in {place}; the model has {least} to {most}, so name one of these.")
 
     def mix(r: int, layer: int, qkv: Tensor, mixed: Tensor) -> Tensor:
-        off = [head for step, of, head in heads if (step, of) == (r, layer)]
-        there = torch.tensor(off, dtype=torch.long, device=mixed.device)
-        return mixed.reshape(len(mixed), H, -1).index_fill(1, there, 0).flatten(1)
+        heads_off = [head for step, layer_of, head in heads if (step, layer_of) == (r, layer)]
+        index = torch.tensor(heads_off, dtype=torch.long, device=mixed.device)
+        return mixed.reshape(len(mixed), H, -1).index_fill(1, index, 0).flatten(1)
 
     mix.last_step = max((step for step, _, _ in heads), default=0)
     return mix
@@ -172,31 +172,31 @@ def places(ids: Tensor, hops: int) -> Tensor:
 
     One hop leads to the token after the last earlier occurrence: p_j − 1 is that of the token at p_{j−1}.
     """
-    own = torch.arange(ids.shape[1], device=ids.device)
-    last = torch.where((ids[:, :, None] == ids[:, None]) & (own[:, None] > own), own, -1).amax(2)
-    after, chain = torch.where(last >= 0, last + 1, -1), [own.expand_as(ids)]
+    positions = torch.arange(ids.shape[1], device=ids.device)
+    last = torch.where((ids[:, :, None] == ids[:, None]) & (positions[:, None] > positions), positions, -1).amax(2)
+    after, chain = torch.where(last >= 0, last + 1, -1), [positions.expand_as(ids)]
     for _ in range(hops):
         chain.append(torch.where(chain[-1] >= 0, after.gather(1, chain[-1].clamp(min=0)), -1))
     return torch.stack(chain)
 
 
-def twins(ids: Tensor, hops: int, at: int, alphabet: int, random: np.random.RandomState):
-    """(rows (n,), donors (n, N)): which texts of pointer following have a twin, and the twins.
+def counterfactuals(ids: Tensor, hops: int, hop: int, alphabet: int, random: np.random.RandomState):
+    """(rows (n,), donors (n, N)): which texts of pointer following have a counterfactual, and these.
 
-    A twin has another letter at p_at of the last token, with the same pointers up to there and another
+    A counterfactual has another letter at p_hop of the last token, with the same pointers up to there and another
     answer after `hops` hops; no two neighbours are equal.  Letters are the tokens below `alphabet`.
     """
-    if not 0 < at <= hops:
-        raise RtxError(f"Got at={at}; expected 1 to {hops}, the hops that lead to the letter that differs.")
+    if not 0 < hop <= hops:
+        raise RtxError(f"Got hop={hop}; expected 1 to {hops}, the hops that lead to the letter that differs.")
     rows, chain, donors = torch.arange(len(ids)), places(ids, hops)[:, :, -1], ids.clone()
-    there = chain[at].clamp(min=0)
-    donors[rows, there] += torch.from_numpy(random.randint(1, alphabet, len(ids)))
-    donors[rows, there] %= alphabet
+    index = chain[hop].clamp(min=0)
+    donors[rows, index] += torch.from_numpy(random.randint(1, alphabet, len(ids)))
+    donors[rows, index] %= alphabet
     new = places(donors, hops)[:, :, -1]
-    kept = (chain[hops] >= 0) & (new[hops] >= 0) & (chain[: at + 1] == new[: at + 1]).all(0)
-    kept &= ids[rows, chain[hops]] != donors[rows, new[hops]]
-    kept &= (donors[:, 1:] != donors[:, :-1]).all(1)
-    return kept.nonzero()[:, 0], donors[kept]
+    valid = (chain[hops] >= 0) & (new[hops] >= 0) & (chain[: hop + 1] == new[: hop + 1]).all(0)
+    valid &= ids[rows, chain[hops]] != donors[rows, new[hops]]
+    valid &= (donors[:, 1:] != donors[:, :-1]).all(1)
+    return valid.nonzero()[:, 0], donors[valid]
 
 
 def patch(donor: Tensor, step: int, where: Tensor) -> Edit:
@@ -209,12 +209,13 @@ def patch(donor: Tensor, step: int, where: Tensor) -> Edit:
     return edit
 
 
-def whose(answers: Tensor, own: Tensor, donors: Tensor) -> tuple[float, float]:
+def interchange_accuracy(answers: Tensor, answers_own: Tensor, answers_donor: Tensor) -> tuple[float, float]:
     """Shares of answers (n,) that are the text's own, and the donor's, among pairs in which these differ."""
-    apart = own != donors
-    if not apart.any():
-        raise RtxError(f"Got {len(own)} pairs with one answer each; expected two, so make them with twins.")
-    return tuple((answers == target)[apart].double().mean().item() for target in (own, donors))
+    differ = answers_own != answers_donor
+    if not differ.any():
+        problem = f"Got {len(answers_own)} pairs with one answer each"
+        raise RtxError(f"{problem}; expected two, so make them with counterfactuals.")
+    return tuple((answers == target)[differ].double().mean().item() for target in (answers_own, answers_donor))
 
 
 class Probe(NamedTuple):
@@ -230,15 +231,15 @@ def probe(states: Tensor, labels: Tensor, texts: Tensor, random: np.random.Rando
     from sklearn.preprocessing import StandardScaler
 
     x, y, texts = states.double().numpy(), labels.numpy(), texts.numpy()
-    every = random.permutation(np.unique(texts))
-    fitted = np.isin(texts, every[: len(every) // 2])
+    order = random.permutation(np.unique(texts))
+    is_training = np.isin(texts, order[: len(order) // 2])
 
-    def right(y: np.ndarray) -> float:
+    def score(y: np.ndarray) -> float:
         linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000, tol=1e-3))
-        return float(linear.fit(x[fitted], y[fitted]).score(x[~fitted], y[~fitted]))
+        return float(linear.fit(x[is_training], y[is_training]).score(x[~is_training], y[~is_training]))
 
-    names, counts = np.unique(y[fitted], return_counts=True)
-    return Probe(right(y), right(random.permutation(y)), float(np.mean(y[~fitted] == names[counts.argmax()])))
+    names, counts = np.unique(y[is_training], return_counts=True)
+    return Probe(score(y), score(random.permutation(y)), float(np.mean(y[~is_training] == names[counts.argmax()])))
 
 
 def hold(step: int) -> Edit:
@@ -255,14 +256,14 @@ def hold(step: int) -> Edit:
     return edit
 
 
-def motion(model: nn.Module, ids: Tensor, passes: int = 256, held: int | None = None) -> list[dict]:
+def motion(model: nn.Module, ids: Tensor, passes: int = 256, hold_after: int | None = None) -> list[dict]:
     """A row for each pass, means over tokens: ‖s_r‖, the step ‖s_r − s_{r−1}‖ / ‖s_r‖ (first: NaN),
-    and the cosine of s_r and the last state.  With `held`, norms are kept as they are after that pass.
+    and the cosine of s_r and the last state.  With `hold_after`, norms stay as they are after that pass.
     """
-    for last in steps(model, ids, passes, hold(held) if held else None):
+    for last in steps(model, ids, passes, hold(hold_after) if hold_after else None):
         pass
     rows, before = [], torch.full_like(last, torch.nan)
-    for r, state in enumerate(steps(model, ids, passes, hold(held) if held else None), 1):
+    for r, state in enumerate(steps(model, ids, passes, hold(hold_after) if hold_after else None), 1):
         size, step = state.norm(dim=1), (state - before).norm(dim=1)
         cosine = torch.cosine_similarity(state, last, dim=1)
         means = {"norm": size, "step": step / size, "cosine": cosine}
@@ -287,19 +288,19 @@ def normalised_pass(model: nn.Module, ids: Tensor, r: int) -> tuple[Callable[[Te
     return lambda s: F.normalize(model.one_pass(s, e, r, grid), dim=1) * size, state
 
 
-def spectral_radius(f: Callable[[Tensor], Tensor], at: Tensor, iterations: int = 200) -> float:
+def spectral_radius(f: Callable[[Tensor], Tensor], point: Tensor, iterations: int = 200) -> float:
     """The largest |λ| of the Jacobian of f at a float64 point, by power iteration with products v ↦ Jᵀv.
 
     It is the geometric mean growth in the second half of the iterations, which a complex pair only disturbs
     by one over their number; the error of what is not dominant shrinks with (|λ₂| / |λ₁|)^iterations.
     """
-    if at.dtype != torch.float64:
-        raise RtxError(f"Got a point in {at.dtype}; expected torch.float64: give model.double() and its state.")
-    at = at.detach().requires_grad_()
-    out, growth = f(at), []
-    v = torch.randn(at.shape, generator=torch.Generator().manual_seed(0), dtype=at.dtype)
+    if point.dtype != torch.float64:
+        raise RtxError(f"Got a point in {point.dtype}; expected torch.float64: give model.double() and its state.")
+    point = point.detach().requires_grad_()
+    out, growth = f(point), []
+    v = torch.randn(point.shape, generator=torch.Generator().manual_seed(0), dtype=point.dtype)
     for _ in range(iterations):
-        (v,) = torch.autograd.grad(out, at, v / v.norm(), retain_graph=True)
+        (v,) = torch.autograd.grad(out, point, v / v.norm(), retain_graph=True)
         growth.append(v.norm())
     return torch.stack(growth[iterations // 2 :]).log().mean().exp().item()
 
@@ -307,5 +308,5 @@ def spectral_radius(f: Callable[[Tensor], Tensor], at: Tensor, iterations: int =
 def halting(answers: Tensor) -> tuple[Tensor, Tensor]:
     """(passes spent, answer then): each of answers (R, …) stops at the first that repeats the one before."""
     agree = answers[1:] == answers[:-1]
-    spent = torch.where(agree.any(0), agree.int().argmax(0) + 2, len(answers))
-    return spent, answers.gather(0, spent[None] - 1)[0]
+    passes = torch.where(agree.any(0), agree.int().argmax(0) + 2, len(answers))
+    return passes, answers.gather(0, passes[None] - 1)[0]

@@ -15,7 +15,7 @@ WARM_UP = 10  # batches before the clock starts
 TIMED = 200  # batches under the clock
 
 
-def spread(milliseconds: Sequence[float]) -> dict[str, float]:
+def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
     """Median, and where the middle 80 % of the times lie."""
     low, median, high = np.percentile(milliseconds, [10, 50, 90])
     return {"median_ms": float(median), "p10_ms": float(low), "p90_ms": float(high)}
@@ -42,7 +42,7 @@ def latency(
             with autocast:
                 model(Packed.from_flat(ids, lengths).to(device)).cpu()  # .cpu() waits for the device
             times.append(1e3 * (time.perf_counter() - begin))
-        row = {"batch": size, "batches": timed, "threads": torch.get_num_threads(), **spread(times[WARM_UP:])}
+        row = {"batch": size, "batches": timed, "threads": torch.get_num_threads(), **percentiles(times[WARM_UP:])}
         rows.append(row | {"per_sentence_ms": row["median_ms"] / size})
     return rows
 

@@ -35,8 +35,8 @@ def prompts(task, n: int) -> list[str]:
 def draw(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
     """One token a row by the inverse of the cumulative distribution: the same `uniform` (B,) for all."""
     cumulative = torch.softmax(logits.double() / temperature, -1).cumsum(-1)
-    drawn = torch.searchsorted(cumulative, uniform[:, None] * cumulative[:, -1:]).squeeze(1)
-    return drawn.clamp(max=logits.shape[1] - 1)
+    tokens = torch.searchsorted(cumulative, uniform[:, None] * cumulative[:, -1:]).squeeze(1)
+    return tokens.clamp(max=logits.shape[1] - 1)
 
 
 @torch.inference_mode()
@@ -45,24 +45,24 @@ def write(model: nn.Module, task, beginnings: list[str], device: torch.device, l
     by which token t of story i is drawn depends on these two alone."""
     model.eval()
     texts = [[STORY, *task.encode(text)] for text in beginnings]
-    begins, unfinished, state = [len(ids) for ids in texts], list(range(len(texts))), model.start(len(texts))
+    lengths, unfinished, state = [len(ids) for ids in texts], list(range(len(texts))), model.start(len(texts))
     uniform = np.stack([np.random.RandomState([7, i]).random_sample(longest) for i in range(len(texts))])
-    for t in range(max(begins) + longest - 1):
+    for t in range(max(lengths) + longest - 1):
         ids = [ids[t] if t < len(ids) else STORY for ids in texts]  # of an ended story, anything
         logits = model.advance(torch.tensor(ids).to(device), state).float().cpu()
         rows = [i for i in unfinished if len(texts[i]) == t + 1]  # the others are still reading
-        chance = torch.from_numpy(uniform[rows, [t + 1 - begins[i] for i in rows]])
+        chance = torch.from_numpy(uniform[rows, [t + 1 - lengths[i] for i in rows]])
         for i, token in zip(rows, draw(logits[rows], chance, TEMPERATURE).tolist()):
             if token != STORY:
                 texts[i].append(token)
-            if token == STORY or len(texts[i]) == begins[i] + longest:
+            if token == STORY or len(texts[i]) == lengths[i] + longest:
                 unfinished.remove(i)
         if not unfinished:
             break
-    return [task.decode(ids[begin:]).strip() for ids, begin in zip(texts, begins)]
+    return [task.decode(ids[begin:]).strip() for ids, begin in zip(texts, lengths)]
 
 
-def measured(model: nn.Module, task, device: torch.device) -> dict:
+def measure(model: nn.Module, task, device: torch.device) -> dict:
     """The record's samples, latency and extra."""
     beginnings = prompts(task, PROMPTS)
     completions = write(model, task, beginnings, device, LONGEST)
@@ -99,19 +99,19 @@ def repetition(text: str) -> float:
 
 def prompt_words_used(prompt: str, completion: str) -> float | None:
     """Share of the prompt's words, without common ones, that the completion has; None without such words."""
-    wanted = set(ngrams(prompt, 1)) - COMMON
-    return len(wanted & set(ngrams(completion, 1))) / len(wanted) if wanted else None
+    words = set(ngrams(prompt, 1)) - COMMON
+    return len(words & set(ngrams(completion, 1))) / len(words) if words else None
 
 
 def metrics(samples: Sequence[dict]) -> dict:
     """All of them: each sample has `prompt` and `text`, which is what follows the prompt."""
     texts = [sample["text"] for sample in samples]
-    used = [share for s in samples if (share := prompt_words_used(s["prompt"], s["text"])) is not None]
-    found = {n: [gram for text in texts for gram in ngrams(text, n)] for n in (1, 2, 3)}
+    shares = [share for s in samples if (share := prompt_words_used(s["prompt"], s["text"])) is not None]
+    grams_by_n = {n: [gram for text in texts for gram in ngrams(text, n)] for n in (1, 2, 3)}
     return {
         "stories": len(texts),
-        "words": len(found[1]) / len(texts),
-        **{f"distinct_{n}": different(grams) for n, grams in found.items()},  # Li et al. 2016
+        "words": len(grams_by_n[1]) / len(texts),
+        **{f"distinct_{n}": different(grams) for n, grams in grams_by_n.items()},  # Li et al. 2016
         "repetition": sum(map(repetition, texts)) / len(texts),
-        "prompt_words_used": sum(used) / len(used) if used else None,
+        "prompt_words_used": sum(shares) / len(shares) if shares else None,
     }

@@ -10,7 +10,7 @@ from rtx_core import data, records
 from rtx_core.errors import RtxError
 from rtx_core.models import build_model
 from rtx_core.records import fingerprint
-from rtx_core.study import declared
+from rtx_core.study import declaration
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.device import choose, environment
 from rtx_core.train.trainer import autocast_of, train
@@ -26,11 +26,11 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
     record had are set.  With `keep` the outcome is written to `results/audits/`.
     """
     file = Path(path).resolve()
-    record = records.read(file) if file.exists() else records.at(path.removeprefix("results/"))
+    record = records.read(file) if file.exists() else records.load(path.removeprefix("results/"))
     torch.set_num_threads(record["environment"]["threads"])
     made_by = fingerprint.commit() | {"hashes": [fingerprint.module_hash(__name__)]}
     config = TrainConfig(**record["config"]["train"])
-    experiment = declared("EXPERIMENTS").get(record["experiment"])
+    experiment = declaration("EXPERIMENTS").get(record["experiment"])
     data_class = experiment and type(experiment.data)  # two classes may have the same fields
     data_config = data.config_of(record["config"]["data"], data_class)
     task = data.task(data_config, config.batch_size, config.micro_batches)

@@ -15,7 +15,7 @@ from rtx_core.data.sources import resolve
 from rtx_core.errors import RtxError, unknown
 from rtx_core.experiments import Experiment, ModelVariant
 from rtx_core.models import registry
-from rtx_core.study import declared
+from rtx_core.study import declaration
 from rtx_core.train.config import DEVICES, TrainConfig
 
 RESERVED = ("seed", "seeds", "model", "models", "replace", "recipe", "budget", "device", "compile", "timed")
@@ -59,14 +59,16 @@ def find_experiment(name: str | DataConfig) -> Experiment:
         if clash := {*TrainConfig.names(), *RESERVED} & {*name.settable()}:
             raise RtxError(f"{type(name).__name__} has a setting {min(clash)!r}, as every run has: call it otherwise.")
         models, built_in = {}, (model for model, entry in registry.MODELS.items() if isinstance(entry.kind, str))
-        for model in built_in if name.width else ():
+        for model in built_in if name.model_defaults else ():
             fields = registry.find(model).config.names()
-            models[model] = ModelVariant(model, {field: size for field, size in name.width.items() if field in fields})
-        default_models = ("baseline", "recurrent") if name.labelled else ("gpt", "looped")
-        return Experiment(name, TrainConfig(**name.training), models, default_models)
+            models[model] = ModelVariant(
+                model, {field: size for field, size in name.model_defaults.items() if field in fields}
+            )
+        default_models = ("baseline", "recurrent") if name.labeled else ("gpt", "looped")
+        return Experiment(name, TrainConfig(**name.train_defaults), models, default_models)
     if isinstance(name, type) and issubclass(name, DataConfig):
         raise RtxError(f"{name.__name__} is a class of data: give one of it, {name.__name__}() with its settings.")
-    experiments = declared("EXPERIMENTS")
+    experiments = declaration("EXPERIMENTS")
     if not isinstance(name, str) or name not in experiments:
         raise unknown("experiment", name, experiments or ["files of your own (rtx.data.from_files)"])
     return experiments[name]
@@ -95,7 +97,7 @@ def find_variant(experiment: Experiment, model: str | Mapping) -> tuple[str, Mod
 def fits(architecture: str, data: DataConfig) -> bool:
     """Whether a registered model can be trained on such data; a class that is registered elsewhere is not judged."""
     model = registry.find(architecture)
-    return not isinstance(model.kind, str) or isinstance(model.config, data.trains)
+    return not isinstance(model.kind, str) or isinstance(model.config, data.model_configs)
 
 
 def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
@@ -136,7 +138,7 @@ def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **
     if changed.get("steps") and changed.get("epochs") == 0:  # as it must be where steps are counted
         del changed["epochs"]
     parts += name_parts(changed)
-    smaller = _shorter(full.train, effective.train) or effective.data.less_than(full.data)
+    smaller = _shorter(full.train, effective.train) or effective.data.is_smaller_than(full.data)
     train, unit = effective.train, "steps" if effective.train.steps else "epochs"
     if variant.steps_factor != 1:
         train = train.replace(**{unit: round(getattr(train, unit) * variant.steps_factor)})
@@ -181,7 +183,7 @@ def settings_of(name: str | DataConfig, model: str | Mapping = "", /, **settings
     rows.append(("timed", "run", f"1 to {TIMED_BATCHES}", TIMED_BATCHES, meaning))
     rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", "a mode of torch.compile"))
     for part, settings in {"data": default.data, "training": default.train, "model": architecture}.items():
-        hidden = set(settings.names()) - set(default.data.settable()) if part == "data" else default.data.decides
+        hidden = set(settings.names()) - set(default.data.settable()) if part == "data" else default.data.derived_fields
         for key, kind in settings.kinds().items():
             field = type(settings).model_fields[key]
             if key not in hidden and len(get_args(field.annotation)) != 1:
@@ -213,7 +215,7 @@ def _choice(kind: str, value: object, choices: Mapping[str, dict]) -> str:
 
 def _apply(experiment: Experiment, variant: ModelVariant, settings: Mapping[str, object]) -> SimpleNamespace:
     """Data, training and model of an experiment under these settings."""
-    model_fields, decided = registry.find(variant.base).config.names(), experiment.data.decides
+    model_fields, decided = registry.find(variant.base).config.names(), experiment.data.derived_fields
     fields = {"data": experiment.data.settable(), "train": TrainConfig.names()}
     fields["model"] = [name for name in model_fields if name not in decided]
     values: dict[str, dict] = {part: {} for part in fields}

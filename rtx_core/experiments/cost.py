@@ -10,17 +10,16 @@ MAX_LISTED = 8  # names of runs in an announcement
 
 
 def minutes(config: RunConfig, runs: Sequence[records.Record], device_type: str = "cpu") -> float | None:
-    """Minutes of the likest recorded run of this experiment and model, scaled by what each reads; None without one."""
-    size_fields = (
-        ("steps", "batch_size") if config.train.steps else ("epochs", "fraction", "train_rows", "facts", "max_length")
-    )
+    """Minutes of the most similar recorded run of this experiment and model, scaled by what each reads, or None."""
+    epoch_fields = ("epochs", "fraction", "train_rows", "facts", "max_length")
+    size_fields = ("steps", "batch_size") if config.train.steps else epoch_fields
     sizes = config.data.model_dump() | config.train.model_dump()
 
     def cost(record: records.Record) -> tuple:
-        other = record["config"]["data"] | record["config"]["train"]
-        ratios = [(sizes.get(size), other.get(size)) for size in size_fields]
+        recorded_sizes = record["config"]["data"] | record["config"]["train"]
+        ratios = [(sizes.get(size), recorded_sizes.get(size)) for size in size_fields]
         work = prod(a / b for a, b in ratios if all(isinstance(size, int | float) and size > 0 for size in (a, b)))
-        return other.get("length") != sizes.get("length"), abs(1 - work), record["seconds"] / 60 * work
+        return recorded_sizes.get("length") != sizes.get("length"), abs(1 - work), record["seconds"] / 60 * work
 
     runs = [r for r in runs if r["environment"]["device_type"] == device_type]
     similar = [r for r in runs if (r["experiment"], r["model"]) == (config.experiment, config.model)]

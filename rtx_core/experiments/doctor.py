@@ -15,12 +15,12 @@ from pathlib import Path
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import configure
 from rtx_core.experiments.weights import differences, local_weights
-from rtx_core.foreign import as_odd
+from rtx_core.foreign import invalid_file_errors
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY, build, user_path
-from rtx_core.records import NAMES, every_path, fingerprint, folder, folders, read, released, short_name, sound
+from rtx_core.records import NAMES, fingerprint, folder, folders, read, read_or_none, record_paths, released, short_name
 from rtx_core.records import records as every_run
-from rtx_core.study import declared
+from rtx_core.study import declaration
 
 Finding = tuple[str, str, str]  # (its level, what was found, what to type)
 OK, WARNING, WRONG = "ok", "warning", "wrong"  # the last fails the command
@@ -53,7 +53,9 @@ def data() -> Iterator[Finding]:
         return
     by_name = {name: entry for name, entry in corpora.CORPORA.items() if isinstance(entry, corpora.Corpus)}
     reads = {corpus.folder: partial(sources.load, name) for name, corpus in by_name.items()}
-    reads |= {text.folder: import_module(text.task_class.partition(":")[0]).load for text in corpora.RUNNING.values()}
+    reads |= {
+        text.folder: import_module(text.task_class.partition(":")[0]).load for text in corpora.LANGUAGE_CORPORA.values()
+    }
     for place, load in (reads | {"bert-base-uncased": tokens.bert_vocabulary}).items():
         try:
             load("mirror")
@@ -68,10 +70,10 @@ def records() -> Iterator[Finding]:
     those of the other runs of that name, and the run that it measures is there; and how many other code made."""
     valid, first_by_name = [], {}
     tracked = {REPOSITORY / name for name in (fingerprint.git("ls-files", "-z", "results") or "").split("\0")}
-    for path in every_path():
+    for path in record_paths():
         try:
-            record = sound(path, measured=True) or read(path, measured=True)
-            with as_odd():
+            record = read_or_none(path, measurement=True) or read(path, measurement=True)
+            with invalid_file_errors():
                 check_settings(record)
                 in_future = datetime.fromisoformat(record["finished"]) > datetime.now(UTC) + timedelta(days=1)
             if in_future:
@@ -100,12 +102,12 @@ def records() -> Iterator[Finding]:
 
 def weights() -> Iterator[Finding]:
     """Whether the weights beside the records are those that a record names, and the other way round."""
-    expected = {released.weights_path(record.path): record for record in every_run()}
+    expected = {released.released_weights(record.path): record for record in every_run()}
     files = [path for root in folders() for path in sorted(root.glob("weights/*/*.safetensors"))]
     for path in files:
         if (record := expected.pop(path, None)) is None:
             yield WRONG, f"results/weights: {short_name(path)} has no sound record", ""
-        elif (unaltered := released.unaltered(record, path)) is None:
+        elif (unaltered := released.matches_record(record, path)) is None:
             yield WRONG, f"{record} does not name its weights by a hash", "python -m rtx_core migrate"
         elif not unaltered:
             restore = f"git checkout -- {shlex.quote(str(path))}"
@@ -122,7 +124,7 @@ def check_settings(record) -> None:
     """An error unless the names and the settings of a run are those of what was asked for, as far as a record says that
     and the experiment and the model are known here."""
     is_known = (
-        record.get("experiment") in declared("EXPERIMENTS") and record["config"]["architecture"] in registry.MODELS
+        record.get("experiment") in declaration("EXPERIMENTS") and record["config"]["architecture"] in registry.MODELS
     )
     if not is_known or not (request := record.get("asked")):
         return

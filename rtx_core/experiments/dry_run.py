@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from rtx_core.data.tasks import evaluating
+from rtx_core.data.tasks import evaluation_mode
 from rtx_core.errors import RtxError, reason
 from rtx_core.evaluate.generation import stream
 from rtx_core.models.build import build_model, set_weights, untied
@@ -18,7 +18,7 @@ from rtx_core.models.packed import Packed
 from rtx_core.records import schema
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
-from rtx_core.train.trainer import PlainPath, autocast_of, optimizer_of
+from rtx_core.train.trainer import OptimizerStep, autocast_of, optimizer_of
 
 
 def dry_run(name: str, config: Settings, task, train: TrainConfig, device: torch.device) -> None:
@@ -61,7 +61,7 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
         return f"makes the parameter {names[0]} in forward, so that it cannot be loaded; make all of them in __init__"
     if names := [key for key, p in after.items() if p.grad is not None and p.grad.is_sparse]:
         return f"has a sparse gradient, of {names[0]}, which AdamW does not take; use sparse=False"
-    PlainPath().update(model, optimizer, train.clip_norm)
+    OptimizerStep().update(model, optimizer, train.clip_norm)
 
     state = model.state_dict()
     if names := [key for key, value in state.items() if not isinstance(value, Tensor)]:
@@ -74,14 +74,14 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
 
     def answer(model: nn.Module) -> float:
         torch.manual_seed(0)
-        with evaluating(model), autocast:
+        with evaluation_mode(model), autocast:
             if task.classes:
                 ids, lengths, _ = task.parts["test"].take(np.zeros(1, np.int64))
                 model(Packed.from_flat(ids, lengths).to(device))  # a text alone, as it is timed
             elif hasattr(model, "advance"):
                 list(stream(model, torch.zeros(1, dtype=torch.long, device=device), 2))
-            if hasattr(task, "answered"):
-                task.answered(model, task.validation[:1], device, autocast)
+            if hasattr(task, "evaluate_batches"):
+                task.evaluate_batches(model, task.validation[:1], device, autocast)
             return task.loss(model, inputs, targets, step_examples)[0].item()
 
     before_saving, after_loading = answer(model), answer(loaded.to(device))

@@ -20,7 +20,7 @@ from rtx_core.experiments.configure import configure, distinct, find_experiment
 from rtx_core.experiments.weights import load_weights
 from rtx_core.progress import say
 from rtx_core.records import fingerprint
-from rtx_core.study import declared
+from rtx_core.study import declaration
 from rtx_core.train.device import choose, environment
 
 
@@ -28,10 +28,10 @@ class MeasuredRuns:
     """The runs of one experiment; what is measured of them is measured on its data, or on those of `to`."""
 
     def __init__(self, experiment: str, /, models: Sequence = (), seeds: Sequence | None = None, to="", **settings):
-        declaration = find_experiment(experiment)
+        fixed = find_experiment(experiment)
         self.experiment, self.settings = experiment, settings
-        self.models = distinct("models", models or declaration.default_models)
-        self.seeds = distinct("seeds", declaration.seeds if seeds is None else seeds)
+        self.models = distinct("models", models or fixed.default_models)
+        self.seeds = distinct("seeds", fixed.seeds if seeds is None else seeds)
         self.config = configure(experiment, self.models[0], self.seeds[0], **settings)
         self.name, self.source = self.config.name, self.config.source
         shared = {name: settings[name] for name in ("source", "max_length") if name in settings}
@@ -48,7 +48,7 @@ class MeasuredRuns:
     def runs(self) -> Iterator[records.Record]:
         for model, seed in product(self.models, self.seeds):
             config = configure(self.experiment, model, seed, **self.settings)
-            yield records.at(f"{config.name}/{config.model}-seed{seed}", self.source)
+            yield records.load(f"{config.name}/{config.model}-seed{seed}", self.source)
 
     def trained(self, record: records.Record) -> nn.Module:
         """The model of a run with its trained weights, which lie where the run was made."""
@@ -71,12 +71,12 @@ def measurement_jobs(kind: ModuleType, study: MeasuredRuns) -> Iterator[tuple[di
 
 def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: object) -> list[records.Record]:
     """All measurements of this kind under these settings: found, if today's code would make them, or made now."""
-    kinds = declared("MEASUREMENTS")
+    kinds = declaration("MEASUREMENTS")
     if kind not in kinds:
         raise unknown("kind of measurement", kind, kinds)
     if to and kind != "transfer":
         raise RtxError(f"{kind} is measured on the data of the runs; leave out to={to}.")
-    module, experiments = kinds[kind], declared("MEASURED_ON").get(kind, [experiment])
+    module, experiments = kinds[kind], declaration("MEASURED_ON").get(kind, [experiment])
     if unfit := [name for name in (experiment, *[to] * bool(to)) if name not in experiments]:
         raise RtxError(f"{kind} is not measured on {unfit[0]!r:.60}; choose from {', '.join(experiments)}.")
     study, results = MeasuredRuns(experiment, to=to, **settings), []

@@ -325,21 +325,21 @@ def measure_run(model, task, config: RunConfig, device) -> dict:
     """A record's `latency`; of language models also its `samples` or `extra`."""
     from rtx_core.evaluate import generation, latency, stories
 
-    if config.data.labelled:
+    if config.data.labeled:
         return {"latency": latency.of_classifier(model, task, config.train, device, config.timed)}
     if not hasattr(model, "advance"):
         return {"latency": generation.latency_of_forward(model, task, device)}
-    by_text = {"characters": generation.of_characters, "stories": stories.measured}
-    return by_text.get(config.data.written, generation.of_generated)(model, task, device)
+    by_text = {"characters": generation.of_characters, "stories": stories.measure}
+    return by_text.get(config.data.generates, generation.of_generated)(model, task, device)
 
 
 def command_of(config: RunConfig, replace: bool = False) -> str:
     """The line that makes this run, or goes on with it."""
-    if config.experiment == "own-data" and not config.data.words:
+    if config.experiment == "own-data" and not config.data.command_words:
         return f"the cell or script that began it, of the data {config.data.slug!r}"
     if not isinstance(registry.find(config.architecture).kind, str):
         return f"the cell or script that began it, after the class of {config.architecture!r}"
     model = config.model_spec if isinstance(config.model_spec, str) else f"models=[{json.dumps(config.model_spec)}]"
     words = [model, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.settings.items())]
-    data_words = config.data.words if config.experiment == "own-data" else [config.experiment]
+    data_words = config.data.command_words if config.experiment == "own-data" else [config.experiment]
     return shlex.join(["python", "-m", "rtx_core", "run", *data_words, *words, *["--replace"] * replace])

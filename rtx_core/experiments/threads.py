@@ -14,7 +14,7 @@ import torch
 from rtx_core.experiments.configure import RunConfig
 from rtx_core.fast import accelerate
 from rtx_core.models.build import build_model
-from rtx_core.train.trainer import Loop, PlainPath
+from rtx_core.train.trainer import Loop, OptimizerStep
 
 AVAILABLE = torch.get_num_threads()  # as many as torch takes by itself
 MIN_STEPS = 50  # of a run whose steps are worth timing
@@ -50,7 +50,7 @@ def free_cpus() -> float:
 def training_step(config: RunConfig, model, task) -> Callable[[int], None]:
     """A step of this run, by its number, on another model of its kind."""
     twin = build_model(config.architecture, seed=0, **model.config.model_dump()).train()
-    loop = Loop(twin, task, config.train, config.seed, accelerate(twin) or PlainPath(), say=lambda line: None)
+    loop = Loop(twin, task, config.train, config.seed, accelerate(twin) or OptimizerStep(), say=lambda line: None)
 
     def step(i: int) -> None:
         loop.progress.step = i

@@ -18,12 +18,12 @@ from rtx_core import records
 from rtx_core.data.sources import sha256_of
 from rtx_core.errors import RtxError, reason
 from rtx_core.experiments.configure import RunConfig, configure
-from rtx_core.foreign import Odd, as_odd
+from rtx_core.foreign import InvalidFile, invalid_file_errors
 from rtx_core.models import registry
 from rtx_core.models.configs import least_parameters
 from rtx_core.paths import build, home, user_path, write_atomically
-from rtx_core.records import DECIDED_BY_DATA, Record, fingerprint, released
-from rtx_core.study import declared, study
+from rtx_core.records import DERIVED_FIELDS, Record, fingerprint, released
+from rtx_core.study import declaration, study
 from rtx_core.train.config import TrainConfig
 
 ANSWER_COLUMNS = ("text", "passes", "label")  # columns of every table of answers
@@ -36,7 +36,7 @@ def find_record(config: RunConfig) -> Record | None:
     record = records.find(config.name, config.model, config.seed, config.source)
     if record is None:
         return None
-    texts_differ = config.data.other_texts(record)
+    texts_differ = config.data.texts_differ(record)
     if record.synthetic and (texts_differ or record.stale_reason()):
         return None
     subject = f"{record} was made"
@@ -64,9 +64,9 @@ def differences(config: RunConfig, record: Record) -> list[str]:
     saved, model_defaults = record["config"], registry.config_of(config.architecture)
     rows = [("architecture", config.architecture, saved["architecture"])]
     for part, settings, defaults, exclude in (
-        ("data", config.data, config.data.defaults(), config.data.unnamed),
+        ("data", config.data, config.data.defaults(), config.data.excluded_from_name),
         ("train", config.train, TrainConfig.defaults(), ()),
-        ("model", model_defaults.replace(**config.overrides), model_defaults.model_dump(mode="json"), DECIDED_BY_DATA),
+        ("model", model_defaults.replace(**config.overrides), model_defaults.model_dump(mode="json"), DERIVED_FIELDS),
     ):
         before = defaults | saved[part]
         now = settings.model_dump(mode="json")
@@ -92,17 +92,17 @@ def refuse_changed_task(config: RunConfig, record: Record) -> None:
 def save_run(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
     """Save the weights of a small model whose experiment keeps them, then the record: no record is without them."""
     file = folder / "model.safetensors"  # large where a small model has large buffers
-    small = content["parameters"]["total"] <= MAX_RELEASED_PARAMETERS and file.stat().st_size <= released.MOST_BYTES
+    small = content["parameters"]["total"] <= MAX_RELEASED_PARAMETERS and file.stat().st_size <= released.MAX_BYTES
     if config.keep_weights and small:
         weights = file.read_bytes()
         content |= {"tensors_sha256": released.tensors_sha256(weights)}
-        write_atomically(released.weights_path(records.path_for(content)), weights)
+        write_atomically(released.released_weights(records.path_for(content)), weights)
     return records.save(content, predictions)
 
 
 def find_weights(record: Record) -> Path:
     """The file of its weights: those of small models are kept with their records, others lie where the run was made."""
-    return path if (path := released.weights_path(record.path)).is_file() else local_weights(record)
+    return path if (path := released.released_weights(record.path)).is_file() else local_weights(record)
 
 
 def local_weights(record: Record) -> Path:
@@ -124,7 +124,7 @@ def load_weights(record: Record):
             f"The trained weights of {record} are not here; copy them to {folder}, or {retrain_advice(record)}."
         )
     model = model_in(path)
-    if released.unaltered(record, path) is False or model.about.get("run") != record["key"]:
+    if released.matches_record(record, path) is False or model.about.get("run") != record["key"]:
         problem = f"{path.name} holds weights of another run than its record's, or altered ones"
         raise RtxError(f"{problem}; restore copies of both, or {retrain_advice(record)}.")
     return model
@@ -134,8 +134,8 @@ def retrain_advice(record: Record) -> str:
     """How to make a run again: by its command, as far as a record says that."""
     from rtx_core.experiments.run import command_of
 
-    if (request := record.get("asked")) and record["experiment"] in declared("EXPERIMENTS"):
-        with suppress(Odd), as_odd():  # of settings that are not known here
+    if (request := record.get("asked")) and record["experiment"] in declaration("EXPERIMENTS"):
+        with suppress(InvalidFile), invalid_file_errors():  # of settings that are not known here
             config = configure(record["experiment"], request["model"], record["seed"], **request["settings"])
             return f"train it again: {command_of(config, replace=True)}"
     return "train it again with replace=True (on the command line: run … --replace)"
@@ -150,7 +150,7 @@ def load(address: object, source: str = "") -> "Predictor":
         return Predictor(load_weights(record), local_weights(record).parent)
     folder = user_path(address)
     if not os.path.isdir(folder):
-        return load(records.at(str(address), source))
+        return load(records.load(str(address), source))
     return Predictor(model_in(folder / "model.safetensors"), folder)
 
 
@@ -163,7 +163,11 @@ def model_in(path: Path):
     oversized = False
     if not path.is_file():  # a pipe would be waited for
         raise RtxError(f"There is no file {path}; give the folder of a trained model.")
-    with suppress(Odd), as_odd(), safe_open(path, framework="np") as file:  # what else is wrong, `load_model` says
+    with (
+        suppress(InvalidFile),
+        invalid_file_errors(),
+        safe_open(path, framework="np") as file,
+    ):  # what else is wrong, `load_model` says
         header = file.metadata()
         config = registry.config_of(header["model"], **json.loads(header["config"]))
         if isinstance(registry.find(header["model"]).kind, str) and least_parameters(config) > 2**26:

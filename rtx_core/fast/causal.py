@@ -22,22 +22,22 @@ class CausalAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        q, out, kept = q * q.shape[2] ** -0.5, torch.empty_like(q), []
+        q, out, weights = q * q.shape[2] ** -0.5, torch.empty_like(q), []
         for rows in torch.arange(q.shape[1]).split(ROWS):
             start, end = int(rows[0]), int(rows[-1]) + 1
             scores = torch.bmm(q[:, start:end], k[:, :end].mT)
             scores[:, :, start:] += torch.full((end - start,) * 2, float("-inf"), dtype=q.dtype).triu_(1)
-            kept.append(scores.softmax(-1))
-            out[:, start:end] = torch.bmm(kept[-1], v[:, :end])
-        ctx.save_for_backward(q, k, v, *kept)
+            weights.append(scores.softmax(-1))
+            out[:, start:end] = torch.bmm(weights[-1], v[:, :end])
+        ctx.save_for_backward(q, k, v, *weights)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx, d_out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, v, *kept = ctx.saved_tensors
+        q, k, v, *weights = ctx.saved_tensors
         d_q, d_k, d_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
-        for p in kept:
+        for p in weights:
             rows, end = slice(p.shape[2] - p.shape[1], p.shape[2]), p.shape[2]
             d_v[:, :end] += torch.bmm(p.mT, d_out[:, rows])
             d_p = torch.bmm(d_out[:, rows], v[:, :end].mT)

@@ -22,24 +22,24 @@ class CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, h: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
-        wanted, device, kind = any(ctx.needs_input_grad), h.device, weight.dtype
+        needs_grad, device, dtype = any(ctx.needs_input_grad), h.device, weight.dtype
         if torch.is_autocast_enabled(device.type):
-            kind = torch.get_autocast_dtype(device.type)
-        h, w, minus_one = h.to(kind), weight.to(kind), torch.full((), -1.0, device=device)
-        d_h, d_weight = (torch.empty_like(h), torch.zeros_like(weight)) if wanted else (None, None)
+            dtype = torch.get_autocast_dtype(device.type)
+        h, w, minus_one = h.to(dtype), weight.to(dtype), torch.full((), -1.0, device=device)
+        d_h, d_weight = (torch.empty_like(h), torch.zeros_like(weight)) if needs_grad else (None, None)
         loss = torch.zeros((), device=device)
         for start in range(0, len(h), CHUNK):
             rows, y = h[start : start + CHUNK], targets[start : start + CHUNK, None]
             logits = F.linear(rows, w)  # (chunk, V)
-            if wanted and kind == torch.bfloat16:  # one pass less; below 10⁻³⁸ a probability is 0
+            if needs_grad and dtype == torch.bfloat16:  # one pass less; below 10⁻³⁸ a probability is 0
                 p = logits.softmax(1, dtype=torch.float32)
                 loss -= p.gather(1, y).log_().sum()
             else:
                 p = logits.log_softmax(1, dtype=torch.float32)
                 loss -= p.gather(1, y).sum()
                 p.exp_()
-            if wanted:
-                grad = p.scatter_add_(1, y, minus_one.expand_as(y)).to(kind)
+            if needs_grad:
+                grad = p.scatter_add_(1, y, minus_one.expand_as(y)).to(dtype)
                 torch.mm(grad, w, out=d_h[start : start + CHUNK])
                 d_weight += grad.t() @ rows
         ctx.save_for_backward(d_h, d_weight)

@@ -28,8 +28,8 @@ class DropoutMasks:
         """A mask of this shape whose entries have mean 1, but for what `dtype` rounds of the scale."""
         cut, size = min(round(p * LEVELS), LEVELS - 1), math.prod(shape)
         bits = torch.from_numpy(self.stream.random_raw(-(-size // 4)).view(np.int16)[:size])
-        kept = torch.ge(bits, cut - LEVELS // 2, out=torch.empty(size, dtype=dtype))
-        return kept.mul_(LEVELS / (LEVELS - cut)).view(shape)
+        mask = torch.ge(bits, cut - LEVELS // 2, out=torch.empty(size, dtype=dtype))
+        return mask.mul_(LEVELS / (LEVELS - cut)).view(shape)
 
     def __call__(self, x: Tensor, p: float) -> Tensor:
         return x * self.draw(p, tuple(x.shape), x.dtype) if p else x
@@ -52,15 +52,15 @@ class EncoderPath:
         """`Encoder.block`, fused where its masks are handed down on a CPU."""
         if not isinstance(dropout, DropoutMasks) or h.dtype not in (torch.float32, torch.float64):
             return layer(h, batch, rope, rows, dropout)
-        kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else h.dtype
-        asked = 3 if rows is None else 2, kind
+        dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else h.dtype
+        key = 3 if rows is None else 2, dtype
         grids = batch.__dict__.setdefault("grids", {})  # index tables, made once a batch
-        if asked not in grids:
-            grids[asked] = fused_block.grid(batch, layer.attention.num_heads, *asked)
+        if key not in grids:
+            grids[key] = fused_block.grid(batch, layer.attention.num_heads, *key)
         self.ids.add(batch.ids)
         if layer not in self.weights:
-            self.weights[layer] = fused_block.cast(layer, kind)
-        return fused_block.block(layer, h, rope, grids[asked], rows, dropout, self.weights[layer])
+            self.weights[layer] = fused_block.cast(layer, dtype)
+        return fused_block.block(layer, h, rope, grids[key], rows, dropout, self.weights[layer])
 
     def update(self, model: Encoder, optimizer: torch.optim.Optimizer, clip_norm: float) -> None:
         """Clip to a whole norm c, by the factor min(1, c / (norm + 10⁻⁶)), step, and leave no gradient.  Fused AdamW

@@ -12,9 +12,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, "none", [], "")
 
 
-def linear_times(x: Tensor, other: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """(x Wᵀ + b) ⊙ other (T, m)."""
-    return torch.ops.mkldnn._linear_pointwise.binary(x, other, weight, bias, "mul")
+def linear_times(x: Tensor, operand: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """(x Wᵀ + b) ⊙ operand (T, m)."""
+    return torch.ops.mkldnn._linear_pointwise.binary(x, operand, weight, bias, "mul")
 
 
 def packed(weight: Tensor, rows: int) -> Tensor:
@@ -27,18 +27,18 @@ def usable(dtype: torch.dtype = torch.float32) -> bool:
     """Whether these private operators, which any version of torch may change, work here and give what torch's do."""
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return False  # measured on those machines alone
-    x, weight, bias, other = (
+    x, weight, bias, operand = (
         torch.arange(float(rows * columns)).sin().view(rows, columns).to(dtype)
         for rows, columns in ((3, 16), (8, 16), (1, 8), (3, 8))
     )
     bias, eps = bias[0], torch.finfo(dtype).eps
     with torch.autocast("cpu", enabled=False):
         plain = F.linear(x.float(), weight.float(), bias.float())
-        expected = [plain, plain * other]
+        expected = [plain, plain * operand]
         try:
             for w in (weight, packed(weight, len(x))):
-                found = [linear(x, w, bias), linear_times(x, other, w, bias)]
-                close = (torch.allclose(a.float(), b, eps, 1e-5) for a, b in zip(found, expected))
+                outputs = [linear(x, w, bias), linear_times(x, operand, w, bias)]
+                close = (torch.allclose(a.float(), b, eps, 1e-5) for a, b in zip(outputs, expected))
                 if not all(close):
                     return False
         except (AttributeError, RuntimeError, TypeError):

@@ -26,34 +26,35 @@ def trunk(model: Kausik, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
 
 def states(model: Kausik, layer: GPTBlock, x: Tensor) -> Tensor:
     """h_1 … h_N of x (N, B, d): everything that does not depend on a state is done here, the rest in `Recurrence`."""
-    (N, B, d), where = x.shape, x.device.type
+    (N, B, d), device_type = x.shape, x.device.type
     x = x.to(layer.qkv.weight.dtype)  # states keep the precision of the weights; under autocast products have its
-    kind = torch.get_autocast_dtype(where) if torch.is_autocast_enabled(where) else x.dtype
-    q, own = layer.qkv(layer.norm1(x)).to(x.dtype).split([d, 2 * d], dim=-1)
+    dtype = torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else x.dtype
+    q, token_kv = layer.qkv(layer.norm1(x)).to(x.dtype).split([d, 2 * d], dim=-1)
     # A norm's gain scales the columns of the matrix after it: LN(h) W = ((h − mean) / std) (gain · W).
     key_value = layer.qkv.weight[d:] * layer.norm1.weight
     up = layer.up.weight * layer.norm2.weight
     sizes = [(N, B, d), (N, B, d), (N, model.config.window, B, layer.num_heads)]
     masks = [dropout_mask(size, layer.p, x) if model.training and layer.p else None for size in sizes]
-    about = (layer.num_heads, model.config.window, model.config.norm_eps)
-    weights = [weight.to(kind) for weight in (key_value, layer.out.weight, up, layer.down.weight)]
-    with torch.autocast(where, enabled=False):
-        if where == "cuda" and not torch.compiler.is_compiling():
-            return graphed(layer, about, [x, q, own, *weights], masks)
-        return Recurrence.apply(*about, x, q, own, *weights, *masks)
+    constants = (layer.num_heads, model.config.window, model.config.norm_eps)
+    weights = [weight.to(dtype) for weight in (key_value, layer.out.weight, up, layer.down.weight)]
+    with torch.autocast(device_type, enabled=False):
+        if device_type == "cuda" and not torch.compiler.is_compiling():
+            return graphed(layer, constants, [x, q, token_kv, *weights], masks)
+        return Recurrence.apply(*constants, x, q, token_kv, *weights, *masks)
 
 
-def graphed(layer: GPTBlock, about: tuple, operands: list[Tensor], masks: list) -> Tensor:
+def graphed(layer: GPTBlock, constants: tuple, operands: list[Tensor], masks: list) -> Tensor:
     """The recurrence as a CUDA graph: forward and backward are a launch each, not some fifty a position.  A layer keeps
     graphs of a few sizes, with dropout and without; the next call of a size writes over what this one gave."""
-    drawn = [mask for mask in masks if mask is not None]
-    graphs, key = vars(layer).setdefault("graphs", {}), (len(drawn), *about, *((x.shape, x.dtype) for x in operands))
-    run = lambda *given: Recurrence.apply(*about, *given, *(() if drawn else masks))  # noqa: E731
+    present = [mask for mask in masks if mask is not None]
+    graphs = vars(layer).setdefault("graphs", {})
+    key = (len(present), *constants, *((x.shape, x.dtype) for x in operands))
+    run = lambda *arguments: Recurrence.apply(*constants, *arguments, *(() if present else masks))  # noqa: E731
     if key not in graphs and len(graphs) < 4:  # of training, validation, and the test with its shorter last batch
         with torch.inference_mode(False), torch.enable_grad():
-            like = [x.detach().clone().requires_grad_() for x in operands] + [mask.clone() for mask in drawn]
-            graphs[key] = torch.cuda.make_graphed_callables(run, tuple(like))
-    return graphs.get(key, run)(*operands, *drawn)
+            examples = [x.detach().clone().requires_grad_() for x in operands] + [mask.clone() for mask in present]
+            graphs[key] = torch.cuda.make_graphed_callables(run, tuple(examples))
+    return graphs.get(key, run)(*operands, *present)
 
 
 def outputs(model: Kausik, layer: GPTBlock, h: Tensor) -> Tensor:
@@ -92,8 +93,8 @@ class Recurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, heads: int, window: int, eps: float, x, q, own, key_value, out, up, down, *masks):
-        ctx.loop = Loop(heads, window, eps, x, q, own, (key_value, out, up, down), masks)
+    def forward(ctx, heads: int, window: int, eps: float, x, q, token_kv, key_value, out, up, down, *masks):
+        ctx.loop = Loop(heads, window, eps, x, q, token_kv, (key_value, out, up, down), masks)
         return ctx.loop.forward(any(ctx.needs_input_grad))
 
     @staticmethod
@@ -105,11 +106,11 @@ class Recurrence(torch.autograd.Function):
 class Loop:
     """One recurrence: its operands, and its two loops over the positions."""
 
-    def __init__(self, heads: int, window: int, eps: float, x, q, own, weights: tuple, masks: tuple):
+    def __init__(self, heads: int, window: int, eps: float, x, q, token_kv, weights: tuple, masks: tuple):
         N, B, d = x.shape
         self.width, self.eps, self.size = window, eps, (B, heads, d // heads)
         self.scale, self.weights = self.size[2] ** -0.5, weights
-        self.x, self.own = x.unbind(0), own.unbind(0)  # each N × (B, …)
+        self.x, self.token_kv = x.unbind(0), token_kv.unbind(0)  # each N × (B, …)
         self.q = (q * self.scale).view(N, *self.size).unbind(0)
         self.masks = tuple([None] * N if mask is None else mask.unbind(0) for mask in masks)
         self.h: list[Tensor] = []  # the states
@@ -118,11 +119,11 @@ class Loop:
 
     def window(self, t: int) -> tuple[Tensor, Tensor]:
         """Keys and values, (≤ w, B, H, D) each, of the states before t and of token t itself."""
-        seen = torch.stack([*self.kv[max(0, t - self.width + 1) : t], self.own[t]])
-        return seen.view(-1, self.size[0], 2, *self.size[1:]).unbind(2)
+        window_kv = torch.stack([*self.kv[max(0, t - self.width + 1) : t], self.token_kv[t]])
+        return window_kv.view(-1, self.size[0], 2, *self.size[1:]).unbind(2)
 
-    def forward(self, keep: bool) -> Tensor:
-        """The states (N, B, d); the inner values are kept where `keep`."""
+    def forward(self, save_inner: bool) -> Tensor:
+        """The states (N, B, d); the inner values are kept where `save_inner`."""
         key_value, out, up, down = (product(weight, self.size[0]) for weight in self.weights)
         (mask_out, mask_down, mask_attention), d, eps = self.masks, self.x[0].shape[-1:], self.eps
         for t, x in enumerate(self.x):
@@ -132,14 +133,14 @@ class Loop:
                 self.kv.append(key_value(normed[0]))
             k, v = self.window(t)
             p = torch.softmax((self.q[t] * k).sum(-1), 0)  # (≤ w, B, H)
-            kept = p if mask_attention[t] is None else p * mask_attention[t][: len(p)]
-            mixed = (kept.unsqueeze(-1) * v).sum(0).view_as(x)
+            weighted_p = p if mask_attention[t] is None else p * mask_attention[t][: len(p)]
+            mixed = (weighted_p.unsqueeze(-1) * v).sum(0).view_as(x)
             u = added(x, out(mixed), mask_out[t])
             normed_u = torch.native_layer_norm(u, d, None, None, eps)
             wide = up(normed_u[0])
             active = F.gelu(wide)
             self.h.append(added(u, down(active), mask_down[t]))
-            if keep:
+            if save_inner:
                 self.inner.append((normed, p, mixed, u, normed_u, wide, active))
         return torch.stack(self.h)
 
@@ -147,7 +148,7 @@ class Loop:
         """The gradients of x, q, own and the four weights, given that of the states, (N, B, d)."""
         key_value, out, up, down = (product(weight.t(), self.size[0]) for weight in self.weights)
         mask_out, mask_down, mask_attention = self.masks
-        d_x, d_q, d_own, products, d_next = [], [], [], [], 0.0
+        d_x, d_q, d_token_kv, products, d_next = [], [], [], [], 0.0
         d_kv: list[Tensor | None] = [None] * len(self.kv)
         for t in reversed(range(len(self.x))):
             normed, p, mixed, u, normed_u, wide, active = self.inner[t]
@@ -158,16 +159,16 @@ class Loop:
             d_out = d_u if mask_out[t] is None else d_u * mask_out[t]
             d_mixed = out(d_out).view(self.size)
             k, v = self.window(t)
-            kept, d_p = p, (d_mixed * v).sum(-1)
+            weighted_p, d_p = p, (d_mixed * v).sum(-1)
             if mask_attention[t] is not None:
                 mask = mask_attention[t][: len(p)]
-                kept, d_p = p * mask, d_p * mask
+                weighted_p, d_p = p * mask, d_p * mask
             d_score = torch.ops.aten._softmax_backward_data(d_p, p, 0, p.dtype).unsqueeze(-1)
-            d_window = torch.stack((d_score * self.q[t], kept.unsqueeze(-1) * d_mixed), 2)
+            d_window = torch.stack((d_score * self.q[t], weighted_p.unsqueeze(-1) * d_mixed), 2)
             d_x.append(d_u)
             d_q.append((d_score * k).sum(0).view_as(d_u) * self.scale)
             *of_states, of_token = d_window.view(len(p), self.size[0], -1).unbind(0)
-            d_own.append(of_token)
+            d_token_kv.append(of_token)
             for j, d_state in zip(range(t - len(of_states), t), of_states):
                 d_kv[j] = d_state if d_kv[j] is None else d_kv[j] + d_state
             products.append((mixed, d_out, normed_u[0], d_wide, active, d_down))
@@ -180,13 +181,13 @@ class Loop:
         d_weights = [torch.zeros_like(weight) for weight in self.weights]
         for total, (gradient, value) in zip(d_weights[-len(pairs) :], pairs):
             total.addmm_(gradient.t().to(total.dtype), value.to(total.dtype))
-        return *(torch.stack(each[::-1]) for each in (d_x, d_q, d_own)), *d_weights
+        return *(torch.stack(gradients[::-1]) for gradients in (d_x, d_q, d_token_kv)), *d_weights
 
 
 def norm_backward(grad: Tensor, x: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
     """Gradient of x for x normed without a gain."""
-    kept = (None, None, [True, False, False])
-    return torch.ops.aten.native_layer_norm_backward(grad, x, x.shape[-1:], mean, scale, *kept)[0]
+    options = (None, None, [True, False, False])
+    return torch.ops.aten.native_layer_norm_backward(grad, x, x.shape[-1:], mean, scale, *options)[0]
 
 
 def added(x: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:

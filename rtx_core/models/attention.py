@@ -59,28 +59,28 @@ def packed_attention(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p=0.0, drop
     if backend == "sdpa":
         return _sdpa(q, k, v, batch, p, dropout)
     one_query = len(q) != len(k)
-    q_offsets = torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.offsets
-    longest = (1 if one_query else batch.longest, batch.longest)
-    more = {"dropout_p": p} if backend == "flash" else {"window_size": (-1, -1)}
-    return _varlen(backend)(q, k, v, q_offsets, batch.offsets, *longest, **more)
+    q_cu_seqlens = torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.cu_seqlens
+    max_seqlens = (1 if one_query else batch.max_seqlen, batch.max_seqlen)
+    options = {"dropout_p": p} if backend == "flash" else {"window_size": (-1, -1)}
+    return _varlen(backend)(q, k, v, q_cu_seqlens, batch.cu_seqlens, *max_seqlens, **options)
 
 
 def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout) -> Tensor:
     """Spread the tokens on a (B, L) grid for this one operation, attend under a mask, gather them back."""
-    B, L = len(batch), batch.longest
+    B, L = len(batch), batch.max_seqlen
     one_query = len(q) != len(k)
 
-    def spread(x: Tensor) -> Tensor:  # (T, H, D) -> (B, H, L, D)
+    def to_grid(x: Tensor) -> Tensor:  # (T, H, D) -> (B, H, L, D)
         grid = x.new_zeros(B * L, *x.shape[1:]).index_copy(0, batch.cell, x)
         return grid.view(B, L, *x.shape[1:]).transpose(1, 2)
 
-    queries = q.unsqueeze(2) if one_query else spread(q)
+    queries = q.unsqueeze(2) if one_query else to_grid(q)
     if dropout not in (None, F.dropout):  # the kernel would draw its own: state the formula
-        scores = queries @ spread(k).mT / q.shape[-1] ** 0.5
+        scores = queries @ to_grid(k).mT / q.shape[-1] ** 0.5
         weights = scores.masked_fill(~batch.mask, float("-inf")).softmax(-1)
-        out = dropout(weights, p) @ spread(v)
+        out = dropout(weights, p) @ to_grid(v)
     else:
-        out = F.scaled_dot_product_attention(queries, spread(k), spread(v), attn_mask=batch.mask, dropout_p=p)
+        out = F.scaled_dot_product_attention(queries, to_grid(k), to_grid(v), attn_mask=batch.mask, dropout_p=p)
     if one_query:
         return out.squeeze(2)
     return out.transpose(1, 2).reshape(B * L, *q.shape[1:]).index_select(0, batch.cell)

@@ -31,8 +31,8 @@ def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.M
                 raise
             raise RtxError(f"{registered.cls.__name__}(config) cannot be built ({reason(error)}).") from error
     if not isinstance(model, nn.Module) or not isinstance(getattr(model, "config", None), Settings):
-        what = "a torch.nn.Module that keeps the config it is built with as self.config"
-        raise RtxError(f"{registered.cls.__name__}, registered as {name!r}, is not usable as a model; expected {what}.")
+        expected = "a torch.nn.Module that keeps the config it is built with as self.config"
+        raise RtxError(f"{registered.cls.__name__}, registered as {name!r}, is no usable model; expected {expected}.")
     return model
 
 
@@ -53,11 +53,12 @@ def save_model(model: nn.Module, name: str, path: Path | str, **about: object) -
 
 def untied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors as a safetensors file takes them: contiguous, and copied where they share memory with one before."""
-    separate, seen = {}, set()
+    separate, storages = {}, set()
     for name, value in tensors.items():
-        place = value.untyped_storage().data_ptr()
-        separate[name] = value.clone(memory_format=torch.contiguous_format) if place in seen else value.contiguous()
-        seen.add(place)
+        storage = value.untyped_storage().data_ptr()
+        is_shared = storage in storages
+        separate[name] = value.clone(memory_format=torch.contiguous_format) if is_shared else value.contiguous()
+        storages.add(storage)
     return separate
 
 

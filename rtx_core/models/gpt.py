@@ -17,7 +17,7 @@ from rtx_core.models.configs import GPTConfig
 
 
 @dataclass
-class Written:
+class DecoderState:
     """What each layer keeps of the text so far, such as its keys and values, (B, H, length, D) each."""
 
     layers: list
@@ -74,15 +74,16 @@ class GPT(nn.Module):
                 nn.init.normal_(parameter, std=c.initializer_std / share)
 
     @property
-    def longest(self) -> int | None:
+    def max_length(self) -> int | None:
         """Tokens that the model can read; None: any number."""
         return self.config.block_size if self.config.positions else None
 
     def embed(self, ids: Tensor, start: int = 0) -> Tensor:
         """(B, N) -> (B, N, d); `start` is the position of the first of these tokens."""
         x, end = self.word(ids), start + ids.shape[1]
-        if self.longest and end > self.longest:
-            raise RtxError(f"The text has {end:,} tokens, and the model {self.longest:,} positions: raise block_size.")
+        if self.max_length and end > self.max_length:
+            limit = f"{self.max_length:,} positions"
+            raise RtxError(f"The text has {end:,} tokens, and the model {limit}: raise block_size.")
         return self.dropout(x if self.position is None else x + self.position.weight[start:end])
 
     def trunk(self, x: Tensor) -> Tensor:  # (B, N, d) -> (B, N, d)
@@ -99,12 +100,12 @@ class GPT(nn.Module):
             return logits
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())  # in float32 under autocast too
 
-    def start(self, batch: int) -> Written:
+    def start(self, batch: int) -> DecoderState:
         """The state before the first token."""
-        return Written([])
+        return DecoderState([])
 
     @torch.inference_mode()
-    def advance(self, ids: Tensor, state: Written) -> Tensor:
+    def advance(self, ids: Tensor, state: DecoderState) -> Tensor:
         """Logits (B, V) after one more token each, ids (B,); keys and values of those before come from the state."""
         x, before, state.layers = self.embed(ids[:, None], state.length), state.layers, []
         for i, layer in enumerate(self.layers):

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_core.models.configs import KausikConfig
-from rtx_core.models.gpt import GPT, GPTBlock, Written
+from rtx_core.models.gpt import GPT, DecoderState, GPTBlock
 
 
 class Kausik(GPT):
@@ -32,12 +32,12 @@ class Kausik(GPT):
             _, x = recurrence(layer, x, self.config.window)
         return x.transpose(0, 1)
 
-    def start(self, batch: int) -> Written:
+    def start(self, batch: int) -> DecoderState:
         """Of each layer its last window − 1 states, (≤ window − 1, B, d): all that is carried from token to token."""
-        return Written([self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers])
+        return DecoderState([self.word.weight.new_empty(0, batch, self.config.hidden_size) for _ in self.layers])
 
     @torch.inference_mode()
-    def advance(self, ids: Tensor, state: Written) -> Tensor:
+    def advance(self, ids: Tensor, state: DecoderState) -> Tensor:
         """Logits (B, V) after one more token each, ids (B,)."""
         x = self.embed(ids[:, None], state.length)[:, 0]
         for i, layer in enumerate(self.layers):
@@ -58,8 +58,8 @@ def recurrence(layer: GPTBlock, x: Tensor, window: int = 2) -> tuple[Tensor, Ten
     """Equations 1 to 3 as they stand, position by position: (states, outputs) of x (N, B, d)."""
     states, outputs = [], []
     for i in range(len(x)):
-        seen = [*states[max(0, i - window + 1) :], x[i]]
-        out = layer(torch.stack(seen, dim=1))
+        inputs = [*states[max(0, i - window + 1) :], x[i]]
+        out = layer(torch.stack(inputs, dim=1))
         if i:
             outputs.append(out[:, -2])
         states.append(out[:, -1])

@@ -47,7 +47,7 @@ def rotary_table(positions: Tensor, head_size: int, base: float) -> Rope:
 
 def rotary_rows(batch: Packed, head_size: int, base: float) -> Rope:
     """`rotary_table` of the batch's positions, gathered from a table made once: 0.1 instead of 0.6 ms a step."""
-    cos, sin = _rotary_cache(1 << (batch.longest - 1).bit_length(), head_size, base, batch.ids.device)
+    cos, sin = _rotary_cache(1 << (batch.max_seqlen - 1).bit_length(), head_size, base, batch.ids.device)
     return cos[batch.positions], sin[batch.positions]
 
 

@@ -26,34 +26,34 @@ class PaddedAttention:
 
     def __init__(self, batch: Packed, config: LoopedConfig):
         device = batch.ids.device
-        positions = torch.arange(batch.longest, device=device)
+        positions = torch.arange(batch.max_seqlen, device=device)
         head_size = config.hidden_size // config.num_heads
         self.rope = rotary_table(positions, head_size, config.rope_base)  # (L, 1, D/2)
-        if len(batch) * batch.longest == len(batch.ids):  # all of one length: the batch is its own grid
-            self.cells, self.shapes, self.place = [None], [(len(batch), batch.longest)], None
+        if len(batch) * batch.max_seqlen == len(batch.ids):  # all of one length: the batch is its own grid
+            self.cells, self.shapes, self.place = [None], [(len(batch), batch.max_seqlen)], None
             return
         starts, lengths = batch.on_host[:-1].long(), torch.diff(batch.on_host.long())
-        order, used = torch.argsort(lengths, descending=True, stable=True), 0
+        order, num_cells = torch.argsort(lengths, descending=True, stable=True), 0
         self.cells, self.shapes = [], []  # (B·L,) the token in each cell; (B, L) of each grid
         place = torch.empty(len(batch.ids), dtype=torch.int64)
-        for rows in order.chunk(GROUPS if lengths.min() < batch.longest else 1):
+        for rows in order.chunk(GROUPS if lengths.min() < batch.max_seqlen else 1):
             B, L = len(rows), int(lengths[rows[0]])
             column = torch.arange(L)
             # what pads a row repeats its last token
             cells = (starts[rows, None] + column.clamp(max=lengths[rows, None] - 1)).flatten()
             real = (column < lengths[rows, None]).flatten()
-            place[cells[real]] = used + real.nonzero()[:, 0]
+            place[cells[real]] = num_cells + real.nonzero()[:, 0]
             self.cells.append(cells.to(device, non_blocking=True))
             self.shapes.append((B, L))
-            used += B * L
+            num_cells += B * L
         self.place = place.to(device)  # (T,) the cell of each token, in the grids one after another
 
     def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
         """qkv (T, 3d) -> (T, d): Σ_j softmax_j(q_i · k_j / √D) v_j, j ≤ i of i's sequence, q and k rotated."""
         mixed = []
         for cells, (B, L) in zip(self.cells, self.shapes):
-            there = qkv if cells is None else qkv.index_select(0, cells)
-            qk, v = there.view(B, L, 3, num_heads, -1).split((2, 1), 2)
+            tokens = qkv if cells is None else qkv.index_select(0, cells)
+            qk, v = tokens.view(B, L, 3, num_heads, -1).split((2, 1), 2)
             qk = rotate(qk, tuple(table[:L, None] for table in self.rope))
             q, k, v = (x.transpose(1, 2) for x in (*qk.unbind(2), v.squeeze(2)))  # each (B, H, L, D)
             mixed.append(self.mix(q, k, v).transpose(1, 2).reshape(B * L, -1))
@@ -74,25 +74,25 @@ class KVCache:
 
     def __init__(self, head_size: int, rope_base: float):
         self.head_size, self.rope_base = head_size, rope_base
-        self.longest = 0  # tokens read
-        self.kept: list[tuple] = []  # keys and values, (B, H, longest, D), of each application
+        self.max_seqlen = 0  # tokens read
+        self.cache: list[tuple] = []  # keys and values, (B, H, max_seqlen, D), of each application
 
     def take(self, ids: Tensor) -> "KVCache":
         """The next token of each text, (B,)."""
-        self.ids, self.positions = ids, torch.full_like(ids, self.longest)
+        self.ids, self.positions = ids, torch.full_like(ids, self.max_seqlen)
         self.rope = rotary_table(self.positions[:1], self.head_size, self.rope_base)
-        self.longest, self.applied = self.longest + 1, 0
+        self.max_seqlen, self.applied = self.max_seqlen + 1, 0
         return self
 
     def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
         """qkv (B, 3d) of the tokens taken -> (B, d): each attends to its own text up to itself."""
         q, k, v = qkv.view(len(qkv), 1, 3, num_heads, self.head_size).unbind(2)  # each (B, 1, H, D)
         q, k, v = (x.transpose(1, 2) for x in (rotate(q, self.rope), rotate(k, self.rope), v))
-        if self.longest == 1:
-            self.kept.append((k, v))
+        if self.max_seqlen == 1:
+            self.cache.append((k, v))
         else:
-            pairs = zip(self.kept[self.applied], (k, v))
-            k, v = self.kept[self.applied] = tuple(torch.cat(pair, 2) for pair in pairs)
+            pairs = zip(self.cache[self.applied], (k, v))
+            k, v = self.cache[self.applied] = tuple(torch.cat(pair, 2) for pair in pairs)
         self.applied += 1
         return F.scaled_dot_product_attention(q, k, v).reshape(len(qkv), -1)
 

@@ -13,8 +13,8 @@ Three Part   `num_core_layers`, `injection`, `state_std`, `state_norm`: Geiping 
              after each branch too; the study's count has plain layers, A of d × 2d without bias, a norm after the loop
 Relaxed      `lora_rank`: Bae et al. 2024, eq. 4
 
-Any number of passes can be run: `states(batch, num_passes)` yields the state after each, and `read(state, batch)` makes
-of it what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.
+Any number of passes can be run: `states(batch, num_passes)` yields the state after each, and `output_hidden` makes of
+it what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.
 """
 
 from collections.abc import Iterator
@@ -53,14 +53,14 @@ class LowRank(nn.Module):
 
     def correct(self, matrices: Matrices) -> Matrices:
         """W + γ B A for every W."""
-        each = zip(PARTS, matrices, self.down, self.up)
-        return tuple(torch.baddbmm(w.view(n, -1, w.shape[1]), b, a, alpha=self.scale).view_as(w) for n, w, a, b in each)
+        rows = zip(PARTS, matrices, self.down, self.up)
+        return tuple(torch.baddbmm(w.view(n, -1, w.shape[1]), b, a, alpha=self.scale).view_as(w) for n, w, a, b in rows)
 
 
 class Looped(nn.Module):
     """Token ids, packed or as rows (B, N) -> next-token logits, or the loss of given targets."""
 
-    longest = None  # tokens that the model can read: any number
+    max_length = None  # tokens that the model can read: any number
 
     def __init__(self, config: LoopedConfig):
         super().__init__()
@@ -124,7 +124,7 @@ class Looped(nn.Module):
         std = self.config.state_std
         if self.training:
             return std * torch.randn_like(like)
-        shape = (batch.longest, like.shape[1])
+        shape = (batch.max_seqlen, like.shape[1])
         draw = np.random.RandomState(0).standard_normal(shape)  # a longer draw begins like a shorter one
         return std * torch.from_numpy(draw).to(like)[batch.positions]
 
@@ -143,7 +143,7 @@ class Looped(nn.Module):
             s = before + F.linear(before, self.gate).sigmoid().to(s.dtype) * (s - before)
         return self.loop_norm(s) if c.loop_norm else s
 
-    def read(self, state: Tensor, batch: Batch) -> Tensor:
+    def output_hidden(self, state: Tensor, batch: Batch) -> Tensor:
         """(T, d) -> (T, d): what the output matrix reads."""
         h, coda = self.state_norm(state) if self.config.state_norm else state, self.parts[2]
         grid = self.grid(batch) if len(coda) else None
@@ -157,12 +157,12 @@ class Looped(nn.Module):
         ids, batch = (batch, Packed.from_rows(batch)) if rows else (batch.ids, batch)
         for state in self.states(batch, num_passes):
             pass
-        h = self.read(state, batch)
+        h = self.output_hidden(state, batch)
         if targets is None:
             return F.linear(h, self.head).view(*ids.shape, -1)
         if rows:
-            wanted = targets.flatten() >= 0
-            h, targets = h[wanted], targets.flatten()[wanted]
+            scored = targets.flatten() >= 0
+            h, targets = h[scored], targets.flatten()[scored]
         return self.loss(h, targets)
 
     def loss(self, h: Tensor, targets: Tensor) -> Tensor:
@@ -180,18 +180,18 @@ class Looped(nn.Module):
 
     def components(self) -> dict[str, int]:
         """Parameters by component; they add up to the total."""
-        found = {
+        counts = {
             "embedding": self.word.weight.numel(),
             "attention": sum(layer.qkv.numel() + layer.out.numel() for layer in self.layers),
             "feed-forward": sum(layer.gate_up.numel() + layer.down.numel() for layer in self.layers),
             "norms": sum(m.weight.numel() for m in self.modules() if isinstance(m, RMSNorm)),
         }
         if self.config.lora_rank:
-            found["low-rank corrections"] = sum(p.numel() for p in self.lora.parameters())
+            counts["low-rank corrections"] = sum(p.numel() for p in self.lora.parameters())
         added = {"encoding": "iteration encoding", "adapter": "adapter", "gate": "gate"}
-        return found | {said: getattr(self, name).numel() for name, said in added.items() if hasattr(self, name)}
+        return counts | {title: getattr(self, name).numel() for name, title in added.items() if hasattr(self, name)}
 
-    def multiplications(self, num_passes: int | None = None) -> int:
+    def macs_per_token(self, num_passes: int | None = None) -> int:
         """Multiply-adds of the matrix products for one token's forward pass, without attention's scores."""
         prelude, core, coda = (sum(m.numel() for layer in part for m in layer.matrices) for part in self.parts)
         if self.config.injection == "linear":

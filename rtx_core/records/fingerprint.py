@@ -31,7 +31,7 @@ from types import CodeType
 from rtx_core.errors import RtxError
 from rtx_core.models import registry
 from rtx_core.paths import PACKAGE, REPOSITORY
-from rtx_core.study import declared, study
+from rtx_core.study import declaration, study
 from rtx_core.train.config import TrainConfig
 
 ROOMS = ("models", "fast", "train", "evaluate")  # no run imports the last, but what is measured does
@@ -59,13 +59,13 @@ def lines_of(source: str) -> list[str]:
 @cache
 def bare(source: str) -> str:
     """Python source without docstrings, comments and blank lines; what stands in other strings stays as it is."""
-    lines, within = [line.encode() for line in lines_of(source)], set()  # columns of `ast` are counted in bytes
+    lines, string_lines = [line.encode() for line in lines_of(source)], set()  # columns of `ast` are counted in bytes
     for token in tokenize.generate_tokens(io.StringIO("\n".join(lines_of(source))).readline):
         (row, column), (end, _) = token.start, token.end
         if token.type == tokenize.COMMENT:
             lines[row - 1] = lines[row - 1].decode()[:column].rstrip().encode()
         elif token.type in STRINGS:
-            within.update(range(row - 1, end - 1))  # lines that end in a string
+            string_lines.update(range(row - 1, end - 1))  # lines that end in a string
     for node in ast.walk(ast.parse(source)):
         documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if documented and ast.get_docstring(node, clean=False) is not None:
@@ -73,16 +73,16 @@ def bare(source: str) -> str:
             row, end = text.lineno - 1, text.end_lineno - 1
             lines[row] = lines[row][: text.col_offset] + lines[end][text.end_col_offset :]
             lines[row + 1 : end + 1] = [b""] * (end - row)
-            within.difference_update(range(row, end))
-    rows = (line if i in within else line.rstrip() for i, line in enumerate(lines))
-    return b"\n".join(line for i, line in enumerate(rows) if line or i in within).decode()
+            string_lines.difference_update(range(row, end))
+    rows = (line if i in string_lines else line.rstrip() for i, line in enumerate(lines))
+    return b"\n".join(line for i, line in enumerate(rows) if line or i in string_lines).decode()
 
 
 @cache
 def _source(module: str) -> str | None:
     """The source of a module that counts: of `ROOMS` and `DRAWS`, or next to one that the study measures with."""
     package, room, *_ = [*module.split("."), ""]
-    if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in declared("MEASUREMENTS").values()}:
+    if module.rpartition(".")[0] in {name.rpartition(".")[0] for name in declaration("MEASUREMENTS").values()}:
         return _read(module)
     counts = package == PACKAGE.name and module not in NOT_NUMBERS and (room in ROOMS or _draws(module))
     return _read(module) if counts else None
@@ -100,17 +100,17 @@ def _read(module: str) -> str | None:
         file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         return file.read_text(encoding="utf-8") if file.exists() else None
     try:
-        found = find_spec(module)
+        spec = find_spec(module)
     except ModuleNotFoundError:  # a name in a module, and no module
         return None
-    return Path(found.origin).read_text(encoding="utf-8") if found and found.has_location else None
+    return Path(spec.origin).read_text(encoding="utf-8") if spec and spec.has_location else None
 
 
 @cache
 def imports(source: str) -> tuple[Definition, ...]:
     """What Python source imports of the modules that count, wherever its import statements stand."""
-    found = {each for node in ast.walk(ast.parse(source)) for each, _ in _imported(node)}
-    return tuple(sorted(each for each in found if _source(each[0]) is not None))
+    definitions = {definition for node in ast.walk(ast.parse(source)) for definition, _ in _imported(node)}
+    return tuple(sorted(definition for definition in definitions if _source(definition[0]) is not None))
 
 
 def _imported(node: ast.AST) -> list[tuple[Definition, str]]:
@@ -119,54 +119,58 @@ def _imported(node: ast.AST) -> list[tuple[Definition, str]]:
         return [((alias.name, ""), alias.asname or alias.name.partition(".")[0]) for alias in node.names]
     if not isinstance(node, ast.ImportFrom) or not node.module:
         return []
-    named = [(alias.name, alias.asname or alias.name) for alias in node.names]
-    of = [((node.module, name if _draws(node.module) else ""), bound) for name, bound in named]
-    return of + [((f"{node.module}.{name}", ""), bound) for name, bound in named]  # a module in a package
+    aliases = [(alias.name, alias.asname or alias.name) for alias in node.names]
+    pairs = [((node.module, name if _draws(node.module) else ""), binding) for name, binding in aliases]
+    return pairs + [((f"{node.module}.{name}", ""), binding) for name, binding in aliases]  # a module in a package
 
 
 @cache
 def _statements(source: str) -> tuple[tuple[set, set, str, tuple[Definition, ...]], ...]:
     """Of every statement of a module: the names that it binds and uses, its bare text, and what it imports."""
-    lines, found = lines_of(source), []
+    lines, statements = lines_of(source), []
     for node in ast.parse(source).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found += [({name}, set(), f"{name} = {':'.join(of)}", (of,)) for of, name in _imported(node)]
+            for definition, name in _imported(node):
+                statements.append(({name}, set(), f"{name} = {':'.join(definition)}", (definition,)))
             continue
-        begin = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+        begin = min([node.lineno, *(child.lineno for child in getattr(node, "decorator_list", ()))])
         text = bare("\n".join(lines[begin - 1 : node.end_lineno]))
-        names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-        bound = {node.name} if hasattr(node, "name") else set()
+        names = [child for child in ast.walk(node) if isinstance(child, ast.Name)]
+        bindings = {node.name} if hasattr(node, "name") else set()
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
-        more = tuple(of for each in ast.walk(node) for of, _ in _imported(each))
-        found.append((bound, {each.id for each in names}, text, more))
-    return tuple(found)
+            bindings = {child.id for child in names if isinstance(child.ctx, ast.Store)}
+        imported = tuple(definition for child in ast.walk(node) for definition, _ in _imported(child))
+        statements.append((bindings, {child.id for child in names}, text, imported))
+    return tuple(statements)
 
 
 @cache
 def _definition(source: str, name: str) -> tuple[str, tuple[Definition, ...]]:
     """The bare source of what a module says of a name and of all that this uses of the module; and its imports.  What
     binds no name, as `if` or a call, always counts."""
-    wanted, before = {name}, set()
-    while wanted != before:
-        before = set(wanted)
-        wanted |= {each for bound, used, *_ in _statements(source) if not bound or bound & before for each in used}
-    needed = [(text, more) for bound, _, text, more in _statements(source) if not bound or bound & wanted]
-    return "\n".join(text for text, _ in needed), tuple(each for _, more in needed for each in more)
+    names_used, previous = {name}, set()
+    while names_used != previous:
+        previous = set(names_used)
+        for bindings, uses, *_ in _statements(source):
+            if not bindings or bindings & previous:
+                names_used |= uses
+    statements = [each for each in _statements(source) if not each[0] or each[0] & names_used]
+    imported = tuple(definition for *_, imports in statements for definition in imports)
+    return "\n".join(text for *_, text, _ in statements), imported
 
 
 @cache
-def _digest(roots: tuple[Definition, ...], within: str = "") -> str:
-    """Of these modules and definitions and all that they import, directly or not, as far as it counts or lies `within`
-    a module or package."""
-    texts, waiting = {}, list(roots)
-    while waiting:
-        module, name = waiting.pop()
-        inside = within and f"{module}.".startswith(f"{within}.")
-        source = _read(module) if inside else _source(module)
+def _digest(roots: tuple[Definition, ...], package: str = "") -> str:
+    """Of these modules and definitions and all that they import, directly or not, as far as it counts or lies in this
+    `package`, a module or package."""
+    texts, queue = {}, list(roots)
+    while queue:
+        module, name = queue.pop()
+        is_inside = package and f"{module}.".startswith(f"{package}.")
+        source = _read(module) if is_inside else _source(module)
         if (module, name) not in texts and source is not None:
-            texts[module, name], more = _definition(source, name) if name else (bare(source), imports(source))
-            waiting += more
+            texts[module, name], imported = _definition(source, name) if name else (bare(source), imports(source))
+            queue += imported
     digest = hashlib.sha256()
     for (module, name), text in sorted(texts.items()):
         digest.update(f"{module}:{name}\n{text}\n".encode())
@@ -198,17 +202,17 @@ def module_hash(module: str, task: str | type | None = None) -> str:
 
 def _with_task(roots: set[Definition], task: str | type | None, *elsewhere: type) -> str:
     """Of these definitions, of classes that are defined elsewhere, and of the class of a task, wherever that is."""
-    within = ""
+    package = ""
     while task:
         module, _, name = (task if isinstance(task, str) else name_of(task)).partition(":")
         if not is_elsewhere(module):
             roots = roots | {(module, name.partition(".")[0])}
-            within = module if module.startswith(f"{PACKAGE.name}.") else module.partition(".")[0]
+            package = module if module.startswith(f"{PACKAGE.name}.") else module.partition(".")[0]
             break
         elsewhere += (_defined(task) if isinstance(task, str) else task,)
         task = getattr(elsewhere[-1], "task_class", None)
-    text, used = _own_source(*elsewhere)
-    digest = _digest(tuple(sorted(roots | used)), within)
+    text, modules = _own_source(*elsewhere)
+    digest = _digest(tuple(sorted(roots | modules)), package)
     return hashlib.sha256(f"{text}\n{digest}".encode()).hexdigest() if elsewhere else digest
 
 
@@ -225,19 +229,19 @@ def is_elsewhere(module: str) -> bool:
 def _defined(name: str) -> type:
     """The class of that name, where its module has been imported: what a record names is not imported for it."""
     module, _, name = name.partition(":")
-    if not isinstance(found := getattr(sys.modules.get(module), name, None), type):
+    if not isinstance(value := getattr(sys.modules.get(module), name, None), type):
         raise RtxError(f"There is no task {module}:{name} here; define or import it first.")
-    return found
+    return value
 
 
 def _own_source(*classes: type) -> tuple[str, set[Definition]]:
     """The bare source of the files and cells of these classes, of their bases and of what their functions use by name
     (plain values as they are, bytecode where there is no source); and the modules of this package among it."""
-    texts, modules, seen, waiting = set(), set(), set(), list(classes)
-    while waiting:
-        if id(thing := inspect.unwrap(waiting.pop())) in seen:
+    texts, modules, visited, queue = set(), set(), set(), list(classes)
+    while queue:
+        if id(thing := inspect.unwrap(queue.pop())) in visited:
             continue
-        seen.add(id(thing))
+        visited.add(id(thing))
         module = thing.__name__ if inspect.ismodule(thing) else getattr(thing, "__module__", None) or ""
         file = getattr(sys.modules.get(module), "__file__", None)
         file = thing.__code__.co_filename if inspect.isfunction(thing) else file
@@ -247,13 +251,13 @@ def _own_source(*classes: type) -> tuple[str, set[Definition]]:
             continue  # of Python or an installed package, whose versions stand in the record
         elif inspect.isfunction(thing):
             code = thing.__code__
-            texts.add(_bare_file(file, modules) or _bytecode(code))
-            used = {name: thing.__globals__[name] for name in _globals(code) & thing.__globals__.keys()}
-            texts |= {f"{name} = {value!r}" for name, value in used.items() if isinstance(value, PLAIN)}
-            waiting += used.values()
+            texts.add(_bare_file(file, modules) or bytecode(code))
+            values = {name: thing.__globals__[name] for name in _globals(code) & thing.__globals__.keys()}
+            texts |= {f"{name} = {value!r}" for name, value in values.items() if isinstance(value, PLAIN)}
+            queue += values.values()
         elif inspect.isclass(thing) or inspect.ismodule(thing):
             texts.add(_bare_file(file, modules))
-            waiting += [*thing.__mro__, *vars(thing).values()] if inspect.isclass(thing) else ()
+            queue += [*thing.__mro__, *vars(thing).values()] if inspect.isclass(thing) else ()
     return "\n".join(sorted(texts)), modules
 
 
@@ -270,9 +274,14 @@ def _globals(code: CodeType) -> set[str]:
     return read.union(*(_globals(part) for part in code.co_consts if inspect.iscode(part)))
 
 
-def _bytecode(code: CodeType) -> str:
+def compiled(source: str) -> str:
+    """The bytecode of a module without docstrings, in which local variables have no names."""
+    return bytecode(compile(bare(source), "", "exec"))
+
+
+def bytecode(code: CodeType) -> str:
     plain = [sorted(map(repr, part)) if isinstance(part, frozenset) else part for part in code.co_consts]
-    parts = [_bytecode(part) if inspect.iscode(part) else repr(part) for part in plain]
+    parts = [bytecode(part) if inspect.iscode(part) else repr(part) for part in plain]
     return f"{code.co_name} {code.co_code.hex()} {code.co_names} {parts}"
 
 
@@ -282,9 +291,11 @@ def way(task: str, config: Mapping) -> str:
     parts = {"model": registry.config_of(config["architecture"]).model_dump() | config["model"]}
     parts["data"] = {} if task == TEXTS else config["data"]
     parts["train"] = TrainConfig().model_dump() | config["train"]
-    left_out = (*SIZES, "corpus", "source")
-    taken = {part: {k: _kind(k, v) for k, v in fields.items() if k not in left_out} for part, fields in parts.items()}
-    return json.dumps([config["architecture"], task, taken], sort_keys=True)
+    excluded = (*SIZES, "corpus", "source")
+    switches = {
+        part: {k: _kind(k, v) for k, v in fields.items() if k not in excluded} for part, fields in parts.items()
+    }
+    return json.dumps([config["architecture"], task, switches], sort_keys=True)
 
 
 def _kind(name: str, value: object) -> object:
@@ -323,8 +334,8 @@ def run_is_current(hashes: Iterable[str], task: str, config: Mapping) -> bool:
         registered()["codes"].get(code_of(config["architecture"], task), []),
     )
     begin = since().get(way(task, config))
-    first = codes.index(begin) if begin in codes else len(codes)
-    return set(hashes) <= {today, *(codes[first:] if today in codes[-1:] else ())}
+    start = codes.index(begin) if begin in codes else len(codes)
+    return set(hashes) <= {today, *(codes[start:] if today in codes[-1:] else ())}
 
 
 def measurement_is_current(hashes: Iterable[str], task: str, module: str) -> bool:
@@ -337,16 +348,16 @@ def commit() -> dict:
     top = git("rev-parse", "--show-toplevel")  # of none, or of one that git does not trust, nothing
     if not top or not os.path.samefile(top, REPOSITORY):  # a repository around this one knows nothing of it
         return {"commit": None, "clean": False}
-    changed = git("status", "--porcelain", "--untracked-files=all", PACKAGE.name, "study")
-    return {"commit": git("rev-parse", "HEAD"), "clean": changed == ""}
+    status = git("status", "--porcelain", "--untracked-files=all", PACKAGE.name, "study")
+    return {"commit": git("rev-parse", "HEAD"), "clean": status == ""}
 
 
 def git(*arguments: str) -> str | None:
     """What git says of this repository, whatever the environment names; None where it fails."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    about = {"capture_output": True, "text": True, "timeout": 10, "env": environment}
+    options = {"capture_output": True, "text": True, "timeout": 10, "env": environment}
     try:
-        done = subprocess.run(["git", "-C", str(REPOSITORY), *arguments], **about)
+        process = subprocess.run(["git", "-C", str(REPOSITORY), *arguments], **options)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return process.stdout.strip() if process.returncode == 0 else None

@@ -43,23 +43,32 @@ from rtx_core.models import build_model, registry
 from rtx_core.models.packed import Packed
 from rtx_core.paths import PACKAGE, REPOSITORY, write_atomically, write_json
 from rtx_core.records import fingerprint
-from rtx_core.study import declared
+from rtx_core.study import declaration
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import autocast_of, train
 
 PATHS = ("fast", "plain")
 STEPS = 5
 TOLERANCE = 2e-3  # relative, between processors that sum in other orders
-DO = "undo what changed them, or `golden --new`"
+ADVICE = "undo what changed them, or `golden --new`"
 SMALL = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2}
-MOST = SMALL | {"num_layers": 2, "num_passes": 3, "num_core_layers": 2, "lora_rank": 2, "block_size": 8}
-MOST |= {"letters": 16, "hops": 3, "stage": 2, "facts": 10, "keys": 8, "values": 8, "eval_texts": 16, "test_texts": 16}
-MOST |= {"eval_batches": 2, "steps": 3, "epochs": 5, "batch_size": 4, "eval_every": 3, "warmup_steps": 2}
-MOST |= {"plateau_patience": 2}
+LIMITS = SMALL | {"num_layers": 2, "num_passes": 3, "num_core_layers": 2, "lora_rank": 2, "block_size": 8}
+LIMITS |= {
+    "letters": 16,
+    "hops": 3,
+    "stage": 2,
+    "facts": 10,
+    "keys": 8,
+    "values": 8,
+    "eval_texts": 16,
+    "test_texts": 16,
+}
+LIMITS |= {"eval_batches": 2, "steps": 3, "epochs": 5, "batch_size": 4, "eval_every": 3, "warmup_steps": 2}
+LIMITS |= {"plateau_patience": 2}
 CPU = torch.device("cpu")
 
 
-def built_in() -> list[str]:
+def built_in_models() -> list[str]:
     return [name for name, model in registry.MODELS.items() if isinstance(model.kind, str)]
 
 
@@ -72,15 +81,15 @@ def golden_runs(runs: Mapping[str, dict]) -> dict[str, dict]:
 def _run(name: str, run: Mapping, fast: bool) -> dict[str, list[float]]:
     """The norm of the first gradient of the plain model, the losses of the history, and of a task those of the test."""
     if "task" not in run:
-        known = registry.find(name).config.names()
-        model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in known})
+        fields = registry.find(name).config.names()
+        model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in fields})
         task = _random_tokens(model.config)
-        ways = {"schedule": "constant", "warmup_steps": 2, "eval_every": 1, "stop_patience": 0}
-        ways["decay"] = "all" if task.classes else "matrices"
-        config = TrainConfig(epochs=0, steps=STEPS, batch_size=8, learning_rate=1e-3, **ways)
+        options = {"schedule": "constant", "warmup_steps": 2, "eval_every": 1, "stop_patience": 0}
+        options["decay"] = "all" if task.classes else "matrices"
+        config = TrainConfig(epochs=0, steps=STEPS, batch_size=8, learning_rate=1e-3, **options)
     else:
         config, task = TrainConfig(**run["config"]["train"]), task_of(run)
-        model = build_model(run["config"]["architecture"], seed=1, **_fitting(run, task))
+        model = build_model(run["config"]["architecture"], seed=1, **_model_settings(run, task))
     objective, _ = task.loss(model.eval(), *task.step(1, 0)[0], task.examples(0))
     objective.backward()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
@@ -94,24 +103,24 @@ def _run(name: str, run: Mapping, fast: bool) -> dict[str, list[float]]:
         entry, _ = task.test(model, CPU, autocast_of(config.precision, CPU))
         of_passes = [sum(part.get("error_by_passes", ())) for part in entry.get("parts", ())]
         if hasattr(model, "advance"):
-            numbers["written"] = _written(model)
+            numbers["written"] = _decode_norms(model)
         numbers["test"] = [entry["loss"], entry.get("accuracy", 0.0), float(sum(of_passes))]
     return numbers
 
 
 @torch.inference_mode()
-def _written(model) -> list[float]:
+def _decode_norms(model) -> list[float]:
     """The norms of the logits when two texts are read token by token."""
     state = model.eval().start(2)
     return [model.advance(torch.tensor([i, 3]), state).norm().item() for i in range(4)]
 
 
-def small(task: str, config: Mapping) -> dict:
+def shrink(task: str, config: Mapping) -> dict:
     """A record's `config`, as small as it can be without going another way."""
     parts = {}
     for part in ("model", "data", "train"):
-        numbers = {k: v for k, v in config[part].items() if k in MOST and isinstance(v, int) and v not in (0, 1)}
-        parts[part] = config[part] | {k: min(v, MOST[k]) for k, v in numbers.items()}
+        numbers = {k: v for k, v in config[part].items() if k in LIMITS and isinstance(v, int) and v not in (0, 1)}
+        parts[part] = config[part] | {k: min(v, LIMITS[k]) for k, v in numbers.items()}
     if core := parts["model"].get("num_core_layers"):
         parts["model"]["num_layers"] = core + 2
     parts["train"]["learning_rate"] = 1e-2
@@ -119,23 +128,26 @@ def small(task: str, config: Mapping) -> dict:
     return {"architecture": config["architecture"], **parts}
 
 
-def _of_study(record: records.Record) -> bool:
+def _belongs_to_study(record: records.Record) -> bool:
     return record.path.is_relative_to(records.folder())
 
 
-def missing(runs: Mapping[str, dict]) -> dict[str, dict]:
+def missing_runs(runs: Mapping[str, dict]) -> dict[str, dict]:
     """The golden runs that records need and `runs` lacks, each without numbers."""
-    there, found = {fingerprint.way(run["task"], run["config"]) for run in runs.values() if "task" in run}, {}
-    for record in filter(_of_study, records.records()):
+    ways, required = {fingerprint.way(run["task"], run["config"]) for run in runs.values() if "task" in run}, {}
+    for record in filter(_belongs_to_study, records.records()):
         task, config = record.task, record["config"]
-        ours = task and not fingerprint.is_elsewhere(task.partition(":")[0])  # no other module is imported for a record
-        if ours and config["architecture"] in built_in() and (way := fingerprint.way(task, config)) not in there:
-            there.add(way)
-            found[str(record).removesuffix(".json")] = {"task": task, "config": small(task, config)}
-    return found
+        # no other module is imported for a record
+        is_ours = task and not fingerprint.is_elsewhere(task.partition(":")[0])
+        if not is_ours or config["architecture"] not in built_in_models():
+            continue
+        if (way := fingerprint.way(task, config)) not in ways:
+            ways.add(way)
+            required[str(record).removesuffix(".json")] = {"task": task, "config": shrink(task, config)}
+    return required
 
 
-def _fitting(run: Mapping, task: Task) -> dict:
+def _model_settings(run: Mapping, task: Task) -> dict:
     """The settings of a golden run's model, some of which the task decides."""
     settings = run["config"]["model"]
     return settings | {k: v for k, v in task.model_settings.items() if k in settings}
@@ -199,74 +211,81 @@ def _random_tokens(config) -> Task:
     return Rows(batch_size=4, micro_batches=1, block_size=16, eval_batches=2)
 
 
-def differing(found: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
+def differences(actual: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
     """Which numbers of golden runs differ, relatively by more than `tolerance`."""
-    wrong = []
+    messages = []
     for name, path in product(expected, PATHS):
         for kind, values in expected[name][path].items():
-            mine = found.get(name, {}).get(path, {}).get(kind, [])
-            if len(mine) != len(values) or not np.allclose(mine, values, tolerance, 0):
-                wrong.append(f"{name}, {path}, {kind}")
-    return wrong
+            numbers = actual.get(name, {}).get(path, {}).get(kind, [])
+            if len(numbers) != len(values) or not np.allclose(numbers, values, tolerance, 0):
+                messages.append(f"{name}, {path}, {kind}")
+    return messages
 
 
-def measuring() -> list[tuple[str, str]]:
+def measurement_modules() -> list[tuple[str, str]]:
     """(the module, the task) of the recorded measurements."""
-    kinds = declared("MEASUREMENTS").items()
-    every = (
-        (module, record.task) for kind, module in kinds for record in filter(_of_study, records.measurements(kind))
-    )
-    return sorted((module, task) for module, task in {*every} if task)
+    kinds = declaration("MEASUREMENTS").items()
+    pairs = set()
+    for kind, module in kinds:
+        pairs |= {(module, record.task) for record in filter(_belongs_to_study, records.measurements(kind))}
+    return sorted((module, task) for module, task in pairs if task)
 
 
 def changed_since(commit: str, module: str) -> bool:
-    """Whether a module of `evaluate` or the study, of which golden runs do not speak, has changed since a commit."""
+    """Whether a module of `evaluate` or the study, of which golden runs do not speak, has changed since a commit, by
+    more than the names of local variables."""
     path = f"{module.replace('.', '/')}.py"
-    then, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
-    others = {name for name, _ in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))}
-    same = then is not None and fingerprint.bare(then) == fingerprint.bare(now)
-    return not same or any(changed_since(commit, other) for other in others)
+    before, now = fingerprint.git("show", f"{commit}:{path}"), (REPOSITORY / path).read_text(encoding="utf-8")
+    modules_used = {name for name, _ in fingerprint.imports(now) if name.startswith(("rtx_core.evaluate.", "study."))}
+    if before is None or fingerprint.compiled(before) != fingerprint.compiled(now):
+        return True
+    return any(changed_since(commit, module_used) for module_used in modules_used)
 
 
 def codes_of(runs: Mapping[str, dict]) -> dict[str, str]:
     """{a model, or a module that measures, on a task: the hash of today's code}"""
     pairs = {(run["config"]["architecture"], run["task"]) for run in runs.values() if "task" in run}
     codes = {fingerprint.code_of(*pair): fingerprint.run_hash(*pair) for pair in sorted(pairs)}
-    return codes | {f"{module} {task}": fingerprint.module_hash(module, task) for module, task in measuring()}
+    return codes | {f"{module} {task}": fingerprint.module_hash(module, task) for module, task in measurement_modules()}
 
 
 def unregistered() -> list[str]:
     """Models, and modules that measure, on tasks, whose code is neither accepted nor registered as new."""
     codes = fingerprint.registered()["codes"]
-    return [of for of, today in codes_of(fingerprint.golden_runs()).items() if today not in codes.get(of, [])[-1:]]
+    today = codes_of(fingerprint.golden_runs())
+    return [name for name, code_hash in today.items() if code_hash not in codes.get(name, [])[-1:]]
 
 
 def main(accept: bool = False, new: bool = False) -> None:
-    recorded, registered = fingerprint.golden_runs(), fingerprint.registered()
-    lacking = missing(recorded)
-    runs = recorded | lacking if accept or new else recorded
-    now, codes, commit = golden_runs(runs), codes_of(runs), registered["commit"]
+    reference, registered = fingerprint.golden_runs(), fingerprint.registered()
+    new_runs = missing_runs(reference)
+    runs = reference | new_runs if accept or new else reference
+    current, codes, commit = golden_runs(runs), codes_of(runs), registered["commit"]
     if new:
-        _register(runs, now, {}, {of: [today] for of, today in codes.items()})
+        _register(runs, current, {}, {code_name: [today] for code_name, today in codes.items()})
         print("registered as new: records made by the code before are stale now")
         return
-    if wrong := differing(now, recorded, TOLERANCE):
-        raise RtxError(f"Golden runs give other numbers than recorded: {'; '.join(wrong)}; {DO}.")
+    if messages := differences(current, reference, TOLERANCE):
+        raise RtxError(f"Golden runs give other numbers than recorded: {'; '.join(messages)}; {ADVICE}.")
     if not accept:
-        waiting = ", ".join([*unregistered(), *lacking]) or "none"
-        print(f"all golden runs give their recorded numbers; waiting for `golden --accept`: {waiting}")
+        pending = ", ".join([*unregistered(), *new_runs]) or "none"
+        print(f"all golden runs give their recorded numbers; waiting for `golden --accept`: {pending}")
         return
-    then = _runs_at(commit, runs)
-    if wrong := differing(then, {name: now[name] for name in runs if name in recorded or name in then}):
-        raise RtxError(f"Not accepted: here commit {commit[:9]} gives other {'; '.join(wrong)}; {DO}.")
-    before = {of: codes_before for of, codes_before in registered["codes"].items() if of in codes}
-    before |= {f"{module} {task}": [] for module, task in measuring() if changed_since(commit, module)}
-    for name in lacking.keys() & then.keys():  # these have run on the code of that commit, too
-        before.setdefault(_code_of(runs[name]), [then[name]["code"]])
-    since = {name: run.get("since") for name, run in recorded.items()}
-    since |= {name: then[name]["code"] for name in lacking.keys() & then.keys()}
-    chains = {of: [*before.get(of, ()), *({today} - {*before.get(of, ())[-1:]})] for of, today in codes.items()}
-    _register(runs, now | recorded, since, chains)
+    previous = _runs_at(commit, runs)
+    comparable = {name: current[name] for name in runs if name in reference or name in previous}
+    if messages := differences(previous, comparable):
+        raise RtxError(f"Not accepted: here commit {commit[:9]} gives other {'; '.join(messages)}; {ADVICE}.")
+    before = {code_name: chain for code_name, chain in registered["codes"].items() if code_name in codes}
+    before |= {f"{module} {task}": [] for module, task in measurement_modules() if changed_since(commit, module)}
+    for name in new_runs.keys() & previous.keys():  # these have run on the code of that commit, too
+        before.setdefault(_code_of(runs[name]), [previous[name]["code"]])
+    since = {name: run.get("since") for name, run in reference.items()}
+    since |= {name: previous[name]["code"] for name in new_runs.keys() & previous.keys()}
+    chains = {}
+    for code_name, today in codes.items():
+        chain = before.get(code_name, [])
+        chains[code_name] = chain if chain[-1:] == [today] else [*chain, today]
+    _register(runs, current | reference, since, chains)
     print(f"accepted: the golden runs of commit {commit[:9]}, bit for bit")
 
 
@@ -278,9 +297,10 @@ def _register(runs: Mapping, numbers: Mapping, since: Mapping, codes: Mapping[st
     """Write the numbers of golden runs, the first code that each has run on (None: today's), and the codes."""
     lines = []
     for name, run in runs.items():
-        about = {part: run[part] for part in ("task", "config") if part in run}
-        first = {"since": since.get(name) or codes[_code_of(run)][-1]} if about else {}
-        lines.append(f"{json.dumps(name)}: {json.dumps(about | first | {path: numbers[name][path] for path in PATHS})}")
+        settings = {part: run[part] for part in ("task", "config") if part in run}
+        origin = {"since": since.get(name) or codes[_code_of(run)][-1]} if settings else {}
+        content = settings | origin | {path: numbers[name][path] for path in PATHS}
+        lines.append(f"{json.dumps(name)}: {json.dumps(content)}")
     write_atomically(fingerprint.GOLDEN, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
     head, before = fingerprint.commit(), fingerprint.registered()["commit"]
     commit = head["commit"] if head["clean"] else before or head["commit"]
@@ -291,16 +311,16 @@ def _register(runs: Mapping, numbers: Mapping, since: Mapping, codes: Mapping[st
 
 def with_codes(runs: Mapping[str, dict]) -> dict[str, dict]:
     """Golden runs, each with the hash of the code; without those that this code cannot do, which lacks a switch."""
-    done = {}
+    results = {}
     for name, run in runs.items():
         try:
-            done |= golden_runs({name: run})
+            results |= golden_runs({name: run})
         except Exception as error:  # whatever older code makes of newer settings
             print(f"{name} cannot be run: {error}", file=sys.stderr)
             continue
         if "task" in run:
-            done[name]["code"] = fingerprint.run_hash(run["config"]["architecture"], run["task"])
-    return done
+            results[name]["code"] = fingerprint.run_hash(run["config"]["architecture"], run["task"])
+    return results
 
 
 def _runs_at(commit: str, runs: Mapping[str, dict]) -> dict[str, dict]:
@@ -308,10 +328,10 @@ def _runs_at(commit: str, runs: Mapping[str, dict]) -> dict[str, dict]:
     show = "import json, sys; from rtx_core.records import golden; "
     show += "print(json.dumps(golden.with_codes(json.load(sys.stdin))))"
     with tempfile.TemporaryDirectory() as folder:
-        packed = str(Path(folder, "then.zip"))
-        if fingerprint.git("archive", f"--output={packed}", commit, PACKAGE.name, "study") is None:
+        archive = str(Path(folder, "then.zip"))
+        if fingerprint.git("archive", f"--output={archive}", commit, PACKAGE.name, "study") is None:
             raise RtxError(f"Commit {commit[:9]} cannot be read; fetch the whole history.")
-        shutil.unpack_archive(packed, folder)
-        how = {"cwd": folder, "env": os.environ | {"PYTHONPATH": folder}, "input": json.dumps(runs).encode()}
-        done = subprocess.run([sys.executable, "-c", show], stdout=subprocess.PIPE, check=True, **how)
-    return json.loads(done.stdout.splitlines()[-1])
+        shutil.unpack_archive(archive, folder)
+        options = {"cwd": folder, "env": os.environ | {"PYTHONPATH": folder}, "input": json.dumps(runs).encode()}
+        process = subprocess.run([sys.executable, "-c", show], stdout=subprocess.PIPE, check=True, **options)
+    return json.loads(process.stdout.splitlines()[-1])

@@ -15,7 +15,7 @@ from rtx_core.data import config_of
 from rtx_core.errors import RtxError
 from rtx_core.models import registry
 from rtx_core.records.released import name_tensors
-from rtx_core.study import declared
+from rtx_core.study import declaration
 
 TEXTS = "rtx_core.data.tasks:Classification"
 
@@ -30,37 +30,39 @@ def _before_tasks() -> dict[str, dict]:
 def hash_of_task(content: dict) -> dict:
     """The hash of the code covers the task that was trained on or measured with, and the record names its class."""
     code, model = content["code"], registry.MODELS.get(content.get("config", {}).get("architecture"))
-    of = declared("MEASUREMENTS").get(content["kind"]) if "kind" in content else model and model.kind
-    before = _before_tasks().get(of) if isinstance(of, str) else None
+    owner = declaration("MEASUREMENTS").get(content["kind"]) if "kind" in content else model and model.kind
+    before = _before_tasks().get(owner) if isinstance(owner, str) else None
     task = code.get("task") if before else None
     with suppress(RtxError):  # of settings that this code does not know
         task = task or (before and _task_of(content))
     if not before or task not in before["now"]:
         return content
-    hashes = dict.fromkeys(before["now"][task] if each in before["known"] else each for each in code["hashes"])
-    if [*hashes] != [before["now"][task]] and "task" not in code:  # of code that is not known
+    now = before["now"][task]
+    hashes = dict.fromkeys(now if code_hash in before["known"] else code_hash for code_hash in code["hashes"])
+    if [*hashes] != [now] and "task" not in code:  # of code that is not known
         return content
     return content | {"code": code | {"hashes": [*hashes], "task": task}}
 
 
 def _task_of(content: dict) -> str | None:
     """The class of a task, as "module:class"; of data that other settings describe, by the experiment."""
-    known, name = declared("EXPERIMENTS"), content.get("experiment") or content["of"]
-    fixed = known.get(max((each for each in known if f"{name}-".startswith(f"{each}-")), key=len, default=""))
+    experiments, name = declaration("EXPERIMENTS"), content.get("experiment") or content["of"]
+    names = [key for key in experiments if f"{name}-".startswith(f"{key}-")]
+    experiment = experiments.get(max(names, key=len, default=""))
     if "config" in content:
-        data = config_of(content["config"]["data"], fixed and type(fixed.data))
-    elif fixed is None:
+        data = config_of(content["config"]["data"], experiment and type(experiment.data))
+    elif experiment is None:
         return None
     else:
-        data = fixed.data
-    return TEXTS if data.labelled else data.task_class
+        data = experiment.data
+    return TEXTS if data.labeled else data.task_class
 
 
 Step = Callable[[dict], dict]
 STEPS: list[Step] = [hash_of_task, name_tensors]
 
 
-def migrated(content: dict) -> dict:
+def migrate(content: dict) -> dict:
     """What a record or a measurement holds in today's form; the same where it is in that form already."""
     content = copy.deepcopy(content)
     for step in STEPS:
@@ -73,9 +75,10 @@ def main() -> None:
     from rtx_core import records
     from rtx_core.paths import write_json
 
-    paths, changed = [path for root in records.folders() for path in records.all_paths(root)], 0
+    paths, count = [path for root in records.folders() for path in records.paths_in(root)], 0
     for path in paths:
-        if (record := records.sound(path, measured=True)) and (content := migrated(record.content)) != record.content:
+        record = records.read_or_none(path, measurement=True)
+        if record and (content := migrate(record.content)) != record.content:
             write_json(path, content)
-            changed += 1
-    print(f"{changed} of {len(paths)} files changed; the rest are of today's form, or no step fits them")
+            count += 1
+    print(f"{count} of {len(paths)} files changed; the rest are of today's form, or no step fits them")

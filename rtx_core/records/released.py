@@ -9,13 +9,13 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from rtx_core.foreign import Odd, as_odd, loads, read_bytes
+from rtx_core.foreign import InvalidFile, invalid_file_errors, loads, read_bytes
 from rtx_core.paths import home
 
-MOST_BYTES = 2**26
+MAX_BYTES = 2**26
 
 
-def weights_path(record: Path) -> Path:
+def released_weights(record: Path) -> Path:
     """Where the weights of the run that is recorded in this file lie, if they are kept beside it."""
     return record.parents[1] / "weights" / record.parent.name / f"{record.stem}.safetensors"
 
@@ -23,13 +23,13 @@ def weights_path(record: Path) -> Path:
 def tensors_sha256(content: bytes) -> str:
     """SHA-256 of a safetensors file's metadata and of the name, type, shape and bytes of each tensor, sorted: of equal
     models the same."""
-    with as_odd():
+    with invalid_file_errors():
         header, data = _parts(content)
         digest = hashlib.sha256(json.dumps(header.pop("__metadata__", {}), sort_keys=True).encode())
         for name, tensor in sorted(header.items()):
-            first, last = tensor["data_offsets"]
+            start, end = tensor["data_offsets"]
             digest.update(json.dumps([name, tensor["dtype"], tensor["shape"]]).encode())
-            digest.update(data[first:last])
+            digest.update(data[start:end])
         return digest.hexdigest()
 
 
@@ -39,14 +39,14 @@ def _parts(content: bytes) -> tuple[dict, memoryview]:
     return loads(content[8:begin]), memoryview(content)[begin:]
 
 
-def unaltered(record: Mapping, path: Path) -> bool | None:
+def matches_record(record: Mapping, path: Path) -> bool | None:
     """Whether a file of weights is the one that a record names; None where the record names none."""
     try:
         if expected := record.get("tensors_sha256"):
-            return tensors_sha256(read_bytes(path, MOST_BYTES)) == expected
+            return tensors_sha256(read_bytes(path, MAX_BYTES)) == expected
         if expected := record.get("weights"):
-            return hashlib.sha256(read_bytes(path, MOST_BYTES)).hexdigest() == expected
-    except Odd:
+            return hashlib.sha256(read_bytes(path, MAX_BYTES)).hexdigest() == expected
+    except InvalidFile:
         return False
     return None
 
@@ -56,14 +56,14 @@ def name_tensors(content: dict) -> dict:
     the run's key in their header; the tests load them all and compare losses."""
     if "kind" in content or "tensors_sha256" in content:
         return content
-    path = weights_path(home() / "results" / content["name"] / f"{content['model']}-seed{content['seed']}.json")
+    path = released_weights(home() / "results" / content["name"] / f"{content['model']}-seed{content['seed']}.json")
     try:
-        weights = read_bytes(path, MOST_BYTES)
+        weights = read_bytes(path, MAX_BYTES)
         sha256 = tensors_sha256(weights)
-        with as_odd():
+        with invalid_file_errors():
             of_this_run = content["key"] in _parts(weights)[0].get("__metadata__", {}).get("about", "")
-    except Odd:  # there are none
+    except InvalidFile:  # there are none
         return content
-    if not of_this_run or unaltered(content, path) is False:
+    if not of_this_run or matches_record(content, path) is False:
         return content
     return {key: value for key, value in content.items() if key != "weights"} | {"tensors_sha256": sha256}

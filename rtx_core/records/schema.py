@@ -258,9 +258,9 @@ def _validate(schema: type[BaseModel], content: object) -> None:
     try:
         schema.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(map(str, first["loc"]))[:100] or "the top"
-        raise RtxError(f"at {place}, {first['msg'][:160]}") from None
+        problem = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(map(str, problem["loc"]))[:100] or "the top"
+        raise RtxError(f"at {place}, {problem['msg'][:160]}") from None
 
 
 def check_measurement(content: object) -> None:
@@ -288,12 +288,12 @@ def check(content: dict) -> None:
     _check_parts(test)
     if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
         raise RtxError("its key does not follow from its configuration, data and seed")
-    rows, other = content["history"], content.get("most_accurate")
+    rows, most_accurate = content["history"], content.get("most_accurate")
     columns = COLUMNS | (OF_CLASSIFIERS if _kind(test) == "classifier" else set())
     if any(not columns <= row.keys() or type(row["step"]) is not int for row in rows):
         raise RtxError(f"a row of its history lacks one of {', '.join(sorted(columns))}")
     best = min(rows, key=lambda row: row["validation_loss"])  # the first of equals
     if any(best.get(part) != value for part, value in content["selected"].items()):
         raise RtxError(f"it does not select the best step of its history, {best.get('step')}")
-    if other and other["validation_accuracy"] != max(row["validation_accuracy"] for row in rows):
+    if most_accurate and most_accurate["validation_accuracy"] != max(row["validation_accuracy"] for row in rows):
         raise RtxError("it does not select the most accurate step of its history")

@@ -62,28 +62,31 @@ def table(frame: pd.DataFrame, *, label: str, caption: str, note="", wide=False,
     head = [one_line(name) for name in frame.columns]
     columns = [[show(value) for value in column] for _, column in frame.items()]
     rules = ["--:" if is_numeric(column) else ":--" for column in columns]
-    marked = [[v.markdown if isinstance(v, Displayed) else escape(show(v)) for v in of] for _, of in frame.items()]
+    marked = [
+        [v.markdown if isinstance(v, Displayed) else escape(show(v)) for v in series] for _, series in frame.items()
+    ]
     top, *rows = [[escape(name) for name in head], *zip(*marked)]
     wide = wide and sum(max(map(len, column)) for column in zip(head, *zip(*columns))) > 100  # letters; else it fits
     classes = f"pinned{' full-width' * wide}{' board' * board}"
     lines = [f":::{{table}} {caption}", f":name: {label}", f":class: {classes}", ""]
     lines += [f"| {' | '.join(row)} |" for row in (top, rules, *rows)] + [":::"]
     lines += ["", "{.table-note}", note] * bool(note)
-    shown = pd.DataFrame(zip(*columns), columns=head)
+    plain_table = pd.DataFrame(zip(*columns), columns=head)
     with pd.option_context("display.max_colwidth", None):
-        html = f"<p>{escape_html(caption)}</p>\n{shown.to_html(index=False)}\n<p><small>{escape_html(note)}</small></p>"
-    plain = f"{caption}\n{shown.to_string(index=False)}"
+        body = plain_table.to_html(index=False)
+        html = f"<p>{escape_html(caption)}</p>\n{body}\n<p><small>{escape_html(note)}</small></p>"
+    plain = f"{caption}\n{plain_table.to_string(index=False)}"
     return Displayed({"text/markdown": "\n".join(lines), "text/html": html, "text/plain": plain})
 
 
-def figure(drawn: object, *, label: str, caption: str, alt: str, chart: object = None) -> Displayed:
+def figure(fig: object, *, label: str, caption: str, alt: str, chart: object = None) -> Displayed:
     """A numbered figure of a matplotlib figure, of axes, or of a seaborn grid, saved as `book/figures/<label>.svg`
     while the book is built.  `alt` tells what a reader would see; an Altair `chart` takes its place for who asks."""
     caption, alt = one_line(caption), one_line(alt)
     if not alt:
         raise RtxError(f"Figure {label!r} has no alt text: say in a sentence what a reader would see in it.")
-    drawn = getattr(drawn, "figure", drawn)
-    svg, broad = draw(drawn), " broad" if drawn.get_figwidth() > 5.7 else ""  # inches; on a telephone it scrolls
+    fig = getattr(fig, "figure", fig)
+    svg, broad = draw(fig), " broad" if fig.get_figwidth() > 5.7 else ""  # inches; on a telephone it scrolls
     path = REPOSITORY / "book" / "figures" / f"{label}.svg"
     same = path.exists() and path.read_bytes() == svg  # an untouched file keeps its date
     if os.environ.get(BOOK) and not same:
@@ -122,11 +125,11 @@ def draw(fig: object) -> bytes:
     with matplotlib.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "path", "text.parse_math": False}):
         for text in fig.findobj(matplotlib.text.Text):
             text.set_parse_math(False)
-        axes = [(axis, which) for axis in fig.findobj(matplotlib.axis.Axis) for which in ("major", "minor")]
-        powers = [one for one in axes if isinstance(getattr(one[0], f"get_{one[1]}_formatter")(), kinds)]
+        axes = [(axis, level) for axis in fig.findobj(matplotlib.axis.Axis) for level in ("major", "minor")]
+        powers = [pair for pair in axes if isinstance(getattr(pair[0], f"get_{pair[1]}_formatter")(), kinds)]
         if powers:
             fig.draw_without_rendering()  # which makes the labels
-        for label in [label for axis, which in powers for label in axis.get_ticklabels(which=which)]:
+        for label in [label for axis, level in powers for label in axis.get_ticklabels(which=level)]:
             label.set_parse_math(True)
         fig.savefig(buffer, format="svg", bbox_inches="tight", transparent=True, metadata=undated)
     plt.close(fig)
@@ -144,7 +147,7 @@ def samples(texts: Mapping[str, str]) -> Displayed:
         parts.append(f"<p><b>{escape_html(one_line(heading))}</b></p><pre>{escape_html(text)}</pre>")
         plain.append(f"{one_line(heading)}\n{text}\n")
     forms = {"text/markdown": lines, "text/html": parts, "text/plain": plain}
-    return Displayed({form: "\n".join(each) for form, each in forms.items()})
+    return Displayed({form: "\n".join(content) for form, content in forms.items()})
 
 
 def escape(text: object) -> str:
@@ -173,10 +176,10 @@ def is_numeric(column: list[str]) -> bool:
     return bool(present) and all(map(NUMBER.fullmatch, present))
 
 
-def provenance(found: object, *, notebook: str = "") -> Displayed | None:
+def provenance(runs: object, *, notebook: str = "") -> Displayed | None:
     """A folded box of the records, a row a machine: a link to each, minutes, last date, commits, and what is stale;
     then the line that runs the `notebook`.  Nothing where there is no record."""
-    records = as_records(found)
+    records = as_records(runs)
     if not records:
         return None
     rows = {}
@@ -214,5 +217,5 @@ def _links(records: list) -> str:
 
 def _data(data: dict) -> str:
     """A data set, its source, its split and the hash of its tokens."""
-    named = (data["name"], SOURCES.get(data.get("source"), data.get("source")), data.get("split"))
-    return escape(f"{', '.join(map(str, filter(None, named)))}, SHA-256 {str(data.get('sha256', ''))[:16]}…")
+    fields = (data["name"], SOURCES.get(data.get("source"), data.get("source")), data.get("split"))
+    return escape(f"{', '.join(map(str, filter(None, fields)))}, SHA-256 {str(data.get('sha256', ''))[:16]}…")

@@ -7,42 +7,42 @@ import numpy as np
 from rtx_core.report.style import ordered
 
 
-def as_records(found: object) -> list:
+def as_records(runs: object) -> list:
     """The records in a frame of `rtx.results()`, in `rtx.runs()`, a run, a record, or a list or dict of these."""
-    if hasattr(found, "columns"):
-        return list(found["record"])
-    if hasattr(found, "record"):  # a run
-        return [found.record]
-    if hasattr(found, "path"):  # a record
-        return [found]
-    every = found.values() if isinstance(found, dict) else found
-    return [record for part in every for record in as_records(part)]
+    if hasattr(runs, "columns"):
+        return list(runs["record"])
+    if hasattr(runs, "record"):  # a run
+        return [runs.record]
+    if hasattr(runs, "path"):  # a record
+        return [runs]
+    parts = runs.values() if isinstance(runs, dict) else runs
+    return [record for part in parts for record in as_records(part)]
 
 
-def by_model(found: object) -> dict[str, list]:
+def by_model(runs: object) -> dict[str, list]:
     """Model -> its records in the order of seeds; models in the order of the registry."""
-    records = sorted(as_records(found), key=lambda record: record["seed"])
-    names = ordered(record["model"] for record in as_records(found))
+    records = sorted(as_records(runs), key=lambda record: record["seed"])
+    names = ordered(record["model"] for record in as_records(runs))
     return {name: [record for record in records if record["model"] == name] for name in names}
 
 
-def milliseconds(records: list, measured: int = -1) -> float:
-    """Inference time of a text, alone (`measured` 0) or in batches (-1): the median over seeds timed on one machine."""
+def milliseconds(records: list, entry: int = -1) -> float:
+    """Inference time of a text, alone (`entry` 0) or in batches (-1): the median over seeds timed on one machine."""
     records = [r for r in records if device_of(r, "latency") == device_of(records[0], "latency")]
-    times = [record["latency"]["measured"][measured] for record in records]
+    times = [record["latency"]["measured"][entry] for record in records]
     return float(np.median([time["per_sentence_ms"] for time in times]))
 
 
-def device_of(record, of: str = "") -> str:
-    """The machine of a record, or of one of its entries (`of="latency"`), with the threads of a CPU."""
-    environment = (record[of] if of else record)["environment"]
+def device_of(record, entry: str = "") -> str:
+    """The machine of a record, or of one of its entries (`entry="latency"`), with the threads of a CPU."""
+    environment = (record[entry] if entry else record)["environment"]
     if environment["device_type"] != "cpu":
         return environment["device"]
     threads = environment["threads"]
     return f"{environment['device']} ({threads} thread{'s' if threads > 1 else ''})"
 
 
-MOST = 5  # circles; further seeds are a "+"
+MAX_CIRCLES = 5  # circles; further seeds are a "+"
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -61,7 +61,7 @@ class Badge:
     @property
     def circles(self) -> str:
         marks = "●" * self.full + "○" * self.reduced
-        return marks if len(marks) <= MOST else f"{marks[:MOST]}+"
+        return marks if len(marks) <= MAX_CIRCLES else f"{marks[:MAX_CIRCLES]}+"
 
     @property
     def budget(self) -> str:
@@ -75,16 +75,16 @@ class Badge:
         if not self.seeds:
             return "not measured"
         count = COUNTS[self.seeds] if self.seeds < len(COUNTS) else self.seeds
-        what = "synthetic data" if self.synthetic else f"{self.budget} budget"
-        return f"{count} seed{'' if self.seeds == 1 else 's'}, {what}"
+        data = "synthetic data" if self.synthetic else f"{self.budget} budget"
+        return f"{count} seed{'' if self.seeds == 1 else 's'}, {data}"
 
     def __str__(self) -> str:
         return f"{self.circles} {self.budget}".strip()
 
 
-def badge(found: object) -> Badge:
+def badge(runs: object) -> Badge:
     """That of the seeds which all models and settings have in common, or where there is none those of the fewest."""
-    records = as_records(found)
+    records = as_records(runs)
     if not records:
         return Badge(0, 0)
     by_group = {}

@@ -20,25 +20,25 @@ METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (
 GREY = "#5c6370"
 
 
-def classifiers(found: object) -> dict[str, list]:
+def classifiers(runs: object) -> dict[str, list]:
     """Records by model; an error where one is of a decoder, which labels no texts."""
-    groups = by_model(found)
+    groups = by_model(runs)
     if others := [record for records in groups.values() for record in records if "confusion" not in record["test"]]:
         raise RtxError(f"{others[0]} is of a decoder, and this shows classifiers of texts; take the runs' frame.")
     return groups
 
 
-def benchmark(found: object, *, label: str, caption: str, published: list[dict] = (), note: str = "") -> Displayed:
+def benchmark(runs: object, *, label: str, caption: str, published: list[dict] = (), note: str = "") -> Displayed:
     """Quality, size and speed of each model, with rows of published values and the difference.  Of several seeds the
     mean stands with `statistics.mean_or_range`; times stand only where all are of one machine."""
-    groups = classifiers(found)
+    groups = classifiers(runs)
     average = published[0].get("average") if published else None
-    alike = len({device_of(records[0], "latency") for records in groups.values()}) == 1
+    same_device = len({device_of(records[0], "latency") for records in groups.values()}) == 1
     rows = []
     for name, records in groups.items():
-        every = {metric: scores(records, metric, average) for metric in METRICS}
-        row = {METRICS[metric]: _percents(*mean_or_range(values), len(values)) for metric, values in every.items()}
-        row |= {"ms": f"{milliseconds(records):.2f}" if alike else None, "MiB": f"{records[0]['size_mb']:.1f}"}
+        by_metric = {metric: scores(records, metric, average) for metric in METRICS}
+        row = {METRICS[metric]: _percents(*mean_or_range(values), len(values)) for metric, values in by_metric.items()}
+        row |= {"ms": f"{milliseconds(records):.2f}" if same_device else None, "MiB": f"{records[0]['size_mb']:.1f}"}
         row |= {"Parameters": records[0]["parameters"]["total"], "Test texts": f"{records[0]['test']['n']:,}"}
         rows.append({"Model": f"{title(name)}, {badge(records)}"} | row)
     for entry in published:
@@ -56,7 +56,7 @@ def benchmark(found: object, *, label: str, caption: str, published: list[dict] 
             rows.append({"Model": f"{title(name)}, ours{reduced} {MINUS} {entry['source']}"} | row)
     averages = f"F1, precision and recall are {average} averages over the classes, as in the published rows."
     times = "ms: inference time of a text in batches of 16."
-    text = " ".join(filter(None, (times if alike else "", averages if average else "", note)))
+    text = " ".join(filter(None, (times if same_device else "", averages if average else "", note)))
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")
     return display.table(frame, label=label, caption=caption, note=text, wide=any(len(r) > 2 for r in groups.values()))
 
@@ -74,8 +74,8 @@ def scores(records: list, metric: str, average: str | None = None) -> list[float
     from sklearn import metrics
 
     score = getattr(metrics, f"{metric}_score")
-    every = [record.predictions for record in records]
-    return [score(p["labels"], p["logits"].argmax(1), average=average, zero_division=0.0) for p in every]
+    predictions = [record.predictions for record in records]
+    return [score(p["labels"], p["logits"].argmax(1), average=average, zero_division=0.0) for p in predictions]
 
 
 def _percents(value: float, low: float, high: float, seeds: int) -> str:
@@ -97,24 +97,24 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
     models = first, second = "baseline", "recurrent"
     gap = f"{title(first)} {MINUS} {title(second)} (points)"
     rows = []
-    for name, found in settings.items():
-        every = [record for record in as_records(found) if record["model"] in models]
-        groups = [[record for record in every if record["model"] == model] for model in models]
-        pair = difference(*groups) if common(*groups) and all(map(answers_all, every)) else None
-        for model, records in zip(models, groups):
-            row = {heading: name, "Model": f"{title(model)} {badge(records).circles}".strip()}
-            area = mean_auc(records) if records else None
-            if records:
-                row["Accuracy (%)"] = _percents(*accuracy(records), len(records))
+    for name, runs in settings.items():
+        records = [record for record in as_records(runs) if record["model"] in models]
+        by_model = [[record for record in records if record["model"] == model] for model in models]
+        pair = difference(*by_model) if common(*by_model) and all(map(answers_all, records)) else None
+        for model, group in zip(models, by_model):
+            row = {heading: name, "Model": f"{title(model)} {badge(group).circles}".strip()}
+            area = mean_auc(group) if group else None
+            if group:
+                row["Accuracy (%)"] = _percents(*accuracy(group), len(group))
                 for metric in ("precision", "recall", "f1"):
-                    row[METRICS[metric]] = f"{100 * np.mean(scores(records, metric)):.1f}"
+                    row[METRICS[metric]] = f"{100 * np.mean(scores(group, metric)):.1f}"
                 row["AUC"] = f"{area:.3f}" if area else None
             else:
                 row["Accuracy (%)"] = "not measured"
             if pair and model == first:
                 row |= {gap: interval(pair), "p": p_value(pair.p) or None}
-            if model == second and all(groups) and len({device_of(group[0], "latency") for group in groups}) == 1:
-                row["Time (%)"] = f"{100 * milliseconds(records) / milliseconds(groups[0]):.0f}"
+            if model == second and all(by_model) and len({device_of(group[0], "latency") for group in by_model}) == 1:
+                row["Time (%)"] = f"{100 * milliseconds(group) / milliseconds(by_model[0]):.0f}"
             rows.append(row)
     frame = pd.DataFrame(rows).dropna(axis=1, how="all")
     return display.table(frame, label=label, caption=caption, note=note, wide=True)
@@ -140,16 +140,16 @@ def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str]
     fig, (ax,) = canvas(height=0.9 + 0.36 * len(rows))
     ax.axvspan(-1, 1, color="#c9d5e8", alpha=0.45, linewidth=0)
     ax.axvline(0, color=GREY, linewidth=1)
-    for y, (_, found, evidence) in enumerate(rows):
-        color = {1: colors[first], -1: colors[second], 0: GREY}[found.sign]
-        filled = color if evidence.budget == "full" else "white"
-        if found.seeds == 2:  # no interval: the seeds themselves
-            ax.plot([100 * each for each in found.by_seed], [y, y], "|", color=color, markersize=11)
+    for y, (_, gap, evidence) in enumerate(rows):
+        color = {1: colors[first], -1: colors[second], 0: GREY}[gap.sign]
+        fill = color if evidence.budget == "full" else "white"
+        if gap.seeds == 2:  # no interval: the seeds themselves
+            ax.plot([100 * value for value in gap.by_seed], [y, y], "|", color=color, markersize=11)
         else:
             line = {"linewidth": 2.2, "alpha": 0.6, "solid_capstyle": "round"}
-            ax.plot([100 * found.low, 100 * found.high], [y, y], color=color, **line)
-        look = {"markersize": 8, "markerfacecolor": filled, "markeredgewidth": 1.8}
-        ax.plot(100 * found.value, y, "o", color=color, **look)
+            ax.plot([100 * gap.low, 100 * gap.high], [y, y], color=color, **line)
+        look = {"markersize": 8, "markerfacecolor": fill, "markeredgewidth": 1.8}
+        ax.plot(100 * gap.value, y, "o", color=color, **look)
     ax.set(yticks=range(len(rows)), ylim=(len(rows) - 0.4, -0.6))
     ax.set_yticklabels([f"{name}  {evidence.circles}" for name, _, evidence in rows])
     ax.set_xlabel(f"accuracy, {title(first)} {MINUS} {title(second)} (points, 95 % interval)")
@@ -174,17 +174,17 @@ def dots(frame: pd.DataFrame, *, x: str, ax: Axes, names: Iterable[str] = ()) ->
 
 
 def _present(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
-    there = dict.fromkeys(frame["model"])
-    return [name for name in names or there if name in there]
+    available = dict.fromkeys(frame["model"])
+    return [name for name in names or available if name in available]
 
 
 def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str] = (), **look) -> None:
     """A line for each model of the column `model`, in the order of `names`: the mean over its rows and their range."""
     names = _present(frame, names)
     colors, markers = ({name: pick(name) for name in names} for pick in (style.color, style.marker))
-    own = {"hue": "model", "hue_order": names, "palette": colors}
-    own |= {"style": "model", "style_order": names, "markers": markers, "dashes": False}
-    sns.lineplot(frame, x=x, y=y, ax=ax, **own | {"errorbar": ("pi", 100)} | look)
+    options = {"hue": "model", "hue_order": names, "palette": colors}
+    options |= {"style": "model", "style_order": names, "markers": markers, "dashes": False}
+    sns.lineplot(frame, x=x, y=y, ax=ax, **options | {"errorbar": ("pi", 100)} | look)
     legend(ax)
 
 
@@ -200,16 +200,16 @@ def legend(*axes: Axes, **look) -> None:
         write(handles, [title(name) for name in names], **{"fontsize": 9} | below | look)
 
 
-def bubble(found: object) -> Figure:
+def bubble(runs: object) -> Figure:
     """Accuracy, with its interval, against inference time of a text, with its 10th and 90th percentile: a bubble a
     model, its area the size of the stored model."""
     fig, (ax,) = canvas(width=5.4)
-    for n, (name, records) in enumerate(classifiers(found).items()):
+    for n, (name, records) in enumerate(classifiers(runs).items()):
         _, color, marker = style.look(name)
         y, low, high = (100 * share for share in accuracy(records))
-        x, size, measured = milliseconds(records), records[0]["size_mb"], records[0]["latency"]["measured"][-1]
-        spread = [[abs(x - measured[end] / measured["batch"])] for end in ("p10_ms", "p90_ms")]
-        bars = {"xerr": spread, "yerr": [[y - low], [high - y]], "capsize": 3, "linewidth": 1}
+        x, size, latency = milliseconds(records), records[0]["size_mb"], records[0]["latency"]["measured"][-1]
+        errors = [[abs(x - latency[end] / latency["batch"])] for end in ("p10_ms", "p90_ms")]
+        bars = {"xerr": errors, "yerr": [[y - low], [high - y]], "capsize": 3, "linewidth": 1}
         ax.errorbar(x, y, color=color, zorder=2, **bars)
         ax.scatter(x, y, s=12 * size, zorder=3, color=color, alpha=0.45, edgecolor="black", marker=marker)
         words = f"{title(name)}\n{size:.1f} MiB"
@@ -220,22 +220,22 @@ def bubble(found: object) -> Figure:
     return fig
 
 
-def learning_curves(found: object) -> Figure:
+def learning_curves(runs: object) -> Figure:
     """Loss and accuracy in training (dashed) and validation by epoch, a line a run; a ring marks the selected
     checkpoint."""
     fig, axes = canvas(2, height=3.0, width=5.4)
-    for name, records in by_model(found).items():
+    for name, records in by_model(runs).items():
         _, color, marker = style.look(name)
         for n, record in enumerate(records):
             history = pd.DataFrame(record["history"]).set_index("epoch")
             history[["train_accuracy", "validation_accuracy"]] *= 100
-            chosen = history[history["step"] == record["selected"]["step"]]
+            selected = history[history["step"] == record["selected"]["step"]]
             look = {"color": color, "alpha": 0.5 if n else 1.0}
             labels = [None if n else f"{title(name)}, {part}" for part in ("training", "validation")]
             for ax, measure in zip(axes, ("loss", "accuracy")):
                 ax.plot(history[f"train_{measure}"], "--", label=labels[0], **look)
                 ax.plot(history[f"validation_{measure}"], label=labels[1], marker=marker, markersize=4, **look)
-                ax.plot(chosen[f"validation_{measure}"], "o", markersize=11, fillstyle="none", color=color)
+                ax.plot(selected[f"validation_{measure}"], "o", markersize=11, fillstyle="none", color=color)
                 ax.set(xlabel="epoch", ylabel=measure if measure == "loss" else "accuracy (%)")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
     return fig

@@ -21,12 +21,12 @@ def check_parameters() -> None:
     shell.set_custom_exc((RtxError,), _one_sentence)
     cells = [cell for cell in shell.user_ns.get("In", []) if cell.strip()]
     for before, cell in zip(cells, cells[1:]):
-        given, own = (_assigned(cell), _assigned(before)) if cell.lstrip().startswith(MARK) else ({}, {})
-        for name, value in given.items():
-            if name not in own:
-                raise unknown("parameter", name, own)
-            kind = type(own[name])
-            if ... not in (value, own[name]) and type(value) not in (
+        injected, defaults = (_assigned(cell), _assigned(before)) if cell.lstrip().startswith(MARK) else ({}, {})
+        for name, value in injected.items():
+            if name not in defaults:
+                raise unknown("parameter", name, defaults)
+            kind = type(defaults[name])
+            if ... not in (value, defaults[name]) and type(value) not in (
                 (float, int, str) if kind is float else (kind,)
             ):  # YAML reads 1e-4 as text
                 advice = f"  With papermill: -y '{name}: [a, b]'." if kind is list else ""

@@ -20,8 +20,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from rtx_core import records
 from rtx_core.errors import unknown
+from rtx_core.reads import reading
 from rtx_core.report.evidence import COUNTS
 
 METADATA = "quantities"  # where an output of a notebook holds them
@@ -90,7 +90,7 @@ class Quantities:
 
 def _number(function: Callable[[], str]) -> dict[str, Any]:
     """The text of a number with the seeds and records that it was read from, or why there is none."""
-    with records.reading() as read:
+    with reading() as read:
         try:
             text, reason = str(function()), ""
         except Exception as error:  # a reader's runs may lack what a sentence quotes

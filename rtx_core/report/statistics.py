@@ -46,14 +46,14 @@ def auc(record) -> float | None:
         return None
     from sklearn.metrics import roc_auc_score
 
-    found = record.predictions
-    return float(roc_auc_score(found["labels"], np.diff(found["logits"])[:, 0]))
+    predictions = record.predictions
+    return float(roc_auc_score(predictions["labels"], np.diff(predictions["logits"])[:, 0]))
 
 
 def mean_auc(records: list) -> float | None:
     """The mean over seeds; None of more than two classes, or where there is no record."""
-    found = [auc(record) for record in records]
-    return float(np.mean(found)) if found and None not in found else None
+    areas = [auc(record) for record in records]
+    return float(np.mean(areas)) if areas and None not in areas else None
 
 
 def shares(record) -> tuple[np.ndarray, np.ndarray]:
@@ -78,8 +78,8 @@ def matched_accuracy(record) -> float:
 def common(*models: list) -> list[tuple]:
     """The records of each seed that all these models have, in the order of the first's."""
     by_seed = [{record["seed"]: record for record in records} for records in models]
-    seeds = [seed for seed in (by_seed[0] if by_seed else ()) if all(seed in found for found in by_seed)]
-    return [tuple(found[seed] for found in by_seed) for seed in seeds]
+    seeds = [seed for seed in (by_seed[0] if by_seed else ()) if all(seed in records for records in by_seed)]
+    return [tuple(records[seed] for records in by_seed) for seed in seeds]
 
 
 def same_texts(*records, same_training: bool = True) -> tuple[np.ndarray, ...]:
@@ -114,9 +114,9 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
     if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
         value = float(differences.mean())
         return value, value, value, 1.0 if abs(value) < 1e-12 else 0.0
-    found = scipy.stats.ttest_rel(first, second)
-    low, high = found.confidence_interval(1 - ALPHA)
-    return float(differences.mean()), float(low), float(high), float(found.pvalue)
+    test = scipy.stats.ttest_rel(first, second)
+    low, high = test.confidence_interval(1 - ALPHA)
+    return float(differences.mean()), float(low), float(high), float(test.pvalue)
 
 
 def unpaired(first: list[float], second: list[float]) -> tuple[float, float, float, float, float]:
@@ -149,8 +149,8 @@ def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return weights @ values / weights.sum(-1)
 
 
-def _precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray, of: int = 1) -> np.ndarray:
-    return weights @ ((labels == of) & (guesses == of)) / np.maximum(weights @ (guesses == of), 1)
+def _precision(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray, label: int = 1) -> np.ndarray:
+    return weights @ ((labels == label) & (guesses == label)) / np.maximum(weights @ (guesses == label), 1)
 
 
 def _f1(labels: np.ndarray, guesses: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -175,8 +175,8 @@ def bootstrap(statistic: Callable, *columns: np.ndarray) -> tuple[float, float, 
     are one kind, and how often it is drawn is multinomial."""
     kinds, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
     n = counts.sum()
-    drawn = np.random.default_rng(0).multinomial(n, counts / n, size=RESAMPLES)
-    low, high = np.quantile(statistic(*kinds, drawn), [ALPHA / 2, 1 - ALPHA / 2])
+    resampled = np.random.default_rng(0).multinomial(n, counts / n, size=RESAMPLES)
+    low, high = np.quantile(statistic(*kinds, resampled), [ALPHA / 2, 1 - ALPHA / 2])
     return float(statistic(*kinds, counts)), float(low), float(high)
 
 
@@ -258,12 +258,12 @@ def adjusted(family: list[Difference]) -> list[Difference]:
 
     A test over the texts of one seed is about two trained models and belongs to no family of tests over seeds.
     """
-    tested = [one for one in family if one.seeds >= ENOUGH_SEEDS]
-    new = iter(scipy.stats.false_discovery_control([one.p for one in tested], method="bh") if tested else [])
-    return [replace(one, adjusted=float(next(new))) if one.seeds >= ENOUGH_SEEDS else one for one in family]
+    p_values = [each.p for each in family if each.seeds >= ENOUGH_SEEDS]
+    new = iter(scipy.stats.false_discovery_control(p_values, method="bh") if p_values else [])
+    return [replace(each, adjusted=float(next(new))) if each.seeds >= ENOUGH_SEEDS else each for each in family]
 
 
-def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_texts: bool = False) -> float:
+def as_one_more_run(value: float, n: int, values: list[float], texts: int, same_texts: bool = False) -> float:
     """p that a run, tested on n texts, comes out as far from the mean m of our k seeds, tested on `texts`, as `value`:
 
         t = (value − m) / sqrt(a + b),   a = s²(1 + 1/k),   b = value(1 − value)/n + m(1 − m)/texts
@@ -271,8 +271,8 @@ def as_one_more_run(value: float, n: int, ours: list[float], texts: int, same_te
     with s the standard deviation over our seeds; b is 0 where the texts are the same.  Student's t, with the degrees
     of freedom of Satterthwaite (1946), (k − 1)(a + b)²/a²: only a is estimated from few numbers.
     """
-    k, m = len(ours), float(np.mean(ours))
-    a = np.var(ours, ddof=1) * (1 + 1 / k) if np.ptp(ours) > 1e-12 else 0.0
+    k, m = len(values), float(np.mean(values))
+    a = np.var(values, ddof=1) * (1 + 1 / k) if np.ptp(values) > 1e-12 else 0.0
     b = 0.0 if same_texts else value * (1 - value) / n + m * (1 - m) / texts
     if a + b == 0:
         return float(np.isclose(value, m))

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable
 
 from rtx_core.models.registry import MODELS
-from rtx_core.study import declared
+from rtx_core.study import declaration
 
 MINUS, NARROW = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 # Control characters, separators of lines, marks that turn the direction of writing or cannot be seen, lone surrogates.
@@ -30,11 +30,11 @@ def theme() -> None:
 def look(name: str) -> tuple[str, str, str]:
     """(title, color, marker) of a model."""
     n = zlib.crc32(name.encode())
-    made = name.replace("-", " ").capitalize(), BY_NAME[n % len(BY_NAME)], "vPX*<>hp"[n % 8]
+    default = name.replace("-", " ").capitalize(), BY_NAME[n % len(BY_NAME)], "vPX*<>hp"[n % 8]
     model = MODELS.get(name)
-    given = (model.title, model.colour, model.marker) if model else declared("LOOKS").get(name, made)
-    called, color, marker = (one or other for one, other in zip(given, made))
-    return one_line(called), color, marker
+    look = (model.title, model.colour, model.marker) if model else declaration("LOOKS").get(name, default)
+    title, color, marker = (value or fallback for value, fallback in zip(look, default))
+    return one_line(title), color, marker
 
 
 def title(name: str) -> str:
@@ -52,8 +52,8 @@ def marker(name: str) -> str:
 
 def ordered(names: Iterable[str]) -> list[str]:
     """The names, each once: registered models in the registry's order, then the others as they came."""
-    given = list(dict.fromkeys(names))
-    return [name for name in MODELS if name in given] + [name for name in given if name not in MODELS]
+    distinct = list(dict.fromkeys(names))
+    return [name for name in MODELS if name in distinct] + [name for name in distinct if name not in MODELS]
 
 
 def one_line(text: object) -> str:
@@ -77,11 +77,11 @@ def points(value: float) -> str:
     return number(100 * value, "+.1f")
 
 
-def interval(found: object) -> str:
+def interval(difference: object) -> str:
     """A difference of shares, which has `value`, `low` and `high`: "+0.1 (−0.3 to +0.6)", or of two seeds both."""
-    if found.seeds == 2:
-        return f"{points(found.value)} ({', '.join(map(points, found.by_seed))})"
-    return f"{points(found.value)} ({points(found.low)} to {points(found.high)})"
+    if difference.seeds == 2:
+        return f"{points(difference.value)} ({', '.join(map(points, difference.by_seed))})"
+    return f"{points(difference.value)} ({points(difference.low)} to {points(difference.high)})"
 
 
 def p_value(p: float | None) -> str:

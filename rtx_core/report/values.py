@@ -1,4 +1,4 @@
-"""What prose, claims and tables quote: values with an interval, and their names.
+"""What prose, claims and tables quote: values with an interval.
 
     sst2 = Task(records.records(name="sst2"))
     sst2.recurrent.accuracy   a float; .low, .high, .badge; written "90.0 % (89.3 to 90.7)"
@@ -7,21 +7,16 @@
 Differences and their bounds are in percentage points, accuracies are shares.
 """
 
-import ast
 import math
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from functools import cache, cached_property
-from statistics import mean
-from types import CodeType
+from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
-from rtx_core import study
 from rtx_core.errors import RtxError, unknown
 from rtx_core.report import statistics
-from rtx_core.report.evidence import COUNTS, Badge, as_records, badge, milliseconds
+from rtx_core.report.evidence import Badge, as_records, badge, milliseconds
 from rtx_core.report.style import number
 
 
@@ -200,139 +195,3 @@ class Runs:
     def weights(self, model: str) -> int:
         """Parameters outside of the embedding."""
         return self.of(model)[0]["parameters"]["non_embedding"]
-
-
-TAKEN = (abs, min, max, round, len, all, any, sorted, sum, map, zip, mean, math.isnan)
-FUNCTIONS = {function.__name__: function for function in TAKEN}
-SYNTAX = (ast.Expression, ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Call, ast.keyword)
-SYNTAX += (ast.Tuple, ast.List, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.ListComp, ast.GeneratorExp)
-SYNTAX += (ast.Lambda, ast.arguments, ast.arg, ast.comprehension, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare)
-SYNTAX += (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
-FOREIGN = {"count", "mean", "sum", "values"}  # what an expression takes of objects whose classes are not ours
-
-
-@cache
-def defined() -> dict[str, object]:
-    """Every name that pages quote: the `VALUES` of all modules of the study's package `values`."""
-    found = {}
-    for module in study.values():
-        if twice := found.keys() & module.VALUES.keys():
-            raise RtxError(f"{module.__name__} defines {', '.join(twice)} as another module does; names must differ.")
-        found |= module.VALUES
-    return found
-
-
-class Names(dict):
-    """The names for `eval`: a function among the values is called, once, when its name is first used."""
-
-    def __init__(self, given: dict[str, object]):
-        super().__init__(FUNCTIONS, __builtins__={}, _attribute=attribute)
-        self.given = given
-
-    def __missing__(self, name: str) -> object:
-        if name not in self.given:
-            raise unknown("value", name, self.given)
-        value = self.given[name]
-        try:
-            self[name] = value() if callable(value) else value
-        except KeyError as error:  # which `eval` would take for a name that is not defined
-            raise RtxError(f"{name!r} cannot be computed: it looks for {error} in vain.") from error
-        return self[name]
-
-
-@cache
-def names() -> Names:
-    return Names(defined())
-
-
-def attribute(of: object, name: str) -> object:
-    """An attribute whose class is of the library or the study; of other objects only those in `FOREIGN`."""
-    ours = f"{type(of).__module__}.".startswith(("rtx_core.", f"{study.study().__name__}."))
-    if not ours and name not in FOREIGN:
-        raise RtxError(f"{name!r} of a {type(of).__name__} cannot be quoted; make it a value of the study.")
-    return getattr(of, name)
-
-
-class Checked(ast.NodeTransformer):
-    """Expressions of nodes in `SYNTAX`, without a name that begins with `_`; attributes are read by `attribute`."""
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        name = getattr(node, "id", getattr(node, "attr", ""))
-        if not isinstance(node, SYNTAX) or name.startswith("_"):
-            raise RtxError(f"{name or type(node).__name__!r} cannot stand in an expression that is quoted.")
-        node = self.generic_visit(node)
-        if isinstance(node, ast.Attribute):
-            read = ast.Name("_attribute", ast.Load())
-            node = ast.copy_location(ast.Call(read, [node.value, ast.Constant(node.attr)], []), node)
-        return node
-
-
-@cache
-def checked(expression: str) -> CodeType:
-    tree = Checked().visit(ast.parse(expression.strip(), mode="eval"))
-    return compile(ast.fix_missing_locations(tree), "<quoted>", "eval")
-
-
-def look_up(expression: str) -> object:
-    """What an expression over the names gives, such as "sst2.difference" or "abs(sst2.difference) < 1"."""
-    try:
-        return eval(checked(expression), names())  # as globals: generators see them too
-    except RtxError:
-        raise
-    except Exception as error:
-        raise RtxError(f"{expression!r} cannot be computed: {type(error).__name__}: {error}.") from error
-
-
-def conditions(lines: Iterable[str]) -> list[str]:
-    """The guards of a block {holds}: one a line, continued by lines that are indented."""
-    found = []
-    for line in lines:
-        if found and line.startswith(" "):
-            found[-1] += f" {line.strip()}"
-        elif line.strip():
-            found.append(line.strip())
-    return found
-
-
-def parts(guard: str) -> str:
-    """What the names in a condition stand for: "khop.error('2x1', 4) is 0.27, khop.error('2x2', 4) is 0.003"."""
-    found: dict[str, str] = {}
-
-    def root(node: ast.AST) -> str:
-        while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
-            node = node.func if isinstance(node, ast.Call) else node.value
-        return node.id if isinstance(node, ast.Name) else ""
-
-    def walk(node: ast.AST) -> None:
-        used = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-        if root(node) in names().given and used <= names().given.keys() | FUNCTIONS.keys():
-            with suppress(RtxError):
-                if not callable(value := look_up(ast.unparse(node))):
-                    found.setdefault(ast.unparse(node), written(value))
-        else:
-            for inner in ast.iter_child_nodes(node):
-                walk(inner)
-
-    walk(ast.parse(guard, mode="eval"))
-    return ", ".join(f"{name} is {value}" for name, value in found.items())
-
-
-def written(value: object) -> str:
-    """A value as text without a format."""
-    if isinstance(value, (list, tuple)):
-        return f"({', '.join(map(written, value))})"
-    if not isinstance(value, (int, float)) or hasattr(value, "badge"):
-        return str(value)
-    return number(value, "," if isinstance(value, int) else ".4g")
-
-
-def shown(quoted: str) -> str:
-    """The text for `{val}`: "name" or "name:format"; by the format `words`, as in `len(seeds):words`, a word."""
-    expression, _, form = quoted.partition(":")
-    value = look_up(expression.strip())
-    if not form:
-        return written(value)
-    try:
-        return COUNTS[value] if form.strip() == "words" else number(value, form.strip())
-    except (TypeError, ValueError, IndexError) as error:
-        raise RtxError(f"{quoted!r} cannot be written: {error}.") from error

@@ -39,8 +39,8 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: d
         os.replace(temporary, path)
     except (OSError, SafetensorError) as error:
         temporary.unlink(missing_ok=True)
-        kept = "; the last one is whole, and the same command goes on from it" if path.exists() else ""
-        raise RtxError(f"{os.path.relpath(path)} cannot be written ({error}); make room{kept}.") from error
+        advice = "; the last one is whole, and the same command goes on from it" if path.exists() else ""
+        raise RtxError(f"{os.path.relpath(path)} cannot be written ({error}); make room{advice}.") from error
 
 
 @contextmanager

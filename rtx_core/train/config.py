@@ -70,9 +70,9 @@ def learning_rate(config: TrainConfig, step: int, history: Sequence[dict] = (), 
         return base * (step + 1) / warmup
     if config.schedule == "constant":
         return base
-    share = min(1.0, (step - warmup) / max(1, total - warmup))  # 0 after the warm-up, 1 at the end
-    left = 1 - share if config.schedule == "linear" else (1 + math.cos(math.pi * share)) / 2
-    return config.min_learning_rate + (base - config.min_learning_rate) * left
+    progress = min(1.0, (step - warmup) / max(1, total - warmup))  # 0 after the warm-up, 1 at the end
+    remaining = 1 - progress if config.schedule == "linear" else (1 + math.cos(math.pi * progress)) / 2
+    return config.min_learning_rate + (base - config.min_learning_rate) * remaining
 
 
 def plateaus(config: TrainConfig, history: Sequence[dict]) -> int:
@@ -88,10 +88,10 @@ def stops_early(config: TrainConfig, history: Sequence[dict]) -> bool:
 
 def stalls(history: Sequence[dict], patience: int, aim: Callable[[float], float]) -> int:
     """How often the validation loss stayed above `aim(best)` for `patience` epochs in a row."""
-    best, waited, found = math.inf, 0, 0
+    best, epochs_waited, count = math.inf, 0, 0
     for row in [row for row in history if row.get("epoch") == round(row.get("epoch", 0.5))]:
         better = row["validation_loss"] < aim(best)
-        best, waited = (row["validation_loss"], 0) if better else (best, waited + 1)
-        if waited == patience:
-            found, waited = found + 1, 0
-    return found
+        best, epochs_waited = (row["validation_loss"], 0) if better else (best, epochs_waited + 1)
+        if epochs_waited == patience:
+            count, epochs_waited = count + 1, 0
+    return count

@@ -24,18 +24,18 @@ def choose(name: str) -> torch.device:
     return torch.device(name)
 
 
-def has_bf16(where: torch.device) -> bool:
+def has_bf16(device: torch.device) -> bool:
     """Whether the machine itself multiplies 16-bit numbers; emulated, their products are slower than those of 32."""
-    if where.type == "cuda":
+    if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     able = torch.cpu.get_capabilities()
     return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
-def memory(where: torch.device) -> int:
+def memory(device: torch.device) -> int:
     """Bytes that the device has in all."""
-    cuda = where.type == "cuda"
-    return torch.cuda.get_device_properties(where).total_memory if cuda else psutil.virtual_memory().total
+    cuda = device.type == "cuda"
+    return torch.cuda.get_device_properties(device).total_memory if cuda else psutil.virtual_memory().total
 
 
 def keep_heap() -> None:
@@ -57,7 +57,7 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def environment(where: torch.device) -> dict:
+def environment(device: torch.device) -> dict:
     """The machine and the versions a number depends on; no host name, no path."""
     packages = {}
     for package in ("torch", "numpy", "tokenizers", "scikit-learn", "flash-attn"):
@@ -66,21 +66,21 @@ def environment(where: torch.device) -> dict:
         except PackageNotFoundError:
             packages[package] = None
     return {
-        "device": torch.cuda.get_device_name(where) if where.type == "cuda" else processor(),
-        "device_type": where.type,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else processor(),
+        "device_type": device.type,
         "threads": torch.get_num_threads(),
-        "bf16": has_bf16(where),
+        "bf16": has_bf16(device),
         "python": platform.python_version(),
         "system": platform.system(),
         "packages": packages,
-        "cuda": torch.version.cuda if where.type == "cuda" else None,
+        "cuda": torch.version.cuda if device.type == "cuda" else None,
     }
 
 
-def reset_peak_memory(where: torch.device) -> None:
+def reset_peak_memory(device: torch.device) -> None:
     """Start a new maximum for `peak_memory_mib`, so that one run of several in a process reports its own."""
-    if where.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(where)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
     else:
         if platform.libc_ver()[0] == "glibc":
             ctypes.CDLL(None).malloc_trim(0)  # what earlier runs of this process left in the heap
@@ -88,10 +88,10 @@ def reset_peak_memory(where: torch.device) -> None:
             file.write("5")  # Linux only; elsewhere the old maximum stays
 
 
-def peak_memory_mib(where: torch.device) -> float:
+def peak_memory_mib(device: torch.device) -> float:
     """The most memory held since the reset: allocated on the GPU, or resident in this process (on Linux; else ever)."""
-    if where.type == "cuda":
-        return torch.cuda.max_memory_allocated(where) / 2**20
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
     try:
         with open("/proc/self/status", encoding="utf-8") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
 from rtx_core.fast import accelerate
-from rtx_core.models.packed import filled
+from rtx_core.models.packed import pad_to_multiple
 from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.progress import say as print_line
 from rtx_core.train import checkpoint
@@ -42,12 +42,12 @@ class Progress:
     seen: int = 0  # examples since then
     codes: list[str] = field(default_factory=list)  # hashes of the code that worked on this run, in turn
 
-    def selected(self, by: str) -> dict:
+    def selected(self, metric: str) -> dict:
         """Step and value of the best row by a column of the history."""
-        return {"step": self.best[by]["step"], by: self.best[by]["value"]}
+        return {"step": self.best[metric]["step"], metric: self.best[metric]["value"]}
 
 
-def seeds(seed: int) -> dict[str, int]:
+def rng_streams(seed: int) -> dict[str, int]:
     """Three independent streams.  Two models trained with one seed see the same batches in the same order: a pair."""
     return {"initialization": seed, "order": 10_000 + seed, "dropout": 20_000 + seed}
 
@@ -67,7 +67,7 @@ def optimizer_of(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(config.beta1, config.beta2), fused=True)
 
 
-class PlainPath:
+class OptimizerStep:
     """How a model without a fast path of its own is trained: as it is written."""
 
     def begin(self, seed: int, step: int) -> None:
@@ -107,21 +107,21 @@ def train(
     """
     keep_heap()
     model.to(device).train()
-    path = (accelerate(model) if fast else None) or PlainPath()
+    path = (accelerate(model) if fast else None) or OptimizerStep()
     try:
         loop = Loop(model, task, config, seed, path, say, compile, interrupts)
         loop.resume(checkpoint_path, code_hash)
         progress, best = loop.run(max_steps)
     finally:
         path.finish()
-    return progress, {by: best[by] for by, row in progress.best.items() if row["step"] < progress.step}
+    return progress, {metric: best[metric] for metric, row in progress.best.items() if row["step"] < progress.step}
 
 
 class Loop:
     """One run in progress, of a model that lies on its device and is prepared by its fast path."""
 
     def __init__(self, model, task, config: TrainConfig, seed: int, path, say=print_line, compile="", interrupts=None):
-        self.model, self.task, self.config, self.seeds = model, task, config, seeds(seed)
+        self.model, self.task, self.config, self.seeds = model, task, config, rng_streams(seed)
         self.path, self.say, self.compile = path, say, compile
         self.interrupts = interrupts or Interrupts()  # without a `with` block these never come
         self.device = next(model.parameters()).device
@@ -141,15 +141,15 @@ class Loop:
     def resume(self, checkpoint_path: Path, code_hash: str = "") -> None:
         """Go on from this checkpoint, if it is there, and write later ones to its place."""
         self.checkpoint_path = checkpoint_path
-        if found := checkpoint.load(checkpoint_path, self.model, self.optimizer):
-            tensors, state = found
+        if saved := checkpoint.load(checkpoint_path, self.model, self.optimizer):
+            tensors, state = saved
             with checkpoint.readable(checkpoint_path):
                 for name, tensor in tensors.items():
-                    by, name = name.split("/", 1)
-                    self.best.setdefault(by, {})[name] = tensor
+                    metric, name = name.split("/", 1)
+                    self.best.setdefault(metric, {})[name] = tensor
                 self.progress = Progress(**state["progress"])
-                if lost := self.progress.best.keys() - self.best.keys():
-                    raise LookupError(f"it has no weights of the best {', '.join(lost)}")
+                if missing := self.progress.best.keys() - self.best.keys():
+                    raise LookupError(f"it has no weights of the best {', '.join(missing)}")
                 self.clock = Clock(self.progress)
                 torch.set_num_threads(state.get("threads", torch.get_num_threads()))
             self.say(f"resumed at step {self.progress.step:,} of {self.total:,}; threads: {torch.get_num_threads()}")
@@ -194,9 +194,9 @@ class Loop:
     def evaluation_due(self) -> bool:
         """Whether the weights of this step are to be evaluated, and have not been: a signal may have come between."""
         step, history = self.progress.step, self.progress.history
-        every = [n for n in (self.total, self.task.steps_per_epoch, self.config.eval_every) if n]
-        evaluated = history[-1]["step"] if history else 0
-        return step != evaluated and any(step % n == 0 for n in every)
+        intervals = [n for n in (self.total, self.task.steps_per_epoch, self.config.eval_every) if n]
+        last_evaluated = history[-1]["step"] if history else 0
+        return step != last_evaluated and any(step % n == 0 for n in intervals)
 
     def step(self, rate: float) -> None:
         """One optimizer step: forward, backward, clip, AdamW."""
@@ -206,40 +206,40 @@ class Loop:
         self.path.begin(self.seeds["dropout"], p.step)
         if hasattr(self.model, "begin_step"):
             self.model.begin_step(self.seeds["dropout"], p.step)
-        of, sums, graphs = self.task.examples(p.step), 0.0, self.compile == "reduce-overhead"
-        if graphs and self.config.micro_batches > 1:  # a replayed graph writes over what it gave: sums lie elsewhere
+        step_examples, sums, cuda_graphs = self.task.examples(p.step), 0.0, self.compile == "reduce-overhead"
+        if cuda_graphs and self.config.micro_batches > 1:  # a replayed graph writes over what it gave: sum elsewhere
             for parameter in self.model.parameters():
                 parameter.grad = torch.zeros_like(parameter)
         for inputs, targets in self.ready.pop(p.step, None) or self.batches(p.step):
-            if graphs:
+            if cuda_graphs:
                 torch.compiler.cudagraph_mark_step_begin()
             with self.autocast:
-                objective, found = self.task.loss(self.worker, inputs, targets, of)
+                objective, loss_sums = self.task.loss(self.worker, inputs, targets, step_examples)
             objective.backward()
-            sums = sums + found
+            sums = sums + loss_sums
         self.path.update(self.model, self.optimizer, self.config.clip_norm)
         self.sums = self.sums + sums
         p.step += 1
-        p.examples += of
-        p.seen += of
+        p.examples += step_examples
+        p.seen += step_examples
         if self.ahead and p.step < self.total:  # while the device computes
             self.ready = {p.step: self.batches(p.step)}
 
     def batches(self, step: int) -> list:
         """The micro-batches of a step on the device, to a GPU from pinned memory, so that no one waits for the copy."""
-        found = []
-        for parts in self.task.step(self.seeds["order"], step):
+        micro_batches = []
+        for batch in self.task.step(self.seeds["order"], step):
             if self.compile and self.task.classes:  # few shapes, each compiled once
-                parts = filled(parts[0], SHAPES[0], SHAPES), parts[1]
-            parts = [part.pin_memory() for part in parts] if self.ahead else parts
-            found.append([part.to(self.device, non_blocking=self.ahead) for part in parts])
-        return found
+                batch = pad_to_multiple(batch[0], SHAPES[0], SHAPES), batch[1]
+            batch = [part.pin_memory() for part in batch] if self.ahead else batch
+            micro_batches.append([part.to(self.device, non_blocking=self.ahead) for part in batch])
+        return micro_batches
 
     def collect(self) -> None:
         """Bring the sums from the device into the progress."""
         if isinstance(self.sums, Tensor):
-            found, p = self.sums.tolist(), self.progress
-            p.sums = [a + b for a, b in zip(p.sums or [0.0] * len(found), found)]
+            sums, p = self.sums.tolist(), self.progress
+            p.sums = [a + b for a, b in zip(p.sums or [0.0] * len(sums), sums)]
             self.sums = 0.0
 
     def evaluate(self) -> str:
@@ -256,30 +256,31 @@ class Loop:
             raise RtxError(f"Training diverged: the validation loss is {loss} at step {p.step:,}; lower learning_rate.")
         p.history.append(row)
         p.sums, p.seen = [], 0
-        better = {"validation_loss": operator.lt} | ({"validation_accuracy": operator.gt} if self.task.classes else {})
-        for by, than in better.items():
-            if by not in p.best or than(row[by], p.best[by]["value"]):
-                p.best[by] = {"value": row[by], "step": p.step}
-                self.best[by] = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-        self.clock.evaluated()
-        said = [f"{k.replace('_', ' ')} {v:.4f}" for k, v in row.items() if k.startswith("validation")]
-        return f"{self.line(row['train_loss'])} · {', '.join(said)}"
+        is_better = {"validation_loss": operator.lt}
+        is_better |= {"validation_accuracy": operator.gt} if self.task.classes else {}
+        for metric, than in is_better.items():
+            if metric not in p.best or than(row[metric], p.best[metric]["value"]):
+                p.best[metric] = {"value": row[metric], "step": p.step}
+                self.best[metric] = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        self.clock.add_evaluation()
+        entries = [f"{k.replace('_', ' ')} {v:.4f}" for k, v in row.items() if k.startswith("validation")]
+        return f"{self.line(row['train_loss'])} · {', '.join(entries)}"
 
     def line(self, loss: float | None = None) -> str:
         p, clock = self.progress, self.clock
         if loss is None:
             loss = self.task.summary(p.sums, p.seen)["train_loss"]
-        spent = max(1e-9, clock.last - clock.begin)
-        speed = f"{(p.examples - clock.first_examples) / spent:,.0f} {self.task.unit}/s"
-        every = self.config.eval_every or self.task.steps_per_epoch or self.total
-        left = (self.total - p.step) * (spent - clock.evaluating) / max(1, p.step - clock.first_step)
-        left = (left - (p.step - self.total) // every * clock.evaluating / max(1, clock.evaluations)) / 60
-        return f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed} · {left:.0f} min left"
+        elapsed = max(1e-9, clock.last - clock.begin)
+        speed = f"{(p.examples - clock.first_examples) / elapsed:,.0f} {self.task.unit}/s"
+        interval = self.config.eval_every or self.task.steps_per_epoch or self.total
+        remaining = (self.total - p.step) * (elapsed - clock.evaluating) / max(1, p.step - clock.first_step)
+        remaining = (remaining - (p.step - self.total) // interval * clock.evaluating / max(1, clock.evaluations)) / 60
+        return f"step {p.step:,}/{self.total:,} · loss {loss:.4f} · {speed} · {remaining:.0f} min left"
 
     def save(self) -> None:
         self.collect()
         state = {"progress": vars(self.progress), "threads": torch.get_num_threads()}
-        best = {f"{by}/{name}": tensor for by, weights in self.best.items() for name, tensor in weights.items()}
+        best = {f"{metric}/{name}": tensor for metric, weights in self.best.items() for name, tensor in weights.items()}
         checkpoint.save(self.checkpoint_path, self.model, self.optimizer, best, state)
         self.clock.saved = time.perf_counter()
 
@@ -297,7 +298,7 @@ class Clock:
         self.progress.seconds += now - self.last
         self.last = now
 
-    def evaluated(self) -> None:
+    def add_evaluation(self) -> None:
         """A tick at the end of an evaluation."""
         before = self.last
         self.tick()

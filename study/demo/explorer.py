@@ -22,7 +22,7 @@ from rtx_core.data.config import GroupData, HopData
 from rtx_core.errors import RtxError
 from rtx_core.evaluate import inside
 from rtx_core.experiments.weights import load_weights
-from rtx_core.foreign import Odd, as_odd, loads
+from rtx_core.foreign import InvalidFile, invalid_file_errors, loads
 from rtx_core.models import build_model
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.layers import rotary_table, rotate
@@ -91,7 +91,7 @@ def counted(model: Looped, task: KHop | GroupWords) -> dict:
     """`heads` and `right` of a model, over fresh texts: TEXTS of each number of hops, or so many words."""
     hops = len(task.parts) - 1 if isinstance(task, KHop) else 0
     n = TEXTS * (hops + 1)
-    inputs, targets = map(torch.from_numpy, task.fixed(np.random.RandomState([0, STREAM]), n, 0))
+    inputs, targets = map(torch.from_numpy, task.draw_evaluation(np.random.RandomState([0, STREAM]), n, 0))
     asked, part = targets >= 0, task.part_of(inputs).expand_as(targets)
     most = part[:, 0] == hops if hops else torch.arange(n) < 200  # heads are named where all hops are asked for
     places = hop_places(inputs[most], hops) if hops else word_places(inputs[most])
@@ -120,7 +120,7 @@ def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
 def export_explorer(address: str, folder: str, source: str = "generated") -> list[Path]:
     """Write NAME-MODEL.js for a record such as "khop/1x4-seed6", and list it; runs of the page are told apart by what
     they are of, not by how long they were trained."""
-    record = records.at(address, source)
+    record = records.load(address, source)
     about = {"model": record["model"], "record": address, "key": record["key"]}
     path = Path(folder, f"{record['experiment']}-{record['model']}.js")
     data = {key: value for key, value in record["config"]["data"].items() if key != "digest"}
@@ -165,10 +165,10 @@ def stored_model(path: Path) -> tuple[torch.nn.Module, dict]:
 def read_header(path: Path) -> dict:
     """What a script of `script` says, its arrays as they are stored; {} of another script."""
     try:
-        with as_odd():
+        with invalid_file_errors():
             before, _, content = path.read_text(encoding="utf-8").partition("] = ")
             return {**loads(content.rstrip().removesuffix(";").encode())} if "rtxDemo.files" in before else {}
-    except Odd as error:
+    except InvalidFile as error:
         raise RtxError(f"{path} is no script of a model ({error}); take it out of its folder.") from error
 
 

@@ -57,7 +57,7 @@ def words_arrays(pipeline, met: np.ndarray) -> dict[str, np.ndarray]:
 
 def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
     """Write NAME-MODEL.js, NAME-words.js, and vocabulary.js of a record "sst2/recurrent-seed0"."""
-    record = records.at(address, source)
+    record = records.load(address, source)
     config = ClassificationData(**record["config"]["data"])
     task = data.task(config, record["config"]["train"]["batch_size"])
     if task.facts["sha256"] != record["data"]["sha256"]:

@@ -65,31 +65,31 @@ class Unrolled(nn.Module):
 
 def of_run(record, study) -> list[tuple]:
     """The model of the page against the trained one on the test texts, and what it says after each pass."""
-    task, whole = study.task, study.trained(record).cpu()
+    task, trained_model = study.task, study.trained(record).cpu()
     met, labels = np.unique(task.parts["train"].ids), task.parts["test"].labels
-    model, usual = reduced(whole, met), whole.config
-    found = logits_of(Unrolled(model, PASSES), task.parts["test"], torch.device("cpu"), nullcontext())
-    after = np.split(found, PASSES, axis=1)  # of each pass, (N, C)
-    logits, trained = after[usual.num_passes - 1], record.predictions["logits"]
+    model, config = reduced(trained_model, met), trained_model.config
+    logits_of_passes = logits_of(Unrolled(model, PASSES), task.parts["test"], torch.device("cpu"), nullcontext())
+    after = np.split(logits_of_passes, PASSES, axis=1)  # of each pass, (N, C)
+    logits, trained = after[config.num_passes - 1], record.predictions["logits"]
     examples = []
     for text in EXAMPLES:
         encoded, passes = task.tokenizer().encode(clean(text)), []
         for n in range(1, PASSES + 1):
-            model.config = usual.replace(num_passes=n)
+            model.config = config.replace(num_passes=n)
             weights, answer = cls_attention(model, encoded.ids)
-            looked = weights[-usual.num_layers :].mean((0, 1))  # over the layers and heads of the last pass
+            looked = weights[-config.num_layers :].mean((0, 1))  # over the layers and heads of the last pass
             passes.append({"probabilities": answer.tolist(), "attention": looked.tolist()})
         examples.append({"text": text, "tokens": encoded.tokens, "passes": passes})
     content = {
         "suffix": ["int8"],
         "classes": list(task.classes),
-        "trained_passes": usual.num_passes,
+        "trained_passes": config.num_passes,
         "pieces": len(met),
         "test": classification_metrics(logits, labels) | {"loss": loss_and_accuracy(logits, labels)[0]},
         "fp32_accuracy": record["test"]["accuracy"],
         "same_class": float((trained.argmax(1) == logits.argmax(1)).mean()),
         "logit_difference": float(np.abs(trained - logits).mean()),
-        "accuracy_after": [float((each.argmax(1) == labels).mean()) for each in after],
+        "accuracy_after": [float((logits_of_pass.argmax(1) == labels).mean()) for logits_of_pass in after],
         "examples": examples,
     }
     return [(content, {"logits": logits, "labels": labels})]

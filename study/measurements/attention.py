@@ -19,13 +19,13 @@ SENTENCE = "The plot is thin, but the acting is a joy to watch."  # our own: no 
 @torch.no_grad()
 def cls_attention(model: nn.Module, ids: list[int]) -> tuple[Tensor, Tensor]:
     """(weights (applications, H, T), class probabilities (C,)) for a sentence whose first token is [CLS]."""
-    seen = []
+    attentions = []
 
     def watch(attention: Attention, inputs: tuple) -> None:
         x, _, rope = inputs[:3]
         heads = attention.qkv(x).view(len(x), 3, attention.num_heads, attention.head_size)
         q, k = rotate(heads[:, 0], rope), rotate(heads[:, 1], rope)  # each (T, H, D)
-        seen.append((torch.einsum("hd,thd->ht", q[0], k) / attention.head_size**0.5).softmax(-1))
+        attentions.append((torch.einsum("hd,thd->ht", q[0], k) / attention.head_size**0.5).softmax(-1))
 
     hooks = [layer.attention.register_forward_pre_hook(watch) for layer in model.layers]
     try:
@@ -33,7 +33,7 @@ def cls_attention(model: nn.Module, ids: list[int]) -> tuple[Tensor, Tensor]:
     finally:
         for hook in hooks:
             hook.remove()
-    return torch.stack(seen), probabilities
+    return torch.stack(attentions), probabilities
 
 
 def of_run(record, study) -> list[tuple]:

@@ -32,14 +32,14 @@ def names_in(stories: Iterable[str]) -> set[str]:
     return {word for word, n in capital.items() if n >= share * (n + words[word.lower()])}
 
 
-def kept(prompt: str, text: str, names: set[str]) -> list[bool]:
+def name_mentions(prompt: str, text: str, names: set[str]) -> list[bool]:
     """Of each mention of a name in the text, whether it was said before."""
-    said, found = set(re.findall(r"[A-Za-z]+", prompt)), []
+    words_before, mentions = set(re.findall(r"[A-Za-z]+", prompt)), []
     for word in re.findall(r"[A-Za-z]+", text):
         if word in names:
-            found.append(word in said)
-        said.add(word)
-    return found
+            mentions.append(word in words_before)
+        words_before.add(word)
+    return mentions
 
 
 class Grader:
@@ -49,20 +49,20 @@ class Grader:
 
     def grade(self, samples: list[dict]) -> dict[str, float | None]:
         """Means over all words, runs and mentions of the samples, each a `prompt` and the `text` that follows it."""
-        inside = {n: [g in self.known[n] for s in samples for g in ngrams(s["text"], n)] for n in self.known}
-        again = [each for s in samples for each in kept(s["prompt"], s["text"], self.names)]
-        shares = {"spelled": inside[1], "familiar": inside[3], "new": np.logical_not(inside[8]), "kept": again}
-        return {name: float(np.mean(each)) if len(each) else None for name, each in shares.items()}
+        matches = {n: [g in self.known[n] for s in samples for g in ngrams(s["text"], n)] for n in self.known}
+        repeated = [values for s in samples for values in name_mentions(s["prompt"], s["text"], self.names)]
+        shares = {"spelled": matches[1], "familiar": matches[3], "new": np.logical_not(matches[8]), "kept": repeated}
+        return {name: float(np.mean(values)) if len(values) else None for name, values in shares.items()}
 
 
 def as_written(task, prompts: list[str]) -> list[dict]:
     """The validation stories after these beginnings, as far as a model would write."""
-    begun = {}
+    continuations = {}
     for ids in split_stories(task.parts["validation"]):
         beginning = " ".join(task.decode(ids[1:]).split(" ")[:PROMPT_WORDS])
         length = len(task.encode(beginning))
-        begun.setdefault(beginning, task.decode(ids[1 + length : 1 + length + LONGEST]).strip())
-    return [{"prompt": prompt, "text": begun[prompt]} for prompt in prompts]
+        continuations.setdefault(beginning, task.decode(ids[1 + length : 1 + length + LONGEST]).strip())
+    return [{"prompt": prompt, "text": continuations[prompt]} for prompt in prompts]
 
 
 def of_study(study) -> tuple[dict, None]:
@@ -70,5 +70,5 @@ def of_study(study) -> tuple[dict, None]:
     for record in study.runs():
         grades.setdefault(record["model"], []).append(grader.grade(record["samples"]))
         prompts = [sample["prompt"] for sample in record["samples"]]
-    written = grader.grade(as_written(study.task, prompts))
-    return {"grades": grades, "written": written, "stories": len(prompts)}, None
+    reference = grader.grade(as_written(study.task, prompts))
+    return {"grades": grades, "written": reference, "stories": len(prompts)}, None

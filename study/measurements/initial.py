@@ -29,8 +29,8 @@ def of_study(study) -> tuple[dict, None]:
         settings = config.overrides | {k: v for k, v in study.task.model_settings.items() if k in fields}
         for seed in range(SEEDS):
             model = build_model(config.architecture, seed=seed, **settings).to(study.device)
-            each, sizes = losses_of(model, batches, study.device, nullcontext())
-            losses[name].append(mean_and_error(each, sizes)[0])
+            batch_losses, sizes = losses_of(model, batches, study.device, nullcontext())
+            losses[name].append(mean_and_error(batch_losses, sizes)[0])
         print(f"{name}: {min(losses[name]):.4f} to {max(losses[name]):.4f}", flush=True)
     content = {"losses": losses, "n": sum(targets.numel() for _, targets in batches)}
     return content | {"environment": environment(study.device)}, None

@@ -30,9 +30,9 @@ def judge_model() -> str:
 
 def grade(client, story: str) -> dict[str, int] | None:
     """The scores of a story; None where no answer was valid."""
-    asked = [{"role": "user", "content": PROMPT.replace("{story}", story)}]
+    messages = [{"role": "user", "content": PROMPT.replace("{story}", story)}]
     for _ in range(ATTEMPTS):
-        reply = client.chat.completions.create(model=judge_model(), messages=asked, temperature=0)
+        reply = client.chat.completions.create(model=judge_model(), messages=messages, temperature=0)
         answer = re.sub(r"^\s*```(json)?|```\s*$", "", reply.choices[0].message.content or "")
         with suppress(ValidationError):
             scores = SCORES.validate_json(answer)

@@ -18,22 +18,22 @@ def of_run(record, study) -> list[tuple]:
     model, task = study.trained(record).cpu().eval(), study.task
     losses, answers, expected = [], [], []
     for inputs, targets in task.evaluation_batches("validation"):
-        every = torch.stack([logits.flatten(0, -2) for logits in inside.logits(model, inputs)])  # (R, T, V)
+        logits_by_step = torch.stack([logits.flatten(0, -2) for logits in inside.logits(model, inputs)])  # (R, T, V)
         expected.append(targets.flatten())
-        losses.append(torch.stack([F.cross_entropy(step, expected[-1], reduction="none") for step in every]))
-        answers.append(every.argmax(-1))
+        losses.append(torch.stack([F.cross_entropy(step, expected[-1], reduction="none") for step in logits_by_step]))
+        answers.append(logits_by_step.argmax(-1))
     losses, answers, expected = torch.cat(losses, 1), torch.cat(answers, 1), torch.cat(expected)
 
-    def told(kept: torch.Tensor) -> dict:
-        changed = inside.changed(answers[:, kept]).tolist()[1:]
-        right = (answers[:, kept] == expected[kept]).double().mean(1)
-        return {"loss": losses[:, kept].double().mean(1).tolist(), "right": right.tolist(), "changed": changed}
+    def statistics(rows_of: torch.Tensor) -> dict:
+        share = inside.changed_share(answers[:, rows_of]).tolist()[1:]
+        right = (answers[:, rows_of] == expected[rows_of]).double().mean(1)
+        return {"loss": losses[:, rows_of].double().mean(1).tolist(), "right": right.tolist(), "changed": share}
 
     counts = torch.bincount(expected)
-    often = counts.argsort(descending=True)[: min(TOKENS, int((counts > 0).sum()))].tolist()
-    rows = [{"token": task.decode(np.array([i])), "n": int(counts[i])} | told(expected == i) for i in often]
+    frequent = counts.argsort(descending=True)[: min(TOKENS, int((counts > 0).sum()))].tolist()
+    rows = [{"token": task.decode(np.array([i])), "n": int(counts[i])} | statistics(expected == i) for i in frequent]
     ids = torch.as_tensor(task.encode(SENTENCE))[None]
-    said = [[task.decode(i[None]) for i in logits[0].argmax(-1).numpy()] for logits in inside.logits(model, ids)]
+    predictions = [[task.decode(i[None]) for i in logits[0].argmax(-1).numpy()] for logits in inside.logits(model, ids)]
     read = [task.decode(i[None]) for i in ids[0].numpy()]
-    content = {"n": len(expected)} | told(torch.ones_like(expected, dtype=torch.bool))
-    return [(content | {"tokens": rows, "sentence": {"read": read, "said": said}}, None)]
+    content = {"n": len(expected)} | statistics(torch.ones_like(expected, dtype=torch.bool))
+    return [(content | {"tokens": rows, "sentence": {"read": read, "said": predictions}}, None)]

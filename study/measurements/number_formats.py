@@ -40,9 +40,9 @@ def stored_mb(model: nn.Module) -> float:
 
 def of_run(record, study) -> list[tuple]:
     """The run's model in every format."""
-    model, measured = study.trained(record).cpu(), []
+    model, results = study.trained(record).cpu(), []
     for name in FORMATS:
-        ready = converted(model, name)
-        test, predictions = study.task.test(ready, torch.device("cpu"), nullcontext())
-        measured.append(({"suffix": [name], "format": name, "size_mb": stored_mb(ready), "test": test}, predictions))
-    return measured
+        variant = converted(model, name)
+        test, predictions = study.task.test(variant, torch.device("cpu"), nullcontext())
+        results.append(({"suffix": [name], "format": name, "size_mb": stored_mb(variant), "test": test}, predictions))
+    return results

@@ -16,8 +16,8 @@ BITS = (8, 6, 5, 4, 3)
 def of_run(record, study) -> list[tuple]:
     """The run's test at every number of bits."""
     model, cpu = study.trained(record).cpu(), torch.device("cpu")
-    measured = []
+    results = []
     for bits in BITS:
         test, predictions = study.task.test(with_rounded_layers(model, bits), cpu, nullcontext())
-        measured.append(({"suffix": [f"int{bits}"], "bits": bits, "test": test}, predictions))
-    return measured
+        results.append(({"suffix": [f"int{bits}"], "bits": bits, "test": test}, predictions))
+    return results

@@ -43,9 +43,9 @@ class PerPass(nn.Module):
 
 def untied(model: nn.Module) -> nn.Module:
     """The same function with layers of its own for every pass."""
-    other = deepcopy(model)
-    other.layers = nn.ModuleList(PerPass(layer, model.config.num_passes) for layer in model.layers)
-    return other
+    copy = deepcopy(model)
+    copy.layers = nn.ModuleList(PerPass(layer, model.config.num_passes) for layer in model.layers)
+    return copy
 
 
 def rounded(weight: Tensor, bits: int, random: torch.Generator | None = None) -> Tensor:
@@ -83,29 +83,29 @@ def states(model: nn.Module, batch: Packed) -> list[Tensor]:
 
 def curves(model: nn.Module, exact: list[Tensor], batch: Packed, random=None, /, **facts: object) -> list[dict]:
     """The error after each application, for each bit width, against the `exact` states of the model."""
-    found = []
+    rows = []
     for bits in BITS:
         approximate = states(with_rounded_layers(model, bits, random), batch)
         errors = [float((b - a).norm() / a.norm()) for a, b in zip(exact, approximate, strict=True)]
-        found.append(facts | {"bits": bits, "errors": errors})
-    return found
+        rows.append(facts | {"bits": bits, "errors": errors})
+    return rows
 
 
 def random_pair(batch: Packed, seed: int) -> list[dict]:
-    c, found = config_of(LOOPED), []
+    c, rows = config_of(LOOPED), []
     depths = {"shared": {}, "unshared": {"num_layers": c.num_layers * c.num_passes, "num_passes": 1}}
     for arm, depth in depths.items():
         model = build_model(LOOPED, seed=seed, residual_scale=0.0, **depth)
-        found += curves(model, states(model, batch), batch, comparison="random", arm=arm, seed=seed)
-    return found
+        rows += curves(model, states(model, batch), batch, comparison="random", arm=arm, seed=seed)
+    return rows
 
 
 def draws(model: nn.Module, batch: Packed, name: str, seed: int) -> list[dict]:
-    exact, found = states(model, batch), []
+    exact, rows = states(model, batch), []
     for arm, layers in (("shared", model), ("unshared", untied(model))):
         random = torch.Generator().manual_seed(seed)
-        found += curves(layers, exact, batch, random, comparison="draws", arm=arm, model=name, seed=seed)
-    return found
+        rows += curves(layers, exact, batch, random, comparison="draws", arm=arm, model=name, seed=seed)
+    return rows
 
 
 def identity(study) -> dict:
@@ -115,17 +115,17 @@ def identity(study) -> dict:
 
 def of_study(study) -> tuple[dict, None]:
     """Random pairs, and the trained weights of the first seed."""
-    first = (record for record in study.runs() if record["seed"] == study.seeds[0])
-    models = {record["model"]: study.trained(record).cpu() for record in first}
-    tokens, found = study.task.parts["test"], []
+    runs = (record for record in study.runs() if record["seed"] == study.seeds[0])
+    models = {record["model"]: study.trained(record).cpu() for record in runs}
+    tokens, rows = study.task.parts["test"], []
     texts = [tokens.ids[a:b] for a, b in pairwise(tokens.offsets[: TEXTS + 1])]
     batch = Packed.from_sequences(texts)
     for seed in SEEDS:
-        found += random_pair(batch, seed)
+        rows += random_pair(batch, seed)
     for name, model in models.items():
         exact, seed = states(model, batch), study.seeds[0]
-        found += curves(model, exact, batch, comparison="trained", arm=name, seed=seed)
+        rows += curves(model, exact, batch, comparison="trained", arm=name, seed=seed)
         if model.config.num_passes > 1:
             for seed in SEEDS:
-                found += draws(model, batch, name, seed)
-    return {"texts": len(batch), "tokens": len(batch.ids), "curves": found}, None
+                rows += draws(model, batch, name, seed)
+    return {"texts": len(batch), "tokens": len(batch.ids), "curves": rows}, None

@@ -18,12 +18,12 @@ def of_run(record, study) -> list[tuple]:
         raise RtxError(
             "Synthetic corpora have a vocabulary each, so a model reads no other than its own; use real text."
         )
-    (name, ours), (other, theirs) = ((s.name, s.task.classes) for s in (study, study.target))
-    if ours != theirs:
+    (name, classes), (target, expected) = ((s.name, s.task.classes) for s in (study, study.target))
+    if classes != expected:
         raise RtxError(
-            f"{name} has classes {', '.join(ours)} and {other} {', '.join(theirs)}; transfer needs the same."
+            f"{name} has classes {', '.join(classes)} and {target} {', '.join(expected)}; transfer needs the same."
         )
     model = study.trained(record).to(study.device)
     test, predictions = study.target.task.test(model, study.device, nullcontext())
-    content = {"trained_on": name, "tested_on": other, "test": test, "environment": environment(study.device)}
+    content = {"trained_on": name, "tested_on": target, "test": test, "environment": environment(study.device)}
     return [(content, predictions)]

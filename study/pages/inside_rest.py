@@ -32,7 +32,7 @@ def quantities(
         return errors_after(loops(variants, f"1x6-random{name}"), passes, hops)
 
     def steps(runs: Hops, model: str) -> int:
-        return runs.of(model)[0]["config"]["train"]["steps"]
+        return runs.records_for(model)[0]["config"]["train"]["steps"]
 
     numbers = {
         "seeds": lambda: seeds(len(loops(growth, "1x4"))),

@@ -50,7 +50,7 @@ def quantities(
         return [e for e, run in zip(higher_errors("2x3"), upper.of("2x3")) if run["seed"] >= 3]
 
     def steps(runs: Hops, model: str) -> int:
-        return runs.of(model)[0]["config"]["train"]["steps"]
+        return runs.records_for(model)[0]["config"]["train"]["steps"]
 
     numbers = {
         "two_layers_once": lambda: number(khop.error("2x1", HOPS), ".0%"),  # wrong at four hops

@@ -33,7 +33,7 @@ def quantities(
 
     def lengths(runs: Hops, model: str, passes: int | None = None, below: float = SOLVED) -> list[int]:
         """Factors that each seed keeps."""
-        return [factors(record, passes, below) for record in runs.of(model)]
+        return [factors(record, passes, below) for record in runs.records_for(model)]
 
     def least(*what) -> str:
         return str(min(lengths(*what)))
