@@ -103,7 +103,7 @@ def changed(record: Record, draw: int) -> Record:
         logits = flipped(**predictions, draw=draw, name=name if draw % 2 or answers_alone else "all models")
         n = len(logits) - (draw % 8 == 2) * int(chance.integers(9))
         predictions = {"logits": logits[:n], "labels": predictions["labels"][:n]}
-        content["test"] |= classification_metrics(**predictions)
+        content["test"] = content["test"] | classification_metrics(**predictions)
     if "selected" in content and not answers_alone:
         row = content["history"][chance.integers(len(content["history"]))]
         content["selected"] |= {key: row[key] for key in content["selected"] if key in row}
@@ -201,7 +201,7 @@ def page(request, monkeypatch) -> tuple:
     return captured(request.param, monkeypatch)
 
 
-EACH = pytest.mark.parametrize("page", notebooks(), ids=lambda path: path.stem, indirect=True)
+EACH = pytest.mark.parametrize("page", list(notebooks()), ids=lambda path: path.stem, indirect=True)
 
 
 @pytest.mark.filterwarnings("ignore")  # means of nothing, where seeds are missing
