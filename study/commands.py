@@ -11,15 +11,15 @@ def list_runs(missing: Annotated[bool, "only what is missing or stale"], reduced
     from rtx_core.experiments.cost import minutes
     from study import plan
 
-    known, total = records.records(), 0.0
+    runs, total = records.records(), 0.0
     for config in plan.planned(reduced):
         why = plan.why(config)
         if why or not missing:
-            cost = minutes(config, known) if why else None
+            cost = minutes(config, runs) if why else None
             total += cost or 0.0
-            said = "recorded" if not why else why if why == "missing" else f"stale: {why}"
-            said += f"  about {cost:,.0f} min" if cost else ""
-            print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {said}")
+            status = "recorded" if not why else why if why == "missing" else f"stale: {why}"
+            status += f"  about {cost:,.0f} min" if cost else ""
+            print(f"{config.name:<42} {config.model:<17} seed {config.seed}  {status}")
     if total:
         print(f"in all about {total / 60:,.1f} hours of one thread, where a like run is recorded")
 

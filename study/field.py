@@ -20,22 +20,22 @@ def rows() -> list[dict]:
 
 def frame() -> pd.DataFrame:
     """A row a system, a column a control (● run, ○ equal parameters of untold shape) and a field."""
-    found = []
+    systems = []
     for row in rows():
         run, unsure = row.get("controls", ()), (WIDE, NARROW) if row.get("equal") else ()
         marks = {head[0]: "●" if c in run else "○" if c in unsure else None for c, head in CONTROLS.items()}
         cells = {COLUMNS.get(name, name.capitalize()): row.get(name) for name in ORDER}
-        found.append({"System": row["name"]} | marks | cells)
-    return pd.DataFrame(found).fillna(display.MISSING)
+        systems.append({"System": row["name"]} | marks | cells)
+    return pd.DataFrame(systems).fillna(display.MISSING)
 
 
 def table(caption: str) -> display.Displayed:
     """The frame as a numbered table, each system with its year, which leads to the reference, and † where its abstract
     alone was read; each repository a link."""
-    every, shown = rows(), frame()
+    every, columns = rows(), frame()
     years = [f" {{cite:year}}`{row['key']}`" if row["key"] else "" for row in every]
     names = [display.escape(row["name"]) + "†" * (row["read"] == "abstract") for row in every]
-    shown["System"] = [display.markdown(name + year) for name, year in zip(names, years)]
+    columns["System"] = [display.markdown(name + year) for name, year in zip(names, years)]
     links = [f"[code](https://github.com/{row['code']})" if "code" in row else "" for row in every]
-    shown["Code"] = [display.markdown(link) if link else None for link in links]
-    return display.table(shown, label="tab-field", caption=caption, wide=True, board=True)
+    columns["Code"] = [display.markdown(link) if link else None for link in links]
+    return display.table(columns, label="tab-field", caption=caption, wide=True, board=True)

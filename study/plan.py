@@ -20,10 +20,10 @@ class Study:
     reduced: tuple[dict, ...] = ({},)  # the budgets on two CPU cores, where {} is the full one
 
     def runs(self, reduced: bool, extra: dict) -> Iterator[RunConfig]:
-        own = EXPERIMENTS[self.experiment]
+        experiment = EXPERIMENTS[self.experiment]
         for budget in self.reduced if reduced else ({},):
-            for seed in self.seeds or own.seeds:
-                for model in self.models or own.default_models:
+            for seed in self.seeds or experiment.seeds:
+                for model in self.models or experiment.default_models:
                     yield configure(self.experiment, model, seed, **self.settings | budget | extra)
 
 
@@ -149,10 +149,10 @@ PLAN = (
 def why(config: RunConfig) -> str:
     """Why a run is to be made: missing, or what is wrong with its record today; empty when nothing is."""
     try:
-        found = records.find(config.name, config.model, config.seed, config.source)
+        record = records.find(config.name, config.model, config.seed, config.source)
     except RtxError as error:
         return str(error)
-    return "missing" if found is None else found.stale_reason()
+    return "missing" if record is None else record.stale_reason()
 
 
 def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:

@@ -53,21 +53,21 @@ class Prediction:
     @property
     def lesson(self) -> str:
         """What one learns from this verdict, or which clauses failed."""
-        failed = "; ".join(clause for clause, held in (self.clauses or {}).items() if not held)
+        failed = "; ".join(clause for clause, holds in (self.clauses or {}).items() if not holds)
         return f"What did not hold: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
 
 
 def told(predictions: Iterable[Prediction]) -> Displayed:
     """What was expected, what came and what one learns; of several in a closed box whose title counts the verdicts."""
-    every, lines, words = list(predictions), [], []
-    for one in every:
-        row = one.row
-        lines.append(f"- {row['short']} *{one.verdict.capitalize()}.* {one.lesson}".rstrip())
+    rows, lines, words = list(predictions), [], []
+    for prediction in rows:
+        row = prediction.row
+        lines.append(f"- {row['short']} *{prediction.verdict.capitalize()}.* {prediction.lesson}".rstrip())
         contradicted, known = (row[key].rstrip(".") for key in ("contradicted_by", "from"))
-        about = f"*{row['experiment']} ({row['written']}).* {row['says']}"
-        words.append(f"{about} *Contradicted by:* {contradicted}. *Known then:* {known}.")
-    came = [one.verdict for one in every]
-    counts = ", ".join(f"{came.count(v)} {v}" for v in (KEPT, PARTLY, BROKEN, MISSING) if v in came)
+        experiment = f"*{row['experiment']} ({row['written']}).* {row['says']}"
+        words.append(f"{experiment} *Contradicted by:* {contradicted}. *Known then:* {known}.")
+    verdicts = [prediction.verdict for prediction in rows]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in (KEPT, PARTLY, BROKEN, MISSING) if v in verdicts)
     head = [f":::{{dropdown}} What was predicted before these runs: {counts}"]
     if len(lines) == 1:
         head = [lines.pop().replace("- ", "Predicted: ", 1), ":::{dropdown} As it was written down"]
@@ -81,8 +81,8 @@ def predictions() -> dict[str, Prediction]:
 def counts() -> dict[str, int]:
     """How many rows of `predictions.yaml` that records can judge were kept, in part and contradicted, and all of them;
     by the `sha256` of what the rows say anyone can tell later whether they were changed."""
-    came = [one.verdict for one in predictions().values()]
-    by_verdict = {"kept": came.count(KEPT), "part": came.count(PARTLY), "contradicted": came.count(BROKEN)}
+    verdicts = [one.verdict for one in predictions().values()]
+    by_verdict = {"kept": verdicts.count(KEPT), "part": verdicts.count(PARTLY), "contradicted": verdicts.count(BROKEN)}
     return by_verdict | {"judged": sum(by_verdict.values()), "sha256": words_sha256()}
 
 

@@ -311,7 +311,7 @@ def test_the_best_rate_is_that_of_the_lowest_mean_validation_loss():
 def test_the_matrix_is_of_the_recorded_models(monkeypatch):
     monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
     table = bench_module.matrix().set_index("Model")
-    record = records.at("bench-s3-quick/1x4-seed0")
+    record = records.load("bench-s3-quick/1x4-seed0")
     assert table.loc["1x4", "s3, error"] == cards.score(1 - record["test"]["accuracy"], "error")
     assert (table.loc["1x4", "Depth"], table.loc["1x4", "Passes"], table.loc["4x1", "Passes"]) == (4, 4, 1)
     assert list(table["Passes"] > 1) == sorted(table["Passes"] > 1)

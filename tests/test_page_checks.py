@@ -193,49 +193,46 @@ def evaluated(checks: dict[str, Callable]) -> Iterator[tuple[str, int, bool]]:
             yield from [(name, place, bool(result)) for place, result in enumerate(check())]
 
 
-@pytest.fixture(scope="module")
-def pages() -> Iterator[dict[str, tuple]]:
-    """Page -> the function that makes its quantities, and what the notebook's cells hand to it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("RTX_HOME", raising=False)
-        patch.setenv("RTX_BOOK", "1")
-        yield {path.stem: captured(path, patch) for path in notebooks()}
+@pytest.fixture
+def page(request, monkeypatch) -> tuple:
+    """The function that makes a page's quantities, and what its notebook's cells hand to it."""
+    monkeypatch.delenv("RTX_HOME")
+    monkeypatch.setenv("RTX_BOOK", "1")
+    return captured(request.param, monkeypatch)
+
+
+EACH = pytest.mark.parametrize("page", notebooks(), ids=lambda path: path.stem, indirect=True)
 
 
 @pytest.mark.filterwarnings("ignore")  # means of nothing, where seeds are missing
-def test_every_condition_fails_for_some_records(pages, monkeypatch):
+@EACH
+def test_every_condition_fails_for_some_records(page, monkeypatch):
     monkeypatch.setattr(statistics, "RESAMPLES", 100)
+    make, arguments, named = page
     standing = set()
-    for page, (make, arguments, named) in pages.items():
-        for name, place, holds in evaluated(make(*arguments, **named).checks):
-            assert holds, f"{page}: the records do not bear out condition {place + 1} of {name}"
-            standing.add((page, name, place))
-    assert len(standing) > 30
+    for name, place, holds in evaluated(make(*arguments, **named).checks):
+        assert holds, f"the records do not bear out condition {place + 1} of {name}"
+        standing.add((name, place))
     for draw in map(Draw, range(DRAWS)):
-        for page in {page for page, _, _ in standing}:
-            make, arguments, named = pages[page]
+        if standing:
             checks = make(*map(draw, arguments), **{key: draw(value) for key, value in named.items()}).checks
-            wanted = {name: checks[name] for _, name, _ in filter(lambda one: one[0] == page, standing)}
-            standing -= {(page, name, place) for name, place, holds in evaluated(wanted) if not holds}
-    left = "\n".join(f"{page}: {name}, condition {place + 1}" for page, name, place in sorted(standing))
+            wanted = {name: checks[name] for name, _ in standing}
+            standing -= {(name, place) for name, place, holds in evaluated(wanted) if not holds}
+    left = "\n".join(f"{name}, condition {place + 1}" for name, place in sorted(standing))
     assert not standing, f"Nothing makes these fail, so they say nothing: mend or delete them.\n{left}"
 
 
-def test_every_quoted_key_is_a_number_and_every_check_has_a_place(pages):
-    keys = {}
-    for page, (make, arguments, named) in pages.items():
-        made = make(*arguments, **named)
-        keys[page.replace("-", "_")] = set(made.numbers), set(made.checks)
-    quoted = {page: set() for page in keys}
-    for path in notebooks():
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        text = "\n\n".join("".join(cell["source"]) for cell in cells)
-        quoted[path.stem.replace("-", "_")] |= set(re.findall(r"\bq\.(\w+)", text)) | set(filling.CHECK.findall(text))
-    for path in paths.REPOSITORY.joinpath("book").glob("*.md"):
-        for page, key in re.findall(r"\{eval\}`(\w+)\.(\w+)`", path.read_text(encoding="utf-8")):
-            if page in quoted:
-                quoted[page].add(key)
-    for page, (numbers, checks) in keys.items():
-        asked = {key for key in quoted[page] if key not in ("holds", "unsupported")}
-        assert asked - numbers - checks == set(), f"{page} quotes what its module does not have"
-        assert (numbers | checks) - asked == set(), f"{page} has numbers or checks that no sentence uses"
+@EACH
+def test_every_quoted_key_is_a_number_and_every_check_has_a_place(page, request):
+    path = request.node.callspec.params["page"]
+    make, arguments, named = page
+    made = make(*arguments, **named)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    text = "\n\n".join("".join(cell["source"]) for cell in cells)
+    quoted = {*re.findall(r"\bq\.(\w+)", text), *filling.CHECK.findall(text)}
+    for other in paths.REPOSITORY.joinpath("book").glob("*.md"):
+        keys = re.findall(r"\{eval\}`(\w+)\.(\w+)`", other.read_text(encoding="utf-8"))
+        quoted |= {key for name, key in keys if name == path.stem.replace("-", "_")}
+    keys = {*made.numbers, *made.checks}
+    assert quoted - {"holds", "unsupported"} - keys == set(), "the page quotes what its module does not have"
+    assert keys - quoted == set(), "the module has numbers or checks that no sentence uses"

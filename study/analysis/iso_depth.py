@@ -20,8 +20,8 @@ class IsoDepth:
 
     def __init__(self, records: list[Record], looped: tuple[str, ...] = ("3x2", "2x3", "1x6"), seeds: int = 1):
         self.looped, shapes = looped, ("6x1", *looped)
-        found = {m: runs for m, runs in by_model(records).items() if m.startswith(shapes)}
-        self.runs = dict(zip(found, zip(*common(*found.values()))))
+        matches = {m: runs for m, runs in by_model(records).items() if m.startswith(shapes)}
+        self.runs = dict(zip(matches, zip(*common(*matches.values()))))
         if not all(map(self.of, shapes)) or min(map(len, self.runs.values())) < seeds:
             raise Unmeasured(f"There is no record of {seeds} seeds of iso-depth that all models have; run them first.")
         self.badge = badge(list(self.runs.values()))
@@ -66,13 +66,13 @@ class IsoDepth:
         groups |= {"of_all": every}
         groups |= {f"at_{width}": [m for m in every if m.endswith(f"-{width}")] for width in (64, 128)}
         groups["least"] = [min(every, key=lambda model: self.worth(model)[0])]
-        found = {name: self.worth(*models) for name, models in groups.items() if models}
+        intervals = {name: self.worth(*models) for name, models in groups.items() if models}
         fewest, most = (self.by_seed(*self.of(self.looped[i])) for i in (0, -1))
-        found["falls"] = mean_interval([a - b for a, b in zip(fewest, most)])
+        intervals["falls"] = mean_interval([a - b for a, b in zip(fewest, most)])
         if groups["at_128"]:  # how far it falls from width 64 to 128
             narrow, wide = (self.by_seed(*groups[f"at_{width}"]) for width in (64, 128))
-            found["in_width"] = mean_interval([a - b for a, b in zip(narrow, wide)])
-        return Space({name: dict(zip(("value", "low", "high"), bounds)) for name, bounds in found.items()})
+            intervals["in_width"] = mean_interval([a - b for a, b in zip(narrow, wide)])
+        return Space({name: dict(zip(("value", "low", "high"), bounds)) for name, bounds in intervals.items()})
 
 
 def best_of(*rates: list[Record], seeds: int) -> list[Record]:

@@ -63,8 +63,8 @@ def mean_phi(looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sta
 
     A model that lies outside of the standard ones in a seed is left out.
     """
-    found = phi_by_seed(looped, sizes, standard)
-    inside = found[~np.isnan(found).any(1)]
+    values = phi_by_seed(looped, sizes, standard)
+    inside = values[~np.isnan(values).any(1)]
     return mean_interval(inside.mean(0).tolist()) if len(inside) else (float("nan"),) * 3
 
 
@@ -85,10 +85,10 @@ def pooled_phi(
     return mean_interval([n * without([]) - (n - 1) * without([seed]) for seed in range(n)])
 
 
-def worth(found: Runs, model: str, stacks: Sequence[str], score: Callable) -> tuple[float, float, float]:
+def worth(runs_by_model: Runs, model: str, stacks: Sequence[str], score: Callable) -> tuple[float, float, float]:
     """(φ, low, high) of a loop by a score of its runs, beside stacks of layers of one width, whose sizes are counted in
     layers, on the seeds that all have."""
-    runs = common(*(found.records_for(name) for name in (model, *stacks)))
+    runs = common(*(runs_by_model.records_for(name) for name in (model, *stacks)))
     looped, *standard = np.transpose([[score(record) for record in records] for records in runs])
     size, *sizes = (record["config"]["model"] for record in runs[0])
     return pooled_phi(looped, size["num_layers"], size["num_passes"], [each["num_layers"] for each in sizes], standard)

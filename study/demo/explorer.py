@@ -64,25 +64,25 @@ def watched(
 
 def hop_places(inputs: Tensor, hops: int) -> dict[str, Tensor]:
     """Where a head could look from each token of k-hop texts (B, N): {kind: places (B, N)}, −1 for nowhere."""
-    own, *chain = inside.places(inputs, hops)
+    positions, *chain = inside.places(inputs, hops)
     kinds = {"earlier": torch.where(chain[0] >= 0, chain[0] - 1, -1)}
     kinds |= {f"hop{k}": place for k, place in enumerate(chain, 1)}
-    return kinds | {"self": own, "back1": own - 1, "question": torch.zeros_like(own)}
+    return kinds | {"self": positions, "back1": positions - 1, "question": torch.zeros_like(positions)}
 
 
 def word_places(inputs: Tensor) -> dict[str, Tensor]:
     """The same for words over a group: itself, so many elements back, the first."""
-    own = torch.arange(inputs.shape[1]).expand_as(inputs)
-    back = {f"back{n}": (own - n).clamp(min=-1) for n in (1, 2, 3, 4, 6, 8, 12) if n < inputs.shape[1] - 1}
-    return {"self": own, **back, "first": torch.zeros_like(own)}
+    positions = torch.arange(inputs.shape[1]).expand_as(inputs)
+    back = {f"back{n}": (positions - n).clamp(min=-1) for n in (1, 2, 3, 4, 6, 8, 12) if n < inputs.shape[1] - 1}
+    return {"self": positions, **back, "first": torch.zeros_like(positions)}
 
 
-def named(weights: Tensor, places: dict[str, Tensor], asked: Tensor) -> list[dict]:
+def named(weights: Tensor, places: dict[str, Tensor], tokens: Tensor) -> list[dict]:
     """{does, share} of each head of attention (B, H, N, N): where it looks most, from AT_LEAST on, as in *Inside the
-    loop*, from the tokens `asked` (B, N) from which no two kinds lead to one place."""
+    loop*, from `tokens` (B, N) from which no two kinds lead to one place."""
     ordered = torch.stack(list(places.values())).sort(0).values
-    asked = asked & ~((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any(0)
-    mass = torch.stack([inside.mass(weights.transpose(0, 1), place, asked) for place in places.values()])
+    tokens = tokens & ~((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any(0)
+    mass = torch.stack([inside.mass(weights.transpose(0, 1), place, tokens) for place in places.values()])
     most = [(round(share, 3), list(places)[kind]) for share, kind in zip(*map(Tensor.tolist, mass.max(0)))]
     return [{"does": kind if share >= inside.AT_LEAST else "spread", "share": share} for share, kind in most]
 
@@ -92,19 +92,19 @@ def counted(model: Looped, task: KHop | GroupWords) -> dict:
     hops = len(task.parts) - 1 if isinstance(task, KHop) else 0
     n = TEXTS * (hops + 1)
     inputs, targets = map(torch.from_numpy, task.draw_evaluation(np.random.RandomState([0, STREAM]), n, 0))
-    asked, part = targets >= 0, task.part_of(inputs).expand_as(targets)
+    scored, part = targets >= 0, task.part_of(inputs).expand_as(targets)
     most = part[:, 0] == hops if hops else torch.arange(n) < 200  # heads are named where all hops are asked for
     places = hop_places(inputs[most], hops) if hops else word_places(inputs[most])
-    heads, right, answers = [], [], torch.bincount(part[asked])
+    heads, right, answers = [], [], torch.bincount(part[scored])
     steps = model.config.num_layers * (PASSES if model.config.num_passes > 1 else 1)
     for weights, state in watched(model, inputs, steps):
-        heads.append(named(weights[most], places, asked[most]))
+        heads.append(named(weights[most], places, scored[most]))
         hit = F.linear(model.norm(state), model.head).argmax(-1) == targets
-        right.append(torch.bincount(part[asked], hit[asked].double()) / answers)
+        right.append(torch.bincount(part[scored], hit[scored].double()) / answers)
     return {"heads": heads, "right": np.round(torch.stack(right, 1).numpy(), 4).tolist(), "texts": TEXTS}
 
 
-def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
+def explorer_file(model: Looped, name: str, origin: dict, data: dict) -> bytes:
     """The script of a model; `data` are the settings of its task, as a record has them."""
     plain = isinstance(model, Looped) and not UNREAD & model.config.changes(LoopedConfig()).keys()
     if not plain or ("hops" not in data and data.get("group") != "S3"):
@@ -113,7 +113,7 @@ def explorer_file(model: Looped, name: str, about: dict, data: dict) -> bytes:
     task = KHop(HopData(**settings), 2) if "hops" in data else GroupWords(GroupData(**settings), 2)
     facts = {"kind": "hops" if "hops" in data else "cups"}
     facts |= {key: data[key] for key in ("letters", "alphabet", "hops") if key in data}
-    header = about | {"task": facts, "config": model.config.model_dump()} | counted(model, task)
+    header = origin | {"task": facts, "config": model.config.model_dump()} | counted(model, task)
     return script(name, header, {key: weight.numpy() for key, weight in model.state_dict().items()})
 
 
@@ -121,10 +121,10 @@ def export_explorer(address: str, folder: str, source: str = "generated") -> lis
     """Write NAME-MODEL.js for a record such as "khop/1x4-seed6", and list it; runs of the page are told apart by what
     they are of, not by how long they were trained."""
     record = records.load(address, source)
-    about = {"model": record["model"], "record": address, "key": record["key"]}
+    origin = {"model": record["model"], "record": address, "key": record["key"]}
     path = Path(folder, f"{record['experiment']}-{record['model']}.js")
     data = {key: value for key, value in record["config"]["data"].items() if key != "digest"}
-    write_atomically(path, explorer_file(load_weights(record), path.stem, about, data))
+    write_atomically(path, explorer_file(load_weights(record), path.stem, origin, data))
     return [path, write_catalogue(Path(folder))]
 
 

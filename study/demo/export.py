@@ -36,14 +36,14 @@ def script(name: str, header: dict, arrays: dict[str, np.ndarray]) -> bytes:
 
 def encoder_arrays(model: torch.nn.Module, met: np.ndarray, int8: bool = True) -> dict[str, np.ndarray]:
     """The weights by their names, word rows only of the ids in `met`; `NAME.scale` beside an int8 matrix."""
-    found = {"met": met.astype(np.int32)}
+    arrays = {"met": met.astype(np.int32)}
     for name, weight in model.state_dict().items():
         weight = weight[torch.from_numpy(met)] if name == "word.weight" else weight
         if int8 and weight.dim() == 2:
             weight, scale = demo.quantized(weight)
-            found[f"{name}.scale"] = scale.numpy()
-        found[name] = weight.numpy()
-    return found
+            arrays[f"{name}.scale"] = scale.numpy()
+        arrays[name] = weight.numpy()
+    return arrays
 
 
 def words_arrays(pipeline, met: np.ndarray) -> dict[str, np.ndarray]:
@@ -51,8 +51,8 @@ def words_arrays(pipeline, met: np.ndarray) -> dict[str, np.ndarray]:
     coefficients, intercept = pipeline[-1].coef_, pipeline[-1].intercept_
     if len(coefficients) == 1:  # of two classes the second alone has any
         coefficients, intercept = np.vstack([0 * coefficients, coefficients]), np.append(0, intercept)
-    found = {"idf": pipeline[0].idf_[met], "coefficients": coefficients.T[met], "intercept": intercept}
-    return {"met": met.astype(np.int32)} | {name: array.astype(np.float32) for name, array in found.items()}
+    arrays = {"idf": pipeline[0].idf_[met], "coefficients": coefficients.T[met], "intercept": intercept}
+    return {"met": met.astype(np.int32)} | {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
 def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
@@ -66,16 +66,16 @@ def export_demo(address: str, folder: str, source: str = "hub") -> list[Path]:
     met = np.unique(task.parts["train"].ids)
     pipeline, _ = bag_of_words.fit(task.parts["train"], task.parts["test"])
     vocabulary = task.tokenizer().get_vocab()
-    about = {"of": record["name"], "classes": list(task.classes), "max_length": config.max_length}
-    header = about | {"model": record["model"], "record": address, "key": record["key"]}
+    origin = {"of": record["name"], "classes": list(task.classes), "max_length": config.max_length}
+    header = origin | {"model": record["model"], "record": address, "key": record["key"]}
     header |= {"config": model.config.model_dump()}
-    words = about | {"idf_unmet": float(np.log(1 + len(task.parts["train"])) + 1)}
+    words = origin | {"idf_unmet": float(np.log(1 + len(task.parts["train"])) + 1)}
     name, words_name = f"{record['name']}-{record['model']}", f"{record['name']}-words"
-    written = {
+    files = {
         f"{name}.js": script(name, header, encoder_arrays(model, met)),
         f"{words_name}.js": script(words_name, words, words_arrays(pipeline, met)),
         "vocabulary.js": script("vocabulary", {"pieces": sorted(vocabulary, key=vocabulary.get)}, {}),
     }
-    for file, content in written.items():
+    for file, content in files.items():
         write_atomically(Path(folder, file), content)
-    return [Path(folder, file) for file in written]
+    return [Path(folder, file) for file in files]
