@@ -108,6 +108,8 @@ def copy_mathjax(app: Sphinx) -> None:
 
 def fold_code(app: Sphinx, doctree: nodes.document) -> None:
     """Code is folded; one click opens it, with that of the cells before it that show nothing."""
+    for output in [node for node in doctree.findall(nodes.container) if shows_nothing(node)]:
+        output.parent.remove(output)
     for cell in [cell for cell in doctree.findall(nodes.container) if cell.get("nb_element") == "cell_code"]:
         if not cell.get("hide_mode"):
             cell.attributes.update(hide_mode="input", prompt_show="Code", prompt_hide="Code")
@@ -118,6 +120,14 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
         if [part.get("nb_element") for part in (*before, cell[0])] == 2 * ["cell_code_source"]:
             cell[0].insert(0, before[0].children)
             cell.parent.remove(before)
+
+
+def shows_nothing(node: nodes.container) -> bool:
+    """Whether it is the output of a cell whose Markdown form is a comment alone, as that of `Quantities` is."""
+    if node.get("nb_element") != "cell_code_output":
+        return False
+    forms = [form for form in node.findall(nodes.container) if form.get("mime_type") == "text/markdown"]
+    return bool(forms) and all(isinstance(part, nodes.comment) for form in forms for part in form.children)
 
 
 class FieldTable(SphinxDirective):
