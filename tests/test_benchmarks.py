@@ -18,7 +18,7 @@ QUICK = timing.Options(quick=True)
 @pytest.fixture(autouse=True)
 def small_sizes(small_models, monkeypatch):
     """Small models; a process apart would have large ones, and a hundred megabytes take a while to copy."""
-    monkeypatch.setattr(timing, "apart", lambda function, *arguments: function(*arguments))
+    monkeypatch.setattr(timing, "in_own_process", lambda function, *arguments: function(*arguments))
     monkeypatch.setattr(timing, "COPIED", 1000)
     monkeypatch.setattr(latency, "WARM_UP", 1)
 

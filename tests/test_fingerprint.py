@@ -85,7 +85,7 @@ CHANGES = [(pairs, file, "", "\nREMARK = 1\n") for pairs, files in USED_BY for f
 CHANGES += [  # whom a change concerns, the file, what is there, what comes in its place
     (LOOPED, "models/looped", "before + F.linear(before", "before + 0.5 * F.linear(before"),
     (on("KHop"), "data/algorithmic", "random, random.randint(len", "random, 0 * random.randint(len"),
-    (on("KHop"), "data/algorithmic", "after[here] = before[here] + 1", "after[here] = before[here]"),
+    (on("KHop"), "data/algorithmic", "after[matches] = before[matches] + 1", "after[matches] = before[matches]"),
     (on("GroupScan"), "data/algorithmic", "torch.stack(losses).mean()", "torch.stack(losses).sum()"),
     (on("GroupScan"), "data/algorithmic", "state = layer(state, grid)", "state = layer(state + 1, grid)"),
     (GROUPS, "data/algorithmic", "n << halved", "n"),

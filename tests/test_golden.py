@@ -129,7 +129,10 @@ def certificate(tmp_path, monkeypatch):
         (tmp_path / name).write_text(content)
     for cached in (fingerprint.registered, fingerprint.golden_runs, fingerprint.since):
         cached.cache_clear()
-    pretended = {(fingerprint, "run_hash"): lambda *_: state["code"], (golden, "measuring"): lambda: [MEASURED]}
+    pretended = {
+        (fingerprint, "run_hash"): lambda *_: state["code"],
+        (golden, "measurement_modules"): lambda: [MEASURED],
+    }
     pretended[fingerprint, "module_hash"] = lambda *_: f"{state['code']} way to measure"
     pretended[golden, "golden_runs"] = lambda runs: {name: state["now"] for name in runs}
     pretended[golden, "_runs_at"] = lambda commit, runs: {

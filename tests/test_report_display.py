@@ -125,7 +125,7 @@ def test_numbers_and_names_as_they_are_shown():
     assert style.number(0.9007, ".1%") == "90.1\u202f%" and display.show(9999.6) == "10,000"
     assert [style.points(x) for x in (0.001, -0.031, -0.0001)] == ["+0.1", "−3.1", "0.0"]
     assert [style.p_value(p) for p in (None, 0.0001, 0.0123)] == ["", "< 0.001", "0.012"]
-    for name, model in MODELS.items():
+    for name, model in [(name, model) for name, model in MODELS.items() if model.title]:
         assert style.look(name) == (model.title, model.colour, model.marker)
     assert style.ordered(["mine", "recurrent", "baseline", "mine"]) == ["baseline", "recurrent", "mine"]
     assert style.title("recurrent-3-passes") == "Recurrent 3 passes" and style.color("1x6-random") == "#d6457f"

@@ -47,7 +47,7 @@ def test_weights_in_the_clone_give_the_first_batch_of_their_records_test(address
     config, model = record["config"], rtx.load(record).model
     task = task_of(record["experiment"], json.dumps(config["data"]), config["train"]["batch_size"])
     batches = list(itertools.islice(task.test_batches(), 1))
-    if hasattr(task, "answered"):
+    if hasattr(task, "evaluate_batches"):
         losses, sizes, _ = task.evaluate_batches(model, batches, CPU, NO_AUTOCAST)
     else:
         losses, sizes = losses_of(model, batches, CPU, NO_AUTOCAST)

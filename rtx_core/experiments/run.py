@@ -90,8 +90,8 @@ def runs(
     """Every run of these models, seeds and settings, a list of which is swept; what is not recorded is trained now, or
     with `only_recorded` left out.  The settings are those of `run`."""
     configs = run_configs(name, models, seeds, **settings)
-    train = not only_recorded and not os.environ.get(BOOK)
-    return RunSet(configs, _find_or_train(configs, replace, train))
+    sources = () if only_recorded else ("embedded",) if os.environ.get(BOOK) else None
+    return RunSet(configs, _find_or_train(configs, replace, sources))
 
 
 def run_configs(name: str | DataConfig, /, models=None, seeds=None, **settings: object) -> list[RunConfig]:
@@ -118,12 +118,12 @@ def run(name: str | DataConfig, model: str | Mapping = "recurrent", seed=0, repl
     return _find_or_train([configure(name, model, seed, **settings)], replace)[0]
 
 
-def _find_or_train(configs: list[RunConfig], replace: bool, train: bool = True) -> list[Run]:
-    """These runs, found or made now, which is announced; without `train` none of real text is made."""
+def _find_or_train(configs: list[RunConfig], replace: bool, sources: tuple[str, ...] | None = None) -> list[Run]:
+    """These runs, found or made now, which is announced; of `sources` alone, where they are given, one is made."""
     if type(replace) is not bool:
         raise RtxError(f"replace is {replace!r:.40}; expected True or False.")
     existing = [None if replace else find_record(config) for config in configs]
-    missing = [c for c, record in zip(configs, existing) if not record and (train or c.source == "embedded")]
+    missing = [c for c, record in zip(configs, existing) if not record and (sources is None or c.source in sources)]
     if missing:
         announce(missing)
     pairs = [(c, record) for c, record in zip(configs, existing) if record or c in missing]
