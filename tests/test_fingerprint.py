@@ -91,12 +91,12 @@ CHANGES += [  # whom a change concerns, the file, what is there, what comes in i
     (GROUPS, "data/algorithmic", "n << halved", "n"),
     (GROUPS, "data/algorithmic", "element: i for i", "element: -i for i"),
     (on("Facts"), "data/algorithmic", "RandomState([seed, epoch])", "RandomState([epoch, seed])"),
-    (on(*DRAWN), "data/algorithmic", "TEXTS_AT_ONCE = 256", "TEXTS_AT_ONCE = 128"),
+    (on(*DRAWN), "data/algorithmic", "BATCH_TEXTS = 256", "BATCH_TEXTS = 128"),
     (on("GroupCurriculum"), "study/curriculum", "i // self.config.stage", "2 * i // self.config.stage"),
     (on("Characters"), "data/characters", "targets.chunk(self", "inputs.chunk(self"),
     (on("Stories"), "data/stories", "STORY = 0", "STORY = 1"),
     (ENCODERS, "data/tasks", 'reduction="sum"', 'reduction="mean"'),
-    (ALL - ENCODERS, "data/tasks", "targets.numel() == of", "targets.numel() >= of"),
+    (ALL - ENCODERS, "data/tasks", "targets.numel() == step_examples", "targets.numel() >= step_examples"),
     (ALL - ENCODERS, "data/tasks", "EVALUATION_SEED = 5", "EVALUATION_SEED = 6"),
 ]
 

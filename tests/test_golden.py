@@ -138,7 +138,7 @@ def certificate(tmp_path, monkeypatch):
     pretended[golden, "_runs_at"] = lambda commit, runs: {
         name: state["then"][name] for name in runs.keys() & state["then"]
     }
-    pretended[golden, "missing"] = lambda runs: {n: EXPECTED[n] for n in state["lacking"] if n not in runs}
+    pretended[golden, "missing_runs"] = lambda runs: {n: EXPECTED[n] for n in state["lacking"] if n not in runs}
     pretended[golden, "changed_since"] = lambda *_: state["measured_otherwise"]
     for (module, name), value in pretended.items():
         monkeypatch.setattr(module, name, value)

@@ -1,4 +1,7 @@
-"""Every command of the README and of the page that lists all results: those that train say what would follow, and the rest runs, in the order printed."""
+"""Every command of the README and of the page that lists all results.
+
+Those that train say what would follow, and the rest runs, in the order printed.
+"""
 
 import ast
 import re
