@@ -14,7 +14,7 @@ from study.analysis import classifiers
 from study.analysis.hops import Rounding, wrong
 from study.analysis.iso_depth import IsoDepth
 from study.analysis.ladder import validated_more_often
-from study.analysis.language import rate_gain, short_run_losses
+from study.analysis.language import rate_gain
 from study.folders import CHARACTERS, HIGHER, STORIES, Folders
 from study.plan import CURVE
 
@@ -342,9 +342,9 @@ def tinystories_three() -> Conditions:
 def tinystories_rates() -> Conditions:
     """In runs of 600 steps."""
     runs = paper.records(experiment="tinystories-small")
-    losses = short_run_losses([run for run in runs if run["config"]["train"]["steps"] == 600])
-    loops = max(rate_gain(losses[model], 0.008) for model in ("frailt", "relaxed", "three-part"))
-    stacks = max(rate_gain(losses[model], 0.008) for model in ("control", "control-8"))
+    short = [run for run in runs if run["config"]["train"]["steps"] == 600]
+    loops = max(rate_gain(short, model, 0.008) for model in ("frailt", "relaxed", "three-part"))
+    stacks = max(rate_gain(short, model, 0.008) for model in ("control", "control-8"))
     return loops <= 0 and stacks < 0.05, loops >= 0.05
 
 

@@ -1,12 +1,10 @@
 """The field's table of the page Related work: its rows, and its marks."""
 
 import re
-from inspect import isfunction
 
 from rtx_core.paths import REPOSITORY
-from study import field, verdicts
+from study import field
 from study.pages import related_work
-from study.predictions import BROKEN, KEPT, MISSING, PARTLY, predictions
 
 ROWS = field.rows()
 BIB = (REPOSITORY / "book" / "references.bib").read_text(encoding="utf-8")
@@ -43,16 +41,3 @@ def test_a_table_cites_its_systems_and_links_their_code():
     assert text.count("†") == sum(row["read"] == "abstract" for row in ROWS)
     assert text.count("[code](https://github.com/") == sum("code" in row for row in ROWS)
     assert sum(line.startswith("| ") for line in text.splitlines()) == 2 + len(ROWS)
-
-
-def test_every_verdict_is_of_a_prediction():
-    functions = {
-        name for name, value in vars(verdicts).items() if isfunction(value) and value.__module__ == "study.verdicts"
-    }
-    ids = {key.replace("-", "_") for key in predictions()}
-    assert {name for name in functions if not name.startswith("_")} <= ids
-
-
-def test_every_prediction_can_be_judged(monkeypatch):
-    monkeypatch.delenv("RTX_HOME")
-    assert {one.verdict for one in predictions().values()} <= {KEPT, BROKEN, PARTLY, MISSING}

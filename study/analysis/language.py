@@ -1,6 +1,6 @@
 """Language models: losses of several models in nats per token or character, by seed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -77,6 +77,10 @@ def short_run_losses(records: Sequence[Record]) -> dict[str, dict[float, float]]
     return losses
 
 
-def rate_gain(losses: Mapping[float, float], rate: float) -> float:
-    """By how many nats a rate is ahead of the best lower one; below 0, behind."""
-    return min(loss for other, loss in losses.items() if other < rate) - losses[rate]
+def rate_gain(records: Sequence[Record], model: str, rate: float) -> float:
+    """By how many nats a learning rate is better than the best lower one in short runs of a model; below 0, worse."""
+    losses = short_run_losses(records).get(model, {})
+    lower = [loss for other, loss in losses.items() if other < rate]
+    if rate not in losses or not lower:
+        raise Unmeasured(f"There are no short runs of {model} at {rate:g} and at a lower rate; run them first.")
+    return min(lower) - losses[rate]

@@ -83,7 +83,7 @@ def quantities(
         return [once["test"]["loss"] - twice["test"]["loss"] for once, twice in pairs]
 
     def gain_in_short_runs(model: str) -> float:
-        return rate_gain(short_run_losses(stories_short)[model], 0.008)
+        return rate_gain(stories_short, model, 0.008)
 
     def ahead(runs: Language, model: str, other: str) -> str:
         """On how many seeds."""
@@ -95,7 +95,7 @@ def quantities(
         return min(losses[model][rate] for model in STANDARD) - losses["kausik"][rate]
 
     def gain_of_recurrence_runs(model: str) -> float:
-        return rate_gain(short_run_losses(along_short)[model], 0.003)
+        return rate_gain(along_short, model, 0.003)
 
     numbers = {
         "layers_for_six_passes": lambda: number(6 ** layers("1x6-64"), ".1f"),
