@@ -23,7 +23,7 @@ def test_values_are_texts_with_their_interval():
 def notebook(text: str, accuracy: float = 0.9) -> nbformat.NotebookNode:
     """As it is after a run."""
     numbers = {"accuracy": lambda: f"{accuracy:.0%}", "name": lambda: "text_with *marks*"}
-    q = Quantities("two", numbers, {"accuracy": lambda: [accuracy > 0.8]})
+    q = Quantities(numbers, {"accuracy": lambda: [accuracy > 0.8]})
     data, metadata = q._repr_mimebundle_()
     output = v4.new_output("execute_result", data=data, metadata=metadata, execution_count=1)
     cells = [v4.new_markdown_cell(text), v4.new_code_cell("q", outputs=[output], execution_count=1)]

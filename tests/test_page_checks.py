@@ -32,7 +32,7 @@ COUNTS |= {"low-rank corrections", "tokens_known", "layers"}
 class Capture:
     """Stands in for `Quantities` in a page's module: keeps its functions, computes nothing."""
 
-    def __init__(self, page: str, numbers: dict, checks: dict | None = None):
+    def __init__(self, numbers: dict, checks: dict | None = None):
         self.numbers, self.checks = numbers, checks or {}
 
     def holds(self, check: str) -> bool:

@@ -23,7 +23,7 @@ def example(error: float = 0.25) -> Quantities:
         "error": lambda: [record["test"]["error"] < 0.3, record["test"]["error"] > 0],
         "in_words": lambda: [record["test"]["error"] < 0.2],
     }
-    return Quantities("example", numbers, checks)
+    return Quantities(numbers, checks)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def test_checks_say_which_condition_fails():
     assert example().unsupported == {"in_words": ["record['test']['error'] < 0.2"]}
     assert not example().holds("in_words") and example().holds("error")
     assert example(0.4).unsupported["error"] == ["record['test']['error'] < 0.3"]
-    q = Quantities("other", {}, {"raises": lambda: [1 / 0 > 1]})
+    q = Quantities({}, {"raises": lambda: [1 / 0 > 1]})
     assert "ZeroDivisionError" in q.unsupported["raises"][0]
     assert "1 of 1 checks fail" in q._repr_mimebundle_()[0]["text/html"]
 

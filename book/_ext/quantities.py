@@ -118,11 +118,8 @@ def fill_downloads(app: Sphinx, error: Exception | None) -> None:
     """The notebook that a page's button gives has the numbers in its text."""
     for path in () if error else Path(app.outdir, "_sources").rglob("*.ipynb*"):
         before = path.read_text(encoding="utf-8")
-        notebook, name = (
-            json.loads(before),
-            path.relative_to(Path(app.outdir, "_sources")).as_posix().partition(".ipynb")[0],
-        )
-        filling.plain(notebook, quantities(app.env, name))
+        notebook, name = json.loads(before), path.relative_to(Path(app.outdir, "_sources")).as_posix()
+        filling.plain(notebook, quantities(app.env, name.partition(".ipynb")[0]))
         if (text := json.dumps(notebook, indent=1, ensure_ascii=False) + "\n") != before:
             write_atomically(path, text.encode())
 

@@ -151,39 +151,37 @@ def causality(subject: Subject) -> Line:
             moved = difference(subject.logits(changed)[:, :position], before[:, :position])
             if moved > worst:
                 worst, where = moved, position
-    if worst > TOLERANCE:
-        says = f"Changing token {where} moves logits at earlier positions by {worst:.1e} of the largest: a leak."
-        return Line(worst, FAIL, says)
-    return Line(worst, PASS, "Changing a later token moves no earlier logit.")
+    fails = f"Changing token {where} moves logits at earlier positions by {worst:.1e} of the largest: a leak."
+    return equal(worst, fails, "Changing a later token moves no earlier logit.")
+
+
+def equal(moved: float, fails: str, passes: str, limit: float = TOLERANCE) -> Line:
+    """A line on logits that should not move."""
+    return Line(moved, FAIL, fails) if moved > limit else Line(moved, PASS, passes)
 
 
 def neighbours(subject: Subject) -> Line:
     with torch.no_grad():
         moved = difference(subject.logits(subject.ids[:1]), subject.logits(subject.ids)[:1])
-    if moved > TOLERANCE:
-        says = f"A sequence alone and in a batch differ by {moved:.1e} of the largest logit."
-        return Line(moved, FAIL, says)
-    return Line(moved, PASS, "A sequence gives the same logits alone and in a batch.")
+    fails = f"A sequence alone and in a batch differ by {moved:.1e} of the largest logit."
+    return equal(moved, fails, "A sequence gives the same logits alone and in a batch.")
 
 
 def padding(subject: Subject) -> Line:
     part = subject.ids.shape[1] // 2
     with torch.no_grad():
         moved = difference(subject.logits(subject.ids[:, :part]), subject.logits(subject.ids)[:, :part])
-    if moved > TOLERANCE:
-        says = f"Tokens appended at the end move logits before them by {moved:.1e} of the largest."
-        return Line(moved, FAIL, says)
-    return Line(moved, PASS, "Tokens appended at the end move nothing before them.")
+    fails = f"Tokens appended at the end move logits before them by {moved:.1e} of the largest."
+    return equal(moved, fails, "Tokens appended at the end move nothing before them.")
 
 
 def cached(subject: Subject) -> Line:
     with torch.no_grad():
         steps, _ = token_by_token(subject, subject.ids[:1])
         moved = difference(steps, subject.logits(subject.ids[:1]))
-    if moved > 10 * TOLERANCE:
-        says = f"Generation with the cache differs from a whole forward pass by {moved:.1e} of the largest logit."
-        return Line(moved, FAIL, says)
-    return Line(moved, PASS, "Token by token with the cache gives the logits of a whole forward pass.")
+    fails = f"Generation with the cache differs from a whole forward pass by {moved:.1e} of the largest logit."
+    passes = "Token by token with the cache gives the logits of a whole forward pass."
+    return equal(moved, fails, passes, 10 * TOLERANCE)
 
 
 def cache_size(subject: Subject) -> Line:

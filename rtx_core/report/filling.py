@@ -26,7 +26,7 @@ def outputs(notebook: dict) -> Iterator[dict]:
 
 def quantities(notebook: dict) -> dict[str, dict]:
     """Numbers and failures of the last `Quantities` that an executed notebook shows; empty ones where it shows none."""
-    empty = {"page": "", "numbers": {}, "failures": {}}
+    empty = {"numbers": {}, "failures": {}}
     return [empty, *outputs(notebook)][-1]
 
 

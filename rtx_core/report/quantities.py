@@ -1,7 +1,6 @@
 """The numbers that a page's prose quotes, and the checks of its sentences, computed from the runs that the page shows.
 
     q = Quantities(
-        "facts",
         numbers={"gain": lambda: number(100 * (facts.gain("1x4", "1x1") - 1), ".0f")},
         checks={"gain": lambda: [facts.gain("1x4", "1x1") > 1.05]},
     )
@@ -47,8 +46,7 @@ class Quantities:
     Both are called at once, so the object holds texts and never a run.
     """
 
-    def __init__(self, page: str, numbers: Mapping[str, Callable[[], str]], checks: Mapping[str, Callable] = {}):
-        self._page = page
+    def __init__(self, numbers: Mapping[str, Callable[[], str]], checks: Mapping[str, Callable] = {}):
         self._numbers = {key: _number(function) for key, function in numbers.items()}
         self._failures = {key: _failures(function) for key, function in checks.items()}
 
@@ -74,7 +72,7 @@ class Quantities:
         return {check: failures for check, failures in self._failures.items() if failures}
 
     def as_json(self) -> dict[str, Any]:
-        return {"page": self._page, "numbers": self._numbers, "failures": self._failures}
+        return {"numbers": self._numbers, "failures": self._failures}
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict[str, Any]]:
         """The book reads the metadata and shows nothing; JupyterLab shows the checks that fail."""

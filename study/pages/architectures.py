@@ -30,4 +30,4 @@ def quantities(sizes: Mapping[str, dict], recorded: list[dict], published: Mappi
         "formulas": lambda: [agree(recorded)],
         "three_part_adds": lambda: [sizes["frailt"]["total"] < sizes["three-part"]["total"]],
     }
-    return Quantities("architectures", numbers, checks)
+    return Quantities(numbers, checks)

@@ -198,4 +198,4 @@ def quantities(
         ],
         "statements": lambda: [count(CONTRADICTED) < count(REPRODUCED)],
     }
-    return Quantities("conclusions", numbers, checks)
+    return Quantities(numbers, checks)

@@ -81,4 +81,4 @@ def quantities(
         ],
         "review_lengths": lambda: [length("Yelp", "train", median) > 10 * length(POOLED, "train", median)],
     }
-    return Quantities("data", numbers, checks)
+    return Quantities(numbers, checks)

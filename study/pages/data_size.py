@@ -155,4 +155,4 @@ def quantities(
             all(epoch == 2 for epoch in tested(often, "epoch")),
         ],
     }
-    return Quantities("data_size", numbers, checks)
+    return Quantities(numbers, checks)

@@ -45,4 +45,4 @@ def quantities(pair: list[Record], words: list[Record], tenth: list[Record]) -> 
             < errors().answered_positive(errors().words),
         ],
     }
-    return Quantities("errors", numbers, checks)
+    return Quantities(numbers, checks)

@@ -156,4 +156,4 @@ def quantities(facts: list[Record], longer: list[Record], hops: list[Record], te
             IsoDepth(best_of(*texts, seeds=3), seeds=3).phi.at_64.value > 0,
         ],
     }
-    return Quantities("facts", numbers, checks)
+    return Quantities(numbers, checks)

@@ -88,4 +88,4 @@ def quantities(
             max(khop.errors("2x2", 4)) < khop.error("2x1", 4) / 10,
         ],
     }
-    return Quantities("index", numbers, checks)
+    return Quantities(numbers, checks)

@@ -37,4 +37,4 @@ def quantities(opened: list[Record], random_passes: list[Record], wide: list[Rec
         ],
         "fast_loops": lambda: [min(models.errors("1x6-random", HOPS, 3)) > 0.1],
     }
-    return Quantities("inside", numbers, checks)
+    return Quantities(numbers, checks)

@@ -64,4 +64,4 @@ def quantities(
             khop.error("1x4", HOPS, 8) - khop.error("1x4", HOPS) > 0.01,
         ],
     }
-    return Quantities("inside-rest", numbers, checks)
+    return Quantities(numbers, checks)

@@ -248,4 +248,4 @@ def quantities(
             min(recurrence.gap("kausik-w4", "kausik"), recurrence.gap("kausik-w8", "kausik-w4")) > 0,
         ],
     }
-    return Quantities("iso-depth", numbers, checks)
+    return Quantities(numbers, checks)

@@ -208,4 +208,4 @@ def quantities(
             min(long.errors("1x4", HOPS, 3) + long.errors("1x4", HOPS, 8)) > 0.03,
         ],
     }
-    return Quantities("looping", numbers, checks)
+    return Quantities(numbers, checks)

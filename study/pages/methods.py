@@ -72,4 +72,4 @@ def quantities() -> Quantities:
             all(train.schedule == "cosine" and train.warmup_steps > 0 for train in map(recipe, RECIPES.values()))
         ],
     }
-    return Quantities("methods", numbers, checks)
+    return Quantities(numbers, checks)

@@ -54,4 +54,4 @@ def quantities(
             cost("1x4", 3) == most(3),
         ],
     }
-    return Quantities("precision", numbers, checks)
+    return Quantities(numbers, checks)

@@ -18,4 +18,4 @@ def quantities() -> Quantities:
         **{head.lower(): lambda control=control: with_control(control) for control, head in field.CONTROLS.items()},
         "abstracts": lambda: str(sum(row["read"] == "abstract" for row in papers())),
     }
-    return Quantities("related_work", numbers)
+    return Quantities(numbers)

@@ -45,4 +45,4 @@ def quantities() -> Quantities:
         "loops_combined": lambda: circles("tinystories-small-learningrate0.004", "frailt-lora"),
         "initial_seeds": lambda: words(initial_losses().seeds),
     }
-    return Quantities("reproduce", numbers)
+    return Quantities(numbers)

@@ -143,4 +143,4 @@ def quantities() -> Quantities:
             max(map(matched_lead, EARLY)) < 0.02,
         ],
     }
-    return Quantities("results", {}, checks)
+    return Quantities({}, checks)

@@ -12,4 +12,4 @@ def quantities(runs: list[Record]) -> Quantities:
         "hours": lambda: number(sum(run["seconds"] for run in runs) / 3600, ".0f"),  # of training and validation
         "machines": lambda: " and ".join(sorted({device_of(run) for run in runs})),
     }
-    return Quantities("runs", numbers)
+    return Quantities(numbers)

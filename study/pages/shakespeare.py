@@ -122,4 +122,4 @@ def quantities(
             min(times_as_slow(recurrence, "gpt-2")) > 1,
         ],
     }
-    return Quantities("shakespeare", numbers, checks)
+    return Quantities(numbers, checks)

@@ -147,4 +147,4 @@ def quantities(tests: dict[str, list[Record]], profiles: dict[str, Record], publ
             abs(task("tenth").recurrent_wide.ms / task("tenth").baseline.ms - 1) < 0.05,
         ],
     }
-    return Quantities("sst2", numbers, checks)
+    return Quantities(numbers, checks)

@@ -115,4 +115,4 @@ def quantities(
             sorted(lengths(long, "8x1"))[1] < 12 <= max(lengths(long, "8x1")),
         ],
     }
-    return Quantities("state-tracking", numbers, checks)
+    return Quantities(numbers, checks)

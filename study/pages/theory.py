@@ -36,4 +36,4 @@ def quantities(sizes: Mapping[str, dict], rounding: list[Record], attention: lis
             heaviest_tokens(look("baseline")) == ["thin"] * 6,
         ],
     }
-    return Quantities("theory", numbers, checks)
+    return Quantities(numbers, checks)

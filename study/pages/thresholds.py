@@ -178,4 +178,4 @@ def quantities(
             task("domains").recurrent.parameters == table_12("recurrent")["total"],
         ],
     }
-    return Quantities("thresholds", numbers, checks)
+    return Quantities(numbers, checks)

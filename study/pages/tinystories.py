@@ -108,4 +108,4 @@ def quantities(
         ],
         "names_repeated": lambda: [max(names_of_short_training()) < 0.5, names_repeated(grades)["written"] > 0.95],
     }
-    return Quantities("tinystories", numbers, checks)
+    return Quantities(numbers, checks)

@@ -39,4 +39,4 @@ def quantities(cups: list[Record], demo: list[Record], words: list[Record]) -> Q
         ],
         "same_class": lambda: [demo[0]["same_class"] >= 0.99],
     }
-    return Quantities("try_it", numbers, checks)
+    return Quantities(numbers, checks)

@@ -57,4 +57,4 @@ def quantities(runs: dict[str, list[Record]], bags: list[Record]) -> Quantities:
             set(beside.gaps("baseline")) - set(beside.gaps("recurrent")) == {"multi-domain-imdb"},
         ],
     }
-    return Quantities("yardstick", numbers, checks)
+    return Quantities(numbers, checks)
