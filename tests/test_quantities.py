@@ -6,6 +6,7 @@ from bs4 import BeautifulSoup
 from small_book import build_book
 
 from rtx_core.errors import RtxError
+from rtx_core.reads import remember, remembered
 from rtx_core.records import Record
 from rtx_core.report import filling
 from rtx_core.report.quantities import Quantities, words
@@ -40,6 +41,22 @@ def test_numbers_are_texts_with_their_evidence():
     assert "KeyError" in numbers["missing"]["reason"]
     with pytest.raises(RtxError, match="quantity 'eror'.*'error'"):
         _ = q.eror
+
+
+def test_what_is_computed_once_is_evidence_of_every_number_that_uses_it():
+    record = Record({"seed": 3, "test": {"error": 0.25}}, None)
+
+    class Errors:
+        @remembered
+        def error(self) -> float:
+            return record["test"]["error"]
+
+    errors, cached = Errors(), remember(lambda scale: scale * record["test"]["error"])
+    numbers = {"first": lambda: str(errors.error), "again": lambda: str(errors.error)}
+    numbers |= {"scaled": lambda: str(cached(2)), "scaled_again": lambda: str(cached(2))}
+    q = Quantities(numbers)
+    assert (q.again, q.scaled_again) == ("0.25", "0.5")
+    assert all(number["seeds"] == [3] for number in q.as_json()["numbers"].values())
 
 
 def test_checks_say_which_condition_fails():

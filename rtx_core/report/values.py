@@ -10,11 +10,11 @@ Differences and their bounds are in percentage points, accuracies are shares.
 import math
 import re
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 
 from rtx_core.errors import RtxError, unknown
+from rtx_core.reads import remembered
 from rtx_core.report import statistics
 from rtx_core.report.evidence import Badge, as_records, badge, milliseconds
 from rtx_core.report.style import number
@@ -95,7 +95,7 @@ class Model:
         mean = float(np.mean([record["test"][name] for record in self.records]))
         return Value(mean, evidence=self.badge) if name in statistics.MEASURES else mean
 
-    @cached_property
+    @remembered
     def accuracy(self) -> Value:
         return Value(*statistics.accuracy(self.records), self.badge)
 
@@ -103,16 +103,16 @@ class Model:
     def accuracies(self) -> list[float]:
         return [record["test"]["accuracy"] for record in self.records]
 
-    @cached_property
+    @remembered
     def auc(self) -> float | None:
         return statistics.mean_auc(self.records)
 
-    @cached_property
+    @remembered
     def matched(self) -> float:
         """Accuracy with as many texts called positive as there are, the mean over seeds."""
         return float(np.mean([statistics.matched_accuracy(record) for record in self.records]))
 
-    @cached_property
+    @remembered
     def positive(self) -> float:
         """The share of test texts that the model calls positive, the mean over seeds."""
         return float(np.mean([statistics.shares(record)[1][1] for record in self.records]))
@@ -152,7 +152,7 @@ class Task:
         pair = [getattr(self, name.replace("-", "_")).records for name in (first, second)]
         return Gap(statistics.difference(*pair, measure), badge(pair))
 
-    @cached_property
+    @remembered
     def difference(self) -> Gap:
         return self.minus(*self._models)
 

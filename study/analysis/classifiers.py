@@ -2,11 +2,11 @@
 counting words, depth and the learning rate have to do with them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from statistics import mean
 
 import numpy as np
 
+from rtx_core.reads import remembered
 from rtx_core.records import Record
 from rtx_core.report import statistics
 from rtx_core.report.evidence import badge
@@ -83,7 +83,7 @@ class Family:
         family = [statistics.difference(*pair, measure) for pair in self.pairs.values()]
         return dict(zip(self.pairs, statistics.adjusted(family)))
 
-    @cached_property
+    @remembered
     def gaps(self) -> dict[str, Gap]:
         """In accuracy, in points."""
         return {test: Gap(one, badge(self.pairs[test])) for test, one in self.differences().items()}

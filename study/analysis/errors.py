@@ -1,12 +1,12 @@
 """The sentences on which two models and a bag of words err, and on how many texts two runs differ."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import combinations
 from statistics import mean
 
 import numpy as np
 
+from rtx_core.reads import remembered
 from rtx_core.records import Record
 from rtx_core.report import statistics
 
@@ -17,7 +17,7 @@ class Errors:
     def __init__(self, pair: Sequence[Record], words: Record):
         self._pair, self._words = pair, words
 
-    @cached_property
+    @remembered
     def _labels_and_answers(self) -> tuple[np.ndarray, ...]:
         return statistics.same_texts(*self._pair)
 

@@ -6,6 +6,7 @@ from itertools import takewhile
 
 import numpy as np
 
+from rtx_core.reads import remember
 from rtx_core.records import Record
 from rtx_core.report.statistics import common, mean_interval, unpaired
 from rtx_core.report.values import Runs, Space, Unmeasured
@@ -119,8 +120,14 @@ class AtOwnRates:
     as `new` runs, on the other seeds that were trained at that rate, five or more."""
 
     def __init__(self, hops: int, *found: Runs):
-        self.hops, self.all = hops, lambda model: [run for each in found for run in each.of(model)]
-        self.runs = cache(lambda model: at_best_rate(*([r for r in each.of(model) if r["seed"] < 3] for each in found)))
+        self.hops, self.rates = hops, found
+        self.runs = remember(self._at_best_rate)
+
+    def _at_best_rate(self, model: str) -> list[Record]:
+        return at_best_rate(*([run for run in rate.of(model) if run["seed"] < 3] for rate in self.rates))
+
+    def all(self, model: str) -> list[Record]:
+        return [run for rate in self.rates for run in rate.of(model)]
 
     def rate(self, model: str) -> float:
         return self.runs(model)[0]["config"]["train"]["learning_rate"]

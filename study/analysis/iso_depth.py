@@ -1,9 +1,8 @@
 """Characters at equal depth: six layer applications as 6x1, 3x2, 2x3 and 1x6, and what their passes are worth."""
 
-from functools import cached_property
-
 import numpy as np
 
+from rtx_core.reads import remembered
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge, by_model
 from rtx_core.report.statistics import common, mean_interval
@@ -58,7 +57,7 @@ class IsoDepth:
         """φ of these models, (mean, low, high); the interval is nan of one seed."""
         return mean_phi(*self.beside(*models))
 
-    @cached_property
+    @remembered
     def phi(self) -> Space:
         """φ of each shape, of all models, of each width, of the model with the least; how far it falls with passes."""
         groups = {f"of_{shape}": self.of(shape) for shape in self.looped}

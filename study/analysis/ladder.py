@@ -1,10 +1,10 @@
 """Classifiers of several layers and passes: their differences at one learning rate, and each at its own."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from itertools import permutations
 from statistics import mean
 
+from rtx_core.reads import remembered
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import accuracy, adjusted, common, difference
@@ -19,7 +19,7 @@ class Ladder:
         seeds = common(*runs.values())
         self.runs = {name: [run[place] for run in seeds] for place, name in enumerate(runs)}
 
-    @cached_property
+    @remembered
     def differences(self) -> dict[tuple, Gap]:
         """Of all pairs of one width, first minus second, adjusted for their number (both orders leave it as it is)."""
         evidence = badge(list(self.runs.values()))

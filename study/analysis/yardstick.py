@@ -1,8 +1,8 @@
 """Classifiers beside a bag of words: their differences on every task that has both."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 
+from rtx_core.reads import remember
 from rtx_core.records import Record
 from rtx_core.report import statistics
 from rtx_core.report.evidence import badge
@@ -15,7 +15,7 @@ class Yardstick:
 
     def __init__(self, runs: Mapping[str, Sequence[Record]], bags: Iterable[Record], models: Sequence[str] = PAIR):
         self.runs, self.bags, self.models = runs, list(bags), models
-        self.gaps = cache(self._gaps)
+        self.gaps = remember(self._gaps)
 
     def pair(self, task: str, model: str) -> tuple[list[Record], list[Record]]:
         """(runs, bags of words), none of a run that never answers some class."""

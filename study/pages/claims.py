@@ -1,9 +1,8 @@
 """Claims: what became of each statement in the four sources."""
 
-from functools import cache
-
 import pandas as pd
 
+from rtx_core.reads import remember
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.language import Language
 from study.analysis.outcomes import CONTRADICTED, OPPOSITE, REPRODUCED, SAME, UNDECIDED
@@ -14,7 +13,7 @@ def quantities(**records: object) -> Quantities:
     """Of what `study.claims.Sources` takes."""
     sources = Sources(**records)
 
-    @cache
+    @remember
     def claims() -> pd.DataFrame:
         return judged(sources)
 

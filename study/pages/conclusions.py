@@ -1,10 +1,11 @@
 """Conclusions: what each task says of a second pass."""
 
-from functools import cache, partial
+from functools import partial
 from statistics import mean
 
 import pandas as pd
 
+from rtx_core.reads import remember
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
@@ -88,7 +89,7 @@ def quantities(
         """On how many of the tests with fewer seeds a model is better."""
         return sum(gap * sign > 0 for gap in full() if gap.badge.seeds < ENOUGH_SEEDS)
 
-    @cache
+    @remember
     def outcomes() -> pd.Series:
         return judged(Sources(**claims))["outcome"]
 

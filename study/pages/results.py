@@ -1,7 +1,6 @@
 """The study, rebuilt: what is said of all nine tests together.  The numbers are those of the pages on each test."""
 
-from functools import cache
-
+from rtx_core.reads import remember
 from rtx_core.records import Record
 from rtx_core.report.quantities import Quantities
 from rtx_core.report.statistics import equivalent
@@ -26,7 +25,7 @@ def quantities() -> Quantities:
     """Of the paper's own runs."""
     folders = Folders(paper.records)
 
-    @cache
+    @remember
     def family() -> Family:
         return Family(paper.tests())
 
@@ -57,13 +56,13 @@ def quantities() -> Quantities:
         baseline, recurrent = (parameters("sst2", model) for model in PAIR)
         return (baseline - parameters("tenth", "recurrent-wide")) / (baseline - recurrent)
 
-    @cache
+    @remember
     def falls() -> list[float]:
         bags = {bag["of"]: bag["test"]["accuracy"] for bag in paper.measurements("yardstick")}
         by_models = [fall(paper.records("sst2"), paper.records("sst2-grouped"), model) for model in PAIR]
         return [*by_models, 100 * (bags["sst2"] - bags["sst2-grouped"])]
 
-    @cache
+    @remember
     def best_beside_counting() -> float:
         tests = {name: paper.records(name) for test, name in paper.TESTS.items() if test != "yelp_512"}
         return max(map(Yardstick(tests, paper.measurements("yardstick")).best, PAIR))
@@ -88,11 +87,11 @@ def quantities() -> Quantities:
         early = task(EARLY[name])
         return abs(early.baseline.matched - early.recurrent.matched)
 
-    @cache
+    @remember
     def formats():
         return format_changes(paper.measurements("precision"))
 
-    @cache
+    @remember
     def tuned():
         return folders.ladder_tuned()
 
