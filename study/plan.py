@@ -35,6 +35,7 @@ TENTH = {"fraction": 0.1}
 FACTS = {"facts": 49_152}
 SATURATED = FACTS | {"epochs": 240}
 SATURATING = ("1x1", "1x4", "2x1", "1x1-wide", "2x2")
+SATURATED_RATES = dict.fromkeys(SATURATING, 2e-3)  # the best on seed 3, by validation loss
 CURVE = TENTH | {"eval_every": 50, "plateau_patience": 100, "stop_patience": 0}  # as the slides; nothing cuts or ends
 RATES = (  # tried for a few steps each; models train at the best of them
     *(("shakespeare-small", rate, EXPERIMENTS["shakespeare-small"].default_models) for rate in (1e-3, 3e-3)),
@@ -67,6 +68,18 @@ WIDE_POINTERS = tuple(  # for a GPU: more parameters, two rates, the same seeds 
     Study("khop-published", {"budget": "reduced", "learning_rate": rate}, range(5), models)
     for models in (("1x4", "4x1", "4x1-w64"), ("1x4-w256", "4x1-w256"))
     for rate in (5e-4, 1e-3)
+)
+FACTS_RATES = tuple(Study("facts", SATURATED | {"learning_rate": r}, (3,), SATURATING) for r in (1e-3, 2e-3, 4e-3))
+FACTS_SEEDS = tuple(
+    Study("facts", SATURATED | {"learning_rate": rate}, (0, 1, 2), (model,)) for model, rate in SATURATED_RATES.items()
+)
+LONGER = (Study("khop", {"steps": 12_000}, range(5), ("2x1", "3x1", "4x1", "4x1-w44", "2x2")),)
+WIDER = {"hidden_size": 256, "intermediate_size": 688}  # k-hop: a layer has 16 times the parameters
+AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
+WIDER_HOPS = tuple(  # seed 3 picks a rate for each model
+    Study("khop", {"learning_rate": rate, **width}, range(4), models)
+    for rate in (5e-4, 1e-3)
+    for width, models in ((WIDER, ("1x4", "2x1", "2x2", "4x1")), (AS_HEAVY, ("4x1",)))
 )
 
 PLAN = (
@@ -107,9 +120,10 @@ PLAN = (
     Study("khop", {"learning_rate": 1.6e-2}, range(8), ("4x1-w32",)),
     *(Study("facts", FACTS | {"learning_rate": rate}, models=("1x1-wide",)) for rate in (2e-3, 4e-3)),
     Study("facts", FACTS, models=("1x1-w88",)),
-    # to saturation: the rate of each model is picked on seed 3
-    *(Study("facts", SATURATED | {"learning_rate": rate}, (3,), SATURATING) for rate in (1e-3, 2e-3, 4e-3)),
-    Study("facts", SATURATED, (0, 1, 2), SATURATING),
+    *FACTS_RATES,
+    *FACTS_SEEDS,
+    *LONGER,
+    *WIDER_HOPS,
     Study("tinystories-small", SMALL["tinystories-small"], (0,), COMBINED),
     Study("shakespeare-small", SMALL["shakespeare-small"], (0,), WINDOWS),
     Study("tinystories-small", {"learning_rate": 8e-3}, (0, 1, 2), ("control", "control-3", "relaxed", "three-part")),

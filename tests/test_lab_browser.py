@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from urllib.request import urlopen
 
 import pytest
-from chromium import BROWSER, DRIVER, WebDriverWait, driver, wait  # noqa: F401
+from chromium import BROWSER, DRIVER, WebDriverWait, driver, sized, wait  # noqa: F401
 
 from rtx_core.paths import REPOSITORY
 
@@ -26,11 +26,19 @@ PAGES = {  # page -> parameters of a reader's own, and a sentence's part that fo
     "looping": ({"seeds": [0, 1, 2]}, ""),
     "state-tracking": ({"seeds": [0, 1]}, ""),
 }
+PANEL = "const panel = window.jupyterapp && [...jupyterapp.shell.widgets('main')].find(one => one.context); "
+OPENED = PANEL + "if (panel) jupyterapp.shell.activateById(panel.id); return !!window.jupyterapp?.shell.currentWidget"
 RUN_ALL = "const done = arguments[0]; jupyterapp.commands.execute('notebook:run-all-cells').then(() => done(1))"
-NOT_RUN = """return jupyterapp.shell.currentWidget.content.widgets.filter(
+NOT_RUN = (
+    PANEL
+    + """return panel.content.widgets.filter(
   cell => cell.model.type == 'code' && (!cell.model.executionCount || cell.prompt == '*')).length"""
-TEXTS = """const notebook = jupyterapp.shell.currentWidget.content; notebook.scrollToItem(arguments[0]);
-return notebook.widgets.map(cell => cell.node.innerText)"""
+)
+TEXTS = (
+    PANEL
+    + """panel.content.scrollToItem(arguments[0]);
+return panel.content.widgets.map(cell => cell.node.innerText)"""
+)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +89,8 @@ def test_text_and_figure_follow_the_parameters(page, lab, driver):  # noqa: F811
     notebook = with_parameters(page, parameters)
     (folder / f"{page}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     driver.get(f"{address}/lab/tree/{page}.ipynb?reset")
-    wait(driver, lambda d: d.execute_script("return !!window.jupyterapp && !!jupyterapp.shell.currentWidget"))
+    sized(driver, 1400, 1400)
+    wait(driver, lambda d: d.execute_script(OPENED))
     time.sleep(3)
     driver.set_script_timeout(300)
     driver.execute_async_script(RUN_ALL)

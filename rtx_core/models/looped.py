@@ -161,8 +161,11 @@ class Looped(nn.Module):
         if targets is None:
             return F.linear(h, self.head).view(*ids.shape, -1)
         if rows:
-            scored = targets.flatten() >= 0
-            h, targets = h[scored], targets.flatten()[scored]
+            targets = targets.flatten()
+            scored = targets >= 0
+            if targets.is_cuda:  # to choose rows would be to wait for the device
+                return F.cross_entropy(F.linear(h, self.head), targets.where(scored, -100), ignore_index=-100)
+            h, targets = h[scored], targets[scored]
         return self.loss(h, targets)
 
     def loss(self, h: Tensor, targets: Tensor) -> Tensor:

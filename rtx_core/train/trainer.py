@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
 from rtx_core.fast import accelerate
+from rtx_core.fast.graphs import GraphedStep
 from rtx_core.models.packed import pad_to_multiple
 from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.progress import say as print_line
@@ -101,9 +102,10 @@ def train(
 
     Of a task with classes also those of highest "validation_accuracy"; where the last are the best they are left out.
     Resumes from `checkpoint_path` if that file exists, with as many threads: on a CPU the numbers are those of an
-    uninterrupted run, bit for bit.  `fast=False` leaves the fast path aside.  `compile` is a mode of torch.compile: on
-    a GPU "reduce-overhead" records CUDA graphs.  `max_steps` ends the run early, on the same schedule of the rate.
-    A signal of `interrupts` ends it between two steps or in an evaluation, with a checkpoint (`Interrupted`).
+    uninterrupted run, bit for bit.  `fast=False` leaves the fast path aside.  `compile` is a mode of torch.compile, of
+    which "reduce-overhead" records CUDA graphs, or "graph": a CUDA graph of the step as it is written (`fast.graphs`).
+    `max_steps` ends the run early, on the same schedule of the rate.  A signal of `interrupts` ends it between two
+    steps or in an evaluation, with a checkpoint (`Interrupted`).
     """
     keep_heap()
     model.to(device).train()
@@ -129,7 +131,11 @@ class Loop:
         if config.precision == "bf16" and not has_bf16(self.device):
             say("this processor has no bf16 products: everything is computed in fp32")
         self.optimizer = optimizer_of(model, config)
-        self.worker = torch.compile(model, mode=compile) if compile else model
+        if compile == "graph" and (self.device.type != "cuda" or config.micro_batches > 1):
+            got = f"compile='graph' got the device {self.device.type!r} and micro_batches={config.micro_batches}"
+            raise RtxError(f"{got}; expected 'cuda' and 1. Leave out compile.")
+        self.worker = torch.compile(model, mode=compile) if compile not in ("", "graph") else model
+        self.backward = GraphedStep(model, self.backward) if compile == "graph" else self.backward
         self.total = config.total_steps(task.steps_per_epoch)
         self.ready, self.ahead = {}, self.device.type == "cuda"  # the next step's batches, and whether they are made
         self.progress, self.best = Progress(), {}
@@ -213,10 +219,7 @@ class Loop:
         for inputs, targets in self.ready.pop(p.step, None) or self.batches(p.step):
             if cuda_graphs:
                 torch.compiler.cudagraph_mark_step_begin()
-            with self.autocast:
-                objective, loss_sums = self.task.loss(self.worker, inputs, targets, step_examples)
-            objective.backward()
-            sums = sums + loss_sums
+            sums = sums + self.backward(inputs, targets, step_examples)
         self.path.update(self.model, self.optimizer, self.config.clip_norm)
         self.sums = self.sums + sums
         p.step += 1
@@ -224,6 +227,13 @@ class Loop:
         p.seen += step_examples
         if self.ahead and p.step < self.total:  # while the device computes
             self.ready = {p.step: self.batches(p.step)}
+
+    def backward(self, inputs, targets: Tensor, step_examples: int) -> Tensor:
+        """Add a micro-batch's gradients to `.grad`; gives the sums of its loss."""
+        with self.autocast:
+            objective, sums = self.task.loss(self.worker, inputs, targets, step_examples)
+        objective.backward()
+        return sums
 
     def batches(self, step: int) -> list:
         """The micro-batches of a step on the device, to a GPU from pinned memory, so that no one waits for the copy."""
