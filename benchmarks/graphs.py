@@ -1,4 +1,4 @@
-"""What a CUDA graph gains on the small models of this book: `python -m benchmarks.graphs`.
+"""What a CUDA graph gains on the small models of this book: `python -m benchmarks.graphs --device cuda`.
 
 Writes results/benchmarks/graphs-cuda.json.  Both ways take turns in one process; `kernels_ms` is how long the GPU works
 in a step, which no way of launching can beat, and `kernels` how many it launches.  Half a minute on a GPU.
@@ -35,14 +35,15 @@ def kernels(step) -> dict[str, float]:
 def measure(options: timing.Options) -> dict[str, dict]:
     results = {}
     for name, (experiment, model, settings) in STEPS.items():
-        config, ways, launched = configure(experiment, model, 0, **settings), {}, {}
+        config, ways = configure(experiment, model, 0, **settings), {}
         for way, mode in (("as written", ""), ("graph", "graph")):
             task, built = prepare(config, options.where)
             step = timing.stepping(built, task, config.train, options.where, compile=mode)
             ways[way] = lambda i, step=step: [step(TOGETHER * i + j) for j in range(TOGETHER)]
-            launched[way] = kernels(step)
+            if not mode:  # a graph launches the same
+                launched = kernels(step)
         took = timing.interleaved(ways, options.rounds(ROUNDS), warm_up=1)
-        results[name] = {way: {**times, **launched[way], "steps": TOGETHER} for way, times in took.items()}
+        results[name] = launched | {way: times | {"steps": TOGETHER} for way, times in took.items()}
     return results
 
 
