@@ -1,6 +1,7 @@
 """Runs by the folders of their records, as the classes of `study/analysis`."""
 
 from collections.abc import Callable
+from statistics import mean
 
 from rtx_core.experiments.configure import configure
 from rtx_core.records import Record
@@ -8,16 +9,18 @@ from rtx_core.report.evidence import by_model
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Runs, Space, Task, Value
 from rtx_core.train.config import TrainConfig
-from study.analysis.facts import Facts, most_bits
-from study.analysis.hops import AtOwnRates, Hops, compared
+from study.analysis.facts import Facts, most_bits, stored_bits
+from study.analysis.hops import AtOwnRates, Hops, compared, wrong
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
 from study.analysis.ladder import Ladder, Tuned
 from study.analysis.language import Language
+from study.analysis.records import picked_on
 from study.experiments import ONE_SEED
 from study.plan import LADDER, TENTH, TUNED, TUNING
 
 HIGHER = ("-learningrate0.006", "-learningrate0.012")  # than the rate of all iso-depth models, 3e-3
 KHOP_RATES = (0.001, 0.004, 0.008)  # beside 2e-3
+WIDER_RATES, SATURATED_RATES = (0.0005, 0.001), ("", "-learningrate0.001", "-learningrate0.004")
 STORIES, STORIES_HIGHER = "tinystories-small-learningrate0.004", "tinystories-small-learningrate0.008"
 CHARACTERS = "shakespeare-small-learningrate0.003"
 
@@ -44,6 +47,17 @@ class Folders:
 
     def khop_hard_at_best_rates(self) -> AtOwnRates:
         return AtOwnRates(8, self.hops("khop-hard"), self.hops("khop-hard-learningrate0.004"))
+
+    def wider(self, model: str, width: int = 256) -> float:
+        """The error at four hops of k-hop at another width, on seeds 0 to 2 at the rate picked on seed 3."""
+        setting = {256: "hiddensize256-intermediatesize688", 128: "hiddensize128-intermediatesize344"}[width]
+        rates = [self.hops(f"khop-{setting}-learningrate{rate}").of(model) for rate in WIDER_RATES]
+        return mean(wrong(run, 4) for run in picked_on(3, *rates))
+
+    def saturated_bits(self, model: str) -> float:
+        """The bits that a model stores of facts shown 240 times, on seeds 0 to 2 at the rate picked on seed 3."""
+        rates = [self.records(f"facts-facts49152-epochs240{suffix}") for suffix in SATURATED_RATES]
+        return mean(map(stored_bits, picked_on(3, *([run for run in runs if run["model"] == model] for runs in rates))))
 
     def facts(self, rate: float = 0.002) -> Facts:
         suffix = "" if rate == 0.002 else f"-learningrate{rate}"

@@ -135,6 +135,21 @@ def khop_equals_again() -> Conditions:
     return holds, two.mean >= 0
 
 
+def khop_four_times() -> Conditions:
+    """Of seeds 0 to 4 after 12,000 steps."""
+    runs = RUNS.hops("khop-steps12000")
+    two, three, narrow = (runs.error(model, 4) for model in ("2x1", "3x1", "4x1-w44"))
+    holds = 0.12 <= two <= 0.26 and three <= 0.025 and 0.001 <= narrow <= 0.04
+    return holds and max(runs.error(model, 4) for model in ("4x1", "2x2")) <= 0.005, two < 0.1
+
+
+def khop_wider() -> Conditions:
+    two, twice, loop, deep = (RUNS.wider(model) for model in ("2x1", "2x2", "1x4", "4x1"))
+    stack = RUNS.wider("4x1", width=128)
+    holds = two >= 0.1 and max(twice, loop, deep) <= 0.03 and abs(loop - stack) <= 0.02
+    return holds, two < 0.05 or loop > 0.1 or loop - stack > 0.05
+
+
 def narrow_bracketed() -> Conditions:
     usual, higher = (RUNS.hops(f"khop-learningrate{rate}") for rate in (0.008, 0.016))
     wide = mean(wrong(run, 4) for run in usual.records_for("4x1-w44") if run["seed"] >= 3)
@@ -223,6 +238,13 @@ def facts_lower() -> Conditions:
 def facts_wide() -> Conditions:
     share = RUNS.facts_at_best_rate("1x1-wide") / RUNS.facts_at_best_rate("2x1")
     return 0.75 <= share <= 0.92, not 0.65 <= share < 1
+
+
+def facts_saturated() -> Conditions:
+    """On seeds 0 to 2, at the rate of the lowest validation loss on seed 3."""
+    one, loop, two, twice, wide = map(RUNS.saturated_bits, ("1x1", "1x4", "2x1", "2x2", "1x1-wide"))
+    holds = 1.1 <= loop / one <= 1.25 and 0.95 <= twice / two <= 1.2 and two >= 1.5 * one
+    return holds and 0.75 <= wide / two <= 0.95, loop <= 1.1 * one or loop >= two
 
 
 # -- Characters at equal depth

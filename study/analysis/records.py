@@ -1,5 +1,6 @@
 """What many pages read of records."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -21,6 +22,16 @@ def learning_rate(record: Record) -> float:
 def at_rate(records: Iterable[Record], rate: float) -> list[Record]:
     """The runs at one learning rate."""
     return [record for record in records if learning_rate(record) == rate]
+
+
+def picked_on(seed: int, *at_rates: list[Record]) -> list[Record]:
+    """Of a model's runs at several learning rates the other seeds at the rate whose run of `seed` has the lowest
+    validation loss."""
+
+    def loss(runs: list[Record]) -> float:
+        return next((run["selected"]["validation_loss"] for run in runs if run["seed"] == seed), math.inf)
+
+    return [run for run in min(at_rates, key=loss, default=[]) if run["seed"] != seed]
 
 
 def seeds_of(records: Iterable[Record]) -> list[int]:

@@ -6,19 +6,39 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis import phi
-from study.analysis.facts import Facts, most_bits
+from study.analysis.facts import Facts, most_bits, stored_bits
 from study.analysis.hops import AtOwnRates, Hops, compared, logit, wrong
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
-from study.analysis.records import at_rate, seeds_of, test_loss
+from study.analysis.records import at_rate, learning_rate, picked_on, seeds_of, test_loss
 
 FACT_STACKS, HOP_STACKS = ("1x1", "2x1", "4x1"), ("1x1", "2x1", "3x1", "4x1")
+PICKING = 3  # the seed that picks the learning rates of the runs with more exposures, and is reported nowhere
 RATE, RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.003, 0.006, 0.012)
 
+SATURATED = ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
 
-def quantities(facts: list[Record], longer: list[Record], hops: list[Record], text: list[Record]) -> Quantities:
-    """Of runs on facts, on fewer facts with more exposures, on k-hop and on characters, at several learning rates."""
+
+def rates_of(runs: list[Record]) -> dict[str, list[list[Record]]]:
+    """The runs of each model at each learning rate."""
+    rates = sorted({learning_rate(run) for run in runs})
+    return {m: [[run for run in at_rate(runs, rate) if run["model"] == m] for rate in rates] for m in SATURATED}
+
+
+def quantities(
+    facts: list[Record],
+    saturated: list[Record],
+    fewer: list[Record],
+    hops: list[Record],
+    longer: list[Record],
+    text: list[Record],
+) -> Quantities:
+    """Of runs on facts, the same facts with more exposures and fewer facts, on k-hop with two numbers of steps, and on
+    characters, at several learning rates."""
     lower, usual, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
-    saturated = Facts(longer)
+    memorized = Facts(fewer)
+    long_runs = Hops(longer, "k-hop for longer")
+    picked = {model: picked_on(PICKING, *rates) for model, rates in rates_of(saturated).items()}
+    shown = Facts([run for runs in picked.values() for run in runs], "facts with more exposures")
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(4, khop, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES if rate != RATE))
     texts = [at_rate(text, rate) for rate in TEXT_RATES]
@@ -29,6 +49,18 @@ def quantities(facts: list[Record], longer: list[Record], hops: list[Record], te
     def over_best_layer(model: str) -> list[float]:
         """A model's bits over those of one layer at its own best rate, by seed, ascending."""
         return sorted(a / b for a, b in zip(usual.each(model), higher.each("1x1")))
+
+    def rates_where_saturated() -> set[float]:
+        return {learning_rate(run) for run in shown.records}
+
+    def per_fact(runs: Facts, model: str) -> str:
+        """Bits of a fact that are stored, on average over facts and seeds."""
+        return number(runs.bits(model) / runs.facts, ".1f")
+
+    def gains_where_saturated(model: str) -> list[float]:
+        """Bits over those of one layer run once, by seed."""
+        ones = {run["seed"]: stored_bits(run) for run in shown.of("1x1")}
+        return [stored_bits(run) / ones[run["seed"]] for run in shown.of(model) if run["seed"] in ones]
 
     def facts_phi(model: str) -> tuple[float, float, float]:
         return phi.worth(usual, model, FACT_STACKS, test_loss)
@@ -46,7 +78,6 @@ def quantities(facts: list[Record], longer: list[Record], hops: list[Record], te
         # What can only be memorized
         "two_layers_once": lambda: number(khop.error("2x1", 4), ".0%"),  # wrong at four hops
         "two_layers_twice": lambda: number(khop.error("2x2", 4), ".1%"),
-        "second_pass_adds": lambda: number(100 * (usual.gain("2x2", "2x1") - 1), ".0f"),  # % of the bits stored
         "facts": lambda: number(usual.facts, ","),
         "seeds": lambda: words(len(seeds_of(usual.of("1x1")))),
         "four_passes_add": lambda: number(100 * (usual.gain("1x4", "1x1") - 1), ".0f"),
@@ -62,8 +93,30 @@ def quantities(facts: list[Record], longer: list[Record], hops: list[Record], te
             for key, model in (("best_passes", "1x4"), ("best_layers", "2x1"))
             for n in (1, 2, 3)
         },
+        # With four times the exposures
+        "exposures": lambda: number(usual.records[0]["config"]["train"]["epochs"], "d"),
+        "more_exposures": lambda: number(shown.records[0]["config"]["train"]["epochs"], "d"),
+        "long_four_passes_add": lambda: number(100 * (shown.gain("1x4", "1x1") - 1), ".0f"),
+        "long_four_passes_least": lambda: number(100 * (min(gains_where_saturated("1x4")) - 1), ".0f"),
+        "long_four_passes_most": lambda: number(100 * (max(gains_where_saturated("1x4")) - 1), ".0f"),
+        "long_second_layer_adds": lambda: number(100 * (shown.gain("2x1", "1x1") - 1), ".0f"),
+        "long_wide_adds": lambda: number(100 * (shown.gain("1x1-wide", "1x1") - 1), ".0f"),
+        "long_wide": lambda: number(shown.gain("1x1-wide", "2x1"), ".0%"),
+        "long_two_layers_hold": lambda: number(shown.bits("2x1") / (shown.whole * shown.facts), ".0%"),
+        "long_two_twice_hold": lambda: number(shown.bits("2x2") / (shown.whole * shown.facts), ".0%"),
+        "bits_of_a_fact": lambda: number(shown.whole, ".0f"),
+        **{
+            f"{key}_{model.replace('x', '_').replace('-', '_')}": lambda runs=runs, model=model: per_fact(runs, model)
+            for key, runs in (("few", usual), ("many", shown))
+            for model in ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
+        },
+        "phi_facts_long": lambda: number(phi.worth(shown, "1x4", ("1x1", "2x1"), test_loss)[0], ".2f"),
         # What can only be computed
         "best_two_layers_once": lambda: number(min(tuned.errors("2x1")), ".0%"),
+        "longer_2x1_least": lambda: number(min(long_runs.errors("2x1", 4)), ".0%"),
+        "longer_2x1_most": lambda: number(max(long_runs.errors("2x1", 4)), ".0%"),
+        "longer_seeds": lambda: words(len(long_runs.of("2x1"))),
+        "longer_2x2_most": lambda: number(max(long_runs.errors("2x2", 4)), ".2%"),
         "equal_seeds": lambda: words(on_logits("1x4", "4x1-w32").seeds),
         "new_seeds": lambda: words(tuned("2x2", "4x1-w44", new=True).seeds),
         "new_2x2_least": lambda: number(min(tuned.errors("2x2", new=True)), ".1%"),
@@ -87,7 +140,6 @@ def quantities(facts: list[Record], longer: list[Record], hops: list[Record], te
         "phi_hops_high": lambda: number(hops_phi("1x4")[2], ".2f"),
         "phi_text": lambda: number(text_worth("1x6-64", texts[0]), ".2f"),
         # Quoted by other pages
-        "a_pass_adds": lambda: "little" if usual.gain("1x4", "1x1") < 1.25 else "much",
         "seeds_at_best_rates": lambda: words(tuned("2x2", "4x1-w44").seeds + tuned("2x2", "4x1-w44", new=True).seeds),
         "seeds_for_rates": lambda: words(tuned("2x2", "4x1-w44").seeds),  # that picked the rates
     }
@@ -120,10 +172,24 @@ def quantities(facts: list[Record], longer: list[Record], hops: list[Record], te
             best_bits("2x1") > 1.6 * best_bits("1x1"),
         ],
         "facts": lambda: [
-            min(saturated.bits(m) for m in ("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"))
-            > 0.998 * saturated.whole * saturated.facts
+            min(memorized.bits(m) for m in ("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"))
+            > 0.998 * memorized.whole * memorized.facts
         ],
-        "a_pass_adds": lambda: [usual.gain("1x4", "1x1") < 1.25, 1.7 < usual.gain("2x1", "1x1") < 2],
+        "long_four_passes_add": lambda: [
+            min(gains_where_saturated("1x4")) > 1.2,
+            max(gains_where_saturated("1x4")) < 1.5,
+            shown.bits("1x4") < shown.bits("1x1-wide") < shown.bits("2x1"),
+            shown.gain("1x4", "1x1") - 1 > 1.5 * (usual.gain("1x4", "1x1") - 1),
+            shown.gain("2x1", "1x1") - 1 > 2.5 * (shown.gain("1x4", "1x1") - 1),
+        ],
+        "picked_rate": lambda: [rates_where_saturated() == {RATE}, all(map(picked.get, SATURATED))],
+        "long_wide": lambda: [0.82 < shown.gain("1x1-wide", "2x1") < 0.94],
+        "long_two_layers_hold": lambda: [shown.bits("2x1") > 0.95 * shown.whole * shown.facts],
+        "many_1_1": lambda: [shown.bits("1x1") > 1.2 * usual.bits("1x4")],
+        "longer_2x1_least": lambda: [
+            min(long_runs.errors("2x1", 4)) > 0.08,
+            max(error for m in ("2x2", "4x1") for error in long_runs.errors(m, 4)) < 0.001,
+        ],
         "seeds_at_best_rates": lambda: [
             tuned("2x2", "4x1-w44").lower == 3,
             tuned("2x2", "4x1-w44", new=True).lower == 5,

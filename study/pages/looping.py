@@ -1,15 +1,27 @@
 """When looping helps: following pointers for four and eight hops."""
 
+import numpy as np
+
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import AtOwnRates, Hops, compared, copying, unpaired_odds
-from study.analysis.records import at_rate, learning_rate
+from study.analysis.records import at_rate, learning_rate, picked_on
 from study.analysis.wording import listing, ordinal, percent, seeds
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
 RATE = 0.002  # of both experiments, where nothing else is said
 SOLVED = 0.1
+PICKING = 3  # the seed that picks the learning rates of wider models, and is reported nowhere
+
+
+def by_width(runs: list[Record]) -> dict[tuple[str, int], list[list[Record]]]:
+    """(model, width) -> its runs at each learning rate."""
+    rates, widths = sorted({learning_rate(run) for run in runs}), {}
+    for run in runs:
+        key = run["model"], run["config"]["model"]["hidden_size"]
+        widths.setdefault(key, [[] for _ in rates])[rates.index(learning_rate(run))].append(run)
+    return widths
 
 
 def quantities(
@@ -20,15 +32,27 @@ def quantities(
     drawn: list[Record],
     fixed: list[Record],
     published: list[Record],
+    longer: list[Record],
+    wider: list[Record],
 ) -> Quantities:
     """Of k-hop runs, on four hops at one rate and at others, on eight at one and at a higher one, of a loop whose
-    passes are drawn for longer training, of one whose passes are fixed for as long, and on the published task."""
+    passes are drawn for longer training, of one whose passes are fixed for as long, on the published task, of stacks
+    and loops that are trained for `longer`, and of `wider` ones at several rates."""
     khop = Hops(pointers, "k-hop")
     rates = sorted({learning_rate(record) for record in rated})
     tuned = AtOwnRates(HOPS, khop, *(Hops(at_rate(rated, rate), f"k-hop at {rate}") for rate in rates))
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
     hard_tuned = AtOwnRates(HARD_HOPS, lower, upper)
     draws, long, wide = Hops(drawn, "k-hop, longer"), Hops(fixed, "k-hop, longer"), Hops(published, "k-hop, published")
+
+    long_runs = Hops([*longer, *fixed], "k-hop for longer")
+    wide_runs = {
+        key: Hops(picked_on(PICKING, *rates), f"k-hop at width {key[1]}") for key, rates in by_width(wider).items()
+    }
+
+    def at_width(model: str, width: int = 256) -> list[float]:
+        """The errors at four hops of the seeds that picked no learning rate."""
+        return wide_runs[model, width].errors(model, HOPS)
 
     def on_logits(first: str, second: str):
         return compared(khop.of(first), khop.of(second))
@@ -124,8 +148,53 @@ def quantities(
         # Quoted by other pages
         "hops": lambda: words(len(khop.of("2x2")[0]["test"]["parts"]) - 1),
         "hard_hops": lambda: words(len(lower.of("2x3")[0]["test"]["parts"]) - 1),
+        # Longer training and wider layers: mean errors at four hops
+        **{
+            f"usual_{model}": lambda model=model: number(khop.error(model, HOPS), ".1%")
+            for model in ("2x1", "3x1", "4x1", "2x2", "1x4")
+        },
+        **{
+            f"longer_{model}": lambda model=model: number(long_runs.error(model, HOPS), ".2%")
+            for model in ("2x1", "3x1", "4x1", "2x2", "1x4")
+        },
+        **{
+            f"wide_{model}": lambda model=model: number(float(np.mean(at_width(model))), ".1%")
+            for model in ("2x1", "4x1", "2x2", "1x4")
+        },
+        "longer_steps": lambda: number(steps(long_runs, "2x1"), ","),
+        "usual_steps": lambda: number(steps(khop, "2x1"), ","),
+        "longer_seeds": lambda: words(len(long_runs.of("2x1"))),
+        "longer_2x1_least": lambda: number(min(long_runs.errors("2x1", HOPS)), ".0%"),
+        "longer_narrow_most": lambda: number(max(long_runs.errors("4x1-w44", HOPS)), ".1%"),
+        "wide_seeds": lambda: words(len(at_width("2x1"))),
+        "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
+        "wide_parameters": lambda: number(
+            wide_runs["1x4", 256].of("1x4")[0]["parameters"]["non_embedding"] / 1e6, ".1f"
+        ),
+        "times_the_parameters": lambda: number(
+            wide_runs["1x4", 256].of("1x4")[0]["parameters"]["non_embedding"]
+            / khop.of("1x4")[0]["parameters"]["non_embedding"],
+            ".0f",
+        ),
     }
     checks = {
+        "longer_2x1_least": lambda: [
+            min(long_runs.errors("2x1", HOPS)) > 0.08,
+            max(e for m in ("3x1", "4x1", "2x2", "1x4") for e in long_runs.errors(m, HOPS)) < 0.01,
+        ],
+        "longer_narrow_most": lambda: [0.005 < max(long_runs.errors("4x1-w44", HOPS)) < 0.02],
+        "times_the_parameters": lambda: [
+            min(at_width("2x1")) > 0.15,
+            max(e for m in ("2x2", "1x4") for e in at_width(m)) < 0.015,
+            max(at_width("4x1")) < 0.05,
+        ],
+        "wide_narrow": lambda: [
+            max(at_width("4x1", 128)) < 0.005,
+            0.9
+            < wide_runs["4x1", 128].of("4x1")[0]["parameters"]["non_embedding"]
+            / wide_runs["1x4", 256].of("1x4")[0]["parameters"]["non_embedding"]
+            < 1.1,
+        ],
         "two_layers_twice": lambda: [max(khop.errors("2x2", HOPS)) < 0.01, khop.error("2x1", HOPS) > 0.2],
         "hard_loop_most": lambda: [
             max(hard_errors("6x1")) < 0.05,
