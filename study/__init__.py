@@ -24,6 +24,7 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "ngrams": "study.measurements.ngrams",  # what counted pairs and triples predict
     "initial": "study.measurements.initial",  # losses before training, over many seeds
     "growth": "study.measurements.growth",  # a loop over pointers that runs on to 256 passes
+    "heads": "study.measurements.heads",  # where the heads of a loop over pointers look in each pass
     "spans": "study.measurements.spans",  # which products a loop over group elements holds
     "lens": "study.measurements.lens",  # what a language model would say after each pass
     "grades": "study.measurements.grades",  # what can be counted of written stories beside their training's
@@ -43,7 +44,7 @@ MEASURED_ON = {  # kind -> the experiments that it fits, where it does not fit a
     "ngrams": ["shakespeare", "shakespeare-small", "iso-depth"],
     "initial": _on(LanguageData),
     "lens": _on(LanguageData),
-    "growth": _on(HopData),
+    **dict.fromkeys(("growth", "heads"), _on(HopData)),
     "spans": _on(GroupData),
     **dict.fromkeys(("grades", "judge"), _STORIES),
 }
