@@ -192,6 +192,12 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("growth", {"experiment": "khop", "models": ["1x4"], "seeds": [5, 6, 7]}, {}),
     ("growth", {"experiment": "khop", "models": ["1x6-random"], "seeds": [3, 4], "steps": 9000}, {}),
     ("growth", {"experiment": "khop", "models": ["1x6-random", *GROWTH], "seeds": [5, 6, 7, 8]}, {}),
+    ("heads", {"experiment": "khop", "models": ["1x4"], "seeds": [5, 6, 7]}, {}),
+    ("heads", {"experiment": "khop-published", "models": ["1x4"], "seeds": [1]}, {"budget": "reduced"}),
+    *(
+        ("heads", {"experiment": "khop", "models": ["1x4"], "seeds": [0, 1, 2, 3], "learning_rate": rate} | WIDER, {})
+        for rate in (5e-4, 1e-3)
+    ),
     ("spans", {"experiment": "state-tracking", "models": ["1x8"], "seeds": [0, 1, 2]} | SHORT_WORDS, {}),
     ("lens", {"experiment": "iso-depth", "models": ["1x6-64", "2x3-64", "6x1-64"], "seeds": [3]}, {}),
     ("lens", {"experiment": "tinystories-small", "models": ["frailt"], "seeds": [3]} | SMALL["tinystories-small"], {}),

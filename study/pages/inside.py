@@ -3,15 +3,36 @@
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
-from study.analysis.hops import Hops, copying
+from study.analysis.hops import Hops, copying, in_a_row, wrong
 from study.analysis.wording import seeds
 
+WIDE = 256  # the width of the widest loops
 HOPS, FAST = 4, 5  # hops, and what `factors` gives where all of them are solved
 
 
-def quantities(opened: list[Record], random_passes: list[Record], wide: list[Record]) -> Quantities:
-    """Of the models that the notebook opens, of all loops trained with random passes, and of wide ones."""
+def attention_ahead(look: Record, step: int, hops: int) -> float:
+    """The most attention that a head of a loop of one layer gives to the letter so many hops ahead, in a pass."""
+    return max(head[hops] for head in look["attention"][step - 1][0])
+
+
+def quantities(
+    opened: list[Record], random_passes: list[Record], wide: list[Record], wider: list[Record], looks: list[Record]
+) -> Quantities:
+    """Of the models that the notebook opens, of all loops trained with random passes, of wide ones on the published
+    task and of `wider` ones on the task of the small ones; `looks` says where heads look."""
     models, long, published = Hops(opened, "k-hop"), Hops(random_passes, "k-hop, longer"), Hops(wide, "wide loops")
+
+    wider_loops = [run for run in wider if run["config"]["model"]["hidden_size"] == WIDE]
+    of_width = {64: [look for look in looks if look["of"] == "khop"]}
+    of_width[WIDE] = [look for look in looks if f"hiddensize{WIDE}" in look["of"]]
+
+    def ahead(width: int, step: int, hops: int) -> list[float]:
+        """What `attention_ahead` gives for each loop of this width."""
+        return sorted(attention_ahead(look, step, hops) for look in of_width[width])
+
+    def stairs(run: Record) -> list[int]:
+        """How many hops the loop solves after each pass."""
+        return [in_a_row(wrong(run, hops, r) for hops in range(1, HOPS + 1)) for r in range(1, 5)]
 
     def one_layer(model: str) -> list[Record]:
         return [record for record in opened if record["model"] == model]
@@ -24,6 +45,17 @@ def quantities(opened: list[Record], random_passes: list[Record], wide: list[Rec
         "long_seeds": lambda: seeds(len(one_layer("1x6-random"))),
         "copying": lambda: number(copying(HOPS, 2), ".0%"),
         "wide_solves": lambda: str(published.solved("1x4")),  # hops
+        "wider_loops": lambda: words(len(wider_loops)),
+        "small_loops": lambda: words(len(of_width[64])),
+        **{
+            f"ahead_{width}_{step}_{hops}_{name}": lambda pick=pick, a=(width, step, hops): number(
+                pick(ahead(*a)), ".0%"
+            )
+            for width in (64, WIDE)
+            for step in (2, 3, 4)
+            for hops in (1, 2)
+            for name, pick in (("least", min), ("most", max))
+        },
         "fast_loops": lambda: words(sum(n == FAST for n in long.factors("1x6-random", 3))),
         "long_loops": lambda: words(len(long.factors("1x6-random", 3))),
     }
@@ -35,6 +67,13 @@ def quantities(opened: list[Record], random_passes: list[Record], wide: list[Rec
             published.solved("1x4", 2) == 1,
             max(published.factors("1x4", 3)) <= 4,
         ],
+        "wider_loops": lambda: [
+            len(wider_loops) == len(of_width[WIDE]),
+            all(min(ahead(WIDE, step, 2)) > 0.7 for step in (3, 4)),
+            max(ahead(WIDE, 2, 2)) < 0.5,
+            all(max(ahead(64, step, 2)) < 0.3 for step in (2, 3, 4)),
+        ],
+        "doubling": lambda: [all(stairs(run) == [0, 1, 2, 4] for run in wider_loops)],
         "fast_loops": lambda: [min(models.errors("1x6-random", HOPS, 3)) > 0.1],
     }
     return Quantities(numbers, checks)
