@@ -23,6 +23,7 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "yardstick": "study.measurements.bag_of_words",  # what word counts alone can do
     "ngrams": "study.measurements.ngrams",  # what counted pairs and triples predict
     "initial": "study.measurements.initial",  # losses before training, over many seeds
+    "cache": "study.measurements.cache",  # a loop read with the keys and values of the last pass alone
     "growth": "study.measurements.growth",  # a loop over pointers that runs on to 256 passes
     "heads": "study.measurements.heads",  # where the heads of a loop over pointers look in each pass
     "spans": "study.measurements.spans",  # which products a loop over group elements holds
@@ -45,6 +46,7 @@ MEASURED_ON = {  # kind -> the experiments that it fits, where it does not fit a
     "initial": _on(LanguageData),
     "lens": _on(LanguageData),
     **dict.fromkeys(("growth", "heads"), _on(HopData)),
+    "cache": [*_on(HopData), "iso-depth"],
     "spans": _on(GroupData),
     **dict.fromkeys(("grades", "judge"), _STORIES),
 }

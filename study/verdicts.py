@@ -10,7 +10,7 @@ from rtx_core.report import statistics
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Model
 from study import paper, published
-from study.analysis import classifiers
+from study.analysis import cache, classifiers
 from study.analysis.hops import Rounding, wrong
 from study.analysis.iso_depth import IsoDepth
 from study.analysis.ladder import validated_more_often
@@ -104,6 +104,25 @@ def khop_longer() -> Conditions:
     at_eight = runs.error("1x4", 4, 8)
     holds = max(runs.errors("1x4", 4)) < 0.02 and min(runs.errors("1x4", 4, 3)) > 0.3 and at_eight > 0.05
     return holds, runs.error("1x4", 4, 3) < 0.15 or at_eight < 0.02
+
+
+def backprop_passes() -> Conditions:
+    """Of gradients through one, two and all four passes, on the same seeds."""
+    one, two = (RUNS.hops(f"khop-backproppasses{n}") for n in (1, 2))
+    every = RUNS.hops("khop").errors("1x4", 4)[:3]
+    errors = [mean(runs.errors("1x4", 4)) for runs in (one, two)]
+    holds = errors[0] >= 0.4 and 0.1 <= errors[1] <= 0.4 and errors[1] > mean(every)
+    holds = holds and all(a > b for a, b in zip(one.errors("1x4", 4), every, strict=True))
+    return holds, errors[0] < 0.2 or errors[1] <= mean(every)
+
+
+def cache_last() -> Conditions:
+    """Of trained loops that are read with the keys and values of the last pass alone."""
+    loop, two = (cache.hop_errors(paper.measurements("cache", "khop"), model, "last", 4) for model in ("1x4", "2x2"))
+    text = paper.measurements("cache", "iso-depth")
+    rises = [cache.loss_rise(text, model) for model in ("2x3-64", "1x6-64")]
+    holds = min(loop) >= 0.4 and mean(two) >= 0.2 and all(0.05 <= rise <= 0.6 for rise in rises)
+    return holds, mean(loop) < 0.2 or max(rises) < 0.02
 
 
 def khop_draw() -> Conditions:

@@ -5,10 +5,13 @@ from copy import deepcopy
 import pytest
 import torch
 import torch.nn.functional as F
+from conftest import refused
 from reference import small_decoder, stories_of
 
 from rtx_core.fast import accelerate, causal, cross_entropy
 from rtx_core.models import build_model, count_parameters, llama
+from rtx_core.models.configs import LoopedConfig
+from rtx_core.models.layers import rotary_table, rotate
 from rtx_core.models.packed import Packed
 
 NAMES = ("control", "frailt", "three-part", "relaxed")
@@ -146,3 +149,82 @@ def test_gate_and_added_text_are_their_formulas():
         share = 1 / (1 + torch.exp(-s @ model.gate.t()))
         s = (1 - share) * s + share * model.layers[0](s + e, model.grid(batch))
     torch.testing.assert_close(model(batch), F.linear(model.norm(s), model.word.weight))
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_gradients_flow_through_the_last_passes_alone(passes):
+    """Against the loop written out: states without gradients, then the last passes from a constant."""
+    model = small_decoder("looped", num_passes=4, injection="add", backprop_passes=passes)
+    batch, targets = stories_of(5, 8), torch.arange(13) % 61
+    plain = small_decoder("looped", num_passes=4, injection="add")
+    with torch.no_grad():
+        *_, s = plain.states(batch, 4 - passes)
+    e, grid = plain.word(batch.ids), plain.grid(batch)
+    for _ in range(passes):
+        s = s + e
+        for layer in plain.layers:
+            s = layer(s, grid)
+    expected = F.cross_entropy(F.linear(plain.norm(s), plain.head), targets)
+    expected.backward()
+    loss = model(batch, targets)
+    loss.backward()
+    torch.testing.assert_close(loss, expected)
+    for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad)
+    plain.zero_grad()
+    plain(batch, targets).backward()
+    assert not torch.allclose(plain.layers[0].qkv.grad, model.layers[0].qkv.grad)
+
+
+def test_as_many_backprop_passes_as_passes_are_all():
+    batch, models = stories_of(6), [small_decoder("looped", num_passes=3, backprop_passes=n) for n in (0, 3, 9)]
+    for model in models:
+        model(batch, batch.ids.roll(-1)).backward()
+    gradients = [[p.grad for p in model.parameters()] for model in models]
+    torch.testing.assert_close(gradients[1:], gradients[:1] * 2, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"encoding": "pass"}, ["encoding", "earlier"]),
+        ({"lora_rank": 2}, ["low-rank", "earlier"]),
+        ({"num_layers": 3, "num_core_layers": 1}, ["before the loop", "injection"]),
+    ],
+    ids=str,
+)
+def test_weights_that_gradients_would_not_reach_are_refused(settings, words):
+    with refused("backprop_passes is 1 of 3", *words):
+        LoopedConfig(num_passes=3, backprop_passes=1, **settings)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("settings", [{"num_layers": 2}, {"num_layers": 4, "num_core_layers": 2, "injection": "add"}])
+def test_a_cache_of_the_last_pass(settings):
+    """Against attention written out: earlier tokens give the keys and values of their last pass, to every pass."""
+    model, ids = small_decoder("looped", num_passes=3, **settings), stories_of(6).ids
+    (begin, end), kept, states = model.config.core, {}, {name: model.start(1, cache=name) for name in ("all", "last")}
+    applied = [*range(begin), *[*range(begin, end)] * 3, *range(end, model.config.num_layers)]
+    for t, token in enumerate(ids):
+        x, rope = model.word(token[None]), rotary_table(torch.tensor([t]), 8, model.config.rope_base)
+        e = None
+        for i, index in enumerate(applied):
+            e = x if i == begin else e
+            x = x + e if index == begin and "injection" in settings else x
+            layer = model.layers[index]
+            q, k, v = F.linear(layer.attention_norm(x), layer.qkv).view(1, 3, 4, 8).unbind(1)
+            q, k = rotate(q[:, None], rope)[0], rotate(k[:, None], rope)[0]
+            kept[index] = [*kept.get(index, [])[:t], (k[0], v[0])]
+            keys, values = (torch.stack(each) for each in zip(*kept[index]))
+            weights = torch.einsum("hd,thd->ht", q[0], keys).mul(8**-0.5).softmax(-1)
+            x = x + F.linear(torch.einsum("ht,thd->hd", weights, values).reshape(1, -1), layer.out)
+            gate, up = F.linear(layer.ffn_norm(x), layer.gate_up).chunk(2, -1)
+            x = x + F.linear(F.silu(gate) * up, layer.down)
+        expected = F.linear(model.norm(x), model.head)
+        logits = {name: model.advance(token[None], state) for name, state in states.items()}
+        torch.testing.assert_close(logits["last"], expected)
+        assert torch.allclose(logits["all"], expected) == (t == 0)
+    sizes = {name: sum(k.numel() + v.numel() for k, v in state.cache.values()) for name, state in states.items()}
+    assert sizes == {"all": 2 * 32 * 6 * len(applied), "last": 2 * 32 * 6 * model.config.num_layers}
+    with refused("'none'", "all", "last"):
+        model.start(1, cache="none")

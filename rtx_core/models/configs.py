@@ -110,6 +110,7 @@ class LoopedConfig(Settings):
     loop_norm: bool = Field(False, description="a norm at the end of each pass")  # the state does not grow by pass
     state_norm: bool = Field(False, description="a norm between the loop and the layers after it")
     random_passes: bool = Field(False, description="each training step runs 1 to num_passes passes, at random")
+    backprop_passes: NaturalInt = Field(0, description="the last passes, through which gradients flow; 0: all")
     # in training the layers' matrices are as far off as rounding to so many bits would put them
     weight_noise: Literal[0, 2, 3, 4, 5, 6, 8] = Field(
         0, description="bits whose rounding noise is trained with; 0: no"
@@ -132,4 +133,10 @@ class LoopedConfig(Settings):
             raise ValueError("state_std makes the initial state random: the text must come in by injection")
         if self.lora_rank > self.hidden_size:
             raise ValueError(f"lora_rank is {self.lora_rank}; it must be from 0 to hidden_size, {self.hidden_size}")
+        if 0 < self.backprop_passes < self.num_passes:
+            cut = f"backprop_passes is {self.backprop_passes} of {self.num_passes} passes, so gradients do not reach"
+            if self.encoding != "none" or self.lora_rank:
+                raise ValueError(f"{cut} the encoding or low-rank corrections of the earlier ones; leave one out")
+            if self.core[0] and self.injection == "none":
+                raise ValueError(f"{cut} the layers before the loop; use an injection, or loop all layers")
         return self

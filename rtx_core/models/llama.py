@@ -5,6 +5,8 @@ Pre-norm, rotary positions, SwiGLU, no bias anywhere.  llama2.c rotates neighbou
 start as independent draws, so the models are the same.
 """
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -68,14 +70,14 @@ class PaddedAttention:
 class KVCache:
     """Stands for the batch and for its grid when B texts are read together, a token at a time.
 
-    A looped layer has keys and values of its own in every pass: they are kept by layer application, in an order that
-    must be the same for every token.
+    A looped layer has its own keys and values in every pass: `slots` says where each layer application keeps its own.
+    Applications that share a slot attend to what the last of them kept of earlier tokens.
     """
 
-    def __init__(self, head_size: int, rope_base: float):
-        self.head_size, self.rope_base = head_size, rope_base
+    def __init__(self, head_size: int, rope_base: float, slots: Sequence[int]):
+        self.head_size, self.rope_base, self.slots = head_size, rope_base, slots
         self.max_seqlen = 0  # tokens read
-        self.cache: list[tuple] = []  # keys and values, (B, H, max_seqlen, D), of each application
+        self.cache: dict[int, tuple] = {}  # keys and values, (B, H, max_seqlen, D), of each slot
 
     def take(self, ids: Tensor) -> "KVCache":
         """The next token of each text, (B,)."""
@@ -88,11 +90,11 @@ class KVCache:
         """qkv (B, 3d) of the tokens taken -> (B, d): each attends to its own text up to itself."""
         q, k, v = qkv.view(len(qkv), 1, 3, num_heads, self.head_size).unbind(2)  # each (B, 1, H, D)
         q, k, v = (x.transpose(1, 2) for x in (rotate(q, self.rope), rotate(k, self.rope), v))
-        if self.max_seqlen == 1:
-            self.cache.append((k, v))
-        else:
-            pairs = zip(self.cache[self.applied], (k, v))
-            k, v = self.cache[self.applied] = tuple(torch.cat(pair, 2) for pair in pairs)
+        slot = self.slots[self.applied]
+        if self.max_seqlen > 1:
+            earlier = (each[:, :, : self.max_seqlen - 1] for each in self.cache[slot])
+            k, v = (torch.cat(pair, 2) for pair in zip(earlier, (k, v)))
+        self.cache[slot] = k, v
         self.applied += 1
         return F.scaled_dot_product_attention(q, k, v).reshape(len(qkv), -1)
 

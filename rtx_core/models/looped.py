@@ -5,6 +5,7 @@
     sʳ⁺¹ = core(inject(sʳ, e) + v_r)          `injection` of e, `encoding` v_r and `lora_rank`: of the pass
                                               `gate`: sʳ⁺¹ = sʳ + σ(G sʳ) ⊙ (what the core makes of it − sʳ)
                                               `loop_norm`: an RMSNorm of sʳ⁺¹
+                                              `backprop_passes`: sʳ is a constant for gradients before the last n
     logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ  layers after the loop; `state_norm`
 
 Control      one pass: llama2.c (Karpathy 2023)
@@ -18,12 +19,14 @@ it what the output matrix reads.  With `random_passes` each training step runs 1
 """
 
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_core.errors import unknown
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.layers import RMSNorm
 from rtx_core.models.llama import KVCache, LlamaBlock, Matrices, PaddedAttention
@@ -115,8 +118,11 @@ class Looped(nn.Module):
         for layer in self.parts[0]:
             e = layer(e, grid)
         s = e if self.config.state_std is None else self.initial_state(batch, e)
-        for r in range(num_passes or (self.drawn_passes if self.training else self.config.num_passes)):
+        num_passes = num_passes or (self.drawn_passes if self.training else self.config.num_passes)
+        detached = num_passes - (self.config.backprop_passes or num_passes)  # passes without gradients
+        for r in range(num_passes):
             s = self.one_pass(s, e, r, grid)
+            s = s.detach() if r < detached else s
             yield s
 
     def initial_state(self, batch: Batch, like: Tensor) -> Tensor:
@@ -172,9 +178,18 @@ class Looped(nn.Module):
         """Mean cross-entropy in nats of h (T, d) for targets (T,), in float32 under autocast too."""
         return F.cross_entropy(F.linear(h, self.head), targets)
 
-    def start(self, batch: int) -> KVCache:
-        """The state before the first token of so many texts, for `advance`."""
-        return KVCache(self.config.hidden_size // self.config.num_heads, self.config.rope_base)
+    def start(self, batch: int, cache: Literal["all", "last"] = "all") -> KVCache:
+        """The state before the first token of so many texts, for `advance`.
+
+        `cache="all"` keeps the keys and values of every pass, as in training.  "last" keeps those of the last pass
+        alone: every pass attends to them, for as much memory as without a loop.
+        """
+        if cache not in ("all", "last"):
+            raise unknown("cache", cache, ("all", "last"))
+        layers, (begin, end) = range(self.config.num_layers), self.config.core
+        applied = [*layers[:begin], *[*layers[begin:end]] * self.config.num_passes, *layers[end:]]
+        slots = applied if cache == "last" else range(len(applied))
+        return KVCache(self.config.hidden_size // self.config.num_heads, self.config.rope_base, slots)
 
     @torch.inference_mode()
     def advance(self, ids: Tensor, state: KVCache) -> Tensor:

@@ -1,0 +1,16 @@
+"""Loops read with a KV cache of every pass, or of the last pass alone (`study.measurements.cache`)."""
+
+from collections.abc import Iterable
+from statistics import mean
+
+from rtx_core.records import Record
+
+
+def hop_errors(measured: Iterable[Record], model: str, cache: str, hops: int) -> list[float]:
+    """The share of wrong answers at so many hops, by seed."""
+    return [one[cache]["error_by_hops"][hops] for one in measured if one["model"] == model]
+
+
+def loss_rise(measured: Iterable[Record], model: str) -> float:
+    """By how many nats the loss is higher with the keys and values of the last pass alone."""
+    return mean(one["last"]["loss"] - one["all"]["loss"] for one in measured if one["model"] == model)
