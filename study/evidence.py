@@ -12,7 +12,7 @@ from rtx_core.report.statistics import mean_interval
 from rtx_core.report.style import number
 from study.analysis.classifiers import Family
 from study.analysis.facts import Facts
-from study.analysis.hops import unpaired_odds
+from study.analysis.hops import unpaired_odds, wrong
 from study.folders import Folders
 
 ONE_RATE = "one rate for all models"
@@ -73,6 +73,13 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     once, twice = khop.records_for("2x1"), khop.records_for("2x2")
     effect = f"{percent(khop.errors('2x1', 4))} → {percent(khop.errors('2x2', 4))} wrong, {odds(twice, once, 4)}"
     yield Headline("Four hops: running two layers twice helps", effect, once + twice)
+    long = runs.hops("khop-steps12000")
+    effect = f"{percent(long.errors('2x1', 4))} → {number(long.error('2x2', 4), '.2%')} wrong"
+    both = long.records_for("2x1") + long.records_for("2x2")
+    yield Headline("Four hops, four times as many steps: it still helps", effect, both)
+    once, twice = runs.wider_runs("2x1"), runs.wider_runs("2x2")
+    effect = f"{percent([wrong(run, 4) for run in once])} → {percent([wrong(run, 4) for run in twice])} wrong"
+    yield Headline("Four hops, width 256: it still helps", effect, once + twice, "better of two, on another seed")
     narrow, loop = rated.new("4x1-w44"), rated.new("2x2")
     ranks = f"rank test p = {number(rated.unpaired('2x2', '4x1-w44').ranks, '.3f')}"
     yield Headline(
@@ -102,8 +109,11 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
     for claim, model in (("three more passes add little", "1x4"), ("a second layer adds much", "2x1")):
         effect = f"{gain(facts, model, '1x1')} bits"
         yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.records_for("1x1") + facts.records_for(model))
-    effect, both = f"{gain(facts, '2x2', '2x1')} bits", facts.records_for("2x1") + facts.records_for("2x2")
-    yield Headline("Facts, 60 exposures: a second pass of two layers adds little", effect, both)
+    shown = runs.saturated()
+    for claim, model in (("three more passes add more", "1x4"), ("a second layer adds most", "2x1")):
+        both = shown.records_for("1x1") + shown.records_for(model)
+        rate = "best of three, on another seed"
+        yield Headline(f"Facts, 240 exposures: {claim}", f"{gain(shown, model, '1x1')} bits", both, rate)
 
 
 def text(runs: Folders) -> Iterator[Headline]:

@@ -9,14 +9,14 @@ from rtx_core.report.evidence import by_model
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Runs, Space, Task, Value
 from rtx_core.train.config import TrainConfig
-from study.analysis.facts import Facts, most_bits, stored_bits
+from study.analysis.facts import Facts, most_bits
 from study.analysis.hops import AtOwnRates, Hops, compared, wrong
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
 from study.analysis.ladder import Ladder, Tuned
 from study.analysis.language import Language
 from study.analysis.records import picked_on
 from study.experiments import ONE_SEED
-from study.plan import LADDER, TENTH, TUNED, TUNING
+from study.plan import LADDER, SATURATING, TENTH, TUNED, TUNING
 
 HIGHER = ("-learningrate0.006", "-learningrate0.012")  # than the rate of all iso-depth models, 3e-3
 KHOP_RATES = (0.001, 0.004, 0.008)  # beside 2e-3
@@ -48,16 +48,20 @@ class Folders:
     def khop_hard_at_best_rates(self) -> AtOwnRates:
         return AtOwnRates(8, self.hops("khop-hard"), self.hops("khop-hard-learningrate0.004"))
 
-    def wider(self, model: str, width: int = 256) -> float:
-        """The error at four hops of k-hop at another width, on seeds 0 to 2 at the rate picked on seed 3."""
+    def wider_runs(self, model: str, width: int = 256) -> list[Record]:
+        """k-hop at another width: seeds 0 to 2 at the rate picked on seed 3."""
         setting = {256: "hiddensize256-intermediatesize688", 128: "hiddensize128-intermediatesize344"}[width]
-        rates = [self.hops(f"khop-{setting}-learningrate{rate}").of(model) for rate in WIDER_RATES]
-        return mean(wrong(run, 4) for run in picked_on(3, *rates))
+        return picked_on(3, *(self.hops(f"khop-{setting}-learningrate{rate}").of(model) for rate in WIDER_RATES))
 
-    def saturated_bits(self, model: str) -> float:
-        """The bits that a model stores of facts shown 240 times, on seeds 0 to 2 at the rate picked on seed 3."""
+    def wider(self, model: str, width: int = 256) -> float:
+        """The mean error at four hops of `wider_runs`."""
+        return mean(wrong(run, 4) for run in self.wider_runs(model, width))
+
+    def saturated(self) -> Facts:
+        """Facts shown 240 times: of each model seeds 0 to 2 at the rate picked on seed 3."""
         rates = [self.records(f"facts-facts49152-epochs240{suffix}") for suffix in SATURATED_RATES]
-        return mean(map(stored_bits, picked_on(3, *([run for run in runs if run["model"] == model] for runs in rates))))
+        picked = (picked_on(3, *([run for run in runs if run["model"] == m] for runs in rates)) for m in SATURATING)
+        return Facts([run for runs in picked for run in runs], "facts, 240 exposures")
 
     def facts(self, rate: float = 0.002) -> Facts:
         suffix = "" if rate == 0.002 else f"-learningrate{rate}"

@@ -261,7 +261,7 @@ def facts_wide() -> Conditions:
 
 def facts_saturated() -> Conditions:
     """On seeds 0 to 2, at the rate of the lowest validation loss on seed 3."""
-    one, loop, two, twice, wide = map(RUNS.saturated_bits, ("1x1", "1x4", "2x1", "2x2", "1x1-wide"))
+    one, loop, two, twice, wide = map(RUNS.saturated().bits, ("1x1", "1x4", "2x1", "2x2", "1x1-wide"))
     holds = 1.1 <= loop / one <= 1.25 and 0.95 <= twice / two <= 1.2 and two >= 1.5 * one
     return holds and 0.75 <= wide / two <= 0.95, loop <= 1.1 * one or loop >= two
 

@@ -30,6 +30,12 @@ def factors(record, passes: int | None = None, below: float = SOLVED) -> int:
     return in_a_row((wrong(record, place, passes) for place in range(len(record["test"]["parts"]))), below)
 
 
+def solved_by_pass(record) -> list[int]:
+    """How many hops a loop solves, counted from one, after each of its trained passes."""
+    parts, trained = record["test"]["parts"], record["config"]["model"]["num_passes"]
+    return [in_a_row(wrong(record, hops, r) for hops in range(1, len(parts))) for r in range(1, trained + 1)]
+
+
 class Hops(Runs):
     """Of one k-hop experiment: its models are written layers x passes, `1x4`."""
 

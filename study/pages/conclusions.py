@@ -12,6 +12,7 @@ from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import ENOUGH_SEEDS, equivalent
 from rtx_core.report.values import Gap, Task
 from study.analysis.classifiers import Family, of_model, paired, peaks
+from study.analysis.facts import Facts
 from study.analysis.hops import wrong
 from study.analysis.iso_depth import IsoDepth
 from study.analysis.language import Language
@@ -38,7 +39,8 @@ def quantities(
     `study.claims.Sources` takes."""
     runs, family = Folders(lambda name: folders.get(name, [])), Family(tests, models)
     khop, hard, higher = (runs.hops(name) for name in ("khop", "khop-hard", HIGHER_RATE))
-    published, facts, rated = runs.hops("khop-published-reduced"), runs.facts(), runs.khop_at_best_rates()
+    published, rated = runs.hops("khop-published-reduced"), runs.khop_at_best_rates()
+    few, many, long = runs.facts(), runs.saturated(), runs.hops("khop-steps12000")
     products, mixed = (runs.hops(f"state-tracking-curriculum{stage}") for stage in ("", "-stage1"))
     along, own_rates = runs.language("shakespeare-nanogpt"), runs.stories_at_own_rates()
     beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags, models)
@@ -48,13 +50,9 @@ def quantities(
     def closed(name: str, *models: str, hops: int | None = None) -> list[float]:
         return gap_closed(folders[name], *models, test_loss if hops is None else partial(wrong, hops=hops))
 
-    def more_bits(model: str) -> str:
+    def more_bits(facts: Facts, model: str) -> str:
         """Than one layer run once, in per cent."""
         return number(100 * (facts.gain(model, "1x1") - 1), ".0f")
-
-    def best_gain(model: str) -> float:
-        """With the best rate for each model."""
-        return runs.facts_at_best_rate(model) / runs.facts_at_best_rate("1x1")
 
     def solved(errors: list[float]) -> int:
         return sum(error < 0.1 for error in errors)
@@ -103,8 +101,14 @@ def quantities(
         "better_seeds": lambda: words(runs.on_logits("2x2", "4x1").lower),  # than four layers
         "seeds": lambda: words(runs.on_logits("2x2", "4x1").seeds),
         "new_seeds": lambda: words(len(rated.new("2x2"))),
-        "four_passes_add": lambda: more_bits("1x4"),
-        "second_layer_adds": lambda: more_bits("2x1"),
+        "longer_2x1": lambda: number(long.error("2x1", 4), ".0%"),
+        "wider_2x1": lambda: number(runs.wider("2x1"), ".0%"),
+        "wider_2x2": lambda: number(runs.wider("2x2"), ".1%"),
+        "exposures": lambda: number(many.records[0]["config"]["train"]["epochs"], "d"),
+        "early_passes_add": lambda: more_bits(few, "1x4"),
+        "four_passes_add": lambda: more_bits(many, "1x4"),
+        "wide_adds": lambda: more_bits(many, "1x1-wide"),
+        "second_layer_adds": lambda: more_bits(many, "2x1"),
         # Eight hops and products
         "hard_stack_least": lambda: number(min(hard.errors("6x1", 8)), ".1%"),
         "hard_stack_most": lambda: number(max(hard.errors("6x1", 8)), ".1%"),
@@ -154,9 +158,15 @@ def quantities(
             max(rated.errors("2x2", new=True)) < min(rated.errors("4x1-w44", new=True)),
             not rated("2x2", "4x1").separated,
         ],
+        "longer_2x1": lambda: [
+            min(long.errors("2x1", 4)) > 0.08,
+            max(long.errors("2x2", 4)) < 0.001,
+            runs.wider("2x1") > 10 * runs.wider("2x2"),
+        ],
         "four_passes_add": lambda: [
-            1 < best_gain("1x4") < facts.gain("1x4", "1x1") < 1.25,
-            1.6 < best_gain("2x1") < facts.gain("2x1", "1x1"),
+            1.2 < many.gain("1x4", "1x1") < 1.35,
+            1 < few.gain("1x4", "1x1") < 1.15,
+            many.bits("1x4") < many.bits("1x1-wide") < many.bits("2x1"),
         ],
         "hard_stack_least": lambda: [
             max(hard.errors("6x1", 8)) < 0.05 < sorted(hard.errors("2x3", 8))[1],

@@ -3,7 +3,7 @@
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
-from study.analysis.hops import Hops, copying, in_a_row, wrong
+from study.analysis.hops import Hops, copying, solved_by_pass
 from study.analysis.wording import seeds
 
 WIDE = 256  # the width of the widest loops
@@ -29,10 +29,6 @@ def quantities(
     def ahead(width: int, step: int, hops: int) -> list[float]:
         """What `attention_ahead` gives for each loop of this width."""
         return sorted(attention_ahead(look, step, hops) for look in of_width[width])
-
-    def stairs(run: Record) -> list[int]:
-        """How many hops the loop solves after each pass."""
-        return [in_a_row(wrong(run, hops, r) for hops in range(1, HOPS + 1)) for r in range(1, 5)]
 
     def one_layer(model: str) -> list[Record]:
         return [record for record in opened if record["model"] == model]
@@ -73,7 +69,7 @@ def quantities(
             max(ahead(WIDE, 2, 2)) < 0.5,
             all(max(ahead(64, step, 2)) < 0.3 for step in (2, 3, 4)),
         ],
-        "doubling": lambda: [all(stairs(run) == [0, 1, 2, 4] for run in wider_loops)],
+        "doubling": lambda: [all(solved_by_pass(run) == [0, 1, 2, 4] for run in wider_loops)],
         "fast_loops": lambda: [min(models.errors("1x6-random", HOPS, 3)) > 0.1],
     }
     return Quantities(numbers, checks)
