@@ -1,6 +1,7 @@
 """Medians of the times that `benchmarks` have recorded, in milliseconds."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
 
@@ -60,3 +61,22 @@ def story_cost(decoder: Mapping, model: str) -> float:
 def story_memory(decoder: Mapping, model: str) -> float:
     """What such a step adds to memory, over what the control's adds."""
     return decoder["memory_mib"][model] / decoder["memory_mib"]["control"]
+
+
+@dataclass(frozen=True)
+class GraphStep:
+    """A training step in milliseconds: as written, as a CUDA graph, and its kernels alone; and how many these are."""
+
+    written: float
+    graph: float
+    kernels: float
+    launches: float
+
+
+def graph_steps(graphs: Mapping) -> dict[str, GraphStep]:
+    """Model -> its step; each time was taken over several steps."""
+    steps = {}
+    for name, model in graphs["models"].items():
+        written, graph = (model[way]["median_ms"] / model[way]["steps"] for way in ("as written", "graph"))
+        steps[name] = GraphStep(written, graph, model["kernels_ms"], model["kernels"])
+    return steps

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities
-from study.analysis.benchmarks import bf16_gain, floor_share, kind_shares, median, step_ms, story_gain
+from study.analysis.benchmarks import bf16_gain, floor_share, graph_steps, kind_shares, median, step_ms, story_gain
 from study.analysis.classifiers import PAIR, of_model
 from study.analysis.wording import span
 
@@ -56,6 +56,13 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
         """MiB of the GPU's memory that training on Yelp took."""
         return of_model(yelp, model)[0]["peak_memory_mib"]
 
+    def graphs() -> Mapping:
+        return graph_steps(gpu["graphs"])
+
+    def graph_share(name: str) -> float:
+        """What the kernels take of a step as a graph."""
+        return graphs()[name].kernels / graphs()[name].graph
+
     def decimal(value: float) -> str:
         return number(value, ".1f")
 
@@ -91,6 +98,12 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
         "gpu_recurrent_sixteen": lambda: decimal(served("recurrent", 16)),
         "baseline_memory": lambda: number(peak("baseline"), ",.0f"),
         "recurrent_memory": lambda: number(peak("recurrent"), ",.0f"),
+        # A step as a CUDA graph
+        "kernels": lambda: span([step.launches for step in graphs().values()], lambda count: number(count, ".0f")),
+        "kernels_of_step": lambda: span(
+            [step.kernels / step.written for step in graphs().values()], lambda share: number(share, ".0%")
+        ),
+        "graph_gain": lambda: span([step.written / step.graph for step in graphs().values()], decimal),
     }
     checks = {
         "step_of_plain": lambda: [
@@ -139,6 +152,14 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
             abs(sentence(gpu, "recurrent") / sentence(gpu, "baseline") - 1) < 0.1,
             peak("recurrent") < 0.7 * peak("baseline")
             and all(run["environment"]["device"] == device(gpu, "latency") for run in yelp),
+        ],
+        "kernels": lambda: [
+            max(step.kernels / step.written for step in graphs().values()) < 0.25,
+            min(step.written / step.graph for step in graphs().values()) > 2,
+        ],
+        "graph_floor": lambda: [
+            min(map(graph_share, ("facts, 2x2", "98 letters, 1x4, width 256"))) > 0.9,
+            max(map(graph_share, ("k-hop, 1x4", "k-hop, 4x1"))) < 0.5,
         ],
     }
     return Quantities(numbers, checks)
