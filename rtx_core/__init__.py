@@ -6,10 +6,12 @@ Everything public is here and loads on first use, so a page that only draws reco
 import os
 from typing import TYPE_CHECKING
 
+from rtx_core.inputs import log_reads
 from rtx_core.lazy import lazily
 
 # How long a thread of PyTorch's spins before it hands its core over: beside other work, steps are several times faster.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+log_reads()
 
 if TYPE_CHECKING:
     from rtx_core import data, records, report

@@ -8,6 +8,7 @@ from functools import cache
 
 from rtx_core import paths
 from rtx_core import records as store
+from rtx_core.inputs import look_for
 from study import plan
 from study.published import published
 
@@ -85,4 +86,4 @@ def times(name: str) -> dict:
 def profile(name: str) -> store.Record | None:
     """What was counted of a data set, by parts, where it was."""
     path = paths.home() / "results" / "data" / f"{name}.json"
-    return store.Record(store.read_json(path), path) if path.exists() else None
+    return store.Record(store.read_json(path), path) if look_for(path) else None

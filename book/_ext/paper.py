@@ -15,6 +15,7 @@ from importlib.metadata import files
 from pathlib import Path
 from threading import Lock
 
+import outputs
 from docutils import nodes
 from jupyter_cache import get_cache
 from jupyter_cache.base import ProjectNb
@@ -35,20 +36,6 @@ from study import field
 log = logging.getLogger(__name__)
 
 
-def show_user_runs(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-    """Pages with the table of all runs are read and executed anew where `runs/` holds others than before."""
-    listed = sorted((str(path), path.stat().st_mtime_ns) for path in (paths.home() / "runs").rglob("*.json"))
-    if getattr(env, "user_runs", []) != listed:
-        sources = {name: Path(env.doc2path(name)) for name in env.found_docs}
-        pages = {name: path for name, path in sources.items() if "rtx.results()" in path.read_text(encoding="utf-8")}
-        docnames += sorted(pages.keys() - set(docnames))
-        cache = get_cache(app.config.nb_execution_cache_path)
-        for record in cache.list_cache_records():
-            if Path(record.uri).name in {path.name for path in pages.values()}:
-                cache.remove_cache(record.pk)
-    env.user_runs = listed
-
-
 def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Run the notebooks that are to be read, one on each core; MyST-NB finds in its cache what they gave.
 
@@ -62,7 +49,7 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
 
     def execute(page: ProjectNb) -> None:
         start = time.monotonic()
-        asyncio.run(clients[page.uri].async_execute())  # which closes its event loop
+        asyncio.run(clients[page.uri].async_execute(env=outputs.environment(app, page.uri)))  # closes its event loop
         seconds = time.monotonic() - start
         with storing:
             bundle = create_cache_bundle(page, None, None, seconds, None)
@@ -179,7 +166,6 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("field-table", FieldTable)
     app.connect("builder-inited", copy_mathjax)
     app.connect("builder-inited", say_what_is_built)
-    app.connect("env-before-read-docs", show_user_runs)
     app.connect("env-before-read-docs", run_notebooks)
     app.connect("doctree-read", fold_code)
     app.connect("html-page-context", put_footer)

@@ -2,24 +2,18 @@
 
 Where a number is missing, a check fails (`quantities.py`) or a cell could not be run, the place is marked, and
 `sentences.txt` beside the built book lists it: file, line, sentence, and why.  In a cell's output, which holds records
-and data, only the markup of tables, figures, notes and references works.  Where code or records have changed, notebooks
-run and pages are read anew.
+and data, only the markup of tables, figures, notes and references works.
 """
 
-import hashlib
-import os
-import shutil
 from pathlib import Path
 
 from docutils import nodes
 from docutils.utils import get_source_line
 from myst_nb.core.render import MimeData, NbElementRenderer
 from sphinx.application import Sphinx
-from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import CustomReSTDispatcher, SphinxDirective, SphinxRole
 
-from rtx_core import paths, records
 from rtx_core.paths import write_atomically
 
 TITLE = "The records at hand do not bear this out"
@@ -144,40 +138,8 @@ def tell(app: Sphinx, error: Exception | None) -> None:
         write_atomically(file, f"{text}{len(listed)} places of the book are not borne out by the records.\n".encode())
 
 
-def digest(*paths_of: Path) -> str:
-    """Of files, and of all files in folders but hidden ones."""
-    files = [path for given in paths_of for path in ([given] if given.is_file() else given.rglob("[!.]*"))]
-    made_of = hashlib.sha256()
-    for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
-        made_of.update(f"{path}\n".encode() + path.read_bytes())
-    return made_of.hexdigest()[:16]
-
-
-def look(app: Sphinx, config: Config) -> None:
-    """What outputs are kept by, and pages: records, code and versions of libraries, and runs on generated text."""
-    study = paths.REPOSITORY.joinpath(*os.environ.get("RTX_STUDY", "study").split("."))
-    paper = records.folder("hub"), paths.REPOSITORY / "rtx_core", study, paths.REPOSITORY / "requirements.lock"
-    config.made_of = f"{digest(*paper)}-{digest(records.folder('embedded'))}"
-    cache = Path(app.outdir).parent / "outputs" / config.made_of
-    for old in [folder for folder in cache.parent.glob("*") if folder != cache]:
-        shutil.rmtree(old)
-    config.nb_execution_cache_path = str(cache)
-
-
-def count_runs_of_pages(app: Sphinx, env: BuildEnvironment) -> None:
-    """Runs that the pages themselves made, on generated text, are shown already: the next build finds no change."""
-    made_of = f"{app.config.made_of.partition('-')[0]}-{digest(records.folder('embedded'))}"
-    outputs = Path(app.config.nb_execution_cache_path)
-    if made_of != app.config.made_of and outputs.exists():
-        app.config.made_of = made_of
-        app.config.nb_execution_cache_path = str(outputs.rename(outputs.with_name(made_of)))
-
-
 def setup(app: Sphinx) -> dict:
-    app.setup_extension("build_lock")
-    app.add_config_value("made_of", "", "env")  # Sphinx reads everything anew where it is another than before
-    app.connect("config-inited", look)
-    app.connect("env-updated", count_runs_of_pages)
+    app.setup_extension("outputs")
     NbElementRenderer.render_markdown = render_output
     app.add_role("val", Val())
     app.add_directive("holds", Holds)

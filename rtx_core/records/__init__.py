@@ -26,6 +26,7 @@ from rtx_core.data.config import Source
 from rtx_core.deprecated import warn_renamed
 from rtx_core.errors import RtxError, unknown
 from rtx_core.foreign import MAX_ARRAY_BYTES, InvalidFile, invalid_file_errors, loads, read_arrays, read_json
+from rtx_core.inputs import look_for
 from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home, write_atomically, write_json
@@ -161,7 +162,7 @@ def folder_for(experiment: str, model: str, source: str) -> Path:
 def path_of(name: str, model: str, seed: int, source: str = "hub") -> Path:
     """The file of a run: the one that is there, else that of a run of the study."""
     paths = [root / name / f"{model}-seed{seed}.json" for root in folders(source)]
-    return next((path for path in paths if path.exists()), paths[-1])
+    return next((path for path in paths if look_for(path)), paths[-1])
 
 
 def read(path: Path, measurement: bool = False) -> Record:
