@@ -107,7 +107,7 @@ def copy_mathjax(app: Sphinx) -> None:
 
 
 def fold_code(app: Sphinx, doctree: nodes.document) -> None:
-    """Code is folded, unless its cell has the tag `show-input`; one click opens it, with that of the cells before it that
+    """Code is folded unless its cell is tagged `show-input`; one click opens it, with that of the cells before it that
     show nothing."""
     for output in [node for node in doctree.findall(nodes.container) if shows_nothing(node)]:
         output.parent.remove(output)
