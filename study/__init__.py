@@ -26,6 +26,7 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "cache": "study.measurements.cache",  # a loop read with the keys and values of the last pass alone
     "growth": "study.measurements.growth",  # a loop over pointers that runs on to 256 passes
     "heads": "study.measurements.heads",  # where the heads of a loop over pointers look in each pass
+    "stopping": "study.measurements.stopping",  # when a loop over pointers may stop
     "spans": "study.measurements.spans",  # which products a loop over group elements holds
     "lens": "study.measurements.lens",  # what a language model would say after each pass
     "grades": "study.measurements.grades",  # what can be counted of written stories beside their training's
@@ -45,7 +46,7 @@ MEASURED_ON = {  # kind -> the experiments that it fits, where it does not fit a
     "ngrams": ["shakespeare", "shakespeare-small", "iso-depth"],
     "initial": _on(LanguageData),
     "lens": _on(LanguageData),
-    **dict.fromkeys(("growth", "heads"), _on(HopData)),
+    **dict.fromkeys(("growth", "heads", "stopping"), _on(HopData)),
     "cache": [*_on(HopData), "iso-depth"],
     "spans": _on(GroupData),
     **dict.fromkeys(("grades", "judge"), _STORIES),

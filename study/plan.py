@@ -204,6 +204,8 @@ MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
     ("lens", {"experiment": "tinystories-small", "models": ["frailt"], "seeds": [3]} | SMALL["tinystories-small"], {}),
     ("cache", {"experiment": "khop", "models": ["1x4", "2x2"], "seeds": [5, 6, 7]}, {}),
     ("cache", {"experiment": "iso-depth", "models": ["2x3-64", "1x6-64"], "seeds": [3]}, {}),
+    ("stopping", {"experiment": "khop", "models": ["1x4"], "seeds": [5, 6, 7]}, {}),
+    ("stopping", {"experiment": "khop", "models": ["1x6-random"], "seeds": [3, 4], "steps": 9000}, {}),
     ("demo", {"experiment": "sst2", "models": ["recurrent"], "seeds": [0]}, {}),
     ("initial", {"experiment": "tinystories"}, {}),
     ("grades", {"experiment": "tinystories"}, {"budget": "reduced"}),

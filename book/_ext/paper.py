@@ -94,11 +94,12 @@ def copy_mathjax(app: Sphinx) -> None:
 
 
 def fold_code(app: Sphinx, doctree: nodes.document) -> None:
-    """Code is folded; one click opens it, with that of the cells before it that show nothing."""
+    """Code is folded unless its cell is tagged `show-input`; one click opens it, with that of the cells before it that
+    show nothing."""
     for output in [node for node in doctree.findall(nodes.container) if shows_nothing(node)]:
         output.parent.remove(output)
     for cell in [cell for cell in doctree.findall(nodes.container) if cell.get("nb_element") == "cell_code"]:
-        if not cell.get("hide_mode"):
+        if not cell.get("hide_mode") and "tag_show-input" not in cell["classes"]:
             cell.attributes.update(hide_mode="input", prompt_show="Code", prompt_hide="Code")
         at = cell.parent.index(cell)
         before = cell.parent[at - 1] if at else None
