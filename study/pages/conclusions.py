@@ -158,6 +158,9 @@ def quantities(
             max(rated.errors("2x2", new=True)) < min(rated.errors("4x1-w44", new=True)),
             not rated("2x2", "4x1").separated,
         ],
+        "better_seeds": lambda: [
+            max(error for m in ("4x1", "2x2", "1x4", "4x1-w44") for error in long.errors(m, 4)) < 0.02,
+        ],
         "longer_2x1": lambda: [
             min(long.errors("2x1", 4)) > 0.08,
             max(long.errors("2x2", 4)) < 0.001,
