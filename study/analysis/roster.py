@@ -22,7 +22,7 @@ TASKS = {  # column of the table of settings -> experiment, model, settings
     "Pointers, 8 hops": ("khop-hard", "2x3", {}),
     "Pointers, 16 hops": ("khop-published", "1x4", {"budget": "reduced"}),
     "Facts": ("facts", "2x2", FACTS),
-    "Products": ("state-tracking", "1x8", {}),
+    "State tracking": ("state-tracking", "1x8", {}),
     "Characters": ("iso-depth", "2x3-64", {}),
     "Stories": ("tinystories-small", "frailt", SMALL["tinystories-small"]),
     "Reviews": ("sst2", "recurrent", {}),
@@ -116,7 +116,7 @@ def setting_column(plan: list[RunConfig], run: RunConfig, vocabulary: int) -> di
         "Other rates": ", ".join(map(short_rate, rates)) or None,
         "Warm-up, in steps": f"{train.warmup_steps:,}",
         "Weight decay": f"{train.weight_decay:g}",
-        "Seeds, at most": f"{max(map(len, seeds.values()), default=0)}",
+        "Most seeds of a model": f"{max(map(len, seeds.values()), default=0)}",
         "Multiply-adds, layer": f"{multiply_adds(c):,}",
         "Multiply-adds, output": f"{(c.num_labels if encoder else vocabulary) * c.hidden_size:,}",
     }
@@ -182,6 +182,6 @@ def roster_row(runs: list[RunConfig]) -> dict:
         "Applications": applications(c),
         "Name in figures": "; ".join(names) or None,
         "Differs by": differences(c) or None,
-        "Results": markdown(", ".join(dict.fromkeys(map(page_of, runs)))),
+        "Results": markdown(", ".join(sorted(set(map(page_of, runs))))),
         "Runs": len(runs),
     }
