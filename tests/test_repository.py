@@ -23,7 +23,7 @@ from rtx_core.paths import PACKAGE, REPOSITORY
 ROOMS = [  # each imports from those before it; one of a line knows no other of that line
     ["errors", "deprecated"],
     ["lazy", "paths", "metrics", "progress", "reads"],
-    ["settings", "study", "foreign"],
+    ["settings", "study", "foreign", "inputs"],
     ["models"],
     ["fast", "data"],
     ["train"],

@@ -22,7 +22,7 @@ TASKS = {  # column of the table of settings -> experiment, model, settings
     "Pointers, 8 hops": ("khop-hard", "2x3", {}),
     "Pointers, 16 hops": ("khop-published", "1x4", {"budget": "reduced"}),
     "Facts": ("facts", "2x2", FACTS),
-    "Products": ("state-tracking", "1x8", {}),
+    "State tracking": ("state-tracking", "1x8", {}),
     "Characters": ("iso-depth", "2x3-64", {}),
     "Stories": ("tinystories-small", "frailt", SMALL["tinystories-small"]),
     "Reviews": ("sst2", "recurrent", {}),
@@ -116,7 +116,7 @@ def setting_column(plan: list[RunConfig], run: RunConfig, vocabulary: int) -> di
         "Other rates": ", ".join(map(short_rate, rates)) or None,
         "Warm-up, in steps": f"{train.warmup_steps:,}",
         "Weight decay": f"{train.weight_decay:g}",
-        "Seeds, at most": f"{max(map(len, seeds.values()), default=0)}",
+        "Most seeds of a model": f"{max(map(len, seeds.values()), default=0)}",
         "Multiply-adds, layer": f"{multiply_adds(c):,}",
         "Multiply-adds, output": f"{(c.num_labels if encoder else vocabulary) * c.hidden_size:,}",
     }
@@ -132,18 +132,18 @@ def settings(plan: list[RunConfig], vocabularies: Mapping[str, int]) -> pd.DataF
 
 
 def differences(c: Settings) -> str:
-    """How a model differs from the plain decoder, GPT, recurrence or classifier of its size."""
+    """How a model differs from the plain decoder, GPT, recurrence or classifier of its size, in a few words."""
     fields = defaultdict(lambda: None, c.model_dump())
     parts = {
-        "only the middle of its layers loops": fields["num_core_layers"],
-        "a vector for each pass": fields["encoding"] not in (None, "none"),
-        f"corrections of rank {fields['lora_rank']} for each pass": fields["lora_rank"],
-        "input added before each pass": fields["injection"] == "add",
-        "input mixed in by a matrix before each pass": fields["injection"] == "linear",
+        "middle loops": fields["num_core_layers"],
+        "pass vectors": fields["encoding"] not in (None, "none"),
+        f"rank {fields['lora_rank']} for each pass": fields["lora_rank"],
+        "random passes": fields["random_passes"],
+        "input added": fields["injection"] == "add",
+        "input by matrix": fields["injection"] == "linear",
         "gate": fields["gate"],
-        "norm after each pass": fields["loop_norm"],
-        f"trained with 1 to {fields['num_passes']} passes at random": fields["random_passes"],
-        f"trained with the noise of rounding to {fields['weight_noise']} bits": fields["weight_noise"],
+        "norm": fields["loop_norm"],
+        f"{fields['weight_noise']}-bit noise": fields["weight_noise"],
         f"MLP of {fields['intermediate_size']} units": fields["intermediate_size"] > 4 * fields["hidden_size"],
         f"window of {fields['window']}": (fields["window"] or 2) > 2,
         "learned positions": isinstance(c, KausikConfig) and c.positions,
@@ -180,8 +180,8 @@ def roster_row(runs: list[RunConfig]) -> dict:
         "Width": c.hidden_size,
         "Parameters": size_of(c)["outside"],
         "Applications": applications(c),
-        "Name in figures": ", ".join(names) or None,
+        "Name in figures": "; ".join(names) or None,
         "Differs by": differences(c) or None,
-        "Results": markdown(", ".join(dict.fromkeys(map(page_of, runs)))),
+        "Results": markdown(", ".join(sorted(set(map(page_of, runs))))),
         "Runs": len(runs),
     }

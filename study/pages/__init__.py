@@ -6,6 +6,7 @@ else, so a reader's own seeds, models and settings reach the text.
 
 from study.pages import (
     architectures,
+    build_one,
     claims,
     conclusions,
     data,
@@ -37,6 +38,7 @@ from study.pages import (
 
 __all__ = [
     "architectures",
+    "build_one",
     "claims",
     "conclusions",
     "data",

@@ -1,10 +1,12 @@
 """Reproduce: the seeds of what the sources print, as circles."""
 
 from rtx_core.experiments.run import runs
+from rtx_core.reads import remember
 from rtx_core.report import badge, number
 from rtx_core.report.quantities import Quantities, words
 from study import paper
 from study.analysis.classifiers import PAIR
+from study.analysis.sessions import Session, graph_runs, largest_session
 from study.analysis.stories import InitialLosses
 from study.plan import SMALL
 from study.published import published
@@ -26,6 +28,12 @@ def initial_losses() -> InitialLosses:
     return InitialLosses(*paper.measurements("initial", "tinystories"), published()["tinystories"])
 
 
+@remember
+def graph_session() -> Session:
+    """When the small models were trained together on a GPU."""
+    return largest_session(graph_runs([run for name in ("facts", "khop") for run in paper.records(experiment=name)]))
+
+
 def quantities() -> Quantities:
     """Of the paper's records."""
     numbers = {
@@ -44,5 +52,8 @@ def quantities() -> Quantities:
         "stories_small": lambda: circles_of_small("tinystories-small", "frailt"),
         "loops_combined": lambda: circles("tinystories-small-learningrate0.004", "frailt-lora"),
         "initial_seeds": lambda: words(initial_losses().seeds),
+        "gpu_runs": lambda: number(graph_session().runs, ","),
+        "gpu_minutes": lambda: number(graph_session().minutes, ".0f"),
+        "gpu_together": lambda: number(graph_session().together, ","),
     }
     return Quantities(numbers)

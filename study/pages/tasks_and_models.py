@@ -5,7 +5,7 @@ from math import log
 
 from rtx_core.records import Record
 from rtx_core.report import number
-from rtx_core.report.quantities import Quantities
+from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import copying
 from study.experiments import EXPERIMENTS
 
@@ -46,7 +46,7 @@ def quantities(recorded: list[Record], counted: list[Record]) -> Quantities:
         **pointers("four_hops", "khop"),
         **pointers("eight_hops", "khop-hard"),
         **pointers("sixteen_hops", "khop-published"),
-        "alphabet": lambda: number(data("khop", "alphabet"), ","),
+        "alphabet": lambda: words(data("khop", "alphabet")),
         "keys": lambda: number(data("facts", "keys"), ","),
         "values": lambda: number(data("facts", "values"), ","),
         "fewer_facts": lambda: number(EXPERIMENTS["facts"].data.facts, ","),

@@ -1,0 +1,231 @@
+"""If you build one: what practitioners ask, answered from the records."""
+
+from statistics import mean
+
+from rtx_core.records import Record
+from rtx_core.report import number
+from rtx_core.report.quantities import Quantities, words
+from rtx_core.report.values import Runs
+from study.analysis import cache, rates, stopping
+from study.analysis.facts import Facts
+from study.analysis.hops import AtOwnRates, Hops, Rounding, copying
+from study.analysis.iso_depth import IsoDepth, best_of
+from study.analysis.records import at_rate, learning_rate, picked_on, seeds_of
+from study.analysis.wording import percent, span
+
+HOPS, HARD_HOPS = 4, 8
+RATE, RATES, HARD_RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.002, 0.004), (0.003, 0.006, 0.012)
+SEVEN_LAYER = 4 * 4096**2 + 3 * 4096 * 11_008  # parameters of a layer of Llama 7B
+PICKING = 3  # the seed that picks the learning rates of wider models and of facts, and is reported nowhere
+
+
+def quantities(
+    hops: list[Record],
+    longer: list[Record],
+    hard: list[Record],
+    wider: list[Record],
+    facts: list[Record],
+    saturated: list[Record],
+    text: list[Record],
+    reviews: list[Record],
+    rounded: list[Record],
+    caches: list[Record],
+    stops: list[Record],
+    truncated: list[Record],
+) -> Quantities:
+    """Of runs on four hops, for longer, on eight hops and at width 256; on facts after 60 and 240 exposures; on
+    characters and reviews; and of what was measured of trained loops, and of loops with truncated gradients."""
+    khop = Hops(at_rate(hops, RATE), "k-hop")
+    tuned = AtOwnRates(HOPS, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES))
+    long = Hops(longer, "k-hop for longer")
+    hard_tuned = AtOwnRates(HARD_HOPS, *(Hops(at_rate(hard, rate), f"eight hops at {rate}") for rate in HARD_RATES))
+    once = Facts(at_rate(facts, RATE))
+    rounding = Rounding(rounded, Runs(khop.records, "k-hop"))
+    texts = [at_rate(text, rate) for rate in TEXT_RATES]
+
+    def wide(model: str, width: int = 256) -> list[float]:
+        """Errors at four hops, without the seed that picked the rate."""
+        runs = [run for run in wider if run["model"] == model and run["config"]["model"]["hidden_size"] == width]
+        return Hops(picked_on(PICKING, *(at_rate(runs, rate) for rate in (0.0005, 0.001))), model).errors(model, HOPS)
+
+    def stored(model: str) -> list[Record]:
+        runs = [run for run in saturated if run["model"] == model]
+        return picked_on(PICKING, *(at_rate(runs, rate) for rate in RATES[:3]))
+
+    def bits(model: str) -> float:
+        return Facts(stored(model)).bits(model)
+
+    def flops(model: str) -> int:
+        run = khop.of(model)[0]
+        return run["extra"]["flops_per_token"][run["extra"]["trained_passes"] - 1]
+
+    def phi():
+        return IsoDepth(best_of(*texts, seeds=3), seeds=3).phi.at_64
+
+    def losses(model: str) -> float:
+        return mean(run["test"]["loss"] for run in best_of(*texts, seeds=3) if run["model"] == model)
+
+    def pairs() -> list[rates.Pair]:
+        return rates.pairs(hops, hard, wider, facts, saturated, text, reviews)
+
+    def holds(power: float) -> int:
+        return sum(pair.holds(power) for pair in pairs())
+
+    def cut(passes: int) -> list[float]:
+        runs = [run for run in truncated if run["config"]["model"]["backprop_passes"] == passes]
+        return Hops(runs, "truncated").errors("1x4", HOPS)
+
+    def all_passes() -> list[float]:
+        """Of the same seeds with gradients through all passes."""
+        seeds = seeds_of(truncated)
+        return Hops([run for run in khop.records if run["seed"] in seeds], "k-hop").errors("1x4", HOPS)
+
+    def rule(model: str, name: str, hops: int) -> tuple[float, float]:
+        """(passes, error), on average over seeds."""
+        return stopping.mean_of(stops, model, name, hops)
+
+    def injected(name: str) -> float:
+        runs = Hops([run for run in khop.records if run["seed"] in (5, 6, 7, 8)], "injection")
+        return runs.error(f"1x6-random{name}", HOPS)
+
+    def gated_seeds() -> Hops:
+        return Hops([run for run in khop.records if run["seed"] < 3], "k-hop")
+
+    numbers = {
+        # The table of choices
+        "twice": lambda: percent(mean(tuned.errors("2x2", new=True))),
+        "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
+        "four_times": lambda: percent(mean(tuned.errors("1x4", new=True))),
+        "narrow_four": lambda: percent(mean(tuned.errors("4x1-w32", new=True))),
+        "new_seeds": lambda: words(tuned("2x2", "4x1-w44", new=True).seeds),
+        "once_for_longer": lambda: percent(long.error("2x1", HOPS)),
+        "wide_loop": lambda: percent(mean(wide("1x4"))),
+        "wide_narrow": lambda: percent(mean(wide("4x1", 128))),
+        "wide_stack": lambda: span(wide("4x1")),
+        "wide_once": lambda: percent(mean(wide("2x1"))),
+        "wide_seeds": lambda: words(len(wide("1x4"))),
+        "passes_store": lambda: number(100 * (bits("1x4") / bits("1x1") - 1), ".0f"),
+        "passes_store_early": lambda: number(100 * (once.gain("1x4", "1x1") - 1), ".0f"),
+        "layer_stores": lambda: number(100 * (bits("2x1") / bits("1x1") - 1), ".0f"),
+        "wide_layer_stores": lambda: number(100 * (bits("1x1-wide") / bits("1x1") - 1), ".0f"),
+        "facts_seeds": lambda: words(len(stored("1x1"))),
+        "facts": lambda: number(once.facts, ","),
+        "phi": lambda: number(phi().value, ".2f"),
+        "phi_low": lambda: number(phi().low, ".2f"),
+        "phi_high": lambda: number(phi().high, ".2f"),
+        "largest": lambda: number(max(run["parameters"]["total"] for run in (*wider, *hops, *text)) / 1e6, ".1f"),
+        # KV cache
+        "cache_loop": lambda: number(cache.bytes_per_token(caches, "1x4", "all"), ",.0f"),
+        "cache_last": lambda: number(cache.bytes_per_token(caches, "1x4", "last"), ",.0f"),
+        "last_least": lambda: percent(min(cache.hop_errors(caches, "1x4", "last", HOPS))),
+        "last_most": lambda: percent(max(cache.hop_errors(caches, "1x4", "last", HOPS))),
+        "all_least": lambda: percent(min(cache.hop_errors(caches, "1x4", "all", HOPS))),
+        "all_most": lambda: percent(max(cache.hop_errors(caches, "1x4", "all", HOPS))),
+        "last_rise_2x3": lambda: number(cache.loss_rise(caches, "2x3-64"), ".1f"),
+        "last_rise_1x6": lambda: number(cache.loss_rise(caches, "1x6-64"), ".1f"),
+        # A model of 7 billion parameters, by the same arithmetic: 32 layers, 16 bits, 4,096 tokens of context, in GB
+        "seven_weights": lambda: number(2 * 32 * SEVEN_LAYER / 1e9, ".0f"),
+        "seven_looped": lambda: number(2 * 8 * SEVEN_LAYER / 1e9, ".1f"),
+        "seven_cache": lambda: number(4096 * cache.size(32, 1, 4096, 2) / 1e9, ".1f"),
+        # Learning rate
+        "pairs": lambda: str(len(pairs())),
+        "rate_same": lambda: str(holds(0)),
+        "rate_root": lambda: str(holds(0.5)),
+        "rate_divided": lambda: str(holds(1)),
+        # Passes at test time, and stopping
+        "fixed_run_on": lambda: percent(mean(long.errors("1x4", HOPS, 8))),
+        "fixed": lambda: percent(mean(long.errors("1x4", HOPS, 4))),
+        "random_run_on": lambda: percent(mean(long.errors("1x6-random", HOPS, 12))),
+        "random": lambda: percent(mean(long.errors("1x6-random", HOPS, 6))),
+        "confident_easy": lambda: number(rule("1x6-random", "confident 0.99", 1)[0], ".1f"),
+        "confident_passes": lambda: number(rule("1x6-random", "confident 0.99", HOPS)[0], ".1f"),
+        "confident_wrong": lambda: percent(rule("1x6-random", "confident 0.99", HOPS)[1]),
+        "six_wrong": lambda: percent(rule("1x6-random", "fixed 6", HOPS)[1]),
+        "agree_wrong": lambda: percent(rule("1x6-random", "agree", HOPS)[1]),
+        "fixed_confident_wrong": lambda: percent(rule("1x4", "confident 0.99", HOPS)[1]),
+        "fixed_four_wrong": lambda: percent(rule("1x4", "fixed 4", HOPS)[1]),
+        "stop_seeds": lambda: words(len(stopping.of(stops, "1x6-random"))),
+        "stop_fixed_seeds": lambda: words(len(stopping.of(stops, "1x4"))),
+        # Injection
+        "gated": lambda: percent(gated_seeds().error("1x4-gated", HOPS)),
+        "ungated": lambda: percent(gated_seeds().error("1x4", HOPS)),
+        # Rounding
+        "round_loop": lambda: number(100 * rounding.cost("1x4", 4), ".0f"),
+        "round_twice": lambda: number(100 * rounding.cost("2x2", 4), ".1f"),
+        "round_stack": lambda: number(100 * rounding.cost("4x1", 4), ".1f"),
+        "round_noise": lambda: number(100 * rounding.cost("1x4-noise", 4), ".1f"),
+        "round_eight": lambda: number(100 * max(abs(rounding.cost(m, 8)) for m in ("1x4", "2x2", "4x1")), ".1f"),
+        "round_seeds": lambda: words(len(seeds_of(rounded))),
+        # Back-propagation through fewer passes
+        "cut_one": lambda: percent(mean(cut(1))),
+        "cut_two": lambda: percent(mean(cut(2))),
+        "cut_none": lambda: percent(mean(all_passes())),
+        # What training costs
+        "flops_loop": lambda: number(flops("1x4") / flops("1x1"), ".2f"),
+        "flops_stack": lambda: number(flops("2x2") / flops("4x1"), ".2f"),
+        "flops_narrow": lambda: number(flops("4x1-w44") / flops("2x2"), ".2f"),
+        # Eight hops
+        "hard_loop": lambda: span(hard_tuned.errors("2x3")),
+        "hard_stack": lambda: span(hard_tuned.errors("6x1")),
+    }
+    checks = {
+        "twice": lambda: [
+            mean(tuned.errors("2x2", new=True)) < 0.01,
+            mean(tuned.errors("2x2", new=True)) < mean(tuned.errors("4x1-w44", new=True)) < 0.05,
+            tuned.unpaired("2x2", "4x1-w44").ranks < 0.05,
+        ],
+        "wide_loop": lambda: [
+            max(mean(wide("1x4")), mean(wide("4x1", 128))) < 0.01,
+            mean(wide("2x1")) > 0.1,
+            mean(wide("1x4")) < mean(wide("4x1")) < 0.05,
+        ],
+        "passes_store": lambda: [
+            1.15 < bits("1x4") / bits("1x1") < 1.4,
+            bits("1x4") < bits("1x1-wide") < bits("2x1"),
+            1.05 < once.gain("1x4", "1x1") < 1.25,
+        ],
+        "phi": lambda: [phi().low < 0, 0 < phi().value < 0.3],
+        "once_for_longer": lambda: [long.error("2x1", HOPS) > 0.05, long.error("2x2", HOPS) < 0.001],
+        "cache_loop": lambda: [
+            cache.bytes_per_token(caches, "1x4", "all") == 4 * cache.bytes_per_token(caches, "1x4", "last"),
+            all(
+                cache.bytes_per_token(caches, model, "all") == cache.of_config(khop.of(model)[0])
+                for model in ("1x4", "2x2")
+            ),
+        ],
+        "last_least": lambda: [
+            min(cache.hop_errors(caches, "1x4", "last", HOPS)) > 0.6,
+            min(cache.loss_rise(caches, model) for model in ("2x3-64", "1x6-64")) > 0.5,
+        ],
+        "rate_same": lambda: [holds(0) > 0.7 * len(pairs()), holds(0) > holds(0.5), holds(0.5) >= holds(1)],
+        "fixed_run_on": lambda: [
+            mean(long.errors("1x4", HOPS, 8)) > 0.05,
+            mean(long.errors("1x6-random", HOPS, 12)) < 0.02,
+        ],
+        "confident_passes": lambda: [
+            rule("1x6-random", "confident 0.99", HOPS)[1] < rule("1x6-random", "fixed 6", HOPS)[1] + 0.002,
+            rule("1x6-random", "confident 0.99", 1)[0] < 2 < rule("1x6-random", "confident 0.99", HOPS)[0] < 5,
+            rule("1x6-random", "agree", HOPS)[1] > 0.1,
+        ],
+        "fixed_confident_wrong": lambda: [
+            rule("1x4", "confident 0.99", HOPS)[1] > 1.5 * rule("1x4", "fixed 4", HOPS)[1]
+        ],
+        "gated": lambda: [gated_seeds().error("1x4-gated", HOPS) < gated_seeds().error("1x4", HOPS)],
+        "injection": lambda: [
+            injected("-linear") < min(injected(name) for name in ("", "-norm", "-add", "-add-norm", "-linear-norm")),
+            injected("-add") > injected("") > injected("-norm"),
+        ],
+        "round_loop": lambda: [
+            rounding.cost("1x4", 4) > 0.05,
+            max(rounding.cost("2x2", 4), rounding.cost("4x1", 4)) < 0.01,
+            rounding.cost("1x4-noise", 4) < rounding.cost("1x4", 4) / 2,
+        ],
+        "cut_one": lambda: [mean(cut(1)) > copying(HOPS, HOPS - 2), mean(cut(2)) > max(0.2, 2 * mean(all_passes()))],
+        "shapes": lambda: [
+            mean(tuned.errors("2x2")) < mean(tuned.errors("1x4")),
+            mean(hard_tuned.errors("2x3")) < mean(hard_tuned.errors("1x6")),
+            losses("3x2-64") < losses("2x3-64") < losses("1x6-64"),
+        ],
+        "hard_loop": lambda: [learning_rate(hard_tuned.runs("2x3")[0]) > learning_rate(hard_tuned.runs("6x1")[0])],
+    }
+    return Quantities(numbers, checks)
