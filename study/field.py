@@ -19,7 +19,7 @@ def rows() -> list[dict]:
 
 
 def frame() -> pd.DataFrame:
-    """A row a system, a column a control (● run, ○ equal parameters of untold shape) and a field."""
+    """A row a system, a column a control (● run, ○ equal parameters in a shape that could not be read) and a field."""
     systems = []
     for row in rows():
         run, unsure = row.get("controls", ()), (WIDE, NARROW) if row.get("equal") else ()

@@ -35,7 +35,8 @@ class Parts(SphinxPostTransform):
         root.insert(1, latex(r"\chapter*{Preface}\addcontentsline{toc}{chapter}{Preface}"))
         for node in list(self.document.findall(nodes.Element)):
             kinds = node.get("nb_element"), node.get("design_component"), *node.get("classes", ())
-            if "cell_code_source" in kinds or "dropdown" in kinds:  # folded on a screen
+            is_code = "cell_code_source" in kinds and "tag_show-input" not in node.parent["classes"]
+            if is_code or "dropdown" in kinds:  # folded on a screen
                 node.parent.remove(node)
         listed = self.document.next_node(thebibliography)
         for page in self.document.findall(addnodes.start_of_file):
