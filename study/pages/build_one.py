@@ -1,6 +1,7 @@
 """If you build one: what practitioners ask, answered from the records."""
 
-from statistics import mean
+from collections.abc import Callable
+from statistics import mean, median
 
 from rtx_core.records import Record
 from rtx_core.report import number
@@ -8,9 +9,9 @@ from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.values import Runs
 from study.analysis import cache, rates, stopping
 from study.analysis.facts import Facts
-from study.analysis.hops import AtOwnRates, Hops, Rounding, copying
+from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import IsoDepth, best_of
-from study.analysis.records import at_rate, learning_rate, picked_on, seeds_of
+from study.analysis.records import at_rate, gap_closed, learning_rate, picked_on, seeds_of, test_loss
 from study.analysis.wording import percent, span
 
 HOPS, HARD_HOPS = 4, 8
@@ -42,6 +43,9 @@ def quantities(
     once = Facts(at_rate(facts, RATE))
     rounding = Rounding(rounded, Runs(khop.records, "k-hop"))
     texts = [at_rate(text, rate) for rate in TEXT_RATES]
+
+    def closed(runs: list[Record], once: str, twice: str, deep: str, measure: Callable[[Record], float]) -> float:
+        return median(gap_closed(runs, once, twice, deep, measure))
 
     def wide(model: str, width: int = 256) -> list[float]:
         """Errors at four hops, without the seed that picked the rate."""
@@ -114,6 +118,10 @@ def quantities(
         "phi_low": lambda: number(phi().low, ".2f"),
         "phi_high": lambda: number(phi().high, ".2f"),
         "largest": lambda: number(max(run["parameters"]["total"] for run in (*wider, *hops, *text)) / 1e6, ".1f"),
+        # Which column is yours?  The share of what twice as many layers gain that a second pass brings, in per cent
+        "closed_hops": lambda: number(closed(khop.records, "2x1", "2x2", "4x1", lambda run: wrong(run, HOPS)), ".0f"),
+        "closed_facts": lambda: number(closed(once.records, "2x1", "2x2", "4x1", test_loss), ".0f"),
+        "closed_text": lambda: number(closed(texts[0], "3x1-64", "3x2-64", "6x1-64", test_loss), ".0f"),
         # KV cache
         "cache_loop": lambda: number(cache.bytes_per_token(caches, "1x4", "all"), ",.0f"),
         "cache_last": lambda: number(cache.bytes_per_token(caches, "1x4", "last"), ",.0f"),
@@ -186,6 +194,11 @@ def quantities(
         ],
         "phi": lambda: [phi().low < 0, 0 < phi().value < 0.3],
         "once_for_longer": lambda: [long.error("2x1", HOPS) > 0.05, long.error("2x2", HOPS) < 0.001],
+        "closed_hops": lambda: [
+            closed(khop.records, "2x1", "2x2", "4x1", lambda run: wrong(run, HOPS)) > 90,
+            closed(texts[0], "3x1-64", "3x2-64", "6x1-64", test_loss) < 40,
+            closed(once.records, "2x1", "2x2", "4x1", test_loss) < 15,
+        ],
         "cache_loop": lambda: [
             cache.bytes_per_token(caches, "1x4", "all") == 4 * cache.bytes_per_token(caches, "1x4", "last"),
             all(
