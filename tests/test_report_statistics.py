@@ -15,6 +15,7 @@ from rtx_core.report import statistics
 from rtx_core.report.evidence import as_records, badge, by_model
 from rtx_core.report.statistics import Difference, common, difference, mean_interval
 from study.analysis.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
+from study.analysis.sessions import graph_runs, largest_session
 
 NEWCOMBE_1998 = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (29, 29, 0.8830, 1)]
 
@@ -288,3 +289,12 @@ def test_one_seed_has_no_interval_and_a_model_out_of_range_no_part_in_the_mean()
     assert value == pytest.approx(0.5, abs=0.03) and np.isnan([low, high]).all()
     assert np.isnan(mean_phi([outside], SIZES, STANDARD)[0])
     assert np.isnan(pooled_phi([0.5, 0.5, 0.5], 100_000, 4, SIZES, STANDARD + [-0.01, 0.0, 0.01])).all()
+
+
+def test_runs_that_shared_a_gpu_are_one_session():
+    ends = ["12:02", "12:03", "12:04", "15:00"]  # the last one was trained alone
+    runs = [Record(finished=f"2026-11-27T{end}:00+00:00", seconds=100, config={"compile": "graph"}) for end in ends]
+    runs.append(Record(finished="2026-11-27T12:05:00+00:00", seconds=100, config={}))
+    session = largest_session(graph_runs(runs))
+    assert (session.runs, session.together) == (3, 2)
+    assert session.minutes == pytest.approx(2 + 100 / 60)
