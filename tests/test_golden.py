@@ -69,6 +69,7 @@ MUTANTS = {  # module, a method, a change of its source, and which golden runs s
     "loop norm": (LOOPED, "Looped.one_pass", "self.loop_norm(s) if", "s if", ['"loop_norm": true']),
     "encoding": (LOOPED, "Looped.one_pass", "s + self.encoding[r]", "s - self.encoding[r]", ['"encoding": "pass"']),
     "random passes": (LOOPED, "Looped.begin_step", ".num_passes)) + 1", ".num_passes)) // 2 + 1", ['m_passes": true']),
+    "backprop passes": (LOOPED, "Looped.states", "s.detach() if", "s if", ['"backprop_passes": 1']),
     "noise": ("rtx_core.models.llama", "LlamaBlock.draw_noise", "- 0.5)", "- 0.4)", ['"weight_noise": 4']),
     "hops": (ALGORITHMIC, "KHop.draw", "random.randint(len(self.parts)", "random.randint(2", [":KHop"]),
     "scan": (ALGORITHMIC, "GroupScan.loss", "losses).mean()", "losses[1:]).mean()", [":GroupScan"]),
