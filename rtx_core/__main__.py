@@ -10,9 +10,9 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 import yaml
 
@@ -40,7 +40,7 @@ for tag, pattern, initials in (
     Values.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(f"^(?:{pattern})$"), list(initials))
 
 
-def parse_words(words: list[str]) -> tuple[list[str], dict[str, object]]:
+def parse_words(words: list[str]) -> tuple[list[str], dict[str, Any]]:
     """(plain words, {name: value}) of words such as `epochs=1` or `seeds=[0,1]`."""
     plain, settings = [], {}
     for word in words:
@@ -239,8 +239,9 @@ def bench(
         return print(bench_module.compare(*names))
     if len(names) != 1:
         raise RtxError("Nothing to bench: give one model, as in `bench model.py:MyLoop passes=4`.")
-    given = {"budget": budget, "jobs": jobs, "text": text, "rate": rate, "name": name, "replace": replace}
-    card = bench_module.bench(names[0], **given | settings)
+    options: dict[str, Any] = {"budget": budget, "jobs": jobs, "text": text, "rate": rate, "name": name}
+    options["replace"] = replace
+    card = bench_module.bench(names[0], **options | settings)
     print(folder() / f"{card.name}-{card.budget}.html")
 
 
@@ -264,7 +265,8 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
     functions = (run, settings, results, check, bench, classify, doctor, audit, golden, migrate, measure, show)
-    for name, function in ({one.__name__: one for one in functions} | declaration("COMMANDS")).items():
+    named: dict[str, Callable] = {one.__name__: one for one in functions}
+    for name, function in {**named, **declaration("COMMANDS")}.items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(function=function)
         for argument in inspect.signature(function).parameters.values():
@@ -274,21 +276,21 @@ def parser() -> argparse.ArgumentParser:
             elif argument.default is not argument.empty:
                 command.add_argument(f"--{argument.name}", type=kind, default=argument.default, help=help)
             else:
-                command.add_argument(argument.name, help=help, **({"nargs": "*"} if kind is list else {}))
+                command.add_argument(argument.name, help=help, nargs="*" if kind is list else None)
     return root
 
 
 def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # letters that the terminal's encoding lacks become "?"
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="replace")
     try:
         arguments, extra = (root := parser()).parse_known_args()
         arguments = vars(arguments)
         words = next((value for value in arguments.values() if isinstance(value, list)), None)
         if extra and (words is None or any(word.startswith("-") for word in extra)):
             root.error(f"unrecognized arguments: {' '.join(extra)}")
-        if extra:  # words after an option
+        if extra and words is not None:  # words after an option
             words += extra
         function = arguments.pop("function")
         del arguments["command"]

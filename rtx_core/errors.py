@@ -22,7 +22,7 @@ def unknown(kind: str, got: object, choices: Iterable[str]) -> RtxError:
     return RtxError(f"Unknown {kind} {got!r}:{hint}{listing}")
 
 
-def reason(error: Exception) -> str:
+def reason(error: BaseException) -> str:
     """A foreign exception as a part of a sentence: its kind, what it says, and the last line of the user's own code."""
     foreign = (str(Path(__file__).parent), sysconfig.get_path("stdlib"), "<frozen ")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "-packages" not in f.filename]

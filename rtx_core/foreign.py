@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
@@ -110,7 +111,8 @@ def _array(content: bytes) -> np.ndarray:
 def dump_arrays(arrays: Mapping[str, np.ndarray], key: str) -> bytes:
     """A .npz file that `read_arrays` takes for this key alone, and only with every array under its name."""
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
+    entries: dict[str, Any] = dict(arrays)  # none is an option of `savez`
+    np.savez(buffer, **entries)
     with ZipFile(buffer, "a") as archive:
         archive.comment = _seal(archive, key)
     return buffer.getvalue()

@@ -16,8 +16,9 @@ def lazily(package: str, file: str, renamed: Mapping[str, str] = {}) -> tuple[Ca
     names of the version before.
     """
     tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-    imports = next(node for node in tree.body if isinstance(node, ast.If)).body
-    place = {alias.name: line.module for line in imports for alias in line.names}
+    block = next(node for node in tree.body if isinstance(node, ast.If)).body
+    imports = [line for line in block if isinstance(line, ast.ImportFrom)]
+    place = {alias.name: line.module or "" for line in imports for alias in line.names}
 
     def names() -> list[str]:
         return sorted(sys.modules[package].__all__)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ONE_REQUEST = 1.0  # seconds: a closing terminal, or `timeout`, may send a signal twice
@@ -32,7 +33,8 @@ class Interrupts:
     """
 
     def __init__(self):
-        self.number, self.received_at, self.deferring, self.handlers = None, 0.0, False, {}
+        self.number, self.received_at, self.deferring = None, 0.0, False
+        self.handlers: dict[int, Any] = {}
 
     def __enter__(self) -> "Interrupts":
         if threading.current_thread() is threading.main_thread():

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import Any
+from typing import Any, Protocol
 
 # Keys that say which run a record is of; reading any other key is reading a result.
 IDENTITY = {"experiment", "name", "model", "seed", "recipe", "budget", "kind"}
@@ -44,6 +44,14 @@ def remember(function: Callable) -> Callable:
         return value
 
     return remembering
+
+
+class Entries(Protocol):
+    """A record, or its content."""
+
+    def __getitem__(self, key: str, /) -> Any: ...
+
+    def get(self, key: str, default: Any = None, /) -> Any: ...
 
 
 class remembered:  # noqa: N801, used as `property` is

@@ -24,11 +24,12 @@ PositiveInt = Annotated[int, Field(gt=0, le=LARGEST)]
 NaturalInt = Annotated[int, Field(ge=0, le=LARGEST)]
 AtLeastTwo = Annotated[int, Field(ge=2, le=LARGEST)]
 Layers = Annotated[int, Field(gt=0, le=1000)]  # or passes; no known model has more
-_FLOAT = {"allow_inf_nan": False, "strict": False}  # not strict: YAML reads 1e-4 as text
-PositiveFloat = Annotated[float, Field(gt=0, **_FLOAT), BeforeValidator(_number)]
-NaturalFloat = Annotated[float, Field(ge=0, **_FLOAT), BeforeValidator(_number)]
-Share = Annotated[float, Field(gt=0, le=1, **_FLOAT), BeforeValidator(_number)]  # of something, never none of it
-Probability = Annotated[float, Field(ge=0, lt=1, **_FLOAT), BeforeValidator(_number)]
+# Not strict: YAML reads 1e-4 as text
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=False), BeforeValidator(_number)]
+NaturalFloat = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=False), BeforeValidator(_number)]
+# Of something, never none of it
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=False), BeforeValidator(_number)]
+Probability = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=False), BeforeValidator(_number)]
 
 
 class Settings(BaseModel):
@@ -59,7 +60,7 @@ class Settings(BaseModel):
         """Tuples, and settings within settings, as a record or a file of weights holds them."""
         if isinstance(value, (list, dict)):
             with suppress(TypeError, ValueError):  # what does not fit is told as any other value is
-                kind = TypeAdapter(cls.model_fields[info.field_name].annotation)
+                kind = TypeAdapter(cls.model_fields[info.field_name].annotation or Any)
                 return kind.validate_json(json.dumps(value), strict=True)
         return value
 
@@ -82,7 +83,7 @@ class Settings(BaseModel):
     def replace(self, **changes: Any) -> Self:
         return type(self)(**{**self.model_dump(), **changes})
 
-    def changes(self, default: Self) -> dict[str, Any]:
+    def changes(self, default: "Settings") -> dict[str, Any]:
         """The settings that are not as usual, in the order of their class."""
         return {key: value for key, value in self if value != getattr(default, key)}
 
@@ -106,6 +107,6 @@ def _kind(schema: dict) -> str:
         return " | ".join(map(_kind, schema["anyOf"]))
     if "enum" in schema:
         return " | ".join(map(str, schema["enum"]))
-    kind = JSON_TYPES.get(schema.get("type"), str(schema.get("const", "any")))
+    kind = JSON_TYPES.get(schema.get("type", ""), str(schema.get("const", "any")))
     bounds = {sign: schema[name] for name, sign in BOUNDS.items() if schema.get(name, LARGEST) != LARGEST}
     return " ".join([kind, *(f"{sign} {value:g}" for sign, value in bounds.items())])

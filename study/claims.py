@@ -137,8 +137,9 @@ def long_and_short(s: Sources) -> list[Record]:
 
 
 def diversity_for_length(s: Sources) -> Outcome:
-    parts = [s.parts(f"sst2-seeded-{part}-128") for part in ("long", "short")]
-    return count(compare.diversity_for_length(*long_and_short(s), *parts), at_least=1)
+    long, short = long_and_short(s)
+    long_parts, short_parts = (s.parts(f"sst2-seeded-{part}-128") for part in ("long", "short"))
+    return count(compare.diversity_for_length(long, short, long_parts, short_parts), at_least=1)
 
 
 def more_passes(s: Sources) -> Outcome:

@@ -1,12 +1,12 @@
 """State tracking that begins with short products, a loop being run as often as there are factors."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from rtx_core.data.algorithmic import MIN_LENGTH, GroupWords
+from rtx_core.data.algorithmic import MIN_LENGTH, GroupWords, tensors
 from rtx_core.data.tasks import Loss
 
 
@@ -20,9 +20,8 @@ class GroupCurriculum(GroupWords):
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
         random, most = np.random.RandomState([seed, i]), int(np.log2(self.config.letters // MIN_LENGTH))
         halved = most - random.randint(min(i // self.config.stage, most) + 1)
-        arrays = self.texts(random, self.batch_size << halved, self.config.letters >> halved)
-        return tuple(torch.from_numpy(x) for x in arrays)
+        return tensors(*self.texts(random, self.batch_size << halved, self.config.letters >> halved))
 
-    def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, step_examples: int) -> Loss:
+    def loss(self, model: Any, inputs: Tensor, targets: Tensor, step_examples: int) -> Loss:
         looped = partial(model, num_passes=inputs.shape[1]) if getattr(model.config, "num_passes", 1) > 1 else model
         return super().loss(looped, inputs, targets, step_examples)

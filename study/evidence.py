@@ -52,7 +52,7 @@ class Headline:
 
 
 def percent(values: list[float]) -> str:
-    return number(np.mean(values), ".1%")
+    return number(float(np.mean(values)), ".1%")
 
 
 def odds(first: list[Record], second: list[Record], hops: int) -> str:

@@ -85,7 +85,7 @@ class CurriculumData(GroupData):
     """The texts of state tracking, short ones first (`curriculum.GroupCurriculum`)."""
 
     task_class = "study.curriculum:GroupCurriculum"
-    stage: PositiveInt = Field(500, description="steps after which the longest sequence is twice as long")
+    stage: PositiveInt = Field(default=500, description="steps after which the longest sequence is twice as long")
 
 
 def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> ModelVariant:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from statistics import mean
+from typing import Any
 
 from rtx_core.experiments.configure import configure
 from rtx_core.records import Record
@@ -112,7 +113,7 @@ class Folders:
     def task(self, name: str) -> Task:
         return Task(self.records(name), called=name)
 
-    def on_a_tenth(self, model: str, **settings: object) -> list[Record]:
+    def on_a_tenth(self, model: str, **settings: Any) -> list[Record]:
         """A model's runs on a tenth of SST-2."""
         name = configure("sst2", model, **TENTH | settings).name
         return Runs(self.records(name), name).records_for(model)

@@ -8,6 +8,7 @@ from functools import cache
 
 from rtx_core import paths
 from rtx_core import records as store
+from rtx_core.errors import RtxError
 from rtx_core.inputs import look_for
 from study import plan
 from study.published import published
@@ -81,6 +82,13 @@ def claim_sources() -> dict[str, object]:
 def times(name: str) -> dict:
     """What a benchmark took on a CPU."""
     return store.read_json(paths.REPOSITORY / "results" / "benchmarks" / f"{name}-cpu.json")
+
+
+def test_part(data_set: str) -> dict:
+    """What was counted of the test part of a data set."""
+    if (counted := profile(data_set)) is None:
+        raise RtxError(f"There is no count of {data_set} in results/data; make it with rtx.data.profile.")
+    return counted["parts"]["test"]
 
 
 def profile(name: str) -> store.Record | None:

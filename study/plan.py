@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rtx_core import records
 from rtx_core.errors import RtxError
@@ -31,7 +32,7 @@ EPOCH = {"epochs": 1}
 LONG_TEXTS = {"epochs": 1, "train_rows": 10_000}  # reviews, of which one has the words of ten SST-2 phrases
 SHORT_WORDS = {"letters": 16, "steps": 12_000}  # over a group
 THREE_DOMAINS = {"epochs": 1, "train_rows": 5_000}
-TENTH = {"fraction": 0.1}
+TENTH: dict[str, Any] = {"fraction": 0.1}
 FACTS = {"facts": 49_152}
 SATURATED = FACTS | {"epochs": 240}
 SATURATING = ("1x1", "1x4", "2x1", "1x1-wide", "2x2")
@@ -44,7 +45,10 @@ RATES = (  # tried for a few steps each; models train at the best of them
         for rate in (1e-3, 2e-3, 4e-3, 8e-3)
     ),
 )
-SMALL = {"shakespeare-small": {"learning_rate": 3e-3}, "tinystories-small": {"learning_rate": 4e-3}}
+SMALL: dict[str, dict[str, Any]] = {
+    "shakespeare-small": {"learning_rate": 3e-3},
+    "tinystories-small": {"learning_rate": 4e-3},
+}
 LARGER = {  # of twice the width, at half the rate (Yang et al. 2022, 2203.03466)
     "shakespeare-small": {"hidden_size": 256, "intermediate_size": 1024, "learning_rate": 1.5e-3},
     "tinystories-small": {"hidden_size": 128, "intermediate_size": 344, "learning_rate": 2e-3},
@@ -181,7 +185,9 @@ TASKS = [{"experiment": "sst2"} | part for part in ({}, *PARTS)]
 TASKS += [{"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")]
 CLASSIFIERS = ["baseline", "recurrent", "recurrent-wide"]
 STORIES = ["control", "frailt", "three-part", "relaxed", "control-3", "control-8", "control-long"]
-MEASURES = (  # (kind, settings, what is added for runs at reduced budgets)
+MEASURES: tuple[
+    tuple[str, dict[str, Any], dict[str, Any]], ...
+] = (  # (kind, settings, what is added for runs at reduced budgets)
     *(("yardstick", settings, {}) for settings in TASKS),
     ("ngrams", {"experiment": "shakespeare"}, {}),
     ("transfer", {"experiment": "sst2", "to": "yelp"}, TENTH | {"seeds": [0, 1, 2]}),

@@ -432,7 +432,7 @@ def bf16() -> Conditions:
     """After training with 16-bit products minus after 32-bit ones."""
     folders = ("sst2-10pct-precisionbf16", "sst2-10pct")
     pairs = [[paper.records(folder, model=model) for folder in folders] for model in classifiers.PAIR]
-    gaps = statistics.adjusted([statistics.difference(*pair) for pair in pairs])
+    gaps = statistics.adjusted([statistics.difference(first, second) for first, second in pairs])
     holds = all(gap.sign == 0 and abs(gap.value) <= 0.01 for gap in gaps)
     return holds, any(gap.sign != 0 or abs(gap.value) >= 0.02 for gap in gaps)
 

@@ -61,7 +61,7 @@ def test_rooms_import_downwards_only():
         for other in imported(tree, everywhere=True):
             to = other.partition(".")[0]
             assert to == room or LEVEL[to] < LEVEL[room], f"{module} imports {other}"
-            light = other in ("models.packed", "models.configs")
+            light = other in ("models.packed", "models.configs", "models.protocols")
             assert (room, to) != ("data", "models") or light, f"{module} imports {other}"
             assert (
                 room != "report"

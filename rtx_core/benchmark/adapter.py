@@ -23,9 +23,9 @@ def module(make: Callable, settings: dict, vocab_size: int, length: int) -> nn.M
 class OwnConfig(Settings):
     """What the module is made with; the data decide the vocabulary and the length."""
 
-    vocab_size: PositiveInt = Field(64, description="tokens")
-    block_size: PositiveInt = Field(64, description="length of the sequences")
-    settings: dict = Field({}, description="arguments of its class or function")
+    vocab_size: PositiveInt = Field(default=64, description="tokens")
+    block_size: PositiveInt = Field(default=64, description="length of the sequences")
+    settings: dict = Field(default={}, description="arguments of its class or function")
 
 
 class OwnModel(nn.Module):
@@ -59,5 +59,5 @@ def register(name: str, make: Callable, settings: dict) -> None:
     except TypeError:
         raise RtxError(f"The settings of {name} are {settings!r:.80}; use numbers, texts and lists.") from None
     # of the module in which the user's code stands, so that its source decides which records are current
-    kind = type(OwnModel)("Own", (OwnModel,), {"make": staticmethod(make), "__module__": make.__module__})
+    kind = type("Own", (OwnModel,), {"make": staticmethod(make), "__module__": make.__module__})
     registry.register(name, kind, OwnConfig(settings=settings))

@@ -49,10 +49,11 @@ class Applications(TorchDispatchMode):
         if not any(origins):
             return result
         if all(origins):
+            together = frozenset(storage for origin in origins for storage in origin or ())
             outputs = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
             for output in outputs:
                 if place(output) not in self.sources:
-                    self.sources[place(output)] = frozenset().union(*origins)
+                    self.sources[place(output)] = together
                     self.derived.append(output)
             return result
         for tensor, origin in zip(inputs, origins):

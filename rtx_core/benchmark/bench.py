@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -117,7 +118,8 @@ def plan(budget: str, requests: list[str | Mapping], text: str = "", rate: float
     """The configurations of all runs, by task."""
     configs, limits = {}, BUDGETS[budget]
     for task in dict.fromkeys([*limits.tasks, *([TEXT] if text else [])]):
-        settings, where = {"budget": budget}, f"{PREFIX}{task}"
+        settings: dict[str, Any] = {"budget": budget}
+        where = f"{PREFIX}{task}"
         if task == TEXT and text:
             settings, where = {"steps": 2, "eval_every": 2} if budget == "trial" else {}, data.from_text(text)
         if rates := [rate] if rate else list(limits.rates):
@@ -136,10 +138,10 @@ def attempt(config: RunConfig, replace: bool) -> Record | str:
         return f"The run stopped ({reason(stop)})."
 
 
-def _begin(name: str, address: str, settings: Mapping) -> None:
+def _begin(name: str, address: str, settings: Mapping[str, object] | None) -> None:
     torch.set_num_threads(1)
     if address:
-        find_candidate(address, name, settings)
+        find_candidate(address, name, settings or {})
 
 
 def attempts(runs: list[tuple[RunConfig, bool]], model: Candidate, jobs: int) -> Iterator[tuple[int, Record | str]]:
@@ -150,7 +152,7 @@ def attempts(runs: list[tuple[RunConfig, bool]], model: Candidate, jobs: int) ->
     if model.settings is not None and not model.address:
         raise RtxError("Several jobs need a model that another process can find; name it as file.py:Name, or jobs=1.")
     arguments = (model.name, model.address, model.settings)
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=arguments)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, arguments)
     try:
         futures = {pool.submit(attempt, *run): i for i, run in enumerate(runs)}
         for future in as_completed(futures):

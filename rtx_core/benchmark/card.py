@@ -120,13 +120,13 @@ def read(path: Path | str) -> Card:
         raise RtxError(f"{path} cannot be read ({error}); give the JSON that `bench` wrote.") from None
 
 
-def table(head: Sequence[str], rows: list[Sequence[object]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     lines = ["".join(f"<th>{escape(one_line(cell))}</th>" for cell in head)]
     lines += ["".join(f"<td>{escape(one_line(cell))}</td>" for cell in row) for row in rows]
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if rows else ""
 
 
-def picture(figure: object, alt: str) -> str:
+def picture(figure: "Figure", alt: str) -> str:
     image = base64.b64encode(display.draw(figure)).decode()
     return f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{image}">'
 

@@ -47,7 +47,7 @@ def places(candidate: Point, others: list[Point], unit: str) -> list[str]:
 
 def worth(score: float, ladder: list[float]) -> str:
     """How many layers run once have this score, between those of stacks of 1, 2, … layers."""
-    best = np.minimum.accumulate(ladder)
+    best = np.minimum.accumulate(np.array(ladder))
     if score >= best[0]:
         return "no lower than that of one layer"
     for layers, (shallow, deep) in enumerate(pairwise(best), 1):
@@ -58,15 +58,21 @@ def worth(score: float, ladder: list[float]) -> str:
 
 def with_verdicts(card: Card) -> Card:
     """The card with a verdict on every control that was made for it."""
-    pairs = [(task, each) for task in card.tasks if task.candidate for each in task.others if each.role != "recorded"]
-    tested = [(task, each) for task, each in pairs if min(len(task.candidate.errors), len(each.errors)) >= ENOUGH]
-    tests = [welch(by_seed(task.candidate, task.unit), by_seed(each, task.unit)) for task, each in tested]
+    pairs = [
+        (task, candidate, each)
+        for task in card.tasks
+        if (candidate := task.candidate)
+        for each in task.others
+        if each.role != "recorded"
+    ]
+    tested = [(task, ours, each) for task, ours, each in pairs if min(len(ours.errors), len(each.errors)) >= ENOUGH]
+    tests = [welch(by_seed(ours, task.unit), by_seed(each, task.unit)) for task, ours, each in tested]
     adjusted = statistics.scipy.stats.false_discovery_control([p for *_, p in tests]) if tests else []
-    known = {(task.task, each.role): (test, float(p)) for (task, each), test, p in zip(tested, tests, adjusted)}
+    known = {(task.task, each.role): (test, float(p)) for (task, _, each), test, p in zip(tested, tests, adjusted)}
     tasks = []
     for task in card.tasks:
-        mine = [each for one, each in pairs if one is task]
-        verdicts = [verdict(task.candidate, each, task.unit, known.get((task.task, each.role))) for each in mine]
+        mine = [(ours, each) for one, ours, each in pairs if one is task]
+        verdicts = [verdict(ours, each, task.unit, known.get((task.task, each.role))) for ours, each in mine]
         tasks.append(task.model_copy(update={"verdicts": verdicts}))
     return card.model_copy(update={"tasks": tasks})
 
@@ -94,7 +100,7 @@ def verdict(candidate: Point, other: Point, unit: str, test: tuple | None) -> Ve
     sentence = f"{size[0].upper()}{size[1:]}, adjusted p = {p_value(p)}"
     if p < statistics.ALPHA:
         return Verdict(verdict="better" if value < 0 else "worse", says=f"{sentence}.", **control)
-    differences = list(np.subtract(*(by_seed(each, unit) for each in (candidate, other))))
+    differences = list(np.subtract(by_seed(candidate, unit), by_seed(other, unit)))
     if unit == "error" and equal(differences):
         return Verdict(verdict="equal", says=f"{sentence}; within the margin of 2/3 to 3/2.", **control)
     least = statistics.detectable(differences) if np.ptp(differences) > 1e-12 else 0.0

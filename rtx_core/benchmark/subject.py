@@ -4,12 +4,13 @@ import copy
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +20,7 @@ from rtx_core.benchmark.applications import Applications, names_by_storage, plac
 from rtx_core.errors import RtxError, reason, unknown
 from rtx_core.models import registry
 from rtx_core.models.build import build_model
+from rtx_core.models.protocols import is_writer
 
 PASSES = ("num_passes", "num_loops", "n_loops", "num_steps", "n_steps", "num_recurrences", "passes", "loops", "steps")
 CACHES = ("past_key_values", "cache", "kv_cache", "past")
@@ -43,11 +45,11 @@ class Subject:
         self.ids = torch.randint(vocab_size, (2, length), generator=generator).to(self.device)
         self.targets = torch.randint(vocab_size, (2, length), generator=generator).to(self.device)
 
-    def outputs(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **more: object) -> object:
+    def outputs(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **more: Any) -> Any:
         torch.manual_seed(seed)
         return (model or self.model)(ids, **more)
 
-    def logits(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **more: object) -> Tensor:
+    def logits(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **more: Any) -> Tensor:
         """(B, N, V) of ids (B, N)."""
         return logits_in(self.outputs(ids, seed, model, **more), ids)
 
@@ -71,11 +73,8 @@ class Subject:
                 if tensor.requires_grad:
                     tensor.retain_grad()
 
-        hooks = [
-            hook(f)
-            for m in names
-            for hook, f in ((m.register_forward_pre_hook, enter), (m.register_forward_hook, leave))
-        ]
+        hooks = [module.register_forward_pre_hook(enter) for module in names]
+        hooks += [module.register_forward_hook(leave) for module in names]
         states: list[Tensor] = []
         try:
             yield states
@@ -109,7 +108,7 @@ class Subject:
         whole, along = self.applications
         return max((times for name, times in whole.items() if name not in along), default=0)
 
-    def states(self, **more: object) -> list[Tensor]:
+    def states(self, **more: Any) -> list[Tensor]:
         """The state after each pass."""
         if self.in_depth < 2:
             raise Refused("a loop in depth")
@@ -126,7 +125,7 @@ def passes_argument(model: nn.Module) -> str | None:
     return next((name for name in PASSES if name in signature), None)
 
 
-def logits_in(output: object, ids: Tensor) -> Tensor:
+def logits_in(output: Any, ids: Tensor) -> Tensor:
     """The logits (B, N, V) in what a model gives for ids (B, N)."""
     logits = getattr(output, "logits", output[0] if isinstance(output, tuple) else output)
     if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != ids.shape:
@@ -162,7 +161,7 @@ def tensors_in(thing: object, seen: set[int] | None = None) -> Iterator[Tensor]:
 def token_by_token(subject: Subject, ids: Tensor) -> tuple[Tensor, object]:
     """(logits (1, N, V), the cache) of a sequence (1, N) read one token at a time."""
     model, steps = subject.model, []
-    if hasattr(model, "start") and hasattr(model, "advance"):
+    if is_writer(model):
         cache = model.start(1)
         steps = [model.advance(ids[:, i], cache) for i in range(ids.shape[1])]
         return torch.stack(steps, 1), cache
@@ -170,13 +169,14 @@ def token_by_token(subject: Subject, ids: Tensor) -> tuple[Tensor, object]:
         raise Refused(f"`start` and `advance`, or an argument of `forward` called {' or '.join(CACHES)}")
     cache, more = None, {"use_cache": True} if subject.takes_use_cache else {}
     for i in range(ids.shape[1]):
-        output = subject.outputs(ids[:, i : i + 1], **more | {subject.cache_argument: cache})
-        cache = getattr(output, "past_key_values", None)
+        options: dict[str, Any] = {**more, subject.cache_argument: cache}
+        output = subject.outputs(ids[:, i : i + 1], **options)
+        cache, first = getattr(output, "past_key_values", None), output[0] if isinstance(output, tuple) else output
         if isinstance(output, tuple) and len(output) > 1:
             cache = output[1]
         if cache is None:
             raise Refused(f"a cache as the second of what `forward` returns, when given {subject.cache_argument}=None")
-        logits = getattr(output, "logits", output[0] if isinstance(output, tuple) else output)
+        logits = getattr(output, "logits", first)
         steps.append(logits[:, -1])
     return torch.stack(steps, 1), cache
 
@@ -213,6 +213,8 @@ def definition(address: str) -> object:
         if place.endswith(".py"):
             linecache.checkcache(place)  # an edited file is another model
             spec = spec_from_file_location(f"file_{Path(place).stem}", place)
+            if spec is None or spec.loader is None:
+                raise ImportError(f"{place} is no Python file")
             module = sys.modules[spec.name] = module_from_spec(spec)
             spec.loader.exec_module(module)
         else:
@@ -226,7 +228,7 @@ def definition(address: str) -> object:
         raise RtxError(f"{place:.80} cannot be run ({reason(error)}); mend it first.") from error
 
 
-def made(model: Callable, settings: dict[str, object]) -> object:
+def made(model: Any, settings: dict[str, Any]) -> object:
     """What a class or function makes of these settings."""
     if not callable(model):
         raise RtxError(f"Got {model!r:.60}; expected a class, or a function that makes an nn.Module.")

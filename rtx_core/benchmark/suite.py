@@ -28,6 +28,7 @@ from its checkpoint.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rtx_core.data.config import FactData, GroupData, HopData, LanguageData
 from rtx_core.experiments import Experiment, ModelVariant
@@ -60,7 +61,7 @@ _HARD = HopData(letters=48, hops=8, eval_texts=720, test_texts=4_608)
 _BY_HEART = _TRAIN.replace(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0)
 
 
-def _experiment(data, train: TrainConfig = _TRAIN, **quick: object) -> Experiment:
+def _experiment(data, train: TrainConfig = _TRAIN, **quick: Any) -> Experiment:
     source = {"source": "embedded"} if data.algorithmic else {}
     budgets = {"standard": {}, "quick": quick, "trial": data.smoke_settings | source}
     return Experiment(data, train, LADDER, tuple(LADDER), budgets=budgets)

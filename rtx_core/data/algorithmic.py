@@ -4,9 +4,10 @@ A text is a row of tokens; a target of `IGNORE_INDEX` is not scored.  Training t
 (seed, step), the validation and test texts of nothing but the settings.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,13 +16,18 @@ from torch import Tensor, nn
 
 from rtx_core.data.config import FactData, GroupData, HopData, SequenceTask
 from rtx_core.data.sources import sha256_of
-from rtx_core.data.tasks import EVALUATION_SEED, Language, Loss, evaluation_mode, test_entry
+from rtx_core.data.tasks import EVALUATION_SEED, Autocast, Language, Loss, evaluation_mode, test_entry
 from rtx_core.errors import RtxError
 from rtx_core.models.packed import Packed
+from rtx_core.models.protocols import LoopedDecoder, is_looped
 
 BATCH_TEXTS = 256  # of an evaluation
 MIN_LENGTH = 4  # elements of a word to train on
 IGNORE_INDEX = -100  # which torch's cross-entropy leaves out
+
+
+def tensors(inputs: np.ndarray, targets: np.ndarray) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(inputs), torch.from_numpy(targets)
 
 
 class AlgorithmicTask(Language):
@@ -33,6 +39,20 @@ class AlgorithmicTask(Language):
     reported_parts                     those that every evaluation reports
     part_of(inputs)                    the index of each position's part, (B, N) or what broadcasts to it
     """
+
+    name: str
+    by: str
+    parts: Sequence[Any]
+    reported_parts: Collection[Any]
+
+    def draw(self, random: np.random.RandomState, n: int) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    def draw_evaluation(self, random: np.random.RandomState, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    def part_of(self, inputs: Tensor) -> Tensor:
+        raise NotImplementedError
 
     def __init__(self, config, length: int, batch_size: int, micro_batches: int):
         if micro_batches > 1:  # parts would hold unlike numbers of answers
@@ -46,14 +66,14 @@ class AlgorithmicTask(Language):
         self.facts |= {"vocabulary": self.vocab_size, "drawn_afresh": True, "n_train": 0, "n_test": n_test}
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
-        return tuple(map(torch.from_numpy, self.draw(np.random.RandomState([seed, i]), self.batch_size)))
+        return tensors(*self.draw(np.random.RandomState([seed, i]), self.batch_size))
 
     def evaluation_stream(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:
         """Evaluation batches, the same for every run; seeds of three numbers never meet those of training, of two."""
         batches, size = [], min(BATCH_TEXTS, -(-texts // 2))  # a standard error needs two
         for first in range(0, texts, size):
             random = np.random.RandomState([EVALUATION_SEED, stream, first])
-            batches.append(tuple(map(torch.from_numpy, self.draw_evaluation(random, min(size, texts - first), first))))
+            batches.append(tensors(*self.draw_evaluation(random, min(size, texts - first), first)))
         return batches
 
     @cached_property
@@ -63,7 +83,7 @@ class AlgorithmicTask(Language):
     def test_batches(self) -> list[tuple[Tensor, Tensor]]:
         return self.evaluation_stream(self.config.test_texts, 1)
 
-    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
+    def evaluate(self, model: nn.Module, device: torch.device, autocast: Autocast) -> dict:
         losses, answers, wrong = self.evaluate_batches(model, self.validation, device, autocast)
         row = {"validation_loss": float((losses * answers.sum(1)).sum() / answers.sum())}
         row["validation_accuracy"] = 1 - float(wrong[-1].sum() / answers.sum())
@@ -71,9 +91,9 @@ class AlgorithmicTask(Language):
         pairs = zip(self.parts, errors)
         return row | {f"error_{self.by}_{part}": error for part, error in pairs if part in self.reported_parts}
 
-    def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, None]:
+    def test(self, model: nn.Module, device: torch.device, autocast: Autocast) -> tuple[dict, None]:
         """Also the error of each part; of a looped model, after each pass up to twice the trained number too."""
-        trained = getattr(model.config, "num_passes", 1) if hasattr(model, "states") else 1
+        trained = getattr(model.config, "num_passes", 1) if is_looped(model) else 1
         passes = 2 * trained if trained > 1 else 1
         losses, answers, wrong = self.evaluate_batches(model, self.test_batches(), device, autocast, passes)
         of_part, result = answers.sum(0), test_entry(losses, answers.sum(1))
@@ -86,14 +106,14 @@ class AlgorithmicTask(Language):
         return result, None
 
     def evaluate_batches(
-        self, model: nn.Module, batches, device, autocast, passes: int = 1
+        self, model: nn.Module | LoopedDecoder, batches, device, autocast, passes: int = 1
     ) -> tuple[Tensor, Tensor, Tensor]:
         """(mean loss of each batch, its answers by part (batches, parts), wrong ones by pass and part (R, parts)).
 
         With R `passes` above 1 every number up to that is read; losses are those of the trained number.
         """
         losses, answers, wrong, kinds = [], [], 0, len(self.parts)
-        trained = model.config.num_passes - 1 if passes > 1 else 0
+        trained = model.config.num_passes - 1 if passes > 1 and is_looped(model) else 0
         with evaluation_mode(model):
             for inputs, targets in batches:
                 scored = targets >= 0
@@ -101,7 +121,7 @@ class AlgorithmicTask(Language):
                 expected, scored = targets[scored].to(device), scored.to(device)
                 inputs = inputs.to(device)
                 with autocast:
-                    if passes == 1:
+                    if passes == 1 or not is_looped(model):
                         outputs = [model(inputs)[scored]]
                     else:
                         batch, rows = Packed.from_rows(inputs), scored.flatten()
@@ -203,7 +223,7 @@ class GroupWords(AlgorithmicTask):
     def validation(self) -> list[tuple[Tensor, Tensor]]:
         """Of all lengths that are trained on: the longest alone would hardly show what is learned of shorter ones."""
         seeds = [[EVALUATION_SEED, 0, b] for b in range(self.config.eval_texts // 16)]
-        return [tuple(map(torch.from_numpy, self.draw(np.random.RandomState(seed), 16))) for seed in seeds]
+        return [tensors(*self.draw(np.random.RandomState(seed), 16)) for seed in seeds]
 
     def texts(self, random: np.random.RandomState, n: int, letters: int) -> tuple[np.ndarray, np.ndarray]:
         inputs = random.randint(len(self.table), size=(n, letters))
@@ -224,8 +244,9 @@ class GroupScan(GroupWords):
     def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor, step_examples: int) -> Loss:
         """The mean over passes; sums are [losses]."""
         batch, losses = Packed.from_rows(inputs), []
+        decoder = looped(model)
         for state, product in zip(pass_states(model, batch), self.scan(inputs)):
-            losses.append(model.loss(model.output_hidden(state, batch), product.flatten()))
+            losses.append(decoder.loss(decoder.output_hidden(state, batch), product.flatten()))
         loss = torch.stack(losses).mean() * (targets.numel() / step_examples)
         return loss, (loss.detach() * step_examples).double().reshape(1)
 
@@ -239,16 +260,22 @@ class GroupScan(GroupWords):
             reach = min(2 * reach, inputs.shape[1])
 
 
-def pass_states(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
-    """The state (T, d) of a `Looped` model after each pass, of one that is run once after each layer."""
-    if not hasattr(model, "states") or not hasattr(model.config, "num_passes"):
+def looped(model: nn.Module) -> LoopedDecoder:
+    """The model, or an error where its passes cannot be read."""
+    if not is_looped(model) or not hasattr(model.config, "num_passes"):
         kind = f"a model {type(model).__name__}, which has no states(batch) or no config.num_passes"
         raise RtxError(f"Got {kind}; expected both, as `Looped` has them, since each pass has its target.")
-    if model.config.num_passes > 1:
-        yield from model.states(batch)
+    return model
+
+
+def pass_states(model: nn.Module, batch: Packed) -> Iterator[Tensor]:
+    """The state (T, d) of a `Looped` model after each pass, of one that is run once after each layer."""
+    decoder = looped(model)
+    if decoder.config.num_passes > 1:
+        yield from decoder.states(batch)
         return
-    state, grid = model.word(batch.ids), model.grid(batch)
-    for layer in model.layers:
+    state, grid = decoder.word(batch.ids), decoder.grid(batch)
+    for layer in decoder.layers:
         state = layer(state, grid)
         yield state
 
@@ -270,18 +297,18 @@ class Facts(AlgorithmicTask):
         self.targets = np.stack((np.full(config.facts, IGNORE_INDEX), values), 1)
         self.parts = self.reported_parts = [config.facts]
         self.vocab_size = 2 * config.keys + config.values
-        self.steps_per_epoch = -(-config.facts // batch_size)
+        self.steps_per_epoch = self.epoch_steps = -(-config.facts // batch_size)
         super().__init__(config, 2, batch_size, micro_batches)
         self.facts |= {"drawn_afresh": False, "n_train": config.facts}
 
     def micro_batch(self, seed: int, i: int, piece: int) -> tuple[Tensor, Tensor]:
-        epoch, k = divmod(i, self.steps_per_epoch)
+        epoch, k = divmod(i, self.epoch_steps)
         order = np.random.RandomState([seed, epoch]).permutation(len(self.inputs))
         rows = order[k * self.batch_size : (k + 1) * self.batch_size]
-        return tuple(torch.from_numpy(x[rows]) for x in (self.inputs, self.targets))
+        return tensors(self.inputs[rows], self.targets[rows])
 
     def examples(self, i: int) -> int:
-        remaining = len(self.inputs) - i % self.steps_per_epoch * self.batch_size
+        remaining = len(self.inputs) - i % self.epoch_steps * self.batch_size
         return self.block_size * min(self.batch_size, remaining)
 
     def evaluation_stream(self, texts: int, stream: int) -> list[tuple[Tensor, Tensor]]:

@@ -48,7 +48,7 @@ class Characters(Language):
         self.symbols = sorted({*text, "\n"})  # with which samples begin
         self.vocab_size = len(self.symbols)
         ids = self.encode(text)
-        self.parts = dict(zip(PARTS, ids.tensor_split([int(len(ids) * end) for end in self.ends])))
+        self.parts: dict[str, Tensor] = dict(zip(PARTS, ids.tensor_split([int(len(ids) * end) for end in self.ends])))
         shortest = min(self.parts, key=lambda part: len(self.parts[part]))
         if (length := len(self.parts[shortest])) <= self.block_size:
             raise RtxError(f"block_size is {self.block_size:,}: the {shortest} part has but {length:,} characters.")

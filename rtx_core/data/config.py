@@ -13,13 +13,14 @@ from decimal import Decimal
 from hashlib import sha256
 from pathlib import PurePath
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rtx_core.data.corpora import CORPORA, LANGUAGE_CORPORA
 from rtx_core.errors import RtxError, reason, unknown
 from rtx_core.models.configs import EncoderConfig, GPTConfig, LoopedConfig
+from rtx_core.reads import Entries
 from rtx_core.settings import LARGEST, AtLeastTwo, NaturalInt, PositiveInt, Settings, Share
 
 if TYPE_CHECKING:
@@ -74,13 +75,13 @@ class DataConfig(Settings):
     algorithmic: ClassVar[bool] = False  # by a rule, and so never real text
     has_epochs: ClassVar[bool] = False  # a pass over it has an end
     generates: ClassVar[str] = ""  # the kind of text that a trained model writes, if any
-    smoke_settings: ClassVar[Mapping[str, object]] = {}  # the run's settings with which it takes seconds
+    smoke_settings: ClassVar[Mapping[str, Any]] = {}  # the run's settings with which it takes seconds
     budget_fields: ClassVar[tuple[str, ...]] = ()  # settings of which less is a reduced budget
     excluded_from_name: ClassVar[tuple[str, ...]] = ("source",)  # settings that do not tell which texts are read
     derived_fields: ClassVar[tuple[str, ...]] = ("vocab_size", "block_size")  # fields of a model's configuration
     # of the library's models that can be trained on it; a registered class is taken at its word
     model_configs: ClassVar[tuple[type[Settings], ...]] = (GPTConfig, LoopedConfig)
-    train_defaults: ClassVar[Mapping[str, object]] = {}  # settings of `TrainConfig` where no experiment states any
+    train_defaults: ClassVar[Mapping[str, Any]] = {}  # settings of `TrainConfig` where no experiment states any
     model_defaults: ClassVar[Mapping[str, int]] = {}  # and of this package's models
 
     def task(self, batch_size: int, micro_batches: int = 1) -> "Task":
@@ -113,18 +114,18 @@ class DataConfig(Settings):
         """The settings that a run of an experiment may change."""
         return [name for name in cls.names() if name != "corpus"]
 
-    def name_parts(self, default: Self) -> list[str]:
+    def name_parts(self, default: "DataConfig") -> list[str]:
         """What of a run's name says how this differs from the experiment's own data."""
         return name_parts(self.changes(default))
 
-    def is_smaller_than(self, full: Self) -> bool:
+    def is_smaller_than(self, full: "DataConfig") -> bool:
         """Whether a run sees less than the experiment's own data, apart from a subset that is the point of it."""
         return any(getattr(self, name) < getattr(full, name) for name in self.budget_fields)
 
-    def changes(self, default: Self) -> dict:
+    def changes(self, default: Settings) -> dict[str, Any]:
         return {key: value for key, value in super().changes(default).items() if key not in self.excluded_from_name}
 
-    def texts_differ(self, record: Mapping) -> bool:
+    def texts_differ(self, record: Entries) -> bool:
         """Whether a record is of other texts, under the same settings."""
         return False
 
@@ -169,18 +170,20 @@ class ClassificationData(LabeledData):
     budget_fields = ("max_length",)
 
     corpus: str
-    source: Source = Field("real", description=SOURCE)
+    source: Source = Field(default="real", description=SOURCE)
     split: str = Field(
-        "seeded", description="into training, validation and test; SST-2 also: official, grouped, published"
+        default="seeded", description="into training, validation and test; SST-2 also: official, grouped, published"
     )
     # stratified; a larger one holds every smaller one
-    fraction: Share = Field(1.0, description="share of the training texts that is used")
-    length: Literal["all", "short", "long"] = Field("all", description="the shortest or longest texts of every part")
-    length_fraction: Share = Field(0.3, description="share of the texts that is short or long")
-    max_length: MaxLength = Field(128, description="tokens of a text, [CLS] and [SEP] included")
-    train_rows: NaturalInt = Field(0, description="a fixed random sample of so many training texts; 0: all")
-    validation_rows: NaturalInt = Field(0, description="the same of the validation texts, for trials")
-    test_rows: NaturalInt = Field(0, description="the same of the test texts, for trials")
+    fraction: Share = Field(default=1.0, description="share of the training texts that is used")
+    length: Literal["all", "short", "long"] = Field(
+        default="all", description="the shortest or longest texts of every part"
+    )
+    length_fraction: Share = Field(default=0.3, description="share of the texts that is short or long")
+    max_length: MaxLength = Field(default=128, description="tokens of a text, [CLS] and [SEP] included")
+    train_rows: NaturalInt = Field(default=0, description="a fixed random sample of so many training texts; 0: all")
+    validation_rows: NaturalInt = Field(default=0, description="the same of the validation texts, for trials")
+    test_rows: NaturalInt = Field(default=0, description="the same of the test texts, for trials")
 
     @model_validator(mode="after")
     def _check_corpus(self) -> "ClassificationData":
@@ -194,12 +197,12 @@ class ClassificationData(LabeledData):
     def classes(self) -> tuple[str, ...]:
         return CORPORA[self.corpus].classes
 
-    def texts_differ(self, record: Mapping) -> bool:
+    def texts_differ(self, record: Entries) -> bool:
         name = CORPORA[self.corpus].name  # a mirror may hold other rows than the hub
         sources = {self.source, record["config"]["data"]["source"]}
         return sources == {"hub", "mirror"} and name("hub") != name("mirror")
 
-    def name_parts(self, default: Self) -> list[str]:
+    def name_parts(self, default: DataConfig) -> list[str]:
         """`official`, `long20pct` and `10pct`, then the rest as of every kind."""
         changes = self.changes(default)
         parts = [changes.pop("split")] if "split" in changes else []
@@ -209,7 +212,7 @@ class ClassificationData(LabeledData):
             parts.append(percent(fraction))
         return parts + name_parts(changes)
 
-    def is_smaller_than(self, full: Self) -> bool:
+    def is_smaller_than(self, full: DataConfig) -> bool:
         return max(self.train_rows, self.validation_rows, self.test_rows) > 0 or super().is_smaller_than(full)
 
 
@@ -220,22 +223,23 @@ class LanguageData(DataConfig):
     budget_fields = ("block_size", "eval_batches")
 
     corpus: str
-    source: Source = Field("real", description=SOURCE)
-    block_size: PositiveInt = Field(256, description="characters or tokens of a sequence")
-    eval_batches: SampleSize = Field(80, description="batches of each part in an evaluation")  # an error needs two
+    source: Source = Field(default="real", description=SOURCE)
+    block_size: PositiveInt = Field(default=256, description="characters or tokens of a sequence")
+    # an error needs two
+    eval_batches: SampleSize = Field(default=80, description="batches of each part in an evaluation")
     # as in llama2.c
-    across_stories: bool = Field(False, description="a token attends to earlier stories (TinyStories)")
+    across_stories: bool = Field(default=False, description="a token attends to earlier stories (TinyStories)")
 
     @property
-    def task_class(self) -> str:
+    def task_class(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  (of each corpus)
         return LANGUAGE_CORPORA[self.corpus].task_class
 
     @property
-    def generates(self) -> str:
+    def generates(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return LANGUAGE_CORPORA[self.corpus].generates
 
     @property
-    def model_configs(self) -> tuple[type[Settings], ...]:
+    def model_configs(self) -> tuple[type[Settings], ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return (LoopedConfig,) if LANGUAGE_CORPORA[self.corpus].packed else super().model_configs
 
     @model_validator(mode="after")
@@ -253,7 +257,7 @@ class AlgorithmicData(DataConfig):
     algorithmic = True
     smoke_settings = {"steps": 2, "batch_size": 8, "eval_every": 2, "eval_texts": 16, "test_texts": 16}
 
-    source: AlgorithmicSource = Field("generated", description='"embedded": a trial, kept in _build/')
+    source: AlgorithmicSource = Field(default="generated", description='"embedded": a trial, kept in _build/')
 
 
 class HopData(AlgorithmicData):
@@ -261,12 +265,14 @@ class HopData(AlgorithmicData):
 
     task_class = "rtx_core.data.algorithmic:KHop"
 
-    letters: AtLeastTwo = Field(32, description="letters of a sequence")
-    alphabet: AtLeastTwo = Field(4, description="different letters")
-    hops: NaturalInt = Field(4, description="the most hops; each sequence has 0 to so many, uniformly")
-    scored: Literal["answers", "all"] = Field("answers", description='in training; "all": "no answer" counts as well')
-    eval_texts: SampleSize = Field(640, description=EVAL_TEXTS)
-    test_texts: SampleSize = Field(10_240, description=TEST_TEXTS)  # 2,048 of each number of hops
+    letters: AtLeastTwo = Field(default=32, description="letters of a sequence")
+    alphabet: AtLeastTwo = Field(default=4, description="different letters")
+    hops: NaturalInt = Field(default=4, description="the most hops; each sequence has 0 to so many, uniformly")
+    scored: Literal["answers", "all"] = Field(
+        default="answers", description='in training; "all": "no answer" counts as well'
+    )
+    eval_texts: SampleSize = Field(default=640, description=EVAL_TEXTS)
+    test_texts: SampleSize = Field(default=10_240, description=TEST_TEXTS)  # 2,048 of each number of hops
 
     @model_validator(mode="after")
     def _answerable(self) -> "HopData":
@@ -282,10 +288,10 @@ class GroupData(AlgorithmicData):
 
     group: Literal["S3", "Z6", "S4", "A5", "S5"] = Field(description="the group whose elements are multiplied")
     # of the longest text, which holds products of every length
-    letters: Literal[8, 16, 32, 64, 128] = Field(64, description="elements of the longest sequence")
+    letters: Literal[8, 16, 32, 64, 128] = Field(default=64, description="elements of the longest sequence")
     # sixteen at a time, or more where they are shorter
-    eval_texts: Annotated[int, Field(ge=16, le=1_000_000)] = Field(256, description=EVAL_TEXTS)
-    test_texts: SampleSize = Field(1024, description=TEST_TEXTS)
+    eval_texts: Annotated[int, Field(ge=16, le=1_000_000)] = Field(default=256, description=EVAL_TEXTS)
+    test_texts: SampleSize = Field(default=1024, description=TEST_TEXTS)
 
 
 class ScanData(GroupData):
@@ -302,10 +308,10 @@ class FactData(AlgorithmicData):
     has_epochs = True
     smoke_settings = {"epochs": 1, "batch_size": 8, "facts": 16, "eval_texts": 16}
 
-    facts: AtLeastTwo = Field(16_384, description="facts (a, b) → v, of the keys² pairs")
-    keys: AtLeastTwo = Field(256, description="different a, and different b")
-    values: AtLeastTwo = Field(256, description="different v, equally likely: log2(values) bits a fact")
-    eval_texts: SampleSize = Field(4096, description="facts that every evaluation reads; the test reads all")
+    facts: AtLeastTwo = Field(default=16_384, description="facts (a, b) → v, of the keys² pairs")
+    keys: AtLeastTwo = Field(default=256, description="different a, and different b")
+    values: AtLeastTwo = Field(default=256, description="different v, equally likely: log2(values) bits a fact")
+    eval_texts: SampleSize = Field(default=4096, description="facts that every evaluation reads; the test reads all")
 
     @model_validator(mode="after")
     def _enough_keys(self) -> "FactData":
@@ -327,8 +333,8 @@ class SequenceTask(AlgorithmicData):
     by: ClassVar[str] = "examples"  # what the parts are, such as "length"
     parts: ClassVar[Sequence] = ("all",)
 
-    eval_texts: SampleSize = Field(640, description=EVAL_TEXTS)
-    test_texts: SampleSize = Field(2560, description=TEST_TEXTS)
+    eval_texts: SampleSize = Field(default=640, description=EVAL_TEXTS)
+    test_texts: SampleSize = Field(default=2560, description=TEST_TEXTS)
 
     def draw(self, random: "RandomState", n: int) -> tuple["Tensor", "Tensor"]:
         """n examples: inputs and targets, whole numbers (n, N) each; a target is the token expected at that position,
@@ -339,7 +345,7 @@ class SequenceTask(AlgorithmicData):
         """The index of each position's part, (B, N) or what broadcasts to it, of inputs (B, N)."""
         return inputs.new_zeros(1, 1)
 
-    def texts_differ(self, record: Mapping) -> bool:
+    def texts_differ(self, record: Entries) -> bool:
         return record["data"]["sha256"] != self.task(2).facts["sha256"]
 
 
@@ -375,7 +381,7 @@ class UserFile(DataConfig):
         complete = changes.keys() <= {*self.file_settings}
         return [self.train, *(f"{name}={value}" for name, value in changes.items())] if complete else []
 
-    def texts_differ(self, record: Mapping) -> bool:
+    def texts_differ(self, record: Entries) -> bool:
         return record["config"]["data"].get("digest") != self.digest
 
 
@@ -390,7 +396,7 @@ class FilesData(UserFile, LabeledData):
     label: str = "label"  # column of the labels
     validation: FileName | None = None  # None: a tenth of `train`, drawn by `seed`
     test: FileName | None = None
-    max_length: MaxLength = Field(128, description="tokens of a text, [CLS] and [SEP] included")
+    max_length: MaxLength = Field(default=128, description="tokens of a text, [CLS] and [SEP] included")
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     classes: Annotated[tuple[str, ...], BeforeValidator(tuple)]  # in label order
     generated: bool = False  # no real texts: runs on them are kept apart, as those on embedded ones
@@ -417,8 +423,8 @@ class TextData(UserFile):
     train_defaults = CHARACTERS
     model_defaults = {"hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
 
-    block_size: PositiveInt = Field(128, description="characters of a sequence")
-    eval_batches: SampleSize = Field(20, description="batches of each part in an evaluation")
+    block_size: PositiveInt = Field(default=128, description="characters of a sequence")
+    eval_batches: SampleSize = Field(default=20, description="batches of each part in an evaluation")
 
     @classmethod
     def settable(cls) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ MIN_ROWS = 10  # rows a class, below which it is said
 MAX_DUPLICATES = 0.05  # texts of another part that also stand in training, before it is told
 
 
-def from_files(train: str, text: str = "text", label: str = "label", **settings: object) -> FilesData:
+def from_files(train: str, text: str = "text", label: str = "label", **settings: Any) -> FilesData:
     """Your own labelled texts as settings for `task`: CSV, TSV, JSON lines, parquet, or a data set's name on the hub.
 
     The columns of a CSV may be split at commas, semicolons or tabs; `encoding` is UTF-8 unless given.  The classes are
@@ -57,13 +58,13 @@ def from_files(train: str, text: str = "text", label: str = "label", **settings:
     config = config.replace(classes=classes)
     tables = parts(config)
     for part in ("validation", "test"):
-        duplicates, n = int(tables[part]["text"].isin(tables["train"]["text"]).sum()), len(tables[part])
+        duplicates, n = int(tables[part]["text"].isin(tables["train"]["text"]).to_numpy().sum()), len(tables[part])
         if duplicates > MAX_DUPLICATES * n:
             say(f"{duplicates} of {n} {part} texts also stand in the training texts, so results will be too good.")
     return config.replace(digest=_digest(tables))
 
 
-def from_text(train: str, **settings: object) -> TextData:
+def from_text(train: str, **settings: Any) -> TextData:
     """A plain text of your own as settings for `task`, which decoders read by characters.
 
     The first 80 % train, the next 10 % select the weights, the last 10 % test.  Settings: `encoding`, `block_size` and
@@ -75,7 +76,7 @@ def from_text(train: str, **settings: object) -> TextData:
     return config.replace(digest=sha256_of([running_text(config)])[:16])
 
 
-def from_words(name: str, settings: dict[str, object]) -> str | DataConfig:
+def from_words(name: str, settings: dict[str, Any]) -> str | DataConfig:
     """The data of a file that is named in the place of an experiment, which takes what it reads out of `settings`; any
     other name is given back."""
     suffix = Path(name).suffix.lower()
@@ -148,9 +149,11 @@ def parts(config: FilesData) -> dict[str, pd.DataFrame]:
 
 def _numbered(path: str, config: FilesData) -> pd.DataFrame:
     table = read(path, config)
-    unknown = table[~table["label"].isin(config.classes)]
-    for row, label in unknown["label"].items():
-        place, classes = f"{path}, row {row + 1}, column {config.label!r}", ", ".join(config.classes[:9])
+    known = set(config.classes)
+    for row, label in enumerate(table["label"], start=1):
+        if label in known:
+            continue
+        place, classes = f"{path}, row {row}, column {config.label!r}", ", ".join(config.classes[:9])
         raise RtxError(f"{place} has the label {label!r}, and the classes are {classes}.")
     return table.assign(label=table["label"].map(config.classes.index))
 
@@ -181,7 +184,7 @@ def read(path: str, config: FilesData) -> pd.DataFrame:
             place, cell = f"{path}, row {row + 1}, column {column!r}", table[column][row]
             raise RtxError(f"{place} holds {cell!r:.60} where a {kind} was expected: take out all such rows.")
     texts = pd.DataFrame(values | {"label": [label.strip() for label in values["label"]]}, dtype="str")
-    if len(names := texts.index[(texts["text"] == config.text) & (texts["label"] == config.label)]):
+    if len(names := np.flatnonzero((texts["text"] == config.text) & (texts["label"] == config.label))):
         raise RtxError(f"{path}, row {names[0] + 1}, repeats the names of the columns: take out all such rows.")
     return texts
 
@@ -192,8 +195,9 @@ def _cell(value: object, encoding: str, numbers: bool) -> str:
     if isinstance(value, bytes):
         with suppress(UnicodeDecodeError):
             value = value.decode(encoding)
-    if numbers and not isinstance(value, str | bytes | list | dict | np.ndarray) and not pd.isna(value):
+    if numbers and not isinstance(value, str | bytes | list | dict | np.ndarray) and pd.isna(value) is not True:
         value = int(value) if isinstance(value, float) and value.is_integer() else value
         value = f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
-    valid = isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)  # halves of pairs
-    return value if valid else ""
+    if isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value):  # halves of pairs
+        return value
+    return ""

@@ -27,8 +27,9 @@ def clean(text: str) -> str:
 
 def clean_all(texts: Iterable[object]) -> list[str]:
     """`clean` for a column of texts; a missing, non-string or empty one is an error that names its row."""
-    texts = list(texts)
+    strings = []
     for row, text in enumerate(texts, start=1):
         if not isinstance(text, str) or not text.strip():
             raise RtxError(f"Row {row} holds {text!r:.60} where a text was expected: remove that row.")
-    return [clean(text) for text in texts]
+        strings.append(text)
+    return [clean(text) for text in strings]

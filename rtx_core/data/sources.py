@@ -63,7 +63,7 @@ def load(name: str, source: str) -> dict[str, pd.DataFrame]:
             labels = corpus.labels or {i: i for i in range(len(corpus.classes))}
             if unknown := set(table["label"]) - labels.keys():
                 raise RtxError(f"{corpus.hub}, {split}, has the label {unknown.pop()}, not among {[*labels]}.")
-            table = table.assign(label=table["label"].map(labels)).dropna(subset="label")
+            table = table.assign(label=table["label"].map(labels.get)).dropna(subset="label")
         splits[split] = table.astype({"label": "int64"}).reset_index(drop=True)
     return splits
 
@@ -72,7 +72,7 @@ def _generated(corpus: Corpus) -> dict[str, pd.DataFrame]:
     rows = reviews(corpus.domain, sum(corpus.embedded_rows.values()), style=corpus.style)
     splits = {}
     for split, n in corpus.embedded_rows.items():
-        splits[split], rows = rows[:n].reset_index(drop=True), rows[n:]
+        splits[split], rows = rows.iloc[:n].reset_index(drop=True), rows.iloc[n:]
     return splits
 
 
@@ -84,7 +84,8 @@ def content_sha256(frame: pd.DataFrame) -> str:
 def sha256_of(pieces: Iterable[str | bytes | np.ndarray]) -> str:
     digest = hashlib.sha256()
     for piece in pieces:
-        digest.update(piece.encode() if isinstance(piece, str) else piece)
+        content = piece.data if isinstance(piece, np.ndarray) else piece
+        digest.update(content.encode() if isinstance(content, str) else content)
     return digest.hexdigest()
 
 
@@ -113,7 +114,7 @@ def real_table(source: str, hub: str, folder: str, split: str, *columns: str) ->
         table = read_table(mirror_file(file), file)
     if missing := set(columns) - set(table.columns):
         raise RtxError(f"{hub}, {split}, lacks {sorted(missing)} in the {source}: keep the hub's schema.")
-    return table[list(columns)]
+    return table.loc[:, list(columns)]
 
 
 _say = cache(say)  # each line once
@@ -154,7 +155,7 @@ def separated(file: Path, encoding: str) -> pd.DataFrame:
     if delimiter != default:
         _say(f"{file}: the columns are split at {delimiter!r}")
     table = pd.read_csv(io.StringIO(text, newline=""), sep=delimiter, header=None, dtype="str", keep_default_na=False)
-    names, table = table.iloc[0].str.strip().tolist(), table[1:].reset_index(drop=True)
+    names, table = table.iloc[0].str.strip().tolist(), table.iloc[1:].reset_index(drop=True)
     rows = sum(1 for line in lines if line.strip("\r\n"))
     if delimiter == "\t" and len(table) != rows:  # texts seldom quoted
         _say(f"{file}: {rows:,} lines are read as {len(table):,} rows; if no text has several, a quote is left open")
@@ -197,7 +198,9 @@ def hub_table(name: str, split: str) -> pd.DataFrame:
         import datasets
 
         datasets.disable_progress_bars()
-        return datasets.load_dataset(name, split=split, revision=REVISIONS.get(name)).to_pandas()
+        table = datasets.load_dataset(name, split=split, revision=REVISIONS.get(name)).to_pandas()
+        assert isinstance(table, pd.DataFrame)  # as it is not asked for in batches
+        return table
 
 
 def revision(name: str, source: str) -> dict[str, str]:

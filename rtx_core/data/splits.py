@@ -21,7 +21,7 @@ from rtx_core.data.config import ClassificationData
 from rtx_core.data.corpora import CORPORA, Mixture
 from rtx_core.data.preprocess import clean_all
 from rtx_core.data.sources import load, mirror_file, read_table, resolve, revision, sha256_of, verify
-from rtx_core.errors import RtxError
+from rtx_core.errors import RtxError, unknown
 
 PARTS = ("train", "validation", "test")
 PUBLISHED_FILE = "sst2/pooled_splits.parquet"  # its hash is of the parts, a line each
@@ -70,6 +70,8 @@ def split(tables: dict[str, pd.DataFrame], how: str, source: str = "", rows: int
         case "official":
             n = len(tables["train"])
             chosen = [*np.split(_permutation(n), [int(0.95 * n)]), np.arange(n, len(pool))]
+        case _:
+            raise unknown("split", how, ("seeded", "grouped", "published", "official"))
     return {part: pool.iloc[rows].reset_index(drop=True) for part, rows in zip(PARTS, chosen, strict=True)}
 
 
@@ -109,7 +111,8 @@ def grouped(pool: pd.DataFrame) -> list[np.ndarray]:
 def published(source: str) -> list[np.ndarray]:
     if source != "mirror":
         raise RtxError(f"The split 'published' is a mirror's {PUBLISHED_FILE}: set RTX_DATA, or use split='seeded'.")
-    assignment = read_table(mirror_file(PUBLISHED_FILE), PUBLISHED_FILE).get("split_a", pd.Series())
+    table = read_table(mirror_file(PUBLISHED_FILE), PUBLISHED_FILE)
+    assignment = table["split_a"] if "split_a" in table else pd.Series()
     verify(PUBLISHED_FILE, sha256_of("\n".join(map(str, assignment))), PUBLISHED_SHA256)
     return [np.flatnonzero(assignment == part) for part in PARTS]
 

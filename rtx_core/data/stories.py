@@ -82,7 +82,7 @@ def tokenised(stories: dict[str, list[str]]) -> tuple[dict[str, np.ndarray], Tok
     def make() -> dict[str, np.ndarray]:
         tokenizer = train_tokenizer(stories["train"])
         tokenizer.encode_special_tokens = True
-        arrays = {"tokenizer": np.frombuffer(tokenizer.to_str().encode(), dtype=np.uint8)}
+        arrays: dict[str, np.ndarray] = {"tokenizer": np.frombuffer(tokenizer.to_str().encode(), dtype=np.uint8)}
         for part, texts in stories.items():
             batches = (tokenizer.encode_batch(texts[i : i + 10_000]) for i in range(0, len(texts), 10_000))
             rows = [np.array([STORY, *story.ids], np.uint16) for batch in batches for story in batch]

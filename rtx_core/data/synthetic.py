@@ -50,7 +50,7 @@ DOMAINS = {name: grammar(text) for name, text in _READ["domains"].items()}
 def reviews(domain: str, n: int, seed: int = 0, style: str = "review") -> pd.DataFrame:
     """The first `n` rows, text and label (1 positive), of the endless table of a domain, a style and a seed."""
     rng, words = Random(f"{domain} {style} {seed}"), REVIEWS | DOMAINS[domain]
-    texts, labels = [], []
+    texts, labels, pair = [], [], []
     for row in range(n):
         if row % 2 == 0:
             pair = [False, True]  # every two rows hold one of each

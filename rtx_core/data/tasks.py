@@ -5,7 +5,7 @@ A step's batches are a pure function of (seed, step), so that a resumed run read
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -18,8 +18,10 @@ from rtx_core.data.tokens import Tokens
 from rtx_core.errors import RtxError
 from rtx_core.metrics import classification_metrics
 from rtx_core.models.packed import Packed, pad_to_multiple
+from rtx_core.models.protocols import Model
 
 Batch = tuple[Any, Tensor]  # (inputs, targets)
+Autocast = AbstractContextManager[Any]  # what a model is called in
 Loss = tuple[Tensor, Tensor]  # (what to backpropagate, float64 sums for `summary`)
 EVALUATION_TOKENS = 8192  # per batch: large enough to fill the machine, small enough for its cache
 EVALUATION_SEED = 5  # of the running text that every evaluation of every run reads
@@ -47,14 +49,32 @@ class Task:
     """
 
     unit: str  # what `examples` counts: "texts" or "tokens"
-    facts: dict  # what the record says of the data: name, source, sha256, n_train, n_test
+    facts: dict[str, Any]  # what the record says of the data: name, source, sha256, n_train, n_test
+    model_settings: dict[str, int]  # settings of the model that the data decides
     classes: tuple[str, ...] | None = None  # in label order
+    parts: Any  # with `classes` the texts by part
+    tokenizer: Any  # and what gives the tokenizer
     steps_per_epoch: int | None = None  # None: steps are counted by the training settings alone
 
     def __init__(self, batch_size: int, micro_batches: int):
         self.batch_size, self.micro_batches = batch_size, micro_batches
 
-    def summary(self, sums: Sequence[float], examples: int) -> dict:
+    def step(self, seed: int, i: int) -> Sequence[Batch]:
+        raise NotImplementedError
+
+    def examples(self, i: int) -> int:
+        raise NotImplementedError
+
+    def loss(self, model: nn.Module, inputs: Any, targets: Tensor, step_examples: int) -> Loss:
+        raise NotImplementedError
+
+    def evaluate(self, model: nn.Module, device: torch.device, autocast: Autocast) -> dict[str, float]:
+        raise NotImplementedError
+
+    def test(self, model: nn.Module, device: torch.device, autocast: Autocast) -> tuple[dict, dict | None]:
+        raise NotImplementedError
+
+    def summary(self, sums: Sequence[float], examples: int) -> dict[str, float]:
         """A history row's training entries, from the sums over `examples`."""
         return {name: total / examples for name, total in zip(("train_loss", "train_accuracy"), sums)}
 
@@ -68,11 +88,11 @@ class Classification(Task):
         super().__init__(batch_size, micro_batches)
         self.train, self.validation, self.test_part = parts["train"], parts["validation"], parts["test"]
         self.parts, self.classes, self.facts, self.tokenizer = parts, classes, facts, tokenizer
-        self.steps_per_epoch = -(-len(self.train) // batch_size)
+        self.steps_per_epoch = self.epoch_steps = -(-len(self.train) // batch_size)
         self.model_settings = {"num_labels": len(classes)}
 
     def step(self, seed: int, i: int) -> list[tuple[Packed, Tensor]]:
-        epoch, k = divmod(i, self.steps_per_epoch)
+        epoch, k = divmod(i, self.epoch_steps)
         rows = _order(seed, epoch, len(self.train))[k * self.batch_size : (k + 1) * self.batch_size]
         return [self._batch(part) for part in np.array_split(rows, min(self.micro_batches, len(rows)))]
 
@@ -81,12 +101,12 @@ class Classification(Task):
         return pad_to_multiple(Packed.from_flat(ids, lengths), PAD_MULTIPLE), torch.from_numpy(labels)
 
     def examples(self, i: int) -> int:
-        return min(self.batch_size, len(self.train) - i % self.steps_per_epoch * self.batch_size)
+        return min(self.batch_size, len(self.train) - i % self.epoch_steps * self.batch_size)
 
     def loss(self, model: nn.Module, inputs: Packed, targets: Tensor, step_examples: int) -> Loss:
         """Cross-entropy; sums are [losses, right answers]."""
         logits = model(inputs)
-        if (got := _shape(logits)) != (expected := f"shape {(len(inputs), len(self.classes))}"):
+        if (got := _shape(logits)) != (expected := f"shape {(len(inputs), self.model_settings['num_labels'])}"):
             got = f"The model gave {got}; expected {expected}, a row a text"
             raise RtxError(f"{got}, one of them filler, as head(h[batch.starts]) gives.")
         logits = logits[: len(targets)].to(next(model.parameters()).dtype)
@@ -94,12 +114,12 @@ class Classification(Task):
         right = (logits.argmax(1) == targets).sum()
         return loss / step_examples, torch.stack((loss.detach().double(), right.double()))
 
-    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
+    def evaluate(self, model: nn.Module, device: torch.device, autocast: Autocast) -> dict:
         logits = logits_of(model, self.validation, device, autocast)
         loss, accuracy = loss_and_accuracy(logits, self.validation.labels)
         return {"validation_loss": loss, "validation_accuracy": accuracy}
 
-    def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, dict]:
+    def test(self, model: nn.Module, device: torch.device, autocast: Autocast) -> tuple[dict, dict]:
         labels = self.test_part.labels
         logits = logits_of(model, self.test_part, device, autocast)
         loss, _ = loss_and_accuracy(logits, labels)
@@ -112,7 +132,7 @@ def _order(seed: int, epoch: int, n: int) -> np.ndarray:
 
 
 @contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
+def evaluation_mode(model: nn.Module | Model) -> Iterator[None]:
     """In evaluation mode, without gradients; the model's mode is put back."""
     was_training = model.training
     model.eval()
@@ -130,7 +150,7 @@ def evaluation_batches(tokens: Tokens, budget: int = EVALUATION_TOKENS) -> Itera
         yield Packed.from_flat(ids, lengths), rows
 
 
-def logits_of(model: nn.Module, tokens: Tokens, device: torch.device, autocast: torch.autocast) -> np.ndarray:
+def logits_of(model: nn.Module, tokens: Tokens, device: torch.device, autocast: Autocast) -> np.ndarray:
     """(N, C) float32 logits in the order of `tokens`."""
     outputs, order = [], []
     with evaluation_mode(model):
@@ -158,14 +178,24 @@ class Language(Task):
     """
 
     unit = "tokens"
+    vocab_size: int
 
     def __init__(self, batch_size: int, micro_batches: int, block_size: int, eval_batches: int):
         super().__init__(batch_size, micro_batches)
         self.block_size, self.eval_batches = block_size, eval_batches
 
     @property
-    def model_settings(self) -> dict:
+    def model_settings(self) -> dict[str, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return {"vocab_size": self.vocab_size, "block_size": self.block_size}
+
+    def micro_batch(self, seed: int, i: int, piece: int) -> Batch:
+        raise NotImplementedError
+
+    def evaluation_batches(self, part: str) -> Sequence[Batch]:
+        raise NotImplementedError
+
+    def test_batches(self) -> Sequence[Batch]:
+        raise NotImplementedError
 
     def step(self, seed: int, i: int) -> list[Batch]:
         return [self.micro_batch(seed, i, piece) for piece in range(self.micro_batches)]
@@ -173,7 +203,7 @@ class Language(Task):
     def examples(self, i: int) -> int:
         return self.batch_size * self.block_size
 
-    def loss(self, model: nn.Module, inputs, targets: Tensor, step_examples: int) -> Loss:
+    def loss(self, model: Any, inputs: Any, targets: Tensor, step_examples: int) -> Loss:
         """Mean loss of a target, weighted by the micro-batch's share of the step; sums are [losses]."""
         mean = model(inputs, targets)
         if (got := _shape(mean)) != "shape ()":
@@ -187,18 +217,20 @@ class Language(Task):
         parts = {"validation": "validation", "training_sample": "train"}
         return {name: self.evaluation_batches(part) for name, part in parts.items()}
 
-    def evaluate(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> dict:
+    def evaluate(self, model: nn.Module, device: torch.device, autocast: Autocast) -> dict:
         row = {}
         for name, batches in self.evaluation.items():
             mean, error = mean_and_error(*losses_of(model, batches, device, autocast))
             row |= {f"{name}_loss": mean, f"{name}_error": error}
         return row
 
-    def test(self, model: nn.Module, device: torch.device, autocast: torch.autocast) -> tuple[dict, None]:
+    def test(self, model: nn.Module, device: torch.device, autocast: Autocast) -> tuple[dict, None]:
         return test_entry(*losses_of(model, self.test_batches(), device, autocast)), None
 
 
-def losses_of(model: nn.Module, batches: Iterable[Batch], device: torch.device, autocast) -> tuple[Tensor, Tensor]:
+def losses_of(
+    model: nn.Module, batches: Iterable[Batch], device: torch.device, autocast: Autocast
+) -> tuple[Tensor, Tensor]:
     """(mean loss, number of targets) of each batch, float64 on the CPU."""
     losses, sizes = [], []
     with evaluation_mode(model):

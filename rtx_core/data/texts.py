@@ -8,14 +8,14 @@ import numpy as np
 from tokenizers import BertWordPieceTokenizer
 
 from rtx_core.data import splits
-from rtx_core.data.config import LabeledData
+from rtx_core.data.config import ClassificationData, FilesData
 from rtx_core.data.sources import content_sha256, sha256_of
 from rtx_core.data.tasks import Classification
 from rtx_core.data.tokens import bert_vocabulary, tokenize_parts, trained_vocabulary
 from rtx_core.errors import RtxError
 
 
-def classification(config: LabeledData, batch_size: int, micro_batches: int = 1) -> Classification:
+def classification(config: ClassificationData | FilesData, batch_size: int, micro_batches: int = 1) -> Classification:
     reader = import_module(config.reader)
     parts, facts, source = reader.parts(config), reader.facts(config), reader.vocabulary_source(config)
 
@@ -35,7 +35,7 @@ def classification(config: LabeledData, batch_size: int, micro_batches: int = 1)
     return Classification(ready, config.classes, facts, batch_size, micro_batches, tokenizer)
 
 
-def profile(config: LabeledData) -> dict:
+def profile(config: ClassificationData | FilesData) -> dict:
     """Of every part label counts, histograms of lengths and, as `within_training`, how many texts are, word for word, a
     training text or a part of one; so pages need no data."""
     config = config.replace(**{f"{part}_rows": 0 for part in splits.PARTS if getattr(config, f"{part}_rows", 0)})
@@ -46,14 +46,14 @@ def profile(config: LabeledData) -> dict:
         repeated = None if part == "train" else sum(splits.contained(frame["text"], frames["train"]["text"]))
         profiles[part] = {
             "n": len(frame),
-            "labels": np.bincount(tokens.labels, minlength=len(task.classes)).tolist(),
+            "labels": np.bincount(tokens.labels, minlength=len(config.classes)).tolist(),
             "words": _histogram(len(text.split()) for text in frame["text"]),
             "tokens": _histogram(tokens.lengths.tolist()),
             "truncated": int((tokens.lengths == config.max_length).sum()),
             "distinct_texts": int(frame["text"].nunique()),
             "within_training": repeated,
         }
-    return {"classes": list(task.classes), "data": task.facts, "parts": profiles}
+    return {"classes": list(config.classes), "data": task.facts, "parts": profiles}
 
 
 def _histogram(lengths: Iterable[int]) -> dict[str, int]:

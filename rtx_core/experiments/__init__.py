@@ -21,7 +21,7 @@ class Experiment:
     """Data, the way of training, and the models that are compared."""
 
     data: DataConfig
-    train: TrainConfig = field(default_factory=TrainConfig)
+    train: TrainConfig = TrainConfig()
     models: Mapping[str, ModelVariant] = field(default_factory=dict)  # by name, next to the registered ones
     default_models: tuple[str, ...] = ("baseline", "recurrent")  # models of a run that names none
     seeds: tuple[int, ...] = (0,)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from types import SimpleNamespace
-from typing import get_args
+from typing import Any, get_args
 
 import pandas as pd
 
@@ -100,13 +100,12 @@ def fits(architecture: str, data: DataConfig) -> bool:
     return not isinstance(model.kind, str) or isinstance(model.config, data.model_configs)
 
 
-def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **settings: object) -> RunConfig:
+def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **settings: Any) -> RunConfig:
     """The whole configuration of one run; every setting is one of the data, of the training, or of the model."""
     experiment = find_experiment(name)
     experiment_name, folder = (name, name) if isinstance(name, str) else ("own-data", f"own-{name.slug}")
     label, variant = find_variant(experiment, model)
-    seed, *plain = (x.item() if hasattr(x, "dtype") and not x.shape else x for x in (seed, *settings.values()))
-    settings = dict(zip(settings, plain))
+    seed, settings = _plain(seed), {key: _plain(value) for key, value in settings.items()}
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise RtxError(f"The seed is {seed!r:.40}; expected a whole number from 0 to {2**31 - 1}.")
     if not fits(variant.base, experiment.data):
@@ -167,13 +166,18 @@ def configure(name: str | DataConfig, model: str | Mapping, /, seed: int = 0, **
     )
 
 
-def settings_of(name: str | DataConfig, model: str | Mapping = "", /, **settings: object) -> pd.DataFrame:
+def _plain(value: Any) -> Any:
+    """A number of NumPy's, or of torch's, as Python's own."""
+    return value.item() if hasattr(value, "dtype") and not value.shape else value
+
+
+def settings_of(name: str | DataConfig, model: str | Mapping = "", /, **settings: Any) -> pd.DataFrame:
     """A row for each setting of a run of this experiment and model (of none: its first): `setting`, what it is `of`,
     its `type`, its `default` (under other `settings`, such as a recipe) and its `meaning`."""
     experiment = find_experiment(name)
     default = configure(name, model or experiment.default_models[0], **settings)
     architecture = registry.find(default.architecture).config.replace(**default.overrides)
-    rows = [("seed", "run", "int >= 0", 0, "of the initial weights, the order of the texts and dropout")]
+    rows: list[tuple] = [("seed", "run", "int >= 0", 0, "of the initial weights, the order of the texts and dropout")]
     if experiment.recipes:
         rows.append(("recipe", "run", " | ".join(experiment.recipes), default.recipe, "named settings"))
     budget = settings.get("budget", next(iter(experiment.budgets)))
@@ -182,24 +186,24 @@ def settings_of(name: str | DataConfig, model: str | Mapping = "", /, **settings
     meaning = "batches whose latency is measured; of generated texts fewer"
     rows.append(("timed", "run", f"1 to {TIMED_BATCHES}", TIMED_BATCHES, meaning))
     rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", "graph (a CUDA graph), or a mode of torch.compile"))
-    for part, settings in {"data": default.data, "training": default.train, "model": architecture}.items():
-        hidden = set(settings.names()) - set(default.data.settable()) if part == "data" else default.data.derived_fields
-        for key, kind in settings.kinds().items():
-            field = type(settings).model_fields[key]
+    for part, group in {"data": default.data, "training": default.train, "model": architecture}.items():
+        hidden = set(group.names()) - set(default.data.settable()) if part == "data" else default.data.derived_fields
+        for key, kind in group.kinds().items():
+            field = type(group).model_fields[key]
             if key not in hidden and len(get_args(field.annotation)) != 1:
-                rows.append((key, part, kind, getattr(settings, key), field.description or ""))
+                rows.append((key, part, kind, getattr(group, key), field.description or ""))
     return pd.DataFrame(rows, columns=["setting", "of", "type", "default", "meaning"])
 
 
 def distinct(name: str, values: object) -> list:
     """A parameter that is a list, in which every value stands once."""
-    listed = isinstance(values, Sequence) and not isinstance(values, str)
-    if not listed or not values or any(values.count(value) > 1 for value in values):
+    listed = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else []
+    if not listed or any(listed.count(value) > 1 for value in listed):
         raise RtxError(f"Parameter {name} is {values!r:.60}; expected a list of different values, as '{name}: [a, b]'.")
-    return list(values)
+    return listed
 
 
-def sweep(settings: Mapping[str, object]) -> list[dict]:
+def sweep(settings: Mapping[str, Any]) -> list[dict]:
     """Every combination of settings of which some are lists: {"fraction": [0.1, 1.0]} is two."""
     lists = [distinct(key, value) if isinstance(value, list) else [value] for key, value in settings.items()]
     return [dict(zip(settings, values)) for values in product(*lists)]

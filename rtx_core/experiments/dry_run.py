@@ -15,6 +15,7 @@ from rtx_core.errors import RtxError, reason
 from rtx_core.evaluate.generation import stream
 from rtx_core.models.build import build_model, set_weights, untied
 from rtx_core.models.packed import Packed
+from rtx_core.models.protocols import is_writer
 from rtx_core.records import schema
 from rtx_core.settings import Settings
 from rtx_core.train.config import TrainConfig
@@ -47,8 +48,8 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
         return f"has a complex parameter, {names[0]}; use two real ones"
     optimizer, step_examples = optimizer_of(model, train), task.examples(0)
     inputs, targets = (part.to(device) for part in task.step(0, 0)[0])
-    if hasattr(model, "begin_step"):
-        model.begin_step(0, 0)
+    if begin_step := getattr(model, "begin_step", None):
+        begin_step(0, 0)
     with autocast:
         objective, _ = task.loss(model, inputs, targets, step_examples)
     if not objective.requires_grad:
@@ -78,7 +79,7 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
             if task.classes:
                 ids, lengths, _ = task.parts["test"].take(np.zeros(1, np.int64))
                 model(Packed.from_flat(ids, lengths).to(device))  # a text alone, as it is timed
-            elif hasattr(model, "advance"):
+            elif is_writer(model):
                 list(stream(model, torch.zeros(1, dtype=torch.long, device=device), 2))
             if hasattr(task, "evaluate_batches"):
                 task.evaluate_batches(model, task.validation[:1], device, autocast)

@@ -10,9 +10,9 @@ from functools import cached_property, partial
 from importlib import import_module
 from itertools import product
 from types import ModuleType
+from typing import Any
 
 import torch
-from torch import nn
 
 from rtx_core import records
 from rtx_core.errors import RtxError, unknown
@@ -50,7 +50,7 @@ class MeasuredRuns:
             config = configure(self.experiment, model, seed, **self.settings)
             yield records.load(f"{config.name}/{config.model}-seed{seed}", self.source)
 
-    def trained(self, record: records.Record) -> nn.Module:
+    def trained(self, record: records.Record) -> Any:
         """The model of a run with its trained weights, which lie where the run was made."""
         return load_weights(record)
 
@@ -69,7 +69,7 @@ def measurement_jobs(kind: ModuleType, study: MeasuredRuns) -> Iterator[tuple[di
         yield identity, facts, partial(kind.of_run, record, study)
 
 
-def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: object) -> list[records.Record]:
+def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: Any) -> list[records.Record]:
     """All measurements of this kind under these settings: found, if today's code would make them, or made now."""
     kinds = declaration("MEASUREMENTS")
     if kind not in kinds:

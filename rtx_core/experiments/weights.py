@@ -5,12 +5,13 @@ answer: `rtx.load("sst2/recurrent-seed0").classify(["a film of great charm"])`.
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -114,7 +115,7 @@ def run_dir(name: str, model: str, seed: int, key: str) -> Path:
     return build() / "runs" / name / f"{model}-seed{seed}-{key[:8]}"
 
 
-def load_weights(record: Record):
+def load_weights(record: Record) -> Any:
     """The trained model of a record: from beside the records, else from where the run was made."""
     path = find_weights(record)
     refuse_changed(record)
@@ -154,7 +155,7 @@ def load(address: object, source: str = "") -> "Predictor":
     return Predictor(model_in(folder / "model.safetensors"), folder)
 
 
-def model_in(path: Path):
+def model_in(path: Path) -> Any:
     """The model in a file of weights; no memory is taken for one that its header claims and its tensors cannot fill."""
     from safetensors import safe_open
 
@@ -181,7 +182,7 @@ def model_in(path: Path):
 class Predictor:
     """A trained classifier; the tokenizer that it was trained with lies in `folder`."""
 
-    model: Callable
+    model: Any  # as `load_model` gives it, with `about`
     folder: Path
 
     @cached_property
@@ -213,14 +214,14 @@ class Predictor:
         if types != {str} or type(length) is not int or not 3 <= length < 2**31:
             problem = f"classes {classes!r:.60} and max_length {length!r:.20}"
             raise RtxError(f"The weights of {self.folder.name} have {problem}; expected names and a number above 2.")
-        texts = [texts] if isinstance(texts, (str, pd.DataFrame)) else list(texts)
-        if not texts or not all(isinstance(text, str) for text in texts):
-            raise RtxError(f"The texts are {texts!r:.60}; expected strings.")
-        frame = pd.DataFrame({"text": texts, "passes": None, "label": 0})
+        rows = [texts] if isinstance(texts, (str, pd.DataFrame)) else list(texts)
+        if not rows or not all(isinstance(text, str) for text in rows):
+            raise RtxError(f"The texts are {rows!r:.60}; expected strings.")
+        frame = pd.DataFrame({"text": rows, "passes": None, "label": 0})
         try:
-            tokens, rows = tokenize(frame, self.tokenizer, length), getattr(self.model.config, "vocab_size", 2**31)
-            if tokens.lengths.min() < 1 or tokens.ids.max() >= rows:
-                raise ValueError(f"its tokens are not the {rows:,} of the model")
+            tokens, size = tokenize(frame, self.tokenizer, length), getattr(self.model.config, "vocab_size", 2**31)
+            if tokens.lengths.min() < 1 or tokens.ids.max() >= size:
+                raise ValueError(f"its tokens are not the {size:,} of the model")
         except RtxError:
             raise
         except Exception as error:  # of no narrower kind are those of tokenizers

@@ -34,7 +34,7 @@ class CausalAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, d_out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx, d_out: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, *weights = ctx.saved_tensors
         d_q, d_k, d_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
         for p in weights:

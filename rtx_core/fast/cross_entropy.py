@@ -26,7 +26,7 @@ class CrossEntropy(torch.autograd.Function):
         if torch.is_autocast_enabled(device.type):
             dtype = torch.get_autocast_dtype(device.type)
         h, w, minus_one = h.to(dtype), weight.to(dtype), torch.full((), -1.0, device=device)
-        d_h, d_weight = (torch.empty_like(h), torch.zeros_like(weight)) if needs_grad else (None, None)
+        gradients = (torch.empty_like(h), torch.zeros_like(weight)) if needs_grad else None
         loss = torch.zeros((), device=device)
         for start in range(0, len(h), CHUNK):
             rows, y = h[start : start + CHUNK], targets[start : start + CHUNK, None]
@@ -38,15 +38,17 @@ class CrossEntropy(torch.autograd.Function):
                 p = logits.log_softmax(1, dtype=torch.float32)
                 loss -= p.gather(1, y).sum()
                 p.exp_()
-            if needs_grad:
+            if gradients:
+                d_h, d_weight = gradients
                 grad = p.scatter_add_(1, y, minus_one.expand_as(y)).to(dtype)
                 torch.mm(grad, w, out=d_h[start : start + CHUNK])
                 d_weight += grad.t() @ rows
-        ctx.save_for_backward(d_h, d_weight)
+        ctx.save_for_backward(*(gradients or (None, None)))
         return loss / len(h)
 
     @staticmethod
-    def backward(ctx, d_loss: Tensor):
+    def backward(ctx, *grad_outputs: Tensor):
+        (d_loss,) = grad_outputs
         d_h, d_weight = ctx.saved_tensors
         scale = d_loss / len(d_h)
         return d_h * scale, d_weight * scale, None

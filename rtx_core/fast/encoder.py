@@ -65,12 +65,13 @@ class EncoderPath:
     def update(self, model: Encoder, optimizer: torch.optim.Optimizer, clip_norm: float) -> None:
         """Clip to a whole norm c, by the factor min(1, c / (norm + 10⁻⁶)), step, and leave no gradient.  Fused AdamW
         divides by `grad_scale` as it reads: no pass over the gradient is spent on it, no host waits for the norm."""
-        gradients = [p.grad for p in model.parameters() if p is not model.word.weight]
+        gradients = [p.grad for p in model.parameters() if p is not model.word.weight and p.grad is not None]
         words = model.word.weight.grad
+        assert words is not None  # an update follows a backward pass
         if self.ids:  # the rows of all other tokens are 0
             words = words[torch.cat([*self.ids]).unique()]
         norm = nn.utils.get_total_norm([*gradients, words], foreach=True)
-        optimizer.grad_scale = ((norm + 1e-6) / clip_norm).clamp_(min=1.0).float()
+        vars(optimizer)["grad_scale"] = ((norm + 1e-6) / clip_norm).clamp_(min=1.0).float()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)  # the next backward pass brings its own arrays: no zero-fill, no sum
 

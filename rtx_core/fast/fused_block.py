@@ -31,7 +31,7 @@ class Grid(NamedTuple):
     scatter_rows: Tensor
     gather_rows: Tensor  # (T·parts·H,) row of (T·parts·H, D) -> grid row
     heads: Tensor  # (T·H,) row of one part (T·H, D) -> its grid row
-    bias: Tensor  # (B·H, 1, L) 0 at tokens, −∞ at padding
+    bias: Tensor | None  # (B·H, 1, L) 0 at tokens, −∞ at padding; None backward
     shape: tuple[int, int, int]  # B, H, L
 
 
@@ -151,12 +151,12 @@ class FusedBlock(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, d_out):
+    def backward(ctx, d_out):  # pyright: ignore[reportIncompatibleMethodOverride]
         g1, w_qkv, w_out, g2, w_gu, w_down, cos, sin, cls, *tensors = ctx.saved_tensors
         u1, s1, y1, y_q, q, k, v, p, weighted_p, m_p, mixed, m1, *tensors = tensors
         u2, s2, y2, gate_up, silu, m2, inner, m3, *tables = tensors
         (B, H, L), (T, d), f, dtype = ctx.shape, u1.shape, w_down.shape[1], w_down.dtype
-        D, index = d // H, Grid(*tables, None, ctx.shape)
+        D, index = d // H, Grid(*tables, bias=None, shape=ctx.shape)
         # feed-forward
         d_down = d_out.to(dtype) if m3 is None else d_out.to(dtype) * m3
         d_w_down, d_b_down = _product_backward(d_down, inner, d_out.dtype)

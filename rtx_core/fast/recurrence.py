@@ -99,7 +99,7 @@ class Recurrence(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx, grad):  # pyright: ignore[reportIncompatibleMethodOverride]
         return None, None, None, *ctx.loop.backward(grad), None, None, None
 
 
@@ -120,14 +120,15 @@ class Loop:
     def window(self, t: int) -> tuple[Tensor, Tensor]:
         """Keys and values, (≤ w, B, H, D) each, of the states before t and of token t itself."""
         window_kv = torch.stack([*self.kv[max(0, t - self.width + 1) : t], self.token_kv[t]])
-        return window_kv.view(-1, self.size[0], 2, *self.size[1:]).unbind(2)
+        k, v = window_kv.view(-1, self.size[0], 2, *self.size[1:]).unbind(2)
+        return k, v
 
     def forward(self, save_inner: bool) -> Tensor:
         """The states (N, B, d); the inner values are kept where `save_inner`."""
         key_value, out, up, down = (product(weight, self.size[0]) for weight in self.weights)
         (mask_out, mask_down, mask_attention), d, eps = self.masks, self.x[0].shape[-1:], self.eps
         for t, x in enumerate(self.x):
-            normed = (None, None, None)
+            normed: tuple = (None, None, None)
             if t:
                 normed = torch.native_layer_norm(self.h[t - 1], d, None, None, eps)  # with mean and 1 / std
                 self.kv.append(key_value(normed[0]))
@@ -149,7 +150,7 @@ class Loop:
         key_value, out, up, down = (product(weight.t(), self.size[0]) for weight in self.weights)
         mask_out, mask_down, mask_attention = self.masks
         d_x, d_q, d_token_kv, products, d_next = [], [], [], [], 0.0
-        d_kv: list[Tensor | None] = [None] * len(self.kv)
+        d_kv: dict[int, Tensor] = {}  # by position
         for t in reversed(range(len(self.x))):
             normed, p, mixed, u, normed_u, wide, active = self.inner[t]
             d_h = grad[t] + d_next  # of the state, by its output and through the step after it
@@ -170,14 +171,15 @@ class Loop:
             *of_states, of_token = d_window.view(len(p), self.size[0], -1).unbind(0)
             d_token_kv.append(of_token)
             for j, d_state in zip(range(t - len(of_states), t), of_states):
-                d_kv[j] = d_state if d_kv[j] is None else d_kv[j] + d_state
+                d_kv[j] = d_kv[j] + d_state if j in d_kv else d_state
             products.append((mixed, d_out, normed_u[0], d_wide, active, d_down))
             if t:  # the window of step t is the last that reads state t − 1
                 d_next = norm_backward(key_value(d_kv[t - 1]), self.h[t - 1], *normed[1:])
         mixed, d_out, normed_u, d_wide, active, d_down = map(torch.cat, zip(*products))
         pairs = [(d_out, mixed), (d_wide, normed_u), (d_down, active)]
         if d_kv:
-            pairs.insert(0, (torch.cat(d_kv), torch.cat([normed[0] for normed, *_ in self.inner[1:]])))
+            gradient = torch.cat([d_kv[t] for t in range(len(self.kv))])
+            pairs.insert(0, (gradient, torch.cat([normed[0] for normed, *_ in self.inner[1:]])))
         d_weights = [torch.zeros_like(weight) for weight in self.weights]
         for total, (gradient, value) in zip(d_weights[-len(pairs) :], pairs):
             total.addmm_(gradient.t().to(total.dtype), value.to(total.dtype))

@@ -9,24 +9,27 @@
 * `sdpa`   – torch's scaled_dot_product_attention on a padded view: any device, any precision, also the reference.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rtx_core.errors import RtxError
 from rtx_core.models.packed import Packed
 
 BACKENDS = ("flash", "varlen", "sdpa")
 
 
 @cache
-def _varlen(backend: str):
+def _varlen(backend: str) -> Callable[..., Any] | None:
     """The kernel's function; None where it is not installed, or built for another torch."""
     with suppress(ImportError):
         if backend == "flash":
-            from flash_attn import flash_attn_varlen_func as kernel
+            from flash_attn import flash_attn_varlen_func as kernel  # pyright: ignore[reportMissingImports]
         else:
             from torch.nn.attention.varlen import varlen_attn as kernel
         return kernel
@@ -62,7 +65,9 @@ def packed_attention(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p=0.0, drop
     q_cu_seqlens = torch.arange(len(batch) + 1, device=q.device, dtype=torch.int32) if one_query else batch.cu_seqlens
     max_seqlens = (1 if one_query else batch.max_seqlen, batch.max_seqlen)
     options = {"dropout_p": p} if backend == "flash" else {"window_size": (-1, -1)}
-    return _varlen(backend)(q, k, v, q_cu_seqlens, batch.cu_seqlens, *max_seqlens, **options)
+    if (kernel := _varlen(backend)) is None:
+        raise RtxError(f"The kernel {backend!r} is not installed here; name another of {', '.join(BACKENDS)}.")
+    return kernel(q, k, v, q_cu_seqlens, batch.cu_seqlens, *max_seqlens, **options)
 
 
 def _sdpa(q: Tensor, k: Tensor, v: Tensor, batch: Packed, p: float, dropout) -> Tensor:

@@ -36,6 +36,14 @@ def build_model(name: str, seed: int | None = None, **overrides: object) -> nn.M
     return model
 
 
+def settings_in(model: nn.Module) -> Settings:
+    """What the model was built with, which it keeps as `config`."""
+    config = getattr(model, "config", None)
+    if not isinstance(config, Settings):
+        raise RtxError(f"{type(model).__name__} keeps no settings as self.config; give it those it is built with.")
+    return config
+
+
 def count_parameters(model: nn.Module) -> dict[str, int]:
     """Parameters: all of them, those outside the vocabulary's embedding table, and those that are `frozen`, if any."""
     total = sum(p.numel() for p in model.parameters())
@@ -47,7 +55,7 @@ def count_parameters(model: nn.Module) -> dict[str, int]:
 
 def save_model(model: nn.Module, name: str, path: Path | str, **about: object) -> None:
     """Weights as one safetensors file; its header has the model's name, and its config and `about` as JSON."""
-    header = {"model": name, "config": model.config.model_dump_json(), "about": json.dumps(about)}
+    header = {"model": name, "config": settings_in(model).model_dump_json(), "about": json.dumps(about)}
     write_atomically(Path(path), save(untied(model.state_dict()), metadata=header))
 
 

@@ -15,13 +15,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_core.models.configs import EncoderConfig
-from rtx_core.models.layers import Dropout, EncoderBlock, RMSNorm, drop, rotary_rows
+from rtx_core.models.layers import Blocks, Dropout, EncoderBlock, RMSNorm, drop, rotary_rows
 from rtx_core.models.packed import Packed
 
 
 class Encoder(nn.Module):
     """Packed token ids -> class logits (B, C), or with targets (B,) their mean cross-entropy in nats."""
 
+    layers: "Blocks[EncoderBlock]"
     step_dropout: Dropout = None  # where a training step's masks come from; None: torch's generator
 
     def __init__(self, config: EncoderConfig):
@@ -31,7 +32,7 @@ class Encoder(nn.Module):
         self.token_type = nn.Embedding(c.type_vocab_size, c.hidden_size)
         self.norm = RMSNorm(c.hidden_size, c.norm_eps)
         sizes = (c.hidden_size, c.num_heads, c.intermediate_size, c.dropout, c.norm_eps)
-        self.layers = nn.ModuleList(EncoderBlock(*sizes) for _ in range(c.num_layers))
+        self.layers = Blocks(EncoderBlock(*sizes) for _ in range(c.num_layers))
         self.head = nn.Linear(c.hidden_size, c.num_labels)
         self.apply(self._initialize)
 
@@ -66,8 +67,10 @@ class Encoder(nn.Module):
 
     def forward(self, batch: Packed, targets: Tensor | None = None, rows_only: bool = True) -> Tensor:
         """`rows_only=False` computes the rows of the last layer that nothing reads too; the logits are the same."""
+        h = None
         for h in self.states(batch, rows_only=rows_only):
             pass
+        assert h is not None  # there is a pass at least
         cls = h if len(h) == len(batch) else h[batch.starts]
         logits = self.head(drop(cls, self.config.dropout, self._dropout()))
         return logits if targets is None else F.cross_entropy(logits, targets)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
 from rtx_core.models.configs import GPTConfig
+from rtx_core.models.layers import Blocks
 
 
 @dataclass
@@ -59,12 +60,14 @@ class GPTBlock(nn.Module):
 class GPT(nn.Module):
     """Token ids (B, N) -> logits (B, N, V), or with targets (B, N) their mean loss in nats."""
 
+    layers: "Blocks[GPTBlock]"
+
     def __init__(self, config: GPTConfig):
         super().__init__()
         c = self.config = config
         self.word = nn.Embedding(c.vocab_size, c.hidden_size)
         self.position = nn.Embedding(c.block_size, c.hidden_size) if c.positions else None
-        self.layers = nn.ModuleList(GPTBlock(c) for _ in range(c.num_layers))
+        self.layers = Blocks(GPTBlock(c) for _ in range(c.num_layers))
         self.norm = nn.LayerNorm(c.hidden_size, c.norm_eps, bias=False)
         self.dropout = nn.Dropout(c.dropout)
         for name, parameter in self.named_parameters():

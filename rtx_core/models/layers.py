@@ -1,7 +1,8 @@
 """The parts every encoder here is made of: RMSNorm, rotary positions, SwiGLU and the pre-norm block."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +24,28 @@ def drop(x: Tensor, p: float, dropout: Dropout) -> Tensor:
 def compound_dropout(p: float) -> float:
     """Two dropouts in series are one: Bernoulli(1−p) masks multiply to a Bernoulli((1−p)²) mask."""
     return 1 - (1 - p) ** 2
+
+
+Block = TypeVar("Block", bound=nn.Module)
+
+if TYPE_CHECKING:
+
+    class Blocks(nn.ModuleList, Generic[Block]):
+        """A `ModuleList` whose modules are of one class."""
+
+        def __init__(self, modules: Iterable[Block] = ()): ...
+
+        def __iter__(self) -> Iterator[Block]: ...
+
+        @overload
+        def __getitem__(self, idx: slice) -> "Blocks[Block]": ...
+
+        @overload
+        def __getitem__(self, idx: int) -> Block: ...
+
+        def __getitem__(self, idx: int | slice) -> Any: ...
+else:
+    Blocks = nn.ModuleList
 
 
 class RMSNorm(nn.Module):
@@ -85,7 +108,8 @@ class Attention(nn.Module):
         else:
             k, v = F.linear(x, self.qkv.weight[d:], self.qkv.bias[d:]).view(-1, 2, H, D).unbind(1)
             q = F.linear(x[rows], self.qkv.weight[:d], self.qkv.bias[:d]).view(-1, H, D)
-            q, k = rotate(q, tuple(table[rows] for table in rope)), rotate(k, rope)
+            cos, sin = rope
+            q, k = rotate(q, (cos[rows], sin[rows])), rotate(k, rope)
         mixed = packed_attention(q, k, v, batch, self.dropout, dropout)
         return self.out(mixed.reshape(len(mixed), d))
 

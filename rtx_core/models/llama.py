@@ -56,7 +56,8 @@ class PaddedAttention:
         for cells, (B, L) in zip(self.cells, self.shapes):
             tokens = qkv if cells is None else qkv.index_select(0, cells)
             qk, v = tokens.view(B, L, 3, num_heads, -1).split((2, 1), 2)
-            qk = rotate(qk, tuple(table[:L, None] for table in self.rope))
+            cos, sin = self.rope
+            qk = rotate(qk, (cos[:L, None], sin[:L, None]))
             q, k, v = (x.transpose(1, 2) for x in (*qk.unbind(2), v.squeeze(2)))  # each (B, H, L, D)
             mixed.append(self.mix(q, k, v).transpose(1, 2).reshape(B * L, -1))
         return mixed[0] if self.place is None else torch.cat(mixed).index_select(0, self.place)

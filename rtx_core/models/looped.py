@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from rtx_core.errors import unknown
 from rtx_core.models.configs import LoopedConfig
-from rtx_core.models.layers import RMSNorm
+from rtx_core.models.layers import Blocks, RMSNorm
 from rtx_core.models.llama import KVCache, LlamaBlock, Matrices, PaddedAttention
 from rtx_core.models.packed import Packed
 
@@ -57,12 +57,17 @@ class LowRank(nn.Module):
     def correct(self, matrices: Matrices) -> Matrices:
         """W + γ B A for every W."""
         rows = zip(PARTS, matrices, self.down, self.up)
-        return tuple(torch.baddbmm(w.view(n, -1, w.shape[1]), b, a, alpha=self.scale).view_as(w) for n, w, a, b in rows)
+        qkv, out, gate_up, down = (
+            torch.baddbmm(w.view(n, -1, w.shape[1]), b, a, alpha=self.scale).view_as(w) for n, w, a, b in rows
+        )
+        return qkv, out, gate_up, down
 
 
 class Looped(nn.Module):
     """Token ids, packed or as rows (B, N) -> next-token logits, or the loss of given targets."""
 
+    layers: "Blocks[LlamaBlock]"
+    lora: "Blocks[Blocks[LowRank]]"  # of each pass and layer of the core
     max_length = None  # tokens that the model can read: any number
 
     def __init__(self, config: LoopedConfig):
@@ -71,7 +76,7 @@ class Looped(nn.Module):
         self.config = config
         self.word = nn.Embedding(c.vocab_size, d)
         nn.init.normal_(self.word.weight, std=c.initializer_std)
-        self.layers = nn.ModuleList(LlamaBlock(c) for _ in range(c.num_layers))
+        self.layers = Blocks(LlamaBlock(c) for _ in range(c.num_layers))
         self.norm = RMSNorm(d, c.norm_eps)
         if c.encoding != "none":
             self.encoding = nn.Parameter(torch.empty(c.num_passes, d))
@@ -88,11 +93,11 @@ class Looped(nn.Module):
             self.state_norm = RMSNorm(d, c.norm_eps)
         if c.lora_rank:
             core = self.parts[1]
-            self.lora = nn.ModuleList(nn.ModuleList(LowRank(layer, c) for layer in core) for _ in range(c.num_passes))
+            self.lora = Blocks(Blocks(LowRank(layer, c) for layer in core) for _ in range(c.num_passes))
         self.drawn_passes = c.num_passes  # of a training step, where they are random
 
     @property
-    def parts(self) -> tuple[nn.ModuleList, nn.ModuleList, nn.ModuleList]:
+    def parts(self) -> "tuple[Blocks[LlamaBlock], Blocks[LlamaBlock], Blocks[LlamaBlock]]":
         """(prelude, core, coda)"""
         begin, end = self.config.core
         return self.layers[:begin], self.layers[begin:end], self.layers[end:]
@@ -127,7 +132,7 @@ class Looped(nn.Module):
 
     def initial_state(self, batch: Batch, like: Tensor) -> Tensor:
         """Fresh noise in training; else one fixed draw a position, so that a text's loss depends on nothing else."""
-        std = self.config.state_std
+        std = self.config.state_std or 0.0
         if self.training:
             return std * torch.randn_like(like)
         shape = (batch.max_seqlen, like.shape[1])
@@ -161,8 +166,10 @@ class Looped(nn.Module):
         """Logits (…, V), or with `targets` their mean loss in nats; in rows, a negative target is none."""
         rows = isinstance(batch, Tensor)
         ids, batch = (batch, Packed.from_rows(batch)) if rows else (batch.ids, batch)
+        state = None
         for state in self.states(batch, num_passes):
             pass
+        assert state is not None  # there is a pass at least
         h = self.output_hidden(state, batch)
         if targets is None:
             return F.linear(h, self.head).view(*ids.shape, -1)

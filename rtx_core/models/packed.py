@@ -41,7 +41,7 @@ class Packed:
         np.cumsum(lengths, out=cu_seqlens[1:])
         positions = np.arange(cu_seqlens[-1]) - np.repeat(cu_seqlens[:-1], lengths)
         arrays = (np.ascontiguousarray(ids, dtype=np.int64), positions, cu_seqlens.astype(np.int32))
-        return cls(*map(torch.from_numpy, arrays), int(lengths.max()))
+        return cls(*map(torch.from_numpy, arrays), max_seqlen=int(lengths.max()))
 
     @classmethod
     def from_rows(cls, ids: Tensor) -> "Packed":
@@ -64,11 +64,12 @@ class Packed:
         return len(self.cu_seqlens) - 1
 
     def pin_memory(self) -> "Packed":
-        return Packed(*(x.pin_memory() for x in (self.ids, self.positions, self.cu_seqlens)), self.max_seqlen)
+        parts = (x.pin_memory() for x in (self.ids, self.positions, self.cu_seqlens))
+        return Packed(*parts, max_seqlen=self.max_seqlen)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Packed":
         parts = (x.to(device, non_blocking=non_blocking) for x in (self.ids, self.positions, self.cu_seqlens))
-        moved = Packed(*parts, self.max_seqlen)
+        moved = Packed(*parts, max_seqlen=self.max_seqlen)
         vars(moved)["on_host"] = self.on_host
         return moved
 

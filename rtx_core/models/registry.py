@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
+from typing import Any
 
 from rtx_core.errors import RtxError, unknown
 from rtx_core.models.configs import EncoderConfig, GPTConfig, KausikConfig, LoopedConfig
@@ -67,8 +68,8 @@ def check_name(name: str) -> None:
         raise RtxError(f"A model cannot be called {name!r:.70}; use at most 60 letters, digits, '-', '_' and '.'.")
 
 
-def config_of(name: str, **overrides: object) -> Settings:
-    """The named configuration with some fields replaced."""
+def config_of(name: str, **overrides: object) -> Any:
+    """The named configuration, of the model's own class, with some fields replaced."""
     return find(name).config.replace(**overrides)
 
 

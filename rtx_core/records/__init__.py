@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import cache, cached_property
 from glob import escape
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -61,12 +61,13 @@ class Record:
         """Why today's code may give other numbers, else ""; an audit is of the code that it names, so never stale."""
         if (kind := self.get("kind")) == "audits":
             return ""
-        name, names = (kind, declaration("MEASUREMENTS")) if kind else (self["config"]["architecture"], registry.MODELS)
-        if name not in names:
+        measurements = declaration("MEASUREMENTS")
+        name = kind or self["config"]["architecture"]
+        if name not in (measurements if kind else registry.MODELS):
             return f"of a model or measurement that is not registered here ({name})"
         hashes, task = hash_of_task(self.content)["code"]["hashes"], self.task
         with suppress(RtxError):  # of a task that is not defined here
-            if task and kind and fingerprint.measurement_is_current(hashes, task, names[name]):
+            if task and kind and fingerprint.measurement_is_current(hashes, task, measurements[name]):
                 return ""
             if task and not kind and fingerprint.run_is_current(hashes, task, self["config"]):
                 return ""
@@ -135,7 +136,7 @@ def verify(record: Record) -> None:
         expected = classification_metrics(**record.predictions)
     for name in sorted(expected | test):
         got, value = test.get(name), expected.get(name)
-        if not (math.isclose(got, value, **tolerance) if type(got) is type(value) is float else got == value):
+        if not (math.isclose(got, value, **tolerance) if type(got) is float and type(value) is float else got == value):
             raise RtxError(f"it says that its test {name} is {got}, and what was predicted gives {value}")
 
 
@@ -214,7 +215,8 @@ def invalid_files(source: str = "hub") -> dict[str, str]:
     reasons = {}
     for path in record_paths(source):
         try:
-            read_or_none(path, measurement=True) or read(path, measurement=True)
+            if read_or_none(path, measurement=True) is None:
+                read(path, measurement=True)
         except RtxError as error:
             reasons[short_name(path)] = str(error)
     return reasons
@@ -347,13 +349,13 @@ def results(experiment: str | None = None, /, *, source: str = "", **only: objec
     return frame(matches, **only)
 
 
-def frame(records: Sequence[Record], **filters: object) -> pd.DataFrame:
+def frame(records: Sequence[Record], **filters: Any) -> pd.DataFrame:
     """Runs as rows: what was measured, every setting by its name, why the record is stale, and the record itself."""
     table = pd.DataFrame([_row(record) for record in records])
     for column, values in filters.items() if len(table) else ():
         if column not in table:
             raise unknown("column of the results", column, table.columns)
-        table = table[table[column].isin(list(values) if pd.api.types.is_list_like(values) else [values])]
+        table = table.loc[table[column].isin(list(values) if pd.api.types.is_list_like(values) else [values])]
     return table.reset_index(drop=True)
 
 

@@ -36,7 +36,7 @@ from rtx_core.train.config import TrainConfig
 
 ROOMS = ("models", "fast", "train", "evaluate")  # no run imports the last, but what is measured does
 DRAWS = ("tasks", "tokens", "algorithmic", "characters", "stories")  # of `data`, by definition and not by file
-NOT_NUMBERS = ("rtx_core.models.registry",)  # names and colors; the configuration itself is in the record
+NOT_NUMBERS = ("rtx_core.models.registry", "rtx_core.models.protocols")  # names and colors; what type checkers read
 TRAINER = "rtx_core.train.trainer"
 BUILD = "rtx_core.models.build"  # which draws the first weights
 TEXTS = "rtx_core.data.tasks:Classification"
@@ -70,7 +70,7 @@ def bare(source: str) -> str:
         documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if documented and ast.get_docstring(node, clean=False) is not None:
             text = node.body[0]
-            row, end = text.lineno - 1, text.end_lineno - 1
+            row, end = text.lineno - 1, (text.end_lineno or text.lineno) - 1
             lines[row] = lines[row][: text.col_offset] + lines[end][text.end_col_offset :]
             lines[row + 1 : end + 1] = [b""] * (end - row)
             string_lines.difference_update(range(row, end))
@@ -103,7 +103,7 @@ def _read(module: str) -> str | None:
         spec = find_spec(module)
     except ModuleNotFoundError:  # a name in a module, and no module
         return None
-    return Path(spec.origin).read_text(encoding="utf-8") if spec and spec.has_location else None
+    return Path(spec.origin).read_text(encoding="utf-8") if spec and spec.has_location and spec.origin else None
 
 
 @cache
@@ -136,7 +136,7 @@ def _statements(source: str) -> tuple[tuple[set, set, str, tuple[Definition, ...
         begin = min([node.lineno, *(child.lineno for child in getattr(node, "decorator_list", ()))])
         text = bare("\n".join(lines[begin - 1 : node.end_lineno]))
         names = [child for child in ast.walk(node) if isinstance(child, ast.Name)]
-        bindings = {node.name} if hasattr(node, "name") else set()
+        bindings = {node.name} if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else set()
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             bindings = {child.id for child in names if isinstance(child.ctx, ast.Store)}
         imported = tuple(definition for child in ast.walk(node) for definition, _ in _imported(child))

@@ -138,8 +138,9 @@ def missing_runs(runs: Mapping[str, dict]) -> dict[str, dict]:
     for record in filter(_belongs_to_study, records.records()):
         task, config = record.task, record["config"]
         # no other module is imported for a record
-        is_ours = task and not fingerprint.is_elsewhere(task.partition(":")[0])
-        if not is_ours or config["architecture"] not in built_in_models():
+        if not task or fingerprint.is_elsewhere(task.partition(":")[0]):
+            continue
+        if config["architecture"] not in built_in_models():
             continue
         if (way := fingerprint.way(task, config)) not in ways:
             ways.add(way)
@@ -158,11 +159,19 @@ def task_of(run: Mapping) -> Task:
     return _task(run["task"], json.dumps(data), train["batch_size"], train["micro_batches"])
 
 
+def _embedded(fields: dict) -> SimpleNamespace:
+    return SimpleNamespace(**fields | {"source": "embedded"})
+
+
+def _is_task(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Task)
+
+
 @cache
 def _task(name: str, data: str, batch_size: int, micro_batches: int) -> Task:
     """A task on few data: made by a rule as it is, else on generated texts."""
-    kind, config = resolve_name(name), SimpleNamespace(**json.loads(data) | {"source": "embedded"})
-    if not isinstance(kind, type) or not issubclass(kind, Task):
+    kind, config = resolve_name(name), json.loads(data, object_hook=_embedded)
+    if not _is_task(kind):
         raise RtxError(f"A record names {name} as its task, which is none; take out that record.")
     if kind is Classification:
         return _random_texts(7, 10, batch_size, micro_batches)

@@ -14,6 +14,7 @@ from pathlib import Path
 from rtx_core.data import config_of
 from rtx_core.errors import RtxError
 from rtx_core.models import registry
+from rtx_core.records.fingerprint import name_of
 from rtx_core.records.released import name_tensors
 from rtx_core.study import declaration
 
@@ -55,7 +56,9 @@ def _task_of(content: dict) -> str | None:
         return None
     else:
         data = experiment.data
-    return TEXTS if data.labeled else data.task_class
+    if data.labeled:
+        return TEXTS
+    return data.task_class if isinstance(data.task_class, str) else name_of(data.task_class)
 
 
 Step = Callable[[dict], dict]

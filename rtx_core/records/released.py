@@ -6,11 +6,11 @@ file as it was written, which differs from save to save: safetensors writes the 
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from rtx_core.foreign import InvalidFile, invalid_file_errors, loads, read_bytes
 from rtx_core.paths import home
+from rtx_core.reads import Entries
 
 MAX_BYTES = 2**26
 
@@ -39,7 +39,7 @@ def _parts(content: bytes) -> tuple[dict, memoryview]:
     return loads(content[8:begin]), memoryview(content)[begin:]
 
 
-def matches_record(record: Mapping, path: Path) -> bool | None:
+def matches_record(record: Entries, path: Path) -> bool | None:
     """Whether a file of weights is the one that a record names; None where the record names none."""
     try:
         if expected := record.get("tensors_sha256"):

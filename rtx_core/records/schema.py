@@ -42,7 +42,13 @@ class Part(BaseModel):
     """The fields that are named, and others that are plain JSON."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
-    __pydantic_extra__: dict[str, Json]
+    __pydantic_extra__: dict[str, Json]  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class Numbers(Part):
+    """The fields that are named, and others that are numbers."""
+
+    __pydantic_extra__: dict[str, float]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class Data(Part):
@@ -80,14 +86,12 @@ class Request(Part):
     settings: Settings
 
 
-class Selected(Part):
-    __pydantic_extra__: dict[str, float]
+class Selected(Numbers):
     step: Count
     validation_loss: float
 
 
-class ClassifierTest(Part):
-    __pydantic_extra__: dict[str, float]
+class ClassifierTest(Numbers):
     n: Size
     loss: Amount
     accuracy: Share
@@ -101,7 +105,7 @@ class ClassifierTest(Part):
 class Counted(Part):
     """The test sequences of one kind: as many answers, and the share of wrong ones, after each pass as well."""
 
-    __pydantic_extra__: dict[str, Count | Name]
+    __pydantic_extra__: dict[str, Count | Name]  # pyright: ignore[reportIncompatibleVariableOverride]
     answers: Count
     error: Share
     error_by_passes: list[Share] = Field(default_factory=list)
@@ -150,7 +154,7 @@ class Latency(Part):
     environment: Environment
 
 
-class ClassifierLatency(Latency):
+class ClassifierLatency(Part):
     measured: list[ClassifierTiming] = Field(min_length=1)
 
 
@@ -164,10 +168,9 @@ class Passes(Part):
     validation: list[float]
 
 
-class Exit(Part):
+class Exit(Numbers):
     """What leaving the loop early costs, where `allowed` nats more are."""
 
-    __pydantic_extra__: dict[str, float]
     allowed: float
 
 
@@ -213,7 +216,11 @@ class Schema(BaseModel):
     weights: Hash | None = None  # before: the hash of their file (`released`)
 
 
-class ClassifierSchema(Schema):
+class OfClassifier(BaseModel):
+    """What the record of a classifier must hold beside that."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
+
     latency: ClassifierLatency
 
 
@@ -263,20 +270,21 @@ def _validate(schema: type[BaseModel], content: object) -> None:
         raise RtxError(f"at {place}, {problem['msg'][:160]}") from None
 
 
-def check_measurement(content: object) -> None:
+def check_measurement(content: Any) -> None:
     """An error that names the first thing wrong with what should be a measurement."""
     _validate(Measurement, content)
     _check_parts(content.get("test"))
 
 
-def check_trial(content: object) -> None:
+def check_trial(content: dict) -> None:
     """An error that names what of a task's answers no record can hold."""
     _validate(Trial, content)
     _check_parts(content["test"])
 
 
 def _check_parts(test: dict | None) -> None:
-    for part in (test or {}).get("parts", ()):
+    test = test or {}
+    for part in test.get("parts", ()):
         if test.get("by") not in part:
             raise RtxError(f"a part of its test does not say its {test.get('by')}")
 
@@ -284,7 +292,9 @@ def _check_parts(test: dict | None) -> None:
 def check(content: dict) -> None:
     """An error that names the first thing wrong with what should be a record."""
     test = content.get("test") if isinstance(content, dict) else None
-    _validate(ClassifierSchema if _kind(test) == "classifier" else Schema, content)
+    _validate(Schema, content)
+    if _kind(test) == "classifier":
+        _validate(OfClassifier, content)
     _check_parts(test)
     if content["key"] != run_key(content["config"], content["data"]["sha256"], content["seed"]):
         raise RtxError("its key does not follow from its configuration, data and seed")

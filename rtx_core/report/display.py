@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape as escape_html
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import pandas as pd
@@ -21,6 +22,9 @@ from rtx_core.errors import RtxError
 from rtx_core.paths import BOOK, REPOSITORY, home, write_atomically
 from rtx_core.report.evidence import as_records, badge, device_of
 from rtx_core.report.style import CONTROL, one_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # A cell that reads as a number: "12", "−0.3", "86.1 (85.2 to 87.0)", "1e-05", "11.0 M", "1,024 ms".
@@ -79,7 +83,7 @@ def table(frame: pd.DataFrame, *, label: str, caption: str, note="", wide=False,
     return Displayed({"text/markdown": "\n".join(lines), "text/html": html, "text/plain": plain})
 
 
-def figure(fig: object, *, label: str, caption: str, alt: str, chart: object = None) -> Displayed:
+def figure(fig: Any, *, label: str, caption: str, alt: str, chart: Any = None) -> Displayed:
     """A numbered figure of a matplotlib figure, of axes, or of a seaborn grid, saved as `book/figures/<label>.svg`
     while the book is built.  `alt` tells what a reader would see; an Altair `chart` takes its place for who asks."""
     caption, alt = one_line(caption), one_line(alt)
@@ -111,7 +115,7 @@ def for_script(kind: str, content: object, label: str) -> Displayed:
     return Displayed({"text/markdown": script, "text/plain": f"[{kind} of {label}]"})
 
 
-def draw(fig: object) -> bytes:
+def draw(fig: "Figure") -> bytes:
     """The figure as SVG, the same bytes for the same figure; its letters are outlines, so it needs no font.
 
     Its text is plain, whatever `$` and `\\` a name holds; only the powers that matplotlib writes on a logarithmic axis
@@ -119,13 +123,19 @@ def draw(fig: object) -> bytes:
     """
     import matplotlib
     import matplotlib.pyplot as plt
+    from matplotlib.axis import Axis
+    from matplotlib.text import Text
+    from matplotlib.ticker import LogFormatter, LogitFormatter
 
-    buffer, kinds = io.BytesIO(), (matplotlib.ticker.LogFormatter, matplotlib.ticker.LogitFormatter)
+    buffer, kinds = io.BytesIO(), (LogFormatter, LogitFormatter)
     undated = {"Date": None, "Creator": None}
     with matplotlib.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "path", "text.parse_math": False}):
-        for text in fig.findobj(matplotlib.text.Text):
+        for text in fig.findobj(Text):
             text.set_parse_math(False)
-        axes = [(axis, level) for axis in fig.findobj(matplotlib.axis.Axis) for level in ("major", "minor")]
+        axes: list[tuple[Axis, Literal["major", "minor"]]] = []
+        for axis in fig.findobj(Axis):
+            if isinstance(axis, Axis):
+                axes.extend([(axis, "major"), (axis, "minor")])
         powers = [pair for pair in axes if isinstance(getattr(pair[0], f"get_{pair[1]}_formatter")(), kinds)]
         if powers:
             fig.draw_without_rendering()  # which makes the labels
@@ -159,7 +169,7 @@ def show(value: object) -> str:
     """A cell's text."""
     if isinstance(value, Displayed):
         return value.forms["text/plain"]
-    if pd.api.types.is_scalar(value) and pd.isna(value):
+    if pd.api.types.is_scalar(value) and pd.isna(value) is True:
         return MISSING
     if pd.api.types.is_bool(value):
         return "yes" if value else "no"
@@ -217,5 +227,5 @@ def _links(records: list) -> str:
 
 def _data(data: dict) -> str:
     """A data set, its source, its split and the hash of its tokens."""
-    fields = (data["name"], SOURCES.get(data.get("source"), data.get("source")), data.get("split"))
+    fields = (data["name"], SOURCES.get(data.get("source", ""), data.get("source")), data.get("split"))
     return escape(f"{', '.join(map(str, filter(None, fields)))}, SHA-256 {str(data.get('sha256', ''))[:16]}…")

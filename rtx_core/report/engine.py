@@ -9,8 +9,8 @@ class Engine(NBClientEngine):
     """Papermill's own engine; numbers are filled in also where a cell failed."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man, kernel_name, **options):
+    def execute_managed_notebook(cls, nb_man, kernel_name, *arguments, **options):
         try:
-            return super().execute_managed_notebook(nb_man, kernel_name, **options)
+            return super().execute_managed_notebook(nb_man, kernel_name, *arguments, **options)
         finally:
             fill(nb_man.nb)

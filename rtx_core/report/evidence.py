@@ -1,13 +1,14 @@
 """What a number rests on: the records that a page holds, the machine they are of, and the badge of their seeds."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rtx_core.report.style import ordered
 
 
-def as_records(runs: object) -> list:
+def as_records(runs: Any) -> list:
     """The records in a frame of `rtx.results()`, in `rtx.runs()`, a run, a record, or a list or dict of these."""
     if hasattr(runs, "columns"):
         return list(runs["record"])

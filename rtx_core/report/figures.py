@@ -1,6 +1,7 @@
 """The tables, and as matplotlib figures the pictures, that pages share, of runs, records or frames of results."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,7 +14,7 @@ from rtx_core.errors import RtxError
 from rtx_core.report import display, style
 from rtx_core.report.display import Displayed
 from rtx_core.report.evidence import Badge, as_records, badge, by_model, device_of, milliseconds
-from rtx_core.report.statistics import accuracy, answers_all, common, difference, mean_auc, mean_or_range
+from rtx_core.report.statistics import Difference, accuracy, answers_all, common, difference, mean_auc, mean_or_range
 from rtx_core.report.style import MINUS, interval, p_value, points, theme, title
 
 METRICS = {"accuracy": "Accuracy (%)", "f1": "F1 (%)", "precision": "Precision (%)", "recall": "Recall (%)"}
@@ -28,7 +29,7 @@ def classifiers(runs: object) -> dict[str, list]:
     return groups
 
 
-def benchmark(runs: object, *, label: str, caption: str, published: list[dict] = (), note: str = "") -> Displayed:
+def benchmark(runs: object, *, label: str, caption: str, published: Sequence[dict] = (), note: str = "") -> Displayed:
     """Quality, size and speed of each model, with rows of published values and the difference.  Of several seeds the
     mean stands with `statistics.mean_or_range`; times stand only where all are of one machine."""
     groups = classifiers(runs)
@@ -100,9 +101,9 @@ def accuracies(settings: dict[str, object], *, heading: str, label: str, caption
     for name, runs in settings.items():
         records = [record for record in as_records(runs) if record["model"] in models]
         by_model = [[record for record in records if record["model"] == model] for model in models]
-        pair = difference(*by_model) if common(*by_model) and all(map(answers_all, records)) else None
+        pair = difference(by_model[0], by_model[1]) if common(*by_model) and all(map(answers_all, records)) else None
         for model, group in zip(models, by_model):
-            row = {heading: name, "Model": f"{title(model)} {badge(group).circles}".strip()}
+            row: dict[str, object] = {heading: name, "Model": f"{title(model)} {badge(group).circles}".strip()}
             area = mean_auc(group) if group else None
             if group:
                 row["Accuracy (%)"] = _percents(*accuracy(group), len(group))
@@ -128,7 +129,9 @@ def canvas(columns=1, rows=1, *, height: float = 3.4, width: float = 7.2, **opti
     return fig, axes.ravel()
 
 
-def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")) -> Figure:
+def forest(
+    rows: Iterable[tuple[str, Difference, Badge]], *, models: tuple[str, str] = ("baseline", "recurrent")
+) -> Figure:
     """A row for each (name, difference, badge): its value with the 95 % interval, or of two seeds a tick for each.
 
     Filled: at the full budget.  The color is that of the model that is ahead, grey where that is not significant; the
@@ -146,9 +149,9 @@ def forest(rows: Iterable[tuple[str, object, Badge]], *, models: tuple[str, str]
         if gap.seeds == 2:  # no interval: the seeds themselves
             ax.plot([100 * value for value in gap.by_seed], [y, y], "|", color=color, markersize=11)
         else:
-            line = {"linewidth": 2.2, "alpha": 0.6, "solid_capstyle": "round"}
+            line: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.6, "solid_capstyle": "round"}
             ax.plot([100 * gap.low, 100 * gap.high], [y, y], color=color, **line)
-        look = {"markersize": 8, "markerfacecolor": fill, "markeredgewidth": 1.8}
+        look: dict[str, Any] = {"markersize": 8, "markerfacecolor": fill, "markeredgewidth": 1.8}
         ax.plot(100 * gap.value, y, "o", color=color, **look)
     ax.set(yticks=range(len(rows)), ylim=(len(rows) - 0.4, -0.6))
     ax.set_yticklabels([f"{name}  {evidence.circles}" for name, _, evidence in rows])
@@ -166,7 +169,7 @@ def dots(frame: pd.DataFrame, *, x: str, ax: Axes, names: Iterable[str] = ()) ->
     for y, name in enumerate(names):
         values = sorted(frame.loc[frame["model"] == name, x])
         places = [y + 0.16 * (i % 3 - 1) for i in range(len(values))]  # so that neighbors do not hide one another
-        look = {"color": style.color(name), "marker": style.marker(name), "markeredgecolor": "white"}
+        look: dict[str, Any] = {"color": style.color(name), "marker": style.marker(name), "markeredgecolor": "white"}
         ax.plot(values, places, linestyle="", markersize=8, markeredgewidth=0.3, **look)
     ax.set(yticks=range(len(names)), ylim=(len(names) - 0.4, -0.6))
     ax.set_yticklabels([title(name) for name in names])
@@ -182,20 +185,20 @@ def lines(frame: pd.DataFrame, *, x: str, y: str, ax: Axes, names: Iterable[str]
     """A line for each model of the column `model`, in the order of `names`: the mean over its rows and their range."""
     names = _present(frame, names)
     colors, markers = ({name: pick(name) for name in names} for pick in (style.color, style.marker))
-    options = {"hue": "model", "hue_order": names, "palette": colors}
-    options |= {"style": "model", "style_order": names, "markers": markers, "dashes": False}
-    sns.lineplot(frame, x=x, y=y, ax=ax, **options | {"errorbar": ("pi", 100)} | look)
+    options: dict[str, Any] = {"hue": "model", "hue_order": names, "palette": colors}
+    options |= {"style": "model", "style_order": names, "markers": markers, "dashes": False, "errorbar": ("pi", 100)}
+    sns.lineplot(frame, x=x, y=y, ax=ax, **options | look)
     legend(ax)
 
 
-def legend(*axes: Axes, **look) -> None:
+def legend(first: Axes, *others: Axes, **look) -> None:
     """The models' titles in place of what seaborn writes: in the panel, or of several panels once, below them."""
-    handles, names = axes[0].get_legend_handles_labels()
-    for ax in axes:
-        if ax.get_legend():
-            ax.get_legend().remove()
-    below = {"loc": "outside lower center", "ncols": 3} if len(axes) > 1 else {}
-    write = axes[0].figure.legend if below else axes[0].legend
+    handles, names = first.get_legend_handles_labels()
+    for ax in (first, *others):
+        if present := ax.get_legend():
+            present.remove()
+    below = {"loc": "outside lower center", "ncols": 3} if others else {}
+    write = first.figure.legend if below else first.legend
     if handles:
         write(handles, [title(name) for name in names], **{"fontsize": 9} | below | look)
 

@@ -50,7 +50,9 @@ class _Numbers(ast.NodeTransformer):
     """nan and infinity, which papermill writes as float('nan')."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        return ast.Constant(float(node.args[0].value)) if ast.unparse(node.func) == "float" else node
+        if ast.unparse(node.func) != "float":
+            return node
+        return ast.Constant(float(ast.literal_eval(node.args[0])))
 
 
 def _one_sentence(shell, kind, error, traceback, tb_offset=None) -> list[str]:

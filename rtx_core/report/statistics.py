@@ -17,7 +17,8 @@ def accuracy_interval(record) -> tuple[float, float]:
     """Wilson's interval for the accuracy of one trained model: the uncertainty of a finite test set alone."""
     n = record["test"]["n"]
     test = scipy.stats.binomtest(round(record["test"]["accuracy"] * n), n)
-    return tuple(map(float, test.proportion_ci(1 - ALPHA, method="wilson")))
+    low, high = test.proportion_ci(1 - ALPHA, method="wilson")
+    return float(low), float(high)
 
 
 def mean_interval(values: list[float]) -> tuple[float, float, float]:
@@ -52,8 +53,8 @@ def auc(record) -> float | None:
 
 def mean_auc(records: list) -> float | None:
     """The mean over seeds; None of more than two classes, or where there is no record."""
-    areas = [auc(record) for record in records]
-    return float(np.mean(areas)) if areas and None not in areas else None
+    areas = [area for record in records if (area := auc(record)) is not None]
+    return float(np.mean(areas)) if areas and len(areas) == len(records) else None
 
 
 def shares(record) -> tuple[np.ndarray, np.ndarray]:
@@ -75,7 +76,7 @@ def matched_accuracy(record) -> float:
     return float(right.mean())
 
 
-def common(*models: list) -> list[tuple]:
+def common(*models: Sequence) -> list[tuple]:
     """The records of each seed that all these models have, in the order of the first's."""
     by_seed = [{record["seed"]: record for record in records} for records in models]
     seeds = [seed for seed in (by_seed[0] if by_seed else ()) if all(seed in records for records in by_seed)]
@@ -102,15 +103,14 @@ def mcnemar(labels: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     return float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
 
 
-def _require_two(differences: Sequence[float]) -> None:
+def _require_two(differences: Sequence[float] | np.ndarray) -> None:
     if len(differences) < 2:
         raise RtxError(f"A test over seeds needs two pairs or more, and there is {len(differences)}; train more seeds.")
 
 
 def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, float, float]:
     """(mean difference, low, high, p) by the paired t-test over seeds; at least two pairs."""
-    differences = np.subtract(first, second)
-    _require_two(differences)
+    _require_two(differences := np.subtract(first, second))
     if np.ptp(differences) < 1e-12:  # no spread: t is infinite, or 0/0
         value = float(differences.mean())
         return value, value, value, 1.0 if abs(value) < 1e-12 else 0.0
@@ -128,7 +128,7 @@ def unpaired(first: list[float], second: list[float]) -> tuple[float, float, flo
     return float(np.mean(first) - np.mean(second)), float(low), float(high), float(test.pvalue), float(ranks)
 
 
-def equivalent(differences: list[float], margin: float) -> bool:
+def equivalent(differences: Sequence[float], margin: float) -> bool:
     """Whether two one-sided t-tests over seeds place the mean difference within ±margin (Schuirmann 1987)."""
     _require_two(differences)
     sides = ((-margin, "greater"), (margin, "less"))
@@ -136,7 +136,7 @@ def equivalent(differences: list[float], margin: float) -> bool:
     return bool(max(test.pvalue for test in tests) < ALPHA)
 
 
-def detectable(differences: list[float], power: float = 0.8) -> float:
+def detectable(differences: Sequence[float], power: float = 0.8) -> float:
     """The smallest mean difference that a paired t-test over as many seeds of this spread shows with this power."""
     _require_two(differences)
     freedom, error = len(differences) - 1, float(scipy.stats.sem(differences))
@@ -241,16 +241,16 @@ def difference(first: list, second: list, measure: str = "accuracy", same_traini
 
     columns = [same_texts(*pair, same_training=same_training) for pair in pairs]
     n = len(columns[0][0])
-    by_seed = [float(gap(*column, np.ones(n))) for column in columns]
+    by_seed = [float(gap(*column, weights=np.ones(n))) for column in columns]
     p, test = None, "none: two seeds"
     if len(pairs) >= ENOUGH_SEEDS:
-        (*value, p), test = over_seeds(by_seed, [0.0] * len(pairs)), "paired t-test over seeds"
+        (value, low, high, p), test = over_seeds(by_seed, [0.0] * len(pairs)), "paired t-test over seeds"
     elif len(pairs) == 2:
-        value = mean_or_range(by_seed)
+        value, low, high = mean_or_range(by_seed)
     else:
-        value, test = bootstrap(gap, *columns[0]), "bootstrap over texts"
+        (value, low, high), test = bootstrap(gap, *columns[0]), "bootstrap over texts"
         p, test = (mcnemar(*columns[0]), "McNemar's exact test") if measure == "accuracy" else (None, test)
-    return Difference(*value, p, n, tuple(by_seed), test)
+    return Difference(value, low, high, p, n, tuple(by_seed), test)
 
 
 def adjusted(family: list[Difference]) -> list[Difference]:

@@ -7,9 +7,13 @@ a marker that follow from it.
 import re
 import zlib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rtx_core.models.registry import MODELS
 from rtx_core.study import declaration
+
+if TYPE_CHECKING:
+    from rtx_core.report.statistics import Difference
 
 MINUS, NARROW = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 # Control characters, separators of lines, marks that turn the direction of writing or cannot be seen, lone surrogates.
@@ -77,7 +81,7 @@ def points(value: float) -> str:
     return number(100 * value, "+.1f")
 
 
-def interval(difference: object) -> str:
+def interval(difference: "Difference") -> str:
     """A difference of shares, which has `value`, `low` and `high`: "+0.1 (−0.3 to +0.6)", or of two seeds both."""
     if difference.seeds == 2:
         return f"{points(difference.value)} ({', '.join(map(points, difference.by_seed))})"

@@ -10,6 +10,7 @@ Differences and their bounds are in percentage points, accuracies are shares.
 import math
 import re
 from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,7 +28,15 @@ class Unmeasured(RtxError):
 class Value(float):
     """A number with its 95 % interval, a share unless `form` says otherwise; `sign` and `p` are what its test says."""
 
-    def __new__(cls, value: float, low=math.nan, high=math.nan, evidence: Badge | None = None, **about):
+    low: float
+    high: float
+    badge: Badge | None
+    form: str
+    sign: int
+    p: float | None
+    text: str
+
+    def __new__(cls, value: float, low=math.nan, high=math.nan, evidence: Badge | None = None, **about) -> Self:
         self = super().__new__(cls, value)
         self.low, self.high, self.badge = low, high, evidence
         vars(self).update({"form": ".1%", "sign": 0, "p": None, "text": ""} | about)
@@ -46,9 +55,14 @@ class Value(float):
 class Gap(Value):
     """A paired difference in percentage points, with what `statistics.difference` says of it."""
 
-    def __new__(cls, found: statistics.Difference, evidence: Badge):
-        points = (100 * each for each in (found.value, found.low, found.high))
-        self = super().__new__(cls, *points, evidence, form="+.1f", sign=found.sign, p=found.p)
+    badge: Badge  # pyright: ignore[reportIncompatibleVariableOverride]  (a gap always has one)
+    seeds: int
+    lean: int
+    by_seed: tuple[float, ...]
+
+    def __new__(cls, found: statistics.Difference, evidence: Badge) -> Self:
+        value, low, high = (100 * each for each in (found.value, found.low, found.high))
+        self = super().__new__(cls, value, low, high, evidence, form="+.1f", sign=found.sign, p=found.p)
         self.seeds, self.lean = found.seeds, found.lean
         self.by_seed = tuple(100 * difference for difference in found.by_seed)
         return self
@@ -66,7 +80,7 @@ class Space:
     def __init__(self, entries: dict):
         self._entries = {re.sub(r"\W", "_", str(key)): value for key, value in entries.items()}
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in self._entries:
@@ -150,7 +164,7 @@ class Task:
     def minus(self, first: str, second: str, measure: str = "accuracy") -> Gap:
         """Any other paired difference of two of its models, in points."""
         pair = [getattr(self, name.replace("-", "_")).records for name in (first, second)]
-        return Gap(statistics.difference(*pair, measure), badge(pair))
+        return Gap(statistics.difference(*pair, measure=measure), badge(pair))
 
     @remembered
     def difference(self) -> Gap:

@@ -14,31 +14,35 @@ DEVICES = ("auto", "cpu", "cuda")
 class TrainConfig(Settings):
     """The defaults are the classification study's; language experiments state their own."""
 
-    epochs: NaturalInt = Field(5, description="passes over the training texts at most; 0: `steps` counts")
-    steps: NaturalInt = Field(0, description="optimizer steps; 0: `epochs` counts")
-    batch_size: PositiveInt = Field(16, description="texts or sequences in a step")
-    micro_batches: PositiveInt = Field(1, description="parts of a step's batch, to bound memory")
-    learning_rate: PositiveFloat = Field(3e-5, description="of AdamW, after the warm-up")
+    epochs: NaturalInt = Field(default=5, description="passes over the training texts at most; 0: `steps` counts")
+    steps: NaturalInt = Field(default=0, description="optimizer steps; 0: `epochs` counts")
+    batch_size: PositiveInt = Field(default=16, description="texts or sequences in a step")
+    micro_batches: PositiveInt = Field(default=1, description="parts of a step's batch, to bound memory")
+    learning_rate: PositiveFloat = Field(default=3e-5, description="of AdamW, after the warm-up")
     schedule: Literal["constant", "linear", "cosine", "plateau"] = Field(
-        "plateau", description="constant, linear or cosine to min_learning_rate, or cut on a plateau"
+        default="plateau", description="constant, linear or cosine to min_learning_rate, or cut on a plateau"
     )
-    min_learning_rate: NaturalFloat = Field(0.0, description="at the last step, for linear and cosine")
-    warmup_steps: NaturalInt = Field(
-        100, description="steps of linear warm-up"
-    )  # 100 in the slides, unused in the public code
-    beta1: Probability = Field(0.9, description="of AdamW")
-    beta2: Probability = Field(0.999, description="of AdamW")
-    weight_decay: NaturalFloat = Field(0.01, description="of AdamW, on what decay names")
+    min_learning_rate: NaturalFloat = Field(default=0.0, description="at the last step, for linear and cosine")
+    # 100 in the slides, unused in the public code
+    warmup_steps: NaturalInt = Field(default=100, description="steps of linear warm-up")
+    beta1: Probability = Field(default=0.9, description="of AdamW")
+    beta2: Probability = Field(default=0.999, description="of AdamW")
+    weight_decay: NaturalFloat = Field(default=0.01, description="of AdamW, on what decay names")
     decay: Literal["all", "matrices"] = Field(
-        "all", description="weight decay of every parameter, or of matrices and tables alone"
+        default="all", description="weight decay of every parameter, or of matrices and tables alone"
     )
-    clip_norm: PositiveFloat = Field(1.0, description="largest norm of the whole gradient")
-    plateau_factor: PositiveFloat = Field(0.5, description="factor of the rate on a plateau of the validation loss")
-    plateau_patience: NaturalInt = Field(2, description="epochs without improvement before that")  # hardly ever in 5
-    stop_min_delta: NaturalFloat = Field(1e-3, description="least gain of validation loss that prevents early stopping")
-    stop_patience: NaturalInt = Field(3, description="epochs without that gain before stopping; 0: never")
-    eval_every: NaturalInt = Field(0, description="steps between evaluations; 0: at the end of each epoch")
-    precision: Literal["fp32", "bf16"] = Field("fp32", description="of matrix products; all else stays fp32")
+    clip_norm: PositiveFloat = Field(default=1.0, description="largest norm of the whole gradient")
+    plateau_factor: PositiveFloat = Field(
+        default=0.5, description="factor of the rate on a plateau of the validation loss"
+    )
+    # hardly ever in 5
+    plateau_patience: NaturalInt = Field(default=2, description="epochs without improvement before that")
+    stop_min_delta: NaturalFloat = Field(
+        default=1e-3, description="least gain of validation loss that prevents early stopping"
+    )
+    stop_patience: NaturalInt = Field(default=3, description="epochs without that gain before stopping; 0: never")
+    eval_every: NaturalInt = Field(default=0, description="steps between evaluations; 0: at the end of each epoch")
+    precision: Literal["fp32", "bf16"] = Field(default="fp32", description="of matrix products; all else stays fp32")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -51,7 +55,7 @@ class TrainConfig(Settings):
         return self
 
     def total_steps(self, steps_per_epoch: int | None) -> int:
-        return self.steps or self.epochs * steps_per_epoch
+        return self.steps or self.epochs * (steps_per_epoch or 0)
 
 
 def learning_rate(config: TrainConfig, step: int, history: Sequence[dict] = (), total: int = 0) -> float:

@@ -51,15 +51,15 @@ def table_row(name: str, task: Callable[[], Task]) -> dict[str, Callable[[], str
 
 def gap(first: Iterable[Record], second: Iterable[Record], same_training: bool = True) -> Gap:
     """The accuracy of some runs minus that of others, paired by seed, in points."""
-    pair = [list(first), list(second)]
+    pair = list(first), list(second)
     return Gap(statistics.difference(*pair, same_training=same_training), badge(pair))
 
 
 def paired_difference(pairs: list[tuple], measure: Callable, form: str) -> Value:
     """`measure(run)` of the first minus that of the second of each pair, by the paired t-test."""
-    value, *bounds, p = statistics.over_seeds(*([measure(run) for run in column] for column in zip(*pairs)))
+    value, low, high, p = statistics.over_seeds(*([measure(run) for run in column] for column in zip(*pairs)))
     sign = int(np.sign(value)) if p < statistics.ALPHA else 0
-    return Value(value, *bounds, badge(pairs), form=form, sign=sign, p=p)
+    return Value(value, low, high, badge(pairs), form=form, sign=sign, p=p)
 
 
 def p_over_seeds(measure: Callable, first: Iterable[Record], second: Iterable[Record]) -> float:
@@ -80,7 +80,7 @@ class Family:
         self.pairs = {test: [of_model(records, model) for model in models] for test, records in tests.items()}
 
     def differences(self, measure: str = "accuracy") -> dict[str, statistics.Difference]:
-        family = [statistics.difference(*pair, measure) for pair in self.pairs.values()]
+        family = [statistics.difference(*pair, measure=measure) for pair in self.pairs.values()]
         return dict(zip(self.pairs, statistics.adjusted(family)))
 
     @remembered

@@ -40,7 +40,8 @@ def final_rise(task: Task, model: str) -> Value:
 
 def estimated(statistic: Callable, seeds: list[tuple], form: str) -> Value:
     """100 × a statistic of labels, guesses and weights, over the records of each seed."""
-    return Value(*(100 * each for each in statistics.estimate(statistic, seeds)), badge(seeds), form=form)
+    value, low, high = (100 * each for each in statistics.estimate(statistic, seeds))
+    return Value(value, low, high, badge(seeds), form=form)
 
 
 def share(task: Task) -> Value:
@@ -145,8 +146,10 @@ def loss_gap(runs: Runs, first: str, second: str) -> Value:
     pairs = statistics.common(runs.records_for(first), runs.records_for(second))
     if len(pairs) > 1:
         return paired_difference(pairs, test_loss, "+.3f")
-    *value, p = statistics.over_seeds(*(run["test"]["batch_losses"][:-1] for run in pairs[0]))  # the last is shorter
-    return Value(*value, badge(pairs), form="+.3f", sign=int(np.sign(value[0])) if p < statistics.ALPHA else 0, p=p)
+    columns = (run["test"]["batch_losses"][:-1] for run in pairs[0])  # the last is shorter
+    value, low, high, p = statistics.over_seeds(*columns)
+    sign = int(np.sign(value)) if p < statistics.ALPHA else 0
+    return Value(value, low, high, badge(pairs), form="+.3f", sign=sign, p=p)
 
 
 def parameters(runs: Runs, *models: str) -> list[int]:
@@ -163,5 +166,6 @@ def millions_error(totals: list[int], stated: tuple[float, ...]) -> Value:
 def growth(recurrence: Mapping) -> Value:
     """The power of the text's length with which the time of the recurrence along it grows."""
     times = by_length(recurrence, "by_length", "kausik")
-    slope = np.polyfit(*np.log([recurrence["sizes"]["lengths"], times]), 1)[0]
+    lengths, seconds = np.log([recurrence["sizes"]["lengths"], times])
+    slope = np.polyfit(lengths, seconds, 1)[0]
     return Value(slope, text=f"length to the power {slope:.2f}")

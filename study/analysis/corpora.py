@@ -1,5 +1,8 @@
 """What was counted of the parts of a data set: labels, lengths, and texts that stand inside a training text."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 
@@ -18,7 +21,7 @@ def each_length(part: dict, unit: str = "words") -> np.ndarray:
     return np.repeat([int(length) for length in part[unit]], list(part[unit].values()))
 
 
-def furthest_label(parts: dict[str, dict], stated: dict) -> float:
+def furthest_label(parts: Mapping[str, dict], stated: Mapping[str, Any]) -> float:
     """The largest distance of a part's share of a label from the percentages that are stated of it, in points."""
     shares = ((100 * np.array(parts[part]["labels"]) / parts[part]["n"], percent) for part, percent in stated.items())
     return max(float(abs(share - percent).max()) for share, percent in shares)

@@ -152,4 +152,5 @@ class AtOwnRates:
         return unpaired_odds(self.new(first), self.new(second), self.hops)
 
     def __call__(self, first: str, second: str, new: bool = False) -> Space:
-        return compared(*map(self.new if new else self.runs, (first, second)), self.hops)
+        runs = self.new if new else self.runs
+        return compared(runs(first), runs(second), self.hops)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 from statistics import mean
+from typing import Any
 
 from rtx_core.reads import remembered
 from rtx_core.records import Record
@@ -15,7 +16,7 @@ from study.analysis.classifiers import chosen, missed
 class Ladder:
     """Models by layers x passes, or by (width, layers x passes), on the seeds that all have."""
 
-    def __init__(self, runs: Mapping[object, Sequence[Record]]):
+    def __init__(self, runs: Mapping[Any, Sequence[Record]]):
         seeds = common(*runs.values())
         self.runs = {name: [run[place] for run in seeds] for place, name in enumerate(runs)}
 
@@ -32,9 +33,10 @@ class Ladder:
             raise Unmeasured(f"There is no seed that {name} shares with all models; run them first.")
         return Value(*accuracy(self.runs[name]), badge(self.runs[name]))
 
-    def accuracies(self, width: int, *without: str) -> list[float]:
-        """Of the models of one width."""
-        return [self.accuracy(place) for place in self.runs if place[0] == width and place[1] not in without]
+    def accuracies(self, width: int | None = None, *without: str) -> list[Value]:
+        """Of all models, or of those of one width."""
+        places = [place for place in self.runs if width is None or (place[0] == width and place[1] not in without)]
+        return [self.accuracy(place) for place in places]
 
 
 class Tuned(Ladder):
@@ -43,9 +45,6 @@ class Tuned(Ladder):
     def __init__(self, tried: Mapping[str, Mapping[float, Sequence[Record]]]):
         self.tried = tried
         super().__init__({name: by_rate[best_rate(by_rate)] for name, by_rate in tried.items()})
-
-    def accuracies(self) -> list[float]:
-        return [self.accuracy(name) for name in self.runs]
 
     def at_usual_rate(self, name: str) -> Sequence[Record]:
         return next(iter(self.tried[name].values()))

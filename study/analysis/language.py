@@ -47,7 +47,8 @@ class Language(Runs):
     def at(self, step: int, *models: str) -> list[float]:
         """Validation loss of each model after so many steps, in the mean over seeds."""
         runs = [[r["history"] for r in self.of(model)] for model in models]
-        return [np.mean([row["validation_loss"] for rows in of for row in rows if row["step"] == step]) for of in runs]
+        losses = ([row["validation_loss"] for rows in of for row in rows if row["step"] == step] for of in runs)
+        return [float(np.mean(of_model)) for of_model in losses]
 
 
 def exit_gaps(records: Sequence[Record], free_readout: bool = False) -> list[float]:
@@ -62,10 +63,13 @@ def exit_gaps(records: Sequence[Record], free_readout: bool = False) -> list[flo
         same_passes = np.mean([run["extra"]["passes"]["validation"] for run in runs], axis=0)[:trained]
         one_pass, head = flops[1] - flops[0], 2 * size["vocab_size"] * size["hidden_size"]
         readout = head + (flops[0] - one_pass - head) / 2  # the head and, as large as the prelude, the coda
-        exits = pd.DataFrame([row for run in runs for row in run["extra"]["exits"]]).groupby("allowed").mean()
-        for row in exits.drop_duplicates("validation_passes").itertuples():  # others change nothing
-            cost = flops[0] + (row.validation_passes - 1) * (one_pass + (not free_readout) * readout)
-            gaps.append(row.validation_loss - same_passes[flops[:trained] <= cost * (1 + 1e-9)].min())
+        rows = pd.DataFrame([row for run in runs for row in run["extra"]["exits"]])
+        exits = pd.DataFrame(rows.groupby("allowed").mean()).drop_duplicates(
+            "validation_passes"
+        )  # others change nothing
+        for passes, loss in zip(exits["validation_passes"], exits["validation_loss"]):
+            cost = flops[0] + (passes - 1) * (one_pass + (not free_readout) * readout)
+            gaps.append(loss - same_passes[flops[:trained] <= cost * (1 + 1e-9)].min())
     return gaps
 
 

@@ -44,12 +44,12 @@ def direction(*values: Value, expect: str = "above") -> Outcome:
 
 def printed(model: Model, share: float, n: int, same_texts: bool = False) -> Outcome:
     ours = model.accuracies
-    line = f"{number(np.mean(ours), '.1%')} against {number(share, '.1%')}"
+    line = f"{number(float(np.mean(ours)), '.1%')} against {number(share, '.1%')}"
     if not decides(model.badge):
         why = "fewer than three seeds" if model.badge.budget == "full" else "a reduced budget"
         return Outcome(UNDECIDED, f"{line}, {why}", model.badge)
     p = as_one_more_run(share, n, ours, model.n, same_texts)
-    near = abs(np.mean(ours) - share) <= MARGIN
+    near = bool(abs(np.mean(ours) - share) <= MARGIN)
     return Outcome(by_bounds(p >= ALPHA and near, p < ALPHA), f"{line}, p {p_value(p)}", model.badge)
 
 

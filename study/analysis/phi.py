@@ -65,7 +65,8 @@ def mean_phi(looped: Sequence[LoopedLosses], sizes: Sequence[int], standard: Sta
     """
     values = phi_by_seed(looped, sizes, standard)
     inside = values[~np.isnan(values).any(1)]
-    return mean_interval(inside.mean(0).tolist()) if len(inside) else (float("nan"),) * 3
+    nan = float("nan")
+    return mean_interval(inside.mean(0).tolist()) if len(inside) else (nan, nan, nan)
 
 
 def pooled_phi(

@@ -21,7 +21,8 @@ def error_ratios(measurements: Iterable[Record]) -> dict[tuple[str | None, int],
     for (model, bits), arms in ends.items():
         logs = list(np.log(arms["shared"]) - np.log(arms["unshared"]))
         evidence = Badge(len(logs) if model is None else 1, 0)
-        ratios[model, bits] = Value(*np.exp(mean_interval(logs)), evidence, form=".2f")
+        ratio, low, high = np.exp(mean_interval(logs))
+        ratios[model, bits] = Value(ratio, low, high, evidence, form=".2f")
     return ratios
 
 

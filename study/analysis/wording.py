@@ -1,6 +1,7 @@
 """How pages write shares, ranges and lists."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from rtx_core.report import number
 from rtx_core.report.quantities import words
@@ -13,7 +14,7 @@ def percent(share: float) -> str:
     return number(share, ".0%" if share >= 0.095 else ".1%")
 
 
-def span(values: Iterable[float], write: Callable[[float], str] = percent, joint: str = " to ") -> str:
+def span(values: Iterable[float], write: Callable[[Any], str] = percent, joint: str = " to ") -> str:
     """The least and the most of several values, or one where they are written alike."""
     ends = [write(end(values)) for end in (min, max)] if (values := list(values)) else []
     return joint.join(dict.fromkeys(ends))

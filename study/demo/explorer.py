@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -109,7 +110,7 @@ def explorer_file(model: Looped, name: str, origin: dict, data: dict) -> bytes:
     plain = isinstance(model, Looped) and not UNREAD & model.config.changes(LoopedConfig()).keys()
     if not plain or ("hops" not in data and data.get("group") != "S3"):
         raise RtxError(f"{name} is no looped decoder of k-hop or of words over S3 that the page can run.")
-    settings = data | {"eval_texts": 16, "test_texts": 16}  # none of which is read
+    settings: dict[str, Any] = data | {"eval_texts": 16, "test_texts": 16}  # none of which is read
     task = KHop(HopData(**settings), 2) if "hops" in data else GroupWords(GroupData(**settings), 2)
     facts = {"kind": "hops" if "hops" in data else "cups"}
     facts |= {key: data[key] for key in ("letters", "alphabet", "hops") if key in data}

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from rtx_core.data.preprocess import clean
 from rtx_core.data.tasks import logits_of, loss_and_accuracy
 from rtx_core.metrics import classification_metrics
+from rtx_core.models.encoder import Encoder
 from rtx_core.models.packed import Packed
 from study.measurements.attention import cls_attention
 
@@ -38,7 +39,7 @@ def quantized(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def reduced(model: nn.Module, met: np.ndarray) -> nn.Module:
+def reduced(model: Encoder, met: np.ndarray) -> Encoder:
     """A copy whose matrices are what int8 leaves of them; `met`: the token ids whose rows are kept."""
     model = deepcopy(model).eval()
     for weight in model.parameters():
@@ -54,7 +55,7 @@ def reduced(model: nn.Module, met: np.ndarray) -> nn.Module:
 class Unrolled(nn.Module):
     """What an encoder says after each of `passes` passes, from one forward: a batch -> logits (B, passes · C)."""
 
-    def __init__(self, encoder: nn.Module, passes: int):
+    def __init__(self, encoder: Encoder, passes: int):
         super().__init__()
         self.encoder, self.passes = encoder, passes
 

@@ -15,7 +15,8 @@ from functools import partial
 
 import torch
 from torch import nn
-from torch.ao.quantization import per_channel_dynamic_qconfig, quantize_dynamic
+from torch.ao.quantization import quantize_dynamic
+from torch.ao.quantization.qconfig import per_channel_dynamic_qconfig
 
 FORMATS = ("fp32", "bf16", "int8")
 

@@ -1,5 +1,7 @@
 """Claims: what became of each statement in the four sources."""
 
+from typing import Any
+
 import pandas as pd
 
 from rtx_core.reads import remember
@@ -9,7 +11,7 @@ from study.analysis.outcomes import CONTRADICTED, OPPOSITE, REPRODUCED, SAME, UN
 from study.claims import Sources, judged
 
 
-def quantities(**records: object) -> Quantities:
+def quantities(**records: Any) -> Quantities:
     """Of what `study.claims.Sources` takes."""
     sources = Sources(**records)
 

@@ -2,6 +2,7 @@
 
 from functools import partial
 from statistics import mean
+from typing import Any
 
 import pandas as pd
 
@@ -10,7 +11,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import ENOUGH_SEEDS, equivalent
-from rtx_core.report.values import Gap, Task
+from rtx_core.report.values import Gap, Task, Value
 from study.analysis.classifiers import Family, of_model, paired, peaks
 from study.analysis.facts import Facts
 from study.analysis.hops import wrong
@@ -32,7 +33,7 @@ def quantities(
     folders: dict[str, list[Record]],
     tests: dict[str, list[Record]],
     bags: list[Record],
-    claims: dict[str, object],
+    claims: dict[str, Any],
     models: tuple[str, str],
 ) -> Quantities:
     """Of the paper's runs by folder, those of the tests on which two classifiers are compared, bags of words, and what
@@ -48,7 +49,7 @@ def quantities(
     # Pointers and facts
 
     def closed(name: str, *models: str, hops: int | None = None) -> list[float]:
-        return gap_closed(folders[name], *models, test_loss if hops is None else partial(wrong, hops=hops))
+        return gap_closed(folders[name], *models, measure=test_loss if hops is None else partial(wrong, hops=hops))
 
     def more_bits(facts: Facts, model: str) -> str:
         """Than one layer run once, in per cent."""
@@ -59,7 +60,7 @@ def quantities(
 
     # Text
 
-    def layers() -> float:
+    def layers() -> Value:
         return runs.worth_in_layers("1x6-64")
 
     def best_rates() -> IsoDepth:
@@ -89,7 +90,7 @@ def quantities(
 
     @remember
     def outcomes() -> pd.Series:
-        return judged(Sources(**claims))["outcome"]
+        return judged(Sources(**claims)).loc[:, "outcome"]
 
     def count(outcome: str) -> int:
         return int((outcomes() == outcome).sum())
@@ -159,7 +160,7 @@ def quantities(
             not rated("2x2", "4x1").separated,
         ],
         "better_seeds": lambda: [
-            max(error for m in ("4x1", "2x2", "1x4", "4x1-w44") for error in long.errors(m, 4)) < 0.02,
+            max(error for m in ("4x1", "2x2", "1x4", "4x1-w44") for error in long.errors(m, 4)) < 0.02
         ],
         "longer_2x1": lambda: [
             min(long.errors("2x1", 4)) > 0.08,

@@ -1,5 +1,6 @@
 """Parts of SST-2, depth, passes and learning rates."""
 
+from collections.abc import Sequence
 from statistics import mean
 
 from rtx_core.records import Record
@@ -57,7 +58,7 @@ def quantities(
         """Six layers minus three run twice at Baseline's width."""
         return gap(ladder.runs[384, "6x1"], ladder.runs[384, "3x2"])
 
-    def over_training(runs: list[Record]) -> float:
+    def over_training(runs: Sequence[Record]) -> float:
         """The gap between validation and training loss, the mean over seeds."""
         return mean(map(generalization_gap, runs))
 

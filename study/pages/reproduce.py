@@ -25,7 +25,7 @@ def circles_of_small(experiment: str, model: str) -> str:
 
 
 def initial_losses() -> InitialLosses:
-    return InitialLosses(*paper.measurements("initial", "tinystories"), published()["tinystories"])
+    return InitialLosses(*paper.measurements("initial", "tinystories"), published=published()["tinystories"])
 
 
 @remember
@@ -37,7 +37,7 @@ def graph_session() -> Session:
 def quantities() -> Quantities:
     """Of the paper's records."""
     numbers = {
-        "glue_sentences": lambda: number(paper.profile("sst2-official-128")["parts"]["test"]["n"], ","),
+        "glue_sentences": lambda: number(paper.test_part("sst2-official-128")["n"], ","),
         **{
             test: lambda folder=folder: circles(folder, *PAIR)
             for test, folder in paper.TESTS.items()

@@ -68,12 +68,14 @@ def quantities() -> Quantities:
         return max(map(Yardstick(tests, paper.measurements("yardstick")).best, PAIR))
 
     def inside_training(name: str) -> float:
-        return inside(paper.profile(f"{name}-128")["parts"]["test"])
+        return inside(paper.test_part(f"{name}-128"))
 
     def p_of_seed(test: str, place: int) -> float:
         """Of one seed's two models, by the test over texts."""
         baseline, recurrent = (shared_runs(test, model) for model in PAIR)
-        return gap([baseline[place]], [recurrent[place]]).p
+        p = gap([baseline[place]], [recurrent[place]]).p
+        assert p is not None  # of one seed McNemar's test gives one
+        return p
 
     def picked(test: str, place: int) -> list[float]:
         """Test accuracy of Baseline and Recurrent, one seed, at the best validation accuracy."""

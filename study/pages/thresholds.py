@@ -39,6 +39,9 @@ def quantities(
     def moved_runs() -> list[Record]:
         return [*moved().baseline, *moved().recurrent]
 
+    def areas() -> list[float]:
+        return [area for run in moved_runs() if (area := auc(run)) is not None]
+
     def matched_lead(compared: Task) -> float:
         """Points by which Baseline leads where each model calls as many texts positive as there are."""
         return 100 * (compared.baseline.matched - compared.recurrent.matched)
@@ -146,7 +149,7 @@ def quantities(
         ],
         "distinct_tokens": lambda: [
             distinct_tokens()[0] > distinct_tokens()[1],
-            guiraud(*distinct_tokens(), part("long"), part("short")) < 1,
+            guiraud(*distinct_tokens(), part=part("long"), base=part("short")) < 1,
             (each_length(part("short")) <= 3).mean() > 0.5,
             (abs(each_length(part("long")) - 21) <= 9).mean() > 0.5,
             max(each_length(part("short"))) < min(each_length(part("long"))),
@@ -154,7 +157,7 @@ def quantities(
         "transfer_difference": lambda: [
             moved().difference.sign == 0,
             p_over_seeds(auc, moved().baseline, moved().recurrent) > 0.05,
-            max(map(auc, moved_runs())) - min(map(auc, moved_runs())) < 0.03,
+            max(areas()) - min(areas()) < 0.03,
             max(map(matched_accuracy, moved_runs())) - min(map(matched_accuracy, moved_runs())) < 0.03,
             moved().difference.seeds == 3 and min(moved().difference.by_seed[:2]) > 5,
             moved().difference.by_seed[2] < 0,
