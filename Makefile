@@ -1,5 +1,6 @@
 # make book    run the quick start and build the book into _build/html; STRICT=1 fails where a sentence does not hold
 # make test    run the tests
+# make types   check the types of the library, of the study and of a script that uses them
 # make test-all  every test, those of minutes and of other programs too, and why one is skipped
 # make lab     open the notebooks in JupyterLab
 # make paper   train what is missing or stale, then build the book; make paper DRY=1 shows what and why
@@ -23,7 +24,7 @@ failed = { echo "The book could not be built: the first error or warning above s
 # What the records at hand do not bear out (book/_ext/sentences.py), and with STRICT=1 a failure.
 told = @if [ -e _build/sentences.txt ]; then cat _build/sentences.txt$(if $(STRICT), >&2; exit 1); fi
 
-.PHONY: help book test test-all lab clean paper pdf links gpu-hour whole anew
+.PHONY: help book test types test-all lab clean paper pdf links gpu-hour whole anew
 help:
 	@sed -n 's/^# make /make /p' Makefile
 
@@ -53,6 +54,9 @@ book: whole .venv/.installed _build/quickstart.ipynb
 
 test: .venv/.installed
 	.venv/bin/python -m pytest -q -n 3 --dist worksteal
+
+types: .venv/.installed
+	.venv/bin/basedpyright --pythonpath .venv/bin/python
 
 # Half an hour more.  What the machine lacks is skipped, and pytest says why: a SLURM of one node (as root: slurmctld, slurmd,
 # slurm-client, munge), a browser (chromium, chromium-driver and pip install -e .[browser]), XeLaTeX (as in `pdf` below),

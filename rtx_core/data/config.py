@@ -24,6 +24,7 @@ from rtx_core.reads import Entries
 from rtx_core.settings import LARGEST, AtLeastTwo, NaturalInt, PositiveInt, Settings, Share
 
 if TYPE_CHECKING:
+    from numpy import ndarray
     from numpy.random import RandomState
     from torch import Tensor
 
@@ -336,7 +337,7 @@ class SequenceTask(AlgorithmicData):
     eval_texts: SampleSize = Field(default=640, description=EVAL_TEXTS)
     test_texts: SampleSize = Field(default=2560, description=TEST_TEXTS)
 
-    def draw(self, random: "RandomState", n: int) -> tuple["Tensor", "Tensor"]:
+    def draw(self, random: "RandomState", n: int) -> tuple["ndarray | Tensor", "ndarray | Tensor"]:
         """n examples: inputs and targets, whole numbers (n, N) each; a target is the token expected at that position,
         or −100 where none is scored."""
         raise RtxError(f"{type(self).__name__} draws no examples; define draw(self, random, n), as in SequenceTask.")

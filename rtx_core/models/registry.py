@@ -8,11 +8,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from rtx_core.errors import RtxError, unknown
 from rtx_core.models.configs import EncoderConfig, GPTConfig, KausikConfig, LoopedConfig
 from rtx_core.settings import Settings
+
+Class = TypeVar("Class", bound=type)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,25 @@ def config_of(name: str, **overrides: object) -> Any:
     return find(name).config.replace(**overrides)
 
 
-def register(name: str, cls=None, config: Settings | None = None, *, title="", colour="", marker="") -> Callable | type:
+@overload
+def register(
+    name: str, cls: Settings, config: None = None, *, title: str = "", colour: str = "", marker: str = ""
+) -> Callable[[Class], Class]: ...
+
+
+@overload
+def register(
+    name: str, cls: None = None, *, config: Settings, title: str = "", colour: str = "", marker: str = ""
+) -> Callable[[Class], Class]: ...
+
+
+@overload
+def register(
+    name: str, cls: Class, config: Settings, *, title: str = "", colour: str = "", marker: str = ""
+) -> Class: ...
+
+
+def register(name: str, cls: Any = None, config: Any = None, *, title="", colour="", marker="") -> Any:
     """Add a model: `register("gated", Gated, GatedConfig())`, or `@register("gated", GatedConfig())` above its class.
 
     A class is built as `cls(config)`.  An encoder maps a `Packed` batch to logits (B, C); a decoder maps (inputs,

@@ -70,7 +70,7 @@ class Code(Part):
     commit: Commit | None
     clean: bool
     hashes: list[Hash] = Field(min_length=1)
-    task: str | None = Field(None, pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[\w.<>]+$", max_length=200)
+    task: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[\w.<>]+$", max_length=200)
 
 
 class Config(Part):
@@ -227,7 +227,7 @@ class OfClassifier(BaseModel):
 class Measurement(Part):
     """What every measurement holds; the rest is of its kind."""
 
-    schema_: Literal[2] = Field(VERSION, alias="schema")
+    schema_: Literal[2] = Field(default=VERSION, alias="schema")
     kind: FileName
     of: FileName
     name: FileName
