@@ -10,6 +10,10 @@ WIDE = 256  # the width of the widest loops
 HOPS, FAST = 4, 5  # hops, and what `factors` gives where all of them are solved
 
 
+def least_to_most(values: list[int]) -> str:
+    return f"{min(values)}" if min(values) == max(values) else f"{min(values)} to {max(values)}"
+
+
 def attention_ahead(look: Record, step: int, hops: int) -> float:
     """The most attention that a head of a loop of one layer gives to the letter so many hops ahead, in a pass."""
     return max(head[hops] for head in look["attention"][step - 1][0])
@@ -29,6 +33,9 @@ def quantities(
     def ahead(width: int, step: int, hops: int) -> list[float]:
         """What `attention_ahead` gives for each loop of this width."""
         return sorted(attention_ahead(look, step, hops) for look in of_width[width])
+
+    def small_loops() -> list[Record]:
+        return [run for run in wider if run["model"] == "1x4" and run["config"]["model"]["hidden_size"] == 64]
 
     def one_layer(model: str) -> list[Record]:
         return [record for record in opened if record["model"] == model]
@@ -52,6 +59,13 @@ def quantities(
             for hops in (1, 2)
             for name, pick in (("least", min), ("most", max))
         },
+        **{
+            f"solved_{name}_{r}": lambda loops=loops, r=r: least_to_most(
+                [solved_by_pass(run)[r - 1] for run in loops()]
+            )
+            for name, loops in (("small", small_loops), ("wide", lambda: wider_loops), ("long", lambda: random_passes))
+            for r in (1, 2, 3, 4)
+        },
         "fast_loops": lambda: words(sum(n == FAST for n in long.factors("1x6-random", 3))),
         "long_loops": lambda: words(len(long.factors("1x6-random", 3))),
     }
@@ -69,7 +83,10 @@ def quantities(
             max(ahead(WIDE, 2, 2)) < 0.5,
             all(max(ahead(64, step, 2)) < 0.3 for step in (2, 3, 4)),
         ],
-        "doubling": lambda: [all(solved_by_pass(run) == [0, 1, 2, 4] for run in wider_loops)],
+        "doubling": lambda: [
+            all(solved_by_pass(run) == [0, 1, 2, 4] for run in wider_loops),
+            [0, 1, 2, 4] in map(solved_by_pass, small_loops()),
+        ],
         "fast_loops": lambda: [min(models.errors("1x6-random", HOPS, 3)) > 0.1],
     }
     return Quantities(numbers, checks)
