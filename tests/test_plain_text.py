@@ -19,15 +19,6 @@ def test_all_pages_are_listed_and_written_as_text_in_the_order_of_the_contents(t
         "- [Third page](earlier.html)",
     ]
     text = (html / "llms-full.txt").read_text()
-<<<<<<< HEAD
     assert "one | 28 %" in text and "# Second page\n" in text and "an item\n\nanother" in text
     assert text.index("First words.") < text.index("Second page") < text.index("print(1)") < text.index("Last words.")
     assert "<p>" not in text and "</" not in text
-=======
-    assert (
-        "one | 28 %" in text and "# Second page\n" in text and "an item\n\nanother" in text and "First words." in text
-    )
-    assert text.index("Second page") < text.index("print(1)") < text.index("Last words.") and "<" not in text.replace(
-        "<!--", ""
-    )
->>>>>>> 7cbd8098 (Types of the tables of tasks and models, and of caches)
