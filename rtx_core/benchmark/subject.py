@@ -161,7 +161,7 @@ def tensors_in(thing: object, seen: set[int] | None = None) -> Iterator[Tensor]:
 def token_by_token(subject: Subject, ids: Tensor) -> tuple[Tensor, object]:
     """(logits (1, N, V), the cache) of a sequence (1, N) read one token at a time."""
     model, steps = subject.model, []
-    if is_writer(model):
+    if is_writer(model) and hasattr(model, "start"):
         cache = model.start(1)
         steps = [model.advance(ids[:, i], cache) for i in range(ids.shape[1])]
         return torch.stack(steps, 1), cache

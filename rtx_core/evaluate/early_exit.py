@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from rtx_core.data.tasks import evaluation_mode
-from rtx_core.models.protocols import LoopedDecoder
 
 CHUNK = 512  # tokens whose logits after all passes are held at once
 TOLERANCES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # nats of training loss that an exit may cost
@@ -30,7 +29,7 @@ class Readings:
     change: Tensor  # (R,) mean δ over tokens; NaN after the first pass
 
 
-def readings(model: LoopedDecoder, batches: Iterable[tuple], passes: int, device: torch.device) -> Readings:
+def readings(model: nn.Module, batches: Iterable[tuple], passes: int, device: torch.device) -> Readings:
     """One forward of `passes` passes over the batches."""
     losses, divergence, change = [], [], torch.zeros(passes, dtype=torch.float64)
     change[0] = torch.nan

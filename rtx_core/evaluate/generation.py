@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from rtx_core.evaluate.latency import percentiles
-from rtx_core.models.protocols import LoopedDecoder, TextWriter, is_looped
 
 PROMPT, SAMPLED = "\n", 400  # what every sample starts with, and its length in characters
 WARM_UP, TIMED = 2, 20  # passes, where a model writes no texts
@@ -15,20 +14,19 @@ REPEATS, AROUND = 5, 8  # of the measurement: texts written, and tokens timed be
 
 
 @torch.inference_mode()
-def stream(model: TextWriter, ids: Tensor, n: int, temperature: float = 1.0, seed: int = 0) -> Iterator[int]:
+def stream(model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, seed: int = 0) -> Iterator[int]:
     """n tokens after the prompt `ids` (P,), each as soon as it is drawn.
 
     A model whose positions are used up begins anew from the last half of the text.
     """
     model.eval()
     generator = torch.Generator(ids.device).manual_seed(seed)
-    state, tokens = model.start(1), ids.tolist()
-    logits = torch.empty(0)
+    state, logits, tokens = model.start(1), None, ids.tolist()
     for token_id in tokens:
         logits = model.advance(ids.new_tensor([token_id]), state)
     for _ in range(n):
         probabilities = torch.softmax(logits[0].float() / temperature, -1)
-        tokens.append(int(torch.multinomial(probabilities, 1, generator=generator).item()))
+        tokens.append(torch.multinomial(probabilities, 1, generator=generator).item())
         yield tokens[-1]
         pending = tokens[-1:]
         if model.max_length and state.length == model.max_length:
@@ -38,7 +36,7 @@ def stream(model: TextWriter, ids: Tensor, n: int, temperature: float = 1.0, see
 
 
 @torch.inference_mode()
-def latency(model: TextWriter, lengths: Sequence[int], device: torch.device, repeats: int = REPEATS) -> list[dict]:
+def latency(model: nn.Module, lengths: Sequence[int], device: torch.device, repeats: int = REPEATS) -> list[dict]:
     """Milliseconds for one more token at each length, over the `AROUND` tokens before it in each text."""
     model.eval()
     times: dict[int, list[float]] = {length: [] for length in lengths}
@@ -68,14 +66,14 @@ def latency_of_forward(model: nn.Module, task, device: torch.device) -> list[dic
     return [row | {"threads": torch.get_num_threads()}]
 
 
-def computation(model: LoopedDecoder, passes: int) -> dict:
+def computation(model: nn.Module, passes: int) -> dict:
     """Of a looped decoder: its parameters by component, and forward flops of a token after 1 … `passes` passes."""
     flops = [2 * model.macs_per_token(r) for r in range(1, passes + 1)]
     trained = model.config.num_passes
     return {"components": model.components(), "flops_per_token": flops, "trained_passes": trained}
 
 
-def of_characters(model: TextWriter, task, device: torch.device) -> dict:
+def of_characters(model: nn.Module, task, device: torch.device) -> dict:
     """A sample, and the latency of a character up to the block size."""
     ids = torch.tensor(list(stream(model, task.encode(PROMPT).to(device), SAMPLED)))
     lengths = sorted({max(1, task.block_size // k) for k in (16, 4, 2, 1)})
@@ -83,9 +81,9 @@ def of_characters(model: TextWriter, task, device: torch.device) -> dict:
     return {"samples": samples, "latency": latency(model, lengths, device)}
 
 
-def of_generated(model: TextWriter, task, device: torch.device) -> dict:
+def of_generated(model: nn.Module, task, device: torch.device) -> dict:
     """Of a task whose rule is known: the latency of a token, and what a looped decoder computes for one."""
-    result: dict[str, object] = {"latency": latency(model, [task.block_size], device)}
-    if hasattr(model, "macs_per_token") and is_looped(model):
+    result = {"latency": latency(model, [task.block_size], device)}
+    if hasattr(model, "macs_per_token"):
         result["extra"] = computation(model, 2 * model.config.num_passes)
     return result

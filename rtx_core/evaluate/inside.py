@@ -11,8 +11,7 @@ layer.  Steps count from 1, layers and heads from 0.  Texts are rows of token id
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from collections.abc import Callable, Collection
 from itertools import product
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -25,7 +24,6 @@ from torch import Tensor, nn
 from rtx_core.errors import RtxError
 from rtx_core.models.layers import rotary_table, rotate
 from rtx_core.models.packed import Packed
-from rtx_core.models.protocols import LoopedDecoder, is_looped
 
 # (step, state (T, d)) -> the state that the model goes on from
 Edit = Callable[[int, Tensor], Tensor] | None
@@ -37,57 +35,45 @@ AT_LEAST = 0.3  # of a head's attention, for a role
 NEEDED = ("states", "parts", "layers", "word", "output_hidden", "head", "config")
 
 
-def _decoder(model: nn.Module, ids: Tensor | None = None) -> LoopedDecoder:
-    """The model, or an error where it cannot be looked into or does not know these tokens."""
-    missing = [name for name in NEEDED if not hasattr(model, name)]
-    if missing or not is_looped(model):
+def _check(model: nn.Module, ids: Tensor | None = None) -> None:
+    """An error for a model that cannot be looked into, and for tokens that it does not know."""
+    if missing := [name for name in NEEDED if not hasattr(model, name)]:
         got = f"Got a model {type(model).__name__}, which has no {missing[0]}"
         raise RtxError(f"{got}; expected a decoder such as 'looped', or a subclass of `Looped`.")
     size, ends = len(model.head), () if ids is None or not ids.numel() else (ids.min().item(), ids.max().item())
     if wrong := [token for token in ends if not 0 <= token < size]:
         raise RtxError(f"Got token {wrong[0]}; the model knows 0 to {size - 1}, so give sequences of its own data.")
-    return model
-
-
-def _last(states: Iterator[Tensor]) -> Tensor:
-    state = next(states)
-    for state in states:
-        pass
-    return state
 
 
 @torch.no_grad()
-def steps(
-    model: nn.Module, texts: Tensor | Packed, passes: int | None = None, edit: Edit = None, mix: Mix = None
-) -> Iterator[Tensor]:
+def steps(model: nn.Module, texts: Tensor | Packed, passes=None, edit: Edit = None, mix: Mix = None):
     """The state (T, d) after each step; `edit` and `mix` may change what is computed."""
-    decoder = _decoder(model, texts if isinstance(texts, Tensor) else texts.ids)
+    _check(model, texts if isinstance(texts, Tensor) else texts.ids)
     batch = Packed.from_rows(texts) if isinstance(texts, Tensor) else texts
-    looped, calls, states, hooks = decoder.config.num_passes > 1, Counter(), [], []
-    layers = decoder.parts[1] if looped else decoder.layers
-    most = (passes or decoder.config.num_passes) * (1 if looped else len(layers))
+    looped, calls, states, hooks = model.config.num_passes > 1, Counter(), [], []
+    layers = model.parts[1] if looped else model.layers
+    most = (passes or model.config.num_passes) * (1 if looped else len(layers))
     if wrong := [last for change in (edit, mix) if (last := getattr(change, "last_step", most)) > most]:
         raise RtxError(f"Got step {wrong[0]} to change; steps 1 to {most} are run, so name one of these.")
 
-    def before(i: int, _: nn.Module, inputs: tuple) -> tuple:
+    def before(i: int, inputs: tuple) -> tuple:
         r, layer = (calls[i] + 1, i) if looped else (calls[i] * len(layers) + i + 1, 0)
         calls[i] += 1
         x, grid, *rest = inputs
-        change = mix or (lambda r, layer, qkv, mixed: mixed)
-        watched = SimpleNamespace(attend=lambda qkv, heads: change(r, layer, qkv, grid.attend(qkv, heads)))
+        watched = SimpleNamespace(attend=lambda qkv, heads: mix(r, layer, qkv, grid.attend(qkv, heads)))
         return x, watched, *rest
 
-    def after(_: nn.Module, inputs: tuple, state: Tensor) -> Tensor:
+    def after(state: Tensor) -> Tensor:
         states.append(edit(len(states) + 1, state) if edit else state)
         return states[-1]
 
     for i, layer in enumerate(layers):
         if mix:
-            hooks.append(layer.register_forward_pre_hook(partial(before, i)))
+            hooks.append(layer.register_forward_pre_hook(lambda _, inputs, i=i: before(i, inputs)))
         if not looped:
-            hooks.append(layer.register_forward_hook(after))
+            hooks.append(layer.register_forward_hook(lambda _, inputs, state: after(state)))
     try:
-        for r, state in enumerate(decoder.states(batch, passes), 1):
+        for r, state in enumerate(model.states(batch, passes), 1):
             if looped:  # the next pass begins with the very tensor that was yielded
                 yield state.copy_(edit(r, state)) if edit else state
     finally:
@@ -97,14 +83,13 @@ def steps(
 
 
 @torch.no_grad()
-def logits(
-    model: nn.Module, texts: Tensor | Packed, passes: int | None = None, edit: Edit = None, mix: Mix = None
-) -> Iterator[Tensor]:
+def logits(model: nn.Module, texts: Tensor | Packed, passes=None, edit: Edit = None, mix: Mix = None):
     """Logits (B, N, V), of packed texts (T, V), after each step as if it were the last (the logit lens)."""
-    batch, decoder = Packed.from_rows(texts) if isinstance(texts, Tensor) else texts, _decoder(model)
+    rows = isinstance(texts, Tensor)
+    batch = Packed.from_rows(texts) if rows else texts
     for state in steps(model, texts, passes, edit, mix):
-        out = F.linear(decoder.output_hidden(state, batch), decoder.head)
-        yield out.view(*texts.shape, -1) if isinstance(texts, Tensor) else out
+        out = F.linear(model.output_hidden(state, batch), model.head)
+        yield out.view(*texts.shape, -1) if rows else out
 
 
 def changed_share(answers: Tensor) -> Tensor:
@@ -114,9 +99,9 @@ def changed_share(answers: Tensor) -> Tensor:
 
 def attention(model: nn.Module, ids: Tensor, passes: int | None = None) -> Tensor:
     """α (R, layers, H, B, N, N) of ids (B, N), which no kernel forms: α[…, i, j] = softmax_j(q_i · k_j / √D), j ≤ i."""
-    config = _decoder(model, ids).config
-    (B, N), H, D = ids.shape, config.num_heads, config.hidden_size // config.num_heads
-    rope, weights = rotary_table(torch.arange(N, device=ids.device), D, config.rope_base), {}
+    _check(model, ids)
+    (B, N), H, D = ids.shape, model.config.num_heads, model.config.hidden_size // model.config.num_heads
+    rope, weights = rotary_table(torch.arange(N, device=ids.device), D, model.config.rope_base), {}
     later = torch.ones(N, N, dtype=torch.bool, device=ids.device).triu(1)
 
     def look(r: int, layer: int, qkv: Tensor, mixed: Tensor) -> Tensor:
@@ -152,7 +137,7 @@ def roles(alpha: Tensor, ids: Tensor, tokens: Tensor | None = None, most: int = 
     masses = {name: mass(alpha, place, mask) for name, place in targets.items()}
     for position in product(*map(range, alpha.shape[:3])):
         share = {name: of_heads[position].item() for name, of_heads in masses.items()}
-        place = max(share.keys() - {"p_0"}, key=share.__getitem__)
+        place = max(share.keys() - {"p_0"}, key=share.get)
         role = {"previous": "previous", "p_1": "follow"}.get(place, "jump")
         row = {"step": position[0] + 1, "layer": position[1], "head": position[2]} | share
         rows.append(row | {"role": role if share[place] >= AT_LEAST else "other", "place": place})
@@ -164,10 +149,10 @@ def ablate_heads(model: nn.Module, heads: Collection[tuple[int, int, int]], pass
 
     `passes` is the number that `steps` will be called with, where it is not the trained one.
     """
-    decoder = _decoder(model)
-    H, looped = decoder.config.num_heads, decoder.config.num_passes > 1
-    most = passes or decoder.config.num_passes
-    ranges = ((1, most), (0, len(decoder.parts[1]) - 1)) if looped else ((1, most * len(decoder.layers)), (0, 0))
+    _check(model)
+    H, looped = model.config.num_heads, model.config.num_passes > 1
+    most = passes or model.config.num_passes
+    ranges = ((1, most), (0, len(model.parts[1]) - 1)) if looped else ((1, most * len(model.layers)), (0, 0))
     for place in heads:
         for kind, value, (least, most) in zip(("step", "layer", "head"), place, (*ranges, (0, H - 1))):
             if not least <= value <= most:
@@ -178,7 +163,7 @@ def ablate_heads(model: nn.Module, heads: Collection[tuple[int, int, int]], pass
         index = torch.tensor(heads_off, dtype=torch.long, device=mixed.device)
         return mixed.reshape(len(mixed), H, -1).index_fill(1, index, 0).flatten(1)
 
-    vars(mix)["last_step"] = max((step for step, _, _ in heads), default=0)
+    mix.last_step = max((step for step, _, _ in heads), default=0)
     return mix
 
 
@@ -220,7 +205,7 @@ def patch(donor: Tensor, step: int, where: Tensor) -> Edit:
     def edit(r: int, state: Tensor) -> Tensor:
         return torch.where(where.flatten()[:, None], donor, state) if r == step else state
 
-    vars(edit)["last_step"] = step
+    edit.last_step = step
     return edit
 
 
@@ -230,8 +215,7 @@ def interchange_accuracy(answers: Tensor, answers_own: Tensor, answers_donor: Te
     if not differ.any():
         problem = f"Got {len(answers_own)} pairs with one answer each"
         raise RtxError(f"{problem}; expected two, so make them with counterfactuals.")
-    own, donor = ((answers == target)[differ].double().mean().item() for target in (answers_own, answers_donor))
-    return own, donor
+    return tuple((answers == target)[differ].double().mean().item() for target in (answers_own, answers_donor))
 
 
 class Probe(NamedTuple):
@@ -246,9 +230,9 @@ def probe(states: Tensor, labels: Tensor, texts: Tensor, random: np.random.Rando
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    x, y, of_text = states.double().numpy(), labels.numpy(), texts.numpy()
-    order = random.permutation(np.unique(of_text))
-    is_training = np.isin(of_text, order[: len(order) // 2])
+    x, y, texts = states.double().numpy(), labels.numpy(), texts.numpy()
+    order = random.permutation(np.unique(texts))
+    is_training = np.isin(texts, order[: len(order) // 2])
 
     def score(y: np.ndarray) -> float:
         linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000, tol=1e-3))
@@ -268,7 +252,7 @@ def hold(step: int) -> Edit:
             norms.append(size)
         return state * (norms[0] / size) if r > step else state
 
-    vars(edit)["last_step"] = step
+    edit.last_step = step
     return edit
 
 
@@ -276,7 +260,8 @@ def motion(model: nn.Module, ids: Tensor, passes: int = 256, hold_after: int | N
     """A row for each pass, means over tokens: ‖s_r‖, the step ‖s_r − s_{r−1}‖ / ‖s_r‖ (first: NaN),
     and the cosine of s_r and the last state.  With `hold_after`, norms stay as they are after that pass.
     """
-    last = _last(steps(model, ids, passes, hold(hold_after) if hold_after else None))
+    for last in steps(model, ids, passes, hold(hold_after) if hold_after else None):
+        pass
     rows, before = [], torch.full_like(last, torch.nan)
     for r, state in enumerate(steps(model, ids, passes, hold(hold_after) if hold_after else None), 1):
         size, step = state.norm(dim=1), (state - before).norm(dim=1)
@@ -292,14 +277,15 @@ def normalised_pass(model: nn.Module, ids: Tensor, r: int) -> tuple[Callable[[Te
 
     A state (T, d) that grows is never at rest under f, but its direction may be under g.
     """
-    batch, decoder = Packed.from_rows(ids), _decoder(model, ids)
+    batch = Packed.from_rows(ids)
     with torch.no_grad():
-        grid, e = decoder.grid(batch), decoder.word(batch.ids)
-        for layer in decoder.parts[0]:
+        grid, e = model.grid(batch), model.word(batch.ids)
+        for layer in model.parts[0]:
             e = layer(e, grid)
-        state = _last(steps(model, ids, r))
+        for state in steps(model, ids, r):
+            pass
     size = state.norm(dim=1, keepdim=True)
-    return lambda s: F.normalize(decoder.one_pass(s, e, r, grid), dim=1) * size, state
+    return lambda s: F.normalize(model.one_pass(s, e, r, grid), dim=1) * size, state
 
 
 def spectral_radius(f: Callable[[Tensor], Tensor], point: Tensor, iterations: int = 200) -> float:

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from sklearn.feature_extraction.text import CountVectorizer
-from torch import Tensor
+from torch import Tensor, nn
 
 from rtx_core.data.stories import STORY, split_stories
 from rtx_core.evaluate import generation
 from rtx_core.evaluate.early_exit import frontier, readings
-from rtx_core.models.looped import Looped
-from rtx_core.models.protocols import TextWriter
 
 PROMPTS, PROMPT_WORDS = 20, 25  # validation stories whose first words every model goes on with
 LONGEST = 160  # tokens written at most
@@ -42,7 +40,7 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
 
 
 @torch.inference_mode()
-def write(model: TextWriter, task, beginnings: list[str], device: torch.device, longest: int) -> list[str]:
+def write(model: nn.Module, task, beginnings: list[str], device: torch.device, longest: int) -> list[str]:
     """What the model writes after each beginning, until it ends the story or after `longest` tokens; the random number
     by which token t of story i is drawn depends on these two alone."""
     model.eval()
@@ -64,7 +62,7 @@ def write(model: TextWriter, task, beginnings: list[str], device: torch.device, 
     return [task.decode(ids[begin:]).strip() for ids, begin in zip(texts, lengths)]
 
 
-def measure(model: Looped, task, device: torch.device) -> dict:
+def measure(model: nn.Module, task, device: torch.device) -> dict:
     """The record's samples, latency and extra."""
     beginnings = prompts(task, PROMPTS)
     completions = write(model, task, beginnings, device, LONGEST)

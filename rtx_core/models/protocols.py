@@ -69,7 +69,7 @@ class TextWriter(Model, Protocol):
 
 
 def is_writer(model: object) -> TypeGuard[TextWriter]:
-    return hasattr(model, "start") and hasattr(model, "advance")
+    return hasattr(model, "advance")
 
 
 def is_looped(model: object) -> TypeGuard[LoopedDecoder]:

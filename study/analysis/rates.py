@@ -31,11 +31,11 @@ class Pair:
 
     @property
     def stack_rate(self) -> float:
-        return min(self.stack_losses, key=self.stack_losses.get)
+        return min(self.stack_losses, key=self.stack_losses.__getitem__)
 
     @property
     def loop_rate(self) -> float:
-        return min(self.loop_losses, key=self.loop_losses.get)
+        return min(self.loop_losses, key=self.loop_losses.__getitem__)
 
     def predicted(self, power: float) -> float:
         """Of the rates that the loop was trained at the nearest to the stack's best over passes^power."""

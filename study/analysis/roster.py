@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -12,7 +13,6 @@ from rtx_core.models.configs import EncoderConfig, GPTConfig, KausikConfig, Loop
 from rtx_core.models.registry import config_of
 from rtx_core.report import title
 from rtx_core.report.display import markdown
-from rtx_core.settings import Settings
 from study.analysis.formulas import size_of
 from study.experiments import GROWTH
 from study.plan import FACTS, SMALL
@@ -41,7 +41,8 @@ PAGES = {  # the start of an experiment's name -> the page of its results
 KINDS = {LoopedConfig: "decoder", GPTConfig: "GPT", KausikConfig: "Kausik", EncoderConfig: "classifier"}
 
 
-def model_of(run: RunConfig) -> Settings:
+def model_of(run: RunConfig) -> Any:
+    """The configuration of its model, of that model's own class."""
     return config_of(run.architecture, **run.overrides)
 
 
@@ -53,7 +54,7 @@ def page_of(run: RunConfig) -> str:
     return next(page for start, page in PAGES.items() if run.experiment.startswith(start))
 
 
-def applications(c: Settings) -> int:
+def applications(c: Any) -> int:
     """Layer applications from the embedding to the output; Kausik's layer is applied twice for each token."""
     if isinstance(c, KausikConfig):
         return 2 * c.num_layers
@@ -61,7 +62,7 @@ def applications(c: Settings) -> int:
     return c.num_layers + core * (getattr(c, "num_passes", 1) - 1)
 
 
-def multiply_adds(c: Settings) -> int:
+def multiply_adds(c: Any) -> int:
     """Of the matrix products of one application of a layer to one token, without the scores of attention."""
     matrices = 2 if isinstance(c, GPTConfig) else 3  # of the feed-forward network
     return 4 * c.hidden_size**2 + matrices * c.hidden_size * c.intermediate_size
@@ -76,14 +77,14 @@ def short_rate(rate: float) -> str:
 def sequence_tokens(data: DataConfig) -> str:
     fields = data.model_dump()
     if "hops" in fields:
-        return f"{data.letters + 1}"
+        return f"{fields['letters'] + 1}"
     if "letters" in fields:
-        return f"4 to {data.letters}"
+        return f"4 to {fields['letters']}"
     if "facts" in fields:
         return "2"
     if "block_size" in fields:
-        return f"{data.block_size}"
-    return f"up to {data.max_length}"
+        return f"{fields['block_size']}"
+    return f"up to {fields['max_length']}"
 
 
 def setting_column(plan: list[RunConfig], run: RunConfig, vocabulary: int) -> dict[str, str | None]:
@@ -131,9 +132,9 @@ def settings(plan: list[RunConfig], vocabularies: Mapping[str, int]) -> pd.DataF
     return pd.DataFrame(columns).rename_axis("Setting").reset_index()
 
 
-def differences(c: Settings) -> str:
+def differences(c: Any) -> str:
     """How a model differs from the plain decoder, GPT, recurrence or classifier of its size, in a few words."""
-    fields = defaultdict(lambda: None, c.model_dump())
+    fields: dict[str, Any] = defaultdict(lambda: None, c.model_dump())
     parts = {
         "middle loops": fields["num_core_layers"],
         "pass vectors": fields["encoding"] not in (None, "none"),

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from rtx_core.data.preprocess import clean
 from rtx_core.data.tasks import logits_of, loss_and_accuracy
 from rtx_core.metrics import classification_metrics
-from rtx_core.models.encoder import Encoder
 from rtx_core.models.packed import Packed
 from study.measurements.attention import cls_attention
 
@@ -39,7 +38,7 @@ def quantized(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def reduced(model: Encoder, met: np.ndarray) -> Encoder:
+def reduced(model: nn.Module, met: np.ndarray) -> nn.Module:
     """A copy whose matrices are what int8 leaves of them; `met`: the token ids whose rows are kept."""
     model = deepcopy(model).eval()
     for weight in model.parameters():
@@ -55,7 +54,7 @@ def reduced(model: Encoder, met: np.ndarray) -> Encoder:
 class Unrolled(nn.Module):
     """What an encoder says after each of `passes` passes, from one forward: a batch -> logits (B, passes · C)."""
 
-    def __init__(self, encoder: Encoder, passes: int):
+    def __init__(self, encoder: nn.Module, passes: int):
         super().__init__()
         self.encoder, self.passes = encoder, passes
 

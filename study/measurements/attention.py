@@ -7,10 +7,9 @@ of each attention; a layer that is applied in several passes is seen once in eac
 """
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rtx_core.data.preprocess import clean
-from rtx_core.models.encoder import Encoder
 from rtx_core.models.layers import Attention, rotate
 from rtx_core.models.packed import Packed
 
@@ -18,7 +17,7 @@ SENTENCE = "The plot is thin, but the acting is a joy to watch."  # our own: no 
 
 
 @torch.no_grad()
-def cls_attention(model: Encoder, ids: list[int]) -> tuple[Tensor, Tensor]:
+def cls_attention(model: nn.Module, ids: list[int]) -> tuple[Tensor, Tensor]:
     """(weights (applications, H, T), class probabilities (C,)) for a sentence whose first token is [CLS]."""
     attentions = []
 

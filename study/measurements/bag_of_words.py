@@ -43,11 +43,10 @@ def of_study(study) -> tuple[dict, dict]:
     train, test = study.task.parts["train"], study.task.parts["test"]
     begin = time.perf_counter()
     model, logits = fit(train, test)
-    classifier = model.steps[-1][1]
     content = {
         "tokens_known": len(np.unique(train.ids)),
-        "parameters": int(classifier.coef_.size + classifier.intercept_.size),
-        "iterations": int(classifier.n_iter_.max()),
+        "parameters": int(model[-1].coef_.size + model[-1].intercept_.size),
+        "iterations": int(model[-1].n_iter_.max()),
         "test": classification_metrics(logits, test.labels) | {"loss": loss_and_accuracy(logits, test.labels)[0]},
         "seconds": time.perf_counter() - begin,
     }

@@ -66,7 +66,7 @@ def as_written(task, prompts: list[str]) -> list[dict]:
 
 
 def of_study(study) -> tuple[dict, None]:
-    grader, grades, prompts = Grader(load(study.source)["train"]), {}, []
+    grader, grades = Grader(load(study.source)["train"]), {}
     for record in study.runs():
         grades.setdefault(record["model"], []).append(grader.grade(record["samples"]))
         prompts = [sample["prompt"] for sample in record["samples"]]

@@ -28,7 +28,7 @@ def judge_model() -> str:
     return os.environ.get("RTX_JUDGE_MODEL") or MODEL
 
 
-def grade(client, story: str) -> dict[CRITERIA, int] | None:
+def grade(client, story: str) -> dict[str, int] | None:
     """The scores of a story; None where no answer was valid."""
     messages = [{"role": "user", "content": PROMPT.replace("{story}", story)}]
     for _ in range(ATTEMPTS):

@@ -26,6 +26,6 @@ def identity(study) -> dict:
 
 
 def of_study(study) -> tuple[dict, None]:
-    train, validation = (study.task.parts[name].numpy() for name in ("train", "validation"))
-    losses = {n: nats_per_token(train, validation, study.task.vocab_size, n, a) for n, a in SMOOTHING.items()}
+    parts = [study.task.parts[name].numpy() for name in ("train", "validation")]
+    losses = {n: nats_per_token(*parts, study.task.vocab_size, n, a) for n, a in SMOOTHING.items()}
     return {"losses": {str(n): loss for n, loss in losses.items()}}, None

@@ -15,8 +15,7 @@ from functools import partial
 
 import torch
 from torch import nn
-from torch.ao.quantization import quantize_dynamic
-from torch.ao.quantization.qconfig import per_channel_dynamic_qconfig
+from torch.ao.quantization import per_channel_dynamic_qconfig, quantize_dynamic
 
 FORMATS = ("fp32", "bf16", "int8")
 

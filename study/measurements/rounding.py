@@ -19,7 +19,6 @@ import torch
 from torch import Tensor, nn
 
 from rtx_core.models import build_model
-from rtx_core.models.encoder import Encoder
 from rtx_core.models.packed import Packed
 from rtx_core.models.registry import config_of
 
@@ -42,10 +41,10 @@ class PerPass(nn.Module):
         return self.copies[(self.calls - 1) % len(self.copies)](*args, **kwargs)
 
 
-def untied(model: Encoder) -> Encoder:
+def untied(model: nn.Module) -> nn.Module:
     """The same function with layers of its own for every pass."""
     copy = deepcopy(model)
-    copy.add_module("layers", nn.ModuleList(PerPass(layer, model.config.num_passes) for layer in model.layers))
+    copy.layers = nn.ModuleList(PerPass(layer, model.config.num_passes) for layer in model.layers)
     return copy
 
 
@@ -61,7 +60,7 @@ def rounded(weight: Tensor, bits: int, random: torch.Generator | None = None) ->
 
 
 @torch.no_grad()
-def with_rounded_layers(model: Encoder, bits: int, random: torch.Generator | None = None) -> Encoder:
+def with_rounded_layers(model: nn.Module, bits: int, random: torch.Generator | None = None) -> nn.Module:
     """A copy whose layers have rounded matrices."""
     model = deepcopy(model)
     for parameter in model.layers.parameters():
@@ -70,14 +69,10 @@ def with_rounded_layers(model: Encoder, bits: int, random: torch.Generator | Non
 
 
 @torch.inference_mode()
-def states(model: Encoder, batch: Packed) -> list[Tensor]:
+def states(model: nn.Module, batch: Packed) -> list[Tensor]:
     """The output (T, d) of every layer application, in order."""
     outputs: list[Tensor] = []
-
-    def watch(_: nn.Module, inputs: tuple, output: Tensor) -> None:
-        outputs.append(output)
-
-    hooks = [layer.register_forward_hook(watch) for layer in model.layers]
+    hooks = [layer.register_forward_hook(lambda _, __, out: outputs.append(out)) for layer in model.layers]
     try:
         model.eval()(batch, rows_only=False)
     finally:
@@ -86,7 +81,7 @@ def states(model: Encoder, batch: Packed) -> list[Tensor]:
     return outputs
 
 
-def curves(model: Encoder, exact: list[Tensor], batch: Packed, random=None, /, **facts: object) -> list[dict]:
+def curves(model: nn.Module, exact: list[Tensor], batch: Packed, random=None, /, **facts: object) -> list[dict]:
     """The error after each application, for each bit width, against the `exact` states of the model."""
     rows = []
     for bits in BITS:
@@ -101,12 +96,11 @@ def random_pair(batch: Packed, seed: int) -> list[dict]:
     depths = {"shared": {}, "unshared": {"num_layers": c.num_layers * c.num_passes, "num_passes": 1}}
     for arm, depth in depths.items():
         model = build_model(LOOPED, seed=seed, residual_scale=0.0, **depth)
-        assert isinstance(model, Encoder)
         rows += curves(model, states(model, batch), batch, comparison="random", arm=arm, seed=seed)
     return rows
 
 
-def draws(model: Encoder, batch: Packed, name: str, seed: int) -> list[dict]:
+def draws(model: nn.Module, batch: Packed, name: str, seed: int) -> list[dict]:
     exact, rows = states(model, batch), []
     for arm, layers in (("shared", model), ("unshared", untied(model))):
         random = torch.Generator().manual_seed(seed)

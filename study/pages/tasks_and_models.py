@@ -49,7 +49,7 @@ def quantities(recorded: list[Record], counted: list[Record]) -> Quantities:
         "alphabet": lambda: words(data("khop", "alphabet")),
         "keys": lambda: number(data("facts", "keys"), ","),
         "values": lambda: number(data("facts", "values"), ","),
-        "fewer_facts": lambda: number(EXPERIMENTS["facts"].data.facts, ","),
+        "fewer_facts": lambda: number(EXPERIMENTS["facts"].data.model_dump()["facts"], ","),
         "facts": lambda: number(data("facts", "facts"), ","),
         "all_bits": lambda: number(data("facts", "facts") * log(data("facts", "values"), 2), ",.0f"),
         "guessed_value": lambda: number(log(data("facts", "values")), ".2f"),
