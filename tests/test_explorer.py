@@ -132,7 +132,7 @@ def test_what_the_page_cannot_run_is_refused():
     with pytest.raises(RtxError, match="no looped decoder"):  # by the script that counts, too
         written(small(1, 2, injection="add"), HOPS)
     content, unread = written(small(1, 2), HOPS), explorer.UNREAD | {"tie_embeddings"}
-    assert len(LoopedConfig.model_fields) == len(unread) + 12  # which the page reads, or which matter in training alone
+    assert len(LoopedConfig.model_fields) == len(unread) + 13  # which the page reads, or which matter in training alone
     for name in unread:
         was, now = (f'"{name}":{json.dumps(value)}' for value in (LoopedConfig.model_fields[name].default, "other"))
         assert was in content

@@ -4,6 +4,7 @@ a traceback, and the worst of it after the last step, when the weights are saved
 import json
 import math
 from copy import deepcopy
+from typing import cast
 
 import numpy as np
 import torch
@@ -80,7 +81,7 @@ def _problem(name: str, config: Settings, task, train: TrainConfig, device: torc
                 ids, lengths, _ = task.parts["test"].take(np.zeros(1, np.int64))
                 model(Packed.from_flat(ids, lengths).to(device))  # a text alone, as it is timed
             elif is_writer(model):
-                list(stream(model, torch.zeros(1, dtype=torch.long, device=device), 2))
+                list(stream(cast("nn.Module", model), torch.zeros(1, dtype=torch.long, device=device), 2))
             if hasattr(task, "evaluate_batches"):
                 task.evaluate_batches(model, task.validation[:1], device, autocast)
             return task.loss(model, inputs, targets, step_examples)[0].item()
