@@ -112,7 +112,7 @@ def quantities(
         "passes_store_early": lambda: number(100 * (once.gain("1x4", "1x1") - 1), ".0f"),
         "layer_stores": lambda: number(100 * (bits("2x1") / bits("1x1") - 1), ".0f"),
         "wide_layer_stores": lambda: number(100 * (bits("1x1-wide") / bits("1x1") - 1), ".0f"),
-        "facts_seeds": lambda: words(len(stored("1x1"))),
+        "facts_seeds": lambda: words(min(len(stored(model)) for model in ("1x1", "1x4", "2x1"))),
         "facts": lambda: number(once.facts, ","),
         "phi": lambda: number(phi().value, ".2f"),
         "phi_low": lambda: number(phi().low, ".2f"),
