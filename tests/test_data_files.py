@@ -292,7 +292,7 @@ def test_classes_may_have_any_name_and_lines_are_answered_as_they_come(home, sma
     assert list(answers) == ["text", "passes", "label", *(f"p({name})" for name in files.classes)]
     page = json.loads((REPOSITORY / "notebooks/own-data.ipynb").read_text())
     (cell,) = [source for each in page["cells"] if "classify(" in (source := "".join(each["source"]))]
-    known = {"rtx": rtx, "pd": pd, "report": report, "runs": runs, "described": files, "question": question}
+    known = {"rtx": rtx, "pd": pd, "report": report, "runs": runs, "texts": files, "question": question}
     exec(cell.replace("report.table(", "shown = report.table("), known)
     head, _, *lines = [line for line in known["shown"].markdown.splitlines() if line.startswith("|")]
     assert len(lines) == 2 and all(line.endswith(f"| {escape(question)} |") for line in lines)

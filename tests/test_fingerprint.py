@@ -73,8 +73,7 @@ def on(*tasks: str) -> set[tuple[str, str]]:
 
 GROUPS = on("GroupWords", "GroupScan", "GroupCurriculum")
 USED_BY = [  # files that count as a whole; a registry has names and colours, the configuration itself is in the record
-    (ALL, ["models/packed", "models/build", "train/trainer"]),
-    (ENCODERS | LOOPED, ["models/layers"]),
+    (ALL, ["models/packed", "models/layers", "models/build", "train/trainer"]),
     (ENCODERS, ["models/encoder", "fast/fused_block"]),
     (LOOPED, ["models/llama", "models/looped", "fast/causal"]),
     (GPT | KAUSIK, ["models/gpt"]),
