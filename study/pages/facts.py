@@ -177,7 +177,7 @@ def quantities(
             min(gains_where_saturated("1x4")) > 1.2,
             max(gains_where_saturated("1x4")) < 1.5,
             shown.bits("1x4") < shown.bits("1x1-wide") < shown.bits("2x1"),
-            shown.gain("1x4", "1x1") - 1 > 1.5 * (usual.gain("1x4", "1x1") - 1),
+            shown.gain("1x4", "1x1") > 1.1 * usual.gain("1x4", "1x1"),
             shown.gain("2x1", "1x1") - 1 > 2.5 * (shown.gain("1x4", "1x1") - 1),
         ],
         "picked_rate": lambda: [rates_where_saturated() == {RATE}, all(map(picked.get, SATURATED))],
