@@ -52,7 +52,8 @@ class Folders:
     def wider_runs(self, model: str, width: int = 256) -> list[Record]:
         """k-hop at another width: seeds 0 to 2 at the rate picked on seed 3."""
         setting = {256: "hiddensize256-intermediatesize688", 128: "hiddensize128-intermediatesize344"}[width]
-        return picked_on(3, *(self.hops(f"khop-{setting}-learningrate{rate}").of(model) for rate in WIDER_RATES))
+        names = (f"khop-{setting}-learningrate{rate}" for rate in WIDER_RATES)
+        return picked_on(3, [run for name in names for run in self.hops(name).of(model)])
 
     def wider(self, model: str, width: int = 256) -> float:
         """The mean error at four hops of `wider_runs`."""
@@ -60,8 +61,8 @@ class Folders:
 
     def saturated(self) -> Facts:
         """Facts shown 240 times: of each model seeds 0 to 2 at the rate picked on seed 3."""
-        rates = [self.records(f"facts-facts49152-epochs240{suffix}") for suffix in SATURATED_RATES]
-        picked = (picked_on(3, *([run for run in runs if run["model"] == m] for runs in rates)) for m in SATURATING)
+        every = [run for suffix in SATURATED_RATES for run in self.records(f"facts-facts49152-epochs240{suffix}")]
+        picked = (picked_on(3, [run for run in every if run["model"] == model]) for model in SATURATING)
         return Facts([run for runs in picked for run in runs], "facts, 240 exposures")
 
     def facts(self, rate: float = 0.002) -> Facts:

@@ -24,14 +24,17 @@ def at_rate(records: Iterable[Record], rate: float) -> list[Record]:
     return [record for record in records if learning_rate(record) == rate]
 
 
-def picked_on(seed: int, *at_rates: list[Record]) -> list[Record]:
+def picked_on(seed: int, runs: Iterable[Record]) -> list[Record]:
     """Of a model's runs at several learning rates the other seeds at the rate whose run of `seed` has the lowest
     validation loss."""
+    by_rate: dict[float, list[Record]] = {}
+    for run in runs:
+        by_rate.setdefault(learning_rate(run), []).append(run)
 
-    def loss(runs: list[Record]) -> float:
-        return next((run["selected"]["validation_loss"] for run in runs if run["seed"] == seed), math.inf)
+    def loss(at_rate: list[Record]) -> float:
+        return next((run["selected"]["validation_loss"] for run in at_rate if run["seed"] == seed), math.inf)
 
-    return [run for run in min(at_rates, key=loss, default=[]) if run["seed"] != seed]
+    return [run for run in min(by_rate.values(), key=loss, default=[]) if run["seed"] != seed]
 
 
 def seeds_of(records: Iterable[Record]) -> list[int]:

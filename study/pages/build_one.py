@@ -50,11 +50,10 @@ def quantities(
     def wide(model: str, width: int = 256) -> list[float]:
         """Errors at four hops, without the seed that picked the rate."""
         runs = [run for run in wider if run["model"] == model and run["config"]["model"]["hidden_size"] == width]
-        return Hops(picked_on(PICKING, *(at_rate(runs, rate) for rate in (0.0005, 0.001))), model).errors(model, HOPS)
+        return Hops(picked_on(PICKING, runs), model).errors(model, HOPS)
 
     def stored(model: str) -> list[Record]:
-        runs = [run for run in saturated if run["model"] == model]
-        return picked_on(PICKING, *(at_rate(runs, rate) for rate in RATES[:3]))
+        return picked_on(PICKING, [run for run in saturated if run["model"] == model])
 
     def bits(model: str) -> float:
         return Facts(stored(model)).bits(model)

@@ -18,12 +18,6 @@ RATE, RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.003, 0.006, 0.
 SATURATED = ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
 
 
-def rates_of(runs: list[Record]) -> dict[str, list[list[Record]]]:
-    """The runs of each model at each learning rate."""
-    rates = sorted({learning_rate(run) for run in runs})
-    return {m: [[run for run in at_rate(runs, rate) if run["model"] == m] for rate in rates] for m in SATURATED}
-
-
 def quantities(
     facts: list[Record],
     saturated: list[Record],
@@ -37,7 +31,7 @@ def quantities(
     lower, usual, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts(fewer)
     long_runs = Hops(longer, "k-hop for longer")
-    picked = {model: picked_on(PICKING, *rates) for model, rates in rates_of(saturated).items()}
+    picked = {m: picked_on(PICKING, [run for run in saturated if run["model"] == m]) for m in SATURATED}
     shown = Facts([run for runs in picked.values() for run in runs], "facts with more exposures")
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(4, khop, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES if rate != RATE))

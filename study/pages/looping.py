@@ -15,12 +15,11 @@ SOLVED = 0.1
 PICKING = 3  # the seed that picks the learning rates of wider models, and is reported nowhere
 
 
-def by_width(runs: list[Record]) -> dict[tuple[str, int], list[list[Record]]]:
-    """(model, width) -> its runs at each learning rate."""
-    rates, widths = sorted({learning_rate(run) for run in runs}), {}
+def by_width(runs: list[Record]) -> dict[tuple[str, int], list[Record]]:
+    """(model, width) -> its runs."""
+    widths: dict[tuple[str, int], list[Record]] = {}
     for run in runs:
-        key = run["model"], run["config"]["model"]["hidden_size"]
-        widths.setdefault(key, [[] for _ in rates])[rates.index(learning_rate(run))].append(run)
+        widths.setdefault((run["model"], run["config"]["model"]["hidden_size"]), []).append(run)
     return widths
 
 
@@ -47,7 +46,7 @@ def quantities(
 
     long_runs = Hops([*longer, *fixed], "k-hop for longer")
     wide_runs = {
-        key: Hops(picked_on(PICKING, *rates), f"k-hop at width {key[1]}") for key, rates in by_width(wider).items()
+        key: Hops(picked_on(PICKING, runs), f"k-hop at width {key[1]}") for key, runs in by_width(wider).items()
     }
 
     def at_width(model: str, width: int = 256) -> list[float]:
