@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from conftest import refused
 from reference import small_decoder, stories_of
+from torch import nn
 
 from rtx_core.fast import accelerate, causal, cross_entropy
 from rtx_core.models import build_model, count_parameters, llama
@@ -228,3 +229,87 @@ def test_a_cache_of_the_last_pass(settings):
     assert sizes == {"all": 2 * 32 * 6 * len(applied), "last": 2 * 32 * 6 * model.config.num_layers}
     with refused("'none'", "all", "last"):
         model.start(1, cache="none")
+
+
+def test_with_the_cache_of_the_last_pass_training_reads_what_decoding_reads():
+    model = small_decoder("looped", num_layers=2, num_passes=3, cache="last")
+    ids = torch.randint(61, (2, 7), generator=torch.Generator().manual_seed(0))
+    state, plain = model.start(2), small_decoder("looped", num_layers=2, num_passes=3)
+    in_turn = torch.stack([model.advance(column, state) for column in ids.unbind(1)], 1)
+    torch.testing.assert_close(model(ids), in_turn)
+    assert not torch.allclose(model(ids), plain(ids)) and torch.allclose(model(ids)[:, 0], plain(ids)[:, 0])
+    model(ids, ids.roll(-1, 1)).backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.parameters())
+    with refused("cache='last'", "one length"):
+        model(stories_of(3, 5))
+
+
+def test_the_gate_s_loss_is_that_of_its_stops_written_out():
+    model, batch = small_decoder("looped", num_passes=3, halting=0.1), stories_of(5, 8)
+    nn.init.normal_(model.halt.weight)
+    targets, expected = torch.arange(13) % 61, 0.0
+    hidden = [model.norm(state) for state in model.states(batch)]
+    left = torch.ones(13, dtype=torch.float64)
+    for r, h in enumerate(hidden):
+        p = left if r == 2 else left * torch.sigmoid(model.halt(h)[:, 0])
+        losses = F.cross_entropy(F.linear(h, model.head), targets, reduction="none")
+        expected = expected + (p * losses + 0.1 * p * p.log()).mean()
+        left = left - p
+    assert model.stopping(torch.stack(hidden)).sum(0).allclose(torch.ones(13))
+    torch.testing.assert_close(model.train()(batch, targets), expected, rtol=1e-5, atol=1e-6, check_dtype=False)
+    plain = small_decoder("looped", num_passes=3)
+    torch.testing.assert_close(model.eval()(batch, targets), plain.eval()(batch, targets))
+    assert sum(model.components().values()) == count_parameters(model)["total"]
+
+
+def test_random_cuts_are_those_of_their_step():
+    batch, targets = stories_of(5, 8), torch.arange(13) % 61
+    model, drawn = small_decoder("looped", num_passes=3, backprop_passes="random").train(), set()
+    for step in range(12):
+        model.begin_step(0, step)
+        drawn.add(cut := model.drawn_backprop)
+        plain = small_decoder("looped", num_passes=3, backprop_passes=cut)
+        model.zero_grad()
+        for each in (model, plain):
+            each(batch, targets).backward()
+        gradients = [[p.grad for p in each.parameters()] for each in (model, plain)]
+        torch.testing.assert_close(*gradients, rtol=0, atol=0)
+    assert drawn == {1, 2, 3}
+
+
+@pytest.mark.parametrize("cache", ["all", "last"])
+@pytest.mark.parametrize("stop", ["agree", "confident", "gate"])
+def test_passes_that_a_rule_ends_keep_what_the_last_one_kept(stop, cache):
+    """A threshold that is never met runs all passes; one that is met at once runs one, whose keys serve for all."""
+    model = small_decoder("looped", num_layers=2, num_passes=3, halting=0.1, cache=cache).eval()
+    once = small_decoder("looped", num_layers=2, num_passes=3, halting=0.1, cache=cache).eval()
+    once.config = once.config.replace(num_passes=2 if stop == "agree" else 1, halting=0.0)
+    ids = torch.zeros(2, 5, dtype=torch.long)  # after two passes any two answers are made to agree below
+    if stop == "agree":
+        with torch.no_grad():
+            model.word.weight[1:] = once.word.weight[1:] = 0
+            model.word.weight[0] = once.word.weight[0] = 1
+    state, first, expected = model.start(2), None, once.start(2)
+    for column in ids.unbind(1):
+        first = model.advance(column, state, stop=stop, threshold=0.0)
+        torch.testing.assert_close(first, once.advance(column, expected))
+        assert state.passes == (2 if stop == "agree" else 1)
+    assert {k.shape[2] for k, _ in state.cache.values()} == {5} and len(state.cache) == (6 if cache == "all" else 2)
+    if stop != "agree":
+        state, whole = model.start(2), model.start(2)
+        for column in ids.unbind(1):
+            never = model.advance(column, state, stop=stop, threshold=2.0)
+            torch.testing.assert_close(never, model.advance(column, whole))
+        assert state.passes == 3
+
+
+def test_rules_that_a_model_does_not_have_are_refused():
+    plain, parts = small_decoder("looped", num_passes=2), small_decoder("three-part")
+    for model, stop, words in ((plain, "gate", "agree"), (plain, "soon", "confident"), (parts, "agree", "loops all")):
+        with refused(repr(stop), words):
+            model.advance(torch.zeros(1, dtype=torch.long), model.start(1), stop=stop)
+    for settings in ({"num_passes": 1}, {"num_layers": 3, "num_core_layers": 1, "injection": "add"}):
+        with refused("halting"):
+            LoopedConfig(**{"num_passes": 2, "halting": 0.1} | settings)
+    with refused("weight_noise"):
+        LoopedConfig(num_passes=2, cache="last", weight_noise=4)

@@ -8,6 +8,7 @@ import torch
 from conftest import CPU, refused, small_task
 from safetensors import safe_open
 from safetensors.torch import save_file
+from torch import nn
 from torch.optim.lr_scheduler import LinearLR, ReduceLROnPlateau
 
 from rtx_core.errors import RtxError
@@ -281,3 +282,38 @@ def test_the_minutes_left_are_those_of_steps_and_evaluations_to_come(tiny_task, 
     loop.progress.step, clock = 30, loop.clock  # of 76, at 2 minutes a step and 60 an evaluation
     clock.last, clock.evaluating, clock.evaluations = clock.begin + 60 * (30 * 2 + 3 * 60), 3 * 60 * 60, 3
     assert loop.total == 76 and loop.line(1.0).endswith(f"{46 * 2 + 5 * 60} min left")
+
+
+def test_muon_updates_the_matrices_of_the_layers_and_adamw_the_rest(tiny_task, tmp_path):
+    """Each is torch's own on its parameters; and a run that was stopped goes on bit for bit."""
+    config = QUICK.replace(optimizer="muon", learning_rate=1e-3, epochs=2, eval_every=5)
+    model = build_model("gpt", seed=0, **SMALL)
+    both, before = trainer.optimizer_of(model, config), {k: v.clone() for k, v in model.named_parameters()}
+    for p in model.parameters():
+        p.grad = torch.randn_like(p)
+    settings = {torch.optim.Muon: {"adjust_lr_fn": "match_rms_adamw"}}
+    settings[torch.optim.AdamW] = {"betas": (config.beta1, config.beta2)}
+    both.step()
+    for kind, more in settings.items():
+        names = [
+            k for k, p in before.items() if (k.startswith("layers.") and p.dim() == 2) == (kind is torch.optim.Muon)
+        ]
+        copies, ours = [nn.Parameter(before[k].clone()) for k in names], [model.get_parameter(k) for k in names]
+        for copy, parameter in zip(copies, ours):
+            copy.grad = parameter.grad.clone()
+        kind(copies, lr=1e-3, weight_decay=config.weight_decay, **more).step()
+        torch.testing.assert_close(ours, copies)
+    whole, stopped = (build_model("recurrent", seed=0, **SMALL) for _ in range(2))
+    given = tiny_task, config, 0, CPU
+    train(whole, *given, tmp_path / "whole", fast=False)
+    for steps in (5, None):
+        train(stopped, *given, tmp_path / "stopped", fast=False, max_steps=steps)
+    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), stopped.parameters(), strict=True))
+
+
+def test_muon_refuses_models_that_it_does_not_fit(tiny_task, tmp_path):
+    config = QUICK.replace(optimizer="muon")
+    with refused("'muon'", "AdamW's"):
+        train(build_model("baseline", seed=0, **SMALL), tiny_task, config, 0, CPU, tmp_path / "fast")
+    with refused("'muon'", "Linear", "layers"):
+        trainer.optimizer_of(nn.Linear(2, 2), config)

@@ -93,7 +93,8 @@ class AlgorithmicTask(Language):
 
     def test(self, model: nn.Module, device: torch.device, autocast: Autocast) -> tuple[dict, None]:
         """Also the error of each part; of a looped model, after each pass up to twice the trained number too."""
-        trained = getattr(model.config, "num_passes", 1) if is_looped(model) else 1
+        in_turn = getattr(model.config, "cache", "all") == "last"  # an earlier pass depends on how many follow
+        trained = getattr(model.config, "num_passes", 1) if is_looped(model) and not in_turn else 1
         passes = 2 * trained if trained > 1 else 1
         losses, answers, wrong = self.evaluate_batches(model, self.test_batches(), device, autocast, passes)
         of_part, result = answers.sum(0), test_entry(losses, answers.sum(1))

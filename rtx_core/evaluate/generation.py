@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
+from rtx_core.errors import RtxError
 from rtx_core.evaluate.latency import percentiles
+from rtx_core.models.looped import Looped
 
 PROMPT, SAMPLED = "\n", 400  # what every sample starts with, and its length in characters
 WARM_UP, TIMED = 2, 20  # passes, where a model writes no texts
@@ -14,25 +16,32 @@ REPEATS, AROUND = 5, 8  # of the measurement: texts written, and tokens timed be
 
 
 @torch.inference_mode()
-def stream(model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, seed: int = 0) -> Iterator[int]:
+def stream(
+    model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, seed: int = 0, cache: str = "", stop: str = ""
+) -> Iterator[int]:
     """n tokens after the prompt `ids` (P,), each as soon as it is drawn.
 
-    A model whose positions are used up begins anew from the last half of the text.
+    A model whose positions are used up begins anew from the last half of the text.  Of a looped decoder `cache` ("all",
+    "last") says which passes' keys and values are kept, and `stop` ("agree", "confident", "gate") when passes end.
     """
     model.eval()
+    if (cache or stop) and not isinstance(model, Looped):
+        got = f"cache={cache!r} and stop={stop!r} got a model {type(model).__name__}"
+        raise RtxError(f"{got}; expected a looped decoder, or neither.")
+    starts, stops = {"cache": cache} if cache else {}, {"stop": stop} if stop else {}
     generator = torch.Generator(ids.device).manual_seed(seed)
-    state, logits, tokens = model.start(1), None, ids.tolist()
+    state, logits, tokens = model.start(1, **starts), None, ids.tolist()
     for token_id in tokens:
-        logits = model.advance(ids.new_tensor([token_id]), state)
+        logits = model.advance(ids.new_tensor([token_id]), state, **stops)
     for _ in range(n):
         probabilities = torch.softmax(logits[0].float() / temperature, -1)
         tokens.append(torch.multinomial(probabilities, 1, generator=generator).item())
         yield tokens[-1]
         pending = tokens[-1:]
         if model.max_length and state.length == model.max_length:
-            state, pending = model.start(1), tokens[-max(1, model.max_length // 2) :]
+            state, pending = model.start(1, **starts), tokens[-max(1, model.max_length // 2) :]
         for token_id in pending:
-            logits = model.advance(ids.new_tensor([token_id]), state)
+            logits = model.advance(ids.new_tensor([token_id]), state, **stops)
 
 
 @torch.inference_mode()

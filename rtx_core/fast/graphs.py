@@ -30,7 +30,8 @@ class GraphedStep:
         if not isinstance(inputs, Tensor):
             got = f"compile='graph' got a batch of {type(inputs).__name__} texts"
             raise RtxError(f"{got}; expected rows of one length. Use compile='reduce-overhead', or leave it out.")
-        key = (*inputs.shape, *targets.shape, step_examples, getattr(self.model, "drawn_passes", None))
+        drawn = (getattr(self.model, name, None) for name in ("drawn_passes", "drawn_backprop"))
+        key = (*inputs.shape, *targets.shape, step_examples, *drawn)
         if key not in self.captured:
             self.captured[key] = self.capture(inputs.clone(), targets.clone(), step_examples)
         graph, batch, gradients, sums = self.captured[key]

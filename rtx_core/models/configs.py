@@ -121,7 +121,15 @@ class LoopedConfig(Settings):
     loop_norm: bool = Field(default=False, description="a norm at the end of each pass")
     state_norm: bool = Field(default=False, description="a norm between the loop and the layers after it")
     random_passes: bool = Field(default=False, description="each training step runs 1 to num_passes passes, at random")
-    backprop_passes: NaturalInt = Field(default=0, description="the last passes, through which gradients flow; 0: all")
+    backprop_passes: NaturalInt | Literal["random"] = Field(
+        default=0, description='the last passes, through which gradients flow; 0: all; "random": 1 to all, by step'
+    )
+    cache: Literal["all", "last"] = Field(
+        default="all", description='passes whose keys and values later tokens read; "last": token after token'
+    )
+    halting: NaturalFloat = Field(
+        default=0.0, description="a gate learns when to stop, with an entropy bonus of this weight; 0: no gate"
+    )
     # in training the layers' matrices are as far off as rounding to so many bits would put them
     weight_noise: Literal[0, 2, 3, 4, 5, 6, 8] = Field(
         default=0, description="bits whose rounding noise is trained with; 0: no"
@@ -144,10 +152,16 @@ class LoopedConfig(Settings):
             raise ValueError("state_std makes the initial state random: the text must come in by injection")
         if self.lora_rank > self.hidden_size:
             raise ValueError(f"lora_rank is {self.lora_rank}; it must be from 0 to hidden_size, {self.hidden_size}")
-        if 0 < self.backprop_passes < self.num_passes:
+        if self.backprop_passes == "random" or 0 < self.backprop_passes < self.num_passes:
             cut = f"backprop_passes is {self.backprop_passes} of {self.num_passes} passes, so gradients do not reach"
             if self.encoding != "none" or self.lora_rank:
                 raise ValueError(f"{cut} the encoding or low-rank corrections of the earlier ones; leave one out")
             if self.core[0] and self.injection == "none":
                 raise ValueError(f"{cut} the layers before the loop; use an injection, or loop all layers")
+        if self.halting and self.num_passes < 2:
+            raise ValueError("halting is a gate between passes, and num_passes is 1; it must be 2 or more")
+        if self.halting and self.core != (0, self.num_layers):
+            raise ValueError("halting reads an answer after each pass: all layers must be in the loop")
+        if self.cache == "last" and self.weight_noise:
+            raise ValueError("weight_noise is drawn once a step, and cache='last' reads token by token; leave one out")
         return self

@@ -78,6 +78,7 @@ class KVCache:
     def __init__(self, head_size: int, rope_base: float, slots: Sequence[int]):
         self.head_size, self.rope_base, self.slots = head_size, rope_base, slots
         self.max_seqlen = 0  # tokens read
+        self.passes = 0  # of the last token, where a rule may end them
         self.cache: dict[int, tuple] = {}  # keys and values, (B, H, max_seqlen, D), of each slot
 
     def take(self, ids: Tensor) -> "KVCache":
@@ -86,6 +87,15 @@ class KVCache:
         self.rope = rotary_table(self.positions[:1], self.head_size, self.rope_base)
         self.max_seqlen, self.applied = self.max_seqlen + 1, 0
         return self
+
+    def fill(self, layers: int) -> None:
+        """Give passes of so many layers that were not run the keys and values of the last one that was."""
+        for i in range(self.applied, len(self.slots)):
+            slot, last = self.slots[i], self.slots[i - layers]
+            newest = (each[:, :, -1:] for each in self.cache[last])
+            earlier = self.cache.get(slot, ())
+            if slot != last:
+                self.cache[slot] = tuple(torch.cat(pair, 2) for pair in zip(earlier, newest)) or self.cache[last]
 
     def attend(self, qkv: Tensor, num_heads: int) -> Tensor:
         """qkv (B, 3d) of the tokens taken -> (B, d): each attends to its own text up to itself."""

@@ -6,6 +6,7 @@
                                               `gate`: sʳ⁺¹ = sʳ + σ(G sʳ) ⊙ (what the core makes of it − sʳ)
                                               `loop_norm`: an RMSNorm of sʳ⁺¹
                                               `backprop_passes`: sʳ is a constant for gradients before the last n
+                                              `cache`: keys and values of earlier tokens from each pass, or its last
     logits = RMSNorm(coda(RMSNorm_s(sᴿ))) Eᵀ  layers after the loop; `state_norm`
 
 Control      one pass: llama2.c (Karpathy 2023)
@@ -15,18 +16,21 @@ Three Part   `num_core_layers`, `injection`, `state_std`, `state_norm`: Geiping 
 Relaxed      `lora_rank`: Bae et al. 2024, eq. 4
 
 Any number of passes can be run: `states(batch, num_passes)` yields the state after each, and `output_hidden` makes of
-it what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.
+it what the output matrix reads.  With `random_passes` each training step runs 1 … num_passes of them.  With `halting`
+β a gate gives the probability p_r that a token stops after pass r, and training minimizes Σ_r p_r loss_r − β H(p)
+(Zhu et al. 2025, Ouro, stage I; after Graves 2016 and Banino et al. 2021).  `cache="last"` is the feedback memory of
+Fan et al. 2020: a token's keys and values are those of its last pass, so tokens are read one after another.
 """
 
-from collections.abc import Iterator
-from typing import Literal
+from collections import deque
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_core.errors import unknown
+from rtx_core.errors import RtxError, unknown
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.models.layers import Blocks, RMSNorm
 from rtx_core.models.llama import KVCache, LlamaBlock, Matrices, PaddedAttention
@@ -34,6 +38,7 @@ from rtx_core.models.packed import Packed
 
 Grid = PaddedAttention | KVCache  # what attends
 Batch = Packed | KVCache
+STOPS = ("agree", "confident", "gate")  # rules that end the passes of a token early
 PARTS = (3, 1, 2, 1)  # how many of the seven matrices lie in a layer's qkv, out, gate_up, down
 
 
@@ -91,10 +96,15 @@ class Looped(nn.Module):
             self.loop_norm = RMSNorm(d, c.norm_eps)
         if c.state_norm:
             self.state_norm = RMSNorm(d, c.norm_eps)
+        if c.halting:
+            self.halt = nn.Linear(d, 1)
+            nn.init.zeros_(self.halt.weight)  # half of what has not stopped stops after each pass
+            nn.init.zeros_(self.halt.bias)
         if c.lora_rank:
             core = self.parts[1]
             self.lora = Blocks(Blocks(LowRank(layer, c) for layer in core) for _ in range(c.num_passes))
         self.drawn_passes = c.num_passes  # of a training step, where they are random
+        self.drawn_backprop = 0  # its last passes through which gradients flow, where they are random; 0: all
 
     @property
     def parts(self) -> "tuple[Blocks[LlamaBlock], Blocks[LlamaBlock], Blocks[LlamaBlock]]":
@@ -111,12 +121,17 @@ class Looped(nn.Module):
         """Draw the passes of a training step: they follow from (seed, step), so that a resumed run agrees."""
         if self.config.random_passes:
             self.drawn_passes = int(np.random.RandomState([seed, step]).randint(self.config.num_passes)) + 1
+        if self.config.backprop_passes == "random":
+            self.drawn_backprop = int(np.random.RandomState([seed, step, 1]).randint(self.drawn_passes)) + 1
 
     def grid(self, batch: Batch) -> Grid:
         return batch if isinstance(batch, KVCache) else PaddedAttention(batch, self.config)
 
     def states(self, batch: Batch, num_passes: int | None = None) -> Iterator[Tensor]:
         """The state (T, d) after each pass, one after another; `num_passes` is free at test time."""
+        if self.config.cache == "last" and isinstance(batch, Packed):
+            yield from self.states_in_turn(batch, num_passes)
+            return
         for layer in self.layers:
             layer.draw_noise(self.config.weight_noise if self.training else 0)
         grid, e = self.grid(batch), self.word(batch.ids)
@@ -124,11 +139,23 @@ class Looped(nn.Module):
             e = layer(e, grid)
         s = e if self.config.state_std is None else self.initial_state(batch, e)
         num_passes = num_passes or (self.drawn_passes if self.training else self.config.num_passes)
-        detached = num_passes - (self.config.backprop_passes or num_passes)  # passes without gradients
+        backprop = self.config.backprop_passes
+        backprop = (self.drawn_backprop if self.training else 0) if backprop == "random" else backprop
+        detached = num_passes - (backprop or num_passes)  # passes without gradients
         for r in range(num_passes):
             s = self.one_pass(s, e, r, grid)
             s = s.detach() if r < detached else s
             yield s
+
+    def states_in_turn(self, batch: Packed, num_passes: int | None) -> Iterator[Tensor]:
+        """`states` of texts of one length, each token after all passes of those before it."""
+        if len(batch) * batch.max_seqlen != len(batch.ids):
+            raise RtxError("cache='last' got texts of different lengths; expected texts of one length.")
+        num_passes = num_passes or (self.drawn_passes if self.training else self.config.num_passes)
+        memory = self.start(len(batch), num_passes=num_passes)
+        columns = batch.ids.view(len(batch), -1).unbind(1)
+        tokens = [list(self.states(memory.take(ids), num_passes)) for ids in columns]
+        yield from (torch.stack(states, 1).flatten(0, 1) for states in zip(*tokens))
 
     def initial_state(self, batch: Batch, like: Tensor) -> Tensor:
         """Fresh noise in training; else one fixed draw a position, so that a text's loss depends on nothing else."""
@@ -166,42 +193,91 @@ class Looped(nn.Module):
         """Logits (…, V), or with `targets` their mean loss in nats; in rows, a negative target is none."""
         rows = isinstance(batch, Tensor)
         ids, batch = (batch, Packed.from_rows(batch)) if rows else (batch.ids, batch)
-        state = None
-        for state in self.states(batch, num_passes):
-            pass
-        assert state is not None  # there is a pass at least
-        h = self.output_hidden(state, batch)
+        states = deque(self.states(batch, num_passes), None if self.halts(targets) else 1)
+        h = self.output_hidden(states[-1], batch)
         if targets is None:
             return F.linear(h, self.head).view(*ids.shape, -1)
         if rows:
             targets = targets.flatten()
             scored = targets >= 0
-            if targets.is_cuda:  # to choose rows would be to wait for the device
+            if targets.is_cuda and not self.halts(targets):  # to choose rows would be to wait for the device
                 return F.cross_entropy(F.linear(h, self.head), targets.where(scored, -100), ignore_index=-100)
             h, targets = h[scored], targets[scored]
-        return self.loss(h, targets)
+            states = deque(state[scored] for state in states)
+        return self.halting_loss(states, targets) if self.halts(targets) else self.loss(h, targets)
+
+    def halts(self, targets: Tensor | None) -> bool:
+        """Whether the loss is that of a training step whose gate learns."""
+        return self.config.halting > 0 and self.training and targets is not None
+
+    def halting_loss(self, states: Sequence[Tensor], targets: Tensor) -> Tensor:
+        """Σ_r p_r loss_r − β H(p), on average over targets, of the states (T, d) after each pass."""
+        hidden = [self.norm(state) for state in states]
+        logits = (F.linear(h, self.head).float() for h in hidden)
+        losses = torch.stack([F.cross_entropy(each, targets, reduction="none") for each in logits])
+        p = self.stopping(torch.stack(hidden))
+        entropy = -(p * p.clamp_min(1e-9).log()).sum(0)
+        return ((p * losses).sum(0) - self.config.halting * entropy).mean()
+
+    def stopping(self, hidden: Tensor) -> Tensor:
+        """The probability (R, T) that a token stops after each pass, of what the output reads, (R, T, d):
+        p_r = λ_r Π_{j<r} (1 − λ_j), λ = σ(w h + b), and the last pass takes what is left."""
+        rates = self.halt(hidden)[..., 0].float().sigmoid()
+        going_on = torch.cat((torch.ones_like(rates[:1]), (1 - rates[:-1]).cumprod(0)))
+        return torch.cat(((rates * going_on)[:-1], going_on[-1:]))
 
     def loss(self, h: Tensor, targets: Tensor) -> Tensor:
         """Mean cross-entropy in nats of h (T, d) for targets (T,), in float32 under autocast too."""
         return F.cross_entropy(F.linear(h, self.head), targets)
 
-    def start(self, batch: int, cache: Literal["all", "last"] = "all") -> KVCache:
+    def start(self, batch: int, cache: str | None = None, num_passes: int | None = None) -> KVCache:
         """The state before the first token of so many texts, for `advance`.
 
-        `cache="all"` keeps the keys and values of every pass, as in training.  "last" keeps those of the last pass
-        alone: every pass attends to them, for as much memory as without a loop.
+        `cache="all"` keeps the keys and values of every pass.  "last" keeps those of the last pass alone: every pass
+        attends to them, for as much memory as without a loop.  None: as in training.
         """
+        cache = cache or self.config.cache
         if cache not in ("all", "last"):
             raise unknown("cache", cache, ("all", "last"))
         layers, (begin, end) = range(self.config.num_layers), self.config.core
-        applied = [*layers[:begin], *[*layers[begin:end]] * self.config.num_passes, *layers[end:]]
+        passes = num_passes or self.config.num_passes
+        applied = [*layers[:begin], *[*layers[begin:end]] * passes, *layers[end:]]
         slots = applied if cache == "last" else range(len(applied))
         return KVCache(self.config.hidden_size // self.config.num_heads, self.config.rope_base, slots)
 
     @torch.inference_mode()
-    def advance(self, ids: Tensor, state: KVCache) -> Tensor:
-        """Logits (B, V) after one more token each, ids (B,)."""
-        return self(state.take(ids))
+    def advance(self, ids: Tensor, state: KVCache, stop: str = "", threshold: float = 0.99) -> Tensor:
+        """Logits (B, V) after one more token each, ids (B,).
+
+        `stop` ends the passes once a rule holds for all texts: "agree", two passes name the same token; "confident",
+        the likeliest token has probability `threshold`; "gate", the gate has stopped with probability `threshold`.
+        """
+        if not stop:
+            return self(state.take(ids))
+        if stop not in STOPS or (stop == "gate") > bool(self.config.halting):
+            known = STOPS if self.config.halting else STOPS[:2]
+            raise unknown("stop", stop, known)
+        if self.config.core != (0, self.config.num_layers):
+            raise RtxError(
+                f"stop={stop!r} got a model with layers outside of its loop; expected one that loops all of them."
+            )
+        batch, logits, going_on, passes = state.take(ids), None, 1.0, 0
+        for passes, s in enumerate(self.states(batch), 1):
+            before, hidden = logits, self.output_hidden(s, batch)
+            logits = F.linear(hidden, self.head)
+            if stop == "confident":
+                done = logits.float().softmax(-1).amax(-1) >= threshold
+            elif stop == "gate":
+                going_on = going_on * (1 - self.halt(hidden)[..., 0].float().sigmoid())
+                done = 1 - going_on >= threshold
+            else:
+                done = torch.tensor(False) if before is None else logits.argmax(-1) == before.argmax(-1)
+            if done.all():
+                break
+        state.passes = passes
+        state.fill(self.config.num_layers)
+        assert logits is not None  # there is a pass at least
+        return logits
 
     def components(self) -> dict[str, int]:
         """Parameters by component; they add up to the total."""
@@ -213,6 +289,8 @@ class Looped(nn.Module):
         }
         if self.config.lora_rank:
             counts["low-rank corrections"] = sum(p.numel() for p in self.lora.parameters())
+        if self.config.halting:
+            counts["halting gate"] = sum(p.numel() for p in self.halt.parameters())
         added = {"encoding": "iteration encoding", "adapter": "adapter", "gate": "gate"}
         return counts | {title: getattr(self, name).numel() for name, title in added.items() if hasattr(self, name)}
 
@@ -223,6 +301,8 @@ class Looped(nn.Module):
             core += self.adapter.numel()
         if self.config.gate:
             core += self.gate.numel()
+        if self.config.halting:
+            core += self.halt.weight.numel()
         if self.config.lora_rank:  # as the study does it and as at one token: tokens are sent through A and B
             core += sum(p.numel() for p in self.lora[0].parameters())
         return self.head.numel() + prelude + (num_passes or self.config.num_passes) * core + coda

@@ -18,7 +18,10 @@ class TrainConfig(Settings):
     steps: NaturalInt = Field(default=0, description="optimizer steps; 0: `epochs` counts")
     batch_size: PositiveInt = Field(default=16, description="texts or sequences in a step")
     micro_batches: PositiveInt = Field(default=1, description="parts of a step's batch, to bound memory")
-    learning_rate: PositiveFloat = Field(default=3e-5, description="of AdamW, after the warm-up")
+    optimizer: Literal["adamw", "muon"] = Field(
+        default="adamw", description='"muon": Muon for the matrices of the layers, AdamW for all else, at one rate'
+    )
+    learning_rate: PositiveFloat = Field(default=3e-5, description="after the warm-up")
     schedule: Literal["constant", "linear", "cosine", "plateau"] = Field(
         default="plateau", description="constant, linear or cosine to min_learning_rate, or cut on a plateau"
     )

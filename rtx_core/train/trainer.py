@@ -22,6 +22,7 @@ from rtx_core.progress import say as print_line
 from rtx_core.train import checkpoint
 from rtx_core.train.config import TrainConfig, learning_rate, stops_early
 from rtx_core.train.device import has_bf16, keep_heap
+from rtx_core.train.optimizer import optimizer_of
 
 CHECKPOINT_SECONDS = 120  # a killed run loses at most this much work
 REPORT_SECONDS = 20  # between two lines of progress
@@ -58,23 +59,13 @@ def autocast_of(precision: str, device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16" and has_bf16(device))
 
 
-def optimizer_of(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """AdamW (Loshchilov & Hutter 2019) over all that learns, or with decay of matrices and tables alone."""
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    groups = [{"params": parameters, "weight_decay": config.weight_decay}]
-    if config.decay == "matrices":
-        groups[0]["params"] = [p for p in parameters if p.dim() >= 2]
-        groups.append({"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0})
-    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(config.beta1, config.beta2), fused=True)
-
-
 class OptimizerStep:
     """How a model without a fast path of its own is trained: as it is written."""
 
     def begin(self, seed: int, step: int) -> None:
         pass
 
-    def update(self, model: nn.Module, optimizer: torch.optim.Optimizer, clip_norm: float) -> None:
+    def update(self, model: nn.Module, optimizer, clip_norm: float) -> None:
         """Clip to a whole norm, step, and leave no gradient."""
         nn.utils.clip_grad_norm_(model.parameters(), clip_norm, foreach=True)
         optimizer.step()
@@ -130,6 +121,9 @@ class Loop:
         self.autocast = autocast_of(config.precision, self.device)
         if config.precision == "bf16" and not has_bf16(self.device):
             say("this processor has no bf16 products: everything is computed in fp32")
+        if config.optimizer != "adamw" and not isinstance(path, OptimizerStep):
+            got = f"optimizer={config.optimizer!r} got a model {type(model).__name__}, whose fast step is AdamW's"
+            raise RtxError(f"{got}; expected 'adamw', or training with fast=False.")
         self.optimizer = optimizer_of(model, config)
         if compile == "graph" and (self.device.type != "cuda" or config.micro_batches > 1):
             got = f"compile='graph' got the device {self.device.type!r} and micro_batches={config.micro_batches}"
@@ -205,7 +199,7 @@ class Loop:
         return step != last_evaluated and any(step % n == 0 for n in intervals)
 
     def step(self, rate: float) -> None:
-        """One optimizer step: forward, backward, clip, AdamW."""
+        """One optimizer step: forward, backward, clip, update."""
         p = self.progress
         for group in self.optimizer.param_groups:
             group["lr"] = rate
