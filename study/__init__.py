@@ -26,6 +26,7 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "cache": "study.measurements.cache",  # a loop read with the keys and values of the last pass alone
     "growth": "study.measurements.growth",  # a loop over pointers that runs on to 256 passes
     "heads": "study.measurements.heads",  # where the heads of a loop over pointers look in each pass
+    "retrofit": "study.measurements.retrofit",  # a trained stack turned into a loop and trained on
     "stopping": "study.measurements.stopping",  # when a loop over pointers may stop
     "spans": "study.measurements.spans",  # which products a loop over group elements holds
     "lens": "study.measurements.lens",  # what a language model would say after each pass
@@ -48,6 +49,7 @@ MEASURED_ON = {  # kind -> the experiments that it fits, where it does not fit a
     "lens": _on(LanguageData),
     **dict.fromkeys(("growth", "heads", "stopping"), _on(HopData)),
     "cache": [*_on(HopData), "iso-depth"],
+    "retrofit": ["iso-depth"],
     "spans": _on(GroupData),
     **dict.fromkeys(("grades", "judge"), _STORIES),
 }

@@ -79,6 +79,7 @@ FACTS_SEEDS = tuple(
 )
 LONGER = (Study("khop", {"steps": 12_000}, range(5), ("2x1", "3x1", "4x1", "4x1-w44", "2x2")),)
 WIDER = {"hidden_size": 256, "intermediate_size": 688}  # k-hop: a layer has 16 times the parameters
+MUON_HOPS, MUON_TEXT = ("2x1", "2x2", "4x1-w44"), ("6x1-64", "3x2-64", "3x1-64")
 AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
 WIDER_HOPS = tuple(  # seed 3 picks a rate for each model
     Study("khop", {"learning_rate": rate, **width}, range(4), models)
@@ -128,7 +129,15 @@ PLAN = (
     *FACTS_SEEDS,
     *LONGER,
     *WIDER_HOPS,
-    *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2)),
+    *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),
+    *(Study("iso-depth", {"backprop_passes": passes}, (0, 1, 2), ("1x6-64",)) for passes in (1, 2)),
+    *(Study("state-tracking", {"backprop_passes": passes}, (0, 1, 2), ("1x8",)) for passes in (1, 2)),
+    Study("khop", {"steps": 4000, "halting": 0.1}, (5, 6, 7), ("1x6",)),
+    Study("iso-depth", {}, (8, 9), ("6x1-64", "1x6-64")),  # whose weights are kept
+    Study("khop", {"cache": "last"}, (0, 1), ("1x4",)),
+    Study("iso-depth", {"cache": "last"}, (0,), ("1x6-64",)),
+    *(Study("khop", {"optimizer": "muon", "learning_rate": rate}, (3,), MUON_HOPS) for rate in (1e-3, 4e-3)),
+    *(Study("iso-depth", {"optimizer": "muon", "learning_rate": rate}, (3,), MUON_TEXT) for rate in (3e-3, 1.2e-2)),
     Study("tinystories-small", SMALL["tinystories-small"], (0,), COMBINED),
     Study("shakespeare-small", SMALL["shakespeare-small"], (0,), WINDOWS),
     Study("tinystories-small", {"learning_rate": 8e-3}, (0, 1, 2), ("control", "control-3", "relaxed", "three-part")),
