@@ -139,14 +139,10 @@ def quantities(
         "stopped_early_least": lambda: number(min(khop.errors("1x4", HOPS, 2)), ".0%"),
         "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
         "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
-        "random_loops": lambda: words(len(draws.of("1x6-random"))),
         "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
         "fixed_stopped_least": lambda: number(min(long.errors("1x4", HOPS, 3)), ".0%"),
         "fixed_run_on_least": lambda: number(min(long.errors("1x4", HOPS, 8)), ".0%"),
         "fixed_loops": lambda: words(len(long.of("1x4"))),
-        # Quoted by other pages
-        "hops": lambda: words(len(khop.of("2x2")[0]["test"]["parts"]) - 1),
-        "hard_hops": lambda: words(len(lower.of("2x3")[0]["test"]["parts"]) - 1),
         # Longer training and wider layers: mean errors at four hops
         **{
             f"usual_{model}": lambda model=model: number(khop.error(model, HOPS), ".1%")
@@ -259,16 +255,6 @@ def quantities(
         "fixed_run_on_least": lambda: [
             min(long.errors("1x4", HOPS, 3)) > 0.45,
             min(long.errors("1x4", HOPS, 8)) > 0.03,
-        ],
-        "hops": lambda: [
-            max(khop.errors("2x2", HOPS)) < 0.01,
-            on_logits("2x2", "4x1").low < 0,
-            not tuned("2x2", "4x1").separated,
-            khop.weights("4x1") > 1.9 * khop.weights("2x2"),
-        ],
-        "hard_hops": lambda: [
-            hard_tuned("2x3", "6x1-w36").lower == 3,
-            min(sorted(hard_errors("2x3"))[1:3]) > 10 * sorted(higher_errors("2x3"))[2],
         ],
         "fixed_most": lambda: [
             max(long.errors("1x4", HOPS, 5)) < 0.02,
