@@ -449,7 +449,7 @@ CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it 
         ],
     },
     "Conclusions": {
-        "Discussion": [
+        "Conclusions": [
             Claim(
                 "Recurrent leads slightly (pooled; GLUE; Yelp).",
                 "slides, conclusion",

@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from rtx_core.report.display import Displayed, markdown
+from rtx_core.report.quantities import words as number_words
 from study import verdicts
 
 WRITTEN_BEFORE = ("id", "written", "experiment", "says", "contradicted_by", "from")  # of a row, before its runs
@@ -57,7 +58,15 @@ class Prediction:
 
 
 def told(predictions: Iterable[Prediction]) -> Displayed:
-    """What was expected, what came and what one learns; of several in a closed box whose title counts the verdicts."""
+    """A sentence: how many of a page's predictions came to which verdict, with a link to all of them."""
+    rows = list(predictions)
+    many = f"{number_words(len(rows))} predictions" if len(rows) > 1 else "one prediction"
+    return markdown(f"Before these runs we wrote down {many}: {verdict_counts(rows)} ([](predictions.ipynb)).")
+
+
+def dropdown(predictions: Iterable[Prediction]) -> Displayed:
+    """A closed box with each prediction, its verdict, what one learns and how it was worded; its title counts the
+    verdicts."""
     rows, lines, words = list(predictions), [], []
     for prediction in rows:
         row = prediction.row
@@ -65,16 +74,58 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
         contradicted, known = (row[key].rstrip(".") for key in ("contradicted_by", "from"))
         experiment = f"*{row['experiment']} ({row['written']}).* {row['says']}"
         words.append(f"{experiment} *Contradicted by:* {contradicted}. *Known then:* {known}.")
+    head = f":::{{dropdown}} What was predicted before these runs: {verdict_counts(rows)}"
+    return markdown("\n\n".join([head, "\n".join(lines), *words, ":::"]))
+
+
+def verdict_counts(rows: list[Prediction]) -> str:
+    """Such as "2 kept, 1 in part"."""
     verdicts = [prediction.verdict for prediction in rows]
-    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in (KEPT, PARTLY, BROKEN, MISSING) if v in verdicts)
-    head = [f":::{{dropdown}} What was predicted before these runs: {counts}"]
-    if len(lines) == 1:
-        head = [lines.pop().replace("- ", "Predicted: ", 1), ":::{dropdown} As it was written down"]
-    return markdown("\n\n".join([*head, "\n".join(lines), *words, ":::"]))
+    return ", ".join(f"{verdicts.count(v)} {v}" for v in (KEPT, PARTLY, BROKEN, MISSING) if v in verdicts)
 
 
 def predictions() -> dict[str, Prediction]:
     return {key: Prediction(row) for key, row in read("predictions.yaml").items()}
+
+
+PAGES = {  # the beginning of a prediction's id -> the page of its runs, in the book's order; the longest counts
+    "khop": "looping",
+    "random-passes": "looping",
+    "facts": "facts",
+    "khop-shallow": "facts",
+    "khop-narrow": "facts",
+    "khop-equals": "facts",
+    "narrow": "facts",
+    "state-tracking": "state-tracking",
+    "iso-depth": "iso-depth",
+    "text": "iso-depth",
+    "tinystories": "iso-depth",
+    "shakespeare": "iso-depth",
+    "kausik": "iso-depth",
+    "backprop": "build-one",
+    "cache": "build-one",
+    "pointers": "build-one",
+    "sst2": "sst2",
+    "sst2-curve": "data-size",
+    "sst2-half": "data-size",
+    "ladder": "data-size",
+    "sst2-long": "thresholds",
+    "yelp": "thresholds",
+    "three": "thresholds",
+    "bf16": "precision",
+    "rounding": "precision",
+    "shakespeare-full": "shakespeare",
+}
+ORDER = list(dict.fromkeys(PAGES.values()))
+
+
+def page_of(name: str) -> str:
+    """The page of the runs that a prediction is about."""
+    return PAGES[max((beginning for beginning in PAGES if name.startswith(beginning)), key=len)]
+
+
+def of_page(page: str) -> list[Prediction]:
+    return [prediction for name, prediction in predictions().items() if page_of(name) == page]
 
 
 def counts() -> dict[str, int]:

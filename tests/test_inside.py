@@ -17,7 +17,7 @@ from rtx_core.evaluate import inside
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
 from study.measurements import growth, lens, spans
-from study.predictions import judged, told
+from study.predictions import dropdown, judged, told
 
 MODELS = [({"num_layers": 4, "num_core_layers": 2, "num_passes": 3}, 2), ({"num_layers": 3, "num_passes": 1}, 1)]
 EACH = pytest.mark.parametrize(("settings", "layers"), MODELS, ids=["a loop in the middle", "three layers"])
@@ -307,11 +307,13 @@ def test_a_prediction_is_judged_by_its_clauses():
     came_to = {"inside-jumper": ({"one": True}, False), "inside-s3": ({"one": False}, True)}
     found = judged(came_to | {"inside-patch": ({"one": True, "two": False, "three": False}, False)})
     assert [one.verdict for one in found] == ["kept", "in part", "contradicted"]
-    counts, lines, *words = told(found).markdown.split("\n\n")
+    counts, lines, *words = dropdown(found).markdown.split("\n\n")
     assert counts.endswith("1 kept, 1 in part, 1 contradicted")
     assert [line.rpartition("*")[2] for line in lines.splitlines()] == [
         "",
         *(f" What did not hold: {what}." for what in ("two; three", "one")),
     ]
     assert all(one.row["says"] in text for one, text in zip(found, words))
-    assert told(found[:1]).markdown.startswith(f"Predicted: {found[0].row['short']} *Kept.*")
+    assert all(
+        count in told(found).markdown for count in ("three predictions", "1 kept", "1 in part", "1 contradicted")
+    )

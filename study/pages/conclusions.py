@@ -19,7 +19,6 @@ from study.analysis.iso_depth import IsoDepth
 from study.analysis.language import Language
 from study.analysis.outcomes import CONTRADICTED, REPRODUCED
 from study.analysis.records import gap_closed, test_loss
-from study.analysis.wording import ordinal
 from study.analysis.wording import seeds as in_seeds
 from study.analysis.yardstick import Yardstick
 from study.claims import Sources, judged
@@ -84,10 +83,6 @@ def quantities(
     def decided() -> list[Gap]:
         return [gap for gap in full() if gap.badge.seeds >= ENOUGH_SEEDS]
 
-    def ahead(sign: int) -> int:
-        """On how many of the tests with fewer seeds a model is better."""
-        return sum(gap * sign > 0 for gap in full() if gap.badge.seeds < ENOUGH_SEEDS)
-
     @remember
     def outcomes() -> pd.Series:
         return judged(Sources(**claims)).loc[:, "outcome"]
@@ -115,12 +110,7 @@ def quantities(
         "hard_stack_most": lambda: number(max(hard.errors("6x1", 8)), ".1%"),
         "hard_loop_least": lambda: number(min(hard.errors("2x3", 8)), ".1%"),
         "hard_loop_most": lambda: number(max(hard.errors("2x3", 8)), ".0%"),
-        "higher_loop_second": lambda: number(sorted(higher.errors("2x3", 8))[-2], ".1%"),  # most of all but one
-        "higher_loop_others": lambda: words(len(higher.errors("2x3", 8)) - 1),
-        "higher_loop_most": lambda: number(max(higher.errors("2x3", 8)), ".0%"),
-        "higher_loop_last": lambda: ordinal(len(higher.errors("2x3", 8))),
         "higher_loop_seeds": lambda: words(len(higher.errors("2x3", 8))),
-        "seeds_for_the_rate": lambda: words(sum(run["seed"] < 3 for run in higher.of("2x3"))).capitalize(),
         "factors": lambda: str(min(products.factors("1x64"))),
         "mixed_factors_least": lambda: str(min(mixed.factors("1x64"))),
         "mixed_factors_most": lambda: str(max(mixed.factors("1x64"))),
@@ -132,8 +122,6 @@ def quantities(
         "full_tests": lambda: words(len(full())),
         "decided_tests": lambda: words(len(decided())),
         "other_tests": lambda: words(len(full()) - len(decided())),
-        "loop_better": lambda: words(ahead(-1)),
-        "standard_better": lambda: words(ahead(1)),
         "most_points": lambda: number(max(map(abs, full())), ".1f"),
         "clean_loss": lambda: number(family.gaps["grouped"].high, ".1f"),
         "tenth_loss": lambda: number(family.gaps["tenth"].high, ".1f"),

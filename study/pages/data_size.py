@@ -90,7 +90,6 @@ def quantities(
         "second_pass": lambda: str(second_pass()),
         "ladder_seeds": lambda: words(second_pass().seeds),
         "rates": lambda: words(len(tried["1x1"])),
-        # Quoted by other pages
         "train_accuracy": lambda: number(min(last(full[min(full)], "train_accuracy")) - 0.005, ".0%"),  # all end above
         "wide_second_pass": lambda: str(wide_second_pass()),
         "seeds_for_rates": lambda: seeds(min(map(len, tried["1x1"].values()))),

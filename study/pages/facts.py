@@ -131,9 +131,6 @@ def quantities(
         "phi_hops_low": lambda: number(hops_phi("1x4")[1], ".2f"),
         "phi_hops_high": lambda: number(hops_phi("1x4")[2], ".2f"),
         "phi_text": lambda: number(text_worth("1x6-64", texts[0]), ".2f"),
-        # Quoted by other pages
-        "seeds_at_best_rates": lambda: words(tuned("2x2", "4x1-w44").seeds + tuned("2x2", "4x1-w44", new=True).seeds),
-        "seeds_for_rates": lambda: words(tuned("2x2", "4x1-w44").seeds),  # that picked the rates
     }
     checks = {
         "two_layers_twice": lambda: [
@@ -181,10 +178,6 @@ def quantities(
         "longer_2x1_least": lambda: [
             min(long_runs.errors("2x1", 4)) > 0.08,
             max(error for m in ("2x2", "4x1") for error in long_runs.errors(m, 4)) < 0.001,
-        ],
-        "seeds_at_best_rates": lambda: [
-            tuned("2x2", "4x1-w44").lower == 3,
-            tuned("2x2", "4x1-w44", new=True).lower == 5,
         ],
         "best_two_layers_once": lambda: [
             on_logits("2x2", "2x1").high < 0,

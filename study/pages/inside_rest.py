@@ -45,11 +45,8 @@ def quantities(
         "longer_seeds": lambda: seeds(len(longer.errors("1x4", HOPS))),
         "longer_error": lambda: number(longer.error("1x4", HOPS), ".1%"),
         "longer_error_twice_the_passes": lambda: number(longer.error("1x4", HOPS, 8), ".0%"),
-        # Quoted by other pages
-        "after_64_passes": lambda: "loses" if min(long_loop(64)) > 0.05 else "keeps",  # its answers
     }
     checks = {
-        "after_64_passes": lambda: [min(long_loop(64)) > 0.05],
         "growth_delays_the_loss": lambda: [
             min(long_loop(64, "held")) > max(long_loop(64)),
             min(variant("-norm", 256, 2)) > max(variant("", 256, 2)),

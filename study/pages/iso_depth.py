@@ -7,7 +7,7 @@ from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Value
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
 from study.analysis.language import Language, rate_gain, short_run_losses
-from study.analysis.records import at_rate, learning_rate, seeds_of
+from study.analysis.records import at_rate, seeds_of
 from study.analysis.wording import seeds
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
@@ -158,9 +158,6 @@ def quantities(
         # Along the text
         "recurrence_seeds": lambda: words(len(recurrence.gaps("gpt-2", "kausik"))),
         "wide_recurrence": lambda: seeds(len(seeds_of(along_wide))),
-        # Quoted by other pages
-        "part_of_a_layer": lambda: "small" if layers("1x6-64").high < 0.5 else "large",
-        "story_rates": lambda: words(len(set(map(learning_rate, stories)))),
     }
     checks = {
         "layers_for_six_passes": lambda: [
@@ -171,12 +168,6 @@ def quantities(
             iso().phi.of_all.high < 1,
             best().phi.at_64.low < 0,
             iso().phi.in_width.low > 0,
-        ],
-        "part_of_a_layer": lambda: [layers("1x6-64").low > 0, layers("1x6-64").high < 0.5],
-        "story_rates": lambda: [
-            max(max(one_rate.gaps(m, "frailt")) for m in ("control-8", "control-long")) < -0.05,
-            iso().phi.of_all.low > 0,
-            iso().phi.of_all.high < 1,
         ],
         "more_sharing_is_worse": lambda: [iso().in_order],
         "phi": lambda: [

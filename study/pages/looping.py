@@ -7,7 +7,7 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import AtOwnRates, Hops, compared, copying, unpaired_odds
 from study.analysis.records import at_rate, learning_rate, picked_on
-from study.analysis.wording import listing, ordinal, percent, seeds
+from study.analysis.wording import listing, percent, seeds
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
 RATE = 0.002  # of both experiments, where nothing else is said
@@ -68,10 +68,6 @@ def quantities(
     def narrow_at_lower_rate():
         return compared(lower.of("6x1-w36"), upper.of("6x1-w36"), HARD_HOPS)
 
-    def new_loops() -> list[float]:
-        """The errors of the runs at the higher rate that had no part in picking it."""
-        return [e for e, run in zip(higher_errors("2x3"), upper.of("2x3")) if run["seed"] >= 3]
-
     def steps(runs: Hops, model: str) -> int:
         return runs.records_for(model)[0]["config"]["train"]["steps"]
 
@@ -79,12 +75,9 @@ def quantities(
         "two_layers_once": lambda: number(khop.error("2x1", HOPS), ".0%"),  # wrong at four hops
         "two_layers_twice": lambda: number(khop.error("2x2", HOPS), ".1%"),
         "seeds": lambda: words(len(khop.of("2x2"))),
-        "hard_loop_least": lambda: number(min(hard_errors("2x3")), ".1%"),  # wrong at eight hops
-        "hard_loop_most": lambda: number(max(hard_errors("2x3")), ".0%"),
         "hard_stack_most": lambda: number(max(hard_errors("6x1")), ".1%"),
         "higher_loops_solved": lambda: words(solved(higher_errors("2x3"))),
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
-        "last_loop": lambda: ordinal(len(higher_errors("2x3"))),  # where one alone fails
         "higher_rate": lambda: f"{1000 * learning_rate(upper.of('2x3')[0]):g}e-3",
         # Two layers run twice err on less than 1 % every time
         "answers": lambda: number(khop.of("2x1")[0]["test"]["parts"][HOPS]["answers"], ","),
@@ -100,19 +93,13 @@ def quantities(
         "odds_low": lambda: number(on_logits("4x1", "2x2").odds[1], ".1f"),
         "odds_high": lambda: number(on_logits("4x1", "2x2").odds[2], ".0f"),
         "welch": lambda: number(unpaired_odds(khop.of("4x1"), khop.of("2x2")).p, ".2f"),
-        "stack_ahead": lambda: words(on_logits("4x1", "1x4").lower),  # seeds
-        "stack_pairs": lambda: words(on_logits("4x1", "1x4").seeds),
         "best_stack_most": lambda: number(max(tuned.errors("4x1")), ".1%"),
         "best_stacks": lambda: words(len(tuned.errors("4x1"))),
         # At eight hops the comparison depends on the learning rate
-        "hard_loops": lambda: words(len(hard_errors("2x3"))),
         "hard_loop_errors": lambda: listing(map(percent, sorted(hard_errors("2x3")))),
         "hard_four_layers_least": lambda: number(min(hard_errors("4x1")), ".0%"),
-        "higher_loop_most_solved": lambda: number(max(e for e in higher_errors("2x3") if e < SOLVED), ".1%"),
         "higher_loop_most": lambda: number(max(higher_errors("2x3")), ".0%"),
         "hard_seeds": lambda: words(len(hard_tuned.errors("2x3"))),  # that picked the rates
-        "new_loops_solved": lambda: words(solved(new_loops())),
-        "new_loops_failed": lambda: words(len(new_loops()) - solved(new_loops())),
         "higher_layers_solved": lambda: words(solved(higher_errors("1x6"))),
         "higher_layers": lambda: words(len(higher_errors("1x6"))),
         "best_loop_least": lambda: number(min(hard_tuned.errors("2x3")), ".1%"),
@@ -126,27 +113,18 @@ def quantities(
         "best_narrow_most": lambda: number(max(hard_tuned.errors("6x1-w36")), ".0%"),
         "better_narrow": lambda: words(narrow_at_lower_rate().lower),
         "narrow_stacks": lambda: words(len(hard_errors("6x1-w36"))),
-        "narrow_least": lambda: number(sorted(hard_errors("6x1-w36"))[0], ".1%"),
-        "narrow_middle": lambda: number(sorted(hard_errors("6x1-w36"))[1], ".1%"),
-        "narrow_most": lambda: number(sorted(hard_errors("6x1-w36"))[2], ".0%"),
         "published_loops": lambda: seeds(len(wide.of("1x4"))),
         "published_stacks": lambda: seeds(len(wide.of("4x1"))),
         "published_loop_solves": lambda: str(wide.solved("1x4")),  # hops
         "published_stack_solves": lambda: str(wide.solved("4x1")),
-        "published_loop_wrong": lambda: number(wide.error("1x4", PUBLISHED_HOPS), ".0%"),
-        "published_stack_wrong": lambda: number(wide.error("4x1", PUBLISHED_HOPS), ".0%"),
         # Passes drawn at random in training can be chosen afterwards
         "stopped_early_least": lambda: number(min(khop.errors("1x4", HOPS, 2)), ".0%"),
         "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
         "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
-        "random_loops": lambda: words(len(draws.of("1x6-random"))),
         "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
         "fixed_stopped_least": lambda: number(min(long.errors("1x4", HOPS, 3)), ".0%"),
         "fixed_run_on_least": lambda: number(min(long.errors("1x4", HOPS, 8)), ".0%"),
         "fixed_loops": lambda: words(len(long.of("1x4"))),
-        # Quoted by other pages
-        "hops": lambda: words(len(khop.of("2x2")[0]["test"]["parts"]) - 1),
-        "hard_hops": lambda: words(len(lower.of("2x3")[0]["test"]["parts"]) - 1),
         # Longer training and wider layers: mean errors at four hops
         **{
             f"usual_{model}": lambda model=model: number(khop.error(model, HOPS), ".1%")
@@ -170,6 +148,10 @@ def quantities(
         "wide_parameters": lambda: number(
             wide_runs["1x4", 256].of("1x4")[0]["parameters"]["non_embedding"] / 1e6, ".1f"
         ),
+        # Exercises
+        "narrow_stack": lambda: number(khop.error("4x1-w44", HOPS), ".0%"),
+        "short_random": lambda: number(khop.error("1x6-random", HOPS, 6), ".0%"),
+        "short_random_seeds": lambda: words(len(khop.of("1x6-random"))),
         "times_the_parameters": lambda: number(
             wide_runs["1x4", 256].of("1x4")[0]["parameters"]["non_embedding"]
             / khop.of("1x4")[0]["parameters"]["non_embedding"],
@@ -195,12 +177,6 @@ def quantities(
             < 1.1,
         ],
         "two_layers_twice": lambda: [max(khop.errors("2x2", HOPS)) < 0.01, khop.error("2x1", HOPS) > 0.2],
-        "hard_loop_most": lambda: [
-            max(hard_errors("6x1")) < 0.05,
-            solved(higher_errors("2x3")) == len(higher_errors("2x3")) - 1,
-            sum(e >= 0.1 for e in hard_errors("2x3")) == 3,
-            not hard_tuned("2x3", "6x1").separated,
-        ],
         "two_layers_twice_most": lambda: [
             min(khop.errors("1x1", HOPS)) > copying(4, 2),
             min(khop.errors("2x1", HOPS)) > 0.2,
@@ -260,16 +236,7 @@ def quantities(
             min(long.errors("1x4", HOPS, 3)) > 0.45,
             min(long.errors("1x4", HOPS, 8)) > 0.03,
         ],
-        "hops": lambda: [
-            max(khop.errors("2x2", HOPS)) < 0.01,
-            on_logits("2x2", "4x1").low < 0,
-            not tuned("2x2", "4x1").separated,
-            khop.weights("4x1") > 1.9 * khop.weights("2x2"),
-        ],
-        "hard_hops": lambda: [
-            hard_tuned("2x3", "6x1-w36").lower == 3,
-            min(sorted(hard_errors("2x3"))[1:3]) > 10 * sorted(higher_errors("2x3"))[2],
-        ],
+        "narrow_stack": lambda: [max(khop.errors("2x2", HOPS)) < min(khop.errors("4x1-w44", HOPS))],
         "fixed_most": lambda: [
             max(long.errors("1x4", HOPS, 5)) < 0.02,
             max(long.errors("1x4", HOPS)) < 0.02,

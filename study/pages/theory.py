@@ -18,11 +18,7 @@ def quantities(sizes: Mapping[str, dict], rounding: list[Record], attention: lis
     def look(model: str) -> Record:
         return next(measurement for measurement in attention if measurement["model"] == model)
 
-    numbers = {
-        "ratios": lambda: number(len(ratios()), ","),
-        # Quoted by other pages
-        "word_vectors": lambda: number(1 - sizes["baseline"]["outside"] / sizes["baseline"]["total"], ".0%"),
-    }
+    numbers = {"ratios": lambda: number(len(ratios()), ",")}
     checks = {
         "wide_loop": lambda: [
             sizes["recurrent-wide"]["mflops"] == sizes["baseline"]["mflops"],
