@@ -18,9 +18,9 @@ from rtx_core.train.config import TrainConfig
 
 SHAPES = {"1x1": (1, 1), "1x2": (1, 2), "1x4": (1, 4), "2x2": (2, 2), "4x1": (4, 1)}
 SIZES = {"vocab_size": 512, "hidden_size": 256, "num_heads": 8, "intermediate_size": 688}
-BATCH, LENGTH = 16, 128  # of a training step
+BATCH, LENGTH = 8, 128  # of a training step
 CONTEXTS = (64, 512)  # tokens read before the one that is timed
-ROUNDS = 15
+ROUNDS = 10
 
 
 def model_of(name: str):

@@ -22,6 +22,7 @@ from study.plan import LADDER, SATURATING, TENTH, TUNED, TUNING
 HIGHER = ("-learningrate0.006", "-learningrate0.012")  # than the rate of all iso-depth models, 3e-3
 KHOP_RATES = (0.001, 0.004, 0.008)  # beside 2e-3
 WIDER_RATES, SATURATED_RATES = (0.0005, 0.001), ("", "-learningrate0.001", "-learningrate0.004")
+MUON = (0.001, 0.004, 0.012)
 STORIES, STORIES_HIGHER = "tinystories-small-learningrate0.004", "tinystories-small-learningrate0.008"
 CHARACTERS = "shakespeare-small-learningrate0.003"
 
@@ -59,6 +60,11 @@ class Folders:
         """The mean error at four hops of `wider_runs`."""
         return mean(wrong(run, 4) for run in self.wider_runs(model, width))
 
+    def with_muon(self, experiment: str, model: str) -> list[Record]:
+        """Seeds 0 to 2 of a model trained with Muon at the rate picked on seed 3."""
+        names = (f"{experiment}-optimizermuon", *(f"{experiment}-learningrate{rate}-optimizermuon" for rate in MUON))
+        return picked_on(3, [run for name in names for run in self.records(name) if run["model"] == model])
+
     def saturated(self) -> Facts:
         """Facts shown 240 times: of each model seeds 0 to 2 at the rate picked on seed 3."""
         every = [run for suffix in SATURATED_RATES for run in self.records(f"facts-facts49152-epochs240{suffix}")]
@@ -77,7 +83,7 @@ class Folders:
 
     def iso_depth(self, seeds: int | None = None) -> IsoDepth:
         """The first seeds of all models, or all."""
-        runs = self.records("iso-depth")
+        runs = [run for run in self.records("iso-depth") if run["seed"] < 8]  # later ones are there for their weights
         if seeds is None:
             return IsoDepth(runs)
         return IsoDepth([run for run in runs if run["seed"] < seeds], seeds=seeds)

@@ -6,11 +6,12 @@ holds in part.  One whose records are missing raises `Unmeasured`.
 
 from statistics import mean
 
+from rtx_core.records import Record
 from rtx_core.report import statistics
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Model, Unmeasured
 from study import paper, published
-from study.analysis import cache, classifiers
+from study.analysis import cache, classifiers, retrofit, stopping
 from study.analysis.hops import Rounding, wrong
 from study.analysis.iso_depth import IsoDepth
 from study.analysis.ladder import validated_more_often
@@ -26,6 +27,10 @@ RUNS = Folders(paper.records)
 def _bag_of_words(name: str) -> float:
     """The accuracy of counting words on a data set."""
     return Model(paper.measurements("yardstick", name), f"bag of words, {name}").accuracy
+
+
+def _mean_loss(runs: list[Record]) -> float:
+    return mean(run["test"]["loss"] for run in runs)
 
 
 def _stories_gained(model: str) -> list[float]:
@@ -127,6 +132,52 @@ def cache_last() -> Conditions:
     return holds, mean(loop) < 0.2 or max(rises) < 0.02
 
 
+def backprop_passes_elsewhere() -> Conditions:
+    """On Shakespeare and on S3, on seeds 0 to 2, and with random cuts on pointers."""
+    one, two = (RUNS.records(f"iso-depth-backproppasses{n}") for n in (1, 2))
+    every = [run for run in RUNS.records("iso-depth") if run["model"] == "1x6-64" and run["seed"] < 3]
+    rises = [_mean_loss(runs) - _mean_loss(every) for runs in (one, two)]
+    s3, cut = (
+        [run["test"]["accuracy"] for run in RUNS.records(name) if run["model"] == "1x8"]
+        for name in ("state-tracking", "state-tracking-backproppasses1")
+    )
+    drawn, fixed = (RUNS.hops(f"khop-backproppasses{n}").error("1x4", 4) for n in ("random", 2))
+    holds = rises[0] <= 0.1 and rises[1] <= 0.05 and mean(cut) < mean(s3) and drawn < fixed
+    return holds, rises[1] > 0.2 or mean(cut) >= mean(s3)
+
+
+def cache_last_trained() -> Conditions:
+    errors = RUNS.hops("khop-cachelast").errors("1x4", 4)
+    in_turn = RUNS.records("iso-depth-cachelast")
+    every = [run for run in RUNS.records("iso-depth") if run["model"] == "1x6-64" and run["seed"] == 0]
+    rise = _mean_loss(in_turn) - _mean_loss(every)
+    return max(errors) <= 0.05 and abs(rise) <= 0.05, min(errors) > 0.15 or rise > 0.1
+
+
+def halting_gate() -> Conditions:
+    """Of a gate and of a threshold on the probability, after as many steps, on the means over seeds."""
+    measured = [*paper.measurements("stopping", "khop"), *paper.measurements("stopping", stopping.TRAINED["gate"][0])]
+    spent, wrong_there = stopping.mean_of(measured, "random, 4,000 steps", "confident 0.99", 4)
+    gate_spent, gate_wrong = stopping.nearest(measured, "gate", "gate", 4, spent)
+    after_six = stopping.mean_of(measured, "gate", "fixed 6", 4)[1]
+    easier = stopping.mean_of(measured, "gate", "gate 0.9", 1)[0] < stopping.mean_of(measured, "gate", "gate 0.9", 4)[0]
+    better = gate_wrong < wrong_there and gate_spent <= spent
+    return after_six <= 0.1 and easier and gate_wrong >= wrong_there, better
+
+
+def muon() -> Conditions:
+    two, twice, narrow = (
+        mean(wrong(run, 4) for run in RUNS.with_muon("khop", model)) for model in ("2x1", "2x2", "4x1-w44")
+    )
+    return two >= 0.15 and twice <= 0.02 and narrow > twice, two < 0.05 or narrow <= twice
+
+
+def muon_text() -> Conditions:
+    deep, loop, shallow = (_mean_loss(RUNS.with_muon("iso-depth", model)) for model in ("6x1-64", "3x2-64", "3x1-64"))
+    holds = deep < loop < shallow and shallow - loop < loop - deep
+    return holds, loop <= deep or loop > shallow + 0.005
+
+
 def khop_draw() -> Conditions:
     """Of the middle one of three seeds after four passes and after twelve."""
     runs = RUNS.hops("khop-steps12000")
@@ -185,6 +236,30 @@ def rounding() -> Conditions:
     by_passes = [runs.cost("1x4", 4, passes=passes) for passes in (1, 2, 3, 4)]
     holds = runs.most(8) <= 0.02 and min(loop, two) > stack and by_passes == sorted(by_passes)
     return holds and runs.cost("1x4-noise", 4) <= loop / 2, stack >= loop
+
+
+def rounding_text() -> Conditions:
+    measured, runs = paper.measurements("quantized", "iso-depth"), RUNS.records("iso-depth")
+
+    def rise(model: str, bits: int) -> float:
+        pairs = common(
+            [one for one in measured if (one["model"], one["bits"]) == (model, bits)],
+            [run for run in runs if run["model"] == model],
+        )
+        return mean(rounded["test"]["loss"] - run["test"]["loss"] for rounded, run in pairs)
+
+    loop, stack = rise("1x6-64", 4), rise("6x1-64", 4)
+    return max(rise("1x6-64", 8), rise("6x1-64", 8)) <= 0.01 and loop > stack, loop <= stack
+
+
+def stack_to_loop() -> Conditions:
+    measured = paper.measurements("retrofit", "iso-depth")
+    loops = ("mean", "third layer", "two layers")
+    at_once, after = (min(retrofit.loss(measured, loop, tenth) for loop in loops) for tenth in (False, True))
+    on, scratch = retrofit.loss(measured, "stack"), retrofit.loss(measured, "anew")
+    holds = at_once - retrofit.loss(measured, "stack", tenth=False) > 0.5 and after - on <= 0.1
+    holds = holds and scratch - after > 0.2 and retrofit.anew(measured) < after
+    return holds, after - on <= 0.02 or after >= scratch
 
 
 # -- Products in a group
