@@ -28,12 +28,12 @@ def model_of(name: str):
     return build_model("looped", seed=0, num_layers=layers, num_passes=passes, **SIZES)
 
 
-def recomputed(model, kept: dict[int, int] | None = None):
-    """The same model, whose layer applications keep their inputs alone; their bytes are added to `kept`."""
+def recomputed(model, saved: dict[int, int] | None = None):
+    """The same model, whose layer applications keep their inputs alone; their bytes are added to `saved`."""
 
     def again(forward, x: Tensor, *inputs):
-        if kept is not None:
-            kept[x.data_ptr()] = x.untyped_storage().nbytes()
+        if saved is not None:
+            saved[x.data_ptr()] = x.untyped_storage().nbytes()
         return checkpoint(forward, x, *inputs, use_reentrant=False)
 
     for layer in model.layers:
@@ -43,20 +43,20 @@ def recomputed(model, kept: dict[int, int] | None = None):
 
 def kept_bytes(name: str, recompute: bool, ids: Tensor) -> float:
     """Bytes a token that a training step keeps until its backward pass, without the weights."""
-    kept: dict[int, int] = {}
+    saved: dict[int, int] = {}
     model = model_of(name).train()
     weights = {p.data_ptr() for p in model.parameters()}
     if recompute:
-        recomputed(model, kept)
+        recomputed(model, saved)
 
     def pack(tensor: Tensor) -> Tensor:
         if tensor.untyped_storage().data_ptr() not in weights:
-            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            saved[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         loss = model(ids, ids.roll(-1, 1))
-    total = sum(kept.values()) / ids.numel()
+    total = sum(saved.values()) / ids.numel()
     loss.backward()
     return total
 
@@ -96,8 +96,8 @@ def decoding(options: timing.Options) -> list[dict]:
                 return model.advance(token, state)
 
             ways[name, cache] = one_more
-            kept = sum(k.numel() + v.numel() for k, v in state.cache.values())
-            sizes[name, cache] = 4 * kept / context
+            saved = sum(k.numel() + v.numel() for k, v in state.cache.values())
+            sizes[name, cache] = 4 * saved / context
         times = timing.interleaved(ways, options.rounds(10 * ROUNDS), warm_up=10)
         rows += [
             {"model": name, "cache": cache, "context": context, "cache_bytes_per_token": sizes[name, cache], **took}

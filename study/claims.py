@@ -102,8 +102,8 @@ def pair_gap(task: Task, measure: str):
 
 def over_all_data(s: Sources) -> Outcome:
     """Of each model its accuracy after half of the data minus that after all."""
-    half, whole = s.task("sst2-50pct"), s.task("sst2")
-    pairs = [(getattr(half, model), getattr(whole, model)) for model in PAIR]
+    half, full = s.task("sst2-50pct"), s.task("sst2")
+    pairs = [(getattr(half, model), getattr(full, model)) for model in PAIR]
     return direction(*(gap(*pair, same_training=False) for pair in pairs))
 
 
@@ -115,12 +115,12 @@ def shrinking(s: Sources) -> Outcome:
 def label_shares(s: Sources) -> Outcome:
     """As printed in all of SST-2, as in all of it in its subsets, and a third each."""
     table, pooled = s.printed["labels"]["sst2"], s.parts("sst2-seeded-128")["train"]
-    whole = {"train": [100 * label / pooled["n"] for label in pooled["labels"]]}
+    full = {"train": [100 * label / pooled["n"] for label in pooled["labels"]]}
     thirds = dict.fromkeys(("train", "validation", "test"), 100 / 3)
     stated = {part: table[part]["percent"] for part in thirds}
     return count(
         compare.label_error((s.parts("sst2-published-128"), stated)),
-        compare.label_error(*((s.parts(f"sst2-seeded-{size}pct-128"), whole) for size in (10, 50))),
+        compare.label_error(*((s.parts(f"sst2-seeded-{size}pct-128"), full) for size in (10, 50))),
         compare.label_error((s.parts("multi-domain-seeded-128"), thirds)),
         at_most=0.05,
     )

@@ -109,11 +109,11 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
     for claim, model in (("three more passes add little", "1x4"), ("a second layer adds much", "2x1")):
         effect = f"{gain(facts, model, '1x1')} bits"
         yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.records_for("1x1") + facts.records_for(model))
-    shown = runs.saturated()
+    saturated = runs.saturated()
     for claim, model in (("three more passes add more", "1x4"), ("a second layer adds most", "2x1")):
-        both = shown.records_for("1x1") + shown.records_for(model)
+        both = saturated.records_for("1x1") + saturated.records_for(model)
         rate = "best of three, on another seed"
-        yield Headline(f"Facts, 240 exposures: {claim}", f"{gain(shown, model, '1x1')} bits", both, rate)
+        yield Headline(f"Facts, 240 exposures: {claim}", f"{gain(saturated, model, '1x1')} bits", both, rate)
 
 
 def text(runs: Folders) -> Iterator[Headline]:

@@ -22,14 +22,14 @@ TESTS |= {"yelp": "yelp", "domains": "multi-domain", "yelp_512": "yelp-maxlength
 @cache
 def planned() -> tuple[tuple[str, str, str, int], ...]:
     """Experiment, name, model and seed of every run of the plan, at any of its budgets, in order of their names."""
-    asked = {(c.experiment, c.name, c.model, c.seed) for reduced in (False, True) for c in plan.planned(reduced)}
-    return tuple(sorted(asked, key=lambda run: run[1:]))
+    planned_runs = {(c.experiment, c.name, c.model, c.seed) for reduced in (False, True) for c in plan.planned(reduced)}
+    return tuple(sorted(planned_runs, key=lambda run: run[1:]))
 
 
 def records(name: str | None = None, experiment: str | None = None, model: str | None = None) -> list[store.Record]:
     """The paper's recorded runs, as far as they are of this folder, experiment and model."""
     of = [run for run in planned() if all(want in (None, of) for want, of in zip((experiment, name, model), run))]
-    return [found for run in of if (found := store.read_or_none(store.path_of(*run[1:])))]
+    return [record for run in of if (record := store.read_or_none(store.path_of(*run[1:])))]
 
 
 def measurements(kind: str, of: str | None = None) -> list[store.Record]:

@@ -162,7 +162,10 @@ PLAN = (
     Study("khop-hard", {"learning_rate": 4e-3}, range(3, 8), ("2x3", "6x1-w36")),
     *WIDE_POINTERS,
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
-    *(Study("sst2", part, more) for part, more in (({"length": "short"}, (1, 2)), ({"split": "official"}, (1,)))),
+    *(
+        Study("sst2", part, extra_seeds)
+        for part, extra_seeds in (({"length": "short"}, (1, 2)), ({"split": "official"}, (1,)))
+    ),
     Study("multi-domain", reduced=(THREE_DOMAINS | {"train_rows": 20_000}, THREE_DOMAINS)),
     Study("multi-domain-imdb", reduced=(THREE_DOMAINS,)),
     *(Study("yelp", {"max_length": tokens}, reduced=(LONG_TEXTS,)) for tokens in (128, 512)),
@@ -238,8 +241,8 @@ def measure(reduced: bool = False) -> None:
     from rtx_core.experiments.measure import measure as one
 
     for kind, settings, smaller in MEASURES:
-        experiment, *given = (settings | (smaller if reduced else {})).items()
+        experiment, *options = (settings | (smaller if reduced else {})).items()
         try:
-            one(kind, experiment[1], **dict(given))
+            one(kind, experiment[1], **dict(options))
         except RtxError as error:
             print(f"left out: {kind} of {experiment[1]}: {error}", flush=True)

@@ -60,8 +60,8 @@ class Prediction:
 def told(predictions: Iterable[Prediction]) -> Displayed:
     """A sentence: how many of a page's predictions came to which verdict, with a link to all of them."""
     rows = list(predictions)
-    many = f"{number_words(len(rows))} predictions" if len(rows) > 1 else "one prediction"
-    return markdown(f"Before these runs we wrote down {many}: {verdict_counts(rows)} ([](predictions.ipynb)).")
+    count = f"{number_words(len(rows))} predictions" if len(rows) > 1 else "one prediction"
+    return markdown(f"Before these runs we wrote down {count}: {verdict_counts(rows)} ([](predictions.ipynb)).")
 
 
 def dropdown(predictions: Iterable[Prediction]) -> Displayed:

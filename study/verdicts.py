@@ -157,11 +157,11 @@ def cache_last_trained() -> Conditions:
 def halting_gate() -> Conditions:
     """Of a gate and of a threshold on the probability, after as many steps, on the means over seeds."""
     measured = [*paper.measurements("stopping", "khop"), *paper.measurements("stopping", stopping.TRAINED["gate"][0])]
-    spent, wrong_there = stopping.mean_of(measured, "random, 4,000 steps", "confident 0.99", 4)
-    gate_spent, gate_wrong = stopping.nearest(measured, "gate", "gate", 4, spent)
+    passes, wrong_there = stopping.mean_of(measured, "random, 4,000 steps", "confident 0.99", 4)
+    gate_passes, gate_wrong = stopping.nearest(measured, "gate", "gate", 4, passes)
     after_six = stopping.mean_of(measured, "gate", "fixed 6", 4)[1]
     easier = stopping.mean_of(measured, "gate", "gate 0.9", 1)[0] < stopping.mean_of(measured, "gate", "gate 0.9", 4)[0]
-    better = gate_wrong < wrong_there and gate_spent <= spent
+    better = gate_wrong < wrong_there and gate_passes <= passes
     return after_six <= 0.1 and easier and gate_wrong >= wrong_there, better
 
 
@@ -223,9 +223,9 @@ def khop_wider() -> Conditions:
 
 
 def narrow_bracketed() -> Conditions:
-    usual, higher = (RUNS.hops(f"khop-learningrate{rate}") for rate in (0.008, 0.016))
-    wide = mean(wrong(run, 4) for run in usual.records_for("4x1-w44") if run["seed"] >= 3)
-    narrow = [runs.errors("4x1-w32", 4) for runs in (higher, usual)]
+    default, higher = (RUNS.hops(f"khop-learningrate{rate}") for rate in (0.008, 0.016))
+    wide = mean(wrong(run, 4) for run in default.records_for("4x1-w44") if run["seed"] >= 3)
+    narrow = [runs.errors("4x1-w32", 4) for runs in (higher, default)]
     holds = wide >= 0.01 and mean(narrow[0]) > mean(narrow[1])
     return holds, wide < 0.004 or sum(a < b for a, b in zip(*narrow)) >= 6
 
@@ -304,8 +304,8 @@ def state_tracking_a5() -> Conditions:
     runs = RUNS.hops("state-tracking-scan-groupA5-steps6000")
     loop, stack = (runs.factors(model, below=0.05) for model in ("1x6-numbered", "6x1"))
     holds = sum(4 <= n <= 32 for n in loop) >= 2 and max(stack) <= 32
-    whole = any(sum(n >= 64 for n in factors) >= 2 for factors in (loop, stack))
-    return holds, whole or sum(n < 2 for n in loop) >= 2
+    all_factors = any(sum(n >= 64 for n in factors) >= 2 for factors in (loop, stack))
+    return holds, all_factors or sum(n < 2 for n in loop) >= 2
 
 
 # -- Facts
@@ -319,8 +319,8 @@ def facts() -> Conditions:
 
 
 def facts_rate() -> Conditions:
-    usual, higher = RUNS.facts(), RUNS.facts(0.004)
-    one, loop, two, twice = (max(usual.bits(m), higher.bits(m)) for m in ("1x1", "1x4", "2x1", "2x2"))
+    default, higher = RUNS.facts(), RUNS.facts(0.004)
+    one, loop, two, twice = (max(default.bits(m), higher.bits(m)) for m in ("1x1", "1x4", "2x1", "2x2"))
     holds = loop <= 1.25 * one and twice <= 1.1 * two and two >= 1.6 * one
     return holds, loop > 1.5 * one or two < 1.4 * one
 
@@ -371,8 +371,8 @@ def iso_depth_rates() -> Conditions:
 
 
 def iso_depth_rates_seeds() -> Conditions:
-    tuned, usual = RUNS.iso_depth_at_best_rates(3, *HIGHER), RUNS.iso_depth(3)
-    pairs = list(zip(tuned.by_seed(*LOOPS), usual.by_seed(*LOOPS)))
+    tuned, default = RUNS.iso_depth_at_best_rates(3, *HIGHER), RUNS.iso_depth(3)
+    pairs = list(zip(tuned.by_seed(*LOOPS), default.by_seed(*LOOPS)))
     holds = all(tuned.rate(model) < 0.012 for model in LOOPS)
     holds = holds and sum(tuned.rate(model) == 0.012 for model in tuned.of("6x1")) <= 1 and all(a < b for a, b in pairs)
     worth = tuned.phi.at_64.value
@@ -380,10 +380,10 @@ def iso_depth_rates_seeds() -> Conditions:
 
 
 def iso_depth_longer() -> Conditions:
-    longer, usual = IsoDepth(paper.records("iso-depth-steps3200")), RUNS.iso_depth()
-    falls = sum(a < b for a, b in zip(longer.by_seed(*LOOPS), usual.by_seed(*LOOPS)))
+    longer, default = IsoDepth(paper.records("iso-depth-steps3200")), RUNS.iso_depth()
+    falls = sum(a < b for a, b in zip(longer.by_seed(*LOOPS), default.by_seed(*LOOPS)))
     worth = longer.phi.at_64.value
-    return falls >= 2 and worth > 0.2, worth > usual.phi.at_64.value or worth <= 0.1
+    return falls >= 2 and worth > 0.2, worth > default.phi.at_64.value or worth <= 0.1
 
 
 def iso_depth_three_part() -> Conditions:
@@ -411,9 +411,9 @@ def shakespeare_small() -> Conditions:
 
 def shakespeare_wide() -> Conditions:
     wide = RUNS.first_seed("shakespeare-small-hiddensize256-intermediatesize1024-learningrate0.0015")
-    usual, models = RUNS.on_shared_seeds(CHARACTERS), ("gpt-4", "gpt-2", "kausik", "gpt-1")
+    default, models = RUNS.on_shared_seeds(CHARACTERS), ("gpt-4", "gpt-2", "kausik", "gpt-1")
     four, two, recurrence, one = map(wide.loss, models)
-    holds = four < two < recurrence < one and all(wide.loss(model) < usual.loss(model) for model in models)
+    holds = four < two < recurrence < one and all(wide.loss(model) < default.loss(model) for model in models)
     return holds, recurrence < two or recurrence > one
 
 
@@ -441,10 +441,10 @@ def tinystories_small() -> Conditions:
 
 def tinystories_wide() -> Conditions:
     wide = RUNS.first_seed("tinystories-small-hiddensize128-intermediatesize344")
-    usual, models = RUNS.on_shared_seeds(STORIES), ("control-8", "three-part", "frailt", "control")
+    default, models = RUNS.on_shared_seeds(STORIES), ("control-8", "three-part", "frailt", "control")
     eight, three_part, frailt, two = map(wide.loss, models)
     holds = eight < three_part < frailt < two and two - frailt < 0.05
-    holds = holds and all(wide.loss(model) < usual.loss(model) for model in models)
+    holds = holds and all(wide.loss(model) < default.loss(model) for model in models)
     return holds, min(frailt, three_part) <= eight or min(frailt, three_part) >= two
 
 
@@ -488,12 +488,12 @@ def tinystories_own_rate_relaxed() -> Conditions:
 
 
 def ladder() -> Conditions:
-    usual, tuned = RUNS.ladder(), RUNS.ladder_tuned()
-    close, every = usual.accuracies(256, "1x6"), usual.accuracies(256)
-    holds = not any(pair.sign for pair in usual.differences.values()) and max(close) - min(close) <= 0.02
+    default, tuned = RUNS.ladder(), RUNS.ladder_tuned()
+    close, every = default.accuracies(256, "1x6"), default.accuracies(256)
+    holds = not any(pair.sign for pair in default.differences.values()) and max(close) - min(close) <= 0.02
     gains = [abs(tuned.gain(rung)) for rung in ("3x1", "3x2", "6x1", "1x6")]
     contradicting = [((256, "3x2"), (256, "3x1")), ((256, "3x2"), (256, "6x1")), ((384, "6x1"), (384, "3x2"))]
-    return holds and min(gains) > max(every) - min(every), any(usual.differences[pair].sign for pair in contradicting)
+    return holds and min(gains) > max(every) - min(every), any(default.differences[pair].sign for pair in contradicting)
 
 
 def ladder_tuned() -> Conditions:

@@ -172,9 +172,9 @@ def train(configs: list[RunConfig], model: Candidate, jobs: int, replace: bool) 
     say(f"bench · {model.name} · {len(configs)} runs, {len(missing)} to train, about {total}")
     for count, (i, outcome) in enumerate(attempts([(configs[i], again[i]) for i in missing], model, jobs), 1):
         outcomes[missing[i]], finished = outcome, finished + minutes[i]
-        left = (sum(minutes) - finished) / finished * (perf_counter() - begin) / 60
+        minutes_left = (sum(minutes) - finished) / finished * (perf_counter() - begin) / 60
         score = outcome if isinstance(outcome, str) else outcome.score
-        progress = f"{count} of {len(missing)}, about {cost.duration(left)} left"
+        progress = f"{count} of {len(missing)}, about {cost.duration(minutes_left)} left"
         say(f"bench · {configs[missing[i]].name} · {score} · {progress}")
     return outcomes
 

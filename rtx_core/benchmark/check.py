@@ -198,18 +198,16 @@ def cache_size(subject: Subject) -> Line:
 def more_passes(subject: Subject) -> Line:
     if not subject.passes_argument:
         raise Refused(f"an argument of `forward` for the number of passes, such as {PASSES[0]}")
-    few = subject.passes or max(2, len(subject.states()))
-    short, long = (subject.states(**{subject.passes_argument: n}) for n in (few, 2 * few))
-    if len(short) != few or len(long) != 2 * few:
-        says = f"Asked for {few} and {2 * few} passes, the looped part ran {len(short)} and {len(long)} times."
+    base_passes = subject.passes or max(2, len(subject.states()))
+    short, long = (subject.states(**{subject.passes_argument: n}) for n in (base_passes, 2 * base_passes))
+    if len(short) != base_passes or len(long) != 2 * base_passes:
+        says = f"Asked for {base_passes} and {2 * base_passes} passes, the looped part ran {len(short)} and {len(long)} times."
         return Line([len(short), len(long)], FAIL, says)
     moved = max(difference(a, b) for a, b in zip(short, long))
     if moved > TOLERANCE:
-        says = (
-            f"The first {few} of {2 * few} passes are not those of {few} ({moved:.1e}): a pass knows how many follow."
-        )
+        says = f"The first {base_passes} of {2 * base_passes} passes are not those of {base_passes} ({moved:.1e}): a pass knows how many follow."
         return Line(moved, LOOK, says)
-    return Line(moved, PASS, f"The first {few} of {2 * few} passes are those of {few}.")
+    return Line(moved, PASS, f"The first {base_passes} of {2 * base_passes} passes are those of {base_passes}.")
 
 
 def growth(subject: Subject) -> Line:
@@ -242,8 +240,8 @@ def gradients_by_pass(subject: Subject) -> Line:
     reached = [r for r, s in enumerate(states, 1) if s.grad is not None and bool(s.grad.any())]
     missing = [r for r in range(1, len(states) + 1) if r not in reached]
     if missing:
-        which = ", ".join(map(str, missing))
-        says = f"No gradient flows back through pass {which} of {len(states)}: truncated, or detached."
+        missing_names = ", ".join(map(str, missing))
+        says = f"No gradient flows back through pass {missing_names} of {len(states)}: truncated, or detached."
         return Line({"missing": missing}, FAIL, says)
     return Line({"missing": []}, PASS, f"The gradient flows back through all {len(states)} passes.")
 
@@ -263,18 +261,18 @@ def half_precision(subject: Subject) -> Line:
 
 
 def memory(subject: Subject) -> Line:
-    kept: dict[int, int] = {}
+    saved: dict[int, int] = {}
     weights = names_by_storage(subject.model)
 
     def pack(tensor: Tensor) -> Tensor:
         if place(tensor) not in weights:
-            kept[place(tensor)] = tensor.untyped_storage().nbytes()
+            saved[place(tensor)] = tensor.untyped_storage().nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         trained(subject)
     parameters = sum(p.numel() * p.element_size() for p in subject.model.parameters() if p.requires_grad)
-    each = sum(kept.values()) / subject.ids.numel()
+    each = sum(saved.values()) / subject.ids.numel()
     value = {"activations a token": each, "parameters, gradients and AdamW": 4 * parameters}
     says = f"A training step keeps {each / 1024:,.1f} KiB a token, and {4 * parameters / 2**20:,.1f} MiB for AdamW."
     return Line(value, PASS, says)

@@ -34,10 +34,12 @@ def places(candidate: Point, others: list[Point], unit: str) -> list[str]:
         "depth": lambda each: (deeper(each), -each.weights),
     }
     sentences = []
-    for what, distance in nearest.items() if stacks else ():
+    for control_name, distance in nearest.items() if stacks else ():
         each = min(stacks, key=distance)
         sizes = f"{each.weights:,} parameters in {each.depth} layer{'s' * (each.depth > 1)}"
-        sentences.append(f"The recorded stack nearest in {what} is {each.name} ({sizes}): {of_seeds(each, unit)}.")
+        sentences.append(
+            f"The recorded stack nearest in {control_name} is {each.name} ({sizes}): {of_seeds(each, unit)}."
+        )
     ladder = [each for name in STACKS for each in stacks if each.name == name]
     if len(ladder) == len(STACKS):
         layers = worth(by_seed(candidate, unit)[0], [by_seed(each, unit)[0] for each in ladder])
@@ -85,11 +87,11 @@ def welch(first: list[float], second: list[float]) -> tuple[float, float, float,
     return statistics.unpaired(first, second)[:4]
 
 
-def verdict(candidate: Point, other: Point, unit: str, test: tuple | None) -> Verdict:
+def verdict(candidate: Point, control_point: Point, unit: str, test: tuple | None) -> Verdict:
     """By the rule of Methods: better or worse, equal within the margin, or that the seeds do not bear it out."""
-    control = {"control": other.role}
+    control = {"control": control_point.role}
     if test is None:
-        seeds = min(len(candidate.errors), len(other.errors))
+        seeds = min(len(candidate.errors), len(control_point.errors))
         return Verdict(verdict="cannot say", says=f"A verdict needs {ENOUGH} seeds; here are {seeds}.", **control)
     (value, low, high, _), p = test
     if unit == "nats":
@@ -100,7 +102,7 @@ def verdict(candidate: Point, other: Point, unit: str, test: tuple | None) -> Ve
     sentence = f"{size[0].upper()}{size[1:]}, adjusted p = {p_value(p)}"
     if p < statistics.ALPHA:
         return Verdict(verdict="better" if value < 0 else "worse", says=f"{sentence}.", **control)
-    differences = list(np.subtract(by_seed(candidate, unit), by_seed(other, unit)))
+    differences = list(np.subtract(by_seed(candidate, unit), by_seed(control_point, unit)))
     if unit == "error" and equal(differences):
         return Verdict(verdict="equal", says=f"{sentence}; within the margin of 2/3 to 3/2.", **control)
     least = statistics.detectable(differences) if np.ptp(differences) > 1e-12 else 0.0

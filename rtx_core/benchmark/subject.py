@@ -200,7 +200,7 @@ def named(address: str, /, **settings: object) -> object:
     """What a terminal's word means: `file.py:Name`, `module:Name`, or a registered model with these settings."""
     if ":" in address:
         model = definition(address)
-        return made(model, settings) if settings else model
+        return instantiate(model, settings) if settings else model
     if "name" in settings:
         raise unknown("setting", "name", registry.find(address).config.names())
     return build_model(address, seed=0, **settings)
@@ -228,7 +228,7 @@ def definition(address: str) -> object:
         raise RtxError(f"{place:.80} cannot be run ({reason(error)}); mend it first.") from error
 
 
-def made(model: Any, settings: dict[str, Any]) -> object:
+def instantiate(model: Any, settings: dict[str, Any]) -> object:
     """What a class or function makes of these settings."""
     if not callable(model):
         raise RtxError(f"Got {model!r:.60}; expected a class, or a function that makes an nn.Module.")
@@ -248,14 +248,18 @@ def instance(model: object, vocab_size: int, length: int) -> nn.Module:
     if not callable(model):
         raise RtxError(f"Got {model!r:.60}; expected an nn.Module, a class, or a function that makes one.")
     offered = {"task": "in-context-recall", "vocab_size": vocab_size, "max_length": length}
-    wanted = inspect.signature(model).parameters.values()
-    needed = [p.name for p in wanted if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    signature_parameters = inspect.signature(model).parameters.values()
+    needed = [
+        p.name for p in signature_parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
     if unknown := [name for name in needed if name not in offered]:
         raise RtxError(
             f"{getattr(model, '__name__', model)!s:.60} needs {', '.join(unknown)}; "
             "give an instance, or a function of task, vocab_size and max_length."
         )
-    module = made(model, {name: value for name, value in offered.items() if name in {p.name for p in wanted}})
+    module = instantiate(
+        model, {name: value for name, value in offered.items() if name in {p.name for p in signature_parameters}}
+    )
     if not isinstance(module, nn.Module):
         raise RtxError(f"{getattr(model, '__name__', model)!s:.60} made {module!r:.60}; expected an nn.Module.")
     return module

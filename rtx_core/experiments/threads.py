@@ -62,8 +62,8 @@ def training_step(config: RunConfig, model, task) -> Callable[[int], None]:
 def share(step: Callable[[int], None], threads: int) -> float:
     """The time of twice as many threads over that of these, which take turns."""
     pairs = [[seconds(step, i, n) for n in (threads, 2 * threads)] for i in range(ROUNDS)]
-    fewer, more = map(sum, zip(*pairs[1:]))
-    return more / fewer
+    slow, fast = map(sum, zip(*pairs[1:]))
+    return fast / slow
 
 
 def seconds(step: Callable[[int], None], i: int, threads: int) -> float:

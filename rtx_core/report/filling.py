@@ -20,8 +20,8 @@ def outputs(notebook: dict) -> Iterator[dict]:
     """What the `Quantities` that a notebook shows contain."""
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
-            if isinstance(shown := output.get("metadata", {}).get(METADATA), dict):
-                yield shown
+            if isinstance(values := output.get("metadata", {}).get(METADATA), dict):
+                yield values
 
 
 def quantities(notebook: dict) -> dict[str, dict]:
@@ -30,20 +30,20 @@ def quantities(notebook: dict) -> dict[str, dict]:
     return [empty, *outputs(notebook)][-1]
 
 
-def text(shown: dict, expression: str) -> str:
+def text(values: dict, expression: str) -> str:
     """The text of `q.key`."""
-    return shown["numbers"].get(expression.partition(".")[2], {}).get("text", NOT_AVAILABLE)
+    return values["numbers"].get(expression.partition(".")[2], {}).get("text", NOT_AVAILABLE)
 
 
 def fill(notebook: dict) -> None:
     """Put numbers into the metadata of the cells that quote them, and a line under paragraphs whose checks fail."""
-    shown = quantities(notebook)
+    values = quantities(notebook)
     for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
-        cell["source"] = marked("".join(cell["source"]), shown["failures"])
+        cell["source"] = marked("".join(cell["source"]), values["failures"])
         expressions = list(dict.fromkeys(ROLE.findall(cell["source"])))
         if expressions:
             cell["metadata"]["user_expressions"] = [
-                {"expression": one, "result": result_of(text(shown, one))} for one in expressions
+                {"expression": one, "result": result_of(text(values, one))} for one in expressions
             ]
 
 
@@ -63,10 +63,10 @@ def marked(source: str, failures: dict[str, list[str]]) -> str:
     return "\n\n".join(paragraphs)
 
 
-def plain(notebook: dict, shown: dict) -> None:
+def plain(notebook: dict, values: dict) -> None:
     """Write the numbers in place of the roles, and leave out the names of checks."""
     for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]:
-        filled = ROLE.sub(lambda role: in_markdown(text(shown, role[1])), "".join(cell["source"]))
+        filled = ROLE.sub(lambda role: in_markdown(text(values, role[1])), "".join(cell["source"]))
         cell["source"] = CHECK.sub("", filled).rstrip()
 
 

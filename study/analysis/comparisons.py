@@ -67,10 +67,10 @@ def shrinks(small: Task, large: Task) -> Value:
     return Value(change, change, change, badge([small._records, large._records]), form="+.1f")
 
 
-def harder(task: Task, other: Task, model: str) -> Value:
+def harder(task: Task, reference: Task, model: str) -> Value:
     """Accuracy on another task minus accuracy on this one in points; other texts, so Fisher's exact test of the first
     seeds."""
-    pair = [getattr(each, model).records[0] for each in (task, other)]
+    pair = [getattr(each, model).records[0] for each in (task, reference)]
     (a, n), (b, m) = [(round(run["test"]["accuracy"] * run["test"]["n"]), run["test"]["n"]) for run in pair]
     points, p = 100 * (b / m - a / n), statistics.same_share(a, n, b, m)
     sign = int(np.sign(points)) if p < statistics.ALPHA else 0

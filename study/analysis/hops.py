@@ -57,9 +57,9 @@ class Hops(Runs):
         """How many each seed solves, and one more: of products, whose lengths count from 1, the factors it keeps."""
         return [1 + in_a_row(row[1:], below) for row in self.rows(model, passes)]
 
-    def behind(self, model: str, other: str) -> float:
+    def behind(self, model: str, reference: str) -> float:
         """By how much a model's error exceeds another's at the number of hops where it does so most."""
-        return float((self.rows(model).mean(0) - self.rows(other).mean(0)).max())
+        return float((self.rows(model).mean(0) - self.rows(reference).mean(0)).max())
 
 
 @cache
@@ -103,9 +103,13 @@ def compared(first: list, second: list, hops: int = 4) -> Space:
     interval, `odds` of a wrong answer of the first over the second's, and in how many `seeds` it has the `lower`."""
     by_seed = [logit(a, hops) - logit(b, hops) for a, b in common(first, second)]
     mean, low, high = mean_interval(by_seed)
-    found = {"mean": mean, "low": low, "high": high, "odds": np.exp((mean, low, high)).tolist()}
-    found |= {"separated": low > 0 or high < 0, "lower": sum(value < 0 for value in by_seed), "seeds": len(by_seed)}
-    return Space(found)
+    comparison = {"mean": mean, "low": low, "high": high, "odds": np.exp((mean, low, high)).tolist()}
+    comparison |= {
+        "separated": low > 0 or high < 0,
+        "lower": sum(value < 0 for value in by_seed),
+        "seeds": len(by_seed),
+    }
+    return Space(comparison)
 
 
 def unpaired_odds(first: list, second: list, hops: int = 4) -> Space:

@@ -6,9 +6,9 @@ from rtx_core.records import Record
 from study.analysis.hops import in_a_row
 
 
-def after(measured: Record, passes: int, what: str, way: str = "free"):
+def after(measured: Record, passes: int, quantity: str, way: str = "free"):
     """What was measured after so many passes of a loop that runs on; "held" is with the state's length held."""
-    return measured[way][what][measured["passes"].index(passes)]
+    return measured[way][quantity][measured["passes"].index(passes)]
 
 
 def errors_after(measured: Iterable[Record], passes: int, hops: int, way: str = "free") -> list[float]:

@@ -84,7 +84,7 @@ def short_run_losses(records: Sequence[Record]) -> dict[str, dict[float, float]]
 def rate_gain(records: Sequence[Record], model: str, rate: float) -> float:
     """By how many nats a learning rate is better than the best lower one in short runs of a model; below 0, worse."""
     losses = short_run_losses(records).get(model, {})
-    lower = [loss for other, loss in losses.items() if other < rate]
+    lower = [loss for slower_rate, loss in losses.items() if slower_rate < rate]
     if rate not in losses or not lower:
         raise Unmeasured(f"There are no short runs of {model} at {rate:g} and at a lower rate; run them first.")
     return min(lower) - losses[rate]

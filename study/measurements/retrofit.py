@@ -48,8 +48,8 @@ def of_run(record, study) -> list[tuple]:
 
     def add(name: str, model: nn.Module, steps: int, rate: float, warmup: int) -> None:
         if steps:
-            more = {"steps": steps, "eval_every": steps, "warmup_steps": warmup, "learning_rate": rate}
-            config = recipe.replace(**more, min_learning_rate=rate / 10)
+            schedule = {"steps": steps, "eval_every": steps, "warmup_steps": warmup, "learning_rate": rate}
+            config = recipe.replace(**schedule, min_learning_rate=rate / 10)
             with TemporaryDirectory() as folder:
                 train(model, task, config, record["seed"], cpu, Path(folder) / "checkpoint.safetensors")
         loss = task.test(model.eval(), cpu, nullcontext())[0]["loss"]
