@@ -57,6 +57,9 @@ def quantities(
     def long() -> IsoDepth:
         return IsoDepth(longer)
 
+    def three_part(model: str) -> float:
+        return IsoDepth(usual, ("three-part",)).worth(model)[0]
+
     def layers(model: str) -> Value:
         """φ in layers."""
         return text_worth(model, usual)
@@ -139,6 +142,7 @@ def quantities(
         "own_rate_three_layers_ahead": lambda: ahead(own_rates, "control-3", "relaxed"),  # of Relaxed
         "own_rate_pairs": lambda: words(len(own_rates.gaps("control-3", "relaxed"))),
         "frailt_share": lambda: number(one_rate.gap("control", "frailt") / one_rate.gap("control", "control-8"), ".0%"),
+        "wide_stories": lambda: seeds(len(seeds_of(stories_wide))),
         # Along the text
         "recurrence_seeds": lambda: words(len(recurrence.gaps("gpt-2", "kausik"))),
         "wide_recurrence": lambda: seeds(len(seeds_of(along_wide))),
@@ -152,7 +156,6 @@ def quantities(
             iso().phi.of_all.high < 1,
             best().phi.at_64.low < 0,
             iso().phi.in_width.low > 0,
-            layers("1x6-64").high < 0.5,
         ],
         "more_sharing_is_worse": lambda: [iso().in_order],
         "phi": lambda: [
@@ -178,6 +181,10 @@ def quantities(
             fall().low < 0 < fall(),
             all(a < b for a, b in zip(long().by_seed(*LOOPS), iso().by_seed(*LOOPS))),
         ],
+        "three_part_beside_one_layer": lambda: [
+            three_part("three-part-64") > iso().worth("1x6-64")[0],
+            three_part("three-part-128") < iso().worth("1x6-128")[0],
+        ],
         "stories_at_one_rate": lambda: [
             max(one_rate.gaps("frailt", "control")) < 0,
             max(max(one_rate.gaps(m, "frailt")) for m in ("control-8", "control-long")) < -0.05,
@@ -202,6 +209,10 @@ def quantities(
             max(own_rates.gaps("control-3", "three-part")) < 0,
             own_rates.loss("control-3") < one_rate.loss("three-part"),
             sorted(own_rates.gaps("control-3", "relaxed"))[1] < 0,
+        ],
+        "wide_stories": lambda: [
+            wide.loss("control-8") < min(wide.loss(model) for model in ("frailt", "three-part")),
+            max(wide.loss(model) for model in ("frailt", "three-part")) < wide.loss("control"),
         ],
         "recurrence_seeds": lambda: [
             max(recurrence.gaps("gpt-2", "kausik")) < 0 < min(recurrence.gaps("gpt-1", "kausik")),
