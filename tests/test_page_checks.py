@@ -2,16 +2,16 @@
 
 Each page's own cells load its records, and `study/pages` computes the checks from nothing else; the test hands it the
 same records changed by seeded draws: numbers scaled, answers of classifiers flipped, selected epochs, budgets and
-threads exchanged, seeds left out.
+threads exchanged, seeds left out.  A draw changes a part of a record when a check first reads it.
 """
 
 import importlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from random import Random
 
@@ -27,6 +27,7 @@ DRAWS = 80  # at most; it ends as soon as every condition has failed
 SCALES = (0.03, 0.3, 1.0, 2.0, 5.0)  # standard deviations of the factors' logarithms, a draw each in turn
 COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
 COUNTS |= {"low-rank corrections", "tokens_known", "layers"}
+EXCHANGED = ("budget", "environment", "latency", "config")  # parts of a record
 
 
 class Capture:
@@ -57,10 +58,10 @@ def factor(draw: int, name: str, key: str) -> float:
     return math.exp(SCALES[draw % len(SCALES)] * normal(draw, name, key)())
 
 
-def scaled(content: object, draw: int, name: str) -> object:
+def scaled(content: dict, draw: int, name: str) -> object:
     """JSON with its fractions and counts scaled: by a factor for all numbers of one key, and a smaller one for each."""
     size = SCALES[draw % len(SCALES)]
-    each = normal(draw, name, "each")
+    each = normal(draw, name, "each", *content)
 
     def walk(value: object, key: str) -> object:
         if isinstance(value, dict):
@@ -90,42 +91,73 @@ def flipped(logits: np.ndarray, labels: np.ndarray, draw: int, name: str) -> np.
     return logits
 
 
-def changed(record: Record, draw: int) -> Record:
+class Parts(Mapping):
+    """A record's content, each part changed when it is first read: a check reads few of thousands of numbers."""
+
+    def __init__(self, content: Mapping, change: Callable):
+        self.content, self.change = content, cache(change)
+
+    def __getitem__(self, key: str) -> object:
+        return self.change(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.content)
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+
+class Changed(Record):
     """What a draw makes of a record; the seeds of a model change alike but for chance."""
-    path, content = record.path, dict(record.content)
-    predictions = record.predictions if path.with_suffix(".npz").exists() else None
-    name = f"{path.parent.name}/{re.sub('seed[0-9]+', '', path.stem)}"
-    chance = random(draw, path.parent.name)
-    answers_alone = draw % 8 == 6  # so that the rates chosen by validation loss stay
-    if not answers_alone:
-        content = scaled(content, draw, name)
-    if predictions:
-        logits = flipped(**predictions, draw=draw, name=name if draw % 2 or answers_alone else "all models")
-        n = len(logits) - (draw % 8 == 2) * int(chance.integers(9))
-        predictions = {"logits": logits[:n], "labels": predictions["labels"][:n]}
-        content["test"] = content["test"] | classification_metrics(**predictions)
-    if "selected" in content and not answers_alone:
-        row = content["history"][chance.integers(len(content["history"]))]
-        content["selected"] |= {key: row[key] for key in content["selected"] if key in row}
-    if "budget" in content and chance.random() < 0.3:
-        content["budget"] = "reduced" if content["budget"] == "full" else "full"
-    for entry in (content, content.get("latency")):
-        if isinstance(entry, dict) and "environment" in entry and chance.random() < 0.3:
-            entry["environment"] = entry["environment"] | {"threads": entry["environment"]["threads"] + 1}
-    if "train" in content.get("config", {}) and chance.random() < 0.3:
-        unclipped = content["config"]["train"] | {"clip_norm": 0.0}
-        content["config"] = content["config"] | {"train": unclipped}
-    made = Record(content, path)
-    if predictions:
-        vars(made)["predictions"] = predictions  # where the cached property keeps them
-    return made
+
+    def __init__(self, record: Record, draw: int):
+        super().__init__(Parts(record.content, self.part), record.path)
+        self.original, self.draw = record, draw
+        self.run = f"{record.path.parent.name}/{re.sub('seed[0-9]+', '', record.path.stem)}"
+        self.answers_alone = draw % 8 == 6  # so that the rates chosen by validation loss stay
+
+    def chance(self, key: str) -> np.random.Generator:
+        return random(self.draw, self.path.parent.name, key)
+
+    def part(self, key: str) -> object:
+        value = self.original.content[key]
+        if not self.answers_alone:
+            value = scaled({key: value}, self.draw, self.run)[key]
+        if key == "test" and self.path.with_suffix(".npz").exists():
+            return value | classification_metrics(**self.predictions)
+        if key == "selected" and not self.answers_alone:
+            row = self.content["history"][self.chance(key).integers(len(self.content["history"]))]
+            return value | {column: row[column] for column in value if column in row}
+        if key in EXCHANGED and self.chance(key).random() < 0.3:
+            return exchanged(key, value)
+        return value
+
+    @cached_property
+    def predictions(self) -> dict[str, np.ndarray]:
+        answers, alone = self.original.predictions, self.draw % 2 or self.answers_alone
+        logits = flipped(**answers, draw=self.draw, name=self.run if alone else "all models")
+        n = len(logits) - (self.draw % 8 == 2) * int(self.chance("texts").integers(9))
+        return {"logits": logits[:n], "labels": answers["labels"][:n]}
+
+
+def exchanged(key: str, value: object) -> object:
+    """Another budget, a thread more, no limit of gradients."""
+    if key == "budget":
+        return "reduced" if value == "full" else "full"
+    if key == "environment":
+        return value | {"threads": value["threads"] + 1}
+    if key == "latency" and "environment" in value:
+        return value | {"environment": exchanged("environment", value["environment"])}
+    if key == "config" and "train" in value:
+        return value | {"train": value["train"] | {"clip_norm": 0.0}}
+    return value
 
 
 class Draw:
     """One draw's changes of whatever a page's cells handed to its module."""
 
     def __init__(self, number: int):
-        self.number, self.record = number, cache(partial(changed, draw=number))
+        self.number, self.record = number, cache(partial(Changed, draw=number))
 
     def __call__(self, value: object) -> object:
         if isinstance(value, Record):
@@ -193,12 +225,14 @@ def evaluated(checks: dict[str, Callable]) -> Iterator[tuple[str, int, bool]]:
             yield from [(name, place, bool(result)) for place, result in enumerate(check())]
 
 
-@pytest.fixture
-def page(request, monkeypatch) -> tuple:
+@pytest.fixture(scope="module")
+def page(request) -> Iterator[tuple]:
     """The function that makes a page's quantities, and what its notebook's cells hand to it."""
-    monkeypatch.delenv("RTX_HOME")
-    monkeypatch.setenv("RTX_BOOK", "1")
-    return captured(request.param, monkeypatch)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("RTX_HOME", "RTX_DATA"):
+            patch.delenv(name, raising=False)
+        patch.setenv("RTX_BOOK", "1")
+        yield captured(request.param, patch)
 
 
 EACH = pytest.mark.parametrize("page", list(notebooks()), ids=lambda path: path.stem, indirect=True)

@@ -22,7 +22,7 @@ class Yardstick:
         runs = of_model(paired(self.runs[task], self.models), model)
         runs = [run for run in runs if statistics.answers_all(run)]
         bags = [bag for bag in self.bags if bag["of"] == task]
-        return runs, [Record(bag.content | {"seed": run["seed"]}, bag.path) for run in runs for bag in bags]
+        return runs, [Record({**bag.content, "seed": run["seed"]}, bag.path) for run in runs for bag in bags]
 
     def _gaps(self, model: str) -> dict[str, Gap]:
         """The model minus the bag of words by task, p adjusted over them."""

@@ -3,7 +3,7 @@
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
-from study.analysis.hops import Hops, copying, solved_by_pass
+from study.analysis.hops import Hops, copying, solved_by_pass, wrong
 from study.analysis.wording import seeds
 
 WIDE = 256  # the width of the widest loops
@@ -68,6 +68,9 @@ def quantities(
         },
         "fast_loops": lambda: words(sum(n == FAST for n in long.factors("1x6-random", 3))),
         "long_loops": lambda: words(len(long.factors("1x6-random", 3))),
+        # Exercises
+        "best_seed": lambda: str(min(one_layer("1x4"), key=lambda run: wrong(run, HOPS))["seed"]),
+        "long_after_three": lambda: number(min(models.errors("1x6-random", HOPS, 3)), ".0%"),
     }
     checks = {
         "answer_after_three_passes": lambda: [long.error("1x6-random", HOPS, 3) < 0.2],

@@ -34,9 +34,12 @@ def quantities(
     def steps(runs: Hops, model: str) -> int:
         return runs.records_for(model)[0]["config"]["train"]["steps"]
 
+    def short_loop(way: str = "free") -> float:
+        """The error at four hops after 64 passes of the first seed of 1x4."""
+        return errors_after(loops(growth, "1x4"), 64, HOPS, way)[0]
+
     numbers = {
         "seeds": lambda: seeds(len(loops(growth, "1x4"))),
-        "times_the_steps": lambda: words(steps(long, "1x6-random") // steps(khop, "1x4")),
         "long_seeds": lambda: seeds(len(loops(growth, "1x6-random"))),
         "loops": lambda: words(len(growth)),
         "all_seeds": lambda: seeds(len(khop.of("1x4"))),
@@ -45,8 +48,14 @@ def quantities(
         "longer_seeds": lambda: seeds(len(longer.errors("1x4", HOPS))),
         "longer_error": lambda: number(longer.error("1x4", HOPS), ".1%"),
         "longer_error_twice_the_passes": lambda: number(longer.error("1x4", HOPS, 8), ".0%"),
+        # Exercises
+        "long_64_least": lambda: number(min(long_loop(64)), ".0%"),
+        "long_64_most": lambda: number(max(long_loop(64)), ".0%"),
+        "short_64": lambda: number(short_loop(), ".0%"),
+        "short_64_held": lambda: number(short_loop("held"), ".0%"),
     }
     checks = {
+        "short_64_held": lambda: [short_loop("held") > short_loop()],
         "growth_delays_the_loss": lambda: [
             min(long_loop(64, "held")) > max(long_loop(64)),
             min(variant("-norm", 256, 2)) > max(variant("", 256, 2)),

@@ -69,10 +69,6 @@ def quantities(
         pairs = zip(three().by_seed(*LOOPS), long().by_seed(*LOOPS))
         return Value(*mean_interval([a - b for a, b in pairs]), form=".2f")
 
-    def times_read(runs: IsoDepth) -> str:
-        loop = runs.runs["1x6-64"][0]
-        return number(loop["history"][-1]["tokens"] / loop["data"]["n_train"], ".1f")
-
     def more_weights(model: str) -> str:
         """Than Control."""
         return number(one_rate.weights(model) / one_rate.weights("control") - 1, ".0%")
@@ -103,7 +99,6 @@ def quantities(
         "phi_128": lambda: number(iso().phi.at_128.value, ".2f"),
         # Six layer applications, shared out
         "weights_for_six_passes": lambda: number(6 ** iso().phi.of_1x6.value, ".1f"),
-        "phi_six_passes": lambda: number(iso().phi.of_1x6.value, ".2f"),
         "phi": lambda: number(iso().phi.of_all.value, ".2f"),
         "phi_low": lambda: number(iso().phi.of_all.low, ".2f"),
         "phi_high": lambda: number(iso().phi.of_all.high, ".2f"),
@@ -115,9 +110,6 @@ def quantities(
         "tuned_seeds": lambda: seeds(len(tuned().by_seed("3x2-64"))),
         "tuned_phi_64": lambda: number(tuned().phi.at_64.value, ".2f"),
         "tuned_phi_128": lambda: number(tuned().phi.at_128.value, ".2f"),
-        "phi_two_passes": lambda: number(iso().phi.of_3x2.value, ".2f"),
-        "phi_drop_low": lambda: number(iso().phi.falls.low, ".3f"),
-        "phi_drop_high": lambda: number(iso().phi.falls.high, ".2f"),
         "stack_seeds": lambda: seeds(len([run for run in usual if run["model"] == "1x1-64"])),
         "layers_1x6": lambda: number(layers("1x6-64"), ".2f"),
         "layers_1x6_low": lambda: number(layers("1x6-64").low, ".2f"),
@@ -129,12 +121,9 @@ def quantities(
         "layers_3x2_low": lambda: number(layers("3x2-64").low, ".1f"),
         "layers_3x2_high": lambda: number(layers("3x2-64").high, ".1f"),
         "rated_seeds": lambda: seeds(len(best().by_seed("3x2-64"))),
-        "three_seeds_phi": lambda: number(three().phi.at_64.value, ".2f"),
         "best_phi": lambda: number(best().phi.at_64.value, ".2f"),
         "best_phi_low": lambda: number(best().phi.at_64.low, ".1f"),
         "best_phi_high": lambda: number(best().phi.at_64.high, ".1f"),
-        "longer_times_read": lambda: times_read(long()),
-        "times_read": lambda: times_read(iso()),
         "longer_seeds": lambda: seeds(len(long().by_seed("3x2-64"))),
         "longer_phi": lambda: number(long().phi.of_all.value, ".2f"),
         "longer_phi_fall": lambda: str(fall()),
@@ -146,14 +135,13 @@ def quantities(
         "three_layers_ahead": lambda: ahead(one_rate, "control-3", "three-part"),  # of Three Part
         "story_seeds": lambda: words(len(one_rate.gaps("control-3", "three-part"))),
         "short_seeds": lambda: seeds(len(seeds_of(stories_short))),
-        "short_models_gaining": lambda: words(sum(gain_in_short_runs(model) > 0 for model in SHORT_RUNS)),
         "short_models": lambda: words(len(SHORT_RUNS)),
         "own_rate_seeds": lambda: seeds(len(gained("control"))),
         "frailt_lead": lambda: number(one_rate.gap("control", "frailt"), ".3f"),
         "frailt_own_rate_lead": lambda: number(own_rates.gap("control", "frailt"), ".3f"),
-        "frailt_behind": lambda: seeds(sum(gap < 0 for gap in own_rates.gaps("control", "frailt"))),
         "own_rate_three_layers_ahead": lambda: ahead(own_rates, "control-3", "relaxed"),  # of Relaxed
         "own_rate_pairs": lambda: words(len(own_rates.gaps("control-3", "relaxed"))),
+        "frailt_share": lambda: number(one_rate.gap("control", "frailt") / one_rate.gap("control", "control-8"), ".0%"),
         "wide_stories": lambda: seeds(len(seeds_of(stories_wide))),
         # Along the text
         "recurrence_seeds": lambda: words(len(recurrence.gaps("gpt-2", "kausik"))),

@@ -6,7 +6,7 @@ from rtx_core.records import Record
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import SOLVED, Hops, factors
 from study.analysis.inside import factors_read, span_read
-from study.analysis.wording import seeds, span
+from study.analysis.wording import span
 
 PASSES = range(1, 9)  # that 1x8 runs in training
 
@@ -67,7 +67,6 @@ def quantities(
         "doubling_layers_most": lambda: most(stepwise, "6x1"),
         # What was predicted
         "seeds": lambda: words(len(untaught.of("1x8"))),
-        "long_layers_at_twelve": lambda: seeds(sum(n >= 12 for n in lengths(long, "8x1"))),
     }
     checks = {
         "left_alone": lambda: [
@@ -108,11 +107,6 @@ def quantities(
         "doubling_layers_most": lambda: [
             max(lengths(stepwise, "6x1")) < min(lengths(stepwise, "1x6-numbered")),
             min(lengths(stepwise_larger, "1x6-numbered")) >= max(lengths(stepwise_larger, "6x1")),
-        ],
-        "long_layers_at_twelve": lambda: [
-            max(lengths(long, "1x8", None, 0.05)) < 12,
-            max(lengths(long, "8x1", None, 0.05)) < 12,
-            sorted(lengths(long, "8x1"))[1] < 12 <= max(lengths(long, "8x1")),
         ],
     }
     return Quantities(numbers, checks)
