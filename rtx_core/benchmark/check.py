@@ -198,16 +198,16 @@ def cache_size(subject: Subject) -> Line:
 def more_passes(subject: Subject) -> Line:
     if not subject.passes_argument:
         raise Refused(f"an argument of `forward` for the number of passes, such as {PASSES[0]}")
-    base_passes = subject.passes or max(2, len(subject.states()))
-    short, long = (subject.states(**{subject.passes_argument: n}) for n in (base_passes, 2 * base_passes))
-    if len(short) != base_passes or len(long) != 2 * base_passes:
-        says = f"Asked for {base_passes} and {2 * base_passes} passes, the looped part ran {len(short)} and {len(long)} times."
+    once = subject.passes or max(2, len(subject.states()))
+    short, long = (subject.states(**{subject.passes_argument: n}) for n in (once, 2 * once))
+    if len(short) != once or len(long) != 2 * once:
+        says = f"Asked for {once} and {2 * once} passes, the looped part ran {len(short)} and {len(long)} times."
         return Line([len(short), len(long)], FAIL, says)
     moved = max(difference(a, b) for a, b in zip(short, long))
     if moved > TOLERANCE:
-        says = f"The first {base_passes} of {2 * base_passes} passes are not those of {base_passes} ({moved:.1e}): a pass knows how many follow."
+        says = f"The first {once} of {2 * once} passes are not those of {once} ({moved:.1e}): a pass knows how many follow."
         return Line(moved, LOOK, says)
-    return Line(moved, PASS, f"The first {base_passes} of {2 * base_passes} passes are those of {base_passes}.")
+    return Line(moved, PASS, f"The first {once} of {2 * once} passes are those of {once}.")
 
 
 def growth(subject: Subject) -> Line:
