@@ -205,7 +205,8 @@ def more_passes(subject: Subject) -> Line:
         return Line([len(short), len(long)], FAIL, says)
     moved = max(difference(a, b) for a, b in zip(short, long))
     if moved > TOLERANCE:
-        says = f"The first {once} of {2 * once} passes are not those of {once} ({moved:.1e}): a pass knows how many follow."
+        says = f"The first {once} of {2 * once} passes are not those of {once} ({moved:.1e})"
+        says += ": a pass knows how many follow."
         return Line(moved, LOOK, says)
     return Line(moved, PASS, f"The first {once} of {2 * once} passes are those of {once}.")
 
