@@ -107,7 +107,7 @@ def test_the_book_reads_numbers_and_marks_what_fails(tmp_path):
         "# Book\n\n```{toctree}\nexample\nmethods\n```\n\n"
         "There {eval}`example.error`, not {eval}`example.none`; {eval}`1+1`."
     )
-    (source / "methods.md").write_text("# A page without a notebook\n\nIts module says {eval}`methods.width`.")
+    (source / "methods.md").write_text("# A page without a notebook\n\nIts module says {eval}`methods.warmup`.")
     settings = {"nb_mime_priority_overrides": [("html", "text/markdown", 0)]}
     made = build_book(source, "sentences", "quantities", **settings)
     page, front = (BeautifulSoup((made / f"{name}.html").read_text(), "html.parser") for name in ("example", "index"))
@@ -117,4 +117,4 @@ def test_the_book_reads_numbers_and_marks_what_fails(tmp_path):
     assert [node.text for node in front.find_all("span", "no-value")] == ["n/a", "1+1"]
     assert [node.text for node in page.find_all(class_="unborne-text")][1] == "It is low."
     assert "numbers;" not in page.text
-    assert BeautifulSoup((made / "methods.html").read_text(), "html.parser").find("span", "quantity").text == "64"
+    assert BeautifulSoup((made / "methods.html").read_text(), "html.parser").find("span", "quantity").text == "100"
