@@ -8,20 +8,9 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import detectable, equivalent
 from rtx_core.report.values import Gap, Task
-from study.analysis.classifiers import (
-    gap,
-    generalization_gap,
-    last,
-    of_model,
-    p_over_seeds,
-    paired,
-    peaks,
-    table_row,
-    tested,
-)
+from study.analysis.classifiers import gap, generalization_gap, of_model, p_over_seeds, paired, peaks, table_row
 from study.analysis.corpora import inside
 from study.analysis.ladder import Ladder, Tuned, best_rate, validated_more_often
-from study.analysis.wording import seeds
 
 DEEPER = ("3x1", "3x2", "1x6", "6x1")
 
@@ -73,6 +62,15 @@ def quantities(
         (run,) = of_model(often, model)
         return validated_more_often(run, next(one for one in of_model(full[0.1], model) if one["seed"] == run["seed"]))
 
+    def six_layers_at_smaller_rates() -> Record:
+        """The first seed at the best rate but the largest."""
+        smaller = dict(sorted(tried["6x1"].items())[:-1])
+        return smaller[best_rate(smaller)][0]
+
+    def best_six_layers() -> float:
+        """The best accuracy of the first seed at any rate."""
+        return max(runs[0]["test"]["accuracy"] for runs in tried["6x1"].values())
+
     numbers = {
         "deeper_models": lambda: words(len(tried) - 1),
         # Parts of the data
@@ -82,7 +80,6 @@ def quantities(
         "detectable": lambda: number(detectable(task(0.1).difference.by_seed), ".1f"),
         "half_seeds": lambda: words(task(0.5).difference.seeds),
         "inside_tenth": lambda: number(inside_training(0.1), ".0%"),
-        "inside_half": lambda: number(inside_training(0.5), ".0%"),
         "inside_all": lambda: number(inside_training(1.0), ".0%"),
         "half_costs_baseline": lambda: number(-half_minus_all("baseline"), ".1f"),
         "half_costs_recurrent": lambda: number(-half_minus_all("recurrent"), ".1f"),
@@ -90,9 +87,12 @@ def quantities(
         "second_pass": lambda: str(second_pass()),
         "ladder_seeds": lambda: words(second_pass().seeds),
         "rates": lambda: words(len(tried["1x1"])),
-        "train_accuracy": lambda: number(min(last(full[min(full)], "train_accuracy")) - 0.005, ".0%"),  # all end above
+        # Exercises
+        "one_layer": lambda: number(tuned.accuracy("1x1"), ".1%"),
+        "six_passes": lambda: number(tuned.accuracy("1x6"), ".1%"),
+        "six_layers_best": lambda: number(best_six_layers(), ".1%"),
+        "six_layers_smaller_rate": lambda: number(six_layers_at_smaller_rates()["test"]["accuracy"], ".1%"),
         "wide_second_pass": lambda: str(wide_second_pass()),
-        "seeds_for_rates": lambda: seeds(min(map(len, tried["1x1"].values()))),
     }
     checks = {
         "deeper_models": lambda: [
@@ -134,25 +134,10 @@ def quantities(
             best_rate(tried["6x1"]) == 1e-3,
             peaks(tried["6x1"][1e-3])[0] < min(peaks(tried["6x1"][rate])[0] for rate in (3e-5, 1e-4, 3e-4)),
         ],
-        "train_accuracy": lambda: [
-            min(last(full[min(full)], "train_accuracy")) > 0.92,
-            min(
-                end / low
-                for end, low in zip(
-                    last(full[min(full)], "validation_loss"), tested(full[min(full)], "validation_loss")
-                )
-            )
-            > 1.4,
-        ],
         "wide_second_pass": lambda: [wide_second_pass().high > 2],
-        "seeds_for_rates": lambda: [
-            tuned.accuracy("1x1") >= max(tuned.accuracies()),
-            not any(tuned.ahead(rung, "1x1") for rung in DEEPER),
-        ],
-        "validated_often": lambda: [
-            validated("baseline").steps == validated("recurrent").steps == 0,
-            validated("baseline").points == validated("recurrent").points == 0,
-            all(epoch == 2 for epoch in tested(often, "epoch")),
+        "six_layers_best": lambda: [
+            best_six_layers() > six_layers_at_smaller_rates()["test"]["accuracy"],
+            six_layers_at_smaller_rates() in tuned.at_usual_rate("6x1"),
         ],
     }
     return Quantities(numbers, checks)

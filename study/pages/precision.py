@@ -18,6 +18,10 @@ def quantities(
     def ratios() -> list[Value]:
         return list(error_ratios(rounding).values())
 
+    def untrained() -> dict[int, Value]:
+        """The ratio by the number of bits."""
+        return {bits: ratio for (model, bits), ratio in error_ratios(rounding).items() if model is None}
+
     def cost(model: str, bits: int = 4) -> float:
         """By how much rounding raises the share of wrong answers at four hops."""
         return loops.cost(model, bits)
@@ -33,6 +37,11 @@ def quantities(
         "four_bits_cost": lambda: number(100 * cost("1x4"), ".0f"),
         "four_bits_cost_after_noise": lambda: number(100 * cost("1x4-noise"), ".1f"),
         "loop_seeds": lambda: words(len(seeds_of(quantized))),
+        # Exercises
+        "few_bits": lambda: str(min(untrained())),
+        "many_bits": lambda: str(max(untrained())),
+        "ratio_few_bits": lambda: str(untrained()[min(untrained())]),
+        "ratio_many_bits": lambda: str(untrained()[max(untrained())]),
     }
     checks = {
         "ratio_least": lambda: [

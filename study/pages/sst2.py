@@ -61,9 +61,9 @@ def quantities(tests: dict[str, list[Record]], profiles: dict[str, Record], publ
         "clean_baseline": lambda: number(task("grouped").baseline.accuracy, ".1%"),
         "clean_recurrent": lambda: number(task("grouped").recurrent.accuracy, ".1%"),
         "clean_seeds": lambda: words(task("grouped").difference.seeds),
+        "clean_first_seed": lambda: number(task("grouped").difference.by_seed[0], "+.1f"),
         "clean_runs": lambda: words(len(clean_runs())),
         "clean_first_epoch": lambda: words(tested(clean_runs(), "epoch").count(1)),  # runs whose loss is lowest there
-        "clean_later_epoch": lambda: words(len(clean_runs()) - tested(clean_runs(), "epoch").count(1)),
         "clean_most_accurate_baseline": lambda: number(mean(most_accurate(task("grouped").baseline)), ".1f"),
         "clean_most_accurate_recurrent": lambda: number(mean(most_accurate(task("grouped").recurrent)), ".1f"),
         # As published

@@ -18,13 +18,14 @@ def quantities(
     full: dict[str, list[Record]],
     early: dict[str, list[Record]],
     transfer: list[Record],
+    reverse: list[Record],
     answers: list[Record],
     counting: dict[str, Record],
     profiles: dict[str, Record],
     published: list[dict],
 ) -> Quantities:
-    """Of runs at the full budget and after one epoch by task, tests on another corpus, answers to sentences of ours,
-    bags of words, what was counted of the texts, and the published rows of three domains."""
+    """Of runs at the full budget and after one epoch by task, tests on another corpus in both directions, answers to
+    sentences of ours, bags of words, what was counted of the texts, and the published rows of three domains."""
 
     def task(name: str, budget: dict[str, list[Record]] = full) -> Task:
         return Task(budget[name], called=name)
@@ -100,6 +101,10 @@ def quantities(
         "transfer_seeds": lambda: seeds(moved().difference.seeds).capitalize(),
         "transfer_difference": lambda: str(moved().difference),
         "transfer_runs": lambda: words(len(moved_runs())),
+        # Exercises
+        "short_first_seed": lambda: number(task("short").difference.by_seed[0], ".1f"),
+        "reverse_auc_least": lambda: number(min(area for run in reverse if (area := auc(run)) is not None), ".2f"),
+        "reverse_auc_most": lambda: number(max(area for run in reverse if (area := auc(run)) is not None), ".2f"),
         # Three domains
         "domains_seeds": lambda: seeds(task("domains").difference.seeds),
         "domains_baseline": lambda: number(task("domains").baseline.accuracy, ".1%"),
@@ -142,6 +147,7 @@ def quantities(
             task("short").badge.budget == "full",
             abs(task("short").baseline.positive - task("short").recurrent.positive) < 0.02,
         ],
+        "short_first_seed": lambda: [task("short").difference.by_seed[0] > 0],
         "long_lead": lambda: [
             task("long").difference.seeds == 1 and task("long").difference.high < 0,
             task("yelp").difference.seeds == 1 and task("yelp").difference.low > 0,

@@ -31,6 +31,9 @@ def quantities(runs: dict[str, list[Record]], bags: list[Record]) -> Quantities:
     numbers = {
         "tests": lambda: words(len(Yardstick(runs, bags).full("baseline"))),
         "long_high": lambda: number(Yardstick(runs, bags).gaps("recurrent")["sst2-long"].high, ".1f"),
+        "best_recurrent": lambda: number(beside.best("recurrent"), ".1f"),
+        "best_baseline": lambda: number(beside.best("baseline"), ".1f"),
+        "baseline_worse": lambda: words(sum(one < 0 for one in beside.full("baseline"))),
     }
     checks = {
         "tests": lambda: [
