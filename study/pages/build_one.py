@@ -1,13 +1,13 @@
 """If you build one: what practitioners ask, answered from the records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import mean, median
 
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.values import Runs
-from study.analysis import cache, rates, stopping
+from study.analysis import cache, costs, rates, retrofit, stopping
 from study.analysis.facts import Facts
 from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import IsoDepth, best_of
@@ -33,9 +33,12 @@ def quantities(
     caches: list[Record],
     stops: list[Record],
     truncated: list[Record],
+    retrofits: list[Record],
+    decoders: Mapping,
 ) -> Quantities:
     """Of runs on four hops, for longer, on eight hops and at width 256; on facts after 60 and 240 exposures; on
-    characters and reviews; and of what was measured of trained loops, and of loops with truncated gradients."""
+    characters and reviews; of what was measured of trained loops and of loops with truncated gradients; of stacks turned
+    into loops; and what decoders cost (`benchmarks.loops`)."""
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(HOPS, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES))
     long = Hops(longer, "k-hop for longer")
@@ -83,9 +86,12 @@ def quantities(
         seeds = seeds_of(truncated)
         return Hops([run for run in khop.records if run["seed"] in seeds], "k-hop").errors("1x4", HOPS)
 
-    def rule(model: str, name: str, hops: int) -> tuple[float, float]:
+    def rule(training: str, name: str, hops: int) -> tuple[float, float]:
         """(passes, error), on average over seeds."""
-        return stopping.mean_of(stops, model, name, hops)
+        return stopping.mean_of(stops, training, name, hops)
+
+    def decoding(model: str, keeps: str = "all") -> float:
+        return costs.token_ms(decoders, model, keeps)
 
     def injected(name: str) -> float:
         runs = Hops([run for run in khop.records if run["seed"] in (5, 6, 7, 8)], "injection")
@@ -130,6 +136,9 @@ def quantities(
         "all_most": lambda: percent(max(cache.hop_errors(caches, "1x4", "all", HOPS))),
         "last_rise_2x3": lambda: number(cache.loss_rise(caches, "2x3-64"), ".1f"),
         "last_rise_1x6": lambda: number(cache.loss_rise(caches, "1x6-64"), ".1f"),
+        "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
+        "decode_stack": lambda: number(decoding("1x4") / decoding("4x1"), ".2f"),
+        "decode_last": lambda: number(decoding("1x4", "last") / decoding("1x4"), ".2f"),
         # A model of 7 billion parameters, by the same arithmetic: 32 layers, 16 bits, 4,096 tokens of context, in GB
         "seven_weights": lambda: number(2 * 32 * SEVEN_LAYER / 1e9, ".0f"),
         "seven_looped": lambda: number(2 * 8 * SEVEN_LAYER / 1e9, ".1f"),
@@ -144,15 +153,15 @@ def quantities(
         "fixed": lambda: percent(mean(long.errors("1x4", HOPS, 4))),
         "random_run_on": lambda: percent(mean(long.errors("1x6-random", HOPS, 12))),
         "random": lambda: percent(mean(long.errors("1x6-random", HOPS, 6))),
-        "confident_easy": lambda: number(rule("1x6-random", "confident 0.99", 1)[0], ".1f"),
-        "confident_passes": lambda: number(rule("1x6-random", "confident 0.99", HOPS)[0], ".1f"),
-        "confident_wrong": lambda: percent(rule("1x6-random", "confident 0.99", HOPS)[1]),
-        "six_wrong": lambda: percent(rule("1x6-random", "fixed 6", HOPS)[1]),
-        "agree_wrong": lambda: percent(rule("1x6-random", "agree", HOPS)[1]),
-        "fixed_confident_wrong": lambda: percent(rule("1x4", "confident 0.99", HOPS)[1]),
-        "fixed_four_wrong": lambda: percent(rule("1x4", "fixed 4", HOPS)[1]),
-        "stop_seeds": lambda: words(len(stopping.of(stops, "1x6-random"))),
-        "stop_fixed_seeds": lambda: words(len(stopping.of(stops, "1x4"))),
+        "confident_easy": lambda: number(rule("random", "confident 0.99", 1)[0], ".1f"),
+        "confident_passes": lambda: number(rule("random", "confident 0.99", HOPS)[0], ".1f"),
+        "confident_wrong": lambda: percent(rule("random", "confident 0.99", HOPS)[1]),
+        "six_wrong": lambda: percent(rule("random", "fixed 6", HOPS)[1]),
+        "agree_wrong": lambda: percent(rule("random", "agree", HOPS)[1]),
+        "fixed_confident_wrong": lambda: percent(rule("always four", "confident 0.99", HOPS)[1]),
+        "fixed_four_wrong": lambda: percent(rule("always four", "fixed 4", HOPS)[1]),
+        "stop_seeds": lambda: words(len(stopping.of(stops, "random"))),
+        "stop_fixed_seeds": lambda: words(len(stopping.of(stops, "always four"))),
         # Injection
         "gated": lambda: percent(gated_seeds().error("1x4-gated", HOPS)),
         "ungated": lambda: percent(gated_seeds().error("1x4", HOPS)),
@@ -171,6 +180,10 @@ def quantities(
         "flops_loop": lambda: number(flops("1x4") / flops("1x1"), ".2f"),
         "flops_stack": lambda: number(flops("2x2") / flops("4x1"), ".2f"),
         "flops_narrow": lambda: number(flops("4x1-w44") / flops("2x2"), ".2f"),
+        "kept_once": lambda: number(costs.kept_kib(decoders, "1x1"), ".0f"),
+        "kept_loop": lambda: number(costs.kept_kib(decoders, "1x4"), ".0f"),
+        "recomputed_loop": lambda: number(costs.kept_kib(decoders, "1x4", "recomputed"), ".0f"),
+        "recompute_time": lambda: number(costs.recompute_time(decoders, "1x4"), ".2f"),
         # Eight hops
         "hard_loop": lambda: span(hard_tuned.errors("2x3")),
         "hard_stack": lambda: span(hard_tuned.errors("6x1")),
@@ -215,12 +228,12 @@ def quantities(
             mean(long.errors("1x6-random", HOPS, 12)) < 0.02,
         ],
         "confident_passes": lambda: [
-            rule("1x6-random", "confident 0.99", HOPS)[1] < rule("1x6-random", "fixed 6", HOPS)[1] + 0.002,
-            rule("1x6-random", "confident 0.99", 1)[0] < 2 < rule("1x6-random", "confident 0.99", HOPS)[0] < 5,
-            rule("1x6-random", "agree", HOPS)[1] > 0.1,
+            rule("random", "confident 0.99", HOPS)[1] < rule("random", "fixed 6", HOPS)[1] + 0.002,
+            rule("random", "confident 0.99", 1)[0] < 2 < rule("random", "confident 0.99", HOPS)[0] < 5,
+            rule("random", "agree", HOPS)[1] > 0.1,
         ],
         "fixed_confident_wrong": lambda: [
-            rule("1x4", "confident 0.99", HOPS)[1] > 1.5 * rule("1x4", "fixed 4", HOPS)[1]
+            rule("always four", "confident 0.99", HOPS)[1] > 1.5 * rule("always four", "fixed 4", HOPS)[1]
         ],
         "gated": lambda: [gated_seeds().error("1x4-gated", HOPS) < gated_seeds().error("1x4", HOPS)],
         "injection": lambda: [
@@ -231,6 +244,16 @@ def quantities(
             rounding.cost("1x4", 4) > 0.05,
             max(rounding.cost("2x2", 4), rounding.cost("4x1", 4)) < 0.01,
             rounding.cost("1x4-noise", 4) < rounding.cost("1x4", 4) / 2,
+        ],
+        "decode_stack": lambda: [
+            decoding("1x4") > 2 * decoding("1x1"),
+            0.7 < decoding("1x4") / decoding("4x1") < 1.15,
+            0.8 < decoding("1x4", "last") / decoding("1x4") < 1.1,
+        ],
+        "kept_loop": lambda: [
+            costs.kept_kib(decoders, "1x4") == costs.kept_kib(decoders, "4x1"),
+            costs.kept_kib(decoders, "1x4", "recomputed") < costs.kept_kib(decoders, "1x4") / 5,
+            1.1 < costs.recompute_time(decoders, "1x4") < 1.6,
         ],
         "cut_one": lambda: [mean(cut(1)) > copying(HOPS, HOPS - 2), mean(cut(2)) > max(0.2, 2 * mean(all_passes()))],
         "shapes": lambda: [
