@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache, cached_property, partial
 from pathlib import Path
 from random import Random
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ class Capture:
 
 def random(*what: object) -> np.random.Generator:
     """The same numbers for the same draw, file and place."""
-    return np.random.default_rng(list(" ".join(map(str, what)).encode()))
+    return np.random.default_rng(crc32(" ".join(map(str, what)).encode()))
 
 
 def normal(*what: object) -> Callable[[], float]:
@@ -64,15 +65,18 @@ def scaled(content: dict, draw: int, name: str) -> object:
     each = normal(draw, name, "each", *content)
 
     def walk(value: object, key: str) -> object:
+        if isinstance(value, float):
+            return value * factor(draw, name, key) * math.exp(size / 3 * each())
         if isinstance(value, dict):
             if key in ("words", "tokens"):  # a histogram: length -> texts
                 longer = factor(draw, name, "lengths")
                 return {str(round(int(length) * longer) + 1): n for length, n in value.items()}
             return {part: inner if part == "config" else walk(inner, part) for part, inner in value.items()}
         if isinstance(value, list):
+            if len(value) > 5 and all(isinstance(inner, float) for inner in value):  # losses of batches
+                noise = random(draw, name, key, each()).normal(0, size / 3, len(value))
+                return (factor(draw, name, key) * np.array(value) * np.exp(noise)).tolist()
             return [walk(inner, key) for inner in value]
-        if isinstance(value, float):
-            return value * factor(draw, name, key) * math.exp(size / 3 * each())
         if isinstance(value, int) and key in COUNTS:
             return round(value * factor(draw, name, key) * math.exp((key != "step") * size / 3 * each()))
         return value
