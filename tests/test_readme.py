@@ -1,4 +1,4 @@
-"""Every command of the README and of the page that lists all results.
+"""Every command of the README and of the table that lists all results.
 
 Those that train say what would follow, and the rest runs, in the order printed.
 """
@@ -30,7 +30,8 @@ TYPED = [
     for block in re.findall(r"^```bash\n(.*?)^```$", README, re.M | re.S)
     for line in block.splitlines()
 ]
-TYPED += re.findall(r"`([^`\n]+)`", README + (REPOSITORY / "book" / "commands.md").read_text(encoding="utf-8"))
+TABLE = (REPOSITORY / "book" / "reproduce.md").read_text(encoding="utf-8").partition(":name: tab-commands")[2]
+TYPED += re.findall(r"`([^`\n]+)`", README + TABLE)
 COMMANDS = [shlex.split(line.removeprefix("python -m rtx_core ")) for line in TYPED if "…" not in line]
 RUNS = [words for words in COMMANDS if words[0] == "run" and len(words) > 1]
 MEASURES = [words for words in COMMANDS if words[0] == "measure" and len(words) > 1]

@@ -76,8 +76,6 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
         "attention": lambda: number(share(here, "baseline", "attention"), ".0%"),
         "xeon_baseline": lambda: decimal(plain_over_ours(xeon, "baseline")),
         "xeon_recurrent": lambda: decimal(plain_over_ours(xeon, "recurrent")),
-        "xeon_baseline_floor": lambda: number(floor(xeon, "baseline"), ".0%"),
-        "xeon_recurrent_floor": lambda: number(floor(xeon, "recurrent"), ".0%"),
         # 16 bits
         "amd_sentences": lambda: span(gains(amd), decimal),
         "amd_long_texts": lambda: span(gains(amd, "long_texts"), decimal),
