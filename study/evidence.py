@@ -8,14 +8,14 @@ import pandas as pd
 
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge
-from rtx_core.report.statistics import mean_interval
+from rtx_core.report.statistics import ENOUGH_SEEDS, mean_interval
 from rtx_core.report.style import number
 from study.analysis.classifiers import Family
 from study.analysis.facts import Facts
 from study.analysis.hops import unpaired_odds, wrong
-from study.folders import Folders
+from study.folders import HIGHER, Folders
 
-ONE_RATE = "one rate for all models"
+ONE_RATE = "one rate, not tuned"
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,14 @@ class Headline:
         return f"{train['steps']:,} steps" if train["steps"] else f"{train['epochs']} epochs"
 
     @property
-    def hours(self) -> float:
+    def hours(self) -> str:
         """Of training, of all runs one after the other, as recorded on different machines."""
-        return sum(run["seconds"] for run in self.runs) / 3600
+        hours = sum(run["seconds"] for run in self.runs) / 3600
+        return number(hours, ".2f" if hours < 1 else ".1f") + " (H100)" * any(on_gpu(run) for run in self.runs)
+
+
+def on_gpu(run: Record) -> bool:
+    return run["environment"]["device_type"] == "cuda"
 
 
 def percent(values: list[float]) -> str:
@@ -64,7 +69,9 @@ def odds(first: list[Record], second: list[Record], hops: int) -> str:
 def gain(facts: Facts, model: str, base: str) -> str:
     """Bits that a model stores more than another, in per cent, paired by seed."""
     by_seed = [100 * (a / b - 1) for a, b in zip(facts.each(model), facts.each(base))]
-    middle, low, high = (number(value, "+.0f") for value in mean_interval(by_seed))
+    if len(by_seed) < ENOUGH_SEEDS:
+        return " and ".join(number(value, "+.0f") for value in by_seed) + " %"
+    middle, low, high = (number(value, "+.1f" if abs(value) < 1 else "+.0f") for value in mean_interval(by_seed))
     return f"{middle} % ({low} to {high})"
 
 
@@ -74,20 +81,24 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     effect = f"{percent(khop.errors('2x1', 4))} → {percent(khop.errors('2x2', 4))} wrong, {odds(twice, once, 4)}"
     yield Headline("Four hops: running two layers twice helps", effect, once + twice)
     long = runs.hops("khop-steps12000")
-    effect = f"{percent(long.errors('2x1', 4))} → {number(long.error('2x2', 4), '.2%')} wrong"
-    both = long.records_for("2x1") + long.records_for("2x2")
-    yield Headline("Four hops, four times as many steps: it still helps", effect, both)
+    once, twice = long.records_for("2x1"), long.records_for("2x2")
+    effect = f"{percent(long.errors('2x1', 4))} → {number(long.error('2x2', 4), '.2%')} wrong, {odds(twice, once, 4)}"
+    yield Headline("Four hops, four times as many steps: it still helps", effect, once + twice)
     once, twice = runs.wider_runs("2x1"), runs.wider_runs("2x2")
     effect = f"{percent([wrong(run, 4) for run in once])} → {percent([wrong(run, 4) for run in twice])} wrong"
+    effect = f"{effect}, {odds(twice, once, 4)}"
     yield Headline("Four hops, width 256: it still helps", effect, once + twice, "better of two, on another seed")
     narrow, loop = rated.new("4x1-w44"), rated.new("2x2")
     ranks = f"rank test p = {number(rated.unpaired('2x2', '4x1-w44').ranks, '.3f')}"
     yield Headline(
-        "Four hops: a loop is better than a narrow stack of its depth and size",
+        "Four hops: a loop gets fewer wrong than a narrow stack of its depth and size; by how much is uncertain",
         f"{odds(loop, narrow, 4)}; {ranks}",
         loop + narrow,
         "best of four, on other seeds",
     )
+    narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
+    ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}"
+    yield Headline("The same after four times as many steps", f"{odds(loop, narrow, 4)}; {ranks}", loop + narrow)
     stack, loop = rated.runs("4x1"), rated.runs("2x2")
     yield Headline(
         "Four hops: a loop and a stack of its depth do not differ significantly",
@@ -110,22 +121,31 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
         effect = f"{gain(facts, model, '1x1')} bits"
         yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.records_for("1x1") + facts.records_for(model))
     saturated = runs.saturated()
-    for claim, model in (("three more passes add more", "1x4"), ("a second layer adds most", "2x1")):
+    claims = {"1x4": "three more passes add more", "1x1-wide": "the parameters of a second layer add more yet"}
+    for model, claim in (claims | {"2x1": "a second layer adds most, at least"}).items():
         both = saturated.records_for("1x1") + saturated.records_for(model)
         rate = "best of three, on another seed"
         yield Headline(f"Facts, 240 exposures: {claim}", f"{gain(saturated, model, '1x1')} bits", both, rate)
 
 
 def text(runs: Folders) -> Iterator[Headline]:
-    worth, iso = runs.worth_in_layers("1x6-64"), runs.iso_depth(3)
+    worth = runs.worth_in_layers("1x6-64")
     bounds = f"{number(worth.low, '.2f')} to {number(worth.high, '.2f')}"
     effect = f"six passes are worth {number(6**worth, '.1f')} layers, exponent {number(worth, '.2f')} ({bounds})"
-    yield Headline("Text: a pass is worth a small part of a layer", effect, [*iso.runs["1x6-64"], *iso.runs["6x1-64"]])
+    models = ("1x6-64", *(f"{layers}x1-64" for layers in (1, 2, 3, 4, 6)))
+    both = [run for run in runs.records("iso-depth") if run["model"] in models and run["seed"] < 3]
+    yield Headline("Text: a pass is worth part of a layer", effect, both)
+    tuned = runs.iso_depth_at_best_rates(3, *HIGHER)
+    bounds = f"{number(tuned.phi.at_64.low, '.2f')} to {number(tuned.phi.at_64.high, '.2f')}"
+    effect = f"φ against narrow stacks: {number(tuned.phi.at_64.value, '.2f')} ({bounds})"
+    both = [run for model in ("1x6-64", "2x3-64", "3x2-64", "6x1-64") for run in tuned.runs[model]]
+    yield Headline("Text, tuned: a pass may be worth nothing", effect, both, "best of three, on the same seeds")
 
 
 def steps(runs: Folders) -> Iterator[Headline]:
     products = runs.hops("state-tracking-curriculum")
-    effect = f"{min(products.factors('1x64'))} of 64 factors on each seed"
+    most = max(max(row) for row in products.rows("1x64"))
+    effect = f"{min(products.factors('1x64'))} of 64 factors on each seed, at most {number(float(most), '.1%')} wrong"
     loop = products.records_for("1x64")
     yield Headline("Products in S3: one layer with a pass for each factor keeps all", effect, loop)
 
@@ -148,6 +168,6 @@ def table(runs: Folders, family: Family) -> pd.DataFrame:
             "Learning rate": [row.rate for row in rows],
             "Largest model": [row.largest for row in rows],
             "Training": [row.training for row in rows],
-            "Hours": [number(row.hours, ".1f") for row in rows],
+            "Hours": [row.hours for row in rows],
         }
     )

@@ -1,5 +1,6 @@
 """How pages write shares, ranges and lists."""
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,6 +13,11 @@ ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh
 def percent(share: float) -> str:
     """With a decimal below ten per cent."""
     return number(share, ".0%" if share >= 0.095 else ".1%")
+
+
+def at_least(share: float) -> str:
+    """In whole per cent, rounded down: no value of which this is the least is below it."""
+    return number(math.floor(100 * share) / 100, ".0%")
 
 
 def span(values: Iterable[float], write: Callable[[Any], str] = percent, joint: str = " to ") -> str:

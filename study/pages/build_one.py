@@ -7,7 +7,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.values import Runs
-from study.analysis import cache, costs, rates, retrofit, stopping
+from study.analysis import cache, costs, rates, stopping
 from study.analysis.facts import Facts
 from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import IsoDepth, best_of
@@ -37,8 +37,8 @@ def quantities(
     decoders: Mapping,
 ) -> Quantities:
     """Of runs on four hops, for longer, on eight hops and at width 256; on facts after 60 and 240 exposures; on
-    characters and reviews; of what was measured of trained loops and of loops with truncated gradients; of stacks turned
-    into loops; and what decoders cost (`benchmarks.loops`)."""
+    characters and reviews; of what was measured of trained loops, of loops with truncated gradients and of stacks
+    turned into loops; and what decoders cost (`benchmarks.loops`)."""
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(HOPS, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES))
     long = Hops(longer, "k-hop for longer")

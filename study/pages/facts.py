@@ -10,6 +10,7 @@ from study.analysis.facts import Facts, most_bits, stored_bits
 from study.analysis.hops import AtOwnRates, Hops, compared, logit, wrong
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
 from study.analysis.records import at_rate, learning_rate, picked_on, seeds_of, test_loss
+from study.analysis.wording import at_least
 
 FACT_STACKS, HOP_STACKS = ("1x1", "2x1", "4x1"), ("1x1", "2x1", "3x1", "4x1")
 PICKING = 3  # the seed that picks the learning rates of the runs with more exposures, and is reported nowhere
@@ -104,7 +105,7 @@ def quantities(
         },
         "phi_facts_long": lambda: number(phi.worth(shown, "1x4", ("1x1", "2x1"), test_loss)[0], ".2f"),
         # What can only be computed
-        "best_two_layers_once": lambda: number(min(tuned.errors("2x1")), ".0%"),
+        "best_two_layers_once": lambda: at_least(min(tuned.errors("2x1"))),
         "longer_2x1_least": lambda: number(min(long_runs.errors("2x1", 4)), ".0%"),
         "longer_2x1_most": lambda: number(max(long_runs.errors("2x1", 4)), ".0%"),
         "longer_seeds": lambda: words(len(long_runs.of("2x1"))),

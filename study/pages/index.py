@@ -11,6 +11,7 @@ from study.analysis.classifiers import PAIR, Family
 from study.analysis.facts import Facts
 from study.analysis.hops import solved_by_pass
 from study.analysis.records import seeds_of
+from study.analysis.wording import at_least
 from study.analysis.yardstick import Yardstick
 from study.folders import KHOP_RATES, Folders
 
@@ -50,7 +51,10 @@ def quantities(
         "two_layers_twice": lambda: number(khop.error("2x2", 4), ".1%"),
         "seeds": lambda: words(len(seeds_of(khop.of("2x2")))),
         "rates": lambda: words(1 + len(KHOP_RATES)),
-        "best_two_layers_once": lambda: number(min(rated.errors("2x1")), ".0%"),
+        "best_two_layers_once": lambda: at_least(min(rated.errors("2x1"))),
+        "one_layer_wrong": lambda: number(khop.error("1x1", 4), ".0%"),
+        "four_passes_wrong": lambda: number(khop.error("1x4", 4), ".1%"),
+        "four_layers_wrong": lambda: number(khop.error("4x1", 4), ".1%"),
         "exposures": lambda: number(many.records[0]["config"]["train"]["epochs"], "d"),
         "four_passes_add": lambda: more_bits(many, "1x4"),
         "four_passes_add_early": lambda: more_bits(few, "1x4"),

@@ -7,7 +7,7 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import AtOwnRates, Hops, compared, copying, unpaired_odds
 from study.analysis.records import at_rate, learning_rate, picked_on
-from study.analysis.wording import listing, percent, seeds
+from study.analysis.wording import at_least, listing, percent, seeds
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
 RATE = 0.002  # of both experiments, where nothing else is said
@@ -81,7 +81,7 @@ def quantities(
         "higher_rate": lambda: f"{1000 * learning_rate(upper.of('2x3')[0]):g}e-3",
         # Two layers run twice err on less than 1 % every time
         "answers": lambda: number(khop.of("2x1")[0]["test"]["parts"][HOPS]["answers"], ","),
-        "two_layers_once_least": lambda: number(min(khop.errors("2x1", HOPS)), ".0%"),
+        "two_layers_once_least": lambda: at_least(min(khop.errors("2x1", HOPS))),
         "two_layers_twice_most": lambda: number(max(khop.errors("2x2", HOPS)), ".1%"),
         "rates": lambda: words(1 + len(rates)),
         "one_layer_least": lambda: number(min(khop.errors("1x4", HOPS)), ".1%"),
@@ -97,7 +97,7 @@ def quantities(
         "best_stacks": lambda: words(len(tuned.errors("4x1"))),
         # At eight hops the comparison depends on the learning rate
         "hard_loop_errors": lambda: listing(map(percent, sorted(hard_errors("2x3")))),
-        "hard_four_layers_least": lambda: number(min(hard_errors("4x1")), ".0%"),
+        "hard_four_layers_least": lambda: at_least(min(hard_errors("4x1"))),
         "higher_loop_most": lambda: number(max(higher_errors("2x3")), ".0%"),
         "hard_seeds": lambda: words(len(hard_tuned.errors("2x3"))),  # that picked the rates
         "higher_layers_solved": lambda: words(solved(higher_errors("1x6"))),
@@ -118,11 +118,11 @@ def quantities(
         "published_loop_solves": lambda: str(wide.solved("1x4")),  # hops
         "published_stack_solves": lambda: str(wide.solved("4x1")),
         # Passes drawn at random in training can be chosen afterwards
-        "stopped_early_least": lambda: number(min(khop.errors("1x4", HOPS, 2)), ".0%"),
+        "stopped_early_least": lambda: at_least(min(khop.errors("1x4", HOPS, 2))),
         "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
         "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
         "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
-        "fixed_stopped_least": lambda: number(min(long.errors("1x4", HOPS, 3)), ".0%"),
+        "fixed_stopped_least": lambda: at_least(min(long.errors("1x4", HOPS, 3))),
         "fixed_run_on_least": lambda: number(min(long.errors("1x4", HOPS, 8)), ".0%"),
         "fixed_loops": lambda: words(len(long.of("1x4"))),
         # Longer training and wider layers: mean errors at four hops
@@ -141,7 +141,7 @@ def quantities(
         "longer_steps": lambda: number(steps(long_runs, "2x1"), ","),
         "usual_steps": lambda: number(steps(khop, "2x1"), ","),
         "longer_seeds": lambda: words(len(long_runs.of("2x1"))),
-        "longer_2x1_least": lambda: number(min(long_runs.errors("2x1", HOPS)), ".0%"),
+        "longer_2x1_least": lambda: at_least(min(long_runs.errors("2x1", HOPS))),
         "longer_narrow_most": lambda: number(max(long_runs.errors("4x1-w44", HOPS)), ".1%"),
         "wide_seeds": lambda: words(len(at_width("2x1"))),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),

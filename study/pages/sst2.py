@@ -6,6 +6,7 @@ from statistics import mean
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
+from rtx_core.report.statistics import detectable
 from rtx_core.report.values import Task
 from study.analysis.classifiers import (
     PAIR,
@@ -60,6 +61,8 @@ def quantities(tests: dict[str, list[Record]], profiles: dict[str, Record], publ
         # Without the leak
         "clean_baseline": lambda: number(task("grouped").baseline.accuracy, ".1%"),
         "clean_recurrent": lambda: number(task("grouped").recurrent.accuracy, ".1%"),
+        "clean_detectable": lambda: number(detectable(task("grouped").difference.by_seed), ".1f"),
+        "short_detectable": lambda: number(detectable(task("short").difference.by_seed), ".1f"),
         "clean_seeds": lambda: words(task("grouped").difference.seeds),
         "clean_first_seed": lambda: number(task("grouped").difference.by_seed[0], "+.1f"),
         "clean_runs": lambda: words(len(clean_runs())),
