@@ -5,9 +5,10 @@ from random import Random
 
 import pytest
 
+from rtx_core import paths
 from study import paper, verdicts
 from study.folders import Folders
-from study.predictions import BROKEN, KEPT, MISSING, PARTLY, Prediction, read
+from study.predictions import BROKEN, KEPT, MISSING, PARTLY, Prediction, page_of, read
 
 ROWS = read("predictions.yaml")
 JUDGED = sorted(
@@ -27,6 +28,11 @@ def test_the_papers_records_decide_every_function(monkeypatch):
     monkeypatch.delenv("RTX_HOME")
     undecided = {name for name in JUDGED if prediction(name).verdict not in (KEPT, PARTLY, BROKEN)}
     assert len(JUDGED) > 40 and undecided <= NOT_RUN
+
+
+def test_every_prediction_has_a_page():
+    pages = {path.stem for path in paths.REPOSITORY.joinpath("notebooks").glob("*.ipynb")}
+    assert {page_of(name) for name in ROWS} <= pages
 
 
 def test_without_records_nothing_is_decided(home):
