@@ -165,6 +165,14 @@ def halting_gate() -> Conditions:
     return after_six <= 0.1 and easier and gate_wrong >= wrong_there, better
 
 
+def halting_control() -> Conditions:
+    alone, level, gate = (
+        RUNS.hops(name).error("1x6", 4)
+        for name in ("khop-steps4000", "khop-halting10.0-steps4000", "khop-halting0.1-steps4000")
+    )
+    return alone >= 0.02 and level >= 0.2 and gate <= 0.005, alone < 0.005 or gate > 0.05
+
+
 def muon() -> Conditions:
     two, twice, narrow = (
         mean(wrong(run, 4) for run in RUNS.with_muon("khop", model)) for model in ("2x1", "2x2", "4x1-w44")
