@@ -168,7 +168,7 @@ def halting_gate() -> Conditions:
 def halting_control() -> Conditions:
     alone, level, gate = (
         RUNS.hops(name).error("1x6", 4)
-        for name in ("khop-steps4000", "khop-halting10.0-steps4000", "khop-halting0.1-steps4000")
+        for name in ("khop-steps4000", "khop-halting10-steps4000", "khop-halting0.1-steps4000")
     )
     return alone >= 0.02 and level >= 0.2 and gate <= 0.005, alone < 0.005 or gate > 0.05
 
