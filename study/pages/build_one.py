@@ -34,11 +34,12 @@ def quantities(
     stops: list[Record],
     truncated: list[Record],
     retrofits: list[Record],
+    gates: list[Record],
     decoders: Mapping,
 ) -> Quantities:
     """Of runs on four hops, for longer, on eight hops and at width 256; on facts after 60 and 240 exposures; on
     characters and reviews; of what was measured of trained loops, of loops with truncated gradients and of stacks
-    turned into loops; and what decoders cost (`benchmarks.loops`)."""
+    turned into loops; on loops with a halting gate; and what decoders cost (`benchmarks.loops`)."""
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(HOPS, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES))
     long = Hops(longer, "k-hop for longer")
@@ -162,6 +163,11 @@ def quantities(
         "fixed_four_wrong": lambda: percent(rule("always four", "fixed 4", HOPS)[1]),
         "stop_seeds": lambda: words(len(stopping.of(stops, "random"))),
         "stop_fixed_seeds": lambda: words(len(stopping.of(stops, "always four"))),
+        "gate_seeds": lambda: words(len(stopping.of(stops, "gate"))),
+        "gate_wrong": lambda: number(rule("gate", "fixed 6", HOPS)[1], ".2%"),
+        "gate_passes": lambda: number(rule("gate", "gate 0.5", HOPS)[0], ".1f"),
+        "gate_confident_passes": lambda: number(rule("gate", "confident 0.99", HOPS)[0], ".1f"),
+        "random_short_wrong": lambda: percent(rule("random, 4,000 steps", "fixed 6", HOPS)[1]),
         # Injection
         "gated": lambda: percent(gated_seeds().error("1x4-gated", HOPS)),
         "ungated": lambda: percent(gated_seeds().error("1x4", HOPS)),
@@ -234,6 +240,14 @@ def quantities(
         ],
         "fixed_confident_wrong": lambda: [
             rule("always four", "confident 0.99", HOPS)[1] > 1.5 * rule("always four", "fixed 4", HOPS)[1]
+        ],
+        "gate_wrong": lambda: [
+            rule("gate", "fixed 6", HOPS)[1] < 0.01 < rule("random, 4,000 steps", "fixed 6", HOPS)[1],
+            rule("gate", "confident 0.99", HOPS)[0] < rule("gate", "gate 0.5", HOPS)[0],
+            rule("gate", "fixed 2", 1)[1] < 0.01 < rule("gate", "fixed 2", 2)[1],
+            rule("gate", "fixed 3", 2)[1] < 0.01 < rule("gate", "fixed 4", 4)[1],
+            rule("gate", "fixed 5", 4)[1] < 0.01,
+            max(wrong(run, HOPS, 12) for run in gates) < 0.01,
         ],
         "gated": lambda: [gated_seeds().error("1x4-gated", HOPS) < gated_seeds().error("1x4", HOPS)],
         "injection": lambda: [
