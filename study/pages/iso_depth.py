@@ -167,6 +167,7 @@ def quantities(
         ],
         "layers_1x6": lambda: [
             min(layers("1x6-64").low, layers("2x3-64").low) > 0,
+            6 ** layers("1x6-64").high < 2,
             max(map(layers, LOOPS)) < three().phi.at_64.value - 0.1,
         ],
         "best_phi": lambda: [
