@@ -22,6 +22,7 @@ from rtx_core.paths import PACKAGE, REPOSITORY
 from rtx_core.report import style
 from study.experiments import EXPERIMENTS
 
+PYTHON = "python -m rtx_core "
 PAGE = (REPOSITORY / "book" / "make-it-yours.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(python|bash)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 SMALL_KERNEL = "import conftest as _conftest, pytest as _pytest\n_conftest.shrink(_pytest.MonkeyPatch())\n"
@@ -47,7 +48,7 @@ def here(home, monkeypatch, small_models, kernel):
 def typed(line: str, monkeypatch) -> None:
     """A line for a terminal: the command of this project in this process, which has imported it, others by bash."""
     before, _, command = line.rpartition(" | ")
-    if command.startswith("python -m rtx_core "):
+    if command.startswith(PYTHON):
         said = subprocess.run(["bash", "-ec", before], capture_output=True, text=True, check=True).stdout
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         monkeypatch.setattr("sys.argv", ["rtx", *shlex.split(command)[3:]])
@@ -78,11 +79,15 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
 
 BLOCK = r"^(`{3,4})\{code-block\} \w+\n:caption: `(mine/\S+)`\n(.*?)^\1$"
 COMMANDS = re.search(r"^```\{code-block\} bash\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
-USE = """
+TRAIN_AND_USE = """
 import sys
 from pathlib import Path
 import rtx_core as rtx
+from rtx_core.__main__ import main
 
+for words in COMMANDS:
+    sys.argv = ["rtx", *words]
+    main()
 assert Path(rtx.__file__).parent.parent == Path.cwd(), rtx.__file__
 assert set(rtx.results(source="embedded")["experiment"]) == {"few", "many"}
 answers = rtx.load("few/twice-seed0", source="embedded").classify(["a fine film"], passes=True)
@@ -112,8 +117,11 @@ def test_the_library_works_alone_with_a_study_of_one_s_own(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    do("bash", "-ec", COMMANDS)
-    assert do(sys.executable, "-W", "error::UserWarning", "-c", USE).endswith(", few, many.\n")
+    commands = [shlex.split(line.removeprefix(PYTHON)) for line in COMMANDS.splitlines() if line.startswith(PYTHON)]
+    assert commands == [["run", "few"], ["run", "many"]]  # in one process, and in it what they made is used
+    said = do(sys.executable, "-W", "error::UserWarning", "-c", TRAIN_AND_USE.replace("COMMANDS", repr(commands)))
+    assert said.endswith(", few, many.\n")
+    do("bash", "-ec", re.sub(f"^{PYTHON}.*$", "", COMMANDS, flags=re.MULTILINE))
     made = {"/".join(path.parts[-2:]) for path in tmp_path.glob("_build/results/*/*.json")}
     assert made == {f"{name}/{model}-seed0.json" for name in ("few", "many") for model in ("once", "twice")}
     page = BeautifulSoup((tmp_path / "mine/book/_build/html/index.html").read_text(), "html.parser")
