@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
@@ -74,7 +75,9 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     own = {record["name"] for record in records.records()}
     assert {name.split("-")[1] for name in own} == {"reviews", "book", "reverse"} and len(own) == 5
     assert known["table"][["error_place_0", "error_place_2"]].notna().all(axis=None) and len(known["table"]) == 4
-    assert (here / "_build" / "own-data.ipynb").exists() and (here / "my-model" / "model.safetensors").exists()
+    page = nbformat.read(here / "_build" / "own-data.ipynb", as_version=4)
+    assert [out.text for cell in page.cells for out in cell.get("outputs", ()) if out.get("name") == "stderr"] == []
+    assert (here / "my-model" / "model.safetensors").exists()
 
 
 BLOCK = r"^(`{3,4})\{code-block\} \w+\n:caption: `(mine/\S+)`\n(.*?)^\1$"
