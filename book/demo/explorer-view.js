@@ -198,7 +198,7 @@ rtxDemo.explorerView = function () {
     const titles = grids.map(({ title }) => [element("th", { colspan: columns.length, scope: "colgroup" }, title)]);
     const heads = grids.map(() => columns.map(({ name, unit, truth }) => {
       const answer = truth < 0 ? "–" : cups ? draw.stack(toy.moves[truth]) : answers[truth];
-      return element("th", { scope: "col" }, name, span("rtx-unit", unit), element("b", {}, answer, hidden(cups ? answers[truth] : "")));
+      return element("th", { scope: "col" }, name, span("rtx-unit", unit), span("rtx-truth", answer, hidden(cups ? answers[truth] : "")));
     }));
     const cell = (one, column) => {
       if (!one) {
