@@ -276,7 +276,7 @@ rtxDemo.forward = function () {
   };
 
   // Settings of a decoder that this file does not run, with the value that each has where it does nothing.
-  const UNREAD = { injection: "none", encoding: "none", lora_rank: 0, state_std: null, gate: false, loop_norm: false, state_norm: false, num_core_layers: 0, tie_embeddings: true };
+  const UNREAD = { cache: "all", halting: 0, injection: "none", encoding: "none", lora_rank: 0, state_std: null, gate: false, loop_norm: false, state_norm: false, num_core_layers: 0, tie_embeddings: true };
 
   const decoder = {
     open(file) {

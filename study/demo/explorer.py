@@ -34,7 +34,18 @@ from study.demo.export import script
 
 PASSES = 12  # of a looped model that are counted; the page's slider ends there
 TEXTS = 500  # of each part, for the names of heads and the shares that are right
-UNREAD = {"injection", "encoding", "lora_rank", "state_std", "gate", "loop_norm", "state_norm", "num_core_layers"}
+UNREAD = {
+    "cache",
+    "halting",
+    "injection",
+    "encoding",
+    "lora_rank",
+    "state_std",
+    "gate",
+    "loop_norm",
+    "state_norm",
+    "num_core_layers",
+}
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
 
 
