@@ -107,7 +107,7 @@ def torch_logits(model, sequences, passes: int) -> np.ndarray:
 
 
 RUN = """
-var E = rtxDemo.encoder();
+var E = rtxDemo.forward().encoder;
 function run(model, ids, passes) {
   var s = E.start(model, ids);
   return Array.from({ length: passes }, () => E.pass(model, s));
@@ -119,7 +119,7 @@ def page(model, tokenizer, met, int8: bool) -> MiniRacer:
     header = {"config": model.config.model_dump(), "classes": ["negative", "positive"]}
     file = script("demo", header, encoder_arrays(model, met, int8)).decode()
     ready = "var model = E.open(rtxDemo.files.demo);"
-    return v8(DEMO / "wordpiece.js", DEMO / "encoder.js", file, cutter(tokenizer), RUN, ready)
+    return v8(DEMO / "wordpiece.js", DEMO / "forward.js", file, cutter(tokenizer), RUN, ready)
 
 
 @pytest.mark.parametrize("int8", [False, True], ids=["fp32", "int8"])
@@ -154,7 +154,7 @@ def test_the_pages_bag_of_words_is_scikit_learns(tokenizer, classes):
     met = np.unique(train.ids)
     header = {"idf_unmet": float(np.log(1 + len(train)) + 1)}
     file = script("words", header, words_arrays(pipeline, met)).decode()
-    context = v8(DEMO / "encoder.js", file, "var bag = rtxDemo.bagOfWords(rtxDemo.files.words);")
+    context = v8(DEMO / "forward.js", file, "var bag = rtxDemo.bagOfWords(rtxDemo.files.words);")
     sequences = [test.ids[a:b].tolist() for a, b in zip(test.offsets, test.offsets[1:])]
     found = ask(context, "(ids) => bag.classify(ids)", sequences)
     np.testing.assert_allclose([one["probabilities"] for one in found], np.exp(logits), atol=1e-5)
@@ -189,7 +189,7 @@ def committed(name: str) -> MiniRacer:
     var cut = rtxDemo.wordPiece(rtxDemo.files.vocabulary.pieces), file = rtxDemo.files["{name}"], model = E.open(file);
     var shares = (text) => run(model, cut.encode(text, file.max_length).ids, 6).map((one) => one.probabilities);
     """
-    return v8(DEMO / "wordpiece.js", DEMO / "encoder.js", models / "vocabulary.js", models / f"{name}.js", RUN, ready)
+    return v8(DEMO / "wordpiece.js", DEMO / "forward.js", models / "vocabulary.js", models / f"{name}.js", RUN, ready)
 
 
 def test_the_committed_model_answers_as_was_measured_in_torch():

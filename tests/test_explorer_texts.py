@@ -59,16 +59,20 @@ def answered(model, ids: list[int], at: int, options: int, passes: int, off=()) 
 
 
 def test_the_text_of_hops_needs_every_pass_and_heads_in_each():
-    model, _ = stored_model(FOLDER / "khop-1x6-random.js")
+    """Two layers run once fail where a second pass gets all four hops right; a layer of its own gets a hop a pass."""
+    once, twice, random = (stored_model(FOLDER / f"khop-{name}.js")[0] for name in ("2x1", "2x2", "1x6-random"))
     items = ["abcd".index(letter) for letter in EXAMPLE]
     for k in (1, 2, 3, 4):
         ids, true = [5 + k, *items], hop(np.array([items]), np.array([k]), -1)[0, -1]
-        assert [answer == true for answer in answered(model, ids, -1, 4, k)] == [False] * (k - 1) + [True]
-    for name in ("1x4", "2x2", "4x1"):
+        assert [answer == true for answer in answered(random, ids, -1, 4, k)] == [False] * (k - 1) + [True]
+        assert (answered(once, ids, -1, 4, 2)[-1] == true) == (k <= 2)
+        first, second = answered(twice, ids, -1, 4, 4)[1::2]
+        assert (first == true) == (k == 1) and second == true
+    for name in ("1x4", "4x1"):
         assert answered(stored_model(FOLDER / f"khop-{name}.js")[0], ids, -1, 4, 4)[-1] == true
     assert {part[0] for part in OPENED["hops"]["serves"]} == {"1", "2", "3", "4"}
     for part in OPENED["hops"]["serves"]:
-        assert answered(model, ids, -1, 4, 4, [part])[-1] != true
+        assert answered(twice, ids, -1, 4, 4, [part])[-1] != true
 
 
 def test_the_text_of_cups_is_right_and_a_head_is_missed():
@@ -85,8 +89,8 @@ def test_the_text_of_cups_is_right_and_a_head_is_missed():
 def test_cups_are_counted_at_the_move_that_is_shown():
     name, later = "state-tracking-1x8", "var wait = [], setTimeout = (f) => wait.push(f), clearTimeout = () => {};"
     _, header = stored_model(FOLDER / f"{name}.js")
-    files = [DEMO / "looped.js", DEMO / "toys.js", DEMO / "explorer-count.js", FOLDER / f"{name}.js"]
-    opened = f"var E = rtxDemo.looped(), model = E.open(rtxDemo.files[{name!r}]), T = rtxDemo.toys();"
+    files = [DEMO / "forward.js", DEMO / "toys.js", DEMO / "explorer-count.js", FOLDER / f"{name}.js"]
+    opened = f"var E = rtxDemo.forward().decoder, model = E.open(rtxDemo.files[{name!r}]), T = rtxDemo.toys();"
     script = """(asked) => {
       var last, state = { asked, hops: 0, off: new Set(["3.3", "4.3"]) };
       rtxDemo.countTexts(E, T, model, T.cups, state, 8, 40, (found) => (last = found));

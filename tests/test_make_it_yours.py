@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
@@ -22,6 +23,7 @@ from rtx_core.paths import PACKAGE, REPOSITORY
 from rtx_core.report import style
 from study.experiments import EXPERIMENTS
 
+PYTHON = "python -m rtx_core "
 PAGE = (REPOSITORY / "book" / "make-it-yours.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(python|bash)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 SMALL_KERNEL = "import conftest as _conftest, pytest as _pytest\n_conftest.shrink(_pytest.MonkeyPatch())\n"
@@ -47,7 +49,7 @@ def here(home, monkeypatch, small_models, kernel):
 def typed(line: str, monkeypatch) -> None:
     """A line for a terminal: the command of this project in this process, which has imported it, others by bash."""
     before, _, command = line.rpartition(" | ")
-    if command.startswith("python -m rtx_core "):
+    if command.startswith(PYTHON):
         said = subprocess.run(["bash", "-ec", before], capture_output=True, text=True, check=True).stdout
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         monkeypatch.setattr("sys.argv", ["rtx", *shlex.split(command)[3:]])
@@ -73,16 +75,22 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     own = {record["name"] for record in records.records()}
     assert {name.split("-")[1] for name in own} == {"reviews", "book", "reverse"} and len(own) == 5
     assert known["table"][["error_place_0", "error_place_2"]].notna().all(axis=None) and len(known["table"]) == 4
-    assert (here / "_build" / "own-data.ipynb").exists() and (here / "my-model" / "model.safetensors").exists()
+    page = nbformat.read(here / "_build" / "own-data.ipynb", as_version=4)
+    assert [out.text for cell in page.cells for out in cell.get("outputs", ()) if out.get("name") == "stderr"] == []
+    assert (here / "my-model" / "model.safetensors").exists()
 
 
 BLOCK = r"^(`{3,4})\{code-block\} \w+\n:caption: `(mine/\S+)`\n(.*?)^\1$"
 COMMANDS = re.search(r"^```\{code-block\} bash\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
-USE = """
+TRAIN_AND_USE = """
 import sys
 from pathlib import Path
 import rtx_core as rtx
+from rtx_core.__main__ import main
 
+for words in COMMANDS:
+    sys.argv = ["rtx", *words]
+    main()
 assert Path(rtx.__file__).parent.parent == Path.cwd(), rtx.__file__
 assert set(rtx.results(source="embedded")["experiment"]) == {"few", "many"}
 answers = rtx.load("few/twice-seed0", source="embedded").classify(["a fine film"], passes=True)
@@ -112,8 +120,11 @@ def test_the_library_works_alone_with_a_study_of_one_s_own(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    do("bash", "-ec", COMMANDS)
-    assert do(sys.executable, "-W", "error::UserWarning", "-c", USE).endswith(", few, many.\n")
+    commands = [shlex.split(line.removeprefix(PYTHON)) for line in COMMANDS.splitlines() if line.startswith(PYTHON)]
+    assert commands == [["run", "few"], ["run", "many"]]  # in one process, and in it what they made is used
+    said = do(sys.executable, "-W", "error::UserWarning", "-c", TRAIN_AND_USE.replace("COMMANDS", repr(commands)))
+    assert said.endswith(", few, many.\n")
+    do("bash", "-ec", re.sub(f"^{PYTHON}.*$", "", COMMANDS, flags=re.MULTILINE))
     made = {"/".join(path.parts[-2:]) for path in tmp_path.glob("_build/results/*/*.json")}
     assert made == {f"{name}/{model}-seed0.json" for name in ("few", "many") for model in ("once", "twice")}
     page = BeautifulSoup((tmp_path / "mine/book/_build/html/index.html").read_text(), "html.parser")

@@ -26,7 +26,6 @@ LOOPS = {"shapes": ["6x1", "3x2"], "widths": [32], "more_widths": [48], "charact
 LOOPS |= {"characters_seeds": [0], "stories": ["frailt"], "stories_seeds": [0]}
 TRAINING = {  # notebook: parameters of a run of seconds
     "quickstart": {"train_rows": 48, "steps": 2, "width": 16, "heads": 2, "gate": True, "injection": "add"},
-    "own-data": {"epochs": 1, "hidden_size": 16},
     "sst2": CLASSIFY,
     "data": CLASSIFY | {"split": ["seeded", "grouped"]},
     "data-size": CLASSIFY | {"fraction": [0.5, 1.0], "rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3]},
@@ -35,6 +34,7 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "iso-depth": STEPS | LOOPS,
     "tinystories": DECODE | {"models": ["control", "frailt"]},
 }
+ELSEWHERE = ["own-data"]  # test_make_it_yours runs it on a file
 DRAWING = {"inside": {"texts": 16}}  # of the others, those that measure
 
 
@@ -102,7 +102,7 @@ def test_a_design_of_the_quick_start_learns_to_write_too(home):
     assert all(f":name: fig-design-{drawn}" in str(outputs) for drawn in ("learning", "frontier"))
 
 
-@pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS if path.stem not in TRAINING])
+@pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS if path.stem not in {*TRAINING, *ELSEWHERE}])
 def test_a_page_that_draws_runs_on_the_records(name, home, monkeypatch):
     monkeypatch.setenv("RTX_BOOK", "1")
     monkeypatch.delenv("RTX_HOME")

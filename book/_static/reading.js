@@ -93,7 +93,7 @@ function previews() {
       link.removeAttribute("title");
       link.setAttribute("aria-describedby", "preview");
       box.innerHTML = html.replaceAll("{root}", ROOT);
-      window.MathJax?.typesetPromise?.([box]);
+      if (box.querySelector(".math")) setFormulas().then(() => MathJax.startup.promise).then(() => MathJax.typesetPromise([box]));
       box.hidden = false;
       const place = link.getClientRects()[0];
       const below = place.bottom + box.offsetHeight + 8 < innerHeight;
@@ -110,6 +110,22 @@ function previews() {
   box.addEventListener("mouseenter", () => clearTimeout(timer));
   box.addEventListener("mouseleave", hideSoon);
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
+}
+
+/** Formulas are set by a script that weighs more than all others, once one of them is about to be seen. */
+function setFormulas() {
+  window.MathJax ??= { options: { processHtmlClass: "tex2jax_process|mathjax_process|math|output_area" } };
+  return load("mathjax/tex-svg.js");
+}
+
+function formulas() {
+  const near = new IntersectionObserver((seen) => {
+    if (!seen.some((one) => one.isIntersecting)) return;
+    near.disconnect();
+    setFormulas();
+  }, { rootMargin: "50%" });
+  document.querySelectorAll("main .math").forEach((one) => near.observe(one));
+  if (document.querySelector("main .math")) addEventListener("beforeprint", setFormulas);
 }
 
 /** What the theme's markup lacks for readers who do not see it: names of buttons, roles, landmarks. */
@@ -129,6 +145,7 @@ document.addEventListener("DOMContentLoaded", () => {
   nameAll();
   codeSwitch();
   previews();
+  formulas();
   unfold();
   addEventListener("hashchange", unfold);
 });

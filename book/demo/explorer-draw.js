@@ -53,8 +53,8 @@ rtxDemo.explorerDraw = function () {
     return svg("path", { d: `M${round(x)},${y} l${-size},${-1.5 * size} l${2 * size},0 z`, class: kind });
   }
 
-  // The hops as gold arcs: back to the same letter, and a short arrow to the letter after it.
-  function chain(hops, place, height) {
+  // The hops as arcs: back to the same letter, and a short arrow to the letter after it; `reached` hops are green, others gold.
+  function chain(hops, place, height, reached) {
     const base = height - 1;
     const group = svg("svg", { width: place.width, height, viewBox: `0 0 ${place.width} ${height}`, "aria-hidden": "true", focusable: "false" });
     const middles = hops.filter((hop) => hop.from > place.first).map(({ from, back }) => (place.x(from) + place.x(back)) / 2);
@@ -62,16 +62,18 @@ rtxDemo.explorerDraw = function () {
     hops.forEach(({ from, back, to }, i) => {
       const [a, b, c] = [from, back, to].map(place.x);
       const high = arcHeight(a - b, height - 17);
-      group.append(svg("path", { d: arc(a, b, base, high), class: "rtx-chain" }));
+      const drawn = svg("g", { class: reached.has(i + 1) ? "rtx-got" : "" });
+      group.append(drawn);
+      drawn.append(svg("path", { d: arc(a, b, base, high), class: "rtx-chain" }));
       if (to > place.first) {
         const end = c - 0.24 * place.cell;
-        group.append(svg("path", { d: `M${round(b)},${base} Q${round((b + end) / 2)},${base - 12} ${round(end)},${base - 4}`, class: "rtx-chain" }));
-        group.append(arrowHead(end, base, 2.6, "rtx-chain-end"));
+        drawn.append(svg("path", { d: `M${round(b)},${base} Q${round((b + end) / 2)},${base - 12} ${round(end)},${base - 4}`, class: "rtx-chain" }));
+        drawn.append(arrowHead(end, base, 2.6, "rtx-chain-end"));
       }
       if (from > place.first) {
         const label = svg("text", { x: round((a + b) / 2), y: round(base - high - 4), class: "rtx-hop" });
         label.textContent = wide || i === 0 ? `hop ${i + 1}` : `${i + 1}`;
-        group.append(label);
+        drawn.append(label);
       }
     });
     return group;

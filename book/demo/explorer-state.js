@@ -1,11 +1,13 @@
 "use strict";
 var rtxDemo = rtxDemo || {};
 
-// What the explorer shows, as a link carries it: #letters=cacb…&asked=32&hops=4&passes=3&model=1x6-random&off=2.1,3.2
+// What the explorer shows, as a link carries it: #letters=cacb…&asked=32&hops=4&passes=3&model=1x6-random&off=2.1,3.2, and
+// &tries=7 of a sequence that was found to fool the model.
 // Of a bad value the nearest good one is taken, and a word said about it.
 rtxDemo.explorerState = function () {
   const MOST = 12; // passes on the slider
   const FAR = 64; // passes of the fast-forward
+  const MANY = 9999; // tries of the challenge
 
   // {name: value} of a hash; what cannot be decoded is left as it is.
   function fields(hash) {
@@ -66,19 +68,9 @@ rtxDemo.explorerState = function () {
   const trained = (config) => (looped(config) ? config.num_passes : config.num_layers);
   // Passes that a model is shown with: those of its training; of a random number, one for each hop.
   const usualPasses = ({ config, task }) => (config.random_passes ? Math.min(config.num_passes, task.hops) : trained(config));
-  // Applications of a layer in so many passes, or layers of a standard model.
-  const steps = (config, passes) => (looped(config) ? passes * config.num_layers : passes);
-
-  // Hops that a model of letters has solved in a row after a pass or layer, as in *Inside the loop*: more than 9 answers of
-  // 10 are right.  Null within a pass and where nobody counted.
-  function solved({ task, config, right }, step) {
-    const within = looped(config) && step % config.num_layers;
-    if (task.kind !== "hops" || within || step > right[0].length) {
-      return null;
-    }
-    const failed = right.findIndex((shares, hops) => hops && shares[step - 1] <= 0.9);
-    return (failed < 0 ? right.length : failed) - 1;
-  }
+  // Applications of a layer in a pass; a standard model is shown layer by layer.
+  const perPass = (config) => (looped(config) ? config.num_layers : 1);
+  const steps = (config, passes) => passes * perPass(config);
 
   // The item that is asked at first: of letters the last, of moves as many as there are passes.
   const usualAsked = ({ config, task }, last) => (task.kind === "cups" ? Math.min(last, trained(config) - 1) : last);
@@ -109,7 +101,8 @@ rtxDemo.explorerState = function () {
         said.push(`what is off is written as pass.head, here from 1.1 to ${steps(config, passes)}.${config.num_heads}`);
       }
     }
-    return { items, asked, hops, passes, off, said: [...new Set(said)] };
+    const tries = number(given.tries, 0, 0, MANY, "the number of tries", said);
+    return { items, asked, hops, passes, off, tries, said: [...new Set(said)] };
   }
 
   const byNumber = (a, b) => {
@@ -131,8 +124,11 @@ rtxDemo.explorerState = function () {
     if (state.off.size) {
       parts.push(`off=${[...state.off].sort(byNumber).join(",")}`);
     }
+    if (state.tries) {
+      parts.push(`tries=${state.tries}`);
+    }
     return `#${parts.join("&")}`;
   }
 
-  return { fields, modelOf, solved, usualAsked, usualPasses, complete, write, looped, mostPasses, farthest, trained, steps, MOST, FAR };
+  return { fields, modelOf, usualAsked, usualPasses, complete, write, looped, mostPasses, farthest, trained, perPass, steps, MOST, FAR, MANY };
 };

@@ -8,29 +8,31 @@ rtxDemo.explorerWords = function () {
   const size = (length) => (length < 9.95 ? length.toFixed(1) : String(Math.round(length)));
   const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"];
   const word = (n) => NUMBERS[n] || String(n);
+  const layersOf = (n) => `${word(n)} ${n === 1 ? "layer" : "layers"}`;
+  const first = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+  const passes = ({ num_passes }, n) => (num_passes > 1 ? count(n, "pass", "passes") : count(n, "layer"));
 
-  // A model of the catalogue; of one that knows more hops than `usual` that is said too.
+  // A model of the catalogue, "two layers, run twice"; of one that knows more hops than `usual` that is said too.
   function model({ layers, passes, random, hops }, usual) {
-    const stack = `${word(layers)} ${layers === 1 ? "layer" : "layers"}`;
-    const times = { 1: layers === 1 ? ", once" : "", 2: ", twice", 3: ", three times", 4: ", four times" }[passes] ?? `, ${passes} times`;
+    const times = `, run ${{ 1: "once", 2: "twice" }[passes] ?? `${word(passes)} times`}`;
     const more = hops > usual ? ` (to ${hops} hops)` : "";
-    return stack + (random ? ", random passes" : times) + more;
+    return layersOf(layers) + (random ? ", random passes" : times) + more;
   }
 
   // What happens in a strip: of one layer on letters as *Inside the loop* finds it, and no more than that.
-  function how({ config, task }, first) {
-    const { num_layers: layers, num_passes: passes } = config;
-    if (passes === 1) {
+  function how({ config, task, right }) {
+    const { num_layers: layers } = config;
+    if (config.num_passes === 1) {
       return layers === 1 ? "This layer runs once." : "Each layer has weights of its own and runs once.";
     }
-    const same = `Each pass runs the same ${layers === 1 ? "layer" : `${word(layers)} layers`} again, on all ${task.kind === "cups" ? "moves" : "letters"} at once`;
+    const same = `Each pass runs the same ${layers === 1 ? "layer" : layersOf(layers)} again, on all ${task.kind === "cups" ? "moves" : "letters"} at once`;
     if (layers > 1) {
       return `${same}.`;
     }
     if (task.kind === "cups") {
       return `${same}, and carries the cups about one move further.`;
     }
-    return first
+    return right[1][0] > 0.9 // which finds one hop in its first pass
       ? `${same}. Pass 1 looks a few letters back, where most letters find the letter one hop on. In pass 2 every letter looks there and takes over what that one found: two hops. So it goes on, about a hop a pass; asked for fewer hops, it answers as many passes sooner.`
       : `${same}. From pass 2 on every letter looks one hop on and takes over what that letter holds by then.`;
   }
@@ -75,28 +77,43 @@ rtxDemo.explorerWords = function () {
     return `${percent(row[best])} on ${where}`;
   }
 
-  // What came out, said: with heads off beside what the whole model answers, else beside how it fares with others of the kind.
-  function status(config, { unit, answer, right, off, others, whole }) {
-    const after = `after ${unit} the answer is ${answer}`;
-    if (right === "none") {
-      return `A${after.slice(1)}, but nothing is right here: the chain ends before.`;
+  // What a pass did, and how many of the answers are right by then: `right` of `all`; `rival`: how many another model gets.
+  function status({ config, task, passes: n, right, all, off, whole, rival }) {
+    const noun = task.kind === "cups" ? "order" : "answer";
+    const some = right === all ? `all ${all} ${noun}s are right` : `${right} of ${all} ${noun}s ${right === 1 ? "is" : "are"} right`;
+    if (!all) {
+      return "Nothing is right here: the chain ends before.";
     }
-    const verdict = right === "yes" ? "right" : "wrong";
     if (off.size) {
       const [step, head] = [...off][0].split(".");
       const { title, part } = strip(config, Number(step));
-      const without = off.size === 1 ? `head ${head} in ${title}${part ? `, ${part}` : ""},` : `${word(off.size)} heads,`;
-      const first = `Without ${without} ${after}: ${verdict}. `;
-      return first + (whole === answer ? "With all heads on it is the same." : `With all heads on it is ${whole}.`);
+      const without = off.size === 1 ? `head ${head} in ${title}${part ? `, ${part}` : ""}` : `${word(off.size)} heads`;
+      return `Without ${without}, ${some} after ${passes(config, n)}. With all heads ${right === whole ? "it is the same" : `${whole} of ${all}`}.`;
     }
-    const alike = Math.round(100 * (right === "yes" ? others : 1 - others));
-    const many = { 0: "hardly any", 100: "nearly all" }[alike] || `${alike} of 100`;
-    const share = others === undefined ? "" : `, as for ${many} such questions`;
-    return `A${after.slice(1)}: ${verdict}${share}.`;
+    if (config.num_passes === 1) {
+      return `After ${passes(config, n)} ${some}.`;
+    }
+    const [layers, s] = [config.num_layers === 1 ? "layer" : layersOf(config.num_layers), config.num_layers === 1 ? "s" : ""];
+    const did = n === 1 ? `the ${layers} read${s} the whole sequence once` : `the same ${layers} run${s} again, on what pass ${n - 1} left`;
+    const others = rival === undefined ? "" : ` Without a second pass: ${rival} of ${all}.`;
+    return `Pass ${n}: ${did}. ${n === 1 ? first(some) : `Now ${some}`}.${others}`;
+  }
+
+  // What the table of answers is.
+  const caption = (kind, texts) => (kind === "cups" ? "Where are the cups after each move? ✓ where the answer is right by then." : `What each model would answer if it stopped there; green is right. Small: how many of 100 other sequences it gets right there (counted on ${texts}).`);
+
+  // The challenge; `tries` of the visitor's own, or of who made the link that was opened.
+  function dare({ name, wrong, all, tries, linked }) {
+    const times = count(tries, "try", "tries");
+    if (!wrong) {
+      return `Can you fool it? Change letters or shuffle until an answer of ${name} is wrong.${tries && !linked ? ` Tries so far: ${tries}.` : ""}`;
+    }
+    const found = `${wrong} of ${all} ${wrong === 1 ? "is" : "are"} wrong here`;
+    return linked ? `Somebody fooled ${name} in ${times}: ${found}. Can you do it in fewer?` : tries ? `You fooled ${name} in ${times}: ${found}.` : `This sequence fools ${name}: ${found}.`;
   }
 
   const counted = ({ done, without, whole, finished }, texts) =>
-    finished ? `On ${texts} texts: ${percent(whole).replace(" %", "")} → ${percent(without)} right.` : `counting… ${done} of ${texts}`;
+    finished ? `On ${texts} other sequences: ${percent(whole).replace(" %", "")} → ${percent(without)} right.` : `counting… ${done} of ${texts}`;
 
   // The chain, for those who do not see it.
   function chain(hops, items, names, asked) {
@@ -104,5 +121,5 @@ rtxDemo.explorerWords = function () {
     return `From the ${names[items[asked]]} at ${asked + 1}${steps.length ? `, ${steps.join(", ")}` : ""}.`;
   }
 
-  return { status, counted, chain, model, how, head, heads, asks, strip, looks, count, percent, size };
+  return { status, caption, dare, counted, chain, model, how, head, heads, asks, strip, looks, count, passes, percent, size, first };
 };

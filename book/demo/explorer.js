@@ -1,16 +1,18 @@
 "use strict";
 var rtxDemo = rtxDemo || {};
 
-// <div class="rtx-explorer" data-model="1x4" data-hops="4" data-passes="4" data-letters="cacb…"> becomes the explorer: a row
-// of letters, the chain of hops over it, and a strip for each pass of a small model that runs in the page.  All attributes
-// may be left out.  `data-state` of the element is loading, playing, done or failed; `data-answer` and `data-right` (yes,
-// no, none) are of the last strip.  A link carries all: see explorer-state.js.
+// <div class="rtx-explorer" data-model="2x2" data-compare="2x1" data-hops="4" data-passes="2" data-letters="cacb…"> becomes the
+// explorer when it is seen: a row of letters with the chain of hops, and a grid of what small models that run in the page would
+// answer, passes down and hops across, for a model and for another one to compare it with.  All attributes may be left out.
+// `data-state` of the element is loading, waiting, playing, done or failed; `data-answer` and `data-right` (yes, no, none) are of
+// the hops that were asked for, after the last pass shown.  A link carries all: see explorer-state.js.
 (function () {
   const HERE = new URL(".", document.currentScript.src);
-  const FILES = ["looped.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "explorer-count.js", "models/explorer.js", "models/explorer-texts.js"];
-  const BEAT = 1200; // milliseconds between passes that are played
+  const FILES = ["forward.js", "toys.js", "explorer-state.js", "explorer-words.js", "explorer-draw.js", "explorer-view.js", "explorer-count.js", "models/explorer.js", "models/explorer-texts.js"];
+  const BEAT = 2200; // milliseconds between passes that are played
   const COUNTED = 200; // texts on which heads that are off are missed or not
   const PAPER = 400; // pixels for letters and arcs in print, where explorer.css fits them to the page
+  const KEPT = 24; // runs of models on sequences, so that a grid is computed once
   const NAMED = ["letters", "asked", "hops", "model", "off", "toy"]; // any of these in a link is meant for this element
 
   const loading = new Map();
@@ -61,37 +63,43 @@ var rtxDemo = rtxDemo || {};
   function explorer(root) {
     const rules = rtxDemo.explorerState();
     const toys = rtxDemo.toys();
-    const looped = rtxDemo.looped();
+    const looped = rtxDemo.forward().decoder;
     const words = rtxDemo.explorerWords();
     const view = rtxDemo.explorerView();
     const catalogue = rtxDemo.explorer;
     const usualModel = catalogue.find((one) => one.model === root.dataset.model) || catalogue[0];
     const kept = {}; // of each toy: items, asked and the letters that its model reads
-    let entry, open, state, said = [], runs = [], timer = 0, asking = 0, goal = 0, halt = () => {};
+    let entry, open, beside, state, said = [], runs = [], timer = 0, asking = 0, goal = 0, waiting = false, linked = false, halt = () => {};
 
     const toyOf = () => toys[entry.toy];
     const playing = () => timer !== 0;
     // The heads that are off in the passes shown; those of later passes wait.
     const offShown = () => new Set([...state.off].filter((key) => parseInt(key, 10) <= rules.steps(open.config, state.passes)));
 
+    // The model that is shown beside one of the same task.
+    const rivalOf = (next) => next.passes > 1 && catalogue.find((one) => one.model === root.dataset.compare && one.toy === next.toy && one.hops === next.hops && one.name !== next.name);
+
     // Show a model and what a link or the element's attributes say.  Text and hops stay; another model begins with the passes
     // of its own training and all of its heads.
-    async function turnTo(next, given, words_ = []) {
+    async function turnTo(next, given, words_ = [], wait = false) {
       const mine = ++asking;
       stop();
       goal = 0;
       try {
-        const found = await model(looped, next.name);
+        const rival = rivalOf(next);
+        const [found, other] = await Promise.all([next, rival].map((one) => one && model(looped, one.name)));
         if (mine !== asking) {
           return;
         }
         const { file } = found;
-        const toy = toys[next.toy];
         const hops = state && state.hops < open.file.task.hops ? state.hops : file.task.hops; // the most stays the most
         const usual = { ...textFor(next.toy, file), hops, passes: next === entry ? state.passes : 0 };
         const again = next !== entry && state && state.off.size && given.off === undefined ? ["all heads are on again"] : [];
-        [entry, open] = [next, found];
-        ({ said, ...state } = rules.complete(file, toy, toys, given, usual));
+        [entry, open, beside] = [next, found, other && { entry: rival, open: other }];
+        ({ said, ...state } = rules.complete(file, toyOf(), toys, given, usual));
+        linked = state.tries > 0;
+        waiting = wait;
+        goal = wait ? rules.usualPasses(file) : 0;
         said = [...words_, ...again, ...said];
         show();
       } catch (error) {
@@ -111,22 +119,34 @@ var rtxDemo = rtxDemo || {};
       return { items, asked: last ? Math.max(0, end - (last.items.length - 1 - last.asked)) : rules.usualAsked(file, end) };
     }
 
-    // The steps of the model on this text without the heads in `out`; the last two runs are kept.
-    function computed(steps, out) {
-      const ids = toyOf().ids(state.items, open.file.task, state.hops);
-      const key = [entry.name, ids, [...out].sort()].join(" ");
-      let run = runs.find((one) => one.key === key);
-      if (!run) {
-        run = { key, state: looped.start(open, ids), shown: [] };
-        runs = [run, ...runs].slice(0, 2);
-      }
+    // The steps of a model on this text without the heads in `out`, asked for so many hops.
+    function computed(model, hops, steps, out) {
+      const ids = toyOf().ids(state.items, model.file.task, hops);
+      const key = [model.file.key, ids, [...out].sort()].join(" ");
+      const run = runs.find((one) => one.key === key) || { key, state: looped.start(model, ids), shown: [] };
+      runs = [run, ...runs.filter((one) => one !== run)].slice(0, KEPT);
       while (run.shown.length < steps) {
         const next = `${run.shown.length + 1}.`;
         const off = new Set([...out].filter((one) => one.startsWith(next)).map((one) => Number(one.split(".")[1]) - 1));
-        run.shown.push({ ...looped.step(open, run.state, off), off });
+        run.shown.push({ ...looped.step(model, run.state, off), off });
       }
       return run.shown.slice(0, steps);
     }
+
+    const most = (shares) => shares.indexOf(Math.max(...shares));
+    const sharesAt = (model, one, t) => looped.shares(model, one, t + toyOf().before, toyOf().options(model.file.task));
+
+    // A row for each of the `steps`, counted from 1: what the model would answer in each column if it stopped there.
+    function rowsOf(model, columns, steps, out) {
+      const asked = columns.map(({ hops, at }) => ({ at, shown: computed(model, hops, steps.at(-1), out) }));
+      return steps.map((step) => columns.map(({ truth }, c) => {
+        const best = most(sharesAt(model, asked[c].shown[step - 1], asked[c].at));
+        const share = out.size ? undefined : (model.file.right[columns[c].part] || [])[step - 1];
+        return { best, share, right: truth < 0 ? "none" : best === truth ? "yes" : "no" };
+      }));
+    }
+
+    const rights = (row) => row.filter(({ right }) => right === "yes").length;
 
     function show() {
       if (!parts.paper) {
@@ -136,46 +156,62 @@ var rtxDemo = rtxDemo || {};
       }
       const { file, config } = open;
       const toy = toyOf();
-      const steps = rules.steps(config, state.passes);
+      const { passes } = state;
+      const steps = rules.steps(config, passes);
       const off = offShown();
-      const at = state.asked + toy.before;
-      const options = toy.options(file.task);
+      const columns = toy.columns(state.items, file.task, state.asked);
+      const ends = Array.from({ length: passes }, (_, i) => rules.steps(config, i + 1));
+      const mine = rowsOf(open, columns, ends, off);
+      const grids = [{ title: words.first(words.model(entry, file.task.hops)), rows: waiting ? [] : mine }];
+      const rows = Array.from({ length: Math.max(passes, goal) }, (_, i) => i + 1);
+      let rival;
+      if (beside) {
+        const { layers } = beside.entry;
+        const [last] = rowsOf(beside.open, columns, [layers], new Set());
+        const row = (number) => (waiting || number > passes ? undefined : number > 1 ? null : last);
+        grids.unshift({ title: words.first(words.model(beside.entry, file.task.hops)), rows: rows.map(row), ended: 1 });
+        rival = passes > 1 && goal <= passes ? rights(last) : undefined;
+      }
+      const [row, all] = [mine.at(-1), columns.filter(({ truth }) => truth >= 0).length];
+      const chain = entry.toy === "hops" ? toy.chain(state.items, state.asked, state.hops) : [];
+      const reached = new Set(waiting ? [] : columns.filter((_, c) => row[c].right === "yes").map(({ part }) => part));
       const names = toy.names(file.task);
-      const letter = names[state.items[state.asked]];
-      const strips = computed(steps, state.off).map((one) => {
+      const truth = toy.truth(state.items, file.task, state.asked, state.hops);
+      const shown = { entry, file, state: { ...state, off }, toy, names, answers: toy.answers(file.task), chain, truth, columns, grids, rows, steps, reached, newest: playing() ? passes : 0, playing: playing(), ...(parts.more.open ? inside(steps, chain) : {}) };
+      view.render(parts, shown, catalogue, act);
+      kept[entry.toy] = { items: state.items, asked: state.asked, letters: file.task.letters };
+      const whole = off.size ? rights(rowsOf(open, columns, [steps], new Set())[0]) : null;
+      const told = waiting ? "" : words.status({ config, task: file.task, passes, right: rights(row), all, off, whole, rival });
+      parts.status.textContent = said.map((one) => `${words.first(one)}. `).join("") + told;
+      const wrong = !off.size && !waiting && passes === rules.usualPasses(file) ? all - rights(row) : 0;
+      parts.dare.textContent = entry.toy === "cups" ? "" : words.dare({ name: words.model(entry, file.task.hops).replace(",", ""), wrong, all, tries: state.tries, linked });
+      parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Click a letter to start there; click it again, or type, to change it." : "Where are the three cups after the chosen move? Choose another; click it again to change it.";
+      parts.link.dataset.link = rules.write({ ...state, off, tries: wrong ? state.tries : 0 }, entry, toys.write(toy, file.task, state.items));
+      parts.source.textContent = `Model: ${file.record}, ${words.count(config.num_layers, "layer")} of width ${config.hidden_size}, run in this page.`;
+      const best = most(sharesAt(open, computed(open, state.hops, steps, off).at(-1), state.asked));
+      root.dataset.answer = shown.answers[best];
+      root.dataset.right = truth < 0 ? "none" : best === truth ? "yes" : "no";
+      root.dataset.state = waiting ? "waiting" : playing() ? "playing" : "done";
+      if (off.size && !playing() && !parts.paper && passes <= rules.MOST) {
+        count(steps);
+      }
+    }
+
+    // What the strips show: where each head looks in each step, and which item the next step reads.
+    function inside(steps, chain) {
+      const { file, config } = open;
+      const toy = toyOf();
+      const strips = computed(open, state.hops, steps, state.off).map((one) => {
         const tokens = one.lengths.length;
         const row = (h, at) => Array.from(one.weights.subarray((h * tokens + at) * tokens, (h * tokens + at) * tokens + at + 1));
         const rows = (item) => Array.from({ length: config.num_heads }, (_, h) => row(h, item + toy.before));
         const usual = file.heads[Math.min(one.step, file.heads.length) - 1].map(({ does }) => does);
         const heads = (item) => rows(item).map((weights, h) => ({ weights, off: one.off.has(h), usual: usual[h], does: toys.doesHere(toy, file.task, state.items, item, weights, usual[h]) }));
-        const best = (t) => {
-          const found = looped.shares(open, one, t + toy.before, options);
-          return found.indexOf(Math.max(...found));
-        };
-        const reached = entry.toy === "cups" ? state.items.map((_, t) => best(t) === toy.truth(state.items, file.task, t)) : null;
-        return { step: one.step, reached, solved: rules.solved(file, one.step), heads, shares: looped.shares(open, one, at, options), length: one.lengths[at] };
+        const reached = entry.toy === "cups" ? state.items.map((_, t) => most(sharesAt(open, one, t)) === toy.truth(state.items, file.task, t)) : null;
+        return { step: one.step, reached, heads, shares: sharesAt(open, one, state.asked), length: one.lengths[state.asked + toy.before] };
       });
       const looks = (step, item) => strips[step].heads(item).map(({ weights, off }) => (off ? [0] : weights));
-      const answers = toy.answers(file.task);
-      const chain = entry.toy === "hops" ? toy.chain(state.items, state.asked, state.hops) : [];
-      const trail = toys.trail(strips.length, state.asked, chain.map(({ to }) => to), toy.before, looks);
-      const truth = toy.truth(state.items, file.task, state.asked, state.hops);
-      const shown = { entry, file, state: { ...state, off }, toy, names, answers, chain, truth, strips, trail, playing: playing() };
-      const found = view.render(parts, shown, catalogue, act);
-      kept[entry.toy] = { items: state.items, asked: state.asked, letters: file.task.letters };
-      const whole = off.size ? looped.shares(open, computed(steps, new Set()).at(-1), at, options) : null;
-      const others = (file.right[entry.toy === "hops" ? state.hops : state.asked] || [])[steps - 1];
-      const first = said.map((one) => `${one[0].toUpperCase()}${one.slice(1)}. `).join("");
-      parts.status.textContent = first + words.status(config, { ...found, off, others, whole: whole && answers[whole.indexOf(Math.max(...whole))] });
-      parts.hint.textContent = entry.toy === "hops" ? "One hop: back to the same letter, then one to the right. Ask any letter; click it again, or type, to change it." : "Where are the three cups after the chosen move? Choose another; click it again to change it.";
-      parts.link.dataset.link = rules.write({ ...state, off }, entry, toys.write(toy, file.task, state.items));
-      parts.source.textContent = `Model: ${file.record}, ${words.count(config.num_layers, "layer")} of width ${config.hidden_size}, run in this page.`;
-      root.dataset.answer = found.answer;
-      root.dataset.right = found.right;
-      root.dataset.state = playing() ? "playing" : "done";
-      if (off.size && !playing() && !parts.paper && state.passes <= rules.MOST) {
-        count(steps);
-      }
+      return { strips, trail: toys.trail(strips.length, state.asked, chain.map(({ to }) => to), toy.before, looks) };
     }
 
     // How much the heads that are off are missed on other texts.
@@ -194,10 +230,16 @@ var rtxDemo = rtxDemo || {};
     function stop() {
       clearInterval(timer);
       timer = 0;
+      waiting = false;
     }
 
     function change(next, words_ = []) {
       said = words_;
+      waiting = false;
+      if (next.items) { // a try of the challenge
+        next.tries = linked ? 1 : Math.min(rules.MANY, state.tries + 1);
+        linked = false;
+      }
       state = { ...state, ...next };
       show();
     }
@@ -237,6 +279,8 @@ var rtxDemo = rtxDemo || {};
         off.delete(key) || off.add(key);
         change({ off });
       },
+      breakOne: (key) => change({ off: new Set(key ? [key] : []) }),
+      redraw: () => state && show(),
       // Not an <a>: the theme takes every href with a # for a heading of the page.
       link() {
         history.replaceState(null, "", parts.link.dataset.link);
@@ -253,7 +297,7 @@ var rtxDemo = rtxDemo || {};
           stop();
           return show();
         }
-        const first = goal > state.passes ? state.passes + 1 : 1; // what was paused goes on
+        const first = goal > state.passes && !waiting ? state.passes + 1 : 1; // what was paused goes on
         goal = first > 1 ? goal : Math.min(rules.mostPasses(open.config), Math.max(state.passes, rules.usualPasses(open.file)));
         timer = setInterval(() => {
           if (state.passes + 1 >= goal) {
@@ -305,14 +349,26 @@ var rtxDemo = rtxDemo || {};
     };
 
     const parts = view.build(root, act);
-    function fromLink(first) {
+    // Show what a link says; at first, where none does, what the attributes say.  That plays once, when the grid is seen.
+    async function fromLink(first) {
       const given = rules.fields(location.hash);
       const meant = NAMED.some((name) => name in given) || ("passes" in given && !("text" in given)); // text is the other box's
-      if (first || meant) {
-        const words_ = [];
-        const next = rules.modelOf(catalogue, meant ? given : {}, meant || !entry ? usualModel : entry, words_);
-        const { letters, hops, passes } = root.dataset;
-        turnTo(next, meant ? given : { letters, hops, passes }, words_);
+      if (!first && !meant) {
+        return;
+      }
+      const words_ = [];
+      const next = rules.modelOf(catalogue, meant ? given : {}, meant || !entry ? usualModel : entry, words_);
+      const { letters, hops, passes } = root.dataset;
+      const wait = !meant && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+      await turnTo(next, meant ? given : { letters, hops, passes }, words_, wait);
+      if (wait) {
+        const watch = new IntersectionObserver(([grid]) => {
+          if (grid.isIntersecting || !waiting) {
+            watch.disconnect();
+            waiting && act.play();
+          }
+        }, { threshold: 0.9 });
+        watch.observe(parts.grid);
       }
     }
     addEventListener("hashchange", () => fromLink(false));
@@ -338,5 +394,12 @@ var rtxDemo = rtxDemo || {};
   style.rel = "stylesheet";
   style.href = new URL("explorer.css", HERE);
   document.head.append(style);
-  document.querySelectorAll(".rtx-explorer").forEach(start); // the script stands below its elements
+  // Nothing is loaded before it is seen.
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target } of entries.filter((one) => one.isIntersecting)) {
+      seen.unobserve(target);
+      start(target);
+    }
+  });
+  document.querySelectorAll(".rtx-explorer").forEach((root) => seen.observe(root)); // the script stands below its elements
 })();

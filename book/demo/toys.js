@@ -6,6 +6,7 @@ var rtxDemo = rtxDemo || {};
 //   before      tokens that stand before the first item
 //   names       of items, said; symbols are how a link writes them
 //   options     token ids among which the model answers, in the order of `truth`; answers: how they are said
+//   columns     of the grid: {name, unit, hops, at, part, truth}; `part` is where a model's file counts such answers
 //   neighbour   whether an item may stand beside another
 //   place       the token at which a head looks that does what a model's file says of it, −1 for none
 //   roles       what a head may do that has a name of its own; else it looks so many back
@@ -38,6 +39,7 @@ rtxDemo.toys = function () {
       const item = does === "question" ? -1 : k ? hop?.to : does === "earlier" ? hop?.back : asked - stepsBack(does);
       return (item ?? -2) + 1;
     },
+    columns: (items, task, asked) => Array.from({ length: task.hops }, (_, i) => i + 1).map((k) => ({ name: String(k), unit: k === 1 ? " hop" : " hops", hops: k, at: asked, part: k, truth: hops.truth(items, task, asked, k) })),
     truth(items, task, asked, k) {
       const chain = hops.chain(items, asked, k);
       return chain.length < k ? -1 : items[k ? chain.at(-1).to : asked];
@@ -62,6 +64,7 @@ rtxDemo.toys = function () {
       let now = MOVES[0];
       return items.slice(0, asked + 1).map((item) => (now = now.map((place) => MOVES[item][place])));
     },
+    columns: (items, task) => items.map((_, t) => ({ name: String(t + 1), unit: "", at: t, part: t, truth: cups.truth(items, task, t) })),
     place: (items, asked, does) => (does === "first" ? 0 : Math.max(-1, asked - stepsBack(does))),
     truth(items, task, asked) {
       const now = cups.places(items, asked).at(-1);

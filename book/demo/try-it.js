@@ -55,7 +55,7 @@ var rtxDemo = rtxDemo || {};
   }
 
   function workerOf(file) {
-    const source = `"use strict"; (${inWorker})((${rtxDemo.encoder})(), ${MOST});`;
+    const source = `"use strict"; (${inWorker})((${rtxDemo.forward})().encoder, ${MOST});`;
     const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     const worker = new Worker(url);
     worker.postMessage({ file });
@@ -105,7 +105,7 @@ var rtxDemo = rtxDemo || {};
     let file, cut, bag, worker, encoded, answers, number = 0;
 
     async function ready() {
-      await Promise.all(["wordpiece.js", "encoder.js"].map(load));
+      await Promise.all(["wordpiece.js", "forward.js"].map(load));
       await Promise.all([`models/${demo}-recurrent.js`, `models/${demo}-words.js`, "models/vocabulary.js"].map(load));
       if (!worker) {
         file = rtxDemo.files[`${demo}-recurrent`];

@@ -1,14 +1,15 @@
 """Files for *Watch the loop*: looped decoders whose every pass the page runs and draws, each as one classic script.
 
-Each holds the weights in float32, what its record says of it, and what two counts over fresh texts say:
-`heads[step][head]` names where a head looks, and `right[part][step]` is the share of answers that are right after a
-step.  A step is one application of one layer.  The page opens with the texts of `explorer-texts.js`, and `serves` names
-the heads, pass.head, without which its first model answers them wrongly.
+Each holds the weights in float16, what its record says of it, and what two counts over fresh texts say, made with
+these weights: `heads[step][head]` names where a head looks, and `right[part][step]` is the share of answers that are
+right after a step.  A step is one application of one layer.  The page opens with the texts of `explorer-texts.js`, and
+`serves` names the heads, step.head, without which the front page's loop answers them wrongly.
 """
 
 import base64
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,18 @@ from study.demo.export import script
 
 PASSES = 12  # of a looped model that are counted; the page's slider ends there
 TEXTS = 500  # of each part, for the names of heads and the shares that are right
-UNREAD = {"injection", "encoding", "lora_rank", "state_std", "gate", "loop_norm", "state_norm", "num_core_layers"}
+UNREAD = {
+    "cache",
+    "halting",
+    "injection",
+    "encoding",
+    "lora_rank",
+    "state_std",
+    "gate",
+    "loop_norm",
+    "state_norm",
+    "num_core_layers",
+}
 STREAM = 4  # of the generator, beside those of validation (0) and test (1)
 
 
@@ -114,8 +126,9 @@ def explorer_file(model: Looped, name: str, origin: dict, data: dict) -> bytes:
     task = KHop(HopData(**settings), 2) if "hops" in data else GroupWords(GroupData(**settings), 2)
     facts = {"kind": "hops" if "hops" in data else "cups"}
     facts |= {key: data[key] for key in ("letters", "alphabet", "hops") if key in data}
+    model = deepcopy(model).half().float()  # as the page will run it
     header = origin | {"task": facts, "config": model.config.model_dump()} | counted(model, task)
-    return script(name, header, {key: weight.numpy() for key, weight in model.state_dict().items()})
+    return script(name, header, {key: weight.half().numpy() for key, weight in model.state_dict().items()})
 
 
 def export_explorer(address: str, folder: str, source: str = "generated") -> list[Path]:
@@ -157,8 +170,8 @@ def stored_model(path: Path) -> tuple[torch.nn.Module, dict]:
     model, data = build_model("looped", seed=0, **header["config"]), base64.b64decode(header["data"])
     arrays = {}
     for name, place in header["arrays"].items():
-        values = np.frombuffer(data, np.float32, int(np.prod(place["shape"])), place["at"])
-        arrays[name] = torch.from_numpy(values.copy()).view(place["shape"])
+        values = np.frombuffer(data, np.float16, int(np.prod(place["shape"])), place["at"])
+        arrays[name] = torch.from_numpy(values.astype(np.float32)).view(place["shape"])
     model.load_state_dict(arrays)
     return model.eval(), header
 

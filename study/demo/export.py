@@ -22,7 +22,7 @@ from study.measurements import bag_of_words
 
 
 def script(name: str, header: dict, arrays: dict[str, np.ndarray]) -> bytes:
-    """The script of a file: arrays of int8, int32 or float32, each padded to a multiple of four bytes."""
+    """The script of a file: arrays of int8, int32, float16 or float32, each padded to a multiple of four bytes."""
     places, parts, at = {}, [], 0
     for key, array in arrays.items():
         content = np.ascontiguousarray(array).tobytes()

@@ -34,9 +34,10 @@ def quantities(
         """Than one layer run once, in per cent."""
         return number(100 * (facts.gain(model, "1x1") - 1), ".0f")
 
-    def head_after_the_first_pass() -> str:
-        passes, head = next(part.split(".") for part in parts if not part.startswith("1."))
-        return f"head {head} in pass {passes}"
+    def head_in_the_second_pass() -> str:
+        """Of two layers, whose third and fourth application make up pass 2."""
+        step, head = next(map(int, part.split(".")) for part in parts if int(part[0]) > 2)
+        return f"head {head} of layer {step - 2} in pass 2"
 
     def full() -> list[Gap]:
         return list(family.full.values())
@@ -46,7 +47,7 @@ def quantities(
         return [gap for gap in full() if gap.badge.seeds >= ENOUGH_SEEDS and equivalent(gap.by_seed, 1)]
 
     numbers = {
-        "head": head_after_the_first_pass,
+        "head": head_in_the_second_pass,
         "two_layers_once": lambda: number(khop.error("2x1", 4), ".0%"),
         "two_layers_twice": lambda: number(khop.error("2x2", 4), ".1%"),
         "seeds": lambda: words(len(seeds_of(khop.of("2x2")))),
@@ -73,6 +74,7 @@ def quantities(
     checks = {
         "answer": lambda: [khop.error("2x2", 4) < 0.01, khop.error("2x1", 4) > 0.2],
         "answer_facts": lambda: [1 < many.gain("1x4", "1x1") < 1.5, many.gain("2x1", "1x1") > 1.7],
+        "same_weights": lambda: [len({run["parameters"]["total"] for run in khop.of("2x1") + khop.of("2x2")}) == 1],
         "best_two_layers_once": lambda: [not rated("2x2", "4x1").separated],
         "four_passes_add": lambda: [
             many.gain("1x4", "1x1") > 1.2,

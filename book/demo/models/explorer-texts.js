@@ -1,12 +1,12 @@
 var rtxDemo = rtxDemo || {};
 rtxDemo.explorerTexts = {
   "hops": {
-    "letters": "cbdbdbacadcbacbdbadcdbacdbdcacabadcdbcabdcabdcdb",
+    "letters": "cacbcdadcbcabdcbcabadabcbdcadabdcabcbadbdcdcbcba",
     "serves": [
-      "4.3",
-      "1.1",
-      "3.3",
-      "2.3"
+      "3.4",
+      "1.2",
+      "2.1",
+      "4.4"
     ]
   },
   "cups": {
