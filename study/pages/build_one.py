@@ -7,16 +7,17 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.values import Runs
-from study.analysis import cache, costs, rates, stopping
+from study.analysis import cache, costs, rates, retrofit, stopping
 from study.analysis.facts import Facts
 from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import IsoDepth, best_of
 from study.analysis.records import at_rate, gap_closed, learning_rate, picked_on, seeds_of, test_loss
-from study.analysis.wording import percent, span
+from study.analysis.wording import percent, seeds, span
 
 HOPS, HARD_HOPS = 4, 8
 RATE, RATES, HARD_RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.002, 0.004), (0.003, 0.006, 0.012)
 SEVEN_LAYER = 4 * 4096**2 + 3 * 4096 * 11_008  # parameters of a layer of Llama 7B
+SHARED = ("mean", "third layer", "two layers")  # middle layers of a stack that became a loop
 PICKING = 3  # the seed that picks the learning rates of wider models and of facts, and is reported nowhere
 
 
@@ -99,6 +100,10 @@ def quantities(
         """One layer trained with random passes for as many steps."""
         runs = [run for run in khop.records if run["model"] == "1x6-random" and run["seed"] in (5, 6, 7)]
         return Hops(runs, "random passes")
+
+    def best_retrofit() -> float:
+        """The loss of the best shared layers after training on."""
+        return min(retrofit.loss(retrofits, loop) for loop in SHARED)
 
     def decoding(model: str, keeps: str = "all") -> float:
         return costs.token_ms(decoders, model, keeps)
@@ -193,6 +198,15 @@ def quantities(
         "round_noise": lambda: number(100 * rounding.cost("1x4-noise", 4), ".1f"),
         "round_eight": lambda: number(100 * max(abs(rounding.cost(m, 8)) for m in ("1x4", "2x2", "4x1")), ".1f"),
         "round_seeds": lambda: words(len(seeds_of(rounded))),
+        # A stack turned into a loop
+        "retrofit_seeds": lambda: seeds(len(retrofits)),
+        "retrofit_rise": lambda: number(
+            min(retrofit.loss(retrofits, loop, tenth=False) for loop in SHARED)
+            - retrofit.loss(retrofits, "stack", tenth=False),
+            ".1f",
+        ),
+        "retrofit_behind": lambda: number(best_retrofit() - retrofit.loss(retrofits, "stack"), ".2f"),
+        "retrofit_anew": lambda: number(best_retrofit() - retrofit.anew(retrofits), ".2f"),
         # Back-propagation through fewer passes
         "cut_one": lambda: percent(mean(cut(1))),
         "cut_two": lambda: percent(mean(cut(2))),
@@ -273,6 +287,11 @@ def quantities(
             rounding.cost("1x4", 4) > 0.05,
             max(rounding.cost("2x2", 4), rounding.cost("4x1", 4)) < 0.01,
             rounding.cost("1x4-noise", 4) < rounding.cost("1x4", 4) / 2,
+        ],
+        "retrofit_rise": lambda: [
+            min(retrofit.loss(retrofits, loop, tenth=False) for loop in SHARED) > 2.5,
+            retrofit.loss(retrofits, "stack") < retrofit.anew(retrofits) < best_retrofit() < 2.1,
+            best_retrofit() < retrofit.loss(retrofits, "anew") - 0.3,
         ],
         "decode_stack": lambda: [
             decoding("1x4") > 2 * decoding("1x1"),
