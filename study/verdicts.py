@@ -4,6 +4,7 @@ Each gives both conditions, of mean errors over seeds unless it says otherwise; 
 holds in part.  One whose records are missing raises `Unmeasured`.
 """
 
+from collections.abc import Sequence
 from statistics import mean
 
 from rtx_core.records import Record
@@ -27,6 +28,12 @@ RUNS = Folders(paper.records)
 def _bag_of_words(name: str) -> float:
     """The accuracy of counting words on a data set."""
     return Model(paper.measurements("yardstick", name), f"bag of words, {name}").accuracy
+
+
+def _planned(runs: Sequence[Record], seeds: int = 3) -> None:
+    """An error before all planned seeds are there."""
+    if len(runs) < seeds:
+        raise Unmeasured(f"There are {len(runs)} of {seeds} planned seeds; run the others first.")
 
 
 def _mean_loss(runs: list[Record]) -> float:
@@ -157,6 +164,7 @@ def cache_last_trained() -> Conditions:
 def halting_gate() -> Conditions:
     """Of a gate and of a threshold on the probability, after as many steps, on the means over seeds."""
     measured = [*paper.measurements("stopping", "khop"), *paper.measurements("stopping", stopping.TRAINED["gate"][0])]
+    _planned(stopping.of(measured, "gate"))
     passes, wrong_there = stopping.mean_of(measured, "random, 4,000 steps", "confident 0.99", 4)
     gate_passes, gate_wrong = stopping.nearest(measured, "gate", "gate", 4, passes)
     after_six = stopping.mean_of(measured, "gate", "fixed 6", 4)[1]
@@ -166,10 +174,10 @@ def halting_gate() -> Conditions:
 
 
 def halting_control() -> Conditions:
-    alone, level, gate = (
-        RUNS.hops(name).error("1x6", 4)
-        for name in ("khop-steps4000", "khop-halting10-steps4000", "khop-halting0.1-steps4000")
-    )
+    names = ("khop-steps4000", "khop-halting10-steps4000", "khop-halting0.1-steps4000")
+    for name in names:
+        _planned(RUNS.hops(name).of("1x6"))
+    alone, level, gate = (RUNS.hops(name).error("1x6", 4) for name in names)
     return alone >= 0.02 and level >= 0.2 and gate <= 0.005, alone < 0.005 or gate > 0.05
 
 
@@ -262,6 +270,7 @@ def rounding_text() -> Conditions:
 
 def stack_to_loop() -> Conditions:
     measured = paper.measurements("retrofit", "iso-depth")
+    _planned(measured)
     loops = ("mean", "third layer", "two layers")
     at_once, after = (min(retrofit.loss(measured, loop, tenth) for loop in loops) for tenth in (False, True))
     on, scratch = retrofit.loss(measured, "stack"), retrofit.loss(measured, "anew")
