@@ -1,7 +1,7 @@
 """Every run of the paper, in the order of their value: what is recorded, stale or missing, and about what it costs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rtx_core import records
@@ -22,10 +22,11 @@ class Study:
 
     def runs(self, reduced: bool, extra: dict) -> Iterator[RunConfig]:
         experiment = EXPERIMENTS[self.experiment]
+        models = self.models or experiment.default_models
         for budget in self.reduced if reduced else ({},):
+            configs = [configure(self.experiment, model, **self.settings | budget | extra) for model in models]
             for seed in self.seeds or experiment.seeds:
-                for model in self.models or experiment.default_models:
-                    yield configure(self.experiment, model, seed, **self.settings | budget | extra)
+                yield from (replace(config, seed=seed) for config in configs)
 
 
 EPOCH = {"epochs": 1}

@@ -1,12 +1,14 @@
 """The bench of a loop: what is trained, what the card says, and what a faulty model leaves of it."""
 
 import json
+import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import refused
+from conftest import SERVER, refused
 from torch import Tensor, nn
 
 import rtx_core as rtx
@@ -186,7 +188,15 @@ def test_the_rate_is_picked_by_validation_and_one_at_the_end_of_those_tried_is_n
     assert any("0.001 to 0.005" in sentence for sentence in task.places)
 
 
+def begin(environ: dict, *arguments: object) -> None:
+    os.environ.update(environ)
+    bench_module._begin(*arguments)
+
+
 def test_several_jobs_make_the_records_of_one(mine, one_task, monkeypatch, capsys):
+    """In processes that are copied from one that has imported torch."""
+    monkeypatch.setattr(bench_module, "get_context", lambda method: SERVER)
+    monkeypatch.setattr(bench_module, "_begin", partial(begin, dict(os.environ)))
     monkeypatch.setitem(suite.BUDGETS, "trial", suite.Budget(("pointers",), seeds=(0, 1), makes_controls=False))
     together = rtx.bench(mine, "trial", jobs=2)
     assert len(record_times()) == 2 and "0 s left" in capsys.readouterr().out

@@ -400,6 +400,6 @@ var rtxDemo = rtxDemo || {};
       seen.unobserve(target);
       start(target);
     }
-  });
+  }, { rootMargin: "0px 0px -25% 0px" });
   document.querySelectorAll(".rtx-explorer").forEach((root) => seen.observe(root)); // the script stands below its elements
 })();
