@@ -19,6 +19,8 @@ JUDGED = sorted(
 RECORDS = paper.records
 NOT_RUN = {
     "muon",
+    "halting_control",
+    "stack_to_loop",
     "muon_text",
     "rounding_text",
     "backprop_passes_elsewhere",
