@@ -3,6 +3,7 @@
 import json
 import os
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -15,6 +16,7 @@ from papermill.parameterize import parameterize_notebook
 from rtx_core import records
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import statistics
+from study.experiments import EXPERIMENTS
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -50,6 +52,9 @@ def execute(environ: dict, small: bool, page: Path) -> list[dict]:
     statistics.RESAMPLES = 50  # of a bootstrap
     if small:
         shrink(pytest.MonkeyPatch())
+        for name, experiment in EXPERIMENTS.items():
+            if "eval_batches" in experiment.data.names():
+                EXPERIMENTS[name] = replace(experiment, data=experiment.data.replace(eval_batches=2))
     HistoryManager.enabled, outputs = False, []
     shell = InteractiveShell.instance(colors="nocolor")
     for cell in nbformat.read(page, as_version=4).cells:

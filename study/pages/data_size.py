@@ -8,7 +8,7 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import detectable, equivalent
 from rtx_core.report.values import Gap, Task
-from study.analysis.classifiers import gap, generalization_gap, of_model, p_over_seeds, paired, peaks, table_row
+from study.analysis.classifiers import gap, generalization_gap, of_model, p_over_seeds, paired, peaks, table_row, tested
 from study.analysis.corpora import inside
 from study.analysis.ladder import Ladder, Tuned, best_rate, validated_more_often
 
@@ -138,6 +138,11 @@ def quantities(
         "six_layers_best": lambda: [
             best_six_layers() > six_layers_at_smaller_rates()["test"]["accuracy"],
             six_layers_at_smaller_rates() in tuned.at_usual_rate("6x1"),
+        ],
+        "validated_often": lambda: [
+            validated("baseline").steps == validated("recurrent").steps == 0,
+            validated("baseline").points == validated("recurrent").points == 0,
+            all(epoch == 2 for epoch in tested(often, "epoch")),
         ],
     }
     return Quantities(numbers, checks)
