@@ -134,10 +134,12 @@ def of_page(page: str) -> list[Prediction]:
 
 def counts() -> dict[str, int]:
     """How many rows of `predictions.yaml` that records can judge were kept, in part and contradicted, and all of them;
-    by the `sha256` of what the rows say anyone can tell later whether they were changed."""
+    by the `sha256` of what the rows say anyone can tell later whether they were changed.  `inside` are the rows of the
+    other file, which its pages judge."""
     verdicts = [one.verdict for one in predictions().values()]
     by_verdict = {"kept": verdicts.count(KEPT), "part": verdicts.count(PARTLY), "contradicted": verdicts.count(BROKEN)}
-    return by_verdict | {"judged": sum(by_verdict.values()), "sha256": words_sha256()}
+    more_counts = {"inside": len(read("predictions_inside.yaml")), "sha256": words_sha256()}
+    return by_verdict | {"judged": sum(by_verdict.values())} | more_counts
 
 
 def words_sha256() -> str:

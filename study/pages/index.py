@@ -70,6 +70,7 @@ def quantities(
         "predictions_contradicted": lambda: str(predictions["contradicted"]),
         "predictions_in_part": lambda: str(predictions["part"]),
         "predictions_kept": lambda: str(predictions["kept"]),
+        "predictions_inside": lambda: str(predictions["inside"]),
     }
     checks = {
         "answer": lambda: [khop.error("2x2", 4) < 0.01, khop.error("2x1", 4) > 0.2],
