@@ -49,11 +49,9 @@ class Headline:
     def hours(self) -> str:
         """Of training, of all runs one after the other, as recorded on different machines."""
         hours = sum(run["seconds"] for run in self.runs) / 3600
-        return number(hours, ".2f" if hours < 1 else ".1f") + " (H100)" * any(on_gpu(run) for run in self.runs)
-
-
-def on_gpu(run: Record) -> bool:
-    return run["environment"]["device_type"] == "cuda"
+        on_gpus = [run["environment"]["device_type"] == "cuda" for run in self.runs]
+        where = " (H100)" if all(on_gpus) else " (some on an H100)" if any(on_gpus) else ""
+        return number(hours, ".2f" if hours < 1 else ".1f") + where
 
 
 def percent(values: list[float]) -> str:

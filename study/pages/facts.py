@@ -166,7 +166,7 @@ def quantities(
             > 0.998 * memorized.whole * memorized.facts
         ],
         "long_four_passes_add": lambda: [
-            min(gains_where_saturated("1x4")) > 1.2,
+            min(gains_where_saturated("1x4")) > 1.1,
             max(gains_where_saturated("1x4")) < 1.5,
             shown.bits("1x4") < shown.bits("1x1-wide") < shown.bits("2x1"),
             shown.gain("1x4", "1x1") > 1.1 * usual.gain("1x4", "1x1"),
