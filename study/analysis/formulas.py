@@ -43,6 +43,7 @@ def llama(c: configs.LoopedConfig) -> dict[str, int]:
         "a vector for each pass": (c.encoding != "none") * c.num_passes * d,
         "adapter and norm of the state": (c.injection == "linear") * adapter,
         "gate": c.gate * d * d,
+        "halting gate": bool(c.halting) * (d + 1),
         "norm in the loop": c.loop_norm * d,
         "low-rank corrections": c.num_passes * c.num_layers * c.lora_rank * matrices,
     }
