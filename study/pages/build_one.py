@@ -277,7 +277,8 @@ def quantities(
         ],
         "gate_wrong": lambda: [
             six(gated=True).error("1x6", HOPS, 6) < 0.01 < random_short().error("1x6-random", HOPS, 6),
-            max(six(gated=gated).error("1x6", HOPS, 12) for gated in (True, False)) < 0.01,
+            six(gated=True).error("1x6", HOPS, 12) < 0.01 < six(gated=False).error("1x6", HOPS, 12),
+            six(gated=False).error("1x6", HOPS, 6) < six(gated=True).error("1x6", HOPS, 6),
             rule("gate", "gate 0.3", HOPS)[1] < rule("gate", "fixed 6", HOPS)[1] + 0.003,
             rule("gate", "gate 0.3", 1)[0] < 3.5 < rule("gate", "gate 0.3", HOPS)[0] < 5.5,
             rule("gate", "confident 0.99", HOPS)[1] > 0.1,
