@@ -16,9 +16,12 @@ from torch import Tensor, nn
 
 from rtx_core.errors import RtxError
 from rtx_core.models.build import untied
+from rtx_core.train.optimizer import MuonAndAdamW
+
+Optimizer = torch.optim.Optimizer | MuonAndAdamW
 
 
-def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: dict[str, Tensor], state: dict) -> None:
+def save(path: Path, model: nn.Module, optimizer: Optimizer, best: dict[str, Tensor], state: dict) -> None:
     """Weights, optimizer moments, best weights and random states as tensors; the rest as JSON in the header.
 
     Weights that are no longer finite are refused, so that the checkpoint on disk is from before training diverged.
@@ -53,7 +56,7 @@ def readable(path: Path) -> Iterator[None]:
         raise RtxError(f"{os.path.relpath(path)} is damaged or of another run ({reason}); delete it.") from error
 
 
-def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict] | None:
+def load(path: Path, model: nn.Module, optimizer: Optimizer) -> tuple[dict[str, Tensor], dict] | None:
     """Put the saved state back into model, optimizer and generators; gives (best weights, the JSON state), None where
     there is no file.  One that cannot be read, or is of another model, is an error, and stays."""
     if not path.exists():
