@@ -198,17 +198,17 @@ def cache_size(subject: Subject) -> Line:
 def more_passes(subject: Subject) -> Line:
     if not subject.passes_argument:
         raise Refused(f"an argument of `forward` for the number of passes, such as {PASSES[0]}")
-    once = subject.passes or max(2, len(subject.states()))
-    short, long = (subject.states(**{subject.passes_argument: n}) for n in (once, 2 * once))
-    if len(short) != once or len(long) != 2 * once:
-        says = f"Asked for {once} and {2 * once} passes, the looped part ran {len(short)} and {len(long)} times."
+    passes = subject.passes or max(2, len(subject.states()))
+    short, long = (subject.states(**{subject.passes_argument: n}) for n in (passes, 2 * passes))
+    if len(short) != passes or len(long) != 2 * passes:
+        says = f"Asked for {passes} and {2 * passes} passes, the looped part ran {len(short)} and {len(long)} times."
         return Line([len(short), len(long)], FAIL, says)
     moved = max(difference(a, b) for a, b in zip(short, long))
     if moved > TOLERANCE:
-        says = f"The first {once} of {2 * once} passes are not those of {once} ({moved:.1e})"
+        says = f"The first {passes} of {2 * passes} passes are not those of {passes} ({moved:.1e})"
         says += ": a pass knows how many follow."
         return Line(moved, LOOK, says)
-    return Line(moved, PASS, f"The first {once} of {2 * once} passes are those of {once}.")
+    return Line(moved, PASS, f"The first {passes} of {2 * passes} passes are those of {passes}.")
 
 
 def growth(subject: Subject) -> Line:
