@@ -271,8 +271,7 @@ def rounding_text() -> Conditions:
 def stack_to_loop() -> Conditions:
     measured = paper.measurements("retrofit", "iso-depth")
     _planned(measured)
-    loops = ("mean", "third layer", "two layers")
-    at_once, after = (min(retrofit.loss(measured, loop, tenth) for loop in loops) for tenth in (False, True))
+    at_once, after = (retrofit.best(measured, tenth) for tenth in (False, True))
     on, scratch = retrofit.loss(measured, "stack"), retrofit.loss(measured, "anew")
     holds = at_once - retrofit.loss(measured, "stack", tenth=False) > 0.5 and after - on <= 0.1
     holds = holds and scratch - after > 0.2 and retrofit.anew(measured) < after

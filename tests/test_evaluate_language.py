@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import CPU
+from conftest import CPU, refused
+from reference import small_decoder
 
 from rtx_core import build_model
 from rtx_core.data import stories as data_of_stories
@@ -143,3 +144,12 @@ def test_the_threshold_is_chosen_on_training_stories_alone():
     assert all(row["training_loss"] <= losses[3].double().mean() + row["allowed"] for row in rows)
     passes = [row["training_passes"] for row in rows]
     assert passes == sorted(passes, reverse=True)
+
+
+@pytest.mark.parametrize("options", [{"cache": "last"}, {"stop": "confident"}, {"cache": "last", "stop": "agree"}])
+def test_a_looped_decoder_writes_with_another_cache_and_with_fewer_passes(options):
+    model, ids = small_decoder("looped", num_passes=3), torch.arange(4)
+    drawn = list(generation.stream(model, ids, 12, **options))
+    assert len(drawn) == 12 and drawn == list(generation.stream(model, ids, 12, **options))
+    with refused("GPT", "looped decoder"):
+        list(generation.stream(build_model("gpt", seed=0, **GPT), ids, 1, **options))

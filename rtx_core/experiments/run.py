@@ -333,8 +333,9 @@ def measure_run(model, task, config: RunConfig, device) -> dict:
         from rtx_core.evaluate import stories  # with scikit-learn, two seconds' work
 
         return stories.measure(model, task, device)
-    by_text = {"characters": generation.of_characters}
-    return by_text.get(config.data.generates, generation.of_generated)(model, task, device)
+    if config.data.generates == "characters":
+        return generation.of_characters(model, task, device)
+    return generation.of_generated(model, task, device)
 
 
 def command_of(config: RunConfig, replace: bool = False) -> str:

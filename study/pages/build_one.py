@@ -17,7 +17,6 @@ from study.analysis.wording import percent, seeds, span
 HOPS, HARD_HOPS = 4, 8
 RATE, RATES, HARD_RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.002, 0.004), (0.003, 0.006, 0.012)
 SEVEN_LAYER = 4 * 4096**2 + 3 * 4096 * 11_008  # parameters of a layer of Llama 7B
-SHARED = ("mean", "third layer", "two layers")  # middle layers of a stack that became a loop
 PICKING = 3  # the seed that picks the learning rates of wider models and of facts, and is reported nowhere
 
 
@@ -100,10 +99,6 @@ def quantities(
         """One layer trained with random passes for as many steps."""
         runs = [run for run in khop.records if run["model"] == "1x6-random" and run["seed"] in (5, 6, 7)]
         return Hops(runs, "random passes")
-
-    def best_retrofit() -> float:
-        """The loss of the best shared layers after training on."""
-        return min(retrofit.loss(retrofits, loop) for loop in SHARED)
 
     def decoding(model: str, keeps: str = "all") -> float:
         return costs.token_ms(decoders, model, keeps)
@@ -206,12 +201,10 @@ def quantities(
         # A stack turned into a loop
         "retrofit_seeds": lambda: seeds(len(retrofits)),
         "retrofit_rise": lambda: number(
-            min(retrofit.loss(retrofits, loop, tenth=False) for loop in SHARED)
-            - retrofit.loss(retrofits, "stack", tenth=False),
-            ".1f",
+            retrofit.best(retrofits, tenth=False) - retrofit.loss(retrofits, "stack", tenth=False), ".1f"
         ),
-        "retrofit_behind": lambda: number(best_retrofit() - retrofit.loss(retrofits, "stack"), ".2f"),
-        "retrofit_anew": lambda: number(best_retrofit() - retrofit.anew(retrofits), ".2f"),
+        "retrofit_behind": lambda: number(retrofit.best(retrofits) - retrofit.loss(retrofits, "stack"), ".2f"),
+        "retrofit_anew": lambda: number(retrofit.best(retrofits) - retrofit.anew(retrofits), ".2f"),
         # Back-propagation through fewer passes
         "cut_one": lambda: percent(mean(cut(1))),
         "cut_two": lambda: percent(mean(cut(2))),
@@ -296,9 +289,9 @@ def quantities(
             rounding.cost("1x4-noise", 4) < rounding.cost("1x4", 4) / 2,
         ],
         "retrofit_rise": lambda: [
-            min(retrofit.loss(retrofits, loop, tenth=False) for loop in SHARED) > 2.5,
-            retrofit.loss(retrofits, "stack") < retrofit.anew(retrofits) < best_retrofit() < 2.1,
-            best_retrofit() < retrofit.loss(retrofits, "anew") - 0.3,
+            retrofit.best(retrofits, tenth=False) > 2.5,
+            retrofit.loss(retrofits, "stack") < retrofit.anew(retrofits) < retrofit.best(retrofits) < 2.1,
+            retrofit.best(retrofits) < retrofit.loss(retrofits, "anew") - 0.3,
         ],
         "decode_stack": lambda: [
             decoding("1x4") > 2 * decoding("1x1"),
