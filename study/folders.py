@@ -62,7 +62,7 @@ class Folders:
 
     def with_muon(self, experiment: str, model: str) -> list[Record]:
         """Seeds 0 to 2 of a model trained with Muon at the rate picked on seed 3."""
-        names = (f"{experiment}-optimizermuon", *(f"{experiment}-learningrate{rate}-optimizermuon" for rate in MUON))
+        names = (f"{experiment}-optimizermuon", *(f"{experiment}-optimizermuon-learningrate{rate}" for rate in MUON))
         return picked_on(3, [run for name in names for run in self.records(name) if run["model"] == model])
 
     def saturated(self) -> Facts:

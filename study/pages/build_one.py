@@ -33,6 +33,8 @@ def quantities(
     caches: list[Record],
     stops: list[Record],
     truncated: list[Record],
+    in_turn: list[Record],
+    muon: list[Record],
     retrofits: list[Record],
     gates: list[Record],
     decoders: Mapping,
@@ -78,14 +80,33 @@ def quantities(
     def holds(power: float) -> int:
         return sum(pair.holds(power) for pair in pairs())
 
-    def cut(passes: int) -> list[float]:
-        runs = [run for run in truncated if run["config"]["model"]["backprop_passes"] == passes]
-        return Hops(runs, "truncated").errors("1x4", HOPS)
+    def through(model: str, passes: int | str) -> list[Record]:
+        """Trained with gradients through so many of the last passes; 0: through all."""
+        runs = [run for run in truncated if run["model"] == model]
+        return [run for run in runs if run["config"]["model"].get("backprop_passes", 0) == passes]
 
-    def all_passes() -> list[float]:
-        """Of the same seeds with gradients through all passes."""
-        seeds = seeds_of(truncated)
-        return Hops([run for run in khop.records if run["seed"] in seeds], "k-hop").errors("1x4", HOPS)
+    def cut(passes: int | str) -> float:
+        return mean(wrong(run, HOPS) for run in through("1x4", passes))
+
+    def cut_products(passes: int) -> float:
+        return mean(run["test"]["error"] for run in through("1x8", passes))
+
+    def cut_text(passes: int) -> float:
+        """By how many nats the loss on characters is higher than with gradients through all passes."""
+        return mean(map(test_loss, through("1x6-64", passes))) - mean(map(test_loss, through("1x6-64", 0)))
+
+    def cached_last(model: str) -> list[Record]:
+        """Trained with the keys and values of the last pass alone."""
+        return [run for run in in_turn if run["model"] == model]
+
+    def muon_hops(model: str) -> float:
+        return mean(wrong(run, HOPS) for run in with_muon(model))
+
+    def muon_text(model: str) -> float:
+        return mean(map(test_loss, with_muon(model)))
+
+    def with_muon(model: str) -> list[Record]:
+        return picked_on(PICKING, [run for run in muon if run["model"] == model])
 
     def rule(training: str, name: str, hops: int) -> tuple[float, float]:
         """(passes, error), on average over seeds."""
@@ -206,9 +227,9 @@ def quantities(
         "retrofit_behind": lambda: number(retrofit.best(retrofits) - retrofit.loss(retrofits, "stack"), ".2f"),
         "retrofit_anew": lambda: number(retrofit.best(retrofits) - retrofit.anew(retrofits), ".2f"),
         # Back-propagation through fewer passes
-        "cut_one": lambda: percent(mean(cut(1))),
-        "cut_two": lambda: percent(mean(cut(2))),
-        "cut_none": lambda: percent(mean(all_passes())),
+        "cut_one": lambda: percent(cut(1)),
+        "cut_two": lambda: percent(cut(2)),
+        "cut_none": lambda: percent(cut(0)),
         # What training costs
         "flops_loop": lambda: number(flops("1x4") / flops("1x1"), ".2f"),
         "flops_stack": lambda: number(flops("2x2") / flops("4x1"), ".2f"),
@@ -303,7 +324,7 @@ def quantities(
             costs.kept_kib(decoders, "1x4", "recomputed") < costs.kept_kib(decoders, "1x4") / 5,
             1.1 < costs.recompute_time(decoders, "1x4") < 1.6,
         ],
-        "cut_one": lambda: [mean(cut(1)) > copying(HOPS, HOPS - 2), mean(cut(2)) > max(0.2, 2 * mean(all_passes()))],
+        "cut_one": lambda: [cut(1) > copying(HOPS, HOPS - 2), cut(2) > max(0.2, 2 * cut(0))],
         "shapes": lambda: [
             mean(tuned.errors("2x2")) < mean(tuned.errors("1x4")),
             mean(wide("1x4")) < mean(wide("2x2")),
