@@ -89,7 +89,7 @@ def quantities(
         return mean(wrong(run, HOPS) for run in through("1x4", passes))
 
     def cut_products(passes: int) -> float:
-        return mean(run["test"]["error"] for run in through("1x8", passes))
+        return mean(1 - run["test"]["accuracy"] for run in through("1x8", passes))
 
     def cut_text(passes: int) -> float:
         """By how many nats the loss on characters is higher than with gradients through all passes."""
