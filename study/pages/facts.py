@@ -13,6 +13,7 @@ from study.analysis.records import at_rate, learning_rate, picked_on, seeds_of, 
 from study.analysis.wording import at_least
 
 FACT_STACKS, HOP_STACKS = ("1x1", "2x1", "4x1"), ("1x1", "2x1", "3x1", "4x1")
+MORE = 240  # exposures
 PICKING = 3  # the seed that picks the learning rates of the runs with more exposures, and is reported nowhere
 RATE, RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.003, 0.006, 0.012)
 
@@ -30,7 +31,8 @@ def quantities(
     """Of runs on facts, the same facts with more exposures and fewer facts, on k-hop with two numbers of steps, and on
     characters, at several learning rates."""
     lower, usual, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
-    memorized = Facts(fewer)
+    memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
+    small = Facts([run for run in fewer if run["config"]["train"]["epochs"] != MORE])
     long_runs = Hops(longer, "k-hop for longer")
     picked = {m: picked_on(PICKING, [run for run in saturated if run["model"] == m]) for m in SATURATED}
     shown = Facts([run for runs in picked.values() for run in runs], "facts with more exposures")
@@ -63,6 +65,11 @@ def quantities(
     def hops_phi(model: str) -> tuple[float, float, float]:
         return phi.worth(khop, model, HOP_STACKS, logit)
 
+    def three_seeds() -> tuple[float, float, float]:
+        """φ on pointers of one layer run four times, on seeds 5 to 7 alone."""
+        runs = Hops([run for run in khop.records if run["seed"] in (5, 6, 7)], "k-hop")
+        return phi.worth(runs, "1x4", HOP_STACKS, logit)
+
     def on_logits(first: str, second: str):
         return compared(khop.of(first), khop.of(second))
 
@@ -82,7 +89,6 @@ def quantities(
             (usual.gain("1x1-wide", "1x1") - 1) / (usual.gain("2x1", "1x1") - 1), ".0%"
         ),  # the share of the second layer's gain that comes with its parameters
         "narrow_bits": lambda: number(usual.per_parameter("4x1-w32"), ".2f"),
-        "layer_bits": lambda: number(usual.per_parameter("1x1"), ".2f"),
         **{
             f"{key}_{n}": lambda model=model, n=n: number(100 * (over_best_layer(model)[n - 1] - 1), ".0f")
             for key, model in (("best_passes", "1x4"), ("best_layers", "2x1"))
@@ -96,18 +102,24 @@ def quantities(
         "long_wide_adds": lambda: number(100 * (shown.gain("1x1-wide", "1x1") - 1), ".0f"),
         "long_wide": lambda: number(shown.gain("1x1-wide", "2x1"), ".0%"),
         "long_two_layers_hold": lambda: number(shown.bits("2x1") / (shown.whole * shown.facts), ".0%"),
-        "long_two_twice_hold": lambda: number(shown.bits("2x2") / (shown.whole * shown.facts), ".0%"),
         "bits_of_a_fact": lambda: number(shown.whole, ".0f"),
         **{
             f"{key}_{model.replace('x', '_').replace('-', '_')}": lambda runs=runs, model=model: per_fact(runs, model)
             for key, runs in (("few", usual), ("many", shown))
             for model in ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
         },
+        **{
+            f"each_{model.replace('x', '_').replace('-', '_')}": lambda model=model: number(
+                shown.per_parameter(model), ".2f"
+            )
+            for model in SATURATED
+        },
+        "small_passes_add": lambda: number(100 * (small.gain("1x4", "1x1") - 1), ".0f"),
+        "small_layer_adds": lambda: number(100 * (small.gain("2x1", "1x1") - 1), ".0f"),
         "phi_facts_long": lambda: number(phi.worth(shown, "1x4", ("1x1", "2x1"), test_loss)[0], ".2f"),
         # What can only be computed
         "best_two_layers_once": lambda: at_least(min(tuned.errors("2x1"))),
         "longer_2x1_least": lambda: number(min(long_runs.errors("2x1", 4)), ".0%"),
-        "longer_2x1_most": lambda: number(max(long_runs.errors("2x1", 4)), ".0%"),
         "longer_seeds": lambda: words(len(long_runs.of("2x1"))),
         "longer_2x2_most": lambda: number(max(long_runs.errors("2x2", 4)), ".2%"),
         "equal_seeds": lambda: words(on_logits("1x4", "4x1-w32").seeds),
@@ -120,8 +132,6 @@ def quantities(
         "odds": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[0], ".2f"),
         "odds_low": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[1], ".2f"),
         "odds_high": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[2], ".1f"),
-        "w44_least": lambda: number(min(narrow_at_four_times_the_rate()), ".1%"),
-        "w44_most": lambda: number(max(narrow_at_four_times_the_rate()), ".0%"),
         "new_1x4_least": lambda: number(min(tuned.errors("1x4", new=True)), ".1%"),
         "new_1x4_most": lambda: number(max(tuned.errors("1x4", new=True)), ".0%"),
         "new_w32_least": lambda: number(min(tuned.errors("4x1-w32", new=True)), ".1%"),
@@ -131,6 +141,8 @@ def quantities(
         "phi_hops": lambda: number(hops_phi("1x4")[0], ".2f"),
         "phi_hops_low": lambda: number(hops_phi("1x4")[1], ".2f"),
         "phi_hops_high": lambda: number(hops_phi("1x4")[2], ".2f"),
+        "three_seeds_low": lambda: number(three_seeds()[1], ".1f"),
+        "three_seeds_high": lambda: number(three_seeds()[2], ".1f"),
         "phi_text": lambda: number(text_worth("1x6-64", texts[0]), ".2f"),
     }
     checks = {
@@ -171,6 +183,15 @@ def quantities(
             shown.bits("1x4") < shown.bits("1x1-wide") < shown.bits("2x1"),
             shown.gain("1x4", "1x1") > 1.1 * usual.gain("1x4", "1x1"),
             shown.gain("2x1", "1x1") - 1 > 2.5 * (shown.gain("1x4", "1x1") - 1),
+        ],
+        "each_1_4": lambda: [
+            0.95 < shown.per_parameter("1x4") / shown.per_parameter("2x1") < 1.05,
+            shown.per_parameter("1x1") < shown.per_parameter("1x1-wide") < 0.95 * shown.per_parameter("1x4"),
+        ],
+        "small_passes_add": lambda: [
+            0.85 < (small.gain("1x4", "1x1") - 1) / (usual.gain("1x4", "1x1") - 1) < 1.15,
+            small.bits("2x1") > 0.97 * small.whole * small.facts,
+            three_seeds()[1] < 0.6 and three_seeds()[2] > 1,
         ],
         "picked_rate": lambda: [rates_where_saturated() == {RATE}, all(map(picked.get, SATURATED))],
         "long_wide": lambda: [0.82 < shown.gain("1x1-wide", "2x1") < 0.94],
