@@ -45,13 +45,13 @@ class Subject:
         self.ids = torch.randint(vocab_size, (2, length), generator=generator).to(self.device)
         self.targets = torch.randint(vocab_size, (2, length), generator=generator).to(self.device)
 
-    def outputs(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **more: Any) -> Any:
+    def outputs(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **options: Any) -> Any:
         torch.manual_seed(seed)
-        return (model or self.model)(ids, **more)
+        return (model or self.model)(ids, **options)
 
-    def logits(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **more: Any) -> Tensor:
+    def logits(self, ids: Tensor, seed: int = 0, model: nn.Module | None = None, **options: Any) -> Tensor:
         """(B, N, V) of ids (B, N)."""
-        return logits_in(self.outputs(ids, seed, model, **more), ids)
+        return logits_in(self.outputs(ids, seed, model, **options), ids)
 
     @contextmanager
     def pass_outputs(self) -> Iterator[list[Tensor]]:
@@ -108,12 +108,12 @@ class Subject:
         whole, along = self.applications
         return max((times for name, times in whole.items() if name not in along), default=0)
 
-    def states(self, **more: Any) -> list[Tensor]:
+    def states(self, **options: Any) -> list[Tensor]:
         """The state after each pass."""
         if self.in_depth < 2:
             raise Refused("a loop in depth")
         with self.pass_outputs() as states, torch.no_grad():
-            self.logits(self.ids, **more)
+            self.logits(self.ids, **options)
         if not states:
             raise Refused(SEPARATE)
         return states
@@ -167,9 +167,9 @@ def token_by_token(subject: Subject, ids: Tensor) -> tuple[Tensor, object]:
         return torch.stack(steps, 1), cache
     if subject.cache_argument is None:
         raise Refused(f"`start` and `advance`, or an argument of `forward` called {' or '.join(CACHES)}")
-    cache, more = None, {"use_cache": True} if subject.takes_use_cache else {}
+    cache, flags = None, {"use_cache": True} if subject.takes_use_cache else {}
     for i in range(ids.shape[1]):
-        options: dict[str, Any] = {**more, subject.cache_argument: cache}
+        options: dict[str, Any] = {**flags, subject.cache_argument: cache}
         output = subject.outputs(ids[:, i : i + 1], **options)
         cache, first = getattr(output, "past_key_values", None), output[0] if isinstance(output, tuple) else output
         if isinstance(output, tuple) and len(output) > 1:

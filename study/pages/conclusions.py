@@ -40,7 +40,7 @@ def quantities(
     runs, family = Folders(lambda name: folders.get(name, [])), Family(tests, models)
     khop, hard, higher = (runs.hops(name) for name in ("khop", "khop-hard", HIGHER_RATE))
     published, rated = runs.hops("khop-published-reduced"), runs.khop_at_best_rates()
-    few, many, long = runs.facts(), runs.saturated(), runs.hops("khop-steps12000")
+    at_60, at_240, long = runs.facts(), runs.saturated(), runs.hops("khop-steps12000")
     products, mixed = (runs.hops(f"state-tracking-curriculum{stage}") for stage in ("", "-stage1"))
     along, own_rates = runs.language("shakespeare-nanogpt"), runs.stories_at_own_rates()
     beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags, models)
@@ -100,11 +100,11 @@ def quantities(
         "longer_2x1": lambda: number(long.error("2x1", 4), ".0%"),
         "wider_2x1": lambda: number(runs.wider("2x1"), ".0%"),
         "wider_2x2": lambda: number(runs.wider("2x2"), ".1%"),
-        "exposures": lambda: number(many.records[0]["config"]["train"]["epochs"], "d"),
-        "early_passes_add": lambda: more_bits(few, "1x4"),
-        "four_passes_add": lambda: more_bits(many, "1x4"),
-        "wide_adds": lambda: more_bits(many, "1x1-wide"),
-        "second_layer_adds": lambda: more_bits(many, "2x1"),
+        "exposures": lambda: number(at_240.records[0]["config"]["train"]["epochs"], "d"),
+        "early_passes_add": lambda: more_bits(at_60, "1x4"),
+        "four_passes_add": lambda: more_bits(at_240, "1x4"),
+        "wide_adds": lambda: more_bits(at_240, "1x1-wide"),
+        "second_layer_adds": lambda: more_bits(at_240, "2x1"),
         # Eight hops and products
         "hard_stack_least": lambda: number(min(hard.errors("6x1", 8)), ".1%"),
         "hard_stack_most": lambda: number(max(hard.errors("6x1", 8)), ".1%"),
@@ -156,9 +156,9 @@ def quantities(
             runs.wider("2x1") > 10 * runs.wider("2x2"),
         ],
         "four_passes_add": lambda: [
-            1.2 < many.gain("1x4", "1x1") < 1.35,
-            1 < few.gain("1x4", "1x1") < 1.15,
-            many.bits("1x4") < many.bits("1x1-wide") < many.bits("2x1"),
+            1.2 < at_240.gain("1x4", "1x1") < 1.35,
+            1 < at_60.gain("1x4", "1x1") < 1.15,
+            at_240.bits("1x4") < at_240.bits("1x1-wide") < at_240.bits("2x1"),
         ],
         "hard_stack_least": lambda: [
             max(hard.errors("6x1", 8)) < 0.05 < sorted(hard.errors("2x3", 8))[1],

@@ -30,25 +30,25 @@ def quantities(
 ) -> Quantities:
     """Of runs on facts, the same facts with more exposures and fewer facts, on k-hop with two numbers of steps, and on
     characters, at several learning rates."""
-    lower, usual, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
+    lower, base, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
     small = Facts([run for run in fewer if run["config"]["train"]["epochs"] != MORE])
     long_runs = Hops(longer, "k-hop for longer")
     picked = {m: picked_on(PICKING, [run for run in saturated if run["model"] == m]) for m in SATURATED}
-    shown = Facts([run for runs in picked.values() for run in runs], "facts with more exposures")
+    repeated = Facts([run for runs in picked.values() for run in runs], "facts with more exposures")
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(4, khop, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES if rate != RATE))
     texts = [at_rate(text, rate) for rate in TEXT_RATES]
 
     def best_bits(model: str) -> float:
-        return most_bits(model, usual, lower, higher, highest)
+        return most_bits(model, base, lower, higher, highest)
 
     def over_best_layer(model: str) -> list[float]:
         """A model's bits over those of one layer at its own best rate, by seed, ascending."""
-        return sorted(a / b for a, b in zip(usual.each(model), higher.each("1x1")))
+        return sorted(a / b for a, b in zip(base.each(model), higher.each("1x1")))
 
     def rates_where_saturated() -> set[float]:
-        return {learning_rate(run) for run in shown.records}
+        return {learning_rate(run) for run in repeated.records}
 
     def per_fact(runs: Facts, model: str) -> str:
         """Bits of a fact that are stored, on average over facts and seeds."""
@@ -56,11 +56,11 @@ def quantities(
 
     def gains_where_saturated(model: str) -> list[float]:
         """Bits over those of one layer run once, by seed."""
-        ones = {run["seed"]: stored_bits(run) for run in shown.of("1x1")}
-        return [stored_bits(run) / ones[run["seed"]] for run in shown.of(model) if run["seed"] in ones]
+        ones = {run["seed"]: stored_bits(run) for run in repeated.of("1x1")}
+        return [stored_bits(run) / ones[run["seed"]] for run in repeated.of(model) if run["seed"] in ones]
 
     def facts_phi(model: str) -> tuple[float, float, float]:
-        return phi.worth(usual, model, FACT_STACKS, test_loss)
+        return phi.worth(base, model, FACT_STACKS, test_loss)
 
     def hops_phi(model: str) -> tuple[float, float, float]:
         return phi.worth(khop, model, HOP_STACKS, logit)
@@ -80,43 +80,43 @@ def quantities(
         # What can only be memorized
         "two_layers_once": lambda: number(khop.error("2x1", 4), ".0%"),  # wrong at four hops
         "two_layers_twice": lambda: number(khop.error("2x2", 4), ".1%"),
-        "facts": lambda: number(usual.facts, ","),
-        "seeds": lambda: words(len(seeds_of(usual.of("1x1")))),
-        "four_passes_add": lambda: number(100 * (usual.gain("1x4", "1x1") - 1), ".0f"),
-        "second_layer_adds": lambda: number(100 * (usual.gain("2x1", "1x1") - 1), ".0f"),
-        "wide_layer": lambda: number(usual.gain("1x1-wide", "2x1"), ".0%"),  # of what two layers store
+        "facts": lambda: number(base.facts, ","),
+        "seeds": lambda: words(len(seeds_of(base.of("1x1")))),
+        "four_passes_add": lambda: number(100 * (base.gain("1x4", "1x1") - 1), ".0f"),
+        "second_layer_adds": lambda: number(100 * (base.gain("2x1", "1x1") - 1), ".0f"),
+        "wide_layer": lambda: number(base.gain("1x1-wide", "2x1"), ".0%"),  # of what two layers store
         "by_parameters": lambda: number(
-            (usual.gain("1x1-wide", "1x1") - 1) / (usual.gain("2x1", "1x1") - 1), ".0%"
+            (base.gain("1x1-wide", "1x1") - 1) / (base.gain("2x1", "1x1") - 1), ".0%"
         ),  # the share of the second layer's gain that comes with its parameters
-        "narrow_bits": lambda: number(usual.per_parameter("4x1-w32"), ".2f"),
+        "narrow_bits": lambda: number(base.per_parameter("4x1-w32"), ".2f"),
         **{
             f"{key}_{n}": lambda model=model, n=n: number(100 * (over_best_layer(model)[n - 1] - 1), ".0f")
             for key, model in (("best_passes", "1x4"), ("best_layers", "2x1"))
             for n in (1, 2, 3)
         },
         # With four times the exposures
-        "exposures": lambda: number(usual.records[0]["config"]["train"]["epochs"], "d"),
-        "more_exposures": lambda: number(shown.records[0]["config"]["train"]["epochs"], "d"),
-        "long_four_passes_add": lambda: number(100 * (shown.gain("1x4", "1x1") - 1), ".0f"),
-        "long_second_layer_adds": lambda: number(100 * (shown.gain("2x1", "1x1") - 1), ".0f"),
-        "long_wide_adds": lambda: number(100 * (shown.gain("1x1-wide", "1x1") - 1), ".0f"),
-        "long_wide": lambda: number(shown.gain("1x1-wide", "2x1"), ".0%"),
-        "long_two_layers_hold": lambda: number(shown.bits("2x1") / (shown.whole * shown.facts), ".0%"),
-        "bits_of_a_fact": lambda: number(shown.whole, ".0f"),
+        "exposures": lambda: number(base.records[0]["config"]["train"]["epochs"], "d"),
+        "more_exposures": lambda: number(repeated.records[0]["config"]["train"]["epochs"], "d"),
+        "long_four_passes_add": lambda: number(100 * (repeated.gain("1x4", "1x1") - 1), ".0f"),
+        "long_second_layer_adds": lambda: number(100 * (repeated.gain("2x1", "1x1") - 1), ".0f"),
+        "long_wide_adds": lambda: number(100 * (repeated.gain("1x1-wide", "1x1") - 1), ".0f"),
+        "long_wide": lambda: number(repeated.gain("1x1-wide", "2x1"), ".0%"),
+        "long_two_layers_hold": lambda: number(repeated.bits("2x1") / (repeated.whole * repeated.facts), ".0%"),
+        "bits_of_a_fact": lambda: number(repeated.whole, ".0f"),
         **{
             f"{key}_{model.replace('x', '_').replace('-', '_')}": lambda runs=runs, model=model: per_fact(runs, model)
-            for key, runs in (("few", usual), ("many", shown))
+            for key, runs in (("few", base), ("many", repeated))
             for model in ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
         },
         **{
             f"each_{model.replace('x', '_').replace('-', '_')}": lambda model=model: number(
-                shown.per_parameter(model), ".2f"
+                repeated.per_parameter(model), ".2f"
             )
             for model in SATURATED
         },
         "small_passes_add": lambda: number(100 * (small.gain("1x4", "1x1") - 1), ".0f"),
         "small_layer_adds": lambda: number(100 * (small.gain("2x1", "1x1") - 1), ".0f"),
-        "phi_facts_long": lambda: number(phi.worth(shown, "1x4", ("1x1", "2x1"), test_loss)[0], ".2f"),
+        "phi_facts_long": lambda: number(phi.worth(repeated, "1x4", ("1x1", "2x1"), test_loss)[0], ".2f"),
         # What can only be computed
         "best_two_layers_once": lambda: at_least(min(tuned.errors("2x1"))),
         "longer_2x1_least": lambda: number(min(long_runs.errors("2x1", 4)), ".0%"),
@@ -149,25 +149,25 @@ def quantities(
         "two_layers_twice": lambda: [
             max(khop.errors("2x2", 4)) < 0.01,
             khop.error("2x1", 4) > 0.2,
-            usual.gain("2x2", "2x1") < 1.1,
+            base.gain("2x2", "2x1") < 1.1,
         ],
         "four_passes_add": lambda: [
-            1.05 < usual.gain("1x4", "1x1") < 1.25,
-            1.0 < usual.gain("2x2", "2x1") < 1.1,
-            usual.gain("2x1", "1x1") > 1.7,
+            1.05 < base.gain("1x4", "1x1") < 1.25,
+            1.0 < base.gain("2x2", "2x1") < 1.1,
+            base.gain("2x1", "1x1") > 1.7,
         ],
         "wide_layer": lambda: [
-            0.75 < usual.gain("1x1-wide", "2x1") < 0.92,
-            usual.weights("1x1-wide") == usual.weights("2x1"),
+            0.75 < base.gain("1x1-wide", "2x1") < 0.92,
+            base.weights("1x1-wide") == base.weights("2x1"),
         ],
         "narrow_bits": lambda: [
-            usual.bits("4x1-w32") < usual.bits("1x1"),
-            0.95 < usual.per_parameter("4x1-w32") / usual.per_parameter("1x1") < 1.1,
+            base.bits("4x1-w32") < base.bits("1x1"),
+            0.95 < base.per_parameter("4x1-w32") / base.per_parameter("1x1") < 1.1,
         ],
         "best_passes_1": lambda: [
-            1 < best_bits("1x4") / best_bits("1x1") < usual.gain("1x4", "1x1"),
-            max(lower.bits("1x1"), usual.bits("1x1"), highest.bits("1x1")) < higher.bits("1x1"),
-            all(max(lower.bits(m), 2 * higher.bits(m)) < usual.bits(m) for m in ("1x4", "2x1")),
+            1 < best_bits("1x4") / best_bits("1x1") < base.gain("1x4", "1x1"),
+            max(lower.bits("1x1"), base.bits("1x1"), highest.bits("1x1")) < higher.bits("1x1"),
+            all(max(lower.bits(m), 2 * higher.bits(m)) < base.bits(m) for m in ("1x4", "2x1")),
             over_best_layer("1x4")[1] < 1.02,
             min(higher.each("1x1")) < 0.9 * sorted(higher.each("1x1"))[1],
             over_best_layer("2x1")[0] > 1.5,
@@ -180,23 +180,23 @@ def quantities(
         "long_four_passes_add": lambda: [
             min(gains_where_saturated("1x4")) > 1.1,
             max(gains_where_saturated("1x4")) < 1.5,
-            shown.bits("1x4") < shown.bits("1x1-wide") < shown.bits("2x1"),
-            shown.gain("1x4", "1x1") > 1.1 * usual.gain("1x4", "1x1"),
-            shown.gain("2x1", "1x1") - 1 > 2.5 * (shown.gain("1x4", "1x1") - 1),
+            repeated.bits("1x4") < repeated.bits("1x1-wide") < repeated.bits("2x1"),
+            repeated.gain("1x4", "1x1") > 1.1 * base.gain("1x4", "1x1"),
+            repeated.gain("2x1", "1x1") - 1 > 2.5 * (repeated.gain("1x4", "1x1") - 1),
         ],
         "each_1_4": lambda: [
-            0.95 < shown.per_parameter("1x4") / shown.per_parameter("2x1") < 1.05,
-            shown.per_parameter("1x1") < shown.per_parameter("1x1-wide") < 0.95 * shown.per_parameter("1x4"),
+            0.95 < repeated.per_parameter("1x4") / repeated.per_parameter("2x1") < 1.05,
+            repeated.per_parameter("1x1") < repeated.per_parameter("1x1-wide") < 0.95 * repeated.per_parameter("1x4"),
         ],
         "small_passes_add": lambda: [
-            0.85 < (small.gain("1x4", "1x1") - 1) / (usual.gain("1x4", "1x1") - 1) < 1.15,
+            0.85 < (small.gain("1x4", "1x1") - 1) / (base.gain("1x4", "1x1") - 1) < 1.15,
             small.bits("2x1") > 0.97 * small.whole * small.facts,
             three_seeds()[1] < 0.6 and three_seeds()[2] > 1,
         ],
         "picked_rate": lambda: [rates_where_saturated() == {RATE}, all(map(picked.get, SATURATED))],
-        "long_wide": lambda: [0.82 < shown.gain("1x1-wide", "2x1") < 0.94],
-        "long_two_layers_hold": lambda: [shown.bits("2x1") > 0.95 * shown.whole * shown.facts],
-        "many_1_1": lambda: [shown.bits("1x1") > 1.2 * usual.bits("1x4")],
+        "long_wide": lambda: [0.82 < repeated.gain("1x1-wide", "2x1") < 0.94],
+        "long_two_layers_hold": lambda: [repeated.bits("2x1") > 0.95 * repeated.whole * repeated.facts],
+        "many_1_1": lambda: [repeated.bits("1x1") > 1.2 * base.bits("1x4")],
         "longer_2x1_least": lambda: [
             min(long_runs.errors("2x1", 4)) > 0.08,
             max(error for m in ("2x2", "4x1") for error in long_runs.errors(m, 4)) < 0.001,

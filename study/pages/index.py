@@ -26,7 +26,7 @@ def quantities(
     """Of runs on pointers and facts by folder, those of the tests on which two classifiers are compared, bags of words,
     the parts without which the animated model fails, and how many predictions came to which verdict."""
     runs, family = Folders(lambda name: folders.get(name, [])), Family(tests)
-    khop, rated, few, many = runs.hops("khop"), runs.khop_at_best_rates(), runs.facts(), runs.saturated()
+    khop, rated, at_60, at_240 = runs.hops("khop"), runs.khop_at_best_rates(), runs.facts(), runs.saturated()
     wider = [run for name, all_of in folders.items() if "hiddensize256" in name for run in all_of]
     beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags)
 
@@ -56,11 +56,11 @@ def quantities(
         "one_layer_wrong": lambda: number(khop.error("1x1", 4), ".0%"),
         "four_passes_wrong": lambda: number(khop.error("1x4", 4), ".1%"),
         "four_layers_wrong": lambda: number(khop.error("4x1", 4), ".1%"),
-        "exposures": lambda: number(many.records[0]["config"]["train"]["epochs"], "d"),
-        "four_passes_add": lambda: more_bits(many, "1x4"),
-        "four_passes_add_early": lambda: more_bits(few, "1x4"),
-        "facts_seeds": lambda: words(len(seeds_of(many.of("1x4")))),
-        "second_layer_adds": lambda: more_bits(many, "2x1"),
+        "exposures": lambda: number(at_240.records[0]["config"]["train"]["epochs"], "d"),
+        "four_passes_add": lambda: more_bits(at_240, "1x4"),
+        "four_passes_add_early": lambda: more_bits(at_60, "1x4"),
+        "facts_seeds": lambda: words(len(seeds_of(at_240.of("1x4")))),
+        "second_layer_adds": lambda: more_bits(at_240, "2x1"),
         "wider_loops": lambda: words(sum(run["model"] == "1x4" for run in wider)),
         "parameters": lambda: number(Task(tests["sst2"]).parameter_ratio, ".0%"),
         "clean_seeds": lambda: words(family.gaps["grouped"].seeds),
@@ -74,13 +74,13 @@ def quantities(
     }
     checks = {
         "answer": lambda: [khop.error("2x2", 4) < 0.01, khop.error("2x1", 4) > 0.2],
-        "answer_facts": lambda: [1 < many.gain("1x4", "1x1") < 1.5, many.gain("2x1", "1x1") > 1.7],
+        "answer_facts": lambda: [1 < at_240.gain("1x4", "1x1") < 1.5, at_240.gain("2x1", "1x1") > 1.7],
         "same_weights": lambda: [len({run["parameters"]["total"] for run in khop.of("2x1") + khop.of("2x2")}) == 1],
         "best_two_layers_once": lambda: [not rated("2x2", "4x1").separated],
         "four_passes_add": lambda: [
-            many.gain("1x4", "1x1") > 1.2,
-            1.05 < few.gain("1x4", "1x1") < 1.15,
-            many.gain("2x1", "1x1") > 1.7,
+            at_240.gain("1x4", "1x1") > 1.2,
+            1.05 < at_60.gain("1x4", "1x1") < 1.15,
+            at_240.gain("2x1", "1x1") > 1.7,
         ],
         "wider_loops": lambda: [all(solved_by_pass(run) == [0, 1, 2, 4] for run in wider if run["model"] == "1x4")],
         "tests": lambda: [
@@ -89,9 +89,9 @@ def quantities(
             max(beside.best(model) for model in PAIR) < 2,
         ],
         "memory": lambda: [
-            many.gain("1x4", "1x1") < 1.35,
-            many.gain("1x1-wide", "1x4") > 1.2,
-            many.gain("2x1", "1x4") > 1.4,
+            at_240.gain("1x4", "1x1") < 1.35,
+            at_240.gain("1x1-wide", "1x4") > 1.2,
+            at_240.gain("2x1", "1x4") > 1.4,
         ],
         "computation": lambda: [
             max(khop.errors("1x4", 4)) < khop.error("1x1", 4) / 3,

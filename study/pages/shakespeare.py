@@ -40,8 +40,8 @@ def quantities(
     def first_loss(model: str) -> float:
         return full.of(model)[0]["history"][0]["validation_loss"]
 
-    def last(model: str, what: str = "validation_loss") -> float:
-        return full.of(model)[0]["history"][-1][what]
+    def last(model: str, measure: str = "validation_loss") -> float:
+        return full.of(model)[0]["history"][-1][measure]
 
     def steps(model: str) -> int:
         return full.of(model)[0]["config"]["train"]["steps"]

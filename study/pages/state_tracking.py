@@ -35,11 +35,11 @@ def quantities(
         """Factors that each seed keeps."""
         return [factors(record, passes, below) for record in runs.records_for(model)]
 
-    def least(*what) -> str:
-        return str(min(lengths(*what)))
+    def least(*selection) -> str:
+        return str(min(lengths(*selection)))
 
-    def most(*what) -> str:
-        return str(max(lengths(*what)))
+    def most(*selection) -> str:
+        return str(max(lengths(*selection)))
 
     numbers = {
         "left_alone": lambda: span(lengths(untaught, "1x8"), words, " or "),
