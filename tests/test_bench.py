@@ -186,15 +186,16 @@ def test_an_edited_model_is_trained_again(mine, one_task):
     assert record_times() != before
 
 
-def test_the_rate_is_picked_by_validation_and_one_at_the_end_of_those_tried_is_named(mine, monkeypatch):
+def test_the_rate_is_picked_by_validation_and_the_card_warns_of_rates_and_seeds(mine, monkeypatch):
     rates = (1e-3, 5e-3)
-    budget = suite.Budget(("pointers",), rates=rates, makes_controls=False)
+    caution = {"pointers": "Mind the seed."}
+    budget = suite.Budget(("pointers",), rates=rates, makes_controls=False, cautions=caution)
     monkeypatch.setitem(suite.BUDGETS, "trial", budget)
     (task,) = rtx.bench(mine, "trial").tasks
     runs = {rate: records.load(f"bench-pointers-trial-learningrate{rate}/Mine-seed0", "embedded") for rate in rates}
     best = min(rates, key=lambda rate: runs[rate]["selected"]["validation_loss"])
     assert task.candidate.rate == best and task.candidate.errors == [suite.error("pointers", runs[best])[0]]
-    assert any("0.001 to 0.005" in sentence for sentence in task.places)
+    assert any("0.001 to 0.005" in sentence for sentence in task.places) and caution["pointers"] in task.places
 
 
 def begin(environ: dict, *arguments: object) -> None:

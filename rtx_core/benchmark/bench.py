@@ -291,6 +291,8 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
     best = at_best_rate(runs[name])
     candidate = point(task, name, best, "candidate", size)
     sentences = places(candidate, others, unit)
+    if task in BUDGETS[budget].cautions:
+        sentences.append(BUDGETS[budget].cautions[task])
     rates = sorted({record["config"]["train"]["learning_rate"] for record in runs[name]})
     if len(rates) > 1 and candidate.rate in (rates[0], rates[-1]):
         tried = f"{rates[0]:g} to {rates[-1]:g}"

@@ -27,7 +27,7 @@ from its checkpoint.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rtx_core.data.config import FactData, GroupData, HopData, LanguageData
@@ -86,10 +86,13 @@ class Budget:
     seeds: tuple[int, ...] = (0,)
     rates: tuple[float, ...] = ()
     makes_controls: bool = True  # else the model is compared with the recorded ladder
+    cautions: Mapping[str, str] = field(default_factory=dict)  # what its card says of a task
 
 
+_LATE = "Loops learn facts late: after longer training recorded loops overtake stacks that store more at this budget."
+_ONE = "Another seed would change the order of models whose errors lie close together."
 BUDGETS = {
-    "quick": Budget(("pointers", "facts", "s3"), makes_controls=False),
+    "quick": Budget(("pointers", "facts", "s3"), makes_controls=False, cautions={"facts": _LATE, "pointers": _ONE}),
     "standard": Budget(tuple(SUITE), (0, 1, 2), (1e-3, 2e-3, 4e-3)),
     "trial": Budget(("pointers", "facts", "s3", TEXT)),
 }

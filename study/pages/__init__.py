@@ -6,6 +6,7 @@ else, so a reader's own seeds, models and settings reach the text.
 
 from study.pages import (
     architectures,
+    bench,
     build_one,
     claims,
     conclusions,
@@ -39,6 +40,7 @@ from study.pages import (
 
 __all__ = [
     "architectures",
+    "bench",
     "build_one",
     "claims",
     "conclusions",
