@@ -80,6 +80,7 @@ FACTS_SEEDS = tuple(
 )
 LONGER = (Study("khop", {"steps": 12_000}, range(5), ("2x1", "3x1", "4x1", "4x1-w44", "2x2")),)
 WIDER = {"hidden_size": 256, "intermediate_size": 688}  # k-hop: a layer has 16 times the parameters
+MUON = {"optimizer": "muon"}
 MUON_HOPS, MUON_TEXT = ("2x1", "2x2", "4x1-w44"), ("6x1-64", "3x2-64", "3x1-64")
 AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
 WIDER_HOPS = tuple(  # seed 3 picks a rate for each model
@@ -138,8 +139,15 @@ PLAN = (
     Study("iso-depth", {}, (8, 9), ("6x1-64", "1x6-64")),  # whose weights are kept
     Study("khop", {"cache": "last"}, (0, 1), ("1x4",)),
     Study("iso-depth", {"cache": "last"}, (0,), ("1x6-64",)),
-    *(Study("khop", {"optimizer": "muon", "learning_rate": rate}, (3,), MUON_HOPS) for rate in (1e-3, 4e-3)),
-    *(Study("iso-depth", {"optimizer": "muon", "learning_rate": rate}, (3,), MUON_TEXT) for rate in (3e-3, 1.2e-2)),
+    # Muon: seed 3 picks the higher rate for every model
+    *(
+        Study("khop", MUON | {"learning_rate": rate}, seeds, MUON_HOPS)
+        for rate, seeds in ((1e-3, (3,)), (4e-3, range(4)))
+    ),
+    *(
+        Study("iso-depth", MUON | {"learning_rate": rate}, seeds, MUON_TEXT)
+        for rate, seeds in ((3e-3, (3,)), (1.2e-2, range(4)))
+    ),
     Study("tinystories-small", SMALL["tinystories-small"], (0,), COMBINED),
     Study("shakespeare-small", SMALL["shakespeare-small"], (0,), WINDOWS),
     Study("tinystories-small", {"learning_rate": 8e-3}, (0, 1, 2), ("control", "control-3", "relaxed", "three-part")),
