@@ -9,6 +9,10 @@ A layer is a sandwich: x̂ = n₂(x + attention(n₁(x))), then n₄(x̂ + MLP(n
 a gate.  In training R is drawn anew for each batch, R ~ Poisson(e^τ) + 1 with τ ~ N(log R̄ − ½σ_τ², σ_τ = ½), and
 gradients flow through the last `backpropagated` passes alone, and through e in each of them.  Unlike in the paper, the
 initial state is fixed in evaluation, so that two evaluations agree, and rotary positions have the base 10,000.
+
+Compared once with the public code (seal-rg/recurrent-pretraining, 59e0b69) with copied weights: after one pass the
+logits, up to 3.5, differ by at most 2.9e-6.  That code normalizes the state once after the last pass, and not after
+each, as the paper and this file do; with its order four passes agree to 8.2e-6.
 """
 
 import math

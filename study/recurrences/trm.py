@@ -7,6 +7,9 @@
 One network serves both levels.  Its layer normalizes after each part: h ← RMSNorm(h + attention(h)), then
 h ← RMSNorm(h + MLP(h)); attention has rotary positions, the MLP a gate.  Unlike in the paper, attention is causal,
 there is one supervision step and no halting, and the norms have gains.
+
+Compared once with the public code (SamsungSAILMontreal/TinyRecursiveModels, e7b6871) with causal attention and copied
+weights: after three cycles of three the logits, up to 3.6, differ by at most 2.7e-6 (with its ε of 1e-5 in the norms).
 """
 
 import torch
