@@ -37,13 +37,15 @@ class Pair:
     def loop_rate(self) -> float:
         return min(self.loop_losses, key=self.loop_losses.__getitem__)
 
-    def predicted(self, power: float) -> float:
-        """Of the rates that the loop was trained at the nearest to the stack's best over passes^power."""
+    def predicted(self, power: float) -> list[float]:
+        """Of the rates that the loop was trained at the nearest to the stack's best over passes^power; two, if it lies
+        half-way between them."""
         target = self.stack_rate / self.passes**power
-        return min(self.loop_losses, key=lambda rate: abs(np.log(rate / target)))
+        distances = {rate: abs(np.log(rate / target)) for rate in self.loop_losses}
+        return [rate for rate, distance in distances.items() if distance < min(distances.values()) + 0.01]
 
     def holds(self, power: float) -> bool:
-        return self.predicted(power) == self.loop_rate
+        return self.loop_rate in self.predicted(power)
 
 
 def pair(task: str, runs: Iterable[Record], stack: str, loop: str, passes: int) -> Pair:

@@ -12,7 +12,7 @@ from study.analysis.facts import Facts
 from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import IsoDepth, best_of
 from study.analysis.records import at_rate, gap_closed, learning_rate, picked_on, seeds_of, test_loss
-from study.analysis.wording import percent, seeds, span
+from study.analysis.wording import at_least, percent, seeds, span
 
 HOPS, HARD_HOPS = 4, 8
 RATE, RATES, HARD_RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.002, 0.004), (0.003, 0.006, 0.012)
@@ -137,13 +137,20 @@ def quantities(
         "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
         "four_times": lambda: percent(mean(tuned.errors("1x4", new=True))),
         "narrow_four": lambda: percent(mean(tuned.errors("4x1-w32", new=True))),
-        "new_seeds": lambda: words(tuned("2x2", "4x1-w44", new=True).seeds),
+        **{
+            f"{key}_{name}": lambda model=model, of=of: of(model)
+            for name, model in (("2x2", "2x2"), ("w44", "4x1-w44"), ("1x4", "1x4"), ("w32", "4x1-w32"))
+            for key, of in (
+                ("weights", lambda model: number(khop.of(model)[0]["parameters"]["non_embedding"], ",")),
+                ("cache", lambda model: number(cache.of_config(khop.of(model)[0]), ",")),
+                ("flops", lambda model: number(flops(model) / flops("2x2"), ".2f")),
+            )
+        },
         "once_for_longer": lambda: percent(long.error("2x1", HOPS)),
         "wide_loop": lambda: percent(mean(wide("1x4"))),
         "wide_twice": lambda: percent(mean(wide("2x2"))),
         "passes_store": lambda: number(100 * (bits("1x4") / bits("1x1") - 1), ".0f"),
         "passes_store_early": lambda: number(100 * (once.gain("1x4", "1x1") - 1), ".0f"),
-        "layer_stores": lambda: number(100 * (bits("2x1") / bits("1x1") - 1), ".0f"),
         "wide_layer_stores": lambda: number(100 * (bits("1x1-wide") / bits("1x1") - 1), ".0f"),
         "phi_most": lambda: number(6 ** phi().high, ".0f"),
         "largest": lambda: number(max(run["parameters"]["total"] for run in (*wider, *hops, *text)) / 1e6, ".1f"),
@@ -168,6 +175,7 @@ def quantities(
         # Passes at test time, and stopping
         "stop_seeds": lambda: words(len(stopping.of(stops, "random"))),
         "gate_three_most": lambda: percent(max(six(gated=True).errors("1x6", 3, 6))),
+        "always_stopped": lambda: at_least(min(six(gated=False).errors("1x6", HOPS, 4))),
         # Injection
         "gated": lambda: percent(gated_seeds().error("1x4-gated", HOPS)),
         "ungated": lambda: percent(gated_seeds().error("1x4", HOPS)),
@@ -187,7 +195,6 @@ def quantities(
         # Back-propagation through fewer passes
         "cut_one": lambda: percent(cut(1)),
         "cut_two": lambda: percent(cut(2)),
-        "cut_none": lambda: percent(cut(0)),
         # What training costs
         "flops_loop": lambda: number(flops("1x4") / flops("1x1"), ".2f"),
         "flops_narrow": lambda: number(flops("4x1-w44") / flops("2x2"), ".2f"),
@@ -215,6 +222,15 @@ def quantities(
             1.05 < once.gain("1x4", "1x1") < 1.25,
         ],
         "phi": lambda: [phi().low < 0, 0 < phi().value < 0.3],
+        **{
+            f"{key}_{name}": lambda model=model, of=of: of(model)
+            for name, model in (("2x2", "2x2"), ("w44", "4x1-w44"), ("1x4", "1x4"), ("w32", "4x1-w32"))
+            for key, of in (
+                ("weights", lambda model: number(khop.of(model)[0]["parameters"]["non_embedding"], ",")),
+                ("cache", lambda model: number(cache.of_config(khop.of(model)[0]), ",")),
+                ("flops", lambda model: number(flops(model) / flops("2x2"), ".2f")),
+            )
+        },
         "once_for_longer": lambda: [long.error("2x1", HOPS) > 0.05, long.error("2x2", HOPS) < 0.001],
         "closed_hops": lambda: [
             closed(khop.records, "2x1", "2x2", "4x1", lambda run: wrong(run, HOPS)) > 90,
@@ -257,7 +273,7 @@ def quantities(
         "gated": lambda: [gated_seeds().error("1x4-gated", HOPS) < gated_seeds().error("1x4", HOPS)],
         "injection": lambda: [
             injected("-linear") < min(injected(name) for name in ("", "-norm", "-add", "-add-norm", "-linear-norm")),
-            injected("-add") > injected("") > injected("-norm"),
+            injected("-add") > injected("") > injected("-norm") > injected("-add-norm"),
         ],
         "round_loop": lambda: [
             max(abs(rounding.cost(model, 8)) for model in ("1x4", "2x2", "4x1")) < 0.001,

@@ -18,7 +18,7 @@ def quantities(
     fixed: list[Record],
 ) -> Quantities:
     """Of measurements of loops that run on, the two that the page opens and variants of the long one; and of runs of
-    1x4, of the long loop, and of 1x4 trained as long as this."""
+    1x4, of the random-pass loop, and of 1x4 trained as long as this."""
     khop, long, longer = Hops(pointers, "k-hop"), Hops(random_passes, "k-hop, longer"), Hops(fixed, "k-hop, longer")
 
     def loops(measurements: list[Record], model: str) -> list[Record]:
