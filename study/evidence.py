@@ -89,10 +89,10 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     narrow, loop = rated.new("4x1-w44"), rated.new("2x2")
     ranks = f"rank test p = {number(rated.unpaired('2x2', '4x1-w44').ranks, '.3f')}"
     yield Headline(
-        "Four hops: a loop gets fewer wrong than a narrow stack of its depth and size; by how much is uncertain",
+        "Four hops: a loop probably gets fewer wrong than a narrow stack of its depth and size, by an uncertain amount",
         f"{odds(loop, narrow, 4)}; {ranks}",
         loop + narrow,
-        "best of four, on other seeds",
+        "best of four, on other seeds; the loop's were seen before",
     )
     narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
     ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}"

@@ -146,6 +146,7 @@ def quantities(
                 ("flops", lambda model: number(flops(model) / flops("2x2"), ".2f")),
             )
         },
+        "new_seeds": lambda: words(tuned("2x2", "4x1-w44", new=True).seeds),
         "once_for_longer": lambda: percent(long.error("2x1", HOPS)),
         "wide_loop": lambda: percent(mean(wide("1x4"))),
         "wide_twice": lambda: percent(mean(wide("2x2"))),

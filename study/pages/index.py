@@ -9,7 +9,6 @@ from rtx_core.report.statistics import ENOUGH_SEEDS, equivalent
 from rtx_core.report.values import Gap, Task
 from study.analysis.classifiers import PAIR, Family
 from study.analysis.facts import Facts
-from study.analysis.hops import solved_by_pass
 from study.analysis.records import seeds_of
 from study.analysis.wording import at_least
 from study.analysis.yardstick import Yardstick
@@ -27,8 +26,10 @@ def quantities(
     the parts without which the animated model fails, and how many predictions came to which verdict."""
     runs, family = Folders(lambda name: folders.get(name, [])), Family(tests)
     khop, rated, at_60, at_240 = runs.hops("khop"), runs.khop_at_best_rates(), runs.facts(), runs.saturated()
-    wider = [run for name, all_of in folders.items() if "hiddensize256" in name for run in all_of]
     beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags)
+
+    def in_layers(model: str) -> int:
+        return next(run["parameters"]["non_embedding"] for run in tests["sst2"] if run["model"] == model)
 
     def more_bits(facts: Facts, model: str) -> str:
         """Than one layer run once, in per cent."""
@@ -61,8 +62,8 @@ def quantities(
         "four_passes_add_early": lambda: more_bits(at_60, "1x4"),
         "facts_seeds": lambda: words(len(seeds_of(at_240.of("1x4")))),
         "second_layer_adds": lambda: more_bits(at_240, "2x1"),
-        "wider_loops": lambda: words(sum(run["model"] == "1x4" for run in wider)),
         "parameters": lambda: number(Task(tests["sst2"]).parameter_ratio, ".0%"),
+        "layer_parameters": lambda: number(in_layers("recurrent") / in_layers("baseline"), ".0%"),
         "clean_seeds": lambda: words(family.gaps["grouped"].seeds),
         "other_tests": lambda: words(len(full()) - 1),
         "tests": lambda: words(len(full())),
@@ -82,7 +83,6 @@ def quantities(
             1.05 < at_60.gain("1x4", "1x1") < 1.15,
             at_240.gain("2x1", "1x1") > 1.7,
         ],
-        "wider_loops": lambda: [all(solved_by_pass(run) == [0, 1, 2, 4] for run in wider if run["model"] == "1x4")],
         "tests": lambda: [
             len(full()) == 9,
             equal() == [family.gaps["grouped"]],

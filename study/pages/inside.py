@@ -4,7 +4,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import Hops, copying, solved_by_pass, wrong
-from study.analysis.wording import seeds
+from study.analysis.wording import seeds, span
 
 WIDE = 256  # the width of the widest loops
 HOPS, FAST = 4, 5  # hops, and what `factors` gives where all of them are solved
@@ -51,13 +51,10 @@ def quantities(
         "wider_loops": lambda: words(len(wider_loops)),
         "small_loops": lambda: words(len(of_width[64])),
         **{
-            f"ahead_{width}_{step}_{hops}_{name}": lambda pick=pick, a=(width, step, hops): number(
-                pick(ahead(*a)), ".0%"
-            )
+            f"ahead_{width}_{step}_{hops}": lambda a=(width, step, hops): span(ahead(*a), "{:.0%}".format)
             for width in (64, WIDE)
             for step in (2, 3, 4)
             for hops in (1, 2)
-            for name, pick in (("least", min), ("most", max))
         },
         **{
             f"solved_{name}_{r}": lambda loops=loops, r=r: least_to_most(

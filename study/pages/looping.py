@@ -1,14 +1,17 @@
 """When looping helps: following pointers for four and eight hops."""
 
+from statistics import mean
+
 import numpy as np
 
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
-from study.analysis.hops import AtOwnRates, Hops, compared, copying, unpaired_odds
+from study.analysis.hops import AtOwnRates, Hops, compared, copying, unpaired_odds, wrong
 from study.analysis.records import at_rate, learning_rate, picked_on
 from study.analysis.wording import at_least, listing, percent, seeds
 
+KEPT = (5, 6, 7)  # seeds whose weights are kept
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
 RATE = 0.002  # of both experiments, where nothing else is said
 SOLVED = 0.1
@@ -121,6 +124,9 @@ def quantities(
         "stopped_early_least": lambda: at_least(min(khop.errors("1x4", HOPS, 2))),
         "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
         "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
+        "kept_1x4": lambda: percent(mean(wrong(run, HOPS) for run in khop.of("1x4") if run["seed"] in KEPT)),
+        "best_1x4": lambda: percent(mean(tuned.errors("1x4"))),
+        "new_1x4": lambda: percent(mean(tuned.errors("1x4", new=True))),
         "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
         "fixed_stopped_least": lambda: at_least(min(long.errors("1x4", HOPS, 3))),
         "fixed_run_on_least": lambda: number(min(long.errors("1x4", HOPS, 8)), ".0%"),
