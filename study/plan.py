@@ -133,6 +133,10 @@ PLAN = (
     *WIDER_HOPS,
     *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),
     *(Study("iso-depth", {"backprop_passes": passes}, (0, 1, 2), ("1x6-64",)) for passes in (1, 2)),
+    *(
+        Study("iso-depth", {"injection": "linear", "backprop_passes": passes}, (0, 1, 2), ("1x6-64",))
+        for passes in (0, 1, 2)
+    ),
     *(Study("state-tracking", {"backprop_passes": passes}, (0, 1, 2), ("1x8",)) for passes in (1, 2)),
     *(Study("khop", {"steps": 4000, "halting": bonus}, (5, 6, 7), ("1x6",)) for bonus in (0.1, 10.0)),
     Study("khop", {"steps": 4000}, (5, 6, 7), ("1x6",)),

@@ -153,6 +153,15 @@ def backprop_passes_elsewhere() -> Conditions:
     return holds, rises[1] > 0.2 or mean(cut) >= mean(s3)
 
 
+def backprop_passes_injected() -> Conditions:
+    """On Shakespeare, where a matrix injects the input before each pass, on seeds 0 to 2."""
+    trained = [RUNS.records(f"iso-depth-injectionlinear{cut}") for cut in ("", "-backproppasses1", "-backproppasses2")]
+    for runs in trained:
+        _planned(runs)
+    every, one, two = map(_mean_loss, trained)
+    return two - every <= 0.3 and one - every <= 0.5, two - every > 0.6
+
+
 def cache_last_trained() -> Conditions:
     errors = RUNS.hops("khop-cachelast").errors("1x4", 4)
     in_turn = RUNS.records("iso-depth-cachelast")

@@ -24,6 +24,7 @@ NOT_RUN = {
     "muon_text",
     "rounding_text",
     "backprop_passes_elsewhere",
+    "backprop_passes_injected",
     "cache_last_trained",
     "yelp_full",
     "facts_lower",
