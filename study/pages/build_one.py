@@ -38,10 +38,11 @@ def quantities(
     retrofits: list[Record],
     gates: list[Record],
     decoders: Mapping,
+    products: Mapping[str, float],
 ) -> Quantities:
     """Of runs on four hops, for longer, on eight hops and at width 256; on facts after 60 and 240 exposures; on
     characters and reviews; of what was measured of trained loops, of loops with truncated gradients and of stacks
-    turned into loops; on loops with a halting gate; and what decoders cost (`benchmarks.loops`)."""
+    turned into loops; on loops with a halting gate; what decoders cost (`benchmarks.loops`); and errors on products at the bench's quick budget."""
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(HOPS, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES))
     long = Hops(longer, "k-hop for longer")
@@ -146,6 +147,10 @@ def quantities(
                 ("flops", lambda model: number(flops(model) / flops("2x2"), ".2f")),
             )
         },
+        **{
+            f"s3_{name}": lambda model=model: percent(products[model])
+            for name, model in (("1x4", "1x4"), ("2x2", "2x2"), ("w32", "4x1-w32"), ("w44", "4x1-w44"))
+        },
         "new_seeds": lambda: words(tuned("2x2", "4x1-w44", new=True).seeds),
         "once_for_longer": lambda: percent(long.error("2x1", HOPS)),
         "wide_loop": lambda: percent(mean(wide("1x4"))),
@@ -212,6 +217,7 @@ def quantities(
             mean(tuned.errors("2x2", new=True)) < mean(tuned.errors("4x1-w44", new=True)) < 0.05,
             tuned.unpaired("2x2", "4x1-w44").ranks < 0.05,
         ],
+        "s3_1x4": lambda: [products["1x4"] < 0.8 * products["4x1-w32"], products["2x2"] < 0.8 * products["4x1-w44"]],
         "wide_loop": lambda: [
             max(mean(wide("1x4")), mean(wide("4x1", 128))) < 0.01,
             mean(wide("2x1")) > 0.1,
