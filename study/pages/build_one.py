@@ -41,8 +41,9 @@ def quantities(
     products: Mapping[str, float],
 ) -> Quantities:
     """Of runs on four hops, for longer, on eight hops and at width 256; on facts after 60 and 240 exposures; on
-    characters and reviews; of what was measured of trained loops, of loops with truncated gradients and of stacks
-    turned into loops; on loops with a halting gate; what decoders cost (`benchmarks.loops`); and errors on products at the bench's quick budget."""
+    characters and reviews; of what was measured of trained loops; of loops with truncated gradients, with the cache of
+    the last pass and trained by Muon; of stacks turned into loops and loops with a halting gate; what decoders cost
+    (`benchmarks.loops`); and errors on products at the bench's quick budget."""
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(HOPS, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES))
     long = Hops(longer, "k-hop for longer")
