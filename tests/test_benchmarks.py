@@ -2,14 +2,16 @@
 No time is judged."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
-from conftest import CPU
+from conftest import CPU, SMALL
 
 from benchmarks import decoder, latency, recurrence, sitting, small, timing, training_step
 from rtx_core import records
 from rtx_core.errors import RtxError
+from rtx_core.experiments.configure import configure
 from rtx_core.paths import REPOSITORY
 
 QUICK = timing.Options(quick=True)
@@ -21,6 +23,11 @@ def small_sizes(small_models, monkeypatch):
     monkeypatch.setattr(timing, "in_own_process", lambda function, *arguments: function(*arguments))
     monkeypatch.setattr(timing, "COPIED", 1000)
     monkeypatch.setattr(latency, "WARM_UP", 1)
+    monkeypatch.setattr(small, "configure", lambda study, name, source: smaller(configure(study, name, source=source)))
+
+
+def smaller(config):
+    return replace(config, overrides=config.overrides | SMALL)
 
 
 DELETED = "packed, prepared for serving"  # a way of earlier code
