@@ -230,15 +230,6 @@ def quantities(
             1.05 < once.gain("1x4", "1x1") < 1.25,
         ],
         "phi": lambda: [phi().low < 0, 0 < phi().value < 0.3],
-        **{
-            f"{key}_{name}": lambda model=model, of=of: of(model)
-            for name, model in (("2x2", "2x2"), ("w44", "4x1-w44"), ("1x4", "1x4"), ("w32", "4x1-w32"))
-            for key, of in (
-                ("weights", lambda model: number(khop.of(model)[0]["parameters"]["non_embedding"], ",")),
-                ("cache", lambda model: number(cache.of_config(khop.of(model)[0]), ",")),
-                ("flops", lambda model: number(flops(model) / flops("2x2"), ".2f")),
-            )
-        },
         "once_for_longer": lambda: [long.error("2x1", HOPS) > 0.05, long.error("2x2", HOPS) < 0.001],
         "closed_hops": lambda: [
             closed(khop.records, "2x1", "2x2", "4x1", lambda run: wrong(run, HOPS)) > 90,
