@@ -74,10 +74,10 @@ def main() -> None:
     shutil.make_archive(str(folder / "book"), "gztar", built, "html")
     if (built / "paper.pdf").exists():
         shutil.copy(built / "paper.pdf", folder)
-    write_atomically(folder / "predictions.md", logbook(predictions().values()))
-    write_atomically(folder / "claims.csv", judged(Sources(**paper.claim_sources())).to_csv(index=False))
+    write_atomically(folder / "predictions.md", logbook(predictions().values()).encode())
+    write_atomically(folder / "claims.csv", judged(Sources(**paper.claim_sources())).to_csv(index=False).encode())
     metadata = crate(folder, git("rev-parse", "HEAD"), git("show", "--no-patch", "--format=%cs", "HEAD"))
-    write_atomically(folder / "ro-crate-metadata.json", json.dumps(metadata, indent=1, ensure_ascii=False) + "\n")
+    write_atomically(folder / "ro-crate-metadata.json", json.dumps(metadata, indent=1, ensure_ascii=False).encode())
     print(f"The bundle: {folder}")
 
 
