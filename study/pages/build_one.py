@@ -192,6 +192,18 @@ def quantities(
         "round_stack": lambda: number(100 * rounding.cost("4x1", 4), ".1f"),
         "round_noise": lambda: number(100 * rounding.cost("1x4-noise", 4), ".1f"),
         "round_seeds": lambda: words(len(seeds_of(rounded))),
+        # Muon
+        "muon_once_least": lambda: at_least(min(wrong(run, HOPS) for run in with_muon("2x1"))),
+        "muon_closed": lambda: number(
+            closed(
+                [*with_muon("3x1-64"), *with_muon("3x2-64"), *with_muon("6x1-64")],
+                "3x1-64",
+                "3x2-64",
+                "6x1-64",
+                test_loss,
+            ),
+            ".0f",
+        ),
         # A stack turned into a loop
         "retrofit_seeds": lambda: seeds(len(retrofits)),
         "retrofit_rise": lambda: number(
@@ -279,6 +291,12 @@ def quantities(
             rounding.cost("1x4", 4) > 0.05,
             max(rounding.cost("2x2", 4), rounding.cost("4x1", 4)) < 0.01,
             rounding.cost("1x4-noise", 4) < rounding.cost("1x4", 4) / 2,
+        ],
+        "muon_once_least": lambda: [
+            min(wrong(run, HOPS) for run in with_muon("2x1")) > 0.1,
+            muon_hops("2x2") < 0.01 and muon_hops("4x1-w44") < 0.1,
+            muon_text("6x1-64") < muon_text("3x2-64") < muon_text("3x1-64") < losses("6x1-64"),
+            {learning_rate(run) for run in muon if run["seed"] != PICKING} == {0.004, 0.012},
         ],
         "retrofit_rise": lambda: [
             retrofit.best(retrofits, tenth=False) > 2.5,
