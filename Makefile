@@ -7,6 +7,7 @@
 # make gpu-hour  the runs that are worth most on one GPU, in three pieces of nine minutes that can be carried on
 # make pdf     the paper as _build/paper.pdf, where XeLaTeX is
 # make bundle  one folder to deposit: source, records, weights, built book and logbooks, described as an RO-Crate
+# make slides  six figures of the built book, each with one sentence, as _build/slides.pdf
 # make links   look whether the links to other sites lead somewhere; needs a network
 # make clean   remove the built book; records, caches, weights and the environment stay
 # make help    print this
@@ -25,7 +26,7 @@ failed = { echo "The book could not be built: the first error or warning above s
 # What the records at hand do not bear out (book/_ext/sentences.py), and with STRICT=1 a failure.
 told = @if [ -e _build/sentences.txt ]; then cat _build/sentences.txt$(if $(STRICT), >&2; exit 1); fi
 
-.PHONY: help book test types test-all lab clean paper pdf bundle links gpu-hour whole anew
+.PHONY: help book test types test-all lab clean paper pdf bundle slides links gpu-hour whole anew
 help:
 	@sed -n 's/^# make /make /p' Makefile
 
@@ -81,6 +82,9 @@ pdf: whole .venv/.installed
 
 bundle: .venv/.installed
 	.venv/bin/python workflow/bundle.py
+
+slides: .venv/.installed
+	.venv/bin/python workflow/slides.py
 
 links: whole .venv/.installed
 	.venv/bin/jupyter-book build book --builder linkcheck
