@@ -99,6 +99,7 @@ def measure(kind: str, experiment: str, /, to="", *, again=False, **settings: An
             record |= {"environment": environment(torch.device("cpu"))} | content
             record |= {"code": code, "made_by": module}
             results.append(records.save_measurement(record, predictions))
-            accuracy = f" · accuracy {content['test']['accuracy']:.4f}" if "test" in content else ""
-            say(f"{kind} · {record['of']} · {record['name']}{accuracy}")
+            score = next((name for name in ("accuracy", "loss") if name in content.get("test", {})), "")
+            text = f" · {score} {content['test'][score]:.4f}" if score else ""
+            say(f"{kind} · {record['of']} · {record['name']}{text}")
     return results
