@@ -14,7 +14,7 @@ from rtx_core.report.values import Model, Unmeasured
 from study import paper, published
 from study.analysis import cache, classifiers, retrofit, stopping
 from study.analysis.hops import Rounding, wrong
-from study.analysis.iso_depth import IsoDepth
+from study.analysis.iso_depth import IsoDepth, rounding_cost
 from study.analysis.ladder import validated_more_often
 from study.analysis.language import rate_gain
 from study.folders import CHARACTERS, HIGHER, STORIES, Folders
@@ -265,16 +265,10 @@ def rounding() -> Conditions:
 
 def rounding_text() -> Conditions:
     measured, runs = paper.measurements("quantized", "iso-depth"), RUNS.records("iso-depth")
-
-    def rise(model: str, bits: int) -> float:
-        pairs = common(
-            [one for one in measured if (one["model"], one["bits"]) == (model, bits)],
-            [run for run in runs if run["model"] == model],
-        )
-        return mean(rounded["test"]["loss"] - run["test"]["loss"] for rounded, run in pairs)
-
-    loop, stack = rise("1x6-64", 4), rise("6x1-64", 4)
-    return max(rise("1x6-64", 8), rise("6x1-64", 8)) <= 0.01 and loop > stack, loop <= stack
+    (loop8, loop), (stack8, stack) = (
+        [rounding_cost(measured, runs, model, bits) for bits in (8, 4)] for model in ("1x6-64", "6x1-64")
+    )
+    return max(loop8, stack8) <= 0.01 and loop > stack, loop <= stack
 
 
 def stack_to_loop() -> Conditions:

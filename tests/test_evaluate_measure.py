@@ -84,6 +84,19 @@ def test_rounding_and_attention_are_recorded(run, monkeypatch):
     assert len({answer["text"] for answer in made["answers"]}) == 18 and made["answers"][2]["meant"] == "movie"
 
 
+def test_language_models_are_rounded_and_their_loss_is_said(capsys):
+    settings = dict(seeds=[0], steps=2, batch_size=2, block_size=8, source="embedded")
+    rtx.runs("iso-depth", models=["1x6-64"], **settings)
+    made = measure("quantized", "iso-depth", models=["1x6-64"], **settings)
+    assert [one["bits"] for one in made] == [
+        8,
+        6,
+        5,
+        4,
+        3,
+    ] and f"loss {made[0]['test']['loss']:.4f}" in capsys.readouterr().out
+
+
 def test_the_model_of_the_page_is_measured_beside_the_trained_one(run):
     (made,) = measure("demo", "quickstart", **GIVEN)
     assert (made["name"], made["run"], made["trained_passes"]) == ("tiny-seed0-int8", run["key"], 2)

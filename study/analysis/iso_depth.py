@@ -82,6 +82,13 @@ def best_of(*rates: list[Record], seeds: int) -> list[Record]:
     return [run for runs in best if len(runs) >= seeds for run in runs]
 
 
+def rounding_cost(rounded: list[Record], runs: list[Record], model: str, bits: int) -> float:
+    """By how many nats a model's test loss rises if its layers are rounded, on average over seeds."""
+    measured = [one for one in rounded if (one["model"], one["bits"]) == (model, bits)]
+    pairs = common(measured, [run for run in runs if run["model"] == model])
+    return float(np.mean([test_loss(after) - test_loss(before) for after, before in pairs]))
+
+
 def text_worth(model: str, *rates: list[Record]) -> Value:
     """φ of a loop over characters, in layers, compared with stacks of its width, each at the best of these rates."""
     return Value(*worth(Runs(best_of(*rates, seeds=3), "iso-depth"), model, STACKS, test_loss))

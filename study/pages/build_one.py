@@ -10,7 +10,7 @@ from rtx_core.report.values import Runs
 from study.analysis import cache, costs, rates, retrofit, stopping
 from study.analysis.facts import Facts
 from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
-from study.analysis.iso_depth import IsoDepth, best_of
+from study.analysis.iso_depth import IsoDepth, best_of, rounding_cost
 from study.analysis.records import at_rate, gap_closed, learning_rate, picked_on, seeds_of, test_loss
 from study.analysis.wording import at_least, percent, seeds, span
 
@@ -30,6 +30,7 @@ def quantities(
     text: list[Record],
     reviews: list[Record],
     rounded: list[Record],
+    rounded_text: list[Record],
     caches: list[Record],
     stops: list[Record],
     truncated: list[Record],
@@ -82,10 +83,14 @@ def quantities(
     def holds(power: float) -> int:
         return sum(pair.holds(power) for pair in pairs())
 
-    def through(model: str, passes: int | str) -> list[Record]:
+    def through(model: str, passes: int | str, injection: str = "none") -> list[Record]:
         """Trained with gradients through so many of the last passes; 0: through all."""
-        runs = [run for run in truncated if run["model"] == model]
-        return [run for run in runs if run["config"]["model"].get("backprop_passes", 0) == passes]
+        switches = ((run, run["config"]["model"]) for run in truncated if run["model"] == model)
+        return [
+            run
+            for run, model_config in switches
+            if model_config.get("backprop_passes", 0) == passes and model_config.get("injection", "none") == injection
+        ]
 
     def cut(passes: int | str) -> float:
         return mean(wrong(run, HOPS) for run in through("1x4", passes))
@@ -93,9 +98,10 @@ def quantities(
     def cut_products(passes: int) -> float:
         return mean(1 - run["test"]["accuracy"] for run in through("1x8", passes))
 
-    def cut_text(passes: int) -> float:
+    def cut_text(passes: int | str, injection: str = "none") -> float:
         """By how many nats the loss on characters is higher than with gradients through all passes."""
-        return mean(map(test_loss, through("1x6-64", passes))) - mean(map(test_loss, through("1x6-64", 0)))
+        cut, every = (mean(map(test_loss, through("1x6-64", n, injection))) for n in (passes, 0))
+        return cut - every
 
     def cached_last(model: str) -> list[Record]:
         """Trained with the keys and values of the last pass alone."""
@@ -109,6 +115,14 @@ def quantities(
 
     def with_muon(model: str) -> list[Record]:
         return picked_on(PICKING, [run for run in muon if run["model"] == model])
+
+    def text_rounding(model: str, bits: int) -> float:
+        measured = [one for one in rounded_text if "bits" in one.content]
+        return rounding_cost(measured, [run for run in rounded_text if "bits" not in run.content], model, bits)
+
+    def rounded_error(model: str, bits: int) -> float:
+        """At four hops after rounding, on average over seeds."""
+        return mean(wrong(one, HOPS) for one in rounded if (one["model"], one["bits"]) == (model, bits))
 
     def rule(training: str, name: str, hops: int) -> tuple[float, float]:
         """(passes, error), on average over seeds."""
@@ -188,8 +202,6 @@ def quantities(
         "ungated": lambda: percent(gated_seeds().error("1x4", HOPS)),
         # Rounding
         "round_loop": lambda: number(100 * rounding.cost("1x4", 4), ".0f"),
-        "round_twice": lambda: number(100 * rounding.cost("2x2", 4), ".1f"),
-        "round_stack": lambda: number(100 * rounding.cost("4x1", 4), ".1f"),
         "round_noise": lambda: number(100 * rounding.cost("1x4-noise", 4), ".1f"),
         "round_seeds": lambda: words(len(seeds_of(rounded))),
         # Muon
@@ -204,6 +216,10 @@ def quantities(
             ),
             ".0f",
         ),
+        "round_text_loop": lambda: number(text_rounding("1x6-64", 4), ".3f"),
+        "round_text_stack": lambda: number(text_rounding("6x1-64", 4), ".3f"),
+        "equal_bytes_loop": lambda: percent(rounded_error("2x2", 8)),
+        "equal_bytes_stack": lambda: percent(rounded_error("4x1", 4)),
         # A stack turned into a loop
         "retrofit_seeds": lambda: seeds(len(retrofits)),
         "retrofit_rise": lambda: number(
@@ -212,8 +228,10 @@ def quantities(
         "retrofit_behind": lambda: number(retrofit.best(retrofits) - retrofit.loss(retrofits, "stack"), ".2f"),
         "retrofit_anew": lambda: number(retrofit.best(retrofits) - retrofit.anew(retrofits), ".2f"),
         # Back-propagation through fewer passes
-        "cut_one": lambda: percent(cut(1)),
-        "cut_two": lambda: percent(cut(2)),
+        "cut_text_one": lambda: number(cut_text(1), ".1f"),
+        "cut_text_two": lambda: number(cut_text(2), ".1f"),
+        "cut_injected_one": lambda: number(cut_text(1, "linear"), ".2f"),
+        "cut_injected_two": lambda: number(cut_text(2, "linear"), ".2f"),
         # What training costs
         "flops_loop": lambda: number(flops("1x4") / flops("1x1"), ".2f"),
         "flops_narrow": lambda: number(flops("4x1-w44") / flops("2x2"), ".2f"),
@@ -292,6 +310,11 @@ def quantities(
             max(rounding.cost("2x2", 4), rounding.cost("4x1", 4)) < 0.01,
             rounding.cost("1x4-noise", 4) < rounding.cost("1x4", 4) / 2,
         ],
+        "round_text_loop": lambda: [
+            max(text_rounding(model, 8) for model in ("1x6-64", "6x1-64")) < 0.003,
+            text_rounding("1x6-64", 4) > 1.5 * text_rounding("6x1-64", 4),
+            rounded_error("2x2", 8) < rounded_error("4x1", 4),
+        ],
         "muon_once_least": lambda: [
             min(wrong(run, HOPS) for run in with_muon("2x1")) > 0.1,
             muon_hops("2x2") < 0.01 and muon_hops("4x1-w44") < 0.1,
@@ -313,7 +336,13 @@ def quantities(
             costs.kept_kib(decoders, "1x4", "recomputed") < costs.kept_kib(decoders, "1x4") / 5,
             1.1 < costs.recompute_time(decoders, "1x4") < 1.6,
         ],
-        "cut_one": lambda: [cut(1) > copying(HOPS, HOPS - 2), cut(2) > max(0.2, 2 * cut(0))],
+        "cut_text_one": lambda: [
+            cut(1) > copying(HOPS, HOPS - 2),
+            cut(2) > max(0.2, 2 * cut(0)),
+            min(cut_products(1), cut_products(2)) > 0.8 > cut_products(0),
+            cut_text(1) > cut_text(2) > 0.5,
+        ],
+        "cut_injected_two": lambda: [cut_text(2, "linear") < 0.5 * cut_text(2)],
         "shapes": lambda: [
             mean(tuned.errors("2x2")) < mean(tuned.errors("1x4")),
             mean(wide("1x4")) < mean(wide("2x2")),
