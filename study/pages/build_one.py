@@ -206,6 +206,8 @@ def quantities(
         "round_seeds": lambda: words(len(seeds_of(rounded))),
         # Muon
         "muon_once_least": lambda: at_least(min(wrong(run, HOPS) for run in with_muon("2x1"))),
+        "muon_twice_most": lambda: number(max(wrong(run, HOPS) for run in with_muon("2x2")), ".2%"),
+        "muon_narrow_most": lambda: percent(max(wrong(run, HOPS) for run in with_muon("4x1-w44"))),
         "muon_closed": lambda: number(
             closed(
                 [*with_muon("3x1-64"), *with_muon("3x2-64"), *with_muon("6x1-64")],
