@@ -232,7 +232,6 @@ def quantities(
         # Back-propagation through fewer passes
         "cut_text_one": lambda: number(cut_text(1), ".1f"),
         "cut_text_two": lambda: number(cut_text(2), ".1f"),
-        "cut_injected_one": lambda: number(cut_text(1, "linear"), ".2f"),
         "cut_injected_two": lambda: number(cut_text(2, "linear"), ".2f"),
         # What training costs
         "flops_loop": lambda: number(flops("1x4") / flops("1x1"), ".2f"),
