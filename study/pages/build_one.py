@@ -124,6 +124,10 @@ def quantities(
         """At four hops after rounding, on average over seeds."""
         return mean(wrong(one, HOPS) for one in rounded if (one["model"], one["bits"]) == (model, bits))
 
+    def fitting(layers: int) -> int:
+        """Sequences of 4,096 tokens beside the weights of so many of a 7B model's layers in 24 GB."""
+        return int((24e9 - 2 * layers * SEVEN_LAYER) // (4096 * cache.size(32, 1, 4096, 2)))
+
     def rule(training: str, name: str, hops: int) -> tuple[float, float]:
         """(passes, error), on average over seeds."""
         return stopping.mean_of(stops, training, name, hops)
@@ -159,6 +163,7 @@ def quantities(
             for key, of in (
                 ("weights", lambda model: number(khop.of(model)[0]["parameters"]["non_embedding"], ",")),
                 ("cache", lambda model: number(cache.of_config(khop.of(model)[0]), ",")),
+                ("worst", lambda model: percent(max(tuned.errors(model, new=True)))),
                 ("flops", lambda model: number(flops(model) / flops("2x2"), ".2f")),
             )
         },
@@ -172,6 +177,7 @@ def quantities(
         "wide_twice": lambda: percent(mean(wide("2x2"))),
         "passes_store": lambda: number(100 * (bits("1x4") / bits("1x1") - 1), ".0f"),
         "passes_store_early": lambda: number(100 * (once.gain("1x4", "1x1") - 1), ".0f"),
+        "layer_stores": lambda: number(100 * (bits("2x1") / bits("1x1") - 1), ".0f"),
         "wide_layer_stores": lambda: number(100 * (bits("1x1-wide") / bits("1x1") - 1), ".0f"),
         "phi_most": lambda: number(6 ** phi().high, ".0f"),
         "largest": lambda: number(max(run["parameters"]["total"] for run in (*wider, *hops, *text)) / 1e6, ".1f"),
@@ -187,6 +193,8 @@ def quantities(
         # A model of 7 billion parameters, by the same arithmetic: 32 layers, 16 bits, 4,096 tokens of context, in GB
         "seven_weights": lambda: number(2 * 32 * SEVEN_LAYER / 1e9, ".0f"),
         "seven_looped": lambda: number(2 * 8 * SEVEN_LAYER / 1e9, ".1f"),
+        "seven_fit_stack": lambda: str(fitting(32)),
+        "seven_fit_loop": lambda: str(fitting(8)),
         "seven_cache": lambda: number(4096 * cache.size(32, 1, 4096, 2) / 1e9, ".1f"),
         # Learning rate
         "pairs": lambda: str(len(pairs())),
@@ -196,14 +204,15 @@ def quantities(
         # Passes at test time, and stopping
         "stop_seeds": lambda: words(len(stopping.of(stops, "random"))),
         "gate_three_most": lambda: percent(max(six(gated=True).errors("1x6", 3, 6))),
+        "always_wrong": lambda: number(six(gated=False).error("1x6", HOPS, 6), ".2%"),
         "always_stopped": lambda: at_least(min(six(gated=False).errors("1x6", HOPS, 4))),
         # Injection
         "gated": lambda: percent(gated_seeds().error("1x4-gated", HOPS)),
         "ungated": lambda: percent(gated_seeds().error("1x4", HOPS)),
         # Rounding
         "round_loop": lambda: number(100 * rounding.cost("1x4", 4), ".0f"),
+        "round_stack": lambda: number(100 * rounding.cost("4x1", 4), ".1f"),
         "round_noise": lambda: number(100 * rounding.cost("1x4-noise", 4), ".1f"),
-        "round_seeds": lambda: words(len(seeds_of(rounded))),
         # Muon
         "muon_once_least": lambda: at_least(min(wrong(run, HOPS) for run in with_muon("2x1"))),
         "muon_twice_most": lambda: number(max(wrong(run, HOPS) for run in with_muon("2x2")), ".2%"),
@@ -279,6 +288,7 @@ def quantities(
             min(cache.loss_rise(caches, model) for model in ("2x3-64", "1x6-64")) > 0.5,
         ],
         "rate_same": lambda: [holds(0) > 0.7 * len(pairs()), holds(0) > holds(0.5), holds(0.5) >= holds(1)],
+        "always_wrong": lambda: [six(gated=False).error("1x6", HOPS, 6) < 0.001, mean(hard_tuned.errors("1x6")) > 0.1],
         "fixed_run_on": lambda: [
             mean(long.errors("1x4", HOPS, 8)) > 0.05,
             mean(long.errors("1x6-random", HOPS, 12)) < 0.02,
