@@ -11,7 +11,7 @@ from study.analysis import cache, costs, rates, retrofit, stopping
 from study.analysis.facts import Facts
 from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import IsoDepth, best_of, rounding_cost
-from study.analysis.records import at_rate, gap_closed, learning_rate, picked_on, seeds_of, test_loss
+from study.analysis.records import at_rate, gap_closed, learning_rate, picked_on, test_loss
 from study.analysis.wording import at_least, percent, seeds, span
 
 HOPS, HARD_HOPS = 4, 8

@@ -37,6 +37,9 @@ class Layer(nn.Module):
 class TRM(nn.Module):
     """Token ids (B, N) -> logits (B, N, V)."""
 
+    answer: Tensor
+    latent: Tensor
+
     def __init__(
         self, vocab_size: int, width: int = 64, heads: int = 4, layers: int = 1, inner: int = 2, passes: int = 2
     ):
