@@ -18,11 +18,7 @@ JUDGED = sorted(
 )
 RECORDS = paper.records
 NOT_RUN = {
-    "muon",
     "halting_control",
-    "stack_to_loop",
-    "muon_text",
-    "rounding_text",
     "backprop_passes_elsewhere",
     "backprop_passes_injected",
     "cache_last_trained",
