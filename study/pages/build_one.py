@@ -217,15 +217,13 @@ def quantities(
         "muon_once_least": lambda: at_least(min(wrong(run, HOPS) for run in with_muon("2x1"))),
         "muon_twice_most": lambda: number(max(wrong(run, HOPS) for run in with_muon("2x2")), ".2%"),
         "muon_narrow_most": lambda: percent(max(wrong(run, HOPS) for run in with_muon("4x1-w44"))),
-        "muon_closed": lambda: number(
-            closed(
-                [*with_muon("3x1-64"), *with_muon("3x2-64"), *with_muon("6x1-64")],
-                "3x1-64",
-                "3x2-64",
-                "6x1-64",
+        "muon_closed": lambda: span(
+            gap_closed(
+                [run for model in ("3x1-64", "3x2-64", "6x1-64") for run in with_muon(model)],
+                *("3x1-64", "3x2-64", "6x1-64"),
                 test_loss,
             ),
-            ".0f",
+            "{:.0f}".format,
         ),
         "round_text_loop": lambda: number(text_rounding("1x6-64", 4), ".3f"),
         "round_text_stack": lambda: number(text_rounding("6x1-64", 4), ".3f"),
@@ -249,8 +247,6 @@ def quantities(
         "recomputed_loop": lambda: number(costs.kept_kib(decoders, "1x4", "recomputed"), ".0f"),
         "recompute_time": lambda: number(costs.recompute_time(decoders, "1x4"), ".2f"),
         # Eight hops
-        "hard_loop": lambda: span(hard_tuned.errors("2x3")),
-        "hard_stack": lambda: span(hard_tuned.errors("6x1")),
     }
     checks = {
         "twice": lambda: [
@@ -360,6 +356,5 @@ def quantities(
             mean(hard_tuned.errors("2x3")) < mean(hard_tuned.errors("1x6")),
             losses("3x2-64") < losses("2x3-64") < losses("1x6-64"),
         ],
-        "hard_loop": lambda: [learning_rate(hard_tuned.runs("2x3")[0]) > learning_rate(hard_tuned.runs("6x1")[0])],
     }
     return Quantities(numbers, checks)
