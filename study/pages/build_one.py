@@ -322,12 +322,7 @@ def quantities(
             text_rounding("1x6-64", 4) > 1.5 * text_rounding("6x1-64", 4),
             rounded_error("2x2", 8) < rounded_error("4x1", 4),
         ],
-        "muon_once_least": lambda: [
-            min(wrong(run, HOPS) for run in with_muon("2x1")) > 0.1,
-            muon_hops("2x2") < 0.01 and muon_hops("4x1-w44") < 0.1,
-            muon_text("6x1-64") < muon_text("3x2-64") < muon_text("3x1-64") < losses("6x1-64"),
-            {learning_rate(run) for run in muon if run["seed"] != PICKING} == {0.004, 0.012},
-        ],
+        "muon_once_least": lambda: [muon_text("6x1-64") < muon_text("3x2-64") < muon_text("3x1-64") < losses("6x1-64")],
         "retrofit_rise": lambda: [
             retrofit.best(retrofits, tenth=False) > 2.5,
             retrofit.loss(retrofits, "stack") < retrofit.anew(retrofits) < retrofit.best(retrofits) < 2.1,
