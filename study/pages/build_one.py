@@ -11,7 +11,7 @@ from study.analysis import cache, costs, rates, retrofit, stopping
 from study.analysis.facts import Facts
 from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import IsoDepth, best_of, rounding_cost
-from study.analysis.records import at_rate, gap_closed, learning_rate, picked_on, test_loss
+from study.analysis.records import at_rate, gap_closed, picked_on, test_loss
 from study.analysis.wording import at_least, percent, seeds, span
 
 HOPS, HARD_HOPS = 4, 8
@@ -187,6 +187,8 @@ def quantities(
         "closed_text": lambda: number(closed(texts[0], "3x1-64", "3x2-64", "6x1-64", test_loss), ".0f"),
         "many_exposures": lambda: number(saturated[0]["config"]["train"]["epochs"], "d"),
         # KV cache
+        "in_turn_wrong": lambda: number(mean(wrong(run, HOPS) for run in cached_last("1x4")), ".2%"),
+        "in_turn_seeds": lambda: seeds(len(cached_last("1x4"))),
         "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
         "decode_stack": lambda: number(decoding("1x4") / decoding("4x1"), ".2f"),
         "decode_last": lambda: number(decoding("1x4", "last") / decoding("1x4"), ".2f"),
@@ -283,6 +285,7 @@ def quantities(
             min(cache.hop_errors(caches, "1x4", "last", HOPS)) > 0.6,
             min(cache.loss_rise(caches, model) for model in ("2x3-64", "1x6-64")) > 0.5,
         ],
+        "in_turn_wrong": lambda: [max(wrong(run, HOPS) for run in cached_last("1x4")) < min(khop.errors("1x4", HOPS))],
         "rate_same": lambda: [holds(0) > 0.7 * len(pairs()), holds(0) > holds(0.5), holds(0.5) >= holds(1)],
         "always_wrong": lambda: [six(gated=False).error("1x6", HOPS, 6) < 0.001, mean(hard_tuned.errors("1x6")) > 0.1],
         "fixed_run_on": lambda: [
