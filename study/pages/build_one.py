@@ -107,9 +107,6 @@ def quantities(
         """Trained with the keys and values of the last pass alone."""
         return [run for run in in_turn if run["model"] == model]
 
-    def muon_hops(model: str) -> float:
-        return mean(wrong(run, HOPS) for run in with_muon(model))
-
     def muon_text(model: str) -> float:
         return mean(map(test_loss, with_muon(model)))
 
