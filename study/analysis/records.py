@@ -19,6 +19,11 @@ def learning_rate(record: Record) -> float:
     return record["config"]["train"]["learning_rate"]
 
 
+def multiply_adds(record: Record) -> int:
+    """FLOPs of a token with the passes of training, the output layer included."""
+    return record["extra"]["flops_per_token"][record["extra"]["trained_passes"] - 1]
+
+
 def at_rate(records: Iterable[Record], rate: float) -> list[Record]:
     """The runs at one learning rate."""
     return [record for record in records if learning_rate(record) == rate]
