@@ -18,6 +18,7 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "precision": "study.measurements.number_formats",  # a trained model in another number format
     "rounding": "study.measurements.rounding",  # how a rounding error grows with depth
     "quantized": "study.measurements.quantized",  # a trained looped model with its layers rounded
+    "capacity": "study.measurements.capacity",  # facts that a model still stores with all its matrices rounded
     "attention": "study.measurements.attention",  # where [CLS] looks in a sentence
     "asked": "study.measurements.asked",  # which domain a trained model finds in sentences of ours
     "yardstick": "study.measurements.bag_of_words",  # what word counts alone can do
@@ -49,6 +50,7 @@ MEASURED_ON = {  # kind -> the experiments that it fits, where it does not fit a
     "lens": _on(LanguageData),
     **dict.fromkeys(("growth", "heads", "stopping"), _on(HopData)),
     "cache": [*_on(HopData), "iso-depth"],
+    "capacity": ["facts"],
     "retrofit": ["iso-depth"],
     "spans": _on(GroupData),
     **dict.fromkeys(("grades", "judge"), _STORIES),

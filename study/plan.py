@@ -221,6 +221,10 @@ MEASURES: tuple[
     ("rounding", {"experiment": "sst2", "models": CLASSIFIERS}, TENTH),
     ("quantized", {"experiment": "khop", "models": ["4x1", "2x2", "1x4"]}, {}),
     ("quantized", {"experiment": "iso-depth", "models": ["6x1-64", "1x6-64"], "seeds": [3, 8, 9]}, {}),
+    *(
+        ("capacity", {"experiment": "facts", "facts": 49152, "epochs": 240, "models": models, "seeds": [seed]}, {})
+        for seed, models in ((2, ["1x4", "2x2"]), (3, ["1x1", "2x1"]))
+    ),
     ("retrofit", {"experiment": "iso-depth", "models": ["6x1-64"], "seeds": [3, 8, 9]}, {}),
     ("attention", {"experiment": "sst2"}, TENTH),
     ("asked", {"experiment": "multi-domain"}, {}),

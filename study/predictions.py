@@ -119,6 +119,7 @@ PAGES = {  # the beginning of a prediction's id -> the page of its runs, in the 
     "bf16": "precision",
     "rounding": "precision",
     "shakespeare-full": "shakespeare",
+    "ceiling": "theory",
 }
 ORDER = list(dict.fromkeys(PAGES.values()))
 

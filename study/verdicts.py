@@ -13,6 +13,7 @@ from rtx_core.report.statistics import common
 from rtx_core.report.values import Model, Unmeasured
 from study import paper, published
 from study.analysis import cache, classifiers, retrofit, stopping
+from study.analysis.facts import rounded
 from study.analysis.hops import Rounding, wrong
 from study.analysis.iso_depth import IsoDepth, rounding_cost
 from study.analysis.ladder import validated_more_often
@@ -269,6 +270,16 @@ def rounding_text() -> Conditions:
         [rounding_cost(measured, runs, model, bits) for bits in (8, 4)] for model in ("1x6-64", "6x1-64")
     )
     return max(loop8, stack8) <= 0.01 and loop > stack, loop <= stack
+
+
+def ceiling() -> Conditions:
+    found = rounded(paper.measurements("capacity"), paper.records("facts-facts49152-epochs240"))
+    if len(found) < 4 * 6:
+        raise Unmeasured(f"There are {len(found)} of 24 planned measurements; make the others first.")
+    eight, two = ([one.kept for one in found if one.bits == bits] for bits in (8, 2))
+    loop, once = (next(o.kept for o in found if o.bits == 4 and o.run["model"] == model) for model in ("1x4", "1x1"))
+    below = all(one.stored < one.ceiling for one in found)
+    return min(eight) >= 0.97 and below and loop < once and max(two) < 0.1, min(eight) < 0.9 or loop >= once
 
 
 def stack_to_loop() -> Conditions:

@@ -1,15 +1,46 @@
 """Random facts: how many bits of them a model stores, and what a pass is worth there."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rtx_core.records import Record
 from rtx_core.report.values import Runs, Unmeasured
 
 
-def stored_bits(record: Record) -> float:
-    """facts · (log2 values − L / ln 2): the bits of all facts, less those of a test loss of L nats."""
-    data = record["config"]["data"]
-    return data["facts"] * float(np.log2(data["values"]) - record["test"]["loss"] / np.log(2))
+def stored_bits(record: Record, test_loss: float | None = None) -> float:
+    """facts · (log2 values − L / ln 2): the bits of all facts, less those of a test loss of L nats, which is the run's
+    unless another is given."""
+    data, loss = record["config"]["data"], record["test"]["loss"] if test_loss is None else test_loss
+    return data["facts"] * float(np.log2(data["values"]) - loss / np.log(2))
+
+
+class Rounded(NamedTuple):
+    """What a run's model stores with all its matrices rounded."""
+
+    run: Record
+    bits: int  # of each parameter
+    stored: float  # bits of facts
+
+    @property
+    def kept(self) -> float:
+        """The share of what it stored before."""
+        return self.stored / stored_bits(self.run)
+
+    @property
+    def ceiling(self) -> int:
+        """What so many parameters can tell apart, in bits."""
+        return self.bits * self.run["parameters"]["total"]
+
+
+def rounded(measured: list[Record], runs: list[Record]) -> list[Rounded]:
+    """Of each measurement, with its run."""
+    return [
+        Rounded(run, one["bits"], stored_bits(run, one["test"]["loss"]))
+        for run in runs
+        for one in measured
+        if (one["model"], one["seed"]) == (run["model"], run["seed"])
+    ]
 
 
 class Facts(Runs):
