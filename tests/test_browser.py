@@ -82,7 +82,7 @@ def test_one_switch_opens_all_code_and_is_remembered(driver):
     assert len(cells) > 3 and not any(cell.get_attribute("open") for cell in cells)
     one(driver, ".code-switch").click()
     assert all(cell.get_attribute("open") for cell in cells)
-    visit(driver, "notebooks/errors.html")
+    visit(driver, "notebooks/thresholds.html")
     assert all(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
     one(driver, ".code-switch").click()
     assert not any(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
@@ -115,14 +115,6 @@ def test_the_forest_plot_answers_to_the_metric(driver):
     before = [mark.get_attribute("transform") for mark in all_of(driver, marks)]
     Select(one(driver, "#fig-conclusions select")).select_by_visible_text("recall")
     wait(driver, lambda d: before != [mark.get_attribute("transform") for mark in all_of(d, marks)])
-
-
-def test_the_slider_moves_the_threshold(driver):
-    visit(driver, "notebooks/errors.html")
-    before = one(driver, ".errors-summary").text
-    assert before and all_of(driver, ".errors tbody tr")
-    one(driver, ".errors input[type=range]").send_keys(*[Keys.ARROW_RIGHT] * 10)
-    assert one(driver, ".errors output").text == "0.60" and one(driver, ".errors-summary").text != before
 
 
 def test_a_visitor_types_a_text_and_opens_a_link(driver):

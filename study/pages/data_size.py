@@ -8,7 +8,17 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import detectable, equivalent
 from rtx_core.report.values import Gap, Task
-from study.analysis.classifiers import gap, generalization_gap, of_model, p_over_seeds, paired, peaks, table_row, tested
+from study.analysis.classifiers import (
+    disagreement,
+    gap,
+    generalization_gap,
+    of_model,
+    p_over_seeds,
+    paired,
+    peaks,
+    table_row,
+    tested,
+)
 from study.analysis.corpora import inside
 from study.analysis.ladder import Ladder, Tuned, best_rate, validated_more_often
 
@@ -72,6 +82,8 @@ def quantities(
         return max(runs[0]["test"]["accuracy"] for runs in tried["6x1"].values())
 
     numbers = {
+        "one_model": lambda: number(disagreement(full[0.1], same_model=True), ".1%"),
+        "two_models": lambda: number(disagreement(full[0.1], same_model=False), ".1%"),
         "deeper_models": lambda: words(len(tried) - 1),
         # Parts of the data
         **table_row("tenth", lambda: task(0.1)),
@@ -95,6 +107,9 @@ def quantities(
         "wide_second_pass": lambda: str(wide_second_pass()),
     }
     checks = {
+        "one_model": lambda: [
+            abs(disagreement(full[0.1], same_model=True) - disagreement(full[0.1], same_model=False)) < 0.01
+        ],
         "deeper_models": lambda: [
             not any(tuned.ahead(rung, "1x1") for rung in DEEPER),
             not any(pair.sign for pair in tuned.differences.values()),
