@@ -65,17 +65,12 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
 
 
 def dropdown(predictions: Iterable[Prediction]) -> Displayed:
-    """A closed box with each prediction, its verdict, what one learns and how it was worded; its title counts the
-    verdicts."""
-    rows, lines, words = list(predictions), [], []
-    for prediction in rows:
-        row = prediction.row
-        lines.append(f"- {row['short']} *{prediction.verdict.capitalize()}.* {prediction.lesson}".rstrip())
-        contradicted, known = (row[key].rstrip(".") for key in ("contradicted_by", "from"))
-        experiment = f"*{row['experiment']} ({row['written']}).* {row['says']}"
-        words.append(f"{experiment} *Contradicted by:* {contradicted}. *Known then:* {known}.")
+    """A closed box with each prediction, its verdict and what one learns; its title counts the verdicts."""
+    rows = list(predictions)
+    lines = [f"- {p.row['short']} *{p.verdict.capitalize()}.* {p.lesson}".rstrip() for p in rows]
     head = f":::{{dropdown}} What was predicted before these runs: {verdict_counts(rows)}"
-    return markdown("\n\n".join([head, "\n".join(lines), *words, ":::"]))
+    source = "Their wording is in {download}`predictions_inside.yaml <../../study/predictions_inside.yaml>`."
+    return markdown("\n\n".join([head, "\n".join(lines), source, ":::"]))
 
 
 def verdict_counts(rows: list[Prediction]) -> str:

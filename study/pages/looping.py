@@ -87,6 +87,7 @@ def quantities(
         "two_layers_once_least": lambda: at_least(min(khop.errors("2x1", HOPS))),
         "two_layers_twice_most": lambda: number(max(khop.errors("2x2", HOPS)), ".1%"),
         "rates": lambda: words(1 + len(rates)),
+        "best_two_layers_once": lambda: at_least(min(tuned.errors("2x1"))),
         "one_layer_least": lambda: number(min(khop.errors("1x4", HOPS)), ".1%"),
         "one_layer_most": lambda: number(max(khop.errors("1x4", HOPS)), ".0%"),
         "good_stacks": lambda: str(sum(error < 0.01 for error in khop.errors("4x1", HOPS))),
@@ -98,6 +99,23 @@ def quantities(
         "welch": lambda: number(unpaired_odds(khop.of("4x1"), khop.of("2x2")).p, ".2f"),
         "best_stack_most": lambda: number(max(tuned.errors("4x1")), ".1%"),
         "best_stacks": lambda: words(len(tuned.errors("4x1"))),
+        # A narrow stack of the same size
+        "equal_seeds": lambda: words(on_logits("1x4", "4x1-w32").seeds),
+        "new_seeds": lambda: words(tuned("2x2", "4x1-w44", new=True).seeds),
+        **{
+            f"new_{name}_{end}": lambda model=model, of=of, form=form: number(of(tuned.errors(model, new=True)), form)
+            for name, model, most in (
+                ("2x2", "2x2", ".1%"),
+                ("w44", "4x1-w44", ".0%"),
+                ("1x4", "1x4", ".0%"),
+                ("w32", "4x1-w32", ".0%"),
+            )
+            for end, of, form in (("least", min, ".1%"), ("most", max, most))
+        },
+        "ranks": lambda: number(tuned.unpaired("2x2", "4x1-w44").ranks, ".3f"),  # p of the exact rank test
+        "narrow_odds": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[0], ".2f"),
+        "narrow_odds_low": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[1], ".2f"),
+        "narrow_odds_high": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[2], ".1f"),
         # At eight hops the comparison depends on the learning rate
         "hard_loop_errors": lambda: listing(map(percent, sorted(hard_errors("2x3")))),
         "hard_four_layers_least": lambda: at_least(min(hard_errors("4x1"))),
@@ -197,6 +215,13 @@ def quantities(
             -0.2 < on_logits("1x4", "4x1").low < 0,
             not on_logits("1x4", "3x1").separated,
         ],
+        "equal_seeds": lambda: [
+            on_logits("1x4", "4x1-w32").lower == on_logits("1x4", "4x1-w32").seeds,
+            on_logits("2x2", "4x1-w44").lower == on_logits("2x2", "4x1-w44").seeds,
+            tuned.unpaired("2x2", "4x1-w44").ranks < 0.01,
+            tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
+        ],
+        "new_1x4_least": lambda: [not tuned("1x4", "4x1-w32", new=True).separated],
         "best_stack_most": lambda: [
             min(tuned.rate(m) for m in ("1x4", "4x1")) > RATE,
             max(tuned.errors("4x1")) < 0.01,
