@@ -167,10 +167,7 @@ def quantities(
         "picked_rate": lambda: [rates_where_saturated() == {RATE}, all(map(picked.get, SATURATED))],
         "long_wide": lambda: [0.82 < repeated.gain("1x1-wide", "2x1") < 0.94],
         "long_two_layers_hold": lambda: [repeated.bits("2x1") > 0.95 * repeated.whole * repeated.facts],
-        "many_1_1": lambda: [
-            base.bits("1x4") < repeated.bits("1x1") < base.bits("2x1"),
-            cost(base, "2x1") < cost(base, "1x4"),
-        ],
+        "many_1_1": lambda: [base.bits("1x4") < repeated.bits("1x1") < base.bits("2x1")],
         "phi_hops": lambda: [
             facts_phi("1x4")[2] < 0.15,
             facts_phi("2x2")[2] < 0.15,
