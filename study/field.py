@@ -30,11 +30,10 @@ def frame() -> pd.DataFrame:
 
 
 def table(caption: str) -> display.Displayed:
-    """The frame as a numbered table, each system with its year, which leads to the reference, and † where its abstract
-    alone was read; each repository a link."""
+    """The frame as a numbered table, each system with its year, which leads to the reference; each repository a link."""
     every, columns = rows(), frame()
     years = [f" {{cite:year}}`{row['key']}`" if row["key"] else "" for row in every]
-    names = [display.escape(row["name"]) + "†" * (row["read"] == "abstract") for row in every]
+    names = [display.escape(row["name"]) for row in every]
     columns["System"] = [display.markdown(name + year) for name, year in zip(names, years)]
     links = [f"[code](https://github.com/{row['code']})" if "code" in row else "" for row in every]
     columns["Code"] = [display.markdown(link) if link else None for link in links]

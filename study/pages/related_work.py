@@ -16,6 +16,5 @@ def quantities() -> Quantities:
     numbers = {
         "papers": lambda: str(len(papers())),
         **{head.lower(): lambda control=control: with_control(control) for control, head in field.CONTROLS.items()},
-        "abstracts": lambda: str(sum(row["read"] == "abstract" for row in papers())),
     }
     return Quantities(numbers)
