@@ -30,7 +30,7 @@ def frame() -> pd.DataFrame:
 
 
 def table(caption: str) -> display.Displayed:
-    """The frame as a numbered table, each system with its year, which leads to the reference; each repository a link."""
+    """The frame as a numbered table, each system with its year, which leads to the reference, and its code linked."""
     every, columns = rows(), frame()
     years = [f" {{cite:year}}`{row['key']}`" if row["key"] else "" for row in every]
     names = [display.escape(row["name"]) for row in every]

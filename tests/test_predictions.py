@@ -19,9 +19,6 @@ JUDGED = sorted(
 RECORDS = paper.records
 NOT_RUN = {
     "halting_control",
-    "backprop_passes_elsewhere",
-    "backprop_passes_injected",
-    "cache_last_trained",
     "yelp_full",
     "facts_lower",
     "khop_draw",

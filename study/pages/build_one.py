@@ -6,6 +6,7 @@ from statistics import mean, median
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
+from rtx_core.report.statistics import common
 from rtx_core.report.values import Runs
 from study.analysis import cache, costs, rates, retrofit, stopping
 from study.analysis.facts import Facts
@@ -181,8 +182,11 @@ def quantities(
         "closed_text": lambda: number(closed(texts[0], "3x1-64", "3x2-64", "6x1-64", test_loss), ".0f"),
         "many_exposures": lambda: number(saturated[0]["config"]["train"]["epochs"], "d"),
         # KV cache
-        "in_turn_wrong": lambda: number(mean(wrong(run, HOPS) for run in cached_last("1x4")), ".2%"),
+        "in_turn_wrong": lambda: number(max(wrong(run, HOPS) for run in cached_last("1x4")), ".3%"),
         "in_turn_seeds": lambda: seeds(len(cached_last("1x4"))),
+        "in_turn_text": lambda: number(
+            mean(test_loss(a) - test_loss(b) for a, b in common(cached_last("1x6-64"), through("1x6-64", 0))), ".2f"
+        ),
         "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
         "decode_stack": lambda: number(decoding("1x4") / decoding("4x1"), ".2f"),
         "decode_last": lambda: number(decoding("1x4", "last") / decoding("1x4"), ".2f"),
@@ -231,6 +235,7 @@ def quantities(
         "cut_text_one": lambda: number(cut_text(1), ".1f"),
         "cut_text_two": lambda: number(cut_text(2), ".1f"),
         "cut_injected_two": lambda: number(cut_text(2, "linear"), ".2f"),
+        "cut_injected_one": lambda: number(cut_text(1, "linear"), ".2f"),
         # What training costs
         "flops_loop": lambda: number(flops("1x4") / flops("1x1"), ".2f"),
         "kept_loop": lambda: number(costs.kept_kib(decoders, "1x4"), ".0f"),
@@ -333,7 +338,11 @@ def quantities(
             min(cut_products(1), cut_products(2)) > 0.8 > cut_products(0),
             cut_text(1) > cut_text(2) > 0.5,
         ],
-        "cut_injected_two": lambda: [cut_text(2, "linear") < 0.5 * cut_text(2)],
+        "cut_injected_two": lambda: [
+            cut_text(2, "linear") < cut_text(1, "linear") < 0.5 * cut_text(2),
+            0.1 < cut("random") < cut(2),
+            0.1 < cut_text("random") < cut_text(2),
+        ],
         "shapes": lambda: [
             mean(tuned.errors("2x2")) < mean(tuned.errors("1x4")),
             mean(wide("1x4")) < mean(wide("2x2")),
