@@ -226,6 +226,7 @@ def bench(
     jobs: Annotated[int, "runs at once"] = 1,
     text: Annotated[str, "a file whose characters it reads as well"] = "",
     rate: Annotated[float, "a learning rate in place of the budget's"] = 0.0,
+    seeds: Annotated[int, "how many seeds, in place of the budget's"] = 0,
     name: Annotated[str, "of its records; else that of the class, with its settings"] = "",
 ) -> None:
     """train a model on pointers, facts, state tracking and characters, and write its card (`check` comes first)"""
@@ -234,13 +235,13 @@ def bench(
 
     names, settings = parse_words(words)
     if ladder:
-        return bench_module.ladder(jobs)
+        return bench_module.ladder(jobs, seeds)
     if compare:
         return print(bench_module.compare(*names))
     if len(names) != 1:
         raise RtxError("Nothing to bench: give one model, as in `bench model.py:MyLoop passes=4`.")
     options: dict[str, Any] = {"budget": budget, "jobs": jobs, "text": text, "rate": rate, "name": name}
-    options["replace"] = replace
+    options |= {"replace": replace, "seeds": seeds}
     card = bench_module.bench(names[0], **options | settings)
     print(folder() / f"{card.name}-{card.budget}.html")
 

@@ -114,9 +114,12 @@ def controls(size: Counts) -> dict[str, dict]:
     return stacks
 
 
-def plan(budget: str, requests: list[str | Mapping], text: str = "", rate: float = 0.0) -> dict[str, list[RunConfig]]:
+def plan(
+    budget: str, requests: list[str | Mapping], text: str = "", rate: float = 0.0, seeds: int = 0
+) -> dict[str, list[RunConfig]]:
     """The configurations of all runs, by task."""
     configs, limits = {}, BUDGETS[budget]
+    numbers = list(range(seeds)) if seeds else list(limits.seeds)
     for task in dict.fromkeys([*limits.tasks, *([TEXT] if text else [])]):
         settings: dict[str, Any] = {"budget": budget}
         where = f"{PREFIX}{task}"
@@ -124,7 +127,7 @@ def plan(budget: str, requests: list[str | Mapping], text: str = "", rate: float
             settings, where = {"steps": 2, "eval_every": 2} if budget == "trial" else {}, data.from_text(text)
         if rates := [rate] if rate else list(limits.rates):
             settings["learning_rate"] = rates
-        configs[task] = runner.run_configs(where, models=requests, seeds=list(limits.seeds), **settings)
+        configs[task] = runner.run_configs(where, models=requests, seeds=numbers, **settings)
     return configs
 
 
@@ -308,25 +311,27 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
 
 
 def bench(
-    model: object, /, budget="quick", *, name="", text="", rate=0.0, jobs=1, replace=False, **settings: object
+    model: object, /, budget="quick", *, name="", text="", rate=0.0, seeds=0, jobs=1, replace=False, **settings: object
 ) -> Card:
     """Train a model on the suite at a budget ("quick", "standard" or "trial") and write its card.
 
     `name` is that of its records, `text` a file whose characters it reads as well, `jobs` the number of runs at once.
-    `rate` is a learning rate in place of the budget's; `settings` are arguments of the class, or settings of the
-    registered model.
+    `rate` is a learning rate and `seeds` a number of seeds in place of the budget's; `settings` are arguments of the
+    class, or settings of the registered model.
     """
     if budget not in BUDGETS:
         raise unknown("budget", budget, BUDGETS)
     if type(jobs) is not int or not 1 <= jobs <= 256:
         raise RtxError(f"jobs is {jobs!r:.40}; expected a number of runs at once, from 1 to 256.")
+    if type(seeds) is not int or not 0 <= seeds <= 100:
+        raise RtxError(f"seeds is {seeds!r:.40}; expected a number of seeds, from 1 to 100, or 0 for the budget's.")
     subject = find_candidate(model, name, settings)
     module = subject.fresh()
     report, size = check(module, vocab_size=vocabulary(module, TOKENS), length=LENGTH), counts(module)
     stacks = controls(size) if BUDGETS[budget].makes_controls else {}
     roles = {subject.name: "candidate"} | {stack: settings.pop("role") for stack, settings in stacks.items()}
     requests = [{"base": "looped", "name": stack, **settings} for stack, settings in stacks.items()]
-    by_task = plan(budget, [subject.request, *requests], text, rate)
+    by_task = plan(budget, [subject.request, *requests], text, rate, seeds)
     configs = [config for group in by_task.values() for config in group]
     outcomes = iter(train(configs, subject, jobs, replace))
     pairs = {task: list(zip(group, outcomes)) for task, group in by_task.items()}
@@ -345,9 +350,9 @@ def bench(
     return card
 
 
-def ladder(jobs: int = 1) -> None:
+def ladder(jobs: int = 1, seeds: int = 0) -> None:
     """Record the models that `quick` compares with."""
-    configs = [config for each in plan("quick", list(LADDER)).values() for config in each]
+    configs = [config for each in plan("quick", list(LADDER), seeds=seeds).values() for config in each]
     train(configs, Candidate("ladder", "ladder", nn.Identity), jobs, replace=False)
 
 
