@@ -69,7 +69,7 @@ def dropdown(predictions: Iterable[Prediction]) -> Displayed:
     rows = list(predictions)
     lines = [f"- {p.row['short']} *{p.verdict.capitalize()}.* {p.lesson}".rstrip() for p in rows]
     head = f":::{{dropdown}} What was predicted before these runs: {verdict_counts(rows)}"
-    source = "Their wording is in {download}`predictions_inside.yaml <../../study/predictions_inside.yaml>`."
+    source = "A file on [](predictions.ipynb) has their wording."
     return markdown("\n\n".join([head, "\n".join(lines), source, ":::"]))
 
 
