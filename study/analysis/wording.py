@@ -7,8 +7,6 @@ from typing import Any
 from rtx_core.report import number
 from rtx_core.report.quantities import words
 
-ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-
 
 def percent(share: float) -> str:
     """With a decimal below ten per cent."""
@@ -35,8 +33,3 @@ def listing(texts: Iterable[str]) -> str:
 def seeds(count: int) -> str:
     """As in "three seeds"."""
     return f"{words(count)} seed{'s' * (count != 1)}"
-
-
-def ordinal(count: int) -> str:
-    """As in "third"."""
-    return ORDINALS[count] if count < len(ORDINALS) else f"{count}th"
