@@ -26,6 +26,7 @@ def size(layers: int, passes: int, width: int, bytes_per_number: int = 4) -> int
 
 
 def of_config(record: Record) -> int:
-    """The same of a recorded run."""
+    """The same of a recorded run, which may keep those of its last pass alone."""
     model = record["config"]["model"]
-    return size(model["num_layers"], model["num_passes"], model["hidden_size"])
+    passes = 1 if model.get("cache") == "last" else model["num_passes"]
+    return size(model["num_layers"], passes, model["hidden_size"])

@@ -111,6 +111,10 @@ def quantities(
         """Trained with the keys and values of the last pass alone."""
         return [run for run in in_turn if run["model"] == model]
 
+    def in_pairs() -> list:
+        """(with the cache of the last pass, with that of all) on characters, by seed."""
+        return common(cached_last("1x6-64"), through("1x6-64", 0))
+
     def muon_text(model: str) -> float:
         return mean(map(test_loss, with_muon(model)))
 
@@ -145,23 +149,16 @@ def quantities(
         # The table of choices
         "twice": lambda: percent(mean(tuned.errors("2x2", new=True))),
         "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
-        "four_times": lambda: percent(mean(tuned.errors("1x4", new=True))),
-        "narrow_four": lambda: percent(mean(tuned.errors("4x1-w32", new=True))),
-        **{
-            f"{key}_{name}": lambda model=model, of=of: of(model)
-            for name, model in (("2x2", "2x2"), ("w44", "4x1-w44"), ("1x4", "1x4"), ("w32", "4x1-w32"))
-            for key, of in (
-                ("weights", lambda model: number(khop.of(model)[0]["parameters"]["non_embedding"], ",")),
-                ("cache", lambda model: number(cache.of_config(khop.of(model)[0]), ",")),
-                ("worst", lambda model: percent(max(tuned.errors(model, new=True)))),
-                ("flops", lambda model: number(flops(model) / flops("2x2"), ".2f")),
-            )
-        },
+        "cache_last": lambda: number(cache.of_config(cached_last("1x4")[0]), ","),
+        "cache_w44": lambda: number(cache.of_config(khop.of("4x1-w44")[0]), ","),
+        "cache_2x2": lambda: number(cache.of_config(khop.of("2x2")[0]), ","),
+        "flops_w44": lambda: number(flops("4x1-w44") / flops("2x2"), ".2f"),
+        "longer_w44": lambda: percent(max(long.errors("4x1-w44", HOPS))),
+        "usual_2x2": lambda: percent(max(khop.errors("2x2", HOPS))),
         **{
             f"s3_{name}": lambda model=model: percent(products[model])
             for name, model in (("1x4", "1x4"), ("w32", "4x1-w32"))
         },
-        "new_seeds": lambda: words(tuned("2x2", "4x1-w44", new=True).seeds),
         "once_for_longer": lambda: percent(long.error("2x1", HOPS)),
         "wide_loop": lambda: percent(mean(wide("1x4"))),
         "wide_twice": lambda: percent(mean(wide("2x2"))),
@@ -171,6 +168,7 @@ def quantities(
         "passes_cost": lambda: number(fact_flops("1x4") / fact_flops("1x1"), ".1f"),
         "layer_costs": lambda: number(fact_flops("2x1") / fact_flops("1x1"), ".1f"),
         "wide_layer_stores": lambda: number(100 * (bits("1x1-wide") / bits("1x1") - 1), ".0f"),
+        "phi_least": lambda: number(6 ** phi().low, ".1f"),
         "phi_most": lambda: number(6 ** phi().high, ".0f"),
         "largest": lambda: number(max(run["parameters"]["total"] for run in (*wider, *hops, *text)) / 1e6, ".1f"),
         # Which column is yours?  The share of what twice as many layers gain that a second pass brings, in per cent
@@ -181,9 +179,8 @@ def quantities(
         # KV cache
         "in_turn_wrong": lambda: number(max(wrong(run, HOPS) for run in cached_last("1x4")), ".3%"),
         "in_turn_seeds": lambda: seeds(len(cached_last("1x4"))),
-        "in_turn_text": lambda: number(
-            mean(test_loss(a) - test_loss(b) for a, b in common(cached_last("1x6-64"), through("1x6-64", 0))), ".2f"
-        ),
+        "in_turn_text": lambda: number(mean(test_loss(a) for a, _ in in_pairs()), ".2f"),
+        "in_turn_from": lambda: number(mean(test_loss(b) for _, b in in_pairs()), ".2f"),
         "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
         "decode_stack": lambda: number(decoding("1x4") / decoding("4x1"), ".2f"),
         "decode_last": lambda: number(decoding("1x4", "last") / decoding("1x4"), ".2f"),
@@ -225,6 +222,9 @@ def quantities(
         "retrofit_behind": lambda: number(retrofit.best(retrofits) - retrofit.loss(retrofits, "stack"), ".2f"),
         "retrofit_anew": lambda: number(retrofit.best(retrofits) - retrofit.anew(retrofits), ".2f"),
         # Back-propagation through fewer passes
+        "inject_text": lambda: number(
+            mean(map(test_loss, through("1x6-64", 0))) - mean(map(test_loss, through("1x6-64", 0, "linear"))), ".2f"
+        ),
         "cut_text_one": lambda: number(cut_text(1), ".1f"),
         "cut_text_two": lambda: number(cut_text(2), ".1f"),
         "cut_injected_two": lambda: number(cut_text(2, "linear"), ".2f"),
@@ -239,7 +239,7 @@ def quantities(
         "twice": lambda: [
             mean(tuned.errors("2x2", new=True)) < 0.01,
             mean(tuned.errors("2x2", new=True)) < mean(tuned.errors("4x1-w44", new=True)) < 0.05,
-            tuned.unpaired("2x2", "4x1-w44").ranks < 0.05,
+            tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
         ],
         "s3_1x4": lambda: [products["1x4"] < 0.8 * products["4x1-w32"], products["2x2"] < 0.8 * products["4x1-w44"]],
         "wide_loop": lambda: [
@@ -253,7 +253,11 @@ def quantities(
             1.05 < once.gain("1x4", "1x1") < 1.25,
         ],
         "phi": lambda: [phi().low < 0, 0 < phi().value < 0.3],
-        "once_for_longer": lambda: [long.error("2x1", HOPS) > 0.05, long.error("2x2", HOPS) < 0.001],
+        "once_for_longer": lambda: [
+            long.error("2x1", HOPS) > 0.05,
+            long.error("2x2", HOPS) < 0.001,
+            max(khop.errors("2x2", HOPS)) < max(long.errors("4x1-w44", HOPS)),
+        ],
         "closed_hops": lambda: [
             closed(khop.records, "2x1", "2x2", "4x1", lambda run: wrong(run, HOPS)) > 90,
             closed(texts[0], "3x1-64", "3x2-64", "6x1-64", test_loss) < 40,

@@ -78,7 +78,7 @@ def quantities(
         "kept_8": lambda: [
             all(one.stored < one.ceiling for one in rounded(capacities, stored)),
             max(at(model, 4).kept for model in ("2x1", "2x2")) < 0 < at("1x4", 4).kept < at("1x1", 4).kept,
-            at("2x1", 5).ceiling < at("1x4", 8).ceiling,
+            at("2x1", 5).ceiling < at("1x4", 8).ceiling and at("2x1", 5).stored > at("1x4", 8).stored,
             all(one.stored <= stored_bits(one.run) for one in rounded(capacities, stored) if one.bits < 8),
         ],
         "ratios": lambda: [1.45 < max(ratios()) < 1.55, not any(ratio.low > 2**0.5 for ratio in ratios())],
