@@ -345,6 +345,14 @@ def test_the_matrix_is_of_the_recorded_models(monkeypatch):
     assert list(table["Passes"] > 1) == sorted(table["Passes"] > 1)
 
 
+def test_a_model_of_one_s_own_has_a_place_where_its_counts_are_known(mine, one_task, monkeypatch):
+    rtx.bench(mine, "trial")
+    monkeypatch.setattr(records, "records", partial(records.records, source="embedded"))
+    assert "Mine" not in bench_module.recorded_points("pointers", "trial")
+    size = Counts(weights=10, applied=30, width=4, passes=3)
+    assert bench_module.recorded_points("pointers", "trial", {"Mine": size})["Mine"].passes == 3
+
+
 def test_rounding_leaves_embeddings_and_vectors():
     torch.manual_seed(0)
     model = FewTokens()

@@ -214,21 +214,26 @@ def point(task: str, name: str, runs: list[Record], role: str = "recorded", size
     )
 
 
-def recorded_points(task: str, budget: str) -> dict[str, Point]:
-    """Every recorded model on this task at this budget."""
+def recorded_points(task: str, budget: str, sizes: Mapping[str, Counts] | None = None) -> dict[str, Point]:
+    """Every recorded model on this task at this budget.  One that is not of this library has a place if `sizes` has
+    its counts."""
     runs: dict[str, list[Record]] = {}
     for record in records.records(experiment=f"{PREFIX}{task}"):
         if (record.get("asked") or {}).get("settings", {}).get("budget") == budget:
             runs.setdefault(record["model"], []).append(record)
-    return {name: point(task, name, at_best_rate(group)) for name, group in runs.items()}
+    return {
+        name: point(task, name, at_best_rate(group), size=(sizes or {}).get(name))
+        for name, group in runs.items()
+        if name in (sizes or {}) or "num_layers" in group[0]["config"]["model"]
+    }
 
 
-def matrix(budget: str = "quick") -> pd.DataFrame:
-    """The recorded models at a budget, a row each, and what they are scored by on each task."""
+def matrix(budget: str = "quick", sizes: Mapping[str, Counts] | None = None) -> pd.DataFrame:
+    """The recorded models at a budget (`recorded_points`), a row each, and what they are scored by on each task."""
     rows: dict[str, dict] = {}
     for task in BUDGETS[budget].tasks:
         unit = "nats" if task in NATS else "error"
-        for name, each in recorded_points(task, budget).items():
+        for name, each in recorded_points(task, budget, sizes).items():
             sizes = {"Parameters": each.weights, "Depth": each.depth, "Passes": each.passes, "Seeds": len(each.errors)}
             row = rows.setdefault(name, {"Model": name} | sizes)
             row[f"{task}, {unit}"] = of_seeds(each, unit)

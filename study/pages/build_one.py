@@ -18,6 +18,7 @@ from study.analysis.wording import at_least, percent, seeds, span
 HOPS, HARD_HOPS = 4, 8
 RATE, RATES, HARD_RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.002, 0.004), (0.003, 0.006, 0.012)
 SEVEN_LAYER = 4 * 4096**2 + 3 * 4096 * 11_008  # parameters of a layer of Llama 7B
+GATE, ALIKE = 0.1, 10  # bonuses for the entropy of a gate's passes: some, and so much that all passes have the same
 PICKING = 3  # the seed that picks the learning rates of wider models and of facts, and is reported nowhere
 
 
@@ -129,9 +130,9 @@ def quantities(
         """(passes, error), on average over seeds."""
         return stopping.mean_of(stops, training, name, hops)
 
-    def six(gated: bool) -> Hops:
-        """One layer always trained with six passes, or with a gate."""
-        return Hops([run for run in gates if bool(run["config"]["model"].get("halting")) == gated], "six passes")
+    def six(bonus: float = 0) -> Hops:
+        """One layer always trained with six passes, or with a gate and this bonus for the entropy of its passes."""
+        return Hops([run for run in gates if run["config"]["model"].get("halting", 0) == bonus], "six passes")
 
     def random_short() -> Hops:
         """One layer trained with random passes for as many steps."""
@@ -195,9 +196,11 @@ def quantities(
         "rate_divided": lambda: str(holds(1)),
         # Passes at test time, and stopping
         "stop_seeds": lambda: words(len(stopping.of(stops, "random"))),
-        "gate_three_most": lambda: percent(max(six(gated=True).errors("1x6", 3, 6))),
-        "always_wrong": lambda: number(six(gated=False).error("1x6", HOPS, 6), ".2%"),
-        "always_stopped": lambda: at_least(min(six(gated=False).errors("1x6", HOPS, 4))),
+        "gate_three_most": lambda: percent(max(six(GATE).errors("1x6", 3, 6))),
+        "alike_least": lambda: percent(min(six(ALIKE).errors("1x6", HOPS, 6))),
+        "alike_most": lambda: percent(max(six(ALIKE).errors("1x6", HOPS, 6))),
+        "always_wrong": lambda: number(six().error("1x6", HOPS, 6), ".2%"),
+        "always_stopped": lambda: at_least(min(six().errors("1x6", HOPS, 4))),
         # Rounding
         "round_loop": lambda: number(100 * rounding.cost("1x4", 4), ".0f"),
         "round_noise": lambda: number(100 * rounding.cost("1x4-noise", 4), ".1f"),
@@ -276,7 +279,7 @@ def quantities(
         ],
         "in_turn_wrong": lambda: [max(wrong(run, HOPS) for run in cached_last("1x4")) < min(khop.errors("1x4", HOPS))],
         "rate_same": lambda: [holds(0) > 0.7 * len(pairs()), holds(0) > holds(0.5), holds(0.5) >= holds(1)],
-        "always_wrong": lambda: [six(gated=False).error("1x6", HOPS, 6) < 0.001, mean(hard_tuned.errors("1x6")) > 0.1],
+        "always_wrong": lambda: [six().error("1x6", HOPS, 6) < 0.001, mean(hard_tuned.errors("1x6")) > 0.1],
         "fixed_run_on": lambda: [
             mean(long.errors("1x4", HOPS, 8)) > 0.05,
             mean(long.errors("1x6-random", HOPS, 12)) < 0.02,
@@ -290,13 +293,17 @@ def quantities(
             rule("always four", "confident 0.99", HOPS)[1] > 1.5 * rule("always four", "fixed 4", HOPS)[1]
         ],
         "gate_wrong": lambda: [
-            six(gated=True).error("1x6", HOPS, 6) < 0.01 < random_short().error("1x6-random", HOPS, 6),
-            six(gated=True).error("1x6", HOPS, 12) < 0.01 < six(gated=False).error("1x6", HOPS, 12),
-            six(gated=False).error("1x6", HOPS, 6) < six(gated=True).error("1x6", HOPS, 6),
+            six(GATE).error("1x6", HOPS, 6) < 0.01 < random_short().error("1x6-random", HOPS, 6),
+            six(GATE).error("1x6", HOPS, 12) < 0.01 < six().error("1x6", HOPS, 12),
+            six().error("1x6", HOPS, 6) < six(GATE).error("1x6", HOPS, 6),
             rule("gate", "gate 0.3", HOPS)[1] < rule("gate", "fixed 6", HOPS)[1] + 0.003,
             rule("gate", "gate 0.3", 1)[0] < 3.5 < rule("gate", "gate 0.3", HOPS)[0] < 5.5,
             rule("gate", "confident 0.99", HOPS)[1] > 0.1,
-            min(six(gated=False).errors("1x6", HOPS, 4)) > 0.1,
+            min(six().errors("1x6", HOPS, 4)) > 0.1,
+        ],
+        "alike_least": lambda: [
+            max(six(GATE).errors("1x6", HOPS, 6)) < min(six(ALIKE).errors("1x6", HOPS, 6)),
+            max(six(ALIKE).errors("1x6", HOPS, 6)) < min(random_short().errors("1x6-random", HOPS, 6)),
         ],
         "injection": lambda: [
             injected("-linear") < min(injected(name) for name in ("", "-norm", "-add", "-add-norm", "-linear-norm")),
