@@ -234,8 +234,8 @@ def matrix(budget: str = "quick", sizes: Mapping[str, Counts] | None = None) -> 
     for task in BUDGETS[budget].tasks:
         unit = "nats" if task in NATS else "error"
         for name, each in recorded_points(task, budget, sizes).items():
-            sizes = {"Parameters": each.weights, "Depth": each.depth, "Passes": each.passes, "Seeds": len(each.errors)}
-            row = rows.setdefault(name, {"Model": name} | sizes)
+            facts = {"Parameters": each.weights, "Depth": each.depth, "Passes": each.passes, "Seeds": len(each.errors)}
+            row = rows.setdefault(name, {"Model": name} | facts)
             row[f"{task}, {unit}"] = of_seeds(each, unit)
             if each.kilobits:
                 row["facts, kilobits"] = f"{np.mean(each.kilobits):.0f}"

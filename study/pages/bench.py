@@ -1,19 +1,30 @@
 """Bench your loop: whether its quick budget ranks models as longer training does."""
 
 from collections.abc import Mapping
-from statistics import median
+from statistics import mean, median
 
+from rtx_core.benchmark import bench
+from rtx_core.benchmark.card import Point
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.ranking import by_seed, correlation, mean_errors, swapped
+from study.analysis.wording import percent
 
 HOPS = 4
+RECURRENCES = ("Universal", "Huginn", "TRM", "Hyper", "LSTM")  # of others, in `study/recurrences`
 
 
-def quantities(pointers: list[Record], quick: Mapping[str, float], facts: list[Record]) -> Quantities:
-    """Of runs on four hops with several seeds; of the errors on facts at the quick budget, by model; and of runs on
-    facts with more exposures."""
+def quantities(pointers: list[Record], points: Mapping[str, Mapping[str, Point]], facts: list[Record]) -> Quantities:
+    """Of runs on four hops with several seeds; of the recorded models at the quick budget, by task and name; and of
+    runs on facts with more exposures."""
+    quick = {name: point.errors[0] for name, point in points["facts"].items() if name in bench.LADDER}
+
+    def missed(task: str, model: str) -> float:
+        return mean(points[task][model].errors)
+
+    def stored(model: str) -> float:
+        return mean(points["facts"][model].kilobits)
 
     def agreement() -> list[float]:
         return [value for _, value in by_seed(pointers, HOPS).values()]
@@ -25,6 +36,11 @@ def quantities(pointers: list[Record], quick: Mapping[str, float], facts: list[R
         return mean_errors(facts)
 
     numbers = {
+        **{
+            f"{key}_{task}": lambda task=task, model=model: percent(missed(task, model))
+            for task in ("pointers", "s3")
+            for key, model in (("hyper", "Hyper"), ("loop", "1x4"))
+        },
         "pointer_models": lambda: f"{min(models())} to {max(models())}",
         "pointer_seeds": lambda: words(len(agreement())),
         "agreement": lambda: number(median(agreement()), ".2f"),
@@ -35,6 +51,13 @@ def quantities(pointers: list[Record], quick: Mapping[str, float], facts: list[R
         "exposures": lambda: str(facts[0]["config"]["train"]["epochs"]),
     }
     checks = {
+        "hyper_pointers": lambda: [
+            missed("pointers", "Hyper")
+            < min(missed("pointers", each) for each in points["pointers"] if each != "Hyper"),
+            missed("s3", "Hyper") < min(missed("s3", each) for each in points["s3"] if each not in ("Hyper", "LSTM")),
+            max(map(stored, RECURRENCES)) < stored("1x1") and stored("Universal") < 1,
+            missed("pointers", "LSTM") > 0.4 and missed("s3", "LSTM") < 0.001,
+        ],
         "agreement": lambda: [median(agreement()) > 0.7, min(agreement()) < 0.85],
         "facts_agreement": lambda: [
             correlation(quick, longer()) > 0.7,
