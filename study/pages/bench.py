@@ -61,8 +61,9 @@ def quantities(pointers: list[Record], points: Mapping[str, Mapping[str, Point]]
         "agreement": lambda: [median(agreement()) > 0.7, min(agreement()) < 0.85],
         "facts_agreement": lambda: [
             correlation(quick, longer()) > 0.7,
-            swapped(quick, longer()) == [("1x1", "1x4"), ("2x1", "2x2")],
-            quick["1x1"] < quick["1x4"] and quick["2x1"] < quick["2x2"],
+            swapped(quick, longer()) == [("1x1", "1x4"), ("2x1", "2x2")]
+            and quick["1x1"] < quick["1x4"]
+            and quick["2x1"] < quick["2x2"],
         ],
     }
     return Quantities(numbers, checks)
