@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from statistics import mean, median
 
-from rtx_core.benchmark import bench
+from rtx_core.benchmark import bench, card
 from rtx_core.benchmark.card import Point
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.ranking import by_seed, correlation, mean_errors, swapped
-from study.analysis.wording import percent
 
 HOPS = 4
 RECURRENCES = ("Universal", "Huginn", "TRM", "Hyper", "LSTM")  # of others, in `study/recurrences`
@@ -37,7 +36,7 @@ def quantities(pointers: list[Record], points: Mapping[str, Mapping[str, Point]]
 
     numbers = {
         **{
-            f"{key}_{task}": lambda task=task, model=model: percent(missed(task, model))
+            f"{key}_{task}": lambda task=task, model=model: card.score(missed(task, model), "error")
             for task in ("pointers", "s3")
             for key, model in (("hyper", "Hyper"), ("loop", "1x4"))
         },
