@@ -1,29 +1,33 @@
 """Bench your loop: whether its quick budget ranks models as longer training does."""
 
-from collections.abc import Mapping
 from statistics import mean, median
 
-from rtx_core.benchmark import bench, card
-from rtx_core.benchmark.card import Point
+from rtx_core.benchmark import card, suite
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.ranking import by_seed, correlation, mean_errors, swapped
 
 HOPS = 4
+QUICK = tuple(f"{suite.PREFIX}{task}-quick" for task in suite.BUDGETS["quick"].tasks)  # names of its runs
 SMALL = ("Universal", "TRM", "Hyper", "LSTM")  # recurrences of others (`study/recurrences`) of about one layer
 
 
-def quantities(pointers: list[Record], points: Mapping[str, Mapping[str, Point]], facts: list[Record]) -> Quantities:
-    """Of runs on four hops with several seeds; of the recorded models at the quick budget, by task and name; and of
-    runs on facts with more exposures."""
-    quick = {name: point.errors[0] for name, point in points["facts"].items() if name in bench.LADDER}
+def quantities(pointers: list[Record], quick: list[Record], facts: list[Record]) -> Quantities:
+    """Of runs on four hops with several seeds, runs at the quick budget, and runs on facts with more exposures."""
+
+    def of(task: str, model: str) -> list[Record]:
+        return [run for run in quick if (run["experiment"], run["model"]) == (f"{suite.PREFIX}{task}", model)]
 
     def missed(task: str, model: str) -> float:
-        return mean(points[task][model].errors)
+        return mean(suite.error(task, run)[0] for run in of(task, model))
 
     def stored(model: str) -> float:
-        return mean(points["facts"][model].kilobits)
+        return mean(map(suite.kilobits, of("facts", model)))
+
+    def quick_facts() -> dict[str, float]:
+        """The error on facts of the ladder."""
+        return {model: missed("facts", model) for model in suite.LADDER if of("facts", model)}
 
     def agreement() -> list[float]:
         return [value for _, value in by_seed(pointers, HOPS).values()]
@@ -46,14 +50,14 @@ def quantities(pointers: list[Record], points: Mapping[str, Mapping[str, Point]]
         "agreement": lambda: number(median(agreement()), ".2f"),
         "agreement_least": lambda: number(min(agreement()), ".2f"),
         "agreement_most": lambda: number(max(agreement()), ".2f"),
-        "fact_models": lambda: words(len(quick.keys() & longer().keys())),
-        "facts_agreement": lambda: number(correlation(quick, longer()), ".2f"),
+        "fact_models": lambda: words(len(quick_facts().keys() & longer().keys())),
+        "facts_agreement": lambda: number(correlation(quick_facts(), longer()), ".2f"),
         "exposures": lambda: str(facts[0]["config"]["train"]["epochs"]),
     }
     checks = {
         "hyper_pointers": lambda: [
             missed("pointers", "Hyper")
-            < min(missed("pointers", each) for each in points["pointers"] if each != "Hyper"),
+            < min(missed("pointers", each) for each in ("2x2", "1x4", "4x1", "Huginn", "TRM")),
             missed("s3", "Huginn") < missed("s3", "Hyper") < min(missed("s3", loop) for loop in ("1x4", "2x2", "TRM")),
             max(map(stored, SMALL)) < stored("1x1") < stored("Huginn") < stored("2x1"),
             stored("Universal") < 1,
@@ -61,10 +65,10 @@ def quantities(pointers: list[Record], points: Mapping[str, Mapping[str, Point]]
         ],
         "agreement": lambda: [median(agreement()) > 0.7, min(agreement()) < 0.85],
         "facts_agreement": lambda: [
-            correlation(quick, longer()) > 0.7,
-            swapped(quick, longer()) == [("1x1", "1x4"), ("2x1", "2x2")]
-            and quick["1x1"] < quick["1x4"]
-            and quick["2x1"] < quick["2x2"],
+            correlation(quick_facts(), longer()) > 0.7,
+            swapped(quick_facts(), longer()) == [("1x1", "1x4"), ("2x1", "2x2")]
+            and quick_facts()["1x1"] < quick_facts()["1x4"]
+            and quick_facts()["2x1"] < quick_facts()["2x2"],
         ],
     }
     return Quantities(numbers, checks)

@@ -112,6 +112,12 @@ def quantities(
         """Trained with the keys and values of the last pass alone."""
         return [run for run in in_turn if run["model"] == model]
 
+    def seconds(runs: list[Record]) -> float:
+        return median(run["seconds"] for run in runs)
+
+    def weights(runs: list[Record]) -> int:
+        return runs[0]["parameters"]["non_embedding"]
+
     def in_pairs() -> list:
         """(with the cache of the last pass, with that of all) on characters, by seed."""
         return common(cached_last("1x6-64"), through("1x6-64", 0))
@@ -150,6 +156,10 @@ def quantities(
         # The table of choices
         "twice": lambda: percent(mean(tuned.errors("2x2", new=True))),
         "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
+        "in_turn_slower": lambda: number(
+            median(run["seconds"] for run in cached_last("1x4")) / median(run["seconds"] for run in khop.of("1x4")),
+            ".0f",
+        ),
         "cache_last": lambda: number(cache.of_config(cached_last("1x4")[0]), ","),
         "cache_w44": lambda: number(cache.of_config(khop.of("4x1-w44")[0]), ","),
         "cache_2x2": lambda: number(cache.of_config(khop.of("2x2")[0]), ","),
@@ -227,6 +237,9 @@ def quantities(
         # Back-propagation through fewer passes
         "inject_text": lambda: number(
             mean(map(test_loss, through("1x6-64", 0))) - mean(map(test_loss, through("1x6-64", 0, "linear"))), ".2f"
+        ),
+        "inject_more": lambda: number(
+            100 * (weights(through("1x6-64", 0, "linear")) / weights(through("1x6-64", 0)) - 1), ".0f"
         ),
         "cut_text_one": lambda: number(cut_text(1), ".1f"),
         "cut_text_two": lambda: number(cut_text(2), ".1f"),
