@@ -226,6 +226,7 @@ def quantities(
             ),
             "{:.0f}".format,
         ),
+        "round_text_stack": lambda: number(text_rounding("6x1-64", 4), ".3f"),
         "round_text_loop": lambda: number(text_rounding("1x6-64", 4), ".3f"),
         # A stack turned into a loop
         "retrofit_seeds": lambda: seeds(len(retrofits)),
