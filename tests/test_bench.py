@@ -260,6 +260,8 @@ def test_bad_input_is_one_sentence(mine):
         rtx.bench(3)
     with refused("Unknown model"):
         rtx.bench("loooped")
+    with refused("mine.py:MyLoop"):
+        rtx.bench(mine.rpartition(":")[0])
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', "NaN"])

@@ -28,7 +28,7 @@ from rtx_core.benchmark.applications import place
 from rtx_core.benchmark.card import Card, CheckLine, Counts, Point, TaskResult, folder, of_seeds, page, read, write
 from rtx_core.benchmark.check import check
 from rtx_core.benchmark.compare import places, with_verdicts
-from rtx_core.benchmark.subject import Subject, definition, passes_argument, vocabulary
+from rtx_core.benchmark.subject import Subject, check_has_class, definition, passes_argument, vocabulary
 from rtx_core.benchmark.suite import BUDGETS, LADDER, NATS, PREFIX, TEXT, error, kilobits, of_evaluation, variant
 from rtx_core.data.config import name_parts
 from rtx_core.errors import RtxError, reason, unknown
@@ -66,6 +66,7 @@ def find_candidate(model: object, name: str = "", settings: Mapping[str, object]
     if isinstance(model, nn.Module):
         raise RtxError("Got one module; give its class, or a function that makes one for each task and seed.")
     if isinstance(model, str) and ":" not in model:
+        check_has_class(model)
         if model in LADDER:
             settings = LADDER[model].settings | settings
         base = LADDER[model].base if model in LADDER else model
@@ -183,10 +184,10 @@ def train(configs: list[RunConfig], model: Candidate, jobs: int, replace: bool) 
 
 
 def expected_minutes(config: RunConfig) -> float:
-    """Those of a like run of this model, else the longest recorded one under the same settings, else one."""
+    """Those of a like run of this model, else of the median recorded one under the same settings, else one."""
     runs = records.records(experiment=config.experiment)
-    longest = max((run["seconds"] / 60 for run in runs if run["name"] == config.name), default=1.0)
-    return cost.minutes(config, runs) or longest
+    like = [run["seconds"] / 60 for run in runs if run["name"] == config.name]
+    return cost.minutes(config, runs) or float(np.median(like or [1.0]))
 
 
 def at_best_rate(runs: list[Record]) -> list[Record]:

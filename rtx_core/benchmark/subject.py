@@ -6,7 +6,7 @@ import linecache
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -200,10 +200,25 @@ def named(address: str, /, **settings: object) -> object:
     """What a terminal's word means: `file.py:Name`, `module:Name`, or a registered model with these settings."""
     if ":" in address:
         model = definition(address)
-        return instantiate(model, settings) if settings else model
+        if not settings or not callable(model):
+            return model
+        takes = inspect.signature(model).parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in takes.values()):
+            for name in settings.keys() - takes.keys():
+                raise unknown("argument", name, takes)
+        made: Any = partial(model, **settings)  # `instance` adds the vocabulary where it is asked for
+        made.__name__ = getattr(model, "__name__", address)
+        return made
+    check_has_class(address)
     if "name" in settings:
         raise unknown("setting", "name", registry.find(address).config.names())
     return build_model(address, seed=0, **settings)
+
+
+def check_has_class(address: str) -> None:
+    """An error for a file without the name of a class in it."""
+    if address.endswith(".py"):
+        raise RtxError(f"{address:.80} is a file; name the class in it too, as {address:.80}:MyLoop.")
 
 
 def definition(address: str) -> object:
