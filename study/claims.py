@@ -272,7 +272,7 @@ CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it 
         ]
     },
     "Length": {
-        "Thresholds before models": [
+        "Other reviews, and a bag of words": [
             Claim(
                 "Recurrent leads in accuracy, F1 and recall (long texts).",
                 "report, length section",
@@ -338,7 +338,7 @@ CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it 
         ]
     },
     "Other corpora": {
-        "Thresholds before models": [
+        "Other reviews, and a bag of words": [
             Claim(
                 "Recurrent leads in accuracy and F1 (Yelp).",
                 "slides, Yelp",
@@ -379,7 +379,7 @@ CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it 
                 lambda s: count(compare.lengths(s.parts("sst2-seeded-128"), "tokens", 0, 50), at_least=50),
             ),
         ],
-        "Thresholds before models": [
+        "Other reviews, and a bag of words": [
             Claim("Yelp is balanced within two points.", "report, Table 2", yelp_balance),
             Claim(
                 "Three domains have 6,823 test texts.",

@@ -82,7 +82,7 @@ def test_one_switch_opens_all_code_and_is_remembered(driver):
     assert len(cells) > 3 and not any(cell.get_attribute("open") for cell in cells)
     one(driver, ".code-switch").click()
     assert all(cell.get_attribute("open") for cell in cells)
-    visit(driver, "notebooks/thresholds.html")
+    visit(driver, "notebooks/reviews.html")
     assert all(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))
     one(driver, ".code-switch").click()
     assert not any(cell.get_attribute("open") for cell in all_of(driver, "main details.hide"))

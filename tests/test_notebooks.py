@@ -34,7 +34,7 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "sst2": CLASSIFY,
     "data": CLASSIFY | {"split": ["seeded", "grouped"]},
     "data-size": CLASSIFY | {"fraction": [0.5, 1.0], "rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3]},
-    "thresholds": CLASSIFY | {"length": ["short"], "max_length": [16, 32], "yelp_rows": 48},
+    "reviews": CLASSIFY | {"length": ["short"], "max_length": [16, 32], "yelp_rows": 48},
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
     "iso-depth": STEPS | LOOPS,
     "tinystories": DECODE | {"models": ["control", "frailt"]},

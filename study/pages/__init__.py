@@ -25,16 +25,15 @@ from study.pages import (
     related_work,
     reproduce,
     results,
+    reviews,
     runs,
     shakespeare,
     sst2,
     state_tracking,
     tasks_and_models,
     theory,
-    thresholds,
     tinystories,
     try_it,
-    yardstick,
 )
 
 __all__ = [
@@ -58,14 +57,13 @@ __all__ = [
     "related_work",
     "reproduce",
     "results",
+    "reviews",
     "runs",
     "shakespeare",
     "sst2",
     "state_tracking",
     "tasks_and_models",
     "theory",
-    "thresholds",
     "tinystories",
     "try_it",
-    "yardstick",
 ]
