@@ -367,7 +367,7 @@ CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it 
         ]
     },
     "Data": {
-        "Data": [
+        "Data and models": [
             Claim(
                 "Shares of the labels are as printed (SST-2; its subsets; domains).",
                 "report, Tables 1 and 3",
@@ -389,7 +389,7 @@ CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it 
         ],
     },
     "Size and speed": {
-        "Architectures": [
+        "Data and models": [
             Claim(
                 "25.9 M and 11.0 M parameters, 58 % fewer.",
                 "report, Table 6; slides, efficiency and performance",

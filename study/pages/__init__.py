@@ -5,7 +5,6 @@ else, so a reader's own seeds, models and settings reach the text.
 """
 
 from study.pages import (
-    architectures,
     bench,
     build_one,
     claims,
@@ -37,7 +36,6 @@ from study.pages import (
 )
 
 __all__ = [
-    "architectures",
     "bench",
     "build_one",
     "claims",
