@@ -77,7 +77,6 @@ def quantities(
         "by_parameters": lambda: number(
             (base.gain("1x1-wide", "1x1") - 1) / (base.gain("2x1", "1x1") - 1), ".0%"
         ),  # the share of the second layer's gain that comes with its parameters
-        "narrow_bits": lambda: number(base.per_parameter("4x1-w32"), ".2f"),
         **{
             f"{key}_{n}": lambda model=model, n=n: number(100 * (over_best_layer(model)[n - 1] - 1), ".0f")
             for key, model, n in (("best_passes", "1x4", 2), ("best_passes", "1x4", 3), ("best_layers", "2x1", 1))
@@ -130,10 +129,6 @@ def quantities(
         "wide_layer": lambda: [
             0.75 < base.gain("1x1-wide", "2x1") < 0.92,
             base.weights("1x1-wide") == base.weights("2x1"),
-        ],
-        "narrow_bits": lambda: [
-            base.bits("4x1-w32") < base.bits("1x1"),
-            0.95 < base.per_parameter("4x1-w32") / base.per_parameter("1x1") < 1.1,
         ],
         "best_passes_2": lambda: [
             1 < best_bits("1x4") / best_bits("1x1") < base.gain("1x4", "1x1"),

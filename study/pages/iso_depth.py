@@ -24,17 +24,16 @@ def quantities(
     stories: list[Record],
     stories_higher: list[Record],
     stories_short: list[Record],
-    stories_wide: list[Record],
     along: list[Record],
     along_short: list[Record],
     along_wide: list[Record],
     along_full: list[Record],
 ) -> Quantities:
     """Of runs on characters at several learning rates, and with four times the text; on stories at one rate, at twice
-    that, at several in short runs, and of twice the width; of the recurrence along the text and standard models to the
+    that, and at several in short runs; of the recurrence along the text and standard models to the
     end, at two rates in short runs, of twice the width, and of its author's size."""
     lowest, usual, higher, highest = (at_rate(characters, rate) for rate in (LOWER, RATE, HIGHER, HIGHEST))
-    one_rate, wide = Language(stories, "stories"), Language(stories_wide, "wide stories")
+    one_rate = Language(stories, "stories")
     frailt = [run for run in stories if run["model"] == "frailt"]
     own_rates = Language([*stories_higher, *frailt], "stories at own rates")
     recurrence, recurrence_wide = Language(along, "characters"), Language(along_wide, "wide models of characters")
@@ -135,14 +134,10 @@ def quantities(
         "three_layers_ahead": lambda: ahead(one_rate, "control-3", "three-part"),  # of Three Part
         "story_seeds": lambda: words(len(one_rate.gaps("control-3", "three-part"))),
         "short_seeds": lambda: seeds(len(seeds_of(stories_short))),
-        "short_models": lambda: words(len(SHORT_RUNS)),
         "own_rate_seeds": lambda: seeds(len(gained("control"))),
         "frailt_lead": lambda: number(one_rate.gap("control", "frailt"), ".3f"),
-        "frailt_own_rate_lead": lambda: number(own_rates.gap("control", "frailt"), ".3f"),
-        "own_rate_three_layers_ahead": lambda: ahead(own_rates, "control-3", "relaxed"),  # of Relaxed
-        "own_rate_pairs": lambda: words(len(own_rates.gaps("control-3", "relaxed"))),
+        "frailt_own_rate_lead": lambda: number(own_rates.gap("control", "frailt"), ".3f"),  # of Relaxed
         "frailt_share": lambda: number(one_rate.gap("control", "frailt") / one_rate.gap("control", "control-8"), ".0%"),
-        "wide_stories": lambda: seeds(len(seeds_of(stories_wide))),
         # Along the text
         "recurrence_seeds": lambda: words(len(recurrence.gaps("gpt-2", "kausik"))),
         "wide_recurrence": lambda: seeds(len(seeds_of(along_wide))),
@@ -204,21 +199,10 @@ def quantities(
             min(gain_in_short_runs(model) for model in SHORT_RUNS if model != "frailt") > 0,
             min(gained("control")) > 0,
             0 < own_rates.gap("control", "frailt") < one_rate.gap("control", "frailt"),
-            min(own_rates.gaps("control", "frailt")) < 0,
-            min(gained("relaxed") + gained("control-3")) > 0,
-            max(gained("three-part")) < 0,
-            max(own_rates.gaps("control-3", "three-part")) < 0,
-            own_rates.loss("control-3") < one_rate.loss("three-part"),
-            sorted(own_rates.gaps("control-3", "relaxed"))[1] < 0,
-        ],
-        "wide_stories": lambda: [
-            wide.loss("control-8") < min(wide.loss(model) for model in ("frailt", "three-part")),
-            max(wide.loss(model) for model in ("frailt", "three-part")) < wide.loss("control"),
         ],
         "recurrence_seeds": lambda: [
             max(recurrence.gaps("gpt-2", "kausik")) < 0 < min(recurrence.gaps("gpt-1", "kausik")),
             recurrence_full.gap("gpt-2", "kausik") < 0 < recurrence_full.gap("gpt-1", "kausik"),
-            max(recurrence.gaps("gpt-2-time", "kausik")) < 0,
             0 < early_lead(0.003) < early_lead(0.001),
             all(gain_of_recurrence_runs(model) > 0 for model in (*STANDARD, "kausik")),
         ],

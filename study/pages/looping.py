@@ -87,20 +87,14 @@ def quantities(
         "two_layers_once_least": lambda: at_least(min(khop.errors("2x1", HOPS))),
         "two_layers_twice_most": lambda: number(max(khop.errors("2x2", HOPS)), ".1%"),
         "rates": lambda: words(1 + len(rates)),
-        "best_two_layers_once": lambda: at_least(min(tuned.errors("2x1"))),
         "one_layer_least": lambda: number(min(khop.errors("1x4", HOPS)), ".1%"),
         "one_layer_most": lambda: number(max(khop.errors("1x4", HOPS)), ".0%"),
         "good_stacks": lambda: str(sum(error < 0.01 for error in khop.errors("4x1", HOPS))),
         "stacks": lambda: str(len(khop.of("4x1"))),
         "stack_most": lambda: number(max(khop.errors("4x1", HOPS)), ".0%"),
-        "odds": lambda: number(on_logits("4x1", "2x2").odds[0], ".1f"),
-        "odds_low": lambda: number(on_logits("4x1", "2x2").odds[1], ".1f"),
-        "odds_high": lambda: number(on_logits("4x1", "2x2").odds[2], ".0f"),
         "welch": lambda: number(unpaired_odds(khop.of("4x1"), khop.of("2x2")).p, ".2f"),
         "best_stack_most": lambda: number(max(tuned.errors("4x1")), ".1%"),
-        "best_stacks": lambda: words(len(tuned.errors("4x1"))),
         # A narrow stack of the same size
-        "equal_seeds": lambda: words(on_logits("1x4", "4x1-w32").seeds),
         "new_seeds": lambda: words(tuned("2x2", "4x1-w44", new=True).seeds),
         **{
             f"new_{name}_{end}": lambda model=model, of=of, form=form: number(of(tuned.errors(model, new=True)), form)
@@ -118,11 +112,7 @@ def quantities(
         "narrow_odds_high": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[2], ".1f"),
         # At eight hops the comparison depends on the learning rate
         "hard_loop_errors": lambda: listing(map(percent, sorted(hard_errors("2x3")))),
-        "hard_four_layers_least": lambda: at_least(min(hard_errors("4x1"))),
-        "higher_loop_most": lambda: number(max(higher_errors("2x3")), ".0%"),
         "hard_seeds": lambda: words(len(hard_tuned.errors("2x3"))),  # that picked the rates
-        "higher_layers_solved": lambda: words(solved(higher_errors("1x6"))),
-        "higher_layers": lambda: words(len(higher_errors("1x6"))),
         "best_loop_least": lambda: number(min(hard_tuned.errors("2x3")), ".1%"),
         "best_loop_most": lambda: number(max(hard_tuned.errors("2x3")), ".1%"),
         "best_layer_least": lambda: number(min(hard_tuned.errors("1x6")), ".1%"),
@@ -169,9 +159,6 @@ def quantities(
         "longer_narrow_most": lambda: number(max(long_runs.errors("4x1-w44", HOPS)), ".1%"),
         "wide_seeds": lambda: words(len(at_width("2x1"))),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
-        "wide_parameters": lambda: number(
-            wide_runs["1x4", 256].of("1x4")[0]["parameters"]["non_embedding"] / 1e6, ".1f"
-        ),
         # Exercises
         "narrow_stack": lambda: number(khop.error("4x1-w44", HOPS), ".0%"),
         "short_random": lambda: number(khop.error("1x6-random", HOPS, 6), ".0%"),
@@ -210,17 +197,11 @@ def quantities(
         ],
         "good_stacks": lambda: [
             1 < sum(e < 0.01 for e in khop.errors("4x1", HOPS)) < 7,
-            on_logits("2x2", "4x1").high < 0,
             0.05 < unpaired_odds(khop.of("4x1"), khop.of("2x2")).p < 0.1,
             -0.2 < on_logits("1x4", "4x1").low < 0,
             not on_logits("1x4", "3x1").separated,
         ],
-        "equal_seeds": lambda: [
-            on_logits("1x4", "4x1-w32").lower == on_logits("1x4", "4x1-w32").seeds,
-            on_logits("2x2", "4x1-w44").lower == on_logits("2x2", "4x1-w44").seeds,
-            tuned.unpaired("2x2", "4x1-w44").ranks < 0.01,
-            tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
-        ],
+        "ranks": lambda: [tuned.unpaired("2x2", "4x1-w44").ranks < 0.01, tuned.unpaired("2x2", "4x1-w44").odds[2] > 1],
         "new_1x4_least": lambda: [not tuned("1x4", "4x1-w32", new=True).separated],
         "best_stack_most": lambda: [
             min(tuned.rate(m) for m in ("1x4", "4x1")) > RATE,
@@ -228,16 +209,8 @@ def quantities(
             not tuned("2x2", "4x1").separated,
             len(tuned.errors("4x1")) == 3,
         ],
-        "hard_loop_errors": lambda: [
-            max(hard_errors("6x1")) < 0.05 < sorted(hard_errors("2x3"))[1],
-            min(hard_errors("4x1")) > 0.1,
-            0 < solved(hard_errors("1x6")) < len(hard_errors("1x6")),
-        ],
-        "higher_loop_most": lambda: [
-            solved(higher_errors("2x3")) == len(higher_errors("2x3")) - 1,
-            min(hard_tuned.errors("2x1")) > 0.4,
-            upper.rows("1x6")[1][7] < 0.1 < max(hard_tuned.errors("1x6")),
-        ],
+        "hard_loop_errors": lambda: [max(hard_errors("6x1")) < 0.05 < sorted(hard_errors("2x3"))[1]],
+        "higher_loops": lambda: [solved(higher_errors("2x3")) == len(higher_errors("2x3")) - 1],
         "best_narrow_most": lambda: [
             hard_tuned("2x3", "6x1-w36").lower == 3,
             hard_tuned.rate("6x1-w36") == 0.004,
@@ -252,9 +225,6 @@ def quantities(
         "stopped_early_least": lambda: [
             min(khop.errors("1x4", HOPS, 2)) > 0.48,
             khop.error("1x4", 4, 5) < khop.error("1x4", 4) < khop.error("1x4", 4, 6) < khop.error("1x4", 4, 8) < 0.25,
-            khop.error("2x2", HOPS) < khop.error("2x2", HOPS, 3),
-            max(khop.errors("2x2", HOPS)) < 0.01,
-            max(khop.errors("2x2", HOPS, 4)) > 0.1,
         ],
         "random_most": lambda: [
             draws.error("1x6-random", HOPS, 2) > draws.error("1x6-random", HOPS, 3) > 0.05,
