@@ -224,7 +224,7 @@ CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it 
         ]
     },
     "Data size": {
-        "Less data, depth and rates": [
+        "SST-2": [
             Claim(
                 "Baseline: 76.6 % (10 %).",
                 "slides, data size table",
@@ -444,7 +444,7 @@ CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it 
                 lambda s: untested("Every run clips, and none records the norm."),
             )
         ],
-        "Less data, depth and rates": [
+        "SST-2": [
             Claim("More passes are better (two over one; three over two).", "slides, scaling behavior", more_passes)
         ],
     },

@@ -142,14 +142,14 @@ def test_a_visitor_types_a_text_and_opens_a_link(driver):
 
 @pytest.mark.parametrize(("link", "shown"), LINKS)
 def test_a_link_shows_what_it_leads_to(driver, link, shown):
-    visit(driver, "notebooks/data-size.html")
+    visit(driver, "notebooks/sst2.html")
     target = one(driver, link)
     ActionChains(driver).scroll_to_element(target).move_to_element(target).perform()
     wait(driver, lambda d: one(d, ".preview").is_displayed())
     assert all_of(driver, f".preview :is({shown})")
     target.send_keys(Keys.ESCAPE)
     wait(driver, lambda d: not one(d, ".preview").is_displayed())
-    visit(driver, "notebooks/data-size.html")
+    visit(driver, "notebooks/sst2.html")
     driver.execute_script("arguments[0].focus()", one(driver, link))
     wait(driver, lambda d: one(d, ".preview").is_displayed())
     assert one(driver, link).get_attribute("aria-describedby") == "preview"

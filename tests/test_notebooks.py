@@ -31,9 +31,8 @@ LOOPS = {"shapes": ["6x1", "3x2"], "widths": [32], "more_widths": [48], "charact
 LOOPS |= {"characters_seeds": [0], "stories": ["frailt"], "stories_seeds": [0]}
 TRAINING = {  # notebook: parameters of a run of seconds
     "quickstart": {"train_rows": 48, "steps": 2, "width": 16, "heads": 2, "gate": True, "injection": "add"},
-    "sst2": CLASSIFY,
+    "sst2": CLASSIFY | {"tenth_seeds": [0], "rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3], "ladder_epochs": 1},
     "data": CLASSIFY | {"split": ["seeded", "grouped"]},
-    "data-size": CLASSIFY | {"fraction": [0.5, 1.0], "rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3]},
     "reviews": CLASSIFY | {"length": ["short"], "max_length": [16, 32], "yelp_rows": 48},
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
     "iso-depth": STEPS | LOOPS,

@@ -2,7 +2,6 @@
 counting words, depth and the learning rate have to do with them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
 from statistics import mean
 
 import numpy as np
@@ -26,16 +25,6 @@ def of_model(records: Iterable[Record], model: str) -> list[Record]:
 def paired(records: Sequence[Record], models: Sequence[str] = PAIR) -> list[Record]:
     """The runs on the seeds that all of these models have."""
     return [run for pair in statistics.common(*(of_model(records, model) for model in models)) for run in pair]
-
-
-def disagreement(runs: Sequence[Record], same_model: bool) -> float:
-    """On what share of the test texts two runs answer differently, of one model or of two, on average over pairs."""
-    shares = []
-    for a, b in combinations(runs, 2):
-        if (a["model"] == b["model"]) == same_model:
-            _, first, second = statistics.same_texts(a, b)
-            shares.append(float((first != second).mean()))
-    return mean(shares)
 
 
 def on_equal_seeds(cuts: Iterable[Iterable[Record]], model: str) -> list[float]:
