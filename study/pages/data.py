@@ -61,7 +61,6 @@ def quantities(
     numbers = {
         "sentences": lambda: str(part(SENTENCES)["n"]),
         "official_validation_inside": lambda: number(inside(part(SENTENCES, "validation")), ".0%"),
-        "inside_domains": lambda: number(inside(part("Three domains")), ".0%"),
         "fall_baseline": lambda: number(fall_of("baseline"), ".0f"),
         "fall_recurrent": lambda: number(fall_of("recurrent"), ".0f"),
         "recurrent_share": lambda: number(share("total"), ".0%"),

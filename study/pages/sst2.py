@@ -93,8 +93,6 @@ def quantities(
     numbers = {
         "parameters": lambda: number(pooled().parameter_ratio, ".0%"),  # Recurrent's over Baseline's
         # Without the leak
-        "clean_detectable": lambda: number(detectable(task("grouped").difference.by_seed), ".1f"),
-        "short_detectable": lambda: number(detectable(task("short").difference.by_seed), ".1f"),
         "clean_seeds": lambda: words(task("grouped").difference.seeds),
         "clean_first_seed": lambda: number(task("grouped").difference.by_seed[0], "+.1f"),
         "clean_runs": lambda: words(len(clean_runs())),
@@ -117,7 +115,6 @@ def quantities(
         "half_seeds": lambda: words(task("half").difference.seeds),
         "half_costs_baseline": lambda: number(-half_minus_all("baseline"), ".1f"),
         "half_costs_recurrent": lambda: number(-half_minus_all("recurrent"), ".1f"),
-        "inside_all": lambda: number(inside(part("seeded", "test")), ".0%"),
         # Depth and passes
         "second_pass": lambda: str(second_pass()),
         "ladder_seeds": lambda: words(second_pass().seeds),
