@@ -437,7 +437,7 @@ CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it 
                 lambda s: bound(weakest_ratio(s.measurements("rounding")), at_least=1),
             )
         ],
-        "Theory": [
+        "Conclusions": [
             Claim(
                 "Clipping the gradient keeps training stable, recurrent layers above all.",
                 "report, training protocol",

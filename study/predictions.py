@@ -86,11 +86,9 @@ def predictions() -> dict[str, Prediction]:
 PAGES = {  # the beginning of a prediction's id -> the page of its runs, in the book's order; the longest counts
     "khop": "looping",
     "random-passes": "looping",
+    "narrow": "looping",
     "facts": "facts",
-    "khop-shallow": "facts",
-    "khop-narrow": "facts",
-    "khop-equals": "facts",
-    "narrow": "facts",
+    "ceiling": "facts",
     "state-tracking": "state-tracking",
     "iso-depth": "iso-depth",
     "text": "iso-depth",
@@ -112,7 +110,6 @@ PAGES = {  # the beginning of a prediction's id -> the page of its runs, in the 
     "bf16": "precision",
     "rounding": "precision",
     "shakespeare-full": "shakespeare",
-    "ceiling": "theory",
 }
 ORDER = list(dict.fromkeys(PAGES.values()))
 

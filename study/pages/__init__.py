@@ -29,7 +29,6 @@ from study.pages import (
     sst2,
     state_tracking,
     tasks_and_models,
-    theory,
     tinystories,
     try_it,
 )
@@ -59,7 +58,6 @@ __all__ = [
     "sst2",
     "state_tracking",
     "tasks_and_models",
-    "theory",
     "tinystories",
     "try_it",
 ]

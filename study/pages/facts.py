@@ -4,7 +4,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis import phi
-from study.analysis.facts import Facts, most_bits, stored_bits
+from study.analysis.facts import Facts, Rounded, most_bits, rounded, stored_bits
 from study.analysis.hops import Hops, logit
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
 from study.analysis.records import at_rate, learning_rate, multiply_adds, picked_on, seeds_of, test_loss
@@ -18,10 +18,15 @@ SATURATED = ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
 
 
 def quantities(
-    facts: list[Record], saturated: list[Record], fewer: list[Record], hops: list[Record], text: list[Record]
+    facts: list[Record],
+    saturated: list[Record],
+    fewer: list[Record],
+    hops: list[Record],
+    text: list[Record],
+    rounded_to: list[Record],
 ) -> Quantities:
     """Of runs on facts, the same facts with more exposures and fewer facts, on k-hop with two numbers of steps, and on
-    characters, at several learning rates."""
+    characters, at several learning rates, and what models still store when they are rounded."""
     lower, base, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
     small = Facts([run for run in fewer if run["config"]["train"]["epochs"] != MORE])
@@ -65,7 +70,24 @@ def quantities(
         runs = Hops([run for run in khop.records if run["seed"] in (5, 6, 7)], "k-hop")
         return phi.worth(runs, "1x4", HOP_STACKS, logit)
 
+    def fewer_bits() -> list[Rounded]:
+        return rounded(rounded_to, at_rate(saturated, RATE))
+
+    def at(model: str, bits: int) -> Rounded:
+        return next(one for one in fewer_bits() if (one.run["model"], one.bits) == (model, bits))
+
+    def per_parameter() -> list[float]:
+        return [repeated.per_parameter(model) for model in SATURATED]
+
     numbers = {
+        # The ceiling
+        "least_each": lambda: number(min(per_parameter()), ".1f"),
+        "most_each": lambda: number(max(per_parameter()), ".1f"),
+        "kept_8": lambda: number(min(one.kept for one in fewer_bits() if one.bits == 8), ".1%"),
+        "loop_4": lambda: number(at("1x4", 4).kept, ".0%"),
+        "once_4": lambda: number(at("1x1", 4).kept, ".0%"),
+        "stack_5": lambda: number(at("2x1", 5).stored / 1000, ".0f"),
+        "loop_8": lambda: number(at("1x4", 8).stored / 1000, ".0f"),
         # What can only be memorized
         "two_layers_once": lambda: number(khop.error("2x1", 4), ".0%"),  # wrong at four hops
         "two_layers_twice": lambda: number(khop.error("2x2", 4), ".1%"),
@@ -116,6 +138,12 @@ def quantities(
         "phi_text": lambda: number(text_worth("1x6-64", texts[0]), ".2f"),
     }
     checks = {
+        "kept_8": lambda: [
+            all(one.stored < one.ceiling for one in fewer_bits()),
+            max(at(model, 4).kept for model in ("2x1", "2x2")) < 0 < at("1x4", 4).kept < at("1x1", 4).kept,
+            at("2x1", 5).ceiling < at("1x4", 8).ceiling and at("2x1", 5).stored > at("1x4", 8).stored,
+            all(one.stored <= stored_bits(one.run) for one in fewer_bits() if one.bits < 8),
+        ],
         "two_layers_twice": lambda: [
             max(khop.errors("2x2", 4)) < 0.01,
             khop.error("2x1", 4) > 0.2,

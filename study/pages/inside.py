@@ -1,17 +1,15 @@
 """Inside the loop: the errors of the loops whose heads and states the notebook opens."""
 
+from statistics import mean
+
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import Hops, copying, solved_by_pass, wrong
-from study.analysis.wording import seeds, span
+from study.analysis.wording import listing, seeds, span
 
 WIDE = 256  # the width of the widest loops
 HOPS, FAST = 4, 5  # hops, and what `factors` gives where all of them are solved
-
-
-def least_to_most(values: list[int]) -> str:
-    return f"{min(values)}" if min(values) == max(values) else f"{min(values)} to {max(values)}"
 
 
 def attention_ahead(look: Record, step: int, hops: int) -> float:
@@ -20,10 +18,16 @@ def attention_ahead(look: Record, step: int, hops: int) -> float:
 
 
 def quantities(
-    opened: list[Record], random_passes: list[Record], wide: list[Record], wider: list[Record], looks: list[Record]
+    opened: list[Record],
+    random_passes: list[Record],
+    wide: list[Record],
+    wider: list[Record],
+    hard: list[Record],
+    looks: list[Record],
 ) -> Quantities:
     """Of the models that the notebook opens, of all loops trained with random passes, of wide ones on the published
-    task and of `wider` ones on the task of the small ones; `looks` says where heads look."""
+    task, of `wider` and small ones on the task of the small ones, and of loops on eight hops; `looks` says where heads
+    look."""
     models, long, published = Hops(opened, "k-hop"), Hops(random_passes, "k-hop, longer"), Hops(wide, "wide loops")
 
     wider_loops = [run for run in wider if run["config"]["model"]["hidden_size"] == WIDE]
@@ -56,13 +60,7 @@ def quantities(
             for step in (2, 3, 4)
             for hops in (1, 2)
         },
-        **{
-            f"solved_{name}_{r}": lambda loops=loops, r=r: least_to_most(
-                [solved_by_pass(run)[r - 1] for run in loops()]
-            )
-            for name, loops in (("small", small_loops), ("wide", lambda: wider_loops), ("long", lambda: random_passes))
-            for r in (1, 2, 3, 4)
-        },
+        "wide_steps": lambda: listing(map(str, solved_by_pass(wider_loops[0]))),
         "fast_loops": lambda: words(sum(n == FAST for n in long.factors("1x6-random", 3))),
         "long_loops": lambda: words(len(long.factors("1x6-random", 3))),
         # Exercises
@@ -83,9 +81,11 @@ def quantities(
             max(ahead(WIDE, 2, 2)) < 0.5,
             all(max(ahead(64, step, 2)) < 0.3 for step in (2, 3, 4)),
         ],
-        "doubling": lambda: [
+        "wide_steps": lambda: [
             all(solved_by_pass(run) == [0, 1, 2, 4] for run in wider_loops),
-            [0, 1, 2, 4] in map(solved_by_pass, small_loops()),
+            mean(sum(solved_by_pass(run)) for run in small_loops()) < 7,
+            all(run[4] <= 4 < run[5] for run in map(solved_by_pass, hard)),
+            all(solved_by_pass(run)[1] == 2 for run in random_passes),
         ],
         "fast_loops": lambda: [min(models.errors("1x6-random", HOPS, 3)) > 0.1],
     }
