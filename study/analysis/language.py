@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from rtx_core.records import Record
 from rtx_core.report.evidence import by_model
@@ -49,28 +48,6 @@ class Language(Runs):
         runs = [[r["history"] for r in self.of(model)] for model in models]
         losses = ([row["validation_loss"] for rows in of for row in rows if row["step"] == step] for of in runs)
         return [float(np.mean(of_model)) for of_model in losses]
-
-
-def exit_gaps(records: Sequence[Record], free_readout: bool = False) -> list[float]:
-    """At each threshold of each loop: the loss of early exit minus the least of all tokens at no more computation.
-
-    Computing the prediction after every pass is computation too, unless `free_readout`.
-    """
-    gaps = []
-    for runs in by_model([run for run in records if run["extra"]["trained_passes"] > 1]).values():
-        size, trained = runs[0]["config"]["model"], runs[0]["extra"]["trained_passes"]
-        flops = np.array(runs[0]["extra"]["flops_per_token"])
-        same_passes = np.mean([run["extra"]["passes"]["validation"] for run in runs], axis=0)[:trained]
-        one_pass, head = flops[1] - flops[0], 2 * size["vocab_size"] * size["hidden_size"]
-        readout = head + (flops[0] - one_pass - head) / 2  # the head and, as large as the prelude, the coda
-        rows = pd.DataFrame([row for run in runs for row in run["extra"]["exits"]])
-        exits = pd.DataFrame(rows.groupby("allowed").mean()).drop_duplicates(
-            "validation_passes"
-        )  # others change nothing
-        for passes, loss in zip(exits["validation_passes"], exits["validation_loss"]):
-            cost = flops[0] + (passes - 1) * (one_pass + (not free_readout) * readout)
-            gaps.append(loss - same_passes[flops[:trained] <= cost * (1 + 1e-9)].min())
-    return gaps
 
 
 def short_run_losses(records: Sequence[Record]) -> dict[str, dict[float, float]]:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rtx_core.records import Record
-from rtx_core.report.statistics import mean_interval
 
 
 class InitialLosses:
@@ -38,10 +37,6 @@ class InitialLosses:
         """In how many seeds the models come in the order of print."""
         order = np.argsort(list(self.printed.values()))[:, None]
         return int((np.argsort(self.rows, axis=0) == order).all(0).sum())
-
-    def minus_control(self, model: str) -> tuple[float, float, float]:
-        """(mean, low, high) of a model's loss minus the control's, by seed."""
-        return mean_interval(np.subtract(self.losses[model], self.losses["control"]).tolist())
 
 
 def names_repeated(grades: Sequence[Record]) -> dict[str, float]:

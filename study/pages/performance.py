@@ -71,11 +71,6 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
         "step_of_plain": lambda: number(1 / plain_over_ours(here, "baseline"), ".0%"),
         "floor": lambda: number(floor(here, "baseline"), ".0%"),
         "times_padded": lambda: decimal(plain_over_ours(here, "baseline", PADDED)),
-        "products": lambda: number(share(here, "baseline", "matrix products"), ".0%"),
-        "adamw": lambda: number(share(here, "baseline", "AdamW"), ".0%"),
-        "attention": lambda: number(share(here, "baseline", "attention"), ".0%"),
-        "xeon_baseline": lambda: decimal(plain_over_ours(xeon, "baseline")),
-        "xeon_recurrent": lambda: decimal(plain_over_ours(xeon, "recurrent")),
         # 16 bits
         "amd_sentences": lambda: span(gains(amd), decimal),
         "amd_long_texts": lambda: span(gains(amd, "long_texts"), decimal),
@@ -115,19 +110,6 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
             median(here["training-step"], "compiled", "packed, torch.compile")
             > 0.9 * median(here["training-step"], "compiled", "packed, eager"),
         ],
-        "products": lambda: [
-            share(here, "baseline", "matrix products") > 0.4,
-            share(here, "baseline", "AdamW") > share(here, "baseline", "norms of gradients and states"),
-            share(here, "baseline", "attention") < 0.15,
-        ],
-        "xeon_baseline": lambda: [
-            min(plain_over_ours(xeon, model) for model in PAIR) > 2,
-            all(
-                floor(xeon, model) < floor(amd, model)
-                and share(xeon, model, "the rest") > share(amd, model, "the rest")
-                for model in PAIR
-            ),
-        ],
         "amd_sentences": lambda: [
             min(gains(amd)) > 1.1
             and [name for name in instructions(amd, "training-step") if "bf16" in name] == ["avx512_bf16"],
@@ -140,10 +122,6 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
         ],
         "gpu_bf16": lambda: [
             all(served(model, n, "bf16 products") > served(model, n) for model in PAIR for n in (1, 16))
-        ],
-        "xeon_baseline_sentence": lambda: [
-            all(sentence(xeon, model, PREPARED) > 1.05 * sentence(xeon, model) for model in PAIR),
-            all(sentence(amd, model, PREPARED) < sentence(amd, model) for model in PAIR),
         ],
         "gpu_baseline_sentence": lambda: [
             max(served(model, 16) / served(model, 1) for model in PAIR) < 1.2,

@@ -6,7 +6,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.benchmarks import story_cost, story_memory
-from study.analysis.language import Language, exit_gaps
+from study.analysis.language import Language
 from study.analysis.records import seeds_in_words
 from study.analysis.stories import InitialLosses, names_repeated
 
@@ -35,10 +35,6 @@ def quantities(
 
     def before_training() -> InitialLosses:
         return InitialLosses(initial[0], published)
-
-    def exits_ahead(**ways: bool) -> int:
-        """How many thresholds of early exit beat a fixed number of passes at equal computation."""
-        return sum(gap < 0 for gap in exit_gaps(runs, **ways))
 
     def costs() -> list[float]:
         return [story_cost(decoder, model) for model in LOOPS]
@@ -73,10 +69,6 @@ def quantities(
         "initial_seeds": lambda: number(before_training().seeds, ","),
         "initial_least": lambda: number(before_training().rows.min(), ".2f"),
         "initial_most": lambda: number(before_training().rows.max(), ".2f"),
-        # Early exit
-        "thresholds": lambda: number(len(exit_gaps(runs)), ","),
-        "exits_ahead": lambda: number(exits_ahead(), ","),
-        "exits_ahead_free": lambda: number(exits_ahead(free_readout=True), ","),
         # Names
         "names_repeated": lambda: number(names_repeated(grades)["control-long"], ".0%"),
         "graded_stories": lambda: number(grades[0]["stories"], ","),
@@ -99,12 +91,6 @@ def quantities(
         "initial_seeds": lambda: [
             before_training().printed_range < before_training().seed_range,
             before_training().same_order == 1,
-            before_training().minus_control("frailt")[2] < 0,
-            min(stories.gaps("frailt", "relaxed") + stories.gaps("frailt", "three-part")) > 0,
-        ],
-        "thresholds": lambda: [
-            exits_ahead() < len(exit_gaps(runs)) / 4,
-            exits_ahead(free_readout=True) > len(exit_gaps(runs)) / 2,
         ],
         "names_repeated": lambda: [max(names_of_short_training()) < 0.5, names_repeated(grades)["written"] > 0.95],
     }
