@@ -18,8 +18,7 @@ format: jb-book
 root: index
 parts:
   - caption: Paper
-    chapters: [{file: results}]
-  - chapters: [{file: references}]
+    chapters: [{file: results}, {file: related}]
   - caption: R & D
     chapters: [{file: more}]
 """
@@ -79,7 +78,7 @@ PAGES = {
     "references.bib": BIB,
     "index.md": "# A paper\n\nOf numbers {cite:t}`knuth`, see [](more.md).\n\n## The question\n\nWhy?\n",
     "results.md": RESULTS,
-    "references.md": "# References\n\n```{bibliography}\n```\n",
+    "related.md": "# Related\n\nSee [](results.md).\n\n## References\n\n```{bibliography}\n```\n",
     "more.md": "\n".join(MORE),
 }
 
@@ -116,9 +115,9 @@ def columns(tex: str, first: str, of: int = 0) -> tuple[str, str, str]:
 
 def test_parts_preface_and_chapters_come_in_order(tex):
     first = [r"\chapter*{Preface}", r"\subsubsection*{The question}", r"\part{Paper}", r"\chapter{Results}"]
-    wanted = [*first, r"\begin{sphinxthebibliography}", r"\part{R \& D}", r"\chapter{More}"]
+    wanted = [*first, r"\chapter{Related}", r"\begin{sphinxthebibliography}", r"\part{R \& D}", r"\chapter{More}"]
     assert re.findall("|".join(map(re.escape, wanted)), tex) == wanted
-    assert r"\chapter{References}" not in tex
+    assert r"\section{References}" not in tex
 
 
 def test_numbers_stand_right_and_many_columns_are_small(tex):

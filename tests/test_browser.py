@@ -25,7 +25,7 @@ return [...document.querySelectorAll("main *")]
 
 
 AT_ONCE = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
-LINKS = [("main a[href^='#fig-'].reference", "img"), ("main a[href*='references.html#']", "p, span")]
+LINKS = [("main a[href^='#fig-'].reference", "img"), ("main a[href*='related-work.html#']", "p, span")]
 
 
 def visit(driver, page: str, size: str = "desk") -> None:

@@ -17,7 +17,7 @@ LONGEST = 30  # letters of a cell for which a column of a long table is made wid
 
 class Parts(SphinxPostTransform):
     """The start page becomes the preface, each table of contents in it a part; the bibliography comes back to
-    its own page; what is folded on a screen is left out, and pages that are of use on one alone."""
+    its own section; what is folded on a screen is left out, and pages that are of use on one alone."""
 
     default_priority = 760  # Sphinx moves the bibliography to the end at 750
     builders = ("latex",)
@@ -39,10 +39,10 @@ class Parts(SphinxPostTransform):
             if is_code or "dropdown" in kinds:  # folded on a screen
                 node.parent.remove(node)
         listed = self.document.next_node(thebibliography)
-        for page in self.document.findall(addnodes.start_of_file):
-            if page["docname"] == "references" and listed is not None:
+        for section in self.document.findall(nodes.section):
+            if section[0].astext() == "References" and listed is not None:
                 listed.parent.remove(listed)
-                page.children = [latex(r"\phantomsection\label{\detokenize{references::doc}}"), listed]
+                section.replace_self(listed)  # it has a heading
                 break
 
     def leave_out(self, part: nodes.Element) -> None:

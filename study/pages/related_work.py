@@ -15,6 +15,7 @@ def quantities() -> Quantities:
 
     numbers = {
         "papers": lambda: str(len(papers())),
-        **{head.lower(): lambda control=control: with_control(control) for control, head in field.CONTROLS.items()},
+        "depth": lambda: with_control("D"),
+        "narrow": lambda: with_control("N"),
     }
     return Quantities(numbers)
