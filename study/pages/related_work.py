@@ -10,12 +10,13 @@ def quantities() -> Quantities:
     def papers() -> list[dict]:
         return [row for row in field.rows() if row["key"]]
 
-    def with_control(control: str) -> str:
+    def with_control(head: str) -> str:
+        (control,) = (control for control, known in field.CONTROLS.items() if known == head)
         return str(sum(control in row.get("controls", ()) for row in papers()))
 
     numbers = {
         "papers": lambda: str(len(papers())),
-        "depth": lambda: with_control("D"),
-        "narrow": lambda: with_control("N"),
+        "depth": lambda: with_control("Depth"),
+        "narrow": lambda: with_control("Narrow"),
     }
     return Quantities(numbers)
