@@ -118,6 +118,7 @@ PLAN = (
     Study("sst2", CURVE),
     *(Study("state-tracking", {"group": group}, (0, 1, 2)) for group in ("S3", "Z6")),
     Study("state-tracking", {}, (0, 1, 2), ("8x1",)),
+    *(Study("state-tracking", {"learning_rate": rate}, (0, 1, 2), ("1x8", "8x1")) for rate in (1e-3, 4e-3)),
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
     Study("state-tracking", SHORT_WORDS, (0, 1, 2), ("1x8", "8x1")),
     *(Study(name) for name in ("state-tracking-scan", "state-tracking-curriculum", "khop-hard", "iso-depth")),

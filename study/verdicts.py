@@ -304,6 +304,16 @@ def state_tracking() -> Conditions:
     return holds, s3_eight <= s3_one
 
 
+def state_tracking_rates() -> Conditions:
+    names = ("state-tracking-learningrate0.001", "state-tracking-learningrate0.004", "state-tracking")
+    lower, higher, usual = map(RUNS.hops, names)
+    loops = [runs.factors("1x8") for runs in (lower, higher)]
+    stacks = [runs.factors("8x1") for runs in (lower, higher, usual)]
+    holds = all(sum(6 <= n <= 12 for n in loop) >= 2 for loop in loops)
+    holds = holds and all(sum(n < 16 for n in stack) >= 2 for stack in stacks)
+    return holds, any(sum(not 5 <= n < 16 for n in loop) >= 2 for loop in loops)
+
+
 def state_tracking_longer() -> Conditions:
     runs = RUNS.hops("state-tracking-letters16-steps12000")
     loop, stack = (runs.factors(model, below=0.05) for model in ("1x8", "8x1"))
