@@ -231,13 +231,14 @@ def bench(
 ) -> None:
     """train a model on pointers, facts, state tracking and characters, and write its card (`check` comes first)"""
     from rtx_core.benchmark import bench as bench_module
+    from rtx_core.benchmark import pair
     from rtx_core.benchmark.card import folder
 
     names, settings = parse_words(words)
     if ladder:
         return bench_module.ladder(jobs, seeds)
     if compare:
-        return print(bench_module.compare(*names))
+        return print(pair.compare(*names))
     if len(names) != 1:
         raise RtxError("Nothing to bench: give one model, as in `bench model.py:MyLoop passes=4`.")
     options: dict[str, Any] = {"budget": budget, "jobs": jobs, "text": text, "rate": rate, "name": name}

@@ -1,9 +1,10 @@
 """The one place where the library meets a study: a package beside it, that `RTX_STUDY` names, else `study`.
 
 A study declares `EXPERIMENTS`, name -> `rtx_core.experiments.Experiment`.  It may also declare `MEASUREMENTS`, kind ->
-name of the module that measures it, `MEASURED_ON`, kind -> the experiments that it fits, if not all, `LOOKS`, name of a
-variant -> (title, color, marker), and `COMMANDS`, name -> function (`rtx_core.__main__`), and have a package `pages`,
-whose modules give the numbers of pages without a notebook.  Without a study the library runs on files of one's own.
+name of the module that measures it, `MEASURED_ON`, kind -> the experiments that it fits, if not all, `RECURRENCES`,
+name -> "module:class" of models that `rtx bench` trains and compares with, `LOOKS`, name of a variant -> (title, color,
+marker), and `COMMANDS`, name -> function (`rtx_core.__main__`), and have a package `pages`, whose modules give the
+numbers of pages without a notebook.  Without a study the library runs on files of one's own.
 """
 
 import os
@@ -35,7 +36,7 @@ def study() -> ModuleType:
 
 
 def declaration(name: str) -> Mapping:
-    """The study's `EXPERIMENTS`, `MEASUREMENTS`, `LOOKS` or `COMMANDS`, empty where it has none; the experiments of
+    """The study's `EXPERIMENTS`, `MEASUREMENTS`, `LOOKS`, … or `COMMANDS`, empty where it has none; the experiments of
     the library's own suite come with those of every study."""
     declared = getattr(study(), name, {})
     return {**resolve_name(SUITE), **declared} if name == "EXPERIMENTS" else declared

@@ -1,7 +1,7 @@
 """This paper: its experiments, what is measured of them, the numbers its pages quote, and its claims.
 
-The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS`, `MEASURED_ON` and `COMMANDS` here (`rtx_core.study`).  Nothing
-heavy is imported before it is asked for.
+The library finds `EXPERIMENTS`, `LOOKS`, `MEASUREMENTS`, `MEASURED_ON`, `RECURRENCES` and `COMMANDS` here
+(`rtx_core.study`).  Nothing heavy is imported before it is asked for.
 """
 
 from pathlib import Path
@@ -55,4 +55,11 @@ MEASURED_ON = {  # kind -> the experiments that it fits, where it does not fit a
     "spans": _on(GroupData),
     **dict.fromkeys(("grades", "judge"), _STORIES),
 }
-__all__ = ["COMMANDS", "EXPERIMENTS", "LOOKS", "MEASURED_ON", "MEASUREMENTS"]
+RECURRENCES = {  # written anew from their papers, which `rtx bench` trains
+    "Universal": "study.recurrences.universal:Universal",
+    "Huginn": "study.recurrences.huginn:Huginn",
+    "TRM": "study.recurrences.trm:TRM",
+    "Hyper": "study.recurrences.hyper:Hyper",
+    "LSTM": "study.recurrences.lstm:LSTM",
+}
+__all__ = ["COMMANDS", "EXPERIMENTS", "LOOKS", "MEASURED_ON", "MEASUREMENTS", "RECURRENCES"]

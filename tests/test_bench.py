@@ -12,11 +12,12 @@ from conftest import SERVER, refused
 from torch import Tensor, nn
 
 import rtx_core as rtx
+import study
 from rtx_core import records
 from rtx_core.__main__ import main
 from rtx_core.benchmark import bench as bench_module
 from rtx_core.benchmark import card as cards
-from rtx_core.benchmark import compare, suite
+from rtx_core.benchmark import compare, pair, recorded, suite
 from rtx_core.benchmark.card import Card, Counts, Point, TaskResult
 from rtx_core.benchmark.subject import definition
 from rtx_core.models import build_model, registry
@@ -236,7 +237,7 @@ def test_the_command_takes_registered_models_and_compares_cards(one_task, monkey
     other = cards.read(pages[0].replace(".html", ".json")).model_copy(update={"budget": "quick"})
     cards.write(other, cards.folder() / "other")
     with refused("budgets", "quick"):
-        bench_module.compare(pages[1].replace(".html", ".json"), str(cards.folder() / "other.json"))
+        pair.compare(pages[1].replace(".html", ".json"), str(cards.folder() / "other.json"))
 
 
 def test_the_model_on_the_page_passes_the_check(tmp_path):
@@ -340,19 +341,37 @@ def test_the_best_rate_is_that_of_the_lowest_mean_validation_loss():
 
 def test_the_matrix_is_of_the_recorded_models(monkeypatch):
     monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
-    table = bench_module.matrix().set_index("Model")
+    table = recorded.matrix().set_index("Model")
     record = records.load("bench-s3-quick/1x4-seed0")
     assert table.loc["1x4", "s3, error"] == cards.score(1 - record["test"]["accuracy"], "error")
     assert (table.loc["1x4", "Depth"], table.loc["1x4", "Passes"], table.loc["4x1", "Passes"]) == (4, 4, 1)
     assert list(table["Passes"] > 1) == sorted(table["Passes"] > 1)
 
 
-def test_a_model_of_one_s_own_has_a_place_where_its_counts_are_known(mine, one_task, monkeypatch):
-    rtx.bench(mine, "trial")
+def test_a_model_that_the_study_declares_is_one_of_those_that_are_compared(mine, one_task, monkeypatch):
+    card = rtx.bench(mine, "trial", seeds=2)
     monkeypatch.setattr(records, "records", partial(records.records, source="embedded"))
-    assert "Mine" not in bench_module.recorded_points("pointers", "trial")
-    size = Counts(weights=10, applied=30, width=4, passes=3)
-    assert bench_module.recorded_points("pointers", "trial", {"Mine": size})["Mine"].passes == 3
+    assert "Mine" not in recorded.recorded_points("pointers", "trial")
+    monkeypatch.setattr(study, "RECURRENCES", {"Mine": mine})
+    found = recorded.recorded_points("pointers", "trial")["Mine"]
+    assert (found.role, found.passes, found.seeds) == (cards.RECURRENCE, 3, [0, 1])
+    assert (found.errors, found.weights) == (card.tasks[0].candidate.errors, card.counts.weights)
+
+
+def test_a_quick_card_compares_with_every_recorded_recurrence(monkeypatch):
+    monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
+    for task in suite.BUDGETS["quick"].tasks:
+        points = recorded.recorded_points(task, "quick")
+        assert {name for name, each in points.items() if each.role == cards.RECURRENCE} == study.RECURRENCES.keys()
+        assert points.keys() > suite.LADDER.keys()
+        seeds = [run["seed"] for run in records.records(f"bench-{task}-quick", model="Universal")]
+        assert points["Universal"].seeds == seeds
+
+
+def test_a_recurrence_is_no_stack_and_no_control():
+    lstm = point("LSTM", cards.RECURRENCE, [0.4], 1)
+    card = card_of(candidate := point("mine", "candidate", [0.3]), [lstm])
+    assert compare.places(candidate, [lstm], "error") == [] and compare.with_verdicts(card).tasks[0].verdicts == []
 
 
 def test_rounding_leaves_embeddings_and_vectors():

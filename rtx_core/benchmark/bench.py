@@ -13,23 +13,22 @@ from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from rtx_core import data, records
 from rtx_core.benchmark import adapter
 from rtx_core.benchmark.applications import place
-from rtx_core.benchmark.card import Card, CheckLine, Counts, Point, TaskResult, folder, of_seeds, page, read, write
+from rtx_core.benchmark.card import Card, CheckLine, Counts, TaskResult, folder, write
 from rtx_core.benchmark.check import check
 from rtx_core.benchmark.compare import places, with_verdicts
-from rtx_core.benchmark.subject import Subject, check_has_class, definition, passes_argument, vocabulary
-from rtx_core.benchmark.suite import BUDGETS, LADDER, NATS, PREFIX, TEXT, error, kilobits, of_evaluation, variant
+from rtx_core.benchmark.recorded import LENGTH, TOKENS, at_best_rate, counts, point, recorded_points
+from rtx_core.benchmark.subject import check_has_class, definition, passes_argument, vocabulary
+from rtx_core.benchmark.suite import BUDGETS, LADDER, PREFIX, TEXT, of_evaluation, unit_of, variant
 from rtx_core.data.config import name_parts
 from rtx_core.errors import RtxError, reason, unknown
 from rtx_core.experiments import cost
@@ -37,13 +36,10 @@ from rtx_core.experiments import run as runner
 from rtx_core.experiments.configure import RunConfig
 from rtx_core.models import registry
 from rtx_core.models.build import build_model
-from rtx_core.paths import write_atomically
 from rtx_core.progress import say
 from rtx_core.records import Record
 from rtx_core.report.evidence import device_of
 
-TOKENS = 61  # of the module that is checked and counted: no other size of it is likely to be that
-LENGTH = 32
 BITS = (8, 4)
 MOST_PASSES = 12  # numbers of passes that are tried at test time
 
@@ -81,25 +77,6 @@ def find_candidate(model: object, name: str = "", settings: Mapping[str, object]
     label = name or "-".join([getattr(make, "__name__", "model"), *parts])
     adapter.register(label, make, settings)
     return Candidate(label, label, lambda: adapter.module(make, settings, TOKENS, LENGTH), address, settings)
-
-
-def counts(module: nn.Module) -> Counts:
-    """Matrices outside the vocabulary's, and how often a forward pass applies them; of a model that does not run, once.
-
-    The width is the size that most of their sides have.
-    """
-    tokens, parameters = vocabulary(module, TOKENS), dict(module.named_parameters())
-    try:
-        subject = Subject(module, tokens, LENGTH, 0)
-        times, passes = subject.applications[0], max(1, subject.in_depth)
-    except Exception:  # the check says why
-        times, passes = dict.fromkeys((name for name, p in parameters.items() if p.dim() > 1), 1), 1
-    times = {name: n for name, n in times.items() if tokens not in parameters[name].shape}
-    sizes = [size for name in times for size in parameters[name].shape] or [1]
-    width = max(set(sizes), key=lambda size: (sizes.count(size), size))
-    weights = max(1, sum(parameters[name].numel() for name in times))
-    applied = max(weights, sum(parameters[name].numel() * n for name, n in times.items()))
-    return Counts(weights=weights, applied=applied, width=width, passes=passes)
 
 
 def controls(size: Counts) -> dict[str, dict]:
@@ -190,60 +167,6 @@ def expected_minutes(config: RunConfig) -> float:
     return cost.minutes(config, runs) or float(np.median(like or [1.0]))
 
 
-def at_best_rate(runs: list[Record]) -> list[Record]:
-    """Those at the learning rate of the lowest mean validation loss."""
-    by_rate: dict[float, list[Record]] = {}
-    for record in runs:
-        by_rate.setdefault(record["config"]["train"]["learning_rate"], []).append(record)
-    return min(by_rate.values(), key=lambda each: np.mean([run["selected"]["validation_loss"] for run in each]))
-
-
-def point(task: str, name: str, runs: list[Record], role: str = "recorded", size: Counts | None = None) -> Point:
-    """A model on a task as the card shows it; its sizes, where they are not given, are those of `looped`."""
-    model, scores = runs[0]["config"]["model"], [error(task, record) for record in runs]
-    passes, layers = model.get("num_passes", 1), model.get("num_layers", 1)
-    return Point(
-        name=name,
-        role=role,
-        errors=[score for score, _ in scores],
-        answers=scores[0][1],
-        kilobits=[kilobits(record) for record in runs] if task == "facts" else [],
-        weights=size.weights if size else runs[0]["parameters"]["non_embedding"],
-        depth=size.depth if size else layers * passes,
-        passes=size.passes if size else passes,
-        rate=runs[0]["config"]["train"]["learning_rate"],
-    )
-
-
-def recorded_points(task: str, budget: str, sizes: Mapping[str, Counts] | None = None) -> dict[str, Point]:
-    """Every recorded model on this task at this budget.  One that is not of this library has a place if `sizes` has
-    its counts."""
-    runs: dict[str, list[Record]] = {}
-    for record in records.records(experiment=f"{PREFIX}{task}"):
-        if (record.get("asked") or {}).get("settings", {}).get("budget") == budget:
-            runs.setdefault(record["model"], []).append(record)
-    return {
-        name: point(task, name, at_best_rate(group), size=(sizes or {}).get(name))
-        for name, group in runs.items()
-        if name in (sizes or {}) or "num_layers" in group[0]["config"]["model"]
-    }
-
-
-def matrix(budget: str = "quick", sizes: Mapping[str, Counts] | None = None) -> pd.DataFrame:
-    """The recorded models at a budget (`recorded_points`), a row each, and what they are scored by on each task."""
-    rows: dict[str, dict] = {}
-    for task in BUDGETS[budget].tasks:
-        unit = "nats" if task in NATS else "error"
-        for name, each in recorded_points(task, budget, sizes).items():
-            facts = {"Parameters": each.weights, "Depth": each.depth, "Passes": each.passes, "Seeds": len(each.errors)}
-            row = rows.setdefault(name, {"Model": name} | facts)
-            row[f"{task}, {unit}"] = of_seeds(each, unit)
-            if each.kilobits:
-                row["facts, kilobits"] = f"{np.mean(each.kilobits):.0f}"
-    order = sorted(rows.values(), key=lambda row: (row["Passes"] > 1, row["Parameters"], row["Depth"]))
-    return pd.DataFrame(order)
-
-
 class AtPasses(nn.Module):
     """A trained model, run so many times at test time."""
 
@@ -293,7 +216,7 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
     others = [other for other in others if other.role != "candidate"]
     if budget != "trial":
         others += [other for name, other in recorded_points(task, budget).items() if name not in roles]
-    unit, name = "nats" if task in NATS else "error", next(iter(roles))
+    unit, name = unit_of(task), next(iter(roles))
     part = TaskResult(task=task, unit=unit, others=others, problem=" ".join(problems))
     if name not in runs:
         return part
@@ -360,16 +283,3 @@ def ladder(jobs: int = 1, seeds: int = 0) -> None:
     """Record the models that `quick` compares with."""
     configs = [config for each in plan("quick", list(LADDER), seeds=seeds).values() for config in each]
     train(configs, Candidate("ladder", "ladder", nn.Identity), jobs, replace=False)
-
-
-def compare(*files: str) -> Path:
-    """A page that draws two cards together, of the JSON of each."""
-    if len(files) != 2:
-        raise RtxError(f"Got {len(files)} cards to compare; give the JSON files of two.")
-    cards = [read(file) for file in files]
-    if cards[0].budget != cards[1].budget:
-        budgets = " and ".join(card.budget for card in cards)
-        raise RtxError(f"The cards are of the budgets {budgets}; compare two of one budget.")
-    path = folder() / f"{cards[0].name}-and-{cards[1].name}.html".replace("/", "-")
-    write_atomically(path, page(*cards).encode())
-    return path

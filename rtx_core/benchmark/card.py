@@ -21,6 +21,7 @@ MOST_BYTES = 2**22
 ROUNDING = "The validation error with every matrix but the embedding rounded after training. "
 ROUNDING += "The validation sequences of s3 and z6 have all lengths, and those of the test the longest."
 SURE_OF_ONE = "One seed and one learning rate: measurements, no verdict; another rate may do better (--rate)"
+RECORDED, RECURRENCE = "recorded", "recurrence"  # roles: a stack or loop of this library, a class that a study declares
 INKS, GREY = ("#cc3311", "#0077bb"), "#8a919b"
 Share = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(gt=0, lt=2**53)]
@@ -48,8 +49,9 @@ class Point(Part):
     """A model on a task: its test error for each seed, at its learning rate."""
 
     name: str
-    role: str  # own, recorded, or a control's
+    role: str  # candidate, RECORDED, RECURRENCE, or a control's
     errors: list[Share] = Field(min_length=1)
+    seeds: list[int] = []  # of each error; of an older card they are not known
     answers: int
     kilobits: list[Share] = []
     weights: Count
@@ -168,7 +170,7 @@ def plane(follow: list[tuple[Point, str]], store: list[tuple[Point, str]]) -> Fi
     for point, ink in marks:
         x = 100 * max(float(np.mean(point.errors)), 0.5 / max(point.answers, 1))  # half an answer: the axis has no zero
         y, highlighted = kilobits[point.name], ink != GREY
-        marker = "*" if highlighted else "s" if point.passes > 1 else "o"
+        marker = "*" if highlighted else "^" if point.role == RECURRENCE else "s" if point.passes > 1 else "o"
         ax.plot(x, y, marker, color=ink, markersize=16 if highlighted else 7)
         look = {"textcoords": "offset points", "fontsize": 9, "color": ink if highlighted else "black"}
         ax.annotate(point.name, (x, y), xytext=(7, 4), **look)
@@ -180,6 +182,13 @@ def plane(follow: list[tuple[Point, str]], store: list[tuple[Point, str]]) -> Fi
     return fig
 
 
+def label(point: Point) -> str:
+    """Its name, the role of a control, and how many seeds it has, if several."""
+    is_control = point.role not in ("candidate", RECORDED, RECURRENCE)
+    seeds = f", {len(point.errors)} seeds" * (len(point.errors) > 1)
+    return f"{point.name}{f', {point.role}' * is_control}{seeds}"
+
+
 def rows_of(cards: Sequence[Card], task: str) -> str:
     """A row for each model on a task, a mark for each seed."""
     if not (points := sorted(marks(cards, task), key=lambda mark: np.mean(mark[0].errors))):
@@ -188,10 +197,7 @@ def rows_of(cards: Sequence[Card], task: str) -> str:
     for y, (point, ink) in enumerate(points):
         values = [each if nats else 100 * each for each in point.errors]
         ax.plot(values, [y] * len(values), "o", color=ink, markersize=8)
-    names = [
-        f"{each.name}, {each.role}" if each.role not in ("candidate", "recorded") else each.name for each, _ in points
-    ]
-    ax.set(yticks=range(len(points)), yticklabels=names, ylim=(len(points) - 0.4, -0.6))
+    ax.set(yticks=range(len(points)), yticklabels=[label(each) for each, _ in points], ylim=(len(points) - 0.4, -0.6))
     ax.set_xlabel("loss (nats a character)" if nats else "test error (%)")
     ax.margins(x=0.08)
     if not nats:
@@ -239,7 +245,7 @@ def page(*cards: Card) -> str:
     parts = [f"<h1>{escape(one_line(title))}</h1>", *map(summary, cards)]
     if drawn := plane(*(marks(cards, task) for task in ("pointers", "facts"))):
         alt = "Each model by its error on pointers and the kilobits of facts that it stores."
-        key = "Squares: loops. Circles: stacks. Stars: what was benched."
+        key = "Squares: loops. Circles: stacks. Triangles: recurrences of others. Stars: what was benched."
         parts += ["<h2>Follow and store</h2>", picture(drawn, alt), f"<p>{key}</p>"]
     for task in dict.fromkeys(each.task for card in cards for each in card.tasks):
         parts += [f"<h2>{escape(one_line(task))}</h2>", rows_of(cards, task)]

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rtx_core.benchmark.card import Card, Point, Verdict, of_seeds
+from rtx_core.benchmark.card import RECORDED, RECURRENCE, Card, Point, Verdict, of_seeds
 from rtx_core.benchmark.suite import STACKS, logit
 from rtx_core.report import statistics
 from rtx_core.report.style import number, p_value
@@ -21,7 +21,7 @@ def by_seed(point: Point, unit: str) -> list[float]:
 
 def places(candidate: Point, others: list[Point], unit: str) -> list[str]:
     """Sentences: beside the nearest recorded stacks by parameters and by depth, and among stacks of one width."""
-    stacks = [each for each in others if each.role == "recorded" and each.passes == 1]
+    stacks = [each for each in others if each.role == RECORDED and each.passes == 1]
 
     def deeper(each: Point) -> int:
         return abs(each.depth - candidate.depth)
@@ -65,7 +65,7 @@ def with_verdicts(card: Card) -> Card:
         for task in card.tasks
         if (candidate := task.candidate)
         for each in task.others
-        if each.role != "recorded"
+        if each.role not in (RECORDED, RECURRENCE)
     ]
     tested = [(task, ours, each) for task, ours, each in pairs if min(len(ours.errors), len(each.errors)) >= ENOUGH]
     tests = [welch(by_seed(ours, task.unit), by_seed(each, task.unit)) for task, ours, each in tested]

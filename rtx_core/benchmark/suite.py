@@ -28,7 +28,7 @@ from its checkpoint.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from rtx_core.data.config import FactData, GroupData, HopData, LanguageData
 from rtx_core.experiments import Experiment, ModelVariant
@@ -96,6 +96,11 @@ BUDGETS = {
     "standard": Budget(tuple(SUITE), (0, 1, 2), (1e-3, 2e-3, 4e-3)),
     "trial": Budget(("pointers", "facts", "s3", TEXT)),
 }
+
+
+def unit_of(task: str) -> Literal["error", "nats"]:
+    """What a task is scored in."""
+    return "nats" if task in NATS else "error"
 
 
 def error(task: str, record: Record) -> tuple[float, int]:
