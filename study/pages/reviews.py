@@ -120,7 +120,6 @@ def quantities(
             [one.sign for one in every()].count(-1) == 1,
             min(gap("sst2", "recurrent").by_seed) > 0,
             max(map(abs, every())) < 3.2,
-            set(beside.gaps("baseline")) - set(beside.gaps("recurrent")) == {"multi-domain-imdb"},
         ],
         "leads_by_threshold": lambda: [
             first("long").difference.lean == -1,
