@@ -71,9 +71,6 @@ def quantities(
         """Recurrent's time of a text over Baseline's."""
         return getattr(pooled().recurrent, measure) / getattr(pooled().baseline, measure)
 
-    def half_minus_all(model: str) -> Gap:
-        return gap(getattr(task("half"), model), getattr(task("sst2"), model), same_training=False)
-
     def second_pass() -> Gap:
         return gap(ladder.runs[256, "3x2"], ladder.runs[256, "3x1"])
 
@@ -113,8 +110,6 @@ def quantities(
         "tenth_seeds": lambda: words(task("tenth").difference.seeds).capitalize(),
         "tenth_detectable": lambda: number(detectable(task("tenth").difference.by_seed), ".1f"),
         "half_seeds": lambda: words(task("half").difference.seeds),
-        "half_costs_baseline": lambda: number(-half_minus_all("baseline"), ".1f"),
-        "half_costs_recurrent": lambda: number(-half_minus_all("recurrent"), ".1f"),
         # Depth and passes
         "second_pass": lambda: str(second_pass()),
         "ladder_seeds": lambda: words(second_pass().seeds),
@@ -182,7 +177,6 @@ def quantities(
             validated("baseline").steps == validated("recurrent").steps == 0,
             validated("baseline").points == validated("recurrent").points == 0,
         ],
-        "half_costs_baseline": lambda: [half_minus_all("baseline").lean == -1, half_minus_all("recurrent").lean == -1],
         "deeper_models": lambda: [
             not any(tuned.ahead(rung, "1x1") for rung in DEEPER),
             not any(pair.sign for pair in tuned.differences.values()),
