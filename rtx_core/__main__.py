@@ -218,9 +218,9 @@ def check(
 
 
 def bench(
-    words: Annotated[list, "MODEL [name=value …]: file.py:Name, or a registered name; with --compare two JSON files"],
+    words: Annotated[list, "MODEL [name=value …]: file.py:Name, or a registered name; with --compare two"],
     ladder: Annotated[bool, "record the models that `quick` compares with"],
-    compare: Annotated[bool, "draw two cards in one page"],
+    compare: Annotated[bool, "the differences of two models, each a card's JSON or a recorded name such as 1x4"],
     replace: Annotated[bool, "make recorded runs again"],
     budget: Annotated[str, "quick (15 minutes on two cores), standard (a night), trial (seconds)"] = "quick",
     jobs: Annotated[int, "runs at once"] = 1,
@@ -238,7 +238,7 @@ def bench(
     if ladder:
         return bench_module.ladder(jobs, seeds)
     if compare:
-        return print(pair.compare(*names))
+        return print(*pair.compare(*names, budget=budget), sep="\n")
     if len(names) != 1:
         raise RtxError("Nothing to bench: give one model, as in `bench model.py:MyLoop passes=4`.")
     options: dict[str, Any] = {"budget": budget, "jobs": jobs, "text": text, "rate": rate, "name": name}

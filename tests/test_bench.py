@@ -17,8 +17,8 @@ from rtx_core import records
 from rtx_core.__main__ import main
 from rtx_core.benchmark import bench as bench_module
 from rtx_core.benchmark import card as cards
-from rtx_core.benchmark import compare, pair, recorded, suite
-from rtx_core.benchmark.card import Card, Counts, Point, TaskResult
+from rtx_core.benchmark import pair, recorded, suite
+from rtx_core.benchmark.card import Card, Counts, TaskResult
 from rtx_core.benchmark.subject import definition
 from rtx_core.models import build_model, registry
 from rtx_core.paths import REPOSITORY
@@ -265,87 +265,12 @@ def test_bad_input_is_one_sentence(mine):
         rtx.bench(mine.rpartition(":")[0])
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', "NaN"])
-def test_a_file_that_is_no_card_is_one_sentence(tmp_path, content):
-    (file := tmp_path / "card.json").write_text(content)
-    with refused("card.json"):
-        cards.read(file)
-    with refused("nothing.json"):
-        cards.read(tmp_path / "nothing.json")
-
-
-def point(name: str, role: str, errors: list[float], depth: int = 4, weights: int = 50_000, passes: int = 1) -> Point:
-    sizes = {"answers": 1000, "weights": weights, "depth": depth, "passes": passes, "rate": 1e-3}
-    return Point(name=name, role=role, errors=errors, **sizes)
-
-
-def card_of(candidate: Point | None, others: list[Point], name: str = "mine") -> Card:
-    counts = Counts(weights=50_000, applied=200_000, width=64, passes=4)
-    task = TaskResult(task="pointers", unit="error", candidate=candidate, others=others)
-    about = {"budget": "standard", "date": "2026-01-01T00:00", "machine": "a machine", "counts": counts}
-    return Card(name=name, check=[], tasks=[task], **about)
-
-
-VERDICTS = {
-    "better": ([0.02, 0.021, 0.019], [0.2, 0.21, 0.19]),
-    "worse": ([0.2, 0.21, 0.19], [0.02, 0.021, 0.019]),
-    "equal": ([0.2, 0.201, 0.199], [0.2, 0.2, 0.201]),
-    "cannot say": ([0.02, 0.5, 0.1], [0.3, 0.05, 0.2]),
-}
-
-
-@pytest.mark.parametrize("expected", VERDICTS)
-def test_a_verdict_follows_the_rule_of_methods(expected):
-    candidate, control = VERDICTS[expected]
-    card = compare.with_verdicts(card_of(point("mine", "candidate", candidate), [point("stack", "as large", control)]))
-    (verdict,) = card.tasks[0].verdicts
-    assert (verdict.control, verdict.verdict) == ("as large", expected)
-    two = compare.with_verdicts(
-        card_of(point("mine", "candidate", candidate[:2]), [point("stack", "as large", control)])
-    )
-    assert two.tasks[0].verdicts[0].verdict == "cannot say"
-
-
-@pytest.mark.parametrize(("candidate", "other"), [([0.0] * 3, [0.0] * 3), ([0.0] * 3, [0.3] * 3)])
-def test_seeds_without_spread_have_a_verdict(candidate, other):
-    card = compare.with_verdicts(card_of(point("mine", "candidate", candidate), [point("stack", "as deep", other)]))
-    assert card.tasks[0].verdicts[0].verdict == ("equal" if candidate == other else "better")
-
-
-def test_places_are_among_stacks_by_parameters_by_depth_and_by_layers():
-    stacks = [point(f"{n}x1", "recorded", [e], n, 50_000 * n) for n, e in enumerate((0.5, 0.3, 0.1, 0.02), 1)]
-    others = [*stacks, point("4x1-w32", "recorded", [0.2], 4), point("1x4", "recorded", [0.01], 4, passes=4)]
-    largest, deepest, worth = compare.places(point("mine", "candidate", [0.06], passes=4), others, "error")
-    assert "4x1-w32 (" in largest and "20.0" in largest
-    assert "4x1 (200,000" in deepest
-    layers = float(worth.partition("about ")[2].split()[0])
-    assert 3 < layers < 4
-    assert compare.worth(0.0, [1.0, 0.5, 0.6, 0.1]) == "no higher than that of 4 layers"
-    assert compare.worth(2.0, [1.0, 0.5]) == "no lower than that of one layer"
-    assert compare.places(point("mine", "candidate", [0.06]), [], "error") == []
-
-
-def test_a_name_cannot_write_into_the_page():
-    named = card_of(point("<b>x", "candidate", [0.1]), [point("<script>alert(1)</script>", "as deep", [0.1])], "<b>x")
-    page = cards.page(compare.with_verdicts(named))
-    assert "<script" not in page and "<b>x" not in page
-
-
 def test_the_best_rate_is_that_of_the_lowest_mean_validation_loss():
     def run(rate: float, loss: float) -> dict:
         return {"config": {"train": {"learning_rate": rate}}, "selected": {"validation_loss": loss}}
 
     runs = [run(1e-3, 0.1), run(1e-3, 0.9), run(2e-3, 0.4), run(2e-3, 0.4)]
     assert bench_module.at_best_rate(runs) == runs[2:]
-
-
-def test_the_matrix_is_of_the_recorded_models(monkeypatch):
-    monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
-    table = recorded.matrix().set_index("Model")
-    record = records.load("bench-s3-quick/1x4-seed0")
-    assert table.loc["1x4", "s3, error"] == cards.score(1 - record["test"]["accuracy"], "error")
-    assert (table.loc["1x4", "Depth"], table.loc["1x4", "Passes"], table.loc["4x1", "Passes"]) == (4, 4, 1)
-    assert list(table["Passes"] > 1) == sorted(table["Passes"] > 1)
 
 
 def test_a_model_that_the_study_declares_is_one_of_those_that_are_compared(mine, one_task, monkeypatch):
@@ -356,22 +281,6 @@ def test_a_model_that_the_study_declares_is_one_of_those_that_are_compared(mine,
     found = recorded.recorded_points("pointers", "trial")["Mine"]
     assert (found.role, found.passes, found.seeds) == (cards.RECURRENCE, 3, [0, 1])
     assert (found.errors, found.weights) == (card.tasks[0].candidate.errors, card.counts.weights)
-
-
-def test_a_quick_card_compares_with_every_recorded_recurrence(monkeypatch):
-    monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
-    for task in suite.BUDGETS["quick"].tasks:
-        points = recorded.recorded_points(task, "quick")
-        assert {name for name, each in points.items() if each.role == cards.RECURRENCE} == study.RECURRENCES.keys()
-        assert points.keys() > suite.LADDER.keys()
-        seeds = [run["seed"] for run in records.records(f"bench-{task}-quick", model="Universal")]
-        assert points["Universal"].seeds == seeds
-
-
-def test_a_recurrence_is_no_stack_and_no_control():
-    lstm = point("LSTM", cards.RECURRENCE, [0.4], 1)
-    card = card_of(candidate := point("mine", "candidate", [0.3]), [lstm])
-    assert compare.places(candidate, [lstm], "error") == [] and compare.with_verdicts(card).tasks[0].verdicts == []
 
 
 def test_rounding_leaves_embeddings_and_vectors():

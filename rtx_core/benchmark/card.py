@@ -239,10 +239,10 @@ td, th {{ text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top; b
 """
 
 
-def page(*cards: Card) -> str:
-    """One card as a page, or two in one."""
+def page(*cards: Card, lead: str = "") -> str:
+    """One card as a page, or two in one, after what leads it."""
     title = " and ".join(card.name for card in cards)
-    parts = [f"<h1>{escape(one_line(title))}</h1>", *map(summary, cards)]
+    parts = [f"<h1>{escape(one_line(title))}</h1>", *map(summary, cards), lead]
     if drawn := plane(*(marks(cards, task) for task in ("pointers", "facts"))):
         alt = "Each model by its error on pointers and the kilobits of facts that it stores."
         key = "Squares: loops. Circles: stacks. Triangles: recurrences of others. Stars: what was benched."
@@ -254,8 +254,8 @@ def page(*cards: Card) -> str:
         parts += ["<h2>Passes at test time</h2>", drawn]
     for card in cards:
         parts += [f"<h2>{escape(one_line(card.name))}: rounding, time and memory</h2>", costs(card)]
-        lines = [(line.check, line.verdict, line.says) for line in card.check]
-        parts += [f"<h2>{escape(one_line(card.name))}: check</h2>", table(("Check", "Verdict", ""), lines)]
+        if lines := [(line.check, line.verdict, line.says) for line in card.check]:
+            parts += [f"<h2>{escape(one_line(card.name))}: check</h2>", table(("Check", "Verdict", ""), lines)]
     return PAGE.format(title=escape(one_line(title)), body="\n".join(parts))
 
 
@@ -264,9 +264,10 @@ def summary(card: Card) -> str:
     times = number(size.applied / size.weights, ".3g")
     sizes = f"{size.weights:,} parameters outside the vocabulary, each applied {times} times on average"
     sizes += f": as many multiply-adds as {size.depth} layers of width {size.width}"
-    seeds = max((len(task.candidate.errors) for task in card.tasks if task.candidate), default=0)
+    seeds = {len(task.candidate.errors) for task in card.tasks if task.candidate} or {0}
+    least, most = min(seeds), max(seeds)
     sure = {0: "No task could be trained", 1: SURE_OF_ONE}
-    sure = sure.get(seeds, f"{seeds} seeds for each task")
+    sure = sure.get(most, f"{most} seeds for each task" if least == most else f"{least} to {most} seeds for a task")
     if card.budget == "trial":
         sure = "A trial of a few steps: its numbers mean nothing"
     lines = [
@@ -313,4 +314,4 @@ def costs(card: Card) -> str:
         by_bits = {each: score(value, task.unit) for each, value in task.rounded}
         numbers = [f"{task.minutes:.1f}", f"{task.memory_mib:.0f}"]
         rows.append([task.task, *(by_bits.get(each, "") for each in bits), *numbers])
-    return f"{table(head, rows)}<p>{ROUNDING}</p>"
+    return f"{table(head, rows)}{f'<p>{ROUNDING}</p>' * bool(bits)}"

@@ -1,6 +1,6 @@
 """Where a model stands on a task: its places among recorded stacks, of one seed; verdicts, of three seeds or more."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +11,7 @@ from rtx_core.report import statistics
 from rtx_core.report.style import number, p_value
 
 ENOUGH = statistics.ENOUGH_SEEDS
+Test = tuple[tuple[float, float, float, float], float]  # (mean difference, low, high, p), adjusted p
 MARGIN = float(np.log(1.5))  # of equivalence: odds of an error between 2/3 and 3/2 (Methods)
 
 
@@ -67,16 +68,22 @@ def with_verdicts(card: Card) -> Card:
         for each in task.others
         if each.role not in (RECORDED, RECURRENCE)
     ]
-    tested = [(task, ours, each) for task, ours, each in pairs if min(len(ours.errors), len(each.errors)) >= ENOUGH]
-    tests = [welch(by_seed(ours, task.unit), by_seed(each, task.unit)) for task, ours, each in tested]
-    adjusted = statistics.scipy.stats.false_discovery_control([p for *_, p in tests]) if tests else []
-    known = {(task.task, each.role): (test, float(p)) for (task, _, each), test, p in zip(tested, tests, adjusted)}
+    enough = [(task, ours, each) for task, ours, each in pairs if min(len(ours.errors), len(each.errors)) >= ENOUGH]
+    tests = tested([(ours, each, task.unit) for task, ours, each in enough])
+    known = {(task.task, each.role): test for (task, _, each), test in zip(enough, tests)}
     tasks = []
     for task in card.tasks:
         mine = [(ours, each) for one, ours, each in pairs if one is task]
         verdicts = [verdict(ours, each, task.unit, known.get((task.task, each.role))) for ours, each in mine]
         tasks.append(task.model_copy(update={"verdicts": verdicts}))
     return card.model_copy(update={"tasks": tasks})
+
+
+def tested(pairs: Sequence[tuple[Point, Point, str]]) -> list[Test]:
+    """Welch's test of each pair in a unit, adjusted as one family."""
+    tests = [welch(by_seed(first, unit), by_seed(second, unit)) for first, second, unit in pairs]
+    adjusted = statistics.scipy.stats.false_discovery_control([p for *_, p in tests]) if tests else []
+    return [(test, float(p)) for test, p in zip(tests, adjusted)]
 
 
 def welch(first: list[float], second: list[float]) -> tuple[float, float, float, float]:
@@ -87,7 +94,9 @@ def welch(first: list[float], second: list[float]) -> tuple[float, float, float,
     return statistics.unpaired(first, second)[:4]
 
 
-def verdict(candidate: Point, control_point: Point, unit: str, test: tuple | None) -> Verdict:
+def verdict(
+    candidate: Point, control_point: Point, unit: str, test: Test | None, control_name: str = "the control"
+) -> Verdict:
     """By the rule of Methods: better or worse, equal within the margin, or that the seeds do not bear it out."""
     control = {"control": control_point.role}
     if test is None:
@@ -98,7 +107,7 @@ def verdict(candidate: Point, control_point: Point, unit: str, test: tuple | Non
         size = f"{number(value, '+.3f')} nats ({number(low, '+.3f')} to {number(high, '+.3f')})"
     else:
         odds = [number(float(np.exp(each)), ".2g") for each in (value, low, high)]
-        size = f"the odds of an error are {odds[0]} times those of the control ({odds[1]} to {odds[2]})"
+        size = f"the odds of an error are {odds[0]} times those of {control_name} ({odds[1]} to {odds[2]})"
     sentence = f"{size[0].upper()}{size[1:]}, adjusted p = {p_value(p)}"
     if p < statistics.ALPHA:
         return Verdict(verdict="better" if value < 0 else "worse", says=f"{sentence}.", **control)

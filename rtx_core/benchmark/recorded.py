@@ -11,6 +11,7 @@ from rtx_core import records
 from rtx_core.benchmark.card import RECORDED, RECURRENCE, Counts, Point, of_seeds
 from rtx_core.benchmark.subject import Subject, definition, instance, vocabulary
 from rtx_core.benchmark.suite import BUDGETS, PREFIX, error, kilobits, unit_of
+from rtx_core.models.build import build_model
 from rtx_core.records import Record
 from rtx_core.study import declaration
 
@@ -42,6 +43,14 @@ def counts_at(address: str) -> Counts:
     """Of the class at an address, made without a trace on what is drawn afterwards."""
     with torch.random.fork_rng(devices=[]):
         return counts(instance(definition(address), TOKENS, LENGTH))
+
+
+def counts_of(record: Record) -> Counts:
+    """Of the model of a record, which is of this library or of a class that the study declares."""
+    if address := declaration("RECURRENCES").get(record["model"]):
+        return counts_at(address)
+    config = record["config"]
+    return counts(build_model(config["architecture"], seed=0, **config["model"] | {"vocab_size": TOKENS}))
 
 
 def at_best_rate(runs: list[Record]) -> list[Record]:
