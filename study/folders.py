@@ -56,6 +56,12 @@ class Folders:
         names = (f"khop-{setting}-learningrate{rate}" for rate in WIDER_RATES)
         return picked_on(3, [run for name in names for run in self.hops(name).of(model)])
 
+    def narrow_six(self) -> list[Record]:
+        """k-hop for 4,000 steps: six layers with the parameters of one of width 64, at the rate picked on seed 3."""
+        name = "khop-hiddensize24-intermediatesize84-steps4000"
+        rates = ("", "-learningrate0.004", "-learningrate0.008")
+        return picked_on(3, [run for rate in rates for run in self.hops(name + rate).of("6x1")])
+
     def wider(self, model: str, width: int = 256) -> float:
         """The mean error at four hops of `wider_runs`."""
         return mean(wrong(run, 4) for run in self.wider_runs(model, width))

@@ -80,6 +80,7 @@ FACTS_SEEDS = tuple(
 )
 LONGER = (Study("khop", {"steps": 12_000}, range(5), ("2x1", "3x1", "4x1", "4x1-w44", "2x2")),)
 WIDER = {"hidden_size": 256, "intermediate_size": 688}  # k-hop: a layer has 16 times the parameters
+NARROW_SIX = {"steps": 4000, "hidden_size": 24, "intermediate_size": 84}  # 6x1 with the parameters of 1x6
 MUON = {"optimizer": "muon"}
 MUON_HOPS, MUON_TEXT = ("2x1", "2x2", "4x1-w44"), ("6x1-64", "3x2-64", "3x1-64")
 AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
@@ -141,6 +142,7 @@ PLAN = (
     *(Study("state-tracking", {"backprop_passes": passes}, (0, 1, 2), ("1x8",)) for passes in (1, 2)),
     *(Study("khop", {"steps": 4000, "halting": bonus}, (5, 6, 7), ("1x6",)) for bonus in (0.1, 10.0)),
     Study("khop", {"steps": 4000}, (5, 6, 7), ("1x6",)),
+    *(Study("khop", NARROW_SIX | {"learning_rate": rate}, (3, 5, 6, 7), ("6x1",)) for rate in (2e-3, 4e-3, 8e-3)),
     Study("iso-depth", {}, (8, 9), ("6x1-64", "1x6-64")),  # whose weights are kept
     Study("khop", {"cache": "last"}, (0, 1), ("1x4",)),
     Study("iso-depth", {"cache": "last"}, (0,), ("1x6-64",)),

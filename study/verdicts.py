@@ -204,6 +204,13 @@ def muon_text() -> Conditions:
     return holds, loop <= deep or loop > shallow + 0.005
 
 
+def khop_narrow_six() -> Conditions:
+    """On seeds 5 to 7, the stack at the rate of the lowest validation loss on seed 3."""
+    narrow = [wrong(run, 4) for run in RUNS.narrow_six()]
+    loop = [wrong(run, 4) for run in RUNS.hops("khop-steps4000").of("1x6")]
+    return min(narrow) >= 0.01 and max(loop) <= 0.001, sum(error <= 0.001 for error in narrow) >= 2
+
+
 def khop_draw() -> Conditions:
     """Of the middle one of three seeds after four passes and after twelve."""
     runs = RUNS.hops("khop-steps12000")
