@@ -10,7 +10,7 @@ from conftest import refused
 import study
 from rtx_core import records
 from rtx_core.benchmark import card as cards
-from rtx_core.benchmark import compare, pair, recorded, suite
+from rtx_core.benchmark import compare, pair, recorded, suite, words
 from rtx_core.benchmark.card import Card, Counts, Point, TaskResult
 from rtx_core.paths import REPOSITORY
 
@@ -148,6 +148,18 @@ def test_a_name_cannot_write_into_the_page():
     named = card_of(point("<b>x", "candidate", [0.1]), [point("<script>alert(1)</script>", "as deep", [0.1])], "<b>x")
     page = cards.page(compare.with_verdicts(named))
     assert "<script" not in page and "<b>x" not in page
+
+
+def test_what_passes_and_rounding_change_is_a_sentence_each_with_its_numbers():
+    passes, rounded = [(1, 0.9), (2, 0.2), (4, 0.05), (6, 0.1), (8, 0.082)], [(32, 0.05), (8, 0.05), (4, 0.3)]
+    task = TaskResult(task="pointers", unit="error", passes=passes, rounded=rounded)
+    half, twice, eight, four = words.changes(task, 4)
+    assert "2 passes" in half and "15.0 points more" in half and "8 passes" in twice and "3.2 points more" in twice
+    assert "8 bits" in eight and "points" not in eight and "25.0 points more" in four
+    nats = TaskResult(task="characters", unit="nats", passes=[(1, 2.0), (2, 1.5), (3, 1.25)])
+    half, twice = words.changes(nats, 2)
+    assert "0.500 nats higher" in half and "0.250 nats lower" in twice
+    assert words.changes(TaskResult(task="s3", unit="error", rounded=[(32, 0.1)]), 1) == []
 
 
 def test_the_matrix_is_of_the_recorded_models(monkeypatch):

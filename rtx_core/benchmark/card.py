@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rtx_core.benchmark.words import changes, of_seeds, score
 from rtx_core.errors import RtxError
 from rtx_core.foreign import invalid_file_errors, read_bytes
 from rtx_core.paths import build, write_atomically
@@ -131,18 +132,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def picture(figure: "Figure", alt: str) -> str:
     image = base64.b64encode(display.draw(figure)).decode()
     return f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{image}">'
-
-
-def score(value: float, unit: str) -> str:
-    if unit == "nats":
-        return f"{number(value, '.3f')} nats"
-    return number(value, ".2%" if value < 0.01 else ".1%")
-
-
-def of_seeds(point: Point, unit: str) -> str:
-    """The mean, and of several seeds their range."""
-    ends = f" ({score(min(point.errors), unit)} to {score(max(point.errors), unit)})" * (len(point.errors) > 1)
-    return f"{score(float(np.mean(point.errors)), unit)}{ends}"
 
 
 def result_of(card: Card, task: str) -> TaskResult | None:
@@ -300,6 +289,12 @@ def in_words(card: Card, task: TaskResult) -> str:
         measure = "loss" if task.unit == "nats" else "test error"
         words = [f"{card.name}: {measure} {of_seeds(task.candidate, task.unit)}{stored}, at {rate}.", *task.places]
         parts.append(f"<p>{escape(one_line(' '.join(words)))}</p>")
+    if sentences := changes(task, card.counts.passes):
+        seed = f" of seed {task.candidate.seeds[0]}" if task.candidate and task.candidate.seeds else ""
+        sentences.append(
+            f"This was measured on the validation sequences of one trained model{seed}, so it is no verdict."
+        )
+        parts.append(f"<p>{escape(' '.join(sentences))}</p>")
     if not task.others and card.budget != "trial":
         parts.append("<p>No other model is recorded on this task at this budget: <code>rtx bench --ladder</code>.</p>")
     parts.append(table(("Against", "Verdict", ""), [(each.control, each.verdict, each.says) for each in task.verdicts]))

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from rtx_core.benchmark.card import RECORDED, RECURRENCE, Card, Point, Verdict, of_seeds
+from rtx_core.benchmark.card import RECORDED, RECURRENCE, Card, Point, Verdict
 from rtx_core.benchmark.suite import STACKS, logit
+from rtx_core.benchmark.words import of_seeds
 from rtx_core.report import statistics
 from rtx_core.report.style import number, p_value
 

@@ -7,10 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from rtx_core.benchmark.card import Card, Count, Counts, Part, Point, TaskResult, folder, of_seeds, page, read, table
+from rtx_core.benchmark.card import Card, Count, Counts, Part, Point, TaskResult, folder, page, read, table
 from rtx_core.benchmark.compare import ENOUGH, tested, verdict, welch
 from rtx_core.benchmark.recorded import counts_of, recorded_points, runs_of
 from rtx_core.benchmark.suite import BUDGETS, unit_of
+from rtx_core.benchmark.words import of_seeds
 from rtx_core.errors import RtxError, unknown
 from rtx_core.paths import write_atomically
 from rtx_core.report.evidence import COUNTS, device_of

@@ -8,9 +8,10 @@ import torch
 from torch import nn
 
 from rtx_core import records
-from rtx_core.benchmark.card import RECORDED, RECURRENCE, Counts, Point, of_seeds
+from rtx_core.benchmark.card import RECORDED, RECURRENCE, Counts, Point
 from rtx_core.benchmark.subject import Subject, definition, instance, vocabulary
 from rtx_core.benchmark.suite import BUDGETS, PREFIX, error, kilobits, unit_of
+from rtx_core.benchmark.words import of_seeds
 from rtx_core.models.build import build_model
 from rtx_core.records import Record
 from rtx_core.study import declaration
