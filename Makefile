@@ -35,7 +35,8 @@ whole:
 	@for name in _toc.yml notebooks; do \
 	  if [ -L book/$$name ]; then continue; fi; \
 	  if [ ! -e book/$$name ] || [ "$$(cat book/$$name 2>/dev/null)" = ../$$name ]; then \
-	    rm -f book/$$name; ln -s ../$$name book/$$name 2>/dev/null || cp -R $$name book/$$name; \
+	    rm -f book/$$name; kind=link; ln -s ../$$name book/$$name 2>/dev/null || { kind=copy; cp -R $$name book/$$name; }; \
+	    echo "book/$$name was no link to $$name, as after unpacking some zips; now it is a $$kind."; \
 	  elif ! diff -rq -x .ipynb_checkpoints $$name book/$$name >/dev/null; then \
 	    echo "book/$$name is a copy of $$name, and the two differ; keep what you need in $$name, and type: rm -r book/$$name" >&2; exit 1; \
 	  fi; \

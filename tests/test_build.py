@@ -12,11 +12,13 @@ from threading import Thread
 from types import SimpleNamespace
 
 import build_lock
+import paper
 import pytest
 from nbformat import v4
 from nbformat import write as write_notebook
 from small_book import build_book
 from sphinx.builders.html import StandaloneHTMLBuilder
+from sphinx.errors import ConfigError
 
 from rtx_core import records
 from rtx_core.paths import REPOSITORY
@@ -157,12 +159,16 @@ def test_a_lock_that_a_killed_workflow_left_has_advice_that_works(project):
     assert ["UNLOCK=1" in said for said in told.values()] == [False, True]
 
 
+LINKS = ("_toc.yml", "notebooks")
+
+
 def test_links_that_a_copy_lost_are_made_and_a_stale_copy_is_named(project):
     (project / "notebooks/quickstart.ipynb").write_text("{}")
     book = project / "book"
     (book / "_toc.yml").write_text("../_toc.yml")  # as git on Windows does, and some programs that unpack
-    for _ in range(2):
-        assert make(project, "whole") == (0, "")
+    told = (f"book/{name} was no link to {name}, as after unpacking some zips; now it is a link.\n" for name in LINKS)
+    for said in ("".join(told), ""):
+        assert make(project, "whole") == (0, said)
         assert (book / "_toc.yml").resolve() == project / "_toc.yml"
         assert (book / "notebooks/quickstart.ipynb").read_text() == "{}"
     (book / "notebooks").unlink()
@@ -171,6 +177,13 @@ def test_links_that_a_copy_lost_are_made_and_a_stale_copy_is_named(project):
     (project / "notebooks/quickstart.ipynb").write_text("{ }")
     code, said = make(project, "book")
     assert code and said.startswith("book/notebooks is a copy of notebooks, and the two differ") and not steps(project)
+
+
+def test_a_book_whose_link_is_a_file_is_not_built(tmp_path):
+    paper.look_for_links(SimpleNamespace(srcdir=tmp_path), None)
+    (tmp_path / "notebooks").write_text("../notebooks")
+    with pytest.raises(ConfigError, match="type `make whole`"):
+        paper.look_for_links(SimpleNamespace(srcdir=tmp_path), None)
 
 
 def test_a_book_that_was_stopped_as_its_index_was_written_is_whole_the_next_time(tmp_path, monkeypatch):

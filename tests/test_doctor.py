@@ -35,6 +35,15 @@ def test_an_unfinished_run_comes_with_the_line_that_finishes_it(home):
         assert [level for level, said, _ in doctor.unfinished() if run in said] == ["ok"]
 
 
+def test_links_that_a_zip_lost_are_told(tmp_path, monkeypatch):
+    assert list(doctor.links()) == []
+    monkeypatch.setattr(doctor, "REPOSITORY", tmp_path)
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book/notebooks").write_text("../notebooks")
+    ((level, said, advice),) = doctor.links()
+    assert (level, advice) == ("wrong", "make whole") and said.startswith("book/notebooks has to be a link")
+
+
 @pytest.mark.parametrize("place", ["/proc", "/proc/1/results"])
 def test_a_home_that_cannot_be_written_is_wrong(place, monkeypatch):
     monkeypatch.setenv("RTX_HOME", place)

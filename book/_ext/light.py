@@ -17,6 +17,7 @@ from rtx_core import paths
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 THEME_STYLES = ("basic.css", "styles/theme.css", "styles/pydata-sphinx-theme.css")
 FONTS = "vendor/fontawesome/webfonts"
+SOLID_FONT = THEME / FONTS / "fa-solid-900.ttf"
 ICON = re.compile(r'(?<=\})(?P<names>(?:\.fa-[\w-]+:before,?)+)\{content:"\\(?P<code>\w+)"\}')
 FACE = re.compile(r"@font-face\{[^}]*/fa-(?P<kind>\w+)-\d+\.woff2[^}]*\}")
 SOLID = f'@font-face{{font-family:"Font Awesome 6 Free";font-weight:900;src:url({FONTS}/icons.woff)}}'
@@ -47,7 +48,13 @@ def write_style(app: Sphinx, error: Exception | None) -> None:
     out = Path(app.outdir)
     files = [f"_static/{name}" for name in THEME_STYLES] + [str(style.filename) for style in app.builder._css_files]
     style = "\n".join((out / name).read_text(encoding="utf-8") for name in files)
-    style = re.sub(r'@charset "UTF-8";|@import "../basic.css";', "", style)
+    style = re.sub(r'@charset "UTF-8";|@import "../basic.css";', "", style).replace("url(../", "url(")
+    if SOLID_FONT.exists():  # a newer theme has its icons in another form: they stay as they are
+        style = with_icons_in_use(out, style)
+    paths.write_atomically(out / "_static" / "book.css", style.encode())
+
+
+def with_icons_in_use(out: Path, style: str) -> str:
     pages = [path for path in out.rglob("*.html") if "_static" not in path.parts]
     texts = (path.read_text(encoding="utf-8") for path in [*pages, *out.glob("_static/scripts/*theme.js")])
     used = {name for text in texts for name in re.findall(r"\bfa-[a-z-]+", text)}
@@ -59,11 +66,11 @@ def write_style(app: Sphinx, error: Exception | None) -> None:
     codes = {int(code, 16) for code in re.findall(r'content:"\\(f\w{3})"', style)}
     shutil.rmtree(out / "_static" / FONTS, ignore_errors=True)
     write_font(out / "_static" / FONTS / "icons.woff", codes)
-    paths.write_atomically(out / "_static" / "book.css", style.encode())
+    return style
 
 
 def write_font(path: Path, characters: set[int]) -> None:
-    font, cut = TTFont(THEME / FONTS / "fa-solid-900.ttf"), subset.Subsetter()
+    font, cut = TTFont(SOLID_FONT), subset.Subsetter()
     cut.populate(unicodes=characters)
     cut.subset(font)
     font.flavor = "woff"

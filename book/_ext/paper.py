@@ -25,7 +25,9 @@ from pybtex.plugin import register_plugin
 from pybtex.style.formatting.plain import Style
 from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
+from sphinx.errors import ConfigError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
@@ -36,10 +38,17 @@ from study import field
 log = logging.getLogger(__name__)
 
 
+def look_for_links(app: Sphinx, config: Config) -> None:
+    if Path(app.srcdir, "notebooks").is_file():  # that git on Windows, or a zip, left in the place of the link
+        raise ConfigError("book/notebooks has to be a link to the folder notebooks, and is a file: type `make whole`.")
+
+
 def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Run the notebooks that are to be read, one on each core; MyST-NB finds in its cache what they gave.
 
     Kernels do not hear Ctrl-C, so they are ended here; a notebook's outputs are stored whole or not at all."""
+    if app.config.nb_execution_mode == "off":
+        return
     cache, storing = get_cache(app.config.nb_execution_cache_path), Lock()
     pages = [page for page in map(env.doc2path, docnames) if page.endswith(".ipynb")]
     for page in pages:
@@ -165,6 +174,7 @@ def setup(app: Sphinx) -> dict:
     os.environ["MPLCONFIGDIR"] = str(paths.build() / "matplotlib")  # a home may be read-only
     app.config.mathjax_path = "mathjax/tex-svg.js"  # relative to _static/
     app.add_directive("field-table", FieldTable)
+    app.connect("config-inited", look_for_links)
     app.connect("builder-inited", copy_mathjax)
     app.connect("builder-inited", say_what_is_built)
     app.connect("env-before-read-docs", run_notebooks)

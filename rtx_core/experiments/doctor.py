@@ -65,6 +65,17 @@ def data() -> Iterator[Finding]:
             yield (WRONG, str(error), "") if exists else (WARNING, str(error), SET_DATA)
 
 
+def links() -> Iterator[Finding]:
+    """Whether the two links of `book/` are there, which some zips and git on Windows turn into files."""
+    for link in (REPOSITORY / "book" / "_toc.yml", REPOSITORY / "book" / "notebooks"):
+        if link.is_file() and link.read_text(encoding="utf-8") == f"../{link.name}":
+            yield (
+                WRONG,
+                f"book/{link.name} has to be a link to {link.name}, and is a file that only names it",
+                "make whole",
+            )
+
+
 def records() -> Iterator[Finding]:
     """Whether the form, name and settings of every record agree, its metrics follow from its predictions, its data are
     those of the other runs of that name, and the run that it measures is there; and how many other code made."""
@@ -161,7 +172,7 @@ def unfinished() -> Iterator[Finding]:
 def main() -> int:
     """Print every finding; a check that raises an error is one, too.  The exit code: 1 where something is wrong."""
     levels: Counter = Counter()
-    for check in (machine, data, records, weights, unfinished):
+    for check in (machine, data, links, records, weights, unfinished):
         try:
             findings = list(check())
         except (ImportError, RtxError, OSError, ValueError) as error:
