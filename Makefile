@@ -63,7 +63,7 @@ types: .venv/.installed
 
 # Half an hour more.  What the machine lacks is skipped, and pytest says why: a SLURM of one node (as root: slurmctld, slurmd,
 # slurm-client, munge), a browser (chromium, chromium-driver and pip install -e .[browser]), XeLaTeX (as in `pdf` below),
-# real texts (RTX_DATA), a built book.
+# real texts (RTX_DATA), a built book, a package index.
 test-all: .venv/.installed .venv-workflow/.installed
 	RTX_LONG=1 .venv/bin/python -m pytest -q -rs -o faulthandler_timeout=1800
 
