@@ -75,6 +75,11 @@ def run(
     if names[1:] and "models" in settings or settings.keys() & {"replace", "only_recorded"}:
         raise RtxError("Give models as words or as models=[…], and --replace as a switch.")
     models = {"models": names[1:]} if names[1:] else {}
+    if declared := [name for name in names[1:] if name in declaration("RECURRENCES")]:
+        from rtx_core.benchmark.bench import find_candidate
+
+        for name in declared:
+            find_candidate(name)  # registers it
     data = from_words(names[0], settings)
     if dry:
         configs = runner.run_configs(data, **models, **settings)

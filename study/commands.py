@@ -12,7 +12,7 @@ def list_runs(missing: Annotated[bool, "only what is missing or stale"], reduced
     from study import plan
 
     runs, total = records.records(), 0.0
-    for config in plan.planned(reduced):
+    for config in plan.everything(reduced):
         why = plan.why(config)
         if why or not missing:
             cost = minutes(config, runs) if why else None

@@ -13,11 +13,13 @@ import pytest
 import stages
 from committed import altered, put
 
+import study
 from rtx_core import records
-from rtx_core.__main__ import parse_words
+from rtx_core.__main__ import main, parse_words
 from rtx_core.errors import RtxError
 from rtx_core.experiments import cost
 from rtx_core.experiments.configure import configure
+from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
 from rtx_core.records import fingerprint
 from study import plan
@@ -26,6 +28,12 @@ WORKFLOW = REPOSITORY / "workflow"
 SNAKEMAKE = REPOSITORY / ".venv-workflow" / "bin" / "snakemake"
 needs_snakemake = pytest.mark.skipif(not SNAKEMAKE.exists(), reason="make paper DRY=1 installs snakemake")
 OTHER_CODE = "0" * 64
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """What a plan registers is known to no other test."""
+    monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
 
 
 def made_by(code: str) -> dict:
@@ -52,7 +60,7 @@ def test_every_run_of_the_plan_is_a_command_that_makes_just_that_run(source):
         assert name == f"{config.name}-{config.model}-seed{config.seed}"
         assert config.data.source in (source, "generated") and run["why"] == "missing"
     if source != "embedded":  # where short trials of several runs are one
-        assert len(made["run"]) == len(list(plan.planned(reduced=True)))
+        assert len(made["run"]) == len(list(plan.everything(reduced=True)))
     assert {run["data"] for run in made["run"].values()} == made["data"].keys()
 
 
@@ -69,6 +77,21 @@ def test_runs_are_needed_that_are_missing_or_made_by_other_code(home):
     current.write_text("{")  # cannot be read, which is a reason and not the end of the plan
     broken = planned(only=["sst2"])["run"]["sst2-baseline-seed0"]
     assert broken["needed"] and "baseline-seed0.json" in broken["why"]
+
+
+def test_missing_runs_of_declared_recurrences_are_planned_and_their_command_makes_them(home, monkeypatch, capsys):
+    shutil.copytree(REPOSITORY / "runs/bench-facts-quick", home / "runs/bench-facts-quick")
+    (home / "runs/bench-facts-quick/Hyper-seed0.json").unlink()
+    runs = planned(only=["bench-facts"])["run"]
+    assert {name.split("-")[3] for name in runs} == study.RECURRENCES.keys()
+    assert runs["bench-facts-quick-Hyper-seed0"]["needed"] and not runs["bench-facts-quick-Huginn-seed0"]["needed"]
+    stages.prepare("bench-facts", '{"budget": "quick", "source": "embedded"}')
+    trials = planned(only=["bench-facts"], source="embedded")["run"]
+    (command,) = [run["command"] for run in trials.values() if "Hyper seed=0" in run["command"]]
+    del registry.MODELS["Hyper"]  # as in a process of its own
+    monkeypatch.setattr("sys.argv", shlex.split(command)[2:])
+    main()
+    assert "Hyper · seed 0" in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_a_plan_tells_its_total(home):

@@ -13,12 +13,11 @@ from pathlib import Path
 
 from rtx_core import records
 from rtx_core.errors import RtxError, unknown
-from rtx_core.experiments import run as runner
 from rtx_core.experiments.configure import RunConfig, configure
 from rtx_core.experiments.cost import duration, minutes
 from rtx_core.paths import write_json
+from rtx_core.study import declaration
 from study import plan
-from study.experiments import EXPERIMENTS
 
 ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine has as the workflow had
 
@@ -32,13 +31,13 @@ def trial(config: RunConfig) -> RunConfig:
 def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> dict[str, dict]:
     """Stage -> name -> its command and what it needs; every record is looked at once, here."""
     for name in only:
-        if name not in EXPERIMENTS:
-            raise unknown("experiment", name, EXPERIMENTS)
+        if name not in declaration("EXPERIMENTS"):
+            raise unknown("experiment", name, declaration("EXPERIMENTS"))
     stages: dict[str, dict] = {"data": {}, "run": {}}
     stages["environment"] = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     runs = [] if source == "embedded" else records.records()  # whose times say nothing of a trial's
     extra = {} if source in ("real", "embedded") else {"source": source}
-    for config in plan.planned(reduced, **extra):
+    for config in plan.everything(reduced, **extra):
         config = trial(config) if source == "embedded" else config
         why = plan.why(config)
         if only and config.experiment not in only:
@@ -50,7 +49,7 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
         is_stale = why not in ("", "missing")
         is_needed = why == "missing" or (is_stale and not keep_stale)
         stages["run"][f"{config.name}-{config.model}-seed{config.seed}"] = {
-            "command": runner.command_of(config, is_stale),
+            "command": plan.command_of(config, is_stale),
             "data": texts,
             "why": why,
             "needed": is_needed,
@@ -77,7 +76,7 @@ def total(runs: dict[str, dict]) -> str:
 
 
 def prepare(experiment: str, settings: str) -> None:
-    config = configure(experiment, EXPERIMENTS[experiment].default_models[0], **json.loads(settings))
+    config = configure(experiment, declaration("EXPERIMENTS")[experiment].default_models[0], **json.loads(settings))
     config.data.task(config.train.batch_size, config.train.micro_batches)
 
 

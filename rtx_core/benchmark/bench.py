@@ -39,6 +39,7 @@ from rtx_core.models.build import build_model
 from rtx_core.progress import say
 from rtx_core.records import Record
 from rtx_core.report.evidence import device_of
+from rtx_core.study import declaration
 
 BITS = (8, 4)
 MOST_PASSES = 12  # numbers of passes that are tried at test time
@@ -59,6 +60,8 @@ def find_candidate(model: object, name: str = "", settings: Mapping[str, object]
     """What is benched, of a class, a function, or a word as `rtx check` takes it."""
     settings = dict(settings or {})
     parts = name_parts(settings)
+    if isinstance(model, str):
+        model = declaration("RECURRENCES").get(model, model)
     if isinstance(model, nn.Module):
         raise RtxError("Got one module; give its class, or a function that makes one for each task and seed.")
     if isinstance(model, str) and ":" not in model:
