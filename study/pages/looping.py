@@ -68,6 +68,10 @@ def quantities(
     def solved(errors: list[float]) -> int:
         return sum(error < SOLVED for error in errors)
 
+    def hard_gap():
+        """Of two layers run three times to their narrow stack, on new seeds, without pairing."""
+        return hard_tuned.unpaired("2x3", "6x1-w36")
+
     def narrow_at_lower_rate():
         return compared(lower.of("6x1-w36"), upper.of("6x1-w36"), HARD_HOPS)
 
@@ -122,6 +126,14 @@ def quantities(
         "best_once_least": lambda: number(min(hard_tuned.errors("2x1")), ".0%"),
         "best_narrow_least": lambda: number(min(hard_tuned.errors("6x1-w36")), ".0%"),
         "best_narrow_most": lambda: number(max(hard_tuned.errors("6x1-w36")), ".0%"),
+        "higher_loop_most": lambda: number(max(higher_errors("2x3")), ".0%"),
+        "hard_new": lambda: words(len(hard_tuned.errors("2x3", new=True))),
+        "hard_new_loops": lambda: words(solved(hard_tuned.errors("2x3", new=True))),
+        "hard_new_stacks": lambda: words(solved(hard_tuned.errors("6x1-w36", new=True))),
+        "hard_odds": lambda: number(hard_gap().odds[0], ".2f"),
+        "hard_odds_low": lambda: number(hard_gap().odds[1], ".2f"),
+        "hard_odds_high": lambda: number(hard_gap().odds[2], ".1f"),
+        "hard_p": lambda: number(hard_gap().p, ".2f"),
         "better_narrow": lambda: words(narrow_at_lower_rate().lower),
         "narrow_stacks": lambda: words(len(hard_errors("6x1-w36"))),
         "published_loops": lambda: seeds(len(wide.of("1x4"))),
@@ -212,9 +224,10 @@ def quantities(
         "hard_loop_errors": lambda: [max(hard_errors("6x1")) < 0.05 < sorted(hard_errors("2x3"))[1]],
         "higher_loops": lambda: [solved(higher_errors("2x3")) == len(higher_errors("2x3")) - 1],
         "best_narrow_most": lambda: [
-            hard_tuned("2x3", "6x1-w36").lower == 3,
+            hard_tuned("2x3", "6x1-w36", new=True).lower == len(hard_tuned.errors("2x3", new=True)),
+            hard_gap().odds[0] < 0.5 and hard_gap().odds[2] > 1,
             hard_tuned.rate("6x1-w36") == 0.004,
-            sorted(hard_errors("6x1-w36"))[1] < sorted(higher_errors("6x1-w36"))[1],
+            narrow_at_lower_rate().lower >= 2,
             lower.weights("6x1-w36") <= lower.weights("2x3"),
         ],
         "published_loop_solves": lambda: [
