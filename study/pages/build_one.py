@@ -7,11 +7,11 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Runs
+from rtx_core.report.values import Runs, Value
 from study.analysis import cache, costs, rates, retrofit, stopping
 from study.analysis.facts import Facts
 from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
-from study.analysis.iso_depth import IsoDepth, best_of, rounding_cost
+from study.analysis.iso_depth import best_of, rounding_cost, text_worth
 from study.analysis.records import at_rate, gap_closed, multiply_adds, picked_on, test_loss
 from study.analysis.wording import at_least, percent, seeds, span
 
@@ -41,12 +41,12 @@ def quantities(
     retrofits: list[Record],
     gates: list[Record],
     decoders: Mapping,
-    products: Mapping[str, float],
+    quick: Mapping[str, Mapping[str, float]],
 ) -> Quantities:
     """Of runs on four hops, for longer, on eight hops and at width 256; on facts after 60 and 240 exposures; on
     characters and reviews; of what was measured of trained loops; of loops with truncated gradients, with the cache of
     the last pass and trained by Muon; of stacks turned into loops and loops with a halting gate; what decoders cost
-    (`benchmarks.loops`); and errors on products at the bench's quick budget."""
+    (`benchmarks.loops`); and errors by task and model at the bench's quick budget."""
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(HOPS, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES))
     long = Hops(longer, "k-hop for longer")
@@ -76,14 +76,20 @@ def quantities(
         """Of a fact, whose 768 possible answers make the output layer as costly as a layer."""
         return multiply_adds(stored(model)[0])
 
-    def phi():
-        return IsoDepth(best_of(*texts, seeds=3), seeds=3).phi.at_64
+    def text_layers() -> Value:
+        return text_worth("1x6-64", *texts)
+
+    def best_hops() -> list[Record]:
+        return [run for model in ("2x1", "2x2", "4x1") for run in tuned.runs(model)]
 
     def losses(model: str) -> float:
         return mean(run["test"]["loss"] for run in best_of(*texts, seeds=3) if run["model"] == model)
 
     def pairs() -> list[rates.Pair]:
         return rates.pairs(hops, hard, wider, facts, saturated, text, reviews)
+
+    def long_pairs() -> list[rates.Pair]:
+        return [pair for pair in pairs() if pair.passes > 2]
 
     def holds(power: float) -> int:
         return sum(pair.holds(power) for pair in pairs())
@@ -154,6 +160,14 @@ def quantities(
 
     numbers = {
         # The table of choices
+        "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
+        "cache_w44": lambda: number(cache.of_config(khop.of("4x1-w44")[0]), ","),
+        "cache_2x2": lambda: number(cache.of_config(khop.of("2x2")[0]), ","),
+        "hyper": lambda: number(quick["pointers"]["Hyper"], ".2%"),
+        "quick_1x4": lambda: percent(quick["pointers"]["1x4"]),
+        "text_layers": lambda: number(6 ** text_layers(), ".1f"),
+        "text_layers_low": lambda: number(6 ** text_layers().low, ".1f"),
+        "text_layers_high": lambda: number(6 ** text_layers().high, ".1f"),
         "twice": lambda: percent(mean(tuned.errors("2x2", new=True))),
         "in_turn_slower": lambda: number(
             median(run["seconds"] for run in cached_last("1x4")) / median(run["seconds"] for run in khop.of("1x4")),
@@ -162,28 +176,32 @@ def quantities(
         "flops_w44": lambda: number(flops("4x1-w44") / flops("2x2"), ".2f"),
         "longer_w44": lambda: percent(max(long.errors("4x1-w44", HOPS))),
         **{
-            f"s3_{name}": lambda model=model: percent(products[model])
+            f"s3_{name}": lambda model=model: percent(quick["s3"][model])
             for name, model in (("1x4", "1x4"), ("w32", "4x1-w32"))
         },
         "once_for_longer": lambda: percent(long.error("2x1", HOPS)),
         "wide_loop": lambda: percent(mean(wide("1x4"))),
         "wide_twice": lambda: percent(mean(wide("2x2"))),
         "passes_store": lambda: number(100 * (bits("1x4") / bits("1x1") - 1), ".0f"),
-        "passes_store_early": lambda: number(100 * (once.gain("1x4", "1x1") - 1), ".0f"),
         "layer_stores": lambda: number(100 * (bits("2x1") / bits("1x1") - 1), ".0f"),
         "passes_cost": lambda: number(fact_flops("1x4") / fact_flops("1x1"), ".1f"),
         "layer_costs": lambda: number(fact_flops("2x1") / fact_flops("1x1"), ".1f"),
         "wide_layer_stores": lambda: number(100 * (bits("1x1-wide") / bits("1x1") - 1), ".0f"),
-        "phi_least": lambda: number(6 ** phi().low, ".1f"),
-        "phi_most": lambda: number(6 ** phi().high, ".0f"),
         "largest": lambda: number(max(run["parameters"]["total"] for run in (*wider, *hops, *text)) / 1e6, ".1f"),
         # Which column is yours?  The share of what twice as many layers gain that a second pass brings, in per cent
         "closed_hops": lambda: number(closed(khop.records, "2x1", "2x2", "4x1", lambda run: wrong(run, HOPS)), ".0f"),
+        "closed_hops_tuned": lambda: number(
+            closed(best_hops(), "2x1", "2x2", "4x1", lambda run: wrong(run, HOPS)), ".0f"
+        ),
+        "closed_text_tuned": lambda: number(
+            closed(best_of(*texts, seeds=3), "3x1-64", "3x2-64", "6x1-64", test_loss), ".0f"
+        ),
         "closed_facts": lambda: number(closed(once.records, "2x1", "2x2", "4x1", test_loss), ".0f"),
         "closed_text": lambda: number(closed(texts[0], "3x1-64", "3x2-64", "6x1-64", test_loss), ".0f"),
         # KV cache
         "in_turn_wrong": lambda: number(max(wrong(run, HOPS) for run in cached_last("1x4")), ".3%"),
         "in_turn_seeds": lambda: seeds(len(cached_last("1x4"))),
+        "in_turn_tokens": lambda: str(1 + cached_last("1x4")[0]["config"]["data"]["letters"]),
         "in_turn_text": lambda: number(mean(test_loss(a) for a, _ in in_pairs()), ".2f"),
         "in_turn_from": lambda: number(mean(test_loss(b) for _, b in in_pairs()), ".2f"),
         "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
@@ -197,8 +215,11 @@ def quantities(
         "rate_same": lambda: str(holds(0)),
         "rate_root": lambda: str(holds(0.5)),
         "rate_divided": lambda: str(holds(1)),
+        "long_pairs": lambda: words(len(long_pairs())),
+        "long_same": lambda: str(sum(pair.holds(0) for pair in long_pairs())),
+        "long_root": lambda: str(sum(pair.holds(0.5) for pair in long_pairs())),
+        "long_divided": lambda: str(sum(pair.holds(1) for pair in long_pairs())),
         # Passes at test time, and stopping
-        "stop_seeds": lambda: words(len(stopping.of(stops, "random"))),
         "gate_three_most": lambda: percent(max(six(GATE).errors("1x6", 3, 6))),
         "alike_least": lambda: percent(min(six(ALIKE).errors("1x6", HOPS, 6))),
         "alike_most": lambda: percent(max(six(ALIKE).errors("1x6", HOPS, 6))),
@@ -224,6 +245,8 @@ def quantities(
             retrofit.best(retrofits, tenth=False) - retrofit.loss(retrofits, "stack", tenth=False), ".1f"
         ),
         "retrofit_behind": lambda: number(retrofit.best(retrofits) - retrofit.loss(retrofits, "stack"), ".2f"),
+        "three_layers": lambda: number(losses("3x1-64"), ".2f"),
+        "retrofit_best": lambda: number(retrofit.best(retrofits), ".2f"),
         "retrofit_anew": lambda: number(retrofit.best(retrofits) - retrofit.anew(retrofits), ".2f"),
         # Back-propagation through fewer passes
         "inject_text": lambda: number(
@@ -247,7 +270,14 @@ def quantities(
             mean(tuned.errors("2x2", new=True)) < mean(tuned.errors("4x1-w44", new=True)) < 0.05,
             tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
         ],
-        "s3_1x4": lambda: [products["1x4"] < 0.8 * products["4x1-w32"], products["2x2"] < 0.8 * products["4x1-w44"]],
+        "s3_1x4": lambda: [
+            quick["s3"]["1x4"] < 0.8 * quick["s3"]["4x1-w32"],
+            quick["s3"]["2x2"] < 0.8 * quick["s3"]["4x1-w44"],
+        ],
+        "hyper": lambda: [
+            quick["pointers"]["Hyper"] < 0.5 * quick["pointers"]["1x4"],
+            quick["s3"]["LSTM"] < 0.001 and quick["pointers"]["LSTM"] > 0.4,
+        ],
         "wide_loop": lambda: [
             max(mean(wide("1x4")), mean(wide("4x1", 128))) < 0.01,
             mean(wide("2x1")) > 0.1,
@@ -258,7 +288,7 @@ def quantities(
             bits("1x4") < bits("1x1-wide") < bits("2x1"),
             1.05 < once.gain("1x4", "1x1") < 1.25,
         ],
-        "phi": lambda: [phi().low < 0, 0 < phi().value < 0.3],
+        "text_layers": lambda: [text_layers().low < 0 < text_layers() < 0.3],
         "once_for_longer": lambda: [
             long.error("2x1", HOPS) > 0.05,
             long.error("2x2", HOPS) < 0.001,
@@ -327,6 +357,7 @@ def quantities(
             retrofit.best(retrofits, tenth=False) > 2.5,
             retrofit.loss(retrofits, "stack") < retrofit.anew(retrofits) < retrofit.best(retrofits) < 2.1,
             retrofit.best(retrofits) < retrofit.loss(retrofits, "anew") - 0.3,
+            losses("3x1-64") < retrofit.best(retrofits) - 0.05,
         ],
         "decode_stack": lambda: [decoding("1x4") > 2 * decoding("1x1"), 0.7 < decoding("1x4") / decoding("4x1") < 1.15],
         "kept_loop": lambda: [

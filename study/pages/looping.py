@@ -226,10 +226,9 @@ def quantities(
         "best_narrow_most": lambda: [
             hard_tuned("2x3", "6x1-w36", new=True).lower == len(hard_tuned.errors("2x3", new=True)),
             hard_gap().odds[0] < 0.5 and hard_gap().odds[2] > 1,
-            hard_tuned.rate("6x1-w36") == 0.004,
-            narrow_at_lower_rate().lower >= 2,
             lower.weights("6x1-w36") <= lower.weights("2x3"),
         ],
+        "better_narrow": lambda: [hard_tuned.rate("6x1-w36") == 0.004, narrow_at_lower_rate().lower >= 2],
         "published_loop_solves": lambda: [
             max(wide.errors("4x1", 8) + wide.errors("1x4", 8)) < 0.1,
             min(wide.errors("4x1", PUBLISHED_HOPS) + wide.errors("1x4", PUBLISHED_HOPS)) > 0.1,
