@@ -21,7 +21,9 @@ SOLID_FONT = THEME / FONTS / "fa-solid-900.ttf"
 ICON = re.compile(r'(?<=\})(?P<names>(?:\.fa-[\w-]+:before,?)+)\{content:"\\(?P<code>\w+)"\}')
 FACE = re.compile(r"@font-face\{[^}]*/fa-(?P<kind>\w+)-\d+\.woff2[^}]*\}")
 SOLID = f'@font-face{{font-family:"Font Awesome 6 Free";font-weight:900;src:url({FONTS}/icons.woff)}}'
-AT_ONCE = "documentation_options.js"  # which a script in a page's head reads; those of the search page read all
+AT_ONCE = ("documentation_options.js",)  # which a script in a page's head reads; those of the search page read all
+if "searchtools.js" in (THEME.parent / "layout.html").read_text(encoding="utf-8"):  # in every head, as in newer themes
+    AT_ONCE += ("doctools.js",)
 
 
 def leave_math(app: Sphinx) -> None:
