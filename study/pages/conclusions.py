@@ -15,7 +15,6 @@ from rtx_core.report.values import Gap, Task, Value
 from study.analysis.classifiers import Family, of_model, paired, peaks
 from study.analysis.facts import Facts
 from study.analysis.hops import wrong
-from study.analysis.iso_depth import IsoDepth
 from study.analysis.language import Language
 from study.analysis.outcomes import CONTRADICTED, REPRODUCED
 from study.analysis.records import gap_closed, test_loss
@@ -54,8 +53,8 @@ def quantities(
     def layers() -> Value:
         return runs.worth_in_layers("1x6-64")
 
-    def best_rates() -> IsoDepth:
-        return runs.iso_depth_at_best_rates(3, *HIGHER)
+    def tuned_layers() -> Value:
+        return runs.worth_in_layers("1x6-64", *HIGHER)
 
     def stories() -> Language:
         return runs.on_shared_seeds(STORIES)
@@ -95,6 +94,9 @@ def quantities(
         "factors": lambda: str(min(products.factors("1x64"))),
         # Text
         "layers_for_six_passes": lambda: number(6 ** layers(), ".1f"),
+        "tuned_layers": lambda: number(6 ** tuned_layers(), ".1f"),
+        "tuned_low": lambda: number(6 ** tuned_layers().low, ".1f"),
+        "tuned_high": lambda: number(6 ** tuned_layers().high, ".1f"),
         # Reviews
         "parameters": lambda: number(task("sst2").parameter_ratio, ".0%"),
         "full_tests": lambda: words(len(full())),
@@ -134,8 +136,7 @@ def quantities(
         "factors": lambda: [min(products.factors("1x64")) == 64],
         "layers_for_six_passes": lambda: [
             layers().low > 0,
-            layers() < runs.iso_depth(3).phi.at_64.value - 0.1,
-            best_rates().phi.at_64.low < 0 < best_rates().phi.at_64.value < runs.iso_depth(3).phi.at_64.value,
+            tuned_layers().low < 0 and tuned_layers() < layers(),
             stories().loss("control-8") < stories().loss("control-long") < stories().loss("frailt"),
             stories().loss("frailt") < stories().loss("control"),
         ],
