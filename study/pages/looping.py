@@ -133,7 +133,6 @@ def quantities(
         "hard_odds": lambda: number(hard_gap().odds[0], ".2f"),
         "hard_odds_low": lambda: number(hard_gap().odds[1], ".2f"),
         "hard_odds_high": lambda: number(hard_gap().odds[2], ".1f"),
-        "hard_p": lambda: number(hard_gap().p, ".2f"),
         "better_narrow": lambda: words(narrow_at_lower_rate().lower),
         "narrow_stacks": lambda: words(len(hard_errors("6x1-w36"))),
         "published_loops": lambda: seeds(len(wide.of("1x4"))),
