@@ -18,11 +18,17 @@ def share(wrong: float) -> str:
 
 
 def rivals(
-    usual: list[Record], six: list[Record], last_pass: list[Record], wide: list[Record], picking: int, hops: int = 4
+    usual: list[Record],
+    six: list[Record],
+    narrow_six: list[Record],
+    last_pass: list[Record],
+    wide: list[Record],
+    picking: int,
+    hops: int = 4,
 ) -> list[dict]:
     """What loops and stacks cost and get wrong, a row each: of width 64 at their best rates, on seeds that did not pick
-    them where there are five, always run six times, and with the cache of the last pass; of width 256 at the rate that
-    the seed `picking` picked."""
+    them where there are five, one layer always run six times beside its narrow stack, and with the cache of the last
+    pass; of width 256 at the rate that the seed `picking` picked."""
     tuned = AtOwnRates(hops, *(Hops(at_rate(usual, rate), f"k-hop at {rate}") for rate in RATES))
     rows = []
     for model, title in RIVALS.items():
@@ -32,6 +38,9 @@ def rivals(
         rows.append((title, runs, f"best of four rates, {seeds}"))
     always = [run for run in six if not run["config"]["model"].get("halting")]
     rows.append(("1×6, always six passes", always, f"4,000 steps, one rate, {words(len(always))} seeds"))
+    stack = picked_on(picking, narrow_six)
+    training = f"4,000 steps, best of three rates, {words(len(stack))} seeds that did not pick it"
+    rows.append(("its narrow stack", stack, training))
     last = [run for run in last_pass if run["model"] == "1x4"]
     rows.append(("1×4, cache of the last pass", last, f"one rate, {words(len(last))} seeds"))
     for model, width, title in (("1x4", 256, "1×4"), ("4x1", 128, "its narrow stack"), ("2x2", 256, "2×2")):

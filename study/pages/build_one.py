@@ -11,7 +11,7 @@ from rtx_core.report.values import Runs, Value
 from study.analysis import cache, costs, rates, retrofit, stopping
 from study.analysis.facts import Facts
 from study.analysis.hops import AtOwnRates, Hops, Rounding, copying, wrong
-from study.analysis.iso_depth import best_of, rounding_cost, text_worth
+from study.analysis.iso_depth import IsoDepth, best_of, rounding_cost, text_worth
 from study.analysis.records import at_rate, gap_closed, multiply_adds, picked_on, test_loss
 from study.analysis.wording import at_least, percent, seeds, span
 
@@ -40,13 +40,14 @@ def quantities(
     muon: list[Record],
     retrofits: list[Record],
     gates: list[Record],
+    narrow_six: list[Record],
     decoders: Mapping,
     quick: Mapping[str, Mapping[str, float]],
 ) -> Quantities:
     """Of runs on four hops, for longer, on eight hops and at width 256; on facts after 60 and 240 exposures; on
     characters and reviews; of what was measured of trained loops; of loops with truncated gradients, with the cache of
-    the last pass and trained by Muon; of stacks turned into loops and loops with a halting gate; what decoders cost
-    (`benchmarks.loops`); and errors by task and model at the bench's quick budget."""
+    the last pass and trained by Muon; of stacks turned into loops, loops with a halting gate and a stack of six narrow
+    layers; what decoders cost (`benchmarks.loops`); and errors by task and model at the bench's quick budget."""
     khop = Hops(at_rate(hops, RATE), "k-hop")
     tuned = AtOwnRates(HOPS, *(Hops(at_rate(hops, rate), f"k-hop at {rate}") for rate in RATES))
     long = Hops(longer, "k-hop for longer")
@@ -78,6 +79,10 @@ def quantities(
 
     def text_layers() -> Value:
         return text_worth("1x6-64", *texts)
+
+    def phi():
+        """In parameters, of one layer run six times, with the best of three rates for each model."""
+        return IsoDepth(best_of(*texts, seeds=3), seeds=3).phi.of_1x6
 
     def best_hops() -> list[Record]:
         return [run for model in ("2x1", "2x2", "4x1") for run in tuned.runs(model)]
@@ -165,9 +170,11 @@ def quantities(
         "cache_2x2": lambda: number(cache.of_config(khop.of("2x2")[0]), ","),
         "hyper": lambda: number(quick["pointers"]["Hyper"], ".2%"),
         "quick_1x4": lambda: percent(quick["pointers"]["1x4"]),
+        "many_exposures": lambda: number(saturated[0]["config"]["train"]["epochs"], "d"),
+        "phi_times": lambda: number(6 ** phi().value, ".1f"),
+        "phi_least": lambda: number(6 ** phi().low, ".1f"),
+        "phi_most": lambda: number(6 ** phi().high, ".1f"),
         "text_layers": lambda: number(6 ** text_layers(), ".1f"),
-        "text_layers_low": lambda: number(6 ** text_layers().low, ".1f"),
-        "text_layers_high": lambda: number(6 ** text_layers().high, ".1f"),
         "twice": lambda: percent(mean(tuned.errors("2x2", new=True))),
         "in_turn_slower": lambda: number(
             median(run["seconds"] for run in cached_last("1x4")) / median(run["seconds"] for run in khop.of("1x4")),
@@ -175,10 +182,6 @@ def quantities(
         ),
         "flops_w44": lambda: number(flops("4x1-w44") / flops("2x2"), ".2f"),
         "longer_w44": lambda: percent(max(long.errors("4x1-w44", HOPS))),
-        **{
-            f"s3_{name}": lambda model=model: percent(quick["s3"][model])
-            for name, model in (("1x4", "1x4"), ("w32", "4x1-w32"))
-        },
         "once_for_longer": lambda: percent(long.error("2x1", HOPS)),
         "wide_loop": lambda: percent(mean(wide("1x4"))),
         "wide_twice": lambda: percent(mean(wide("2x2"))),
@@ -205,7 +208,6 @@ def quantities(
         "in_turn_text": lambda: number(mean(test_loss(a) for a, _ in in_pairs()), ".2f"),
         "in_turn_from": lambda: number(mean(test_loss(b) for _, b in in_pairs()), ".2f"),
         "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
-        "decode_stack": lambda: number(decoding("1x4") / decoding("4x1"), ".2f"),
         # A model of 7 billion parameters, by the same arithmetic: 32 layers, 16 bits, 4,096 tokens of context, in GB
         "seven_weights": lambda: number(2 * 32 * SEVEN_LAYER / 1e9, ".0f"),
         "seven_looped": lambda: number(2 * 8 * SEVEN_LAYER / 1e9, ".1f"),
@@ -223,7 +225,8 @@ def quantities(
         "gate_three_most": lambda: percent(max(six(GATE).errors("1x6", 3, 6))),
         "alike_least": lambda: percent(min(six(ALIKE).errors("1x6", HOPS, 6))),
         "alike_most": lambda: percent(max(six(ALIKE).errors("1x6", HOPS, 6))),
-        "always_wrong": lambda: number(six().error("1x6", HOPS, 6), ".2%"),
+        "narrow_six": lambda: number(mean(wrong(run, HOPS) for run in picked_on(PICKING, narrow_six)), ".2%"),
+        "always_wrong": lambda: number(six().error("1x6", HOPS, 6), ".3%"),
         # Rounding
         "round_loop": lambda: number(100 * rounding.cost("1x4", 4), ".0f"),
         "round_noise": lambda: number(100 * rounding.cost("1x4-noise", 4), ".1f"),
@@ -246,7 +249,7 @@ def quantities(
         ),
         "retrofit_behind": lambda: number(retrofit.best(retrofits) - retrofit.loss(retrofits, "stack"), ".2f"),
         "three_layers": lambda: number(losses("3x1-64"), ".2f"),
-        "retrofit_best": lambda: number(retrofit.best(retrofits), ".2f"),
+        "retrofit_one": lambda: number(retrofit.loss(retrofits, "third layer"), ".2f"),
         "retrofit_anew": lambda: number(retrofit.best(retrofits) - retrofit.anew(retrofits), ".2f"),
         # Back-propagation through fewer passes
         "inject_text": lambda: number(
@@ -288,7 +291,7 @@ def quantities(
             bits("1x4") < bits("1x1-wide") < bits("2x1"),
             1.05 < once.gain("1x4", "1x1") < 1.25,
         ],
-        "text_layers": lambda: [text_layers().low < 0 < text_layers() < 0.3],
+        "text_layers": lambda: [text_layers().low < 0 < text_layers() < 0.3, phi().low < 0 < phi().value < 0.4],
         "once_for_longer": lambda: [
             long.error("2x1", HOPS) > 0.05,
             long.error("2x2", HOPS) < 0.001,
@@ -312,6 +315,10 @@ def quantities(
         ],
         "in_turn_wrong": lambda: [max(wrong(run, HOPS) for run in cached_last("1x4")) < min(khop.errors("1x4", HOPS))],
         "rate_same": lambda: [holds(0) > 0.7 * len(pairs()), holds(0) > holds(0.5), holds(0.5) >= holds(1)],
+        "narrow_six": lambda: [
+            max(six().errors("1x6", HOPS, 6)) < min(wrong(run, HOPS) for run in picked_on(PICKING, narrow_six)),
+            max(wrong(run, HOPS) for run in picked_on(PICKING, narrow_six)) < 0.01,
+        ],
         "always_wrong": lambda: [six().error("1x6", HOPS, 6) < 0.001, mean(hard_tuned.errors("1x6")) > 0.1],
         "fixed_run_on": lambda: [
             mean(long.errors("1x4", HOPS, 8)) > 0.05,

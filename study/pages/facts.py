@@ -96,9 +96,6 @@ def quantities(
         "four_passes_add": lambda: number(100 * (base.gain("1x4", "1x1") - 1), ".0f"),
         "second_layer_adds": lambda: number(100 * (base.gain("2x1", "1x1") - 1), ".0f"),
         "wide_layer": lambda: number(base.gain("1x1-wide", "2x1"), ".0%"),  # of what two layers store
-        "by_parameters": lambda: number(
-            (base.gain("1x1-wide", "1x1") - 1) / (base.gain("2x1", "1x1") - 1), ".0%"
-        ),  # the share of the second layer's gain that comes with its parameters
         **{
             f"{key}_{n}": lambda model=model, n=n: number(100 * (over_best_layer(model)[n - 1] - 1), ".0f")
             for key, model, n in (("best_passes", "1x4", 2), ("best_passes", "1x4", 3), ("best_layers", "2x1", 1))
@@ -138,6 +135,7 @@ def quantities(
         "phi_text": lambda: number(text_worth("1x6-64", texts[0]), ".2f"),
     }
     checks = {
+        "by_parameters": lambda: [0.6 < (base.gain("1x1-wide", "1x1") - 1) / (base.gain("2x1", "1x1") - 1) < 0.72],
         "kept_8": lambda: [
             all(one.stored < one.ceiling for one in fewer_bits()),
             max(at(model, 4).kept for model in ("2x1", "2x2")) < 0 < at("1x4", 4).kept < at("1x1", 4).kept,
