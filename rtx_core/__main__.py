@@ -75,11 +75,10 @@ def run(
     if names[1:] and "models" in settings or settings.keys() & {"replace", "only_recorded"}:
         raise RtxError("Give models as words or as models=[…], and --replace as a switch.")
     models = {"models": names[1:]} if names[1:] else {}
-    if declared := [name for name in names[1:] if name in declaration("RECURRENCES")]:
-        from rtx_core.benchmark.bench import find_candidate
+    if declaration("RECURRENCES").keys() & set(names[1:]):
+        from rtx_core.benchmark.bench import register_declared
 
-        for name in declared:
-            find_candidate(name)  # registers it
+        register_declared()
     data = from_words(names[0], settings)
     if dry:
         configs = runner.run_configs(data, **models, **settings)
@@ -157,8 +156,10 @@ def lines_of_input() -> Iterator[str]:
 
 def doctor() -> None:
     """whether machine, data, records and unfinished runs are in order, and what to type where not"""
+    from rtx_core.benchmark.bench import register_declared
     from rtx_core.experiments.doctor import main
 
+    register_declared()
     sys.exit(main())
 
 

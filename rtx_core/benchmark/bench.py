@@ -82,6 +82,12 @@ def find_candidate(model: object, name: str = "", settings: Mapping[str, object]
     return Candidate(label, label, lambda: adapter.module(make, settings, TOKENS, LENGTH), address, settings)
 
 
+def register_declared() -> None:
+    """Make the study's recurrences known by name, as records of their runs call them."""
+    for name in declaration("RECURRENCES"):
+        find_candidate(name)
+
+
 def controls(size: Counts) -> dict[str, dict]:
     """By name, stacks as large as the model, therefore narrow, and as deep, at its width: the role and settings of
     `looped`.  Those of a stack are one."""
