@@ -16,10 +16,16 @@ def in_group(records: Iterable[Record], group: str) -> Hops:
 
 
 def quantities(
-    products: list[Record], curriculum: list[Record], mixed: list[Record], scan: list[Record], spans: list[Record]
+    products: list[Record],
+    rated: list[Record],
+    curriculum: list[Record],
+    mixed: list[Record],
+    scan: list[Record],
+    spans: list[Record],
 ) -> Quantities:
-    """Of runs left to themselves, in several groups; taught with short products first, or with as many passes alone;
-    with a target at every pass; and probes of the states of loops that were trained longer."""
+    """Of runs left to themselves, in several groups; at half and twice the learning rate; taught with short products
+    first, or with as many passes alone; with a target at every pass; and probes of the states of loops that were
+    trained longer."""
     untaught, clock = in_group(products, "S3"), in_group(products, "Z6")
     taught = Hops(curriculum, "short products first")
     all_lengths = Hops(mixed, "all lengths mixed")
@@ -41,6 +47,8 @@ def quantities(
         # The task
         "twelve_passes_least": lambda: least(untaught, "1x8", 12),
         "twelve_passes_most": lambda: most(untaught, "1x8", 12),
+        "rated_least": lambda: words(min(lengths(Hops(rated, "other rates"), "1x8"))),
+        "rated_most": lambda: words(max(lengths(Hops(rated, "other rates"), "1x8"))),
         "one_pass": lambda: words(max(lengths(untaught, "1x1"))),
         "four_passes": lambda: words(max(lengths(untaught, "1x4"))),
         "clock_one_pass": lambda: words(max(lengths(clock, "1x1"))),
