@@ -107,7 +107,7 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     )
     hard = runs.khop_hard_at_best_rates()
     narrow, loop = hard.new("6x1-w36"), hard.new("2x3")
-    solved = [sum(wrong(run, 8) < SOLVED for run in found) for found in (loop, narrow)]
+    solved = [sum(wrong(run, 8) < SOLVED for run in group) for group in (loop, narrow)]
     yield Headline(
         "Eight hops: two layers run three times solve them on more seeds than a narrow stack of their depth and size",
         f"{solved[0]} and {solved[1]} of {len(loop)} seeds, {odds(loop, narrow, 8)}",

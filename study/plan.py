@@ -7,7 +7,6 @@ from typing import Any
 
 from rtx_core import records
 from rtx_core.errors import RtxError
-from rtx_core.experiments import run as runner
 from rtx_core.experiments.configure import RunConfig, configure
 from rtx_core.report.statistics import ENOUGH_SEEDS
 from rtx_core.study import declaration
@@ -216,11 +215,11 @@ def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:
 def recurrences(**extra: Any) -> Iterator[RunConfig]:
     """The runs on the quick bench of the recurrences that the study declares, on as many seeds as a verdict needs.  No
     claim of the paper rests on them, and torch is needed to name them."""
-    from rtx_core.benchmark.bench import find_candidate
+    from rtx_core.benchmark.bench import register_declared
     from rtx_core.benchmark.suite import BUDGETS, PREFIX
 
-    names = [find_candidate(name).name for name in declaration("RECURRENCES")]
-    for seed, task, name in product(range(ENOUGH_SEEDS), BUDGETS["quick"].tasks, names):
+    register_declared()
+    for seed, task, name in product(range(ENOUGH_SEEDS), BUDGETS["quick"].tasks, declaration("RECURRENCES")):
         yield configure(f"{PREFIX}{task}", name, seed, budget="quick", **extra)
 
 
@@ -228,13 +227,6 @@ def everything(reduced: bool = False, **extra: Any) -> Iterator[RunConfig]:
     """What `make paper` trains."""
     yield from planned(reduced, **extra)
     yield from recurrences(**extra)
-
-
-def command_of(config: RunConfig, again: bool = False) -> str:
-    """The line that makes a run; `run` finds a declared recurrence by its name, as it does a model of the library."""
-    if config.model in declaration("RECURRENCES"):
-        config = replace(config, architecture="looped")
-    return runner.command_of(config, again)
 
 
 PARTS = ({"split": "official"}, {"split": "grouped"}, TENTH, {"fraction": 0.5}, {"length": "short"}, {"length": "long"})

@@ -24,7 +24,6 @@ from rtx_core.data.tokens import Tokens
 from rtx_core.errors import RtxError
 from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
-from rtx_core.study import declaration
 
 REAL_MIRROR = os.environ.get("RTX_DATA")  # as the tests start: the `home` fixture hides it from each of them
 CPU = torch.device("cpu")
@@ -162,9 +161,9 @@ def mirror(tmp_path, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def declared_recurrences_are_forgotten():
-    """What a test made known by name is unknown to the next."""
+def registered_models():
+    """What a test registers is known to no other."""
+    before = dict(registry.MODELS)
     yield
-    if registry := sys.modules.get("rtx_core.models.registry"):
-        for name in declaration("RECURRENCES"):
-            registry.MODELS.pop(name, None)
+    registry.MODELS.clear()
+    registry.MODELS.update(before)

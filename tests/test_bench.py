@@ -54,15 +54,6 @@ class Mine(nn.Module):
 '''
 
 
-@pytest.fixture(autouse=True)
-def registered():
-    """What a test registers is known to no other."""
-    before = dict(registry.MODELS)
-    yield
-    registry.MODELS.clear()
-    registry.MODELS.update(before)
-
-
 @pytest.fixture
 def mine(tmp_path) -> str:
     (file := tmp_path / "mine.py").write_text(SOURCE)

@@ -30,12 +30,6 @@ needs_snakemake = pytest.mark.skipif(not SNAKEMAKE.exists(), reason="make paper 
 OTHER_CODE = "0" * 64
 
 
-@pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    """What a plan registers is known to no other test."""
-    monkeypatch.setattr(registry, "MODELS", dict(registry.MODELS))
-
-
 def made_by(code: str) -> dict:
     return {
         "code": {

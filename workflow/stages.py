@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rtx_core import records
 from rtx_core.errors import RtxError, unknown
+from rtx_core.experiments import run as runner
 from rtx_core.experiments.configure import RunConfig, configure
 from rtx_core.experiments.cost import duration, minutes
 from rtx_core.paths import write_json
@@ -49,7 +50,7 @@ def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> 
         is_stale = why not in ("", "missing")
         is_needed = why == "missing" or (is_stale and not keep_stale)
         stages["run"][f"{config.name}-{config.model}-seed{config.seed}"] = {
-            "command": plan.command_of(config, is_stale),
+            "command": runner.command_of(config, is_stale),
             "data": texts,
             "why": why,
             "needed": is_needed,

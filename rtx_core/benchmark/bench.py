@@ -222,9 +222,9 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
         if isinstance(outcome, Record):
             runs.setdefault(config.model, []).append(outcome)
     others = [point(task, name, at_best_rate(runs[name]), role) for name, role in roles.items() if name in runs]
-    others = [other for other in others if other.role != "candidate"]
+    others = [each for each in others if each.role != "candidate"]
     if budget != "trial":
-        others += [other for name, other in recorded_points(task, budget).items() if name not in roles]
+        others += [each for name, each in recorded_points(task, budget).items() if name not in roles]
     unit, name = unit_of(task), next(iter(roles))
     part = TaskResult(task=task, unit=unit, others=others, problem=" ".join(problems))
     if name not in runs:

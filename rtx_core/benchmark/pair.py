@@ -48,9 +48,9 @@ class Comparison(Part):
         for row in self.rows:
             scores = [score_and_seeds(each, row.unit) for each in (row.first, row.second)]
             lines.append([row.task, *scores, difference_in_words(row), row.says])
-        for what, field in (("parameters", "weights"), ("multiply-adds", "applied")):
+        for label, field in (("parameters", "weights"), ("multiply-adds", "applied")):
             a, b = (getattr(size, field) for size in self.counts)
-            lines.append([what, f"{a:,}", f"{b:,}", size_in_words(a, b), ""])
+            lines.append([label, f"{a:,}", f"{b:,}", size_in_words(a, b), ""])
         return lines
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ def card_of(name: str, budget: str) -> Card:
     if budget not in BUDGETS:
         raise unknown("budget", budget, BUDGETS)
     by_task = {task: recorded_points(task, budget) for task in BUDGETS[budget].tasks}
-    names = list(dict.fromkeys(each for found in by_task.values() for each in found))
+    names = list(dict.fromkeys(each for points in by_task.values() for each in points))
     if name not in names:
         if (file := folder() / f"{name}-{budget}.json").is_file():
             return read(file)
@@ -100,23 +100,23 @@ def card_of(name: str, budget: str) -> Card:
             )
         raise unknown("recorded model", name, names)
     tasks, latest = [], []
-    for task, found in by_task.items():
-        if name in found:
+    for task, points in by_task.items():
+        if name in points:
             runs = runs_of(task, budget)[name]
             latest.append(max(runs, key=lambda run: run["finished"]))
             tasks.append(
                 TaskResult(
                     task=task,
                     unit=unit_of(task),
-                    candidate=found.pop(name).model_copy(update={"role": "candidate"}),
-                    others=list(found.values()),
+                    candidate=points.pop(name).model_copy(update={"role": "candidate"}),
+                    others=list(points.values()),
                     minutes=sum(run["seconds"] for run in runs) / 60,
                     memory_mib=runs[0]["peak_memory_mib"],
                 )
             )
     last = max(latest, key=lambda run: run["finished"])
-    about = {"date": last["finished"], "machine": device_of(last), "counts": counts_of(last), "check": []}
-    return Card(name=name, budget=budget, tasks=tasks, **about)
+    details = {"date": last["finished"], "machine": device_of(last), "counts": counts_of(last), "check": []}
+    return Card(name=name, budget=budget, tasks=tasks, **details)
 
 
 def on_seeds(point: Point, seeds: Sequence[int]) -> Point:
@@ -153,10 +153,10 @@ def with_verdicts(rows: Sequence[Row], names: tuple[str, str]) -> list[Row]:
         if row.task in pairs:
             first, second, unit = pairs[row.task]
             value, low, high, _ = welch(first.errors, second.errors)
-            found = verdict(first, second, unit, tests[row.task], names[1])
-            is_clear = found.verdict in ("better", "worse")
-            says = f"{f'{names[0]} is ' * is_clear}{found.verdict}. {found.says}"
-            changes = {"difference": value, "interval": (low, high), "verdict": found.verdict, "says": says}
+            judgment = verdict(first, second, unit, tests[row.task], names[1])
+            is_clear = judgment.verdict in ("better", "worse")
+            says = f"{f'{names[0]} is ' * is_clear}{judgment.verdict}. {judgment.says}"
+            changes = {"difference": value, "interval": (low, high), "verdict": judgment.verdict, "says": says}
             row = row.model_copy(update=changes)
         judged.append(row)
     return judged
@@ -171,21 +171,22 @@ def compare(*words: str, budget: str = "quick") -> tuple[Comparison, Path]:
         )
     files = [read(word) if is_file(word) else None for word in words]
     budget = next((card.budget for card in files if card), budget)
-    one, other = (card or card_of(word, budget) for card, word in zip(files, words))
-    if one.budget != other.budget:
-        raise RtxError(f"The cards are of the budgets {one.budget} and {other.budget}; compare two of one budget.")
-    stem = f"{one.name}-and-{other.name}".replace("/", "-")
-    if one.name == other.name:
-        one, other = (card.model_copy(update={"name": f"{card.name} ({n})"}) for n, card in enumerate((one, other), 1))
-    names = one.name, other.name
-    sides = [{task.task: task.candidate for task in card.tasks} for card in (one, other)]
+    first, second = (card or card_of(word, budget) for card, word in zip(files, words))
+    if first.budget != second.budget:
+        raise RtxError(f"The cards are of the budgets {first.budget} and {second.budget}; compare two of one budget.")
+    stem = f"{first.name}-and-{second.name}".replace("/", "-")
+    if first.name == second.name:
+        numbered = (card.model_copy(update={"name": f"{card.name} ({n})"}) for n, card in enumerate((first, second), 1))
+        first, second = numbered
+    names = first.name, second.name
+    sides = [{task.task: task.candidate for task in card.tasks} for card in (first, second)]
     rows = [row_of(task, unit_of(task), *(side.get(task) for side in sides)) for task in sides[0] | sides[1]]
     if all(row.difference is None for row in rows):
         raise RtxError(f"{names[0]} and {names[1]} have no trained task in common; bench them on the same tasks.")
     rows = with_verdicts(rows, names)
-    compared = Comparison(budget=budget, names=names, counts=(one.counts, other.counts), rows=rows)
+    compared = Comparison(budget=budget, names=names, counts=(first.counts, second.counts), rows=rows)
     head, *lines = compared.cells()
     lead = f"<h2>Differences</h2>{table(head, lines)}<p>{NOTE}</p>"
     write_atomically(folder() / f"{stem}.json", compared.model_dump_json(indent=1).encode())
-    write_atomically(path := folder() / f"{stem}.html", page(one, other, lead=lead).encode())
+    write_atomically(path := folder() / f"{stem}.html", page(first, second, lead=lead).encode())
     return compared, path

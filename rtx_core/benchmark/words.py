@@ -38,8 +38,8 @@ def change(condition: str, value: float, before: float, unit: str) -> str:
     return f"{condition} {says}, {now} in place of {then}."
 
 
-def nearest(passes: Sequence[int], wanted: float) -> int | None:
-    return min(passes, key=lambda n: abs(n - wanted), default=None)
+def nearest(passes: Sequence[int], target: float) -> int | None:
+    return min(passes, key=lambda n: abs(n - target), default=None)
 
 
 def changes(task: "TaskResult", trained: int) -> list[str]:

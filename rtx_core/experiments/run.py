@@ -28,6 +28,7 @@ from rtx_core.paths import BOOK, build, home, write_atomically
 from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.progress import say as print_line
 from rtx_core.records import Record, fingerprint, schema
+from rtx_core.study import declaration
 
 OUT_OF_MEMORY = ("DefaultCPUAllocator", "size calculation overflowed", "array is too big", "Maximum allowed dimension")
 RESUMES = "The same command goes on from the last checkpoint, where there is one."
@@ -342,7 +343,8 @@ def command_of(config: RunConfig, replace: bool = False) -> str:
     """The line that makes this run, or goes on with it."""
     if config.experiment == "own-data" and not config.data.command_words:
         return f"the cell or script that began it, of the data {config.data.slug!r}"
-    if not isinstance(registry.find(config.architecture).kind, str):
+    is_declared = config.architecture in declaration("RECURRENCES")  # which `run` finds by its name
+    if not is_declared and not isinstance(registry.find(config.architecture).kind, str):
         return f"the cell or script that began it, after the class of {config.architecture!r}"
     model = config.model_spec if isinstance(config.model_spec, str) else f"models=[{json.dumps(config.model_spec)}]"
     words = [model, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.settings.items())]

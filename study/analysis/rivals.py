@@ -18,7 +18,7 @@ def share(wrong: float) -> str:
 
 
 def rivals(
-    usual: list[Record],
+    short: list[Record],
     six: list[Record],
     narrow_six: list[Record],
     last_pass: list[Record],
@@ -29,7 +29,7 @@ def rivals(
     """What loops and stacks cost and get wrong, a row each: of width 64 at their best rates, on seeds that did not pick
     them where there are five, one layer always run six times beside its narrow stack, and with the cache of the last
     pass; of width 256 at the rate that the seed `picking` picked."""
-    tuned = AtOwnRates(hops, *(Hops(at_rate(usual, rate), f"k-hop at {rate}") for rate in RATES))
+    tuned = AtOwnRates(hops, *(Hops(at_rate(short, rate), f"k-hop at {rate}") for rate in RATES))
     rows = []
     for model, title in RIVALS.items():
         new = model != "4x1"

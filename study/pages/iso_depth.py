@@ -95,9 +95,9 @@ def quantities(
     def gain_in_short_runs(model: str) -> float:
         return rate_gain(stories_short, model, 0.008)
 
-    def ahead(runs: Language, model: str, other: str) -> str:
+    def ahead(runs: Language, model: str, control: str) -> str:
         """On how many seeds."""
-        return words(sum(gap < 0 for gap in runs.gaps(model, other)))
+        return words(sum(gap < 0 for gap in runs.gaps(model, control)))
 
     def early_lead(rate: float) -> float:
         """Nats by which the recurrence leads the best standard model in short runs."""

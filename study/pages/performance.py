@@ -13,7 +13,7 @@ PLAIN, PADDED = "plain, padded to the longest", "plain, padded to 128"
 PACKED, PREPARED = "packed, the model as it is", "packed, prepared for serving"
 
 
-def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: list[Record]) -> Quantities:
+def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: list[Record]) -> Quantities:
     """Of benchmarks by their names, as recorded on the page's machine, on a CPU with avx512_bf16, on one with AMX and
     on a GPU; and of runs on Yelp."""
 
@@ -68,9 +68,9 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
 
     numbers = {
         # A training step
-        "step_of_plain": lambda: number(1 / plain_over_ours(here, "baseline"), ".0%"),
-        "floor": lambda: number(floor(here, "baseline"), ".0%"),
-        "times_padded": lambda: decimal(plain_over_ours(here, "baseline", PADDED)),
+        "step_of_plain": lambda: number(1 / plain_over_ours(local, "baseline"), ".0%"),
+        "floor": lambda: number(floor(local, "baseline"), ".0%"),
+        "times_padded": lambda: decimal(plain_over_ours(local, "baseline", PADDED)),
         # 16 bits
         "amd_sentences": lambda: span(gains(amd), decimal),
         "amd_long_texts": lambda: span(gains(amd, "long_texts"), decimal),
@@ -100,15 +100,15 @@ def quantities(here: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: l
     }
     checks = {
         "step_of_plain": lambda: [
-            plain_over_ours(here, "baseline") > 2,
-            plain_over_ours(here, "recurrent") > 2,
-            1 < 1 / floor(here, "baseline") < 2,
-            all(fastest(here, model) for model in PAIR),
+            plain_over_ours(local, "baseline") > 2,
+            plain_over_ours(local, "recurrent") > 2,
+            1 < 1 / floor(local, "baseline") < 2,
+            all(fastest(local, model) for model in PAIR),
         ],
         "times_padded": lambda: [
-            plain_over_ours(here, "baseline", PADDED) > 7,
-            median(here["training-step"], "compiled", "packed, torch.compile")
-            > 0.9 * median(here["training-step"], "compiled", "packed, eager"),
+            plain_over_ours(local, "baseline", PADDED) > 7,
+            median(local["training-step"], "compiled", "packed, torch.compile")
+            > 0.9 * median(local["training-step"], "compiled", "packed, eager"),
         ],
         "amd_sentences": lambda: [
             min(gains(amd)) > 1.1
