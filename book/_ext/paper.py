@@ -108,6 +108,10 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
     for output in [node for node in doctree.findall(nodes.container) if shows_nothing(node)]:
         output.parent.remove(output)
     for cell in [cell for cell in doctree.findall(nodes.container) if cell.get("nb_element") == "cell_code"]:
+        if cell.get("hide_mode") == "output":  # of long tables: what is folded is the output, and no code is left
+            cell.attributes.update(prompt_show="Show more", prompt_hide="Show less")
+            cell.remove(cell[0])
+            continue
         if not cell.get("hide_mode") and "tag_show-input" not in cell["classes"]:
             cell.attributes.update(hide_mode="input", prompt_show="Code", prompt_hide="Code")
         at = cell.parent.index(cell)
