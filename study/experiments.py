@@ -44,6 +44,7 @@ COMBINED = ("frailt-lora", "three-part-encoded")  # of TinyStories
 ONE_SEED = COMBINED + WINDOWS
 _SMALL = dict(hidden_size=64, num_heads=4, intermediate_size=176, rope_base=100.0)
 
+_STACK = dict(num_layers=4, num_passes=1)
 _PUBLISHED_WIDTH = dict(hidden_size=128, num_heads=4, intermediate_size=344)
 
 
@@ -192,10 +193,10 @@ EXPERIMENTS: dict[str, Experiment] = {
             for layers, passes in ((2, 1), (3, 1), (4, 1), (6, 1), (1, 4), (1, 6), (2, 3))
         }
         # as many parameters in the layers as 1x4, and its depth; then twice the width, where 4x1 is that narrow stack
-        | {"4x1-w64": ModelVariant("looped", dict(hidden_size=64, num_layers=4, num_heads=4, intermediate_size=172))}
+        | {"4x1-w64": ModelVariant("looped", dict(hidden_size=64, num_heads=4, intermediate_size=172, **_STACK))}
         | {
             f"{name}-w256": ModelVariant("looped", dict(hidden_size=256, intermediate_size=688, **shape))
-            for name, shape in (("1x4", dict(num_layers=1, num_passes=4)), ("4x1", dict(num_layers=4)))
+            for name, shape in (("1x4", dict(num_layers=1, num_passes=4)), ("4x1", _STACK))
         },
         default_models=("4x1", "1x4"),
         budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},
@@ -234,5 +235,12 @@ EXPERIMENTS: dict[str, Experiment] = {
         default_models=tuple(f"{shape}-{width}" for shape in ("6x1", "3x2", "2x3", "1x6") for width in (64, 128))
         + ("6x1-24", "6x1-32", "6x1-48", "6x1-96"),
         seeds=tuple(range(8)),
+    ),
+    "iso-depth-wide": _light(  # the same text at four times the width of its narrow models, as many tokens
+        LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
+        _NANOGPT.replace(steps=800, batch_size=32, learning_rate=1.5e-3, min_learning_rate=1e-4, eval_every=200),
+        models={f"{n}x{r}": _iso_depth(n, r, 256) for n, r in (*_SIX, (1, 1), (2, 1), (3, 1))},
+        default_models=("1x1", "2x1", "3x1", "6x1", "3x2", "2x3", "1x6"),
+        seeds=(0, 1, 2),
     ),
 }

@@ -11,7 +11,7 @@ from rtx_core.report.statistics import common
 from rtx_core.report.values import Runs, Space, Task, Value
 from rtx_core.train.config import TrainConfig
 from study.analysis.facts import Facts, most_bits
-from study.analysis.hops import AtOwnRates, Hops, compared, wrong
+from study.analysis.hops import AtOwnRates, Hops, at_best_rate, compared, wrong
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
 from study.analysis.ladder import Ladder, Tuned
 from study.analysis.language import Language
@@ -56,6 +56,15 @@ class Folders:
         names = (f"khop-{setting}-learningrate{rate}" for rate in WIDER_RATES)
         return picked_on(3, [run for name in names for run in self.hops(name).of(model)])
 
+    def many_letters_runs(self, model: str) -> list[Record]:
+        """k-hop over 98 letters, 10,000 steps: on the seeds that have both rates, the runs at the better one."""
+        names = ("khop-published-reduced", "khop-published-reduced-learningrate0.001")
+        return at_best_rate(*(self.hops(name).of(model) for name in names))
+
+    def many_letters(self, model: str) -> float:
+        """The error of `many_letters_runs`, the mean over hops from 0 to 16 and over seeds."""
+        return mean(part["error"] for run in self.many_letters_runs(model) for part in run["test"]["parts"])
+
     def narrow_six(self) -> list[Record]:
         """k-hop for 4,000 steps: six layers with the parameters of one of width 64, at the rate picked on seed 3."""
         name = "khop-hiddensize24-intermediatesize84-steps4000"
@@ -85,7 +94,17 @@ class Folders:
         """The bits that a model stores at the best of the rates at which it was trained."""
         return most_bits(model, *map(self.facts, (0.002, 0.001, 0.004, 0.008)))
 
+    def wide_facts(self, model: str) -> float:
+        """The bits that a model of width 128 stores of 196,608 facts at the better of two rates."""
+        name = "facts-facts196608-keys512-hiddensize128-intermediatesize344"
+        return most_bits(model, *(Facts(self.records(name + rate)) for rate in ("", "-learningrate0.001")))
+
     # -- Text
+
+    def wide_text(self, model: str) -> list[Record]:
+        """Characters at width 256, at the best of three rates by validation loss, seeds 0 to 2."""
+        names = ("iso-depth-wide", "iso-depth-wide-learningrate0.00075", "iso-depth-wide-learningrate0.003")
+        return at_best_rate(*([run for run in self.records(name) if run["model"] == model] for name in names))
 
     def iso_depth(self, seeds: int | None = None) -> IsoDepth:
         """The first seeds of all models, or all."""

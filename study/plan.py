@@ -77,6 +77,17 @@ WIDE_POINTERS = tuple(  # for a GPU: more parameters, two rates, the same seeds 
     for models in (("1x4", "4x1", "4x1-w64"), ("1x4-w256", "4x1-w256"))
     for rate in (5e-4, 1e-3)
 )
+WIDE_TEXT = tuple(Study("iso-depth-wide", {"learning_rate": rate}) for rate in (7.5e-4, 1.5e-3, 3e-3))
+STATE_RATES = (  # of the group's product
+    Study("state-tracking", {}, (0, 1, 2), ("8x1",)),
+    *(Study("state-tracking", {"learning_rate": rate}, (0, 1, 2), ("1x8", "8x1")) for rate in (1e-3, 4e-3)),
+)
+AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
+WIDE_FACTS = tuple(  # four times as many facts, for layers with four times the parameters
+    Study("facts", {"keys": 512, "facts": 196_608, "learning_rate": rate, **AS_HEAVY}, (0, 1), models)
+    for rate in (1e-3, 2e-3)
+    for models in (("1x1", "2x1"), ("1x4", "2x2"))
+)
 FACTS_RATES = tuple(Study("facts", SATURATED | {"learning_rate": r}, (3,), SATURATING) for r in (1e-3, 2e-3, 4e-3))
 FACTS_SEEDS = tuple(
     Study("facts", SATURATED | {"learning_rate": rate}, (0, 1, 2), (model,)) for model, rate in SATURATED_RATES.items()
@@ -86,7 +97,6 @@ WIDER = {"hidden_size": 256, "intermediate_size": 688}  # k-hop: a layer has 16 
 NARROW_SIX = {"steps": 4000, "hidden_size": 24, "intermediate_size": 84}  # 6x1 with the parameters of 1x6
 MUON = {"optimizer": "muon"}
 MUON_HOPS, MUON_TEXT = ("2x1", "2x2", "4x1-w44"), ("6x1-64", "3x2-64", "3x1-64")
-AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
 WIDER_HOPS = tuple(  # seed 3 picks a rate for each model
     Study("khop", {"learning_rate": rate, **width}, range(4), models)
     for rate in (5e-4, 1e-3)
@@ -121,8 +131,7 @@ PLAN = (
     Study("sst2", {"split": "grouped"}, range(3)),
     Study("sst2", CURVE),
     *(Study("state-tracking", {"group": group}, (0, 1, 2)) for group in ("S3", "Z6")),
-    Study("state-tracking", {}, (0, 1, 2), ("8x1",)),
-    *(Study("state-tracking", {"learning_rate": rate}, (0, 1, 2), ("1x8", "8x1")) for rate in (1e-3, 4e-3)),
+    *STATE_RATES,
     Study("state-tracking", {"letters": 16}, (0, 1, 2), ("1x1", "1x4", "1x8")),
     Study("state-tracking", SHORT_WORDS, (0, 1, 2), ("1x8", "8x1")),
     *(Study(name) for name in ("state-tracking-scan", "state-tracking-curriculum", "khop-hard", "iso-depth")),
@@ -181,6 +190,8 @@ PLAN = (
     *(Study("khop", {"learning_rate": rate}, range(3, 8), models) for rate, models in AGAIN),
     Study("khop-hard", {"learning_rate": 4e-3}, range(3, 8), ("2x3", "6x1-w36")),
     *WIDE_POINTERS,
+    *WIDE_TEXT,
+    *WIDE_FACTS,
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
     *(
         Study("sst2", part, extra_seeds)

@@ -80,6 +80,17 @@ def khop_published() -> Conditions:
     return holds and behind <= 0.1, behind > 0.2 or max(map(runs.solved, models)) >= 8
 
 
+def pointers_wider() -> Conditions:
+    narrow, wide = (
+        [RUNS.many_letters(model) for model in models]
+        for models in (("1x4", "4x1-w64", "4x1"), ("1x4-w256", "4x1", "4x1-w256"))
+    )
+    (loop, stack, deep), (loop_wide, stack_wide, deep_wide) = narrow, wide
+    holds = stack - loop >= 0.02 and stack_wide - loop_wide >= 0.005
+    holds = holds and abs(loop - deep) <= 0.02 and abs(loop_wide - deep_wide) <= 0.02
+    return holds, stack <= loop or stack_wide <= loop_wide
+
+
 def random_passes() -> Conditions:
     runs = RUNS.hops("khop")
     rise = max(runs.error("1x6-random", hops, 12) - runs.error("1x6-random", hops, 6) for hops in range(5))
@@ -390,6 +401,12 @@ def facts_saturated() -> Conditions:
     return holds and 0.75 <= wide / two <= 0.95, loop <= 1.1 * one or loop >= two
 
 
+def facts_wider() -> Conditions:
+    one, loop, two, twice = (RUNS.wide_facts(model) for model in ("1x1", "1x4", "2x1", "2x2"))
+    holds = loop <= 1.3 * one and twice <= 1.2 * two and two >= 1.4 * one
+    return holds, loop >= two or two < 1.2 * one
+
+
 # -- Characters at equal depth
 
 
@@ -443,6 +460,12 @@ def text_in_layers() -> Conditions:
     most = max(RUNS.worth_in_layers(loop, *HIGHER) for loop in LOOPS)
     holds = 6 ** RUNS.worth_in_layers("1x6-64") < 2.5 and 2 * 3 ** RUNS.worth_in_layers("2x3-64") < 4
     return holds and most <= 0.4, most > 0.7
+
+
+def text_wider() -> Conditions:
+    loss = {model: _mean_loss(RUNS.wide_text(model)) for model in ("1x1", "2x1", "3x1", "6x1", "3x2", "2x3", "1x6")}
+    holds = loss["2x1"] < loss["1x6"] < loss["1x1"] and loss["2x3"] > loss["3x1"]
+    return holds and loss["6x1"] == min(loss.values()), loss["1x6"] < loss["2x1"] or loss["2x3"] < loss["6x1"]
 
 
 # -- Small language models

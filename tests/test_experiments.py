@@ -20,7 +20,7 @@ from rtx_core.experiments import run as runner
 from rtx_core.experiments import weights
 from rtx_core.experiments.configure import configure, fits
 from rtx_core.experiments.doctor import check_settings
-from rtx_core.models import registry
+from rtx_core.models import build_model, registry
 from rtx_core.paths import REPOSITORY
 from rtx_core.train import device
 from rtx_core.train.config import TrainConfig
@@ -49,6 +49,19 @@ NAMES = [
 def test_a_run_is_named_by_what_differs_from_the_experiment(experiment, settings, name, budget):
     found = configure(experiment, EXPERIMENTS[experiment].default_models[-1], **settings)
     assert (found.name, found.budget) == (name, budget)
+
+
+SHAPE = re.compile(r"(\d)x(\d+)(?:-w?(\d+))?")
+SHAPED = [(name, model) for name, e in EXPERIMENTS.items() for model in e.models if SHAPE.fullmatch(model)]
+
+
+@pytest.mark.parametrize(("experiment", "model"), SHAPED)
+def test_a_model_has_the_layers_passes_and_width_of_its_name(experiment, model):
+    config = configure(experiment, model, 0)
+    architecture = build_model(config.architecture, **config.overrides).config
+    layers, passes, width = (int(n) if n else None for n in SHAPE.fullmatch(model).groups())
+    assert (architecture.num_layers, architecture.num_passes) == (layers, passes)
+    assert width in (None, architecture.hidden_size)
 
 
 class Words(SequenceTask):

@@ -26,7 +26,7 @@ from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure
 from rtx_core.paths import build, home, write_atomically
-from study.plan import FACTS_RATES, FACTS_SEEDS, LONGER, WIDE_POINTERS, WIDER_HOPS
+from study.plan import FACTS_RATES, FACTS_SEEDS, LONGER, STATE_RATES, WIDE_FACTS, WIDE_POINTERS, WIDE_TEXT, WIDER_HOPS
 
 POLL = 0.2  # seconds
 OF_RUNS = re.compile(r"(results|results/weights|runs|_build/runs)(/\w[^/]*){2,3}\.(json|npz|safetensors)")  # files
@@ -34,15 +34,22 @@ PATIENCE = 60  # seconds that a run has to save its checkpoint
 
 
 def queue() -> Iterator[RunConfig]:
-    """By what they are worth: facts to saturation, k-hop for longer and at four times the width, pointers over 98
-    letters, seed by seed so that every model has the same seeds; then Yelp at 512 tokens."""
+    """By what they are worth: pointers over 98 letters, seed by seed so that every model has the same seeds, with state
+    tracking, text and facts at larger widths after three of them; then the rest of k-hop, and Yelp at 512 tokens."""
     graph = {"compile": "graph"} if torch.cuda.is_available() else {}
+
+    def pointers(seeds: Iterable[int]) -> Iterator[RunConfig]:
+        for seed in seeds:
+            for study in WIDE_POINTERS:
+                for model in study.models:
+                    yield configure(study.experiment, model, seed, **study.settings, **graph)
+
+    yield from pointers((0, 1, 2))
+    for study in (*STATE_RATES, *WIDE_TEXT, *WIDE_FACTS):
+        yield from study.runs(False, graph)
+    yield from pointers((3, 4))
     for study in (*FACTS_RATES, *LONGER, *WIDER_HOPS, *FACTS_SEEDS):
         yield from study.runs(False, graph)
-    for seed in WIDE_POINTERS[0].seeds:
-        for study in WIDE_POINTERS:
-            for model in study.models:
-                yield configure(study.experiment, model, seed, **study.settings, **graph)
     for model in ("baseline", "recurrent"):
         yield configure("yelp", model, 0, max_length=512, compile="reduce-overhead" if graph else "")
 
