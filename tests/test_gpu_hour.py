@@ -34,6 +34,7 @@ def test_processes_work_side_by_side_until_the_time_is_over(tmp_path, monkeypatc
     lanes = gpu_hour.Lanes(2, tmp_path)
     assert sorted(config.seed for config in lanes.work(configs, 2)) == [1, 2, 3, 4]
     assert not lanes.running and len(list(tmp_path.glob("*.log"))) == 4
+    assert (tmp_path / "records.tar").exists()  # written when a run ended, before the time was over
 
 
 @pytest.mark.skipif("RTX_LONG" not in os.environ, reason="trains in processes of their own; RTX_LONG=1 runs it")
@@ -41,12 +42,15 @@ def test_a_stopped_run_goes_on_in_the_next_piece(home, monkeypatch):
     short, long = (configure("khop", "1x1", seed, **SMALL, steps=steps) for seed, steps in ((0, 4), (1, 20_000)))
     monkeypatch.setattr(gpu_hour, "queue", lambda: [short, long])
     gpu_hour.main(["--minutes", "0.8", "--together", "2", "--out", str(home / "out")])
-    archive = home / "out" / "runs.tar"
-    names = subprocess.run(["tar", "-tf", archive], capture_output=True, text=True, check=True).stdout
+    archives = sorted(str(path) for path in (home / "out").glob("*.tar"))
+    names = "".join(
+        subprocess.run(["tar", "-tf", archive], capture_output=True, text=True, check=True).stdout
+        for archive in archives
+    )
     assert f"{short.name}/1x1-seed0.json" in names and f"{long.name}/1x1-seed1-" in names and "checkpoint" in names
     for path in (home / "results", paths.build()):
         path.rename(home / f"{path.name}-elsewhere")
-    gpu_hour.main(["--minutes", "4", "--out", str(home / "out"), "--from", str(archive)])
+    gpu_hour.main(["--minutes", "4", "--out", str(home / "out"), "--from", *archives])
     assert records.find(long.name, "1x1", 1, "generated")
 
 
@@ -64,7 +68,7 @@ def test_an_archive_with_anything_but_runs_leaves_no_file(name, tmp_path, home):
     assert sorted(home.rglob("*")) == before
 
 
-def test_what_is_packed_is_unpacked(tmp_path, home):
+def test_what_is_packed_is_unpacked(tmp_path, home, monkeypatch):
     config = configure("khop", "1x1", 0)
     files = [f"results/{config.name}/1x1-seed0.json", f"results/{config.name}/1x1-seed0.npz"]
     files += [f"results/weights/{config.name}/1x1-seed0.safetensors"]
@@ -72,10 +76,14 @@ def test_what_is_packed_is_unpacked(tmp_path, home):
     for each in files:
         (home / each).parent.mkdir(parents=True, exist_ok=True)
         (home / each).write_text(each)
-    assert gpu_hour.pack([config], tmp_path / "runs.tar") == 4
+    monkeypatch.setattr(gpu_hour, "PART", 80)  # bytes, more than each name and less than two
+    assert gpu_hour.pack([config], tmp_path) == 4
+    archives = sorted(tmp_path.glob("*.tar"))
+    assert [path.name for path in archives] == ["records.tar", "weights-0.tar", "weights-1.tar"]
     for each in files:
         (home / each).unlink()
-    gpu_hour.unpack(tmp_path / "runs.tar")
+    for archive in archives:
+        gpu_hour.unpack(archive)
     assert [(home / each).read_text() for each in files] == files
 
 

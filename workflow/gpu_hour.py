@@ -1,11 +1,12 @@
 """The runs that are worth most on one GPU, in pieces that can be stopped and carried on: `make gpu-hour`.
 
-    python workflow/gpu_hour.py --minutes 9 --together 6 --out OUT [--from OUT/runs.tar]
+    python workflow/gpu_hour.py --minutes 9 --together 6 --out OUT [--from OUT/*.tar]
 
 Runs of the queue are trained side by side, each a process of its own, until the minutes are over; the others are then
-told to stop, which saves their checkpoints.  OUT/runs.tar holds the new records, weights and checkpoints, in one file
-of a size that travels; the next piece begins `--from` it.  Nothing is installed and no network is needed: torch 2.11 or
-newer, numpy, pandas, pydantic, safetensors and PyYAML have to be there.
+told to stop, which saves their checkpoints.  OUT/records.tar holds the new records, OUT/weights-0.tar and on their
+weights and the checkpoints of what is unfinished, each of a size that travels; the next piece begins `--from` them.
+Records are packed whenever a run ends, so that a machine that goes away takes no finished run with it.  Nothing is
+installed and no network is needed: torch 2.11 or newer, numpy, pandas, pydantic, safetensors and PyYAML are there.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from study.plan import FACTS_RATES, FACTS_SEEDS, LONGER, STATE_RATES, WIDE_FACTS
 POLL = 0.2  # seconds
 OF_RUNS = re.compile(r"(results|results/weights|runs|_build/runs)(/\w[^/]*){2,3}\.(json|npz|safetensors)")  # files
 PATIENCE = 60  # seconds that a run has to save its checkpoint
+PART = 15 * 2**20  # bytes that one archive holds at most, unless one file is larger
 
 
 def queue() -> Iterator[RunConfig]:
@@ -72,7 +74,7 @@ class Lanes:
     """So many processes side by side, each with a run of the queue."""
 
     together: int
-    logs: Path
+    out: Path
     running: dict[subprocess.Popen, RunConfig] = field(default_factory=dict)
 
     def work(self, configs: list[RunConfig], seconds: float) -> list[RunConfig]:
@@ -82,11 +84,14 @@ class Lanes:
             while queue and len(self.running) < self.together:
                 self.start(queue.pop(0))
             time.sleep(POLL)
+            before = len(self.running)
             unfinished += self.collect()
+            if len(self.running) < before:
+                pack_records(configs, self.out)
         return unfinished + self.stop() + queue
 
     def start(self, config: RunConfig) -> None:
-        log = self.logs / f"{config.name}-{config.model}-seed{config.seed}.log"
+        log = self.out / f"{config.name}-{config.model}-seed{config.seed}.log"
         with open(log, "a", encoding="utf-8") as file:
             threads = {"OMP_NUM_THREADS": "1"}
             process = subprocess.Popen(command(config), stdout=file, stderr=file, cwd=home(), env=os.environ | threads)
@@ -123,15 +128,35 @@ def files_of(config: RunConfig) -> Iterator[Path]:
     yield from folders.glob(f"{config.model}-seed{config.seed}-*/*.safetensors")
 
 
-def pack(configs: Iterable[RunConfig], archive: Path) -> int:
-    """Write what these runs left into one file, under paths relative to the home; the number of files."""
-    paths = [path for config in configs for path in files_of(config)]
-    part = archive.with_suffix(".part")  # a kill leaves the archive of before
+def write(paths: Iterable[Path], archive: Path) -> None:
+    """Into one file, under paths relative to the home; a kill leaves the archive of before."""
+    part = archive.with_suffix(".part")
     with tarfile.open(part, "w") as tar:
         for path in paths:
             tar.add(path, path.relative_to(home()))
     part.replace(archive)
+
+
+def pack_records(configs: Iterable[RunConfig], out: Path) -> int:
+    """Write the records of these runs, as far as they are there; the number of files."""
+    paths = [path for config in configs for path in files_of(config) if path.suffix != ".safetensors"]
+    write(paths, out / "records.tar")
     return len(paths)
+
+
+def pack(configs: Iterable[RunConfig], out: Path) -> int:
+    """Write what these runs left: records, then weights and checkpoints in parts; the number of files."""
+    configs, parts, size = list(configs), [[]], 0
+    for path in (path for config in configs for path in files_of(config) if path.suffix == ".safetensors"):
+        size += path.stat().st_size
+        if parts[-1] and size > PART:
+            parts, size = [*parts, []], path.stat().st_size
+        parts[-1].append(path)
+    for older in out.glob("weights-*.tar"):
+        older.unlink()
+    for number, paths in enumerate(filter(None, parts)):
+        write(paths, out / f"weights-{number}.tar")
+    return pack_records(configs, out) + sum(map(len, parts))
 
 
 def unpack(archive: Path) -> None:
@@ -142,11 +167,11 @@ def unpack(archive: Path) -> None:
             members = sorted(tar.getmembers(), key=lambda member: member.name.endswith(".json"))
             if refused := [m.name for m in members if not m.isfile() or not OF_RUNS.fullmatch(m.name)]:
                 problem = f"{archive} holds {refused[0]!r:.80}, which no run leaves"
-                raise RtxError(f"{problem}; give the runs.tar of a piece.")
+                raise RtxError(f"{problem}; give the archives of a piece.")
             for member in members:
                 write_atomically(home() / member.name, tar.extractfile(member).read())
     except (OSError, tarfile.TarError) as error:
-        raise RtxError(f"{archive} cannot be unpacked ({error}); give the runs.tar of an earlier piece.") from error
+        raise RtxError(f"{archive} cannot be unpacked ({error}); give the archives of an earlier piece.") from error
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -154,17 +179,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--together", type=int, default=6, help="runs side by side")
     parser.add_argument("--out", type=Path, default=build() / "gpu-hour")
-    parser.add_argument("--from", dest="before", type=Path, help="the runs.tar of an earlier piece")
+    parser.add_argument("--from", dest="before", type=Path, nargs="+", default=[], help="archives of an earlier piece")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.before:
-        unpack(options.before)
-    configs = list(queue())
-    todo = missing(configs)
+    for archive in sorted(options.before, key=lambda path: path.name == "records.tar"):  # records after their weights
+        unpack(archive)
+    todo = missing(queue())
     unfinished = Lanes(options.together, options.out).work(todo, 60 * options.minutes)
-    packed = pack(configs, options.out / "runs.tar")
+    packed = pack(todo, options.out)
     finished = len(todo) - len(unfinished)
-    print(f"{finished} runs finished, {len(unfinished)} to go; {packed} files in {options.out}/runs.tar")
+    print(f"{finished} runs finished, {len(unfinished)} to go; {packed} files in {options.out}/*.tar")
 
 
 if __name__ == "__main__":
