@@ -80,6 +80,11 @@ def khop_published() -> Conditions:
     return holds and behind <= 0.1, behind > 0.2 or max(map(runs.solved, models)) >= 8
 
 
+def three_layers_tuned() -> Conditions:
+    three = mean(RUNS.khop_at_best_rates().errors("3x1", new=True))
+    return 0.01 <= three <= 0.1, three < 0.005
+
+
 def pointers_wider() -> Conditions:
     narrow, wide = (
         [RUNS.many_letters(model) for model in models]
