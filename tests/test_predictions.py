@@ -25,7 +25,6 @@ NOT_RUN = {
     "pointers_wider",
     "state_tracking_rates",
     "text_wider",
-    "yelp_full",
 }  # runs are still to be made
 
 
