@@ -1,6 +1,6 @@
 """Following pointers, and products in a group: the shares of wrong answers by hops (or factors) and passes."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from itertools import takewhile
 
@@ -127,10 +127,10 @@ def at_best_rate(*at_rates: list[Record]) -> list[Record]:
 
 class AtOwnRates:
     """k-hop models, each at the best of the rates of these runs, by mean validation loss over the first three seeds, or
-    as `new` runs, on the other seeds that were trained at that rate, five or more."""
+    as `new` runs, on the other seeds that were trained at that rate, five or more; or on those that are `reported`."""
 
-    def __init__(self, hops: int, *found: Runs):
-        self.hops, self.rates = hops, found
+    def __init__(self, hops: int, *found: Runs, reported: Collection[int] = ()):
+        self.hops, self.rates, self.reported = hops, found, reported
         self.runs = remember(self._at_best_rate)
 
     def _at_best_rate(self, model: str) -> list[Record]:
@@ -144,9 +144,17 @@ class AtOwnRates:
 
     def new(self, model: str) -> list[Record]:
         rated = [run for run in self.all(model) if run["config"]["train"]["learning_rate"] == self.rate(model)]
-        if len(found := [run for run in rated if run["seed"] >= 3]) < 5:
+        found = [run for run in rated if (run["seed"] in self.reported if self.reported else run["seed"] >= 3)]
+        if len(found) < (1 if self.reported else 5):
             raise Unmeasured(f"There are no five new seeds of {model} at a rate of {self.rate(model)}; run them first.")
         return found
+
+    def reported_runs(self, model: str) -> list[Record]:
+        """The `new` runs, or none where runs to pick the rate are missing."""
+        try:
+            return self.new(model)
+        except Unmeasured:
+            return []
 
     def errors(self, model: str, new: bool = False) -> list[float]:
         return [wrong(run, self.hops) for run in (self.new if new else self.runs)(model)]

@@ -89,8 +89,6 @@ def quantities(
         "stack_5": lambda: number(at("2x1", 5).stored / 1000, ".0f"),
         "loop_8": lambda: number(at("1x4", 8).stored / 1000, ".0f"),
         # What can only be memorized
-        "two_layers_once": lambda: number(khop.error("2x1", 4), ".0%"),  # wrong at four hops
-        "two_layers_twice": lambda: number(khop.error("2x2", 4), ".1%"),
         "facts": lambda: number(base.facts, ","),
         "seeds": lambda: words(len(seeds_of(base.of("1x1")))),
         "four_passes_add": lambda: number(100 * (base.gain("1x4", "1x1") - 1), ".0f"),
