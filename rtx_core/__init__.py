@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rtx_core import data, records, report
     from rtx_core.benchmark.bench import bench
     from rtx_core.benchmark.check import check
+    from rtx_core.benchmark.choose import choose
     from rtx_core.errors import RtxError
     from rtx_core.experiments.configure import settings_of
     from rtx_core.experiments.run import run, runs
@@ -29,5 +30,16 @@ if TYPE_CHECKING:
     from rtx_core.settings import Settings
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)
-__all__ = ["Packed", "RtxError", "Settings", "bench", "build_model", "check", "check_parameters", "data", "load"]
-__all__ += ["load_model", "records", "register", "report", "results", "run", "runs", "save_model", "settings_of"]
+__all__ = ["Packed", "RtxError", "Settings", "bench", "build_model", "check", "check_parameters", "choose", "data"]
+__all__ += [
+    "load",
+    "load_model",
+    "records",
+    "register",
+    "report",
+    "results",
+    "run",
+    "runs",
+    "save_model",
+    "settings_of",
+]

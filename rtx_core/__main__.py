@@ -253,6 +253,26 @@ def bench(
     print(folder() / f"{card.name}-{card.budget}.html")
 
 
+def choose(
+    words: Annotated[list, "EXPERIMENT|FILE [name=value …]: a text, or an experiment that decoders are trained on"],
+    layers: Annotated[int, "of the loop"] = 2,
+    passes: Annotated[int, "of the loop"] = 2,
+    width: Annotated[int, "of the loop"] = 64,
+    seeds: Annotated[int, "of every model; a verdict needs three"] = 3,
+    jobs: Annotated[int, "runs at once"] = 1,
+) -> None:
+    """train a loop and three stacks on a task of your own, each at three learning rates, and say which to take;
+    rates=[…] for others: `choose book.txt steps=2000`"""
+    from rtx_core.benchmark import choose as chooser
+    from rtx_core.data.files import from_words
+
+    names, settings = parse_words(words)
+    if len(names) != 1:
+        raise RtxError("Nothing to choose for: give a text or an experiment, as in `choose book.txt steps=2000`.")
+    data = from_words(names[0], settings)
+    print(chooser.choose(data, layers, passes, width, seeds=seeds, jobs=jobs, **settings))
+
+
 def show(words: Annotated[list, "NOTEBOOK …"]) -> None:
     """fill the numbers into the text of executed notebooks, such as papermill's outputs"""
     from pathlib import Path
@@ -272,7 +292,7 @@ def show(words: Annotated[list, "NOTEBOOK …"]) -> None:
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="rtx", description="Recurrent against standard transformers.")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    functions = (run, settings, results, check, bench, classify, doctor, audit, golden, migrate, measure, show)
+    functions = (run, settings, results, check, bench, choose, classify, doctor, audit, golden, migrate, measure, show)
     named: dict[str, Callable] = {one.__name__: one for one in functions}
     for name, function in {**named, **declaration("COMMANDS")}.items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)

@@ -152,20 +152,22 @@ def attempts(runs: list[tuple[RunConfig, bool]], model: Candidate, jobs: int) ->
         pool.shutdown(cancel_futures=True)
 
 
-def train(configs: list[RunConfig], model: Candidate, jobs: int, replace: bool) -> list[Record | str]:
+def train(
+    configs: list[RunConfig], model: Candidate, jobs: int, replace: bool, called: str = "bench"
+) -> list[Record | str]:
     """The record of every run, or why there is none; recorded ones are taken as they are.  Says the time left."""
     again = [replace and config.model == model.name for config in configs]  # and no control
     outcomes: list = [None if new else runner.find_record(config) for config, new in zip(configs, again)]
     missing = [i for i, record in enumerate(outcomes) if record is None]
     minutes, finished, begin = [expected_minutes(configs[i]) for i in missing], 0.0, perf_counter()
     total = cost.duration(sum(minutes) / jobs)
-    say(f"bench · {model.name} · {len(configs)} runs, {len(missing)} to train, about {total}")
+    say(f"{called} · {model.name} · {len(configs)} runs, {len(missing)} to train, about {total}")
     for count, (i, outcome) in enumerate(attempts([(configs[i], again[i]) for i in missing], model, jobs), 1):
         outcomes[missing[i]], finished = outcome, finished + minutes[i]
         minutes_left = (sum(minutes) - finished) / finished * (perf_counter() - begin) / 60
         score = outcome if isinstance(outcome, str) else outcome.score
         progress = f"{count} of {len(missing)}, about {cost.duration(minutes_left)} left"
-        say(f"bench · {configs[missing[i]].name} · {score} · {progress}")
+        say(f"{called} · {configs[missing[i]].name} · {score} · {progress}")
     return outcomes
 
 

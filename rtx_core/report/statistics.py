@@ -1,5 +1,6 @@
 """Uncertainty of what records say, by SciPy's formulas: functions of lists of records that give numbers."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -122,7 +123,9 @@ def over_seeds(first: list[float], second: list[float]) -> tuple[float, float, f
 def unpaired(first: list[float], second: list[float]) -> tuple[float, float, float, float, float]:
     """(mean difference, low, high, p, p of ranks) over seeds that are no pairs: Welch's t-test, which does not ask for
     equal spreads, and the exact rank-sum test, which does not ask for a normal distribution."""
-    test = scipy.stats.ttest_ind(first, second, equal_var=False)
+    with warnings.catch_warnings():  # scores that are all equal have a variance of zero, which Welch's test can take
+        warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
+        test = scipy.stats.ttest_ind(first, second, equal_var=False)
     low, high = test.confidence_interval(1 - ALPHA)
     ranks = scipy.stats.mannwhitneyu(first, second, method="exact").pvalue
     return float(np.mean(first) - np.mean(second)), float(low), float(high), float(test.pvalue), float(ranks)

@@ -1,0 +1,186 @@
+"""Choose between a loop and stacks for a task of one's own: what *If you build one* advises, as one command.
+
+    rtx.choose(task)                      a subclass of `data.SequenceTask`, `data.from_text(...)`, or an experiment
+    rtx choose mine.txt steps=2000        the same from a terminal, on the characters of a text
+
+Four decoders are trained, each at several learning rates with several seeds, and each is judged at the rate of its
+lowest mean validation loss: the layers run once (2×1), the loop (2×2), a stack as deep and as wide (4×1), and a stack
+as deep with the loop's parameters, which is therefore narrow.  The first three tell whether the task needs steps: what
+share of the gain of more layers does a second pass have?  The fourth tells whether it is worth sharing layers.  Both
+are said only as far as Welch's t-test over seeds bears them out, as in `suite`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from torch import nn
+
+from rtx_core.benchmark.bench import Candidate, controls, train
+from rtx_core.benchmark.card import Part, Point, Verdict
+from rtx_core.benchmark.compare import ENOUGH, tested, verdict
+from rtx_core.benchmark.recorded import TOKENS, at_best_rate, counts, point
+from rtx_core.benchmark.suite import variant
+from rtx_core.benchmark.words import of_seeds, score
+from rtx_core.data.config import DataConfig
+from rtx_core.errors import RtxError
+from rtx_core.experiments import run as runner
+from rtx_core.models.build import build_model
+from rtx_core.records import Record
+from rtx_core.report.style import number
+
+ONCE, LOOP, LARGE, DEEP = "once", "loop", "as large", "as deep"
+TITLES = {ONCE: "run once", LOOP: "loop", LARGE: "narrow stack", DEEP: "deep stack"}
+SET_HERE = ("num_layers", "num_passes", "hidden_size", "intermediate_size", "num_heads")
+NEEDS_STEPS, NEEDS_PARAMETERS = 0.75, 0.25  # of the gain of more layers, what a second pass gains
+
+
+class Choice(Part):
+    """What four decoders get on a task, and what follows from it."""
+
+    task: str
+    unit: str  # error or nats
+    points: list[Point]
+    applied: dict[str, int]  # multiply-adds of a token outside the vocabulary, by role
+    verdicts: dict[
+        str, Verdict
+    ]  # on the loop beside the narrow stack, and on the deep stack beside the layers run once
+    says: list[str]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each model."""
+        rows = [
+            {
+                "Model": f"{TITLES[each.role]} {each.name}",
+                "Parameters": each.weights,
+                "Multiply-adds": self.applied[each.role],
+                "Best rate": each.rate,
+                self.unit: of_seeds(each, self.unit),
+            }
+            for each in self.points
+        ]
+        return pd.DataFrame(rows)
+
+    def __str__(self) -> str:
+        return "\n".join([self.frame.to_string(index=False), "", *self.says])
+
+
+def models_of(layers: int, passes: int, width: int) -> dict[str, dict]:
+    """The four models as requests, by role; sizes and applications are counted."""
+    mlp = round(width * 11 / 32) * 8
+    settings = {ONCE: variant(layers, 1, width, mlp).settings, LOOP: variant(layers, passes, width, mlp).settings}
+    loop = build_model("looped", seed=0, **settings[LOOP] | {"vocab_size": TOKENS})
+    settings |= {control.pop("role"): control for control in controls(counts(loop)).values()}
+    return {role: {"base": "looped", "name": name_of(each), **each} for role, each in settings.items()}
+
+
+def name_of(settings: dict) -> str:
+    """Layers × passes, width and width of the MLP: no two models of a task share a name."""
+    shape = f"{settings['num_layers']}x{settings['num_passes']}"
+    return f"{shape}-w{settings['hidden_size']}-m{settings['intermediate_size']}"
+
+
+def share_of_gain(once: Point, loop: Point, deep: Point) -> float | None:
+    """What the passes gain, of what as many layers gain, in the means over seeds; None where layers gain nothing."""
+    first, second, third = (float(np.mean(each.errors)) for each in (once, loop, deep))
+    return (first - second) / (first - third) if third < first else None
+
+
+def need(once: Point, loop: Point, deep: Point, unit: str, judged: Verdict) -> str:
+    """A sentence: whether the task needs steps or parameters, as far as the deep stack is better than the layers run
+    once."""
+    share = share_of_gain(once, loop, deep)
+    if share is None or (judged.verdict != "better" and len(once.errors) >= ENOUGH):
+        then, now = (score(float(np.mean(each.errors)), unit) for each in (once, deep))
+        return (
+            f"More layers do not help significantly ({then} before, {now} with them), so this does not tell whether "
+            "the task needs steps: take the smallest model, or train for longer."
+        )
+    gains = f"The extra passes gain {number(share, '.0%')} of what as many layers gain"
+    if share >= NEEDS_STEPS:
+        return f"{gains}, so the task seems to need steps."
+    if share <= NEEDS_PARAMETERS:
+        return f"{gains}, so the task seems to need parameters."
+    return f"{gains}, which is neither clearly steps nor clearly parameters."
+
+
+def advice(judged: Verdict, times: float) -> str:
+    """A sentence: which of two models of equal size to take; the loop does so many times the multiply-adds."""
+    cost = f"{number(times, '.1f')} times the multiply-adds"
+    return {
+        "better": f"Take the loop if you are short of parameters: it is better than the narrow stack, for {cost}.",
+        "worse": "Take the narrow stack: it is better than the loop and cheaper to run.",
+        "equal": f"Take the narrow stack: it is as good as the loop, which does {cost}.",
+        "cannot say": "Take the narrow stack, which is cheaper to run, or train more seeds.",
+    }[judged.verdict]
+
+
+def at_an_end(points: Sequence[Point], rates: Sequence[float]) -> list[str]:
+    """A sentence where a model's best rate is the lowest or the highest of those tried."""
+    ends = [each.name for each in points if each.rate in (min(rates), max(rates))]
+    if not ends or len(set(rates)) < 2:
+        return []
+    tried = f"{min(rates):g} to {max(rates):g}"
+    return [f"Of {', '.join(ends)} the best rate is at an end of those tried, {tried}: try rates beyond it."]
+
+
+def choose(
+    data: str | DataConfig,
+    /,
+    layers: int = 2,
+    passes: int = 2,
+    width: int = 64,
+    *,
+    rates: Sequence[float] = (1e-3, 2e-3, 4e-3),
+    seeds: int = 3,
+    jobs: int = 1,
+    **settings: object,
+) -> Choice:
+    """Train a loop of `layers` × `passes` and three stacks on a task, and say which to take.
+
+    `settings` are those of the data and of training, such as `steps` and `batch_size`.  `jobs` is the number of runs at
+    once, for data that another process can read: an experiment or a file.  Runs are records, so what is there is not
+    trained again and a stopped command goes on.
+    """
+    for name, value, least in (("layers", layers, 1), ("passes", passes, 2), ("seeds", seeds, 1), ("jobs", jobs, 1)):
+        if type(value) is not int or not least <= value <= 100:
+            raise RtxError(f"{name} is {value!r:.40}; expected a whole number from {least} to 100.")
+    if type(width) is not int or width % 8 or not 8 <= width <= 4096:
+        raise RtxError(f"width is {width!r:.40}; expected a multiple of 8 up to 4096.")
+    if taken := [name for name in SET_HERE if name in settings]:
+        raise RtxError(f"{taken[0]} is set by choose; give layers, passes and width instead.")
+    if "learning_rate" in settings:
+        raise RtxError("Got learning_rate; expected rates, a list, since each model has its own.")
+    requests, settings = models_of(layers, passes, width), {"timed": 1} | settings  # latency is not compared
+    numbers = list(range(seeds))
+    configs = runner.run_configs(
+        data, models=list(requests.values()), seeds=numbers, learning_rate=list(rates), **settings
+    )
+    outcomes = train(configs, Candidate("choose", "choose", nn.Identity), jobs, replace=False, called="choose")
+    if problems := [outcome for outcome in outcomes if isinstance(outcome, str)]:
+        raise RtxError(problems[0])
+    runs: dict[str, list[Record]] = {}
+    for config, record in zip(configs, outcomes):
+        runs.setdefault(config.model, []).append(record)
+    unit = "error" if "accuracy" in outcomes[0]["test"] else "nats"
+    applied, points = {}, {}
+    for role, request in requests.items():
+        best = at_best_rate(runs[request["name"]])
+        model = best[0]["config"]["model"] | {"vocab_size": TOKENS}
+        size = counts(build_model("looped", seed=0, **model))
+        applied[role], points[role] = size.applied, point("", request["name"], best, role, size)
+    pairs = {LOOP: (points[LOOP], points[LARGE], unit), DEEP: (points[DEEP], points[ONCE], unit)}
+    tests = tested(list(pairs.values())) if seeds >= ENOUGH else [None, None]
+    controls_called = {LOOP: "the narrow stack", DEEP: "the layers run once"}
+    judged = {role: verdict(*pairs[role], test, controls_called[role]) for role, test in zip(pairs, tests)}
+    says = [
+        need(points[ONCE], points[LOOP], points[DEEP], unit, judged[DEEP]),
+        f"Loop beside the narrow stack: {judged[LOOP].verdict}. {judged[LOOP].says}",
+        advice(judged[LOOP], applied[LOOP] / applied[LARGE]),
+        *at_an_end(list(points.values()), rates),
+    ]
+    if len(set(rates)) > 1:
+        says.append("The rates were picked on these seeds, so train the models you choose between on new ones.")
+    models = list(points.values())
+    return Choice(task=configs[0].experiment, unit=unit, points=models, applied=applied, verdicts=judged, says=says)

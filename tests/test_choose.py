@@ -1,0 +1,131 @@
+"""Choosing between a loop and stacks: sizes of what is compared, what is said of scores, and a whole small run."""
+
+import numpy as np
+import pytest
+from conftest import refused
+
+import rtx_core as rtx
+from rtx_core import records
+from rtx_core.benchmark import choose as chooser
+from rtx_core.benchmark.card import Point, Verdict
+from rtx_core.benchmark.choose import DEEP, LARGE, LOOP, ONCE
+from rtx_core.benchmark.recorded import TOKENS, counts
+from rtx_core.models import build_model
+
+
+class Copy(rtx.data.SequenceTask):
+    """The token before."""
+
+    vocab_size = 5
+
+    def draw(self, random, n):
+        ids = random.randint(5, size=(n, 6))
+        return ids, np.hstack((np.full((n, 1), -100), ids[:, :-1]))
+
+
+def scored(name, errors, rate=2e-3):
+    errors = [errors] if isinstance(errors, float) else errors
+    sizes = {"weights": 100, "depth": 2, "passes": 1}
+    return Point(name=name, role=name, errors=errors, seeds=list(range(len(errors))), answers=1000, rate=rate, **sizes)
+
+
+@pytest.mark.parametrize(("layers", "passes", "width"), [(2, 2, 64), (1, 4, 64), (2, 3, 128), (3, 4, 32)])
+def test_the_narrow_stack_is_as_deep_and_as_large_and_the_deep_one_as_deep_and_as_wide(layers, passes, width):
+    size = {
+        role: counts(
+            build_model(
+                "looped", seed=0, **{k: v for k, v in each.items() if k not in ("base", "name")}, vocab_size=TOKENS
+            )
+        )
+        for role, each in chooser.models_of(layers, passes, width).items()
+    }
+    assert size[ONCE].weights == size[LOOP].weights and size[LOOP].applied == passes * size[ONCE].applied
+    assert size[LARGE].passes == size[DEEP].passes == 1
+    assert abs(size[LARGE].weights / size[LOOP].weights - 1) < 0.1
+    assert abs(size[DEEP].applied / size[LOOP].applied - 1) < 0.05 and size[DEEP].width == size[LOOP].width == width
+    names = [each["name"] for each in chooser.models_of(layers, passes, width).values()]
+    assert len(set(names)) == 4 and all(name.startswith(f"{layers * passes}x1-") for name in names[2:])
+
+
+@pytest.mark.parametrize(
+    ("once", "loop", "deep", "share", "needs"),
+    [
+        (0.4, 0.1, 0.1, 1, "steps"),
+        (0.4, 0.39, 0.1, 1 / 30, "parameters"),
+        (0.4, 0.5, 0.1, -1 / 3, "parameters"),
+        (0.1, 0.05, 0.1, None, ""),
+    ],
+)
+def test_the_share_of_the_gain_tells_what_a_task_needs(once, loop, deep, share, needs):
+    judged, points = Verdict(control="", verdict="better", says=""), [scored("a", each) for each in (once, loop, deep)]
+    assert chooser.share_of_gain(*points) == (share if share is None else pytest.approx(share))
+    said = chooser.need(*points, "error", judged)
+    assert [word for word in ("need steps", "need parameters") if word in said] == [f"need {needs}"] * bool(needs)
+
+
+def test_nothing_is_said_of_steps_where_layers_do_not_help_significantly():
+    points = [scored("a", [0.40, 0.41, 0.39]), scored("b", [0.2, 0.2, 0.2]), scored("c", [0.1, 0.7, 0.3])]
+    judged = Verdict(control="", verdict="cannot say", says="")
+    assert "significantly" in chooser.need(*points, "error", judged)
+
+
+def test_only_a_better_loop_is_advised():
+    says = {
+        kind: chooser.advice(Verdict(control="", verdict=kind, says=""), 2.1)
+        for kind in ("better", "worse", "equal", "cannot say")
+    }
+    assert "Take the loop" in says.pop("better") and all("Take the narrow stack" in each for each in says.values())
+
+
+def test_a_rate_at_an_end_of_those_tried_is_told():
+    points = [scored("a", 0.1, 1e-3), scored("b", 0.1, 2e-3)]
+    assert chooser.at_an_end(points, (1e-3, 2e-3, 4e-3)) == [
+        "Of a the best rate is at an end of those tried, 0.001 to 0.004: try rates beyond it."
+    ]
+    assert chooser.at_an_end(points[:1], (1e-3,)) == []
+
+
+def test_a_task_of_ones_own_is_run_once_and_judged(home, monkeypatch):
+    small = {"steps": 3, "eval_every": 3, "batch_size": 4, "test_texts": 20, "eval_texts": 20, "warmup_steps": 1}
+    choice = rtx.choose(Copy(), width=16, rates=[1e-3, 2e-3], **small)
+    assert [each.role for each in choice.points] == [ONCE, LOOP, LARGE, DEEP] and choice.unit == "error"
+    assert len(records.records()) == 4 * 2 * 3 and all(len(each.errors) == 3 for each in choice.points)
+    assert set(choice.verdicts) == {LOOP, DEEP} and len(choice.frame) == 4
+    picked = {each.name: each.rate for each in choice.points}
+    losses = {
+        name: {
+            rate: np.mean(
+                [
+                    r["selected"]["validation_loss"]
+                    for r in records.records()
+                    if r["model"] == name and r["config"]["train"]["learning_rate"] == rate
+                ]
+            )
+            for rate in (1e-3, 2e-3)
+        }
+        for name in picked
+    }
+    assert picked == {name: min(each, key=each.get) for name, each in losses.items()}
+    monkeypatch.setattr(chooser.runner, "train_and_record", lambda *_: pytest.fail("trained again"))
+    assert str(rtx.choose(Copy(), width=16, rates=[1e-3, 2e-3], **small)) == str(choice)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"passes": 1}, "passes is 1; expected a whole number from 2"),
+        ({"seeds": 0}, "seeds is 0"),
+        ({"width": 20}, "width is 20; expected a multiple of 8"),
+        ({"hidden_size": 64}, "hidden_size is set by choose"),
+        ({"learning_rate": 1e-3}, "expected rates"),
+        ({"stpes": 3}, "stpes"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(arguments, said, home):
+    with refused(said):
+        rtx.choose(Copy(), **arguments)
+
+
+def test_classifiers_are_refused_before_anything_is_trained(home):
+    with refused("does not fit"):
+        rtx.choose("quickstart")
