@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 from conftest import refused
 
-import study
 from rtx_core import paths, records
 from rtx_core.errors import RtxError
 from rtx_core.metrics import classification_metrics
-from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
 from rtx_core.records import migrate
 
@@ -42,31 +40,9 @@ def put(home):
     return partial(committed.put, home)
 
 
-OLDER = ["khop/1x4-gated-seed0", "state-tracking-scan/6x1-seed0", "state-tracking-curriculum/1x64-seed0"]
-OLDER += ["facts/1x1-seed0", "iso-depth/1x6-64-seed0", CLASSIFIER, "growth/khop/1x4-seed5", "transfer/sst2-to-yelp/*"]
-
-
-@pytest.mark.parametrize("name", OLDER)
-@pytest.mark.parametrize("hashes", [1, 2])  # of a run that other code went on with
-def test_a_record_of_before_the_hash_of_tasks_becomes_that_of_today(name, hashes, put):
-    path = min(RESULTS.glob(f"{name}.json"))
-    today = records.read(path, measurement=True)
-    kind = (
-        study.MEASUREMENTS[today["kind"]] if today.get("kind") else registry.find(today["config"]["architecture"]).kind
-    )
-    before = json.loads((paths.PACKAGE / "records/before_tasks.json").read_text())[kind]["known"]
-    code = {"hashes": before[:hashes], "commit": today["code"]["commit"], "clean": today["code"]["clean"]}
-    older = today.content | {"code": code}
-    assert migrate.hash_of_task(older) == today.content == migrate.hash_of_task(today.content)
-    unknown = older | {"code": code | {"hashes": [*code["hashes"], "0" * 64]}}
-    assert migrate.hash_of_task(unknown) == unknown
-    there = records.read(put(str(path.relative_to(RESULTS).with_suffix("")), code=code), measurement=True)
-    assert there.stale_reason() == today.stale_reason() and there.task == today.task
-
-
 def test_the_migration_has_nothing_left_to_do(monkeypatch, capsys):
     monkeypatch.setenv("RTX_HOME", str(REPOSITORY))
-    monkeypatch.setattr(paths, "write_json", lambda path, content: pytest.fail(f"{path} would change"))
+    monkeypatch.setattr(migrate, "write_json", lambda path, content: pytest.fail(f"{path} would change"))
     migrate.main()
     assert capsys.readouterr().out.startswith("0 of ")
 

@@ -3,5 +3,4 @@
 from rtx_core.records import fingerprint
 
 for _run in fingerprint.golden_runs().values():
-    if "task" in _run:
-        fingerprint.run_hash(_run["config"]["architecture"], _run["task"])
+    fingerprint.run_hash(_run["config"]["architecture"], _run["task"])

@@ -31,7 +31,6 @@ from rtx_core.metrics import classification_metrics
 from rtx_core.models import registry
 from rtx_core.paths import BOOK, build, home, write_atomically, write_json
 from rtx_core.records import fingerprint
-from rtx_core.records.migrate import hash_of_task
 from rtx_core.records.schema import RESTORE, VERSION, check, check_measurement
 from rtx_core.study import declaration
 
@@ -65,7 +64,7 @@ class Record:
         name = kind or self["config"]["architecture"]
         if name not in (measurements if kind else registry.MODELS):
             return f"of a model or measurement that is not registered here ({name})"
-        hashes, task = hash_of_task(self.content)["code"]["hashes"], self.task
+        hashes, task = self["code"]["hashes"], self.task
         with suppress(RtxError):  # of a task that is not defined here
             if task and kind and fingerprint.measurement_is_current(hashes, task, measurements[name]):
                 return ""
@@ -76,7 +75,7 @@ class Record:
     @property
     def task(self) -> str | None:
         """The class of the task, as "module:class"; None of older code that is not known here."""
-        return hash_of_task(self.content)["code"].get("task")
+        return self["code"].get("task")
 
     @property
     def synthetic(self) -> bool:

@@ -312,13 +312,13 @@ def registered() -> dict:
 
 @cache
 def golden_runs() -> dict[str, dict]:
-    """The recorded golden runs by name; one on a task has `task`, `config` and `since`, the first code it ran on."""
+    """The recorded golden runs by name, with `task`, `config` and `since`, the first code that each ran on."""
     return json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
 @cache
 def since() -> dict[str, str]:
-    return {way(run["task"], run["config"]): run["since"] for run in golden_runs().values() if "task" in run}
+    return {way(run["task"], run["config"]): run["since"] for run in golden_runs().values()}
 
 
 def code_of(architecture: str, task: str) -> str:

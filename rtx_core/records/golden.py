@@ -1,8 +1,7 @@
 """Golden runs: tiny runs that tell whether the code gives the same numbers, and so which records are current.
 
-There is one of every model as it is registered, on random tokens, and one of every way through the code that a record
-takes: a model with its switches, a task, a way of training (`fingerprint.way`).  `golden.json` holds their settings and
-numbers, on the plain and on the fast path.
+There is one of every way through the code that a record takes: a model with its switches, a task, a way of training
+(`fingerprint.way`).  `golden.json` holds their settings and numbers, on the plain and on the fast path.
 
 A record says by hashes which code made it (`fingerprint.run_hash`).  It is current if that is today's code, or if the
 golden run that goes the same way has run on that code and on every one since, with equal numbers bit for bit.  So after
@@ -36,11 +35,10 @@ import torch
 from rtx_core import records
 from rtx_core.data import characters, stories
 from rtx_core.data.synthetic import play
-from rtx_core.data.tasks import Classification, Language, Task
+from rtx_core.data.tasks import Classification, Task
 from rtx_core.data.tokens import Tokens
 from rtx_core.errors import RtxError
 from rtx_core.models import build_model, registry
-from rtx_core.models.packed import Packed
 from rtx_core.paths import PACKAGE, REPOSITORY, write_atomically, write_json
 from rtx_core.records import fingerprint
 from rtx_core.study import declaration
@@ -48,23 +46,12 @@ from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import autocast_of, train
 
 PATHS = ("fast", "plain")
-STEPS = 5
 TOLERANCE = 2e-3  # relative, between processors that sum in other orders
 ADVICE = "undo what changed them, or `golden --new`"
-SMALL = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2}
-LIMITS = SMALL | {"num_layers": 2, "num_passes": 3, "num_core_layers": 2, "lora_rank": 2, "block_size": 8}
-LIMITS |= {
-    "letters": 16,
-    "hops": 3,
-    "stage": 2,
-    "facts": 10,
-    "keys": 8,
-    "values": 8,
-    "eval_texts": 16,
-    "test_texts": 16,
-}
-LIMITS |= {"eval_batches": 2, "steps": 3, "epochs": 5, "batch_size": 4, "eval_every": 3, "warmup_steps": 2}
-LIMITS |= {"plateau_patience": 2}
+LIMITS = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "num_layers": 2}
+LIMITS |= {"num_passes": 3, "num_core_layers": 2, "lora_rank": 2, "block_size": 8, "letters": 16, "hops": 3, "stage": 2}
+LIMITS |= {"facts": 10, "keys": 8, "values": 8, "eval_texts": 16, "test_texts": 16, "eval_batches": 2, "steps": 3}
+LIMITS |= {"epochs": 5, "batch_size": 4, "eval_every": 3, "warmup_steps": 2, "plateau_patience": 2}
 CPU = torch.device("cpu")
 
 
@@ -75,21 +62,13 @@ def built_in_models() -> list[str]:
 def golden_runs(runs: Mapping[str, dict]) -> dict[str, dict]:
     """{name: {"fast": numbers, "plain": numbers}} of these runs."""
     torch.set_num_threads(1)
-    return {name: {path: _run(name, run, path == "fast") for path in PATHS} for name, run in runs.items()}
+    return {name: {path: _run(run, path == "fast") for path in PATHS} for name, run in runs.items()}
 
 
-def _run(name: str, run: Mapping, fast: bool) -> dict[str, list[float]]:
-    """The norm of the first gradient of the plain model, the losses of the history, and of a task those of the test."""
-    if "task" not in run:
-        fields = registry.find(name).config.names()
-        model = build_model(name, seed=1, **{k: v for k, v in SMALL.items() if k in fields})
-        task = _random_tokens(model.config)
-        options = {"schedule": "constant", "warmup_steps": 2, "eval_every": 1, "stop_patience": 0}
-        options["decay"] = "all" if task.classes else "matrices"
-        config = TrainConfig(epochs=0, steps=STEPS, batch_size=8, learning_rate=1e-3, **options)
-    else:
-        config, task = TrainConfig(**run["config"]["train"]), task_of(run)
-        model = build_model(run["config"]["architecture"], seed=1, **_model_settings(run, task))
+def _run(run: Mapping, fast: bool) -> dict[str, list[float]]:
+    """The norm of the first gradient of the plain model, the losses of the history, and those of the test."""
+    config, task = TrainConfig(**run["config"]["train"]), task_of(run)
+    model = build_model(run["config"]["architecture"], seed=1, **_model_settings(run, task))
     objective, _ = task.loss(model.eval(), *task.step(1, 0)[0], task.examples(0))
     objective.backward()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
@@ -99,12 +78,11 @@ def _run(name: str, run: Mapping, fast: bool) -> dict[str, list[float]]:
         file = Path(folder, "c.safetensors")
         progress, _ = train(model, task, config, 1, CPU, file, say=lambda line: None, fast=fast)
     numbers |= {k: [row[k] for row in progress.history] for k in ("train_loss", "validation_loss")}
-    if "task" in run:
-        entry, _ = task.test(model, CPU, autocast_of(config.precision, CPU))
-        of_passes = [sum(part.get("error_by_passes", ())) for part in entry.get("parts", ())]
-        if hasattr(model, "advance"):
-            numbers["written"] = _decode_norms(model)
-        numbers["test"] = [entry["loss"], entry.get("accuracy", 0.0), float(sum(of_passes))]
+    entry, _ = task.test(model, CPU, autocast_of(config.precision, CPU))
+    of_passes = [sum(part.get("error_by_passes", ())) for part in entry.get("parts", ())]
+    if hasattr(model, "advance"):
+        numbers["written"] = _decode_norms(model)
+    numbers["test"] = [entry["loss"], entry.get("accuracy", 0.0), float(sum(of_passes))]
     return numbers
 
 
@@ -134,7 +112,7 @@ def _belongs_to_study(record: records.Record) -> bool:
 
 def missing_runs(runs: Mapping[str, dict]) -> dict[str, dict]:
     """The golden runs that records need and `runs` lacks, each without numbers."""
-    ways, required = {fingerprint.way(run["task"], run["config"]) for run in runs.values() if "task" in run}, {}
+    ways, required = {fingerprint.way(run["task"], run["config"]) for run in runs.values()}, {}
     for record in filter(_belongs_to_study, records.records()):
         task, config = record.task, record["config"]
         # no other module is imported for a record
@@ -174,50 +152,25 @@ def _task(name: str, data: str, batch_size: int, micro_batches: int) -> Task:
     if not _is_task(kind):
         raise RtxError(f"A record names {name} as its task, which is none; take out that record.")
     if kind is Classification:
-        return _random_texts(7, 10, batch_size, micro_batches)
+        return _random_texts(batch_size, micro_batches)
     if issubclass(kind, characters.Characters):
         kind = type(kind.__name__, (kind,), {"load": staticmethod(lambda source: play(1000))})
     with patch.dict(stories.EMBEDDED, train=24, validation=6):
         return kind(config, batch_size, micro_batches)
 
 
-def _random_texts(n: int, others: int, batch_size: int, micro_batches: int = 1, vocabulary: int = 97) -> Classification:
-    """Labelled texts of random tokens, `n` of them to train on and as many `others` to validate and to test."""
+def _random_texts(batch_size: int, micro_batches: int) -> Classification:
+    """Labelled texts of random tokens."""
     random = np.random.RandomState(0)
 
     def texts(n: int) -> Tokens:
         lengths = random.randint(3, 14, size=n)
-        ids = random.randint(4, vocabulary, size=lengths.sum()).astype(np.int32)
+        ids = random.randint(4, 97, size=lengths.sum()).astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return Tokens(ids, offsets, random.randint(0, 2, size=n).astype(np.int64))
 
-    parts = {"train": texts(n), "validation": texts(others), "test": texts(others)}
+    parts = {"train": texts(7), "validation": texts(10), "test": texts(10)}
     return Classification(parts, ("no", "yes"), {"sha256": "0" * 64}, batch_size, micro_batches)
-
-
-def _random_tokens(config) -> Task:
-    """Random tokens in the form that the model reads: labelled texts, packed stories, or rows of characters."""
-    if "num_labels" in config.names():
-        return _random_texts(64, 24, batch_size=8, vocabulary=config.vocab_size)
-    packed = "block_size" not in config.names()
-    stream = np.random.RandomState(0).randint(0, config.vocab_size, size=(64, 4 * 16 + 1))
-
-    class Rows(Language):
-        vocab_size = config.vocab_size
-
-        def _batch(self, row: int):
-            ids = torch.from_numpy(stream[row])
-            if packed:
-                return Packed.from_flat(stream[row][:-1], np.array([10, 30, 24])), ids[1:]
-            return ids[:-1].view(4, 16), ids[1:].view(4, 16)
-
-        def micro_batch(self, seed: int, i: int, piece: int):
-            return self._batch((seed + i) % 48)
-
-        def evaluation_batches(self, part: str):
-            return [self._batch(row) for row in (48, 49)]
-
-    return Rows(batch_size=4, micro_batches=1, block_size=16, eval_batches=2)
 
 
 def differences(actual: dict, expected: dict, tolerance: float = 0.0) -> list[str]:
@@ -253,7 +206,7 @@ def changed_since(commit: str, module: str) -> bool:
 
 def codes_of(runs: Mapping[str, dict]) -> dict[str, str]:
     """{a model, or a module that measures, on a task: the hash of today's code}"""
-    pairs = {(run["config"]["architecture"], run["task"]) for run in runs.values() if "task" in run}
+    pairs = {(run["config"]["architecture"], run["task"]) for run in runs.values()}
     codes = {fingerprint.code_of(*pair): fingerprint.run_hash(*pair) for pair in sorted(pairs)}
     return codes | {f"{module} {task}": fingerprint.module_hash(module, task) for module, task in measurement_modules()}
 
@@ -306,9 +259,9 @@ def _register(runs: Mapping, numbers: Mapping, since: Mapping, codes: Mapping[st
     """Write the numbers of golden runs, the first code that each has run on (None: today's), and the codes."""
     lines = []
     for name, run in runs.items():
-        settings = {part: run[part] for part in ("task", "config") if part in run}
-        origin = {"since": since.get(name) or codes[_code_of(run)][-1]} if settings else {}
-        content = settings | origin | {path: numbers[name][path] for path in PATHS}
+        content = {"task": run["task"], "config": run["config"]}
+        content |= {"since": since.get(name) or codes[_code_of(run)][-1]}
+        content |= {path: numbers[name][path] for path in PATHS}
         lines.append(f"{json.dumps(name)}: {json.dumps(content)}")
     write_atomically(fingerprint.GOLDEN, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
     head, before = fingerprint.commit(), fingerprint.registered()["commit"]
@@ -327,8 +280,7 @@ def with_codes(runs: Mapping[str, dict]) -> dict[str, dict]:
         except Exception as error:  # whatever older code makes of newer settings
             print(f"{name} cannot be run: {error}", file=sys.stderr)
             continue
-        if "task" in run:
-            results[name]["code"] = fingerprint.run_hash(run["config"]["architecture"], run["task"])
+        results[name]["code"] = fingerprint.run_hash(run["config"]["architecture"], run["task"])
     return results
 
 
