@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from statistics import mean
+from types import SimpleNamespace
 from typing import Any
 
 from rtx_core.experiments.configure import configure
 from rtx_core.records import Record
 from rtx_core.report.evidence import by_model
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Runs, Space, Task, Value
+from rtx_core.report.values import Runs, Task, Value
 from rtx_core.train.config import TrainConfig
 from study.analysis.facts import Facts, most_bits
 from study.analysis.hops import AtOwnRates, Hops, at_best_rate, compared, wrong
@@ -39,7 +40,7 @@ class Folders:
         """Of k-hop or of products in a group."""
         return Hops(self.records(name), name)
 
-    def on_logits(self, first: str, second: str) -> Space:
+    def on_logits(self, first: str, second: str) -> SimpleNamespace:
         """Two k-hop models at 2e-3, paired by seed."""
         khop = self.hops("khop")
         return compared(khop.records_for(first), khop.records_for(second))

@@ -88,7 +88,7 @@ def test_values_of_a_task():
     sst2 = AHEAD
     assert sst2.difference == pytest.approx(100 * np.mean([20, 20, 21]) / 200) and sst2.difference.sign == 1
     assert sst2.difference.low < sst2.difference < sst2.difference.high
-    assert sst2.parameter_ratio == sst2.saving == 0.4 and str(sst2.badge) == "●●● full"
+    assert sst2.parameter_ratio == 0.4 and str(sst2.badge) == "●●● full"
     assert sst2.baseline.accuracy == pytest.approx(0.945)
     assert sst2.recurrent.f1 == pytest.approx(np.mean([one["test"]["f1"] for one in sst2.recurrent.records]))
     with pytest.raises(RtxError, match="no record of this task, recurrent_wide"):

@@ -8,13 +8,12 @@ Differences and their bounds are in percentage points, accuracies are shares.
 """
 
 import math
-import re
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from rtx_core.errors import RtxError, unknown
+from rtx_core.errors import RtxError
 from rtx_core.reads import remembered
 from rtx_core.report import statistics
 from rtx_core.report.evidence import Badge, as_records, badge, milliseconds
@@ -72,21 +71,6 @@ class Gap(Value):
         if self.seeds != 2:
             return super().interval
         return "the two seeds: " + " and ".join(number(each, self.form) for each in self.by_seed)
-
-
-class Space:
-    """The entries of a dict as attributes, with `_` for what is no letter or digit: `space.recurrent_wide.total`."""
-
-    def __init__(self, entries: dict):
-        self._entries = {re.sub(r"\W", "_", str(key)): value for key, value in entries.items()}
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if name not in self._entries:
-            raise unknown("value", name, self._entries)
-        value = self._entries[name]
-        return Space(value) if isinstance(value, dict) else value
 
 
 class Model:
@@ -175,8 +159,6 @@ class Task:
         """The second model's parameters as a share of the first's."""
         first, second = (getattr(self, name.replace("-", "_")).parameters for name in self._models)
         return second / first
-
-    saving = parameter_ratio  # its name before, which promised the opposite
 
     @property
     def badge(self) -> Badge:

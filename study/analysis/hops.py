@@ -3,13 +3,14 @@
 from collections.abc import Collection, Iterable
 from functools import cache
 from itertools import takewhile
+from types import SimpleNamespace
 
 import numpy as np
 
 from rtx_core.reads import remember
 from rtx_core.records import Record
 from rtx_core.report.statistics import common, mean_interval, unpaired
-from rtx_core.report.values import Runs, Space, Unmeasured
+from rtx_core.report.values import Runs, Unmeasured
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
 
@@ -98,26 +99,28 @@ def logit(record, hops: int = 4) -> float:
     return float(np.log((missed + 0.5) / (part["answers"] - missed + 0.5)))
 
 
-def compared(first: list, second: list, hops: int = 4) -> Space:
+def compared(first: list, second: list, hops: int = 4) -> SimpleNamespace:
     """Two k-hop models on the logit of their error at so many hops, first − second, paired over seeds: mean and
     interval, `odds` of a wrong answer of the first over the second's, and in how many `seeds` it has the `lower`."""
     by_seed = [logit(a, hops) - logit(b, hops) for a, b in common(first, second)]
     mean, low, high = mean_interval(by_seed)
-    comparison = {"mean": mean, "low": low, "high": high, "odds": np.exp((mean, low, high)).tolist()}
-    comparison |= {
-        "separated": low > 0 or high < 0,
-        "lower": sum(value < 0 for value in by_seed),
-        "seeds": len(by_seed),
-    }
-    return Space(comparison)
+    return SimpleNamespace(
+        mean=mean,
+        low=low,
+        high=high,
+        odds=np.exp((mean, low, high)).tolist(),
+        separated=low > 0 or high < 0,
+        lower=sum(value < 0 for value in by_seed),
+        seeds=len(by_seed),
+    )
 
 
-def unpaired_odds(first: list, second: list, hops: int = 4) -> Space:
+def unpaired_odds(first: list, second: list, hops: int = 4) -> SimpleNamespace:
     """The `odds` of a wrong answer of the first model over the second's with their interval, by Welch's t-test on the
     logits of each run's error, its `p`, and `ranks`, the p of the exact rank-sum test.  Runs of one seed share batches
     and nothing else, so they are no pairs."""
     mean, low, high, p, ranks = unpaired(*([logit(run, hops) for run in runs] for runs in (first, second)))
-    return Space({"odds": np.exp((mean, low, high)).tolist(), "p": p, "ranks": ranks})
+    return SimpleNamespace(odds=np.exp((mean, low, high)).tolist(), p=p, ranks=ranks)
 
 
 def at_best_rate(*at_rates: list[Record]) -> list[Record]:
@@ -159,10 +162,10 @@ class AtOwnRates:
     def errors(self, model: str, new: bool = False) -> list[float]:
         return [wrong(run, self.hops) for run in (self.new if new else self.runs)(model)]
 
-    def unpaired(self, first: str, second: str) -> Space:
+    def unpaired(self, first: str, second: str) -> SimpleNamespace:
         """On the new seeds, which share batches and nothing else."""
         return unpaired_odds(self.new(first), self.new(second), self.hops)
 
-    def __call__(self, first: str, second: str, new: bool = False) -> Space:
+    def __call__(self, first: str, second: str, new: bool = False) -> SimpleNamespace:
         runs = self.new if new else self.runs
         return compared(runs(first), runs(second), self.hops)

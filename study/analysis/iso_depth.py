@@ -1,12 +1,14 @@
 """Characters at equal depth: six layer applications as 6x1, 3x2, 2x3 and 1x6, and what their passes are worth."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from rtx_core.reads import remembered
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge, by_model
 from rtx_core.report.statistics import common, mean_interval
-from rtx_core.report.values import Runs, Space, Unmeasured, Value
+from rtx_core.report.values import Runs, Unmeasured, Value
 from study.analysis.hops import at_best_rate
 from study.analysis.phi import LoopedLosses, mean_phi, phi_by_seed, worth
 from study.analysis.records import test_loss
@@ -58,7 +60,7 @@ class IsoDepth:
         return mean_phi(*self.beside(*models))
 
     @remembered
-    def phi(self) -> Space:
+    def phi(self) -> SimpleNamespace:
         """φ of each shape, of all models, of each width, of the model with the least; how far it falls with passes."""
         groups = {f"of_{shape}": self.of(shape) for shape in self.looped}
         every = sum(groups.values(), [])
@@ -71,7 +73,8 @@ class IsoDepth:
         if groups["at_128"]:  # how far it falls from width 64 to 128
             narrow, wide = (self.by_seed(*groups[f"at_{width}"]) for width in (64, 128))
             intervals["in_width"] = mean_interval([a - b for a, b in zip(narrow, wide)])
-        return Space({name: dict(zip(("value", "low", "high"), bounds)) for name, bounds in intervals.items()})
+        phis = {name: SimpleNamespace(value=v, low=low, high=high) for name, (v, low, high) in intervals.items()}
+        return SimpleNamespace(**phis)
 
 
 def best_of(*rates: list[Record], seeds: int) -> list[Record]:

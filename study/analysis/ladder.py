@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 from statistics import mean
+from types import SimpleNamespace
 from typing import Any
 
 from rtx_core.reads import remembered
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import accuracy, adjusted, common, difference
-from rtx_core.report.values import Gap, Space, Unmeasured, Value
+from rtx_core.report.values import Gap, Unmeasured, Value
 from study.analysis.classifiers import chosen, missed
 
 
@@ -64,9 +65,9 @@ def best_rate(by_rate: Mapping[float, Sequence[Record]]) -> float:
     return min(tried, key=lambda rate: chosen(by_rate[rate][0])["validation_loss"], default=next(iter(by_rate)))
 
 
-def validated_more_often(often: Record, after_epochs: Record) -> Space:
+def validated_more_often(often: Record, after_epochs: Record) -> SimpleNamespace:
     """Of a run that is validated every few steps, beside the same one that is after each epoch: the steps and the
     points of test accuracy between the weights that are chosen, and how far validation accuracy rises after them."""
     steps = often["selected"]["step"] - after_epochs["selected"]["step"]
     points = 100 * (often["test"]["accuracy"] - after_epochs["test"]["accuracy"])
-    return Space({"steps": steps, "points": points, "rise": missed([often])[0]})
+    return SimpleNamespace(steps=steps, points=points, rise=missed([often])[0])
