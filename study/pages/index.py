@@ -98,7 +98,7 @@ def quantities(
         ],
         "computation": lambda: [
             max(wrong("1x4")) < mean(wrong("1x1")) / 3,
-            max(wrong("2x2")) < mean(wrong("2x1")) / 10,
+            max(wrong("2x2")) < mean(wrong("2x1")) / 40,
         ],
     }
     return Quantities(numbers, checks)
