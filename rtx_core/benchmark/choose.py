@@ -161,9 +161,10 @@ def choose(
     if problems := [outcome for outcome in outcomes if isinstance(outcome, str)]:
         raise RtxError(problems[0])
     runs: dict[str, list[Record]] = {}
-    for config, record in zip(configs, outcomes):
-        runs.setdefault(config.model, []).append(record)
-    unit = "error" if "accuracy" in outcomes[0]["test"] else "nats"
+    for config, outcome in zip(configs, outcomes):
+        if isinstance(outcome, Record):
+            runs.setdefault(config.model, []).append(outcome)
+    unit = "error" if "accuracy" in runs[requests[LOOP]["name"]][0]["test"] else "nats"
     applied, points = {}, {}
     for role, request in requests.items():
         best = at_best_rate(runs[request["name"]])
