@@ -7,16 +7,18 @@ import string
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network; libraries read this as they are imported
 os.environ["OMP_NUM_THREADS"] = "1"  # models this small are slower on several threads, in what tests start, too
 
+import kernels
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from rtx_core.data import splits, tokens
+from rtx_core.data import characters, splits, stories, tokens
 from rtx_core.data.corpora import CORPORA, Corpus
 from rtx_core.data.sources import content_sha256
 from rtx_core.data.tasks import Classification
@@ -39,10 +41,15 @@ SHORT = {  # what is measured of a run once, not 200 times, and little text
     "rtx_core.evaluate.stories.LONGEST": 8,
     "rtx_core.evaluate.stories.LENGTHS": (4, 8),
     "rtx_core.data.characters.EMBEDDED_CHARACTERS": 3000,
+    "rtx_core.data.stories.EMBEDDED": {"train": 500, "validation": 100},
 }
+for module, generator in ((characters, "play"), (stories, "tales")):  # the same texts for every test that reads some
+    setattr(module, generator, cache(getattr(module, generator)))
 SERVER = multiprocessing.get_context("forkserver")  # what tests start are copies of one that has imported torch
 PACKAGE = ["rtx_core.experiments.run", "rtx_core.train.trainer", "rtx_core.report.figures", "tests.warm"]
-SERVER.set_forkserver_preload(["torch._dynamo", "pytest", "IPython", "seaborn", "sklearn.metrics", *PACKAGE])
+LIBRARIES = ["torch._dynamo", "pytest", "IPython", "seaborn", "sklearn.metrics", *kernels.IMPORTED]
+SERVER.set_forkserver_preload([*LIBRARIES, *PACKAGE])
+kernels.import_first = lambda modules: None  # a book that a test builds takes what is imported here
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +65,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def kernel(home, monkeypatch):
     """Kernels and commands that a test starts are of this environment and find the package; the folder of IPython."""
+    monkeypatch.setattr("jupyter_client.AsyncKernelManager", kernels.WarmManager)  # nbclient's
     monkeypatch.setenv("IPYTHONDIR", str(home / "ipython"))
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "tests"))))
@@ -158,6 +166,14 @@ def mirror(tmp_path, monkeypatch):
     monkeypatch.setitem(CORPORA, "sst2", replace(CORPORA["sst2"], contents=contents))
     monkeypatch.setenv("RTX_DATA", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """Figures that a test leaves open do not count for the next, whichever that is."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture(autouse=True)

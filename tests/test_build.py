@@ -230,7 +230,7 @@ import sys, types
 from pathlib import Path
 import paper
 folder = Path(sys.argv[1])
-config = types.SimpleNamespace(nb_execution_cache_path=folder / "outputs", nb_execution_mode="cache")
+config = types.SimpleNamespace(nb_execution_cache_path=folder / "outputs", nb_execution_mode="cache", warm_imports=[])
 app = types.SimpleNamespace(config=config, srcdir=folder)
 env = types.SimpleNamespace(doc2path=lambda name: str(folder / f"{name}.ipynb"))
 paper.run_notebooks(app, env, sys.argv[2:])

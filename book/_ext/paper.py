@@ -15,6 +15,7 @@ from importlib.metadata import files
 from pathlib import Path
 from threading import Lock
 
+import kernels
 import outputs
 from docutils import nodes
 from jupyter_cache import get_cache
@@ -55,6 +56,7 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
         cache.add_nb_to_project(page)
     waiting = [cache.get_project_notebook(record.pk) for record in cache.list_unexecuted(filter_uris=pages)]
     clients = {page.uri: client_of(page) for page in waiting}
+    kernels.import_first(app.config.warm_imports if len(waiting) > 2 else [])
 
     def execute(page: ProjectNb) -> None:
         start = time.monotonic()
@@ -89,7 +91,8 @@ def run_notebooks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
 def client_of(page: ProjectNb) -> NotebookClient:
     place = {"metadata": {"path": str(Path(page.uri).parent)}}
     # times are metadata of cells, by which the cache would not find the notebook again
-    return NotebookClient(page.nb, timeout=None, allow_errors=True, record_timing=False, resources=place)
+    ways = {"timeout": None, "allow_errors": True, "record_timing": False, "kernel_manager_class": kernels.WarmManager}
+    return NotebookClient(page.nb, resources=place, **ways)
 
 
 def copy_mathjax(app: Sphinx) -> None:
@@ -177,6 +180,7 @@ def setup(app: Sphinx) -> dict:
     os.environ |= {"RTX_BOOK": "1", "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
     os.environ["MPLCONFIGDIR"] = str(paths.build() / "matplotlib")  # a home may be read-only
     app.config.mathjax_path = "mathjax/tex-svg.js"  # relative to _static/
+    app.add_config_value("warm_imports", [], "", list)
     app.add_directive("field-table", FieldTable)
     app.connect("config-inited", look_for_links)
     app.connect("builder-inited", copy_mathjax)
