@@ -109,8 +109,12 @@ def _read(module: str) -> str | None:
 @cache
 def imports(source: str) -> tuple[Definition, ...]:
     """What Python source imports of the modules that count, wherever its import statements stand."""
-    definitions = {definition for node in ast.walk(ast.parse(source)) for definition, _ in _imported(node)}
-    return tuple(sorted(definition for definition in definitions if _source(definition[0]) is not None))
+    return tuple(definition for definition in _all_imports(source) if _source(definition[0]) is not None)
+
+
+@cache
+def _all_imports(source: str) -> list[Definition]:
+    return sorted({definition for node in ast.walk(ast.parse(source)) for definition, _ in _imported(node)})
 
 
 def _imported(node: ast.AST) -> list[tuple[Definition, str]]:
