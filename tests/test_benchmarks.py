@@ -8,7 +8,7 @@ import pytest
 import torch
 from conftest import CPU, SMALL
 
-from benchmarks import decoder, latency, recurrence, sitting, small, timing, training_step
+from benchmarks import decoder, latency, recurrence, sitting, small, timing
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import configure
@@ -19,9 +19,10 @@ QUICK = timing.Options(quick=True)
 
 @pytest.fixture(autouse=True)
 def small_sizes(small_models, monkeypatch):
-    """Small models; a process apart would have large ones, and a hundred megabytes take a while to copy."""
+    """Small models, run once; a process apart would have large ones, and a hundred megabytes take a while to copy."""
     monkeypatch.setattr(timing, "in_own_process", lambda function, *arguments: function(*arguments))
     monkeypatch.setattr(timing, "COPIED", 1000)
+    monkeypatch.setattr(timing, "interleaved", lambda ways, rounds, warm_up=0, of=timing.interleaved: of(ways, 1, 0))
     monkeypatch.setattr(latency, "WARM_UP", 1)
     monkeypatch.setattr(small, "configure", lambda study, name, source: smaller(configure(study, name, source=source)))
 
@@ -40,7 +41,13 @@ def lacks(made, kept):
     return isinstance(kept, list) and isinstance(kept[0], dict) and lacks(made[0], kept[0])
 
 
-MADE = {"training-step": training_step.measure, "latency": latency.measure, "decoder": decoder.measure}
+def training_step(options: timing.Options) -> dict:
+    from benchmarks import training_step  # which imports transformers
+
+    return training_step.measure(options)
+
+
+MADE = {"training-step": training_step, "latency": latency.measure, "decoder": decoder.measure}
 MADE |= {"small": small.measure, "recurrence": lambda _: recurrence.measure(recurrence.QUICK, CPU)}
 
 

@@ -4,7 +4,6 @@ import json
 from functools import partial
 
 import httpx2
-import openai
 import pytest
 
 from rtx_core import RtxError, records
@@ -14,7 +13,6 @@ from study.measurements import judge
 KEY = "sk-very-secret-0123456789"
 GOOD = {"grammar": 7, "creativity": 6, "consistency": 5, "plot": 4}
 WRITTEN = json.dumps(GOOD)
-OPENAI = openai.OpenAI
 
 
 def answered(content: str) -> bytes:
@@ -26,6 +24,9 @@ def answered(content: str) -> bytes:
 @pytest.fixture
 def serve(monkeypatch):
     """Answers with the next of some replies, the last for ever: an answer, or (status, body)."""
+    import openai  # a second's work
+
+    original = openai.OpenAI
     monkeypatch.setenv("RTX_JUDGE_KEY", KEY)
     monkeypatch.setenv("RTX_JUDGE_MODEL", "vendor/m 1.5")
     monkeypatch.setattr(judge, "RETRIES", 1)
@@ -41,7 +42,7 @@ def serve(monkeypatch):
             return httpx2.Response(status, headers=headers, content=body)
 
         client = httpx2.Client(transport=httpx2.MockTransport(answer))
-        monkeypatch.setattr(openai, "OpenAI", partial(OPENAI, http_client=client))
+        monkeypatch.setattr(openai, "OpenAI", partial(original, http_client=client))
         return asked
 
     return start
@@ -54,7 +55,8 @@ def run(monkeypatch):
     content = {"name": "x", "model": "control", "seed": 0, "key": "c" * 24, "budget": "full"}
     record = records.Record(content | {"samples": samples, "data": data}, None)
     monkeypatch.setattr(records, "load", lambda *address: record)
-    given = {"models": ["control"], "seeds": [0], "source": "embedded"}
+    monkeypatch.setattr("rtx_core.data.stories.EMBEDDED", {"train": 30, "validation": 12})
+    given = {"models": ["control"], "seeds": [0], "source": "embedded", "batch_size": 2, "block_size": 32}
     return lambda **more: measuring.measure("judge", "tinystories", **given, **more)
 
 

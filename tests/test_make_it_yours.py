@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from papermill.__main__ import papermill
 
 import rtx_core as rtx
 from rtx_core import records
@@ -47,13 +48,16 @@ def here(home, monkeypatch, small_models, kernel):
 
 
 def typed(line: str, monkeypatch) -> None:
-    """A line for a terminal: the command of this project in this process, which has imported it, others by bash."""
+    """A line for a terminal: the commands of this project and of papermill in this process, which has imported them,
+    others by bash."""
     before, _, command = line.rpartition(" | ")
     if command.startswith(PYTHON):
         said = subprocess.run(["bash", "-ec", before], capture_output=True, text=True, check=True).stdout
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         monkeypatch.setattr("sys.argv", ["rtx", *shlex.split(command)[3:]])
         main()
+    elif command.startswith("papermill "):
+        papermill.main(shlex.split(command)[1:], standalone_mode=False)
     else:
         subprocess.run(["bash", "-ec", line], check=True, timeout=600)
 
