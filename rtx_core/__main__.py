@@ -269,6 +269,9 @@ def choose(
     names, settings = parse_words(words)
     if len(names) != 1:
         raise RtxError("Nothing to choose for: give a text or an experiment, as in `choose book.txt steps=2000`.")
+    if switches := settings.keys() & {"layers", "passes", "width", "seeds", "jobs"}:
+        name = min(switches)
+        raise RtxError(f"Got {name}={settings[name]}; write --{name} and a number.")
     data = from_words(names[0], settings)
     print(chooser.choose(data, layers, passes, width, seeds=seeds, jobs=jobs, **settings))
 

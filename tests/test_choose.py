@@ -6,6 +6,7 @@ from conftest import refused
 
 import rtx_core as rtx
 from rtx_core import records
+from rtx_core.__main__ import main
 from rtx_core.benchmark import choose as chooser
 from rtx_core.benchmark.card import Point, Verdict
 from rtx_core.benchmark.choose import DEEP, LARGE, LOOP, ONCE
@@ -119,6 +120,8 @@ def test_a_task_of_ones_own_is_run_once_and_judged(home, monkeypatch):
         ({"hidden_size": 64}, "hidden_size is set by choose"),
         ({"learning_rate": 1e-3}, "expected rates"),
         ({"stpes": 3}, "stpes"),
+        ({"rates": 0.001}, "rates is 0.001; expected a list"),
+        ({"rates": []}, "rates is []"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(arguments, said, home):
@@ -129,3 +132,10 @@ def test_what_is_wrong_is_one_sentence(arguments, said, home):
 def test_classifiers_are_refused_before_anything_is_trained(home):
     with refused("does not fit"):
         rtx.choose("quickstart")
+
+
+def test_a_switch_that_is_written_as_a_setting_is_told(home, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["rtx", "choose", "khop", "seeds=2"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert "--seeds" in f"{stop.value}{capsys.readouterr().err}"

@@ -148,6 +148,8 @@ def choose(
             raise RtxError(f"{name} is {value!r:.40}; expected a whole number from {least} to 100.")
     if type(width) is not int or width % 8 or not 8 <= width <= 4096:
         raise RtxError(f"width is {width!r:.40}; expected a multiple of 8 up to 4096.")
+    if not isinstance(rates, Sequence) or not rates or isinstance(rates, str):
+        raise RtxError(f"rates is {rates!r:.40}; expected a list of learning rates, such as rates=[1e-3,2e-3].")
     if taken := [name for name in SET_HERE if name in settings]:
         raise RtxError(f"{taken[0]} is set by choose; give layers, passes and width instead.")
     if "learning_rate" in settings:
