@@ -255,25 +255,27 @@ def bench(
 
 def choose(
     words: Annotated[list, "EXPERIMENT|FILE [name=value …]: a text, or an experiment that decoders are trained on"],
+    replace: Annotated[bool, "make recorded runs again"],
     layers: Annotated[int, "of the loop"] = 2,
     passes: Annotated[int, "of the loop"] = 2,
     width: Annotated[int, "of the loop"] = 64,
     seeds: Annotated[int, "of every model; a verdict needs three"] = 3,
     jobs: Annotated[int, "runs at once"] = 1,
 ) -> None:
-    """train a loop and three stacks on a task of your own, each at three learning rates, and say which to take;
-    rates=[…] for others: `choose book.txt steps=2000`"""
+    """train a loop and three stacks on a task of your own, each at three learning rates, and say which to take:
+    `choose book.txt steps=2000`; others than 1e-3, 2e-3 and 4e-3 as rates=[…]"""
     from rtx_core.benchmark import choose as chooser
     from rtx_core.data.files import from_words
 
     names, settings = parse_words(words)
     if len(names) != 1:
         raise RtxError("Nothing to choose for: give a text or an experiment, as in `choose book.txt steps=2000`.")
-    if switches := settings.keys() & {"layers", "passes", "width", "seeds", "jobs"}:
+    if switches := settings.keys() & {"layers", "passes", "width", "seeds", "jobs", "replace"}:
         name = min(switches)
         raise RtxError(f"Got {name}={settings[name]}; write --{name} and a number.")
     data = from_words(names[0], settings)
-    print(chooser.choose(data, layers, passes, width, seeds=seeds, jobs=jobs, **settings))
+    options = {"seeds": seeds, "jobs": jobs, "replace": replace}
+    print(chooser.choose(data, layers, passes, width, **options | settings))
 
 
 def show(words: Annotated[list, "NOTEBOOK …"]) -> None:

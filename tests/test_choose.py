@@ -58,7 +58,10 @@ def test_the_narrow_stack_is_as_deep_and_as_large_and_the_deep_one_as_deep_and_a
     ],
 )
 def test_the_share_of_the_gain_tells_what_a_task_needs(once, loop, deep, share, needs):
-    judged, points = Verdict(control="", verdict="better", says=""), [scored("a", each) for each in (once, loop, deep)]
+    judged, points = (
+        Verdict(control="", verdict="better", says=""),
+        [scored("a", [each] * 3) for each in (once, loop, deep)],
+    )
     assert chooser.share_of_gain(*points) == (share if share is None else pytest.approx(share))
     said = chooser.need(*points, "error", judged)
     assert [word for word in ("need steps", "need parameters") if word in said] == [f"need {needs}"] * bool(needs)
@@ -122,6 +125,8 @@ def test_a_task_of_ones_own_is_run_once_and_judged(home, monkeypatch):
         ({"stpes": 3}, "stpes"),
         ({"rates": 0.001}, "rates is 0.001; expected a list"),
         ({"rates": []}, "rates is []"),
+        ({"rates": [1e-3, "2e-3"]}, "expected a list of learning rates"),
+        ({"replace": 1}, "replace is 1"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(arguments, said, home):
@@ -130,8 +135,21 @@ def test_what_is_wrong_is_one_sentence(arguments, said, home):
 
 
 def test_classifiers_are_refused_before_anything_is_trained(home):
-    with refused("does not fit"):
+    with refused("labeled texts"):
         rtx.choose("quickstart")
+    with refused("rtx.data.from_text('mine.txt')"):
+        rtx.choose("mine.txt")
+
+
+def test_recorded_runs_are_made_again_when_that_is_asked(home, monkeypatch):
+    small = {"steps": 1, "eval_every": 1, "batch_size": 4, "test_texts": 20, "eval_texts": 20, "warmup_steps": 1}
+    small |= {"width": 16, "rates": [1e-3], "seeds": 1}
+    choice, made = rtx.choose(Copy(), **small), []
+    assert len(choice.says) == 2  # no advice on one seed
+    real = chooser.runner.train_and_record
+    monkeypatch.setattr(chooser.runner, "train_and_record", lambda *a: made.append(a) or real(*a))
+    rtx.choose(Copy(), **small, replace=True)
+    assert len(made) == 4
 
 
 def test_a_switch_that_is_written_as_a_setting_is_told(home, monkeypatch, capsys):

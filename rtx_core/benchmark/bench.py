@@ -153,10 +153,10 @@ def attempts(runs: list[tuple[RunConfig, bool]], model: Candidate, jobs: int) ->
 
 
 def train(
-    configs: list[RunConfig], model: Candidate, jobs: int, replace: bool, called: str = "bench"
+    configs: list[RunConfig], model: Candidate, jobs: int, again: list[bool], called: str = "bench"
 ) -> list[Record | str]:
-    """The record of every run, or why there is none; recorded ones are taken as they are.  Says the time left."""
-    again = [replace and config.model == model.name for config in configs]  # and no control
+    """The record of every run, or why there is none; recorded ones are taken as they are, but those that are made
+    `again`.  Says the time left."""
     outcomes: list = [None if new else runner.find_record(config) for config, new in zip(configs, again)]
     missing = [i for i, record in enumerate(outcomes) if record is None]
     minutes, finished, begin = [expected_minutes(configs[i]) for i in missing], 0.0, perf_counter()
@@ -167,7 +167,8 @@ def train(
         minutes_left = (sum(minutes) - finished) / finished * (perf_counter() - begin) / 60
         score = outcome if isinstance(outcome, str) else outcome.score
         progress = f"{count} of {len(missing)}, about {cost.duration(minutes_left)} left"
-        say(f"{called} · {configs[missing[i]].name} · {score} · {progress}")
+        config = configs[missing[i]]
+        say(f"{called} · {config.name} · {config.model} · seed {config.seed} · {score} · {progress}")
     return outcomes
 
 
@@ -273,7 +274,8 @@ def bench(
     requests = [{"base": "looped", "name": stack, **settings} for stack, settings in stacks.items()]
     by_task = plan(budget, [subject.request, *requests], text, rate, seeds)
     configs = [config for group in by_task.values() for config in group]
-    outcomes = iter(train(configs, subject, jobs, replace))
+    again = [replace and config.model == subject.name for config in configs]  # and no control
+    outcomes = iter(train(configs, subject, jobs, again))
     pairs = {task: list(zip(group, outcomes)) for task, group in by_task.items()}
     machine = next((device_of(run) for group in pairs.values() for _, run in group if isinstance(run, Record)), "")
     card = Card(
@@ -293,4 +295,4 @@ def bench(
 def ladder(jobs: int = 1, seeds: int = 0) -> None:
     """Record the models that `quick` compares with."""
     configs = [config for each in plan("quick", list(LADDER), seeds=seeds).values() for config in each]
-    train(configs, Candidate("ladder", "ladder", nn.Identity), jobs, replace=False)
+    train(configs, Candidate("ladder", "ladder", nn.Identity), jobs, [False] * len(configs))

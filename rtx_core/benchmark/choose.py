@@ -22,9 +22,10 @@ from rtx_core.benchmark.compare import ENOUGH, tested, verdict
 from rtx_core.benchmark.recorded import TOKENS, at_best_rate, counts, point
 from rtx_core.benchmark.suite import variant
 from rtx_core.benchmark.words import of_seeds, score
-from rtx_core.data.config import DataConfig
+from rtx_core.data.config import TEXT_SUFFIXES, DataConfig
 from rtx_core.errors import RtxError
 from rtx_core.experiments import run as runner
+from rtx_core.experiments.configure import find_experiment, fits
 from rtx_core.models.build import build_model
 from rtx_core.records import Record
 from rtx_core.report.style import number
@@ -90,8 +91,12 @@ def share_of_gain(once: Point, loop: Point, deep: Point) -> float | None:
 def need(once: Point, loop: Point, deep: Point, unit: str, judged: Verdict) -> str:
     """A sentence: whether the task needs steps or parameters, as far as the deep stack is better than the layers run
     once."""
+    if len(once.errors) < ENOUGH:
+        return (
+            f"This is a trial: from {ENOUGH} seeds on it is said whether the task needs steps, and which model to take."
+        )
     share = share_of_gain(once, loop, deep)
-    if share is None or (judged.verdict != "better" and len(once.errors) >= ENOUGH):
+    if share is None or judged.verdict != "better":
         then, now = (score(float(np.mean(each.errors)), unit) for each in (once, deep))
         return (
             f"More layers do not help significantly ({then} before, {now} with them), so this does not tell whether "
@@ -135,21 +140,29 @@ def choose(
     rates: Sequence[float] = (1e-3, 2e-3, 4e-3),
     seeds: int = 3,
     jobs: int = 1,
+    replace: bool = False,
     **settings: object,
 ) -> Choice:
     """Train a loop of `layers` × `passes` and three stacks on a task, and say which to take.
 
     `settings` are those of the data and of training, such as `steps` and `batch_size`.  `jobs` is the number of runs at
-    once, for data that another process can read: an experiment or a file.  Runs are records, so what is there is not
-    trained again and a stopped command goes on.
+    once, for data that another process can read: an experiment, a file, or a class in a module; a script then does its
+    work under `if __name__ == "__main__":`.  Runs are records, so what is there is not trained again and a stopped
+    command goes on; after a change of the file of your task `replace=True` trains all runs anew.
     """
     for name, value, least in (("layers", layers, 1), ("passes", passes, 2), ("seeds", seeds, 1), ("jobs", jobs, 1)):
         if type(value) is not int or not least <= value <= 100:
             raise RtxError(f"{name} is {value!r:.40}; expected a whole number from {least} to 100.")
     if type(width) is not int or width % 8 or not 8 <= width <= 4096:
         raise RtxError(f"width is {width!r:.40}; expected a multiple of 8 up to 4096.")
-    if not isinstance(rates, Sequence) or not rates or isinstance(rates, str):
+    if not isinstance(rates, (list, tuple)) or not rates or not all(type(rate) in (int, float) for rate in rates):
         raise RtxError(f"rates is {rates!r:.40}; expected a list of learning rates, such as rates=[1e-3,2e-3].")
+    if type(replace) is not bool:
+        raise RtxError(f"replace is {replace!r:.40}; expected True or False.")
+    if isinstance(data, str) and data.endswith(TEXT_SUFFIXES):
+        raise RtxError(f"Got the file {data!r:.60}; give rtx.data.from_text({data!r:.60}).")
+    if not fits("looped", find_experiment(data).data):
+        raise RtxError("Got labeled texts; choose compares decoders, so give a text or a sequence task.")
     if taken := [name for name in SET_HERE if name in settings]:
         raise RtxError(f"{taken[0]} is set by choose; give layers, passes and width instead.")
     if "learning_rate" in settings:
@@ -159,7 +172,8 @@ def choose(
     configs = runner.run_configs(
         data, models=list(requests.values()), seeds=numbers, learning_rate=list(rates), **settings
     )
-    outcomes = train(configs, Candidate("choose", "choose", nn.Identity), jobs, replace=False, called="choose")
+    loop = requests[LOOP]["name"]
+    outcomes = train(configs, Candidate(loop, loop, nn.Identity), jobs, [replace] * len(configs), called="choose")
     if problems := [outcome for outcome in outcomes if isinstance(outcome, str)]:
         raise RtxError(problems[0])
     runs: dict[str, list[Record]] = {}
@@ -177,10 +191,11 @@ def choose(
     tests = tested(list(pairs.values())) if seeds >= ENOUGH else [None, None]
     controls_called = {LOOP: "the narrow stack", DEEP: "the layers run once"}
     judged = {role: verdict(*pairs[role], test, controls_called[role]) for role, test in zip(pairs, tests)}
+    bears_advice = "better" in (judged[DEEP].verdict, judged[LOOP].verdict) or judged[LOOP].verdict == "worse"
     says = [
         need(points[ONCE], points[LOOP], points[DEEP], unit, judged[DEEP]),
-        f"Loop beside the narrow stack: {judged[LOOP].verdict}. {judged[LOOP].says}",
-        advice(judged[LOOP], applied[LOOP] / applied[LARGE]),
+        f"Loop {'minus' if unit == 'nats' else 'beside'} narrow stack: {judged[LOOP].verdict}. {judged[LOOP].says}",
+        *([advice(judged[LOOP], applied[LOOP] / applied[LARGE])] if bears_advice else []),
         *at_an_end(list(points.values()), rates),
     ]
     if len(set(rates)) > 1:
