@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     from rtx_core.settings import Settings
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)
-__all__ = ["Packed", "RtxError", "Settings", "bench", "build_model", "check", "check_parameters", "choose", "data"]
-__all__ += [
-    "load",
-    "load_model",
-    "records",
-    "register",
-    "report",
-    "results",
-    "run",
-    "runs",
-    "save_model",
-    "settings_of",
-]
+__all__ = ["Packed", "RtxError", "Settings", "bench", "build_model", "check", "check_parameters", "choose"]
+__all__ += ["data", "load", "load_model", "records", "register", "report", "results", "run", "runs", "save_model"]
+__all__ += ["settings_of"]

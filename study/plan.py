@@ -69,16 +69,8 @@ TUNING = (1e-4, 3e-4, 1e-3)  # rates that are tried beside the study's 3e-5, wit
 TUNED = {"1x1": 1e-4, "3x1": 3e-4, "3x2": 3e-4, "6x1": 1e-3, "1x6": 3e-4}  # the best, by validation loss
 NARROW = ("6x1-24", "6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")  # iso-depth: loops and their equals
 STACKS = ("1x1-64", "2x1-64", "3x1-64", "4x1-64")  # iso-depth: fewer layers of the loops' width
-EQUALS = (
-    "1x4",
-    "4x1-w32",
-    "2x2",
-    "4x1-w44",
-    "4x1",
-    "1x1",
-    "2x1",
-    "3x1",
-)  # khop: loops, their equals, their layers run once
+# k-hop: loops, their equals, their layers run once
+EQUALS = ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1", "1x1", "2x1", "3x1")
 AGAIN = ((8e-3, ("4x1-w32",)), (4e-3, ("4x1-w44", "1x4", "4x1", "1x1", "3x1")))
 LOOPED = ("recurrent",)
 WIDE_POINTERS = tuple(  # for a GPU: more parameters, two rates, the same seeds for all

@@ -148,8 +148,9 @@ class AtOwnRates:
     def new(self, model: str) -> list[Record]:
         rated = [run for run in self.all(model) if run["config"]["train"]["learning_rate"] == self.rate(model)]
         found = [run for run in rated if (run["seed"] in self.reported if self.reported else run["seed"] >= 3)]
-        if len(found) < (1 if self.reported else 5):
-            raise Unmeasured(f"There are no five new seeds of {model} at a rate of {self.rate(model)}; run them first.")
+        if len(found) < (least := 1 if self.reported else 5):
+            lack = f"There are {len(found)} of {least} seeds of {model} that did not pick its rate {self.rate(model)}"
+            raise Unmeasured(f"{lack}; run them first.")
         return found
 
     def reported_runs(self, model: str) -> list[Record]:
