@@ -27,7 +27,8 @@ def rivals(
     hops: int = 4,
 ) -> list[dict]:
     """What loops and stacks cost and get wrong, a row each: of width 64 at their best rates, on seeds that did not pick
-    them, one layer always run six times beside its narrow stack, and with the cache of the last pass; of width 256 at the rate that the seed `picking` picked."""
+    them; one layer always run six times beside its narrow stack, and with the cache of the last pass; and of width 256
+    at the rate that the seed `picking` picked."""
     tuned = AtOwnRates(hops, *(Hops(at_rate(short, rate), f"k-hop at {rate}") for rate in RATES))
     rows = []
     for model, title in RIVALS.items():
