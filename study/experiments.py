@@ -52,7 +52,7 @@ def _looped(layers: int, passes: int, steps_factor: float = 1.0, **switches: obj
     return ModelVariant("looped", _SMALL | {"num_layers": layers, "num_passes": passes} | switches, steps_factor)
 
 
-_SHAPES = ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (1, 4), (2, 3), (1, 6))
+_SHAPES = ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (1, 2), (2, 2), (1, 4), (2, 3), (1, 6))
 _LAYERS_PASSES = {f"{layers}x{passes}": _looped(layers, passes) for layers, passes in _SHAPES}
 _LAYERS_PASSES["1x6-random"] = _looped(1, 6, 4 / 3, random_passes=True)
 GROWTH = {  # the long loop, with the text put in again before each pass and with the state normed after it

@@ -83,6 +83,10 @@ STATE_RATES = (  # of the group's product
     Study("state-tracking", {}, (0, 1, 2), ("8x1",)),
     *(Study("state-tracking", {"learning_rate": rate}, (0, 1, 2), ("1x8", "8x1")) for rate in (1e-3, 4e-3)),
 )
+SECOND_PASS = (  # of one layer, where two layers are recorded
+    *(Study("khop", {"learning_rate": rate}, (0, 1, 2), ("1x2",)) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
+    *(Study("facts", FACTS | {"learning_rate": rate}, (0, 1, 2), ("1x2",)) for rate in (1e-3, 2e-3, 4e-3)),
+)
 AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
 WIDE_FACTS = tuple(  # four times as many facts, for layers with four times the parameters
     Study("facts", {"keys": 512, "facts": 196_608, "learning_rate": rate, **AS_HEAVY}, (0, 1), models)
@@ -190,6 +194,7 @@ PLAN = (
     # new seeds at the best rate of each, picked on the first three
     *(Study("khop", {"learning_rate": rate}, range(3, 8), models) for rate, models in AGAIN),
     Study("khop-hard", {"learning_rate": 4e-3}, range(3, 8), ("2x3", "6x1-w36")),
+    *SECOND_PASS,
     *WIDE_POINTERS,
     *WIDE_TEXT,
     *WIDE_FACTS,

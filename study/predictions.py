@@ -107,6 +107,7 @@ PAGES = {  # the beginning of a prediction's id -> the page of its runs, in the 
     "sst2-long": "reviews",
     "yelp": "reviews",
     "three": "reviews",
+    "three-layers": "looping",
     "bf16": "precision",
     "rounding": "precision",
     "shakespeare-full": "shakespeare",

@@ -85,6 +85,12 @@ def three_layers_tuned() -> Conditions:
     return 0.01 <= three <= 0.1, three < 0.005
 
 
+def khop_second_pass() -> Conditions:
+    rated = RUNS.khop_at_best_rates()
+    once, twice, two = (mean(rated.errors(model, new=True)) for model in ("1x1", "1x2", "2x1"))
+    return 1.2 * two <= twice < once, twice <= two
+
+
 def pointers_wider() -> Conditions:
     narrow, wide = (
         [RUNS.many_letters(model) for model in models]
@@ -404,6 +410,12 @@ def facts_saturated() -> Conditions:
     one, loop, two, twice, wide = map(RUNS.saturated().bits, ("1x1", "1x4", "2x1", "2x2", "1x1-wide"))
     holds = 1.1 <= loop / one <= 1.25 and 0.95 <= twice / two <= 1.2 and two >= 1.5 * one
     return holds and 0.75 <= wide / two <= 0.95, loop <= 1.1 * one or loop >= two
+
+
+def facts_second_pass() -> Conditions:
+    once, twice, two = map(RUNS.facts_at_best_rate, ("1x1", "1x2", "2x1"))
+    share = (twice - once) / (two - once)
+    return 0 <= share < 0.2, share > 0.5
 
 
 def facts_wider() -> Conditions:
