@@ -121,7 +121,7 @@ PLAN = (
     *(Study("sst2", TENTH | LADDER[r], (0, 1, 2), LOOPED) for r in ("3x1", "3x3", "6x1")),
     Study("khop"),
     Study("khop", {}, (5, 6, 7), ("1x1", "2x1", "3x1", "4x1", "2x2", "1x4")),
-    Study("khop", {}, range(5), ("4x1-w32", "4x1-w44")),  # as heavy as 1x4 and 2x2, and as deep
+    Study("khop", {}, range(8), ("4x1-w32", "4x1-w44")),  # as heavy as 1x4 and 2x2, and as deep
     *(Study("facts", settings) for settings in ({}, FACTS)),
     Study("khop", {}, (0, 1, 2), ("1x4-noise", "4x1-noise", "frailt", "relaxed", "1x4-gated", "three-part")),
     Study("khop", {"steps": 9000}, range(5), ("1x6-random",)),  # which takes a third more; it learns late

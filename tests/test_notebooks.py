@@ -17,8 +17,10 @@ from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
 from rtx_core import records
+from rtx_core.experiments import run as runner
 from rtx_core.paths import PACKAGE, REPOSITORY
 from rtx_core.report import statistics
+from study import pages
 from study.experiments import EXPERIMENTS
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
@@ -33,7 +35,7 @@ TRAINING = {  # notebook: parameters of a run of seconds
     "quickstart": {"train_rows": 48, "steps": 2, "width": 16, "heads": 2, "gate": True, "injection": "add"},
     "sst2": CLASSIFY | {"tenth_seeds": [0], "rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3], "ladder_epochs": 1},
     "data": CLASSIFY | {"split": ["seeded", "grouped"]},
-    "reviews": CLASSIFY | {"length": ["short"], "max_length": [16, 32], "yelp_rows": 48},
+    "reviews": CLASSIFY | {"length": ["short"], "max_length": [16, 32], "full_max_length": [16], "yelp_rows": 48},
     "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
     "iso-depth": STEPS | LOOPS,
     "tinystories": DECODE | {"models": ["control", "frailt"]},
@@ -127,6 +129,30 @@ def test_a_page_that_draws_runs_on_the_records(name, home, monkeypatch):
     outputs = kept_by_the_book(name) or run(name, home, DRAWING.get(name, {}), small=False)
     assert any("text/markdown" in output.get("data", {}) for output in outputs)
     assert not any("ename" in output or output.get("name") == "stderr" and output["text"] for output in outputs)
+
+
+@pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS if path.stem not in {"quickstart", *ELSEWHERE}])
+def test_with_its_own_parameters_a_page_trains_nothing(name, monkeypatch):
+    """Its cells up to the one that reads the records, in JupyterLab, where a missing run would be trained."""
+    missing = []
+
+    def find(configs, replace, sources=None):
+        found = [(config, runner.find_record(config)) for config in configs]
+        missing.extend(config for config, record in found if record is None and sources is None)
+        return [runner.Run(config, record) for config, record in found if record]
+
+    monkeypatch.delenv("RTX_BOOK", raising=False)
+    monkeypatch.delenv("RTX_HOME", raising=False)
+    monkeypatch.setattr(runner, "_find_or_train", find)
+    for page in vars(pages).values():
+        if hasattr(page, "quantities"):
+            monkeypatch.setattr(page, "quantities", lambda *runs, **more: None)
+    path = REPOSITORY / "notebooks" / f"{name}.ipynb"
+    monkeypatch.chdir(path.parent)
+    names = {}
+    for cell in [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]:
+        exec(compile(cell.source, cell.id, "exec"), names)
+    assert not missing
 
 
 def test_a_bad_parameter_ends_in_one_sentence_alone(home, kernel):

@@ -7,12 +7,13 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import ENOUGH_SEEDS, equivalent
-from rtx_core.report.values import Gap, Task
+from rtx_core.report.values import Gap, Task, Value
 from study.analysis.classifiers import PAIR, Family
 from study.analysis.facts import Facts
+from study.analysis.iso_depth import best_of
 from study.analysis.records import seeds_of
 from study.analysis.yardstick import Yardstick
-from study.folders import Folders
+from study.folders import HIGHER, Folders
 
 
 def quantities(
@@ -32,8 +33,9 @@ def quantities(
         """At four hops, at the model's own rate, on seeds that did not pick it."""
         return rated.errors(model, new=True)
 
-    def in_layers(model: str) -> int:
-        return next(run["parameters"]["non_embedding"] for run in tests["sst2"] if run["model"] == model)
+    def text() -> Value:
+        """φ in layers of one layer run six times, each model at the best of three rates."""
+        return runs.worth_in_layers("1x6-64", *HIGHER)
 
     def more_bits(facts: Facts, model: str) -> str:
         """Than one layer run once, in per cent."""
@@ -65,8 +67,12 @@ def quantities(
         "four_passes_add_early": lambda: more_bits(at_60, "1x4"),
         "facts_seeds": lambda: words(len(seeds_of(at_240.of("1x4")))),
         "second_layer_adds": lambda: more_bits(at_240, "2x1"),
+        "second_pass_adds": lambda: number(100 * (at_240.gain("2x2", "2x1") - 1), ".0f"),
+        "text_layers": lambda: number(6 ** text(), ".1f"),
+        "text_low": lambda: number(6 ** text().low, ".1f"),
+        "text_high": lambda: number(6 ** text().high, ".1f"),
+        "text_seeds": lambda: words(len(seeds_of(best_of(*runs.iso_depth_at_rates(*HIGHER), seeds=3)))),
         "parameters": lambda: number(Task(tests["sst2"]).parameter_ratio, ".0%"),
-        "layer_parameters": lambda: number(in_layers("recurrent") / in_layers("baseline"), ".0%"),
         "clean_seeds": lambda: words(family.gaps["grouped"].seeds),
         "other_tests": lambda: words(len(full()) - 1),
         "tests": lambda: words(len(full())),
@@ -84,8 +90,11 @@ def quantities(
         "four_passes_add": lambda: [
             at_240.gain("1x4", "1x1") > 1.2,
             1.05 < at_60.gain("1x4", "1x1") < 1.15,
+            runs.facts_at_best_rate("1x4") / runs.facts_at_best_rate("1x1") < at_60.gain("1x4", "1x1"),
             at_240.gain("2x1", "1x1") > 1.7,
+            1 < at_240.gain("2x2", "2x1") < 1.1,
         ],
+        "text_layers": lambda: [text().low < 0 < text() < runs.worth_in_layers("1x6-64")],
         "tests": lambda: [
             len(full()) == 9,
             equal() == [family.gaps["grouped"]],
