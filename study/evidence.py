@@ -140,7 +140,7 @@ def text(runs: Folders) -> Iterator[Headline]:
     tuned = runs.worth_in_layers("1x6-64", *HIGHER)
     bounds = f"{number(tuned.low, '.2f')} to {number(tuned.high, '.2f')}"
     effect = f"six passes are worth {number(6**tuned, '.1f')} layers, exponent {number(tuned, '.2f')} ({bounds})"
-    best = best_of(*runs.iso_depth_at_rates(*HIGHER), seeds=3)
+    best = best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)
     both = [run for run in best if run["model"] in models]
     yield Headline("Text, tuned: a pass may be worth nothing", effect, both, "best of three, on the same seeds")
 

@@ -1,6 +1,6 @@
 """Runs by the folders of their records, as the classes of `study/analysis`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from statistics import mean
 from types import SimpleNamespace
 from typing import Any
@@ -8,22 +8,24 @@ from typing import Any
 from rtx_core.experiments.configure import configure
 from rtx_core.records import Record
 from rtx_core.report.evidence import by_model
+from rtx_core.report.rates import AtOwnRates, at_best_rate
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Runs, Task, Value
+from rtx_core.report.values import Runs, Task, Unmeasured, Value
 from rtx_core.train.config import TrainConfig
-from study.analysis.facts import Facts, most_bits
-from study.analysis.hops import AtOwnRates, Hops, at_best_rate, compared, wrong
+from study.analysis.facts import Facts
+from study.analysis.hops import Hops, HopsAtOwnRates, compared, wrong
 from study.analysis.iso_depth import IsoDepth, best_of, text_worth
 from study.analysis.ladder import Ladder, Tuned
 from study.analysis.language import Language
-from study.analysis.records import picked_on
+from study.analysis.records import mean_loss
 from study.experiments import ONE_SEED
-from study.plan import LADDER, SATURATING, TENTH, TUNED, TUNING
+from study.plan import LADDER, TENTH, TUNED, TUNING
 
-HIGHER = ("-learningrate0.006", "-learningrate0.012")  # than the rate of all iso-depth models, 3e-3
-KHOP_RATES = (0.001, 0.004, 0.008)  # beside 2e-3
-WIDER_RATES, SATURATED_RATES = (0.0005, 0.001), ("", "-learningrate0.001", "-learningrate0.004")
-MUON = (0.001, 0.004, 0.012)
+OWN = 0  # stands for an experiment's own learning rate
+HIGHER = (0.006, 0.012)  # than the rate of all iso-depth models, 3e-3
+PICKING = 3  # the seed that picks rates where it is reported nowhere
+WIDER = {256: "khop-hiddensize256-intermediatesize688", 128: "khop-hiddensize128-intermediatesize344"}
+MUON = {"khop": (0.001, 0.004), "iso-depth": (OWN, 0.012)}
 STORIES, STORIES_HIGHER = "tinystories-small-learningrate0.004", "tinystories-small-learningrate0.008"
 CHARACTERS = "shakespeare-small-learningrate0.003"
 
@@ -33,6 +35,30 @@ class Folders:
 
     def __init__(self, records: Callable[[str], list[Record]]):
         self.records = records
+
+    @classmethod
+    def among(cls, runs: Iterable[Record]) -> "Folders":
+        """The folders of these runs, each run once."""
+        folders: dict[str, dict[tuple, Record]] = {}
+        for run in runs:
+            folders.setdefault(run["name"], {})[run["model"], run["seed"]] = run
+        return cls(lambda name: list(folders.get(name, {}).values()))
+
+    def at_rates(self, name: str, *rates: float) -> list[Runs]:
+        """Runs that differ in their learning rates."""
+        folders = (f"{name}-learningrate{rate}" if rate else name for rate in rates)
+        return [Runs(self.records(folder), folder) for folder in folders]
+
+    def all_rates(self, name: str, *rates: float) -> Runs:
+        """The same as one."""
+        return Runs([run for at_rate in self.at_rates(name, *rates) for run in at_rate.records], name)
+
+    def tuned(self, name: str, *rates: float, picked_on: Collection[int] = (0, 1, 2)) -> AtOwnRates:
+        return AtOwnRates(*self.at_rates(name, *rates), picked_on=picked_on)
+
+    def picked(self, name: str, *rates: float) -> AtOwnRates:
+        """At the rates that one seed picks."""
+        return self.tuned(name, *rates, picked_on=(PICKING,))
 
     # -- Pointers, products and facts
 
@@ -45,67 +71,56 @@ class Folders:
         khop = self.hops("khop")
         return compared(khop.records_for(first), khop.records_for(second))
 
-    def khop_at_best_rates(self) -> AtOwnRates:
-        return AtOwnRates(4, self.hops("khop"), *(self.hops(f"khop-learningrate{rate}") for rate in KHOP_RATES))
+    def khop_at_best_rates(self) -> HopsAtOwnRates:
+        return HopsAtOwnRates(4, *self.at_rates("khop", OWN, 0.001, 0.004, 0.008))
 
-    def khop_hard_at_best_rates(self) -> AtOwnRates:
-        return AtOwnRates(8, self.hops("khop-hard"), self.hops("khop-hard-learningrate0.004"))
+    def khop_hard_at_best_rates(self) -> HopsAtOwnRates:
+        return HopsAtOwnRates(8, *self.at_rates("khop-hard", OWN, 0.004))
 
     def wider_runs(self, model: str, width: int = 256) -> list[Record]:
-        """k-hop at another width: seeds 0 to 2 at the rate picked on seed 3."""
-        setting = {256: "hiddensize256-intermediatesize688", 128: "hiddensize128-intermediatesize344"}[width]
-        names = (f"khop-{setting}-learningrate{rate}" for rate in WIDER_RATES)
-        return picked_on(3, [run for name in names for run in self.hops(name).of(model)])
-
-    def many_letters_runs(self, model: str) -> list[Record]:
-        """k-hop over 98 letters, 10,000 steps: on the seeds that have both rates, the runs at the better one."""
-        names = ("khop-published-reduced", "khop-published-reduced-learningrate0.001")
-        return at_best_rate(*(self.hops(name).of(model) for name in names))
-
-    def many_letters(self, model: str) -> float:
-        """The error of `many_letters_runs`, the mean over hops from 0 to 16 and over seeds."""
-        return mean(part["error"] for run in self.many_letters_runs(model) for part in run["test"]["parts"])
-
-    def narrow_six(self) -> list[Record]:
-        """k-hop for 4,000 steps: six layers with the parameters of one of width 64, at the rate picked on seed 3."""
-        name = "khop-hiddensize24-intermediatesize84-steps4000"
-        rates = ("", "-learningrate0.004", "-learningrate0.008")
-        return picked_on(3, [run for rate in rates for run in self.hops(name + rate).of("6x1")])
+        """k-hop at another width."""
+        return self.picked(WIDER[width], 0.0005, 0.001).new(model)
 
     def wider(self, model: str, width: int = 256) -> float:
         """The mean error at four hops of `wider_runs`."""
         return mean(wrong(run, 4) for run in self.wider_runs(model, width))
 
+    def many_letters(self, model: str) -> float:
+        """The error of k-hop over 98 letters, 10,000 steps, at the better of two rates: the mean over hops from 0 to 16
+        and over seeds."""
+        runs = self.tuned("khop-published-reduced", OWN, 0.001, picked_on=range(5)).runs(model)
+        return mean(part["error"] for run in runs for part in run["test"]["parts"])
+
+    def narrow_six(self) -> list[Record]:
+        """k-hop for 4,000 steps: six layers with the parameters of one of width 64."""
+        return self.picked("khop-hiddensize24-intermediatesize84-steps4000", OWN, 0.004, 0.008).new("6x1")
+
     def with_muon(self, experiment: str, model: str) -> list[Record]:
-        """Seeds 0 to 2 of a model trained with Muon at the rate picked on seed 3."""
-        names = (f"{experiment}-optimizermuon", *(f"{experiment}-optimizermuon-learningrate{rate}" for rate in MUON))
-        return picked_on(3, [run for name in names for run in self.records(name) if run["model"] == model])
+        return self.picked(f"{experiment}-optimizermuon", *MUON[experiment]).new(model)
 
     def saturated(self) -> Facts:
-        """Facts shown 240 times: of each model seeds 0 to 2 at the rate picked on seed 3."""
-        every = [run for suffix in SATURATED_RATES for run in self.records(f"facts-facts49152-epochs240{suffix}")]
-        picked = (picked_on(3, [run for run in every if run["model"] == model]) for model in SATURATING)
-        return Facts([run for runs in picked for run in runs], "facts, 240 exposures")
+        """Facts shown 240 times."""
+        picked = self.picked("facts-facts49152-epochs240", OWN, 0.001, 0.004)
+        return Facts([run for model in picked.models for run in picked.new(model)], "facts, 240 exposures")
 
-    def facts(self, rate: float = 0.002) -> Facts:
-        suffix = "" if rate == 0.002 else f"-learningrate{rate}"
-        return Facts(self.records(f"facts-facts49152{suffix}"))
+    def facts(self, rate: float = OWN) -> Facts:
+        return Facts(self.at_rates("facts-facts49152", rate)[0].records)
 
     def facts_at_best_rate(self, model: str) -> float:
         """The bits that a model stores at the best of the rates at which it was trained."""
-        return most_bits(model, *map(self.facts, (0.002, 0.001, 0.004, 0.008)))
+        tried = self.all_rates("facts-facts49152", OWN, 0.001, 0.004, 0.008)
+        return Facts(at_best_rate(tried.of(model))).bits(model)
 
     def wide_facts(self, model: str) -> float:
         """The bits that a model of width 128 stores of 196,608 facts at the better of two rates."""
         name = "facts-facts196608-keys512-hiddensize128-intermediatesize344"
-        return most_bits(model, *(Facts(self.records(name + rate)) for rate in ("", "-learningrate0.001")))
+        return Facts(self.tuned(name, OWN, 0.001).runs(model)).bits(model)
 
     # -- Text
 
     def wide_text(self, model: str) -> list[Record]:
-        """Characters at width 256, at the best of three rates by validation loss, seeds 0 to 2."""
-        names = ("iso-depth-wide", "iso-depth-wide-learningrate0.00075", "iso-depth-wide-learningrate0.003")
-        return at_best_rate(*([run for run in self.records(name) if run["model"] == model] for name in names))
+        """Characters at width 256."""
+        return self.tuned("iso-depth-wide", OWN, 0.00075, 0.003).runs(model)
 
     def iso_depth(self, seeds: int | None = None) -> IsoDepth:
         """The first seeds of all models, or all."""
@@ -114,16 +129,26 @@ class Folders:
             return IsoDepth(runs)
         return IsoDepth([run for run in runs if run["seed"] < seeds], seeds=seeds)
 
-    def iso_depth_at_rates(self, *suffixes: str) -> list[list[Record]]:
+    def iso_depth_at_rates(self, *rates: float) -> list[Record]:
         """At 3e-3 and at other rates."""
-        return [self.records(f"iso-depth{suffix}") for suffix in ("", *suffixes)]
+        return self.all_rates("iso-depth", OWN, *rates).records
 
-    def iso_depth_at_best_rates(self, seeds: int, *suffixes: str) -> IsoDepth:
-        return IsoDepth(best_of(*self.iso_depth_at_rates(*suffixes), seeds=seeds), seeds=seeds)
+    def iso_depth_at_best_rates(self, seeds: int, *rates: float) -> IsoDepth:
+        return IsoDepth(best_of(self.iso_depth_at_rates(*rates), seeds), seeds=seeds)
 
-    def worth_in_layers(self, model: str, *suffixes: str) -> Value:
+    def text_loop(self, backprop_passes: int = 0, injection: str = "none") -> float:
+        """The loss on characters of one layer run six times, whose gradients go through so many of the last passes, 0:
+        through all; the mean over seeds 0 to 2."""
+        name = "iso-depth" + f"-injection{injection}" * (injection != "none")
+        name += f"-backproppasses{backprop_passes}" * (backprop_passes > 0)
+        runs = [run for run in Runs(self.records(name), name).of("1x6-64") if run["seed"] < 3]
+        if len(runs) < 3:
+            raise Unmeasured(f"There are {len(runs)} of 3 planned seeds of {name}; run the others first.")
+        return mean_loss(runs)
+
+    def worth_in_layers(self, model: str, *rates: float) -> Value:
         """φ of a loop in layers, at 3e-3 or at the best of this and other rates."""
-        return text_worth(model, *self.iso_depth_at_rates(*suffixes))
+        return text_worth(model, self.iso_depth_at_rates(*rates))
 
     def language(self, name: str) -> Language:
         return Language(self.records(name), name)

@@ -18,6 +18,7 @@ from study.analysis.hops import Rounding, wrong
 from study.analysis.iso_depth import IsoDepth, rounding_cost
 from study.analysis.ladder import validated_more_often
 from study.analysis.language import rate_gain
+from study.analysis.records import mean_loss
 from study.folders import CHARACTERS, HIGHER, STORIES, Folders
 from study.plan import CURVE
 
@@ -35,10 +36,6 @@ def _planned(runs: Sequence[Record], seeds: int = 3) -> None:
     """An error before all planned seeds are there."""
     if len(runs) < seeds:
         raise Unmeasured(f"There are {len(runs)} of {seeds} planned seeds; run the others first.")
-
-
-def _mean_loss(runs: list[Record]) -> float:
-    return mean(run["test"]["loss"] for run in runs)
 
 
 def _stories_gained(model: str) -> list[float]:
@@ -81,6 +78,7 @@ def khop_published() -> Conditions:
 
 
 def three_layers_tuned() -> Conditions:
+    _planned(RUNS.khop_at_best_rates().new("3x1"), seeds=5)
     three = mean(RUNS.khop_at_best_rates().errors("3x1", new=True))
     return 0.01 <= three <= 0.1, three < 0.005
 
@@ -166,7 +164,7 @@ def backprop_passes_elsewhere() -> Conditions:
     """On Shakespeare and on S3, on seeds 0 to 2, and with random cuts on pointers."""
     one, two = (RUNS.records(f"iso-depth-backproppasses{n}") for n in (1, 2))
     every = [run for run in RUNS.records("iso-depth") if run["model"] == "1x6-64" and run["seed"] < 3]
-    rises = [_mean_loss(runs) - _mean_loss(every) for runs in (one, two)]
+    rises = [mean_loss(runs) - mean_loss(every) for runs in (one, two)]
     s3, cut = (
         [run["test"]["accuracy"] for run in RUNS.records(name) if run["model"] == "1x8"]
         for name in ("state-tracking", "state-tracking-backproppasses1")
@@ -181,7 +179,7 @@ def backprop_passes_injected() -> Conditions:
     trained = [RUNS.records(f"iso-depth-injectionlinear{cut}") for cut in ("", "-backproppasses1", "-backproppasses2")]
     for runs in trained:
         _planned(runs)
-    every, one, two = map(_mean_loss, trained)
+    every, one, two = map(mean_loss, trained)
     return two - every <= 0.3 and one - every <= 0.5, two - every > 0.6
 
 
@@ -189,7 +187,7 @@ def cache_last_trained() -> Conditions:
     errors = RUNS.hops("khop-cachelast").errors("1x4", 4)
     in_turn = RUNS.records("iso-depth-cachelast")
     every = [run for run in RUNS.records("iso-depth") if run["model"] == "1x6-64" and run["seed"] == 0]
-    rise = _mean_loss(in_turn) - _mean_loss(every)
+    rise = mean_loss(in_turn) - mean_loss(every)
     return max(errors) <= 0.05 and abs(rise) <= 0.05, min(errors) > 0.15 or rise > 0.1
 
 
@@ -221,7 +219,7 @@ def muon() -> Conditions:
 
 
 def muon_text() -> Conditions:
-    deep, loop, shallow = (_mean_loss(RUNS.with_muon("iso-depth", model)) for model in ("6x1-64", "3x2-64", "3x1-64"))
+    deep, loop, shallow = (mean_loss(RUNS.with_muon("iso-depth", model)) for model in ("6x1-64", "3x2-64", "3x1-64"))
     holds = deep < loop < shallow and shallow - loop < loop - deep
     return holds, loop <= deep or loop > shallow + 0.005
 
@@ -445,7 +443,7 @@ def iso_depth_eight() -> Conditions:
 
 
 def iso_depth_rates() -> Conditions:
-    tuned = RUNS.iso_depth_at_best_rates(1, "-learningrate0.0015", "-learningrate0.006")
+    tuned = RUNS.iso_depth_at_best_rates(1, 0.0015, 0.006)
     change = abs(tuned.phi.of_all.value - RUNS.iso_depth(1).phi.of_all.value)
     narrow = [model for model in tuned.runs if int(model.split("-")[1]) <= 64]
     return all(tuned.rate(model) >= 3e-3 for model in narrow) and change < 0.1, change >= 0.2
@@ -480,7 +478,7 @@ def text_in_layers() -> Conditions:
 
 
 def text_wider() -> Conditions:
-    loss = {model: _mean_loss(RUNS.wide_text(model)) for model in ("1x1", "2x1", "3x1", "6x1", "3x2", "2x3", "1x6")}
+    loss = {model: mean_loss(RUNS.wide_text(model)) for model in ("1x1", "2x1", "3x1", "6x1", "3x2", "2x3", "1x6")}
     holds = loss["2x1"] < loss["1x6"] < loss["1x1"] and loss["2x3"] > loss["3x1"]
     return holds and loss["6x1"] == min(loss.values()), loss["1x6"] < loss["2x1"] or loss["2x3"] < loss["6x1"]
 

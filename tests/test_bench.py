@@ -256,14 +256,6 @@ def test_bad_input_is_one_sentence(mine):
         rtx.bench(mine.rpartition(":")[0])
 
 
-def test_the_best_rate_is_that_of_the_lowest_mean_validation_loss():
-    def run(rate: float, loss: float) -> dict:
-        return {"config": {"train": {"learning_rate": rate}}, "selected": {"validation_loss": loss}}
-
-    runs = [run(1e-3, 0.1), run(1e-3, 0.9), run(2e-3, 0.4), run(2e-3, 0.4)]
-    assert bench_module.at_best_rate(runs) == runs[2:]
-
-
 def test_a_model_that_the_study_declares_is_one_of_those_that_are_compared(mine, one_task, monkeypatch):
     card = rtx.bench(mine, "trial", seeds=2)
     monkeypatch.setattr(records, "records", partial(records.records, source="embedded"))

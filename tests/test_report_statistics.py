@@ -13,7 +13,9 @@ from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import statistics
 from rtx_core.report.evidence import as_records, badge, by_model
+from rtx_core.report.rates import AtOwnRates, at_best_rate, best_rate, validation_losses
 from rtx_core.report.statistics import Difference, common, difference, mean_interval
+from rtx_core.report.values import Runs, Unmeasured
 from study.analysis.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
 from study.analysis.sessions import graph_runs, largest_session
 
@@ -298,3 +300,32 @@ def test_runs_that_shared_a_gpu_are_one_session():
     session = largest_session(graph_runs(runs))
     assert (session.runs, session.together) == (3, 2)
     assert session.minutes == pytest.approx(2 + 100 / 60)
+
+
+def rated(rate: float, loss: float, seed: int = 0, model: str = "1x4") -> Record:
+    config = {"train": {"learning_rate": rate}}
+    return record(model, seed, config=config, selected={"validation_loss": loss})
+
+
+def test_the_best_rate_has_the_lowest_mean_validation_loss_of_the_seeds_that_all_rates_have():
+    runs = [rated(2e-3, 0.4, 1), rated(1e-3, 0.1), rated(2e-3, 0.4), rated(1e-3, 0.9, 1)]
+    assert validation_losses(runs) == pytest.approx({1e-3: 0.5, 2e-3: 0.4})
+    assert best_rate(runs) == 2e-3 and at_best_rate(runs) == [runs[0], runs[2]]
+    assert best_rate([*runs, rated(1e-3, 0.0, 2)]) == 2e-3  # seed 2 has one rate alone
+    assert best_rate([rated(1e-3, 0.3), rated(2e-3, 0.2, 1)]) == 2e-3  # no seed has both
+    assert best_rate([]) is None and at_best_rate([]) == []
+
+
+def test_seeds_that_pick_a_rate_are_not_reported():
+    runs = [
+        rated(rate, loss, seed) for rate, loss, seed in ((1e-3, 0.1, 3), (2e-3, 0.2, 3), (1e-3, 9, 0), (2e-3, 1, 0))
+    ]
+    assert at_best_rate(runs, picked_on=[3]) == [runs[2]]
+    assert at_best_rate(runs[2:], picked_on=[3]) == []
+    own = AtOwnRates(Runs(runs[::2], "k-hop"), Runs(runs[1::2], "k-hop"), picked_on=[3])
+    assert own.models == ["1x4"] and own.rate("1x4") == 1e-3
+    assert own.runs("1x4") == runs[:1] and own.new("1x4") == [runs[2]]
+    with pytest.raises(Unmeasured, match="k-hop, 2x2"):  # which has one rate
+        AtOwnRates(Runs([*runs, rated(1e-3, 0.1, model="2x2")], "k-hop"), Runs(runs, "k-hop"), picked_on=[3]).new("2x2")
+    with pytest.raises(Unmeasured, match="did not pick"):
+        AtOwnRates(Runs(runs[:1], "k-hop"), picked_on=[3]).new("1x4")

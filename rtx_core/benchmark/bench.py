@@ -26,7 +26,7 @@ from rtx_core.benchmark.applications import place
 from rtx_core.benchmark.card import Card, CheckLine, Counts, TaskResult, folder, write
 from rtx_core.benchmark.check import check
 from rtx_core.benchmark.compare import places, with_verdicts
-from rtx_core.benchmark.recorded import LENGTH, TOKENS, at_best_rate, counts, point, recorded_points
+from rtx_core.benchmark.recorded import LENGTH, TOKENS, counts, point, recorded_points
 from rtx_core.benchmark.subject import check_has_class, definition, passes_argument, vocabulary
 from rtx_core.benchmark.suite import BUDGETS, LADDER, PREFIX, TEXT, of_evaluation, unit_of, variant
 from rtx_core.data.config import name_parts
@@ -39,6 +39,7 @@ from rtx_core.models.build import build_model
 from rtx_core.progress import say
 from rtx_core.records import Record
 from rtx_core.report.evidence import device_of
+from rtx_core.report.rates import at_best_rate, by_rate
 from rtx_core.study import declaration
 
 BITS = (8, 4)
@@ -237,7 +238,7 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
     sentences = places(candidate, others, unit)
     if task in BUDGETS[budget].cautions:
         sentences.append(BUDGETS[budget].cautions[task])
-    rates = sorted({record["config"]["train"]["learning_rate"] for record in runs[name]})
+    rates = list(by_rate(runs[name]))
     if len(rates) > 1 and candidate.rate in (rates[0], rates[-1]):
         tried = f"{rates[0]:g} to {rates[-1]:g}"
         sentences.append(f"This rate is at the end of those tried, {tried}, so another may be better.")

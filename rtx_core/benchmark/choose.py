@@ -19,7 +19,7 @@ from torch import nn
 from rtx_core.benchmark.bench import Candidate, controls, train
 from rtx_core.benchmark.card import Part, Point, Verdict
 from rtx_core.benchmark.compare import ENOUGH, tested, verdict
-from rtx_core.benchmark.recorded import TOKENS, at_best_rate, counts, point
+from rtx_core.benchmark.recorded import TOKENS, counts, point
 from rtx_core.benchmark.suite import variant
 from rtx_core.benchmark.words import of_seeds, score
 from rtx_core.data.config import TEXT_SUFFIXES, DataConfig
@@ -28,6 +28,7 @@ from rtx_core.experiments import run as runner
 from rtx_core.experiments.configure import find_experiment, fits
 from rtx_core.models.build import build_model
 from rtx_core.records import Record
+from rtx_core.report.rates import at_best_rate
 from rtx_core.report.style import number
 
 ONCE, LOOP, LARGE, DEEP = "once", "loop", "as large", "as deep"

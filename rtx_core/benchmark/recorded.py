@@ -14,6 +14,7 @@ from rtx_core.benchmark.suite import BUDGETS, PREFIX, error, kilobits, unit_of
 from rtx_core.benchmark.words import of_seeds
 from rtx_core.models.build import build_model
 from rtx_core.records import Record
+from rtx_core.report.rates import at_best_rate
 from rtx_core.study import declaration
 
 TOKENS = 61  # of the module that is checked and counted: no other size of it is likely to be that
@@ -52,14 +53,6 @@ def counts_of(record: Record) -> Counts:
         return counts_at(address)
     config = record["config"]
     return counts(build_model(config["architecture"], seed=0, **config["model"] | {"vocab_size": TOKENS}))
-
-
-def at_best_rate(runs: list[Record]) -> list[Record]:
-    """Those at the learning rate of the lowest mean validation loss."""
-    by_rate: dict[float, list[Record]] = {}
-    for record in runs:
-        by_rate.setdefault(record["config"]["train"]["learning_rate"], []).append(record)
-    return min(by_rate.values(), key=lambda each: np.mean([run["selected"]["validation_loss"] for run in each]))
 
 
 def point(task: str, name: str, runs: list[Record], role: str = RECORDED, size: Counts | None = None) -> Point:

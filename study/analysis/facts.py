@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rtx_core.records import Record
-from rtx_core.report.values import Runs, Unmeasured
+from rtx_core.report.values import Runs
 
 
 def stored_bits(record: Record, test_loss: float | None = None) -> float:
@@ -72,11 +72,3 @@ class Facts(Runs):
     def per_parameter(self, model: str) -> float:
         """Bits for each parameter, embeddings included."""
         return self.bits(model) / self.of(model)[0]["parameters"]["total"]
-
-
-def most_bits(model: str, *rates: Facts) -> float:
-    """The bits that a model stores at the best of the rates at which it was trained."""
-    tried = [facts for facts in rates if any(record["model"] == model for record in facts.records)]
-    if not tried:
-        raise Unmeasured(f"There is no record of facts, {model}; run it first.")
-    return max(facts.bits(model) for facts in tried)

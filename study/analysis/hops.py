@@ -1,16 +1,16 @@
 """Following pointers, and products in a group: the shares of wrong answers by hops (or factors) and passes."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import cache
 from itertools import takewhile
 from types import SimpleNamespace
 
 import numpy as np
 
-from rtx_core.reads import remember
 from rtx_core.records import Record
+from rtx_core.report.rates import AtOwnRates
 from rtx_core.report.statistics import common, mean_interval, unpaired
-from rtx_core.report.values import Runs, Unmeasured
+from rtx_core.report.values import Runs
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
 
@@ -123,42 +123,12 @@ def unpaired_odds(first: list, second: list, hops: int = 4) -> SimpleNamespace:
     return SimpleNamespace(odds=np.exp((mean, low, high)).tolist(), p=p, ranks=ranks)
 
 
-def at_best_rate(*at_rates: list[Record]) -> list[Record]:
-    """Of a model's runs at several rates those at the best, by mean validation loss, on the seeds it has at all."""
-    return list(min(zip(*common(*at_rates)), key=lambda runs: sum(r["selected"]["validation_loss"] for r in runs)))
+class HopsAtOwnRates(AtOwnRates):
+    """k-hop models at their own rates, each picked on the first three seeds, by their errors at so many hops."""
 
-
-class AtOwnRates:
-    """k-hop models, each at the best of the rates of these runs, by mean validation loss over the first three seeds, or
-    as `new` runs, on the other seeds that were trained at that rate, five or more; or on those that are `reported`."""
-
-    def __init__(self, hops: int, *found: Runs, reported: Collection[int] = ()):
-        self.hops, self.rates, self.reported = hops, found, reported
-        self.runs = remember(self._at_best_rate)
-
-    def _at_best_rate(self, model: str) -> list[Record]:
-        return at_best_rate(*([run for run in rate.of(model) if run["seed"] < 3] for rate in self.rates))
-
-    def all(self, model: str) -> list[Record]:
-        return [run for rate in self.rates for run in rate.of(model)]
-
-    def rate(self, model: str) -> float:
-        return self.runs(model)[0]["config"]["train"]["learning_rate"]
-
-    def new(self, model: str) -> list[Record]:
-        rated = [run for run in self.all(model) if run["config"]["train"]["learning_rate"] == self.rate(model)]
-        found = [run for run in rated if (run["seed"] in self.reported if self.reported else run["seed"] >= 3)]
-        if len(found) < (least := 1 if self.reported else 5):
-            lack = f"There are {len(found)} of {least} seeds of {model} that did not pick its rate {self.rate(model)}"
-            raise Unmeasured(f"{lack}; run them first.")
-        return found
-
-    def reported_runs(self, model: str) -> list[Record]:
-        """The `new` runs, or none where runs to pick the rate are missing."""
-        try:
-            return self.new(model)
-        except Unmeasured:
-            return []
+    def __init__(self, hops: int, *rates: Runs):
+        super().__init__(*rates, picked_on=(0, 1, 2))
+        self.hops = hops
 
     def errors(self, model: str, new: bool = False) -> list[float]:
         return [wrong(run, self.hops) for run in (self.new if new else self.runs)(model)]

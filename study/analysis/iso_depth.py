@@ -7,9 +7,9 @@ import numpy as np
 from rtx_core.reads import remembered
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge, by_model
+from rtx_core.report.rates import at_best_rate, by_rate
 from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Runs, Unmeasured, Value
-from study.analysis.hops import at_best_rate
 from study.analysis.phi import LoopedLosses, mean_phi, phi_by_seed, worth
 from study.analysis.records import test_loss
 
@@ -77,12 +77,12 @@ class IsoDepth:
         return SimpleNamespace(**phis)
 
 
-def best_of(*rates: list[Record], seeds: int) -> list[Record]:
-    """Of each model that was trained at all of these rates, on so many seeds, the runs at its best rate."""
-    tried = [by_model(records) for records in rates]
-    everywhere = sorted(set.intersection(*map(set, tried)))
-    best = [at_best_rate(*(models[model] for models in tried)) for model in everywhere]
-    return [run for runs in best if len(runs) >= seeds for run in runs]
+def best_of(runs: list[Record], seeds: int) -> list[Record]:
+    """Of each model that was trained at all rates of these runs, the first so many seeds at its best rate."""
+    rates = len(by_rate(runs))
+    tried = by_model([run for run in runs if run["seed"] < seeds]).values()
+    best = [at_best_rate(found) for found in tried if len(by_rate(found)) == rates]
+    return [run for found in best if len(found) == seeds for run in found]
 
 
 def rounding_cost(rounded: list[Record], runs: list[Record], model: str, bits: int) -> float:
@@ -92,6 +92,6 @@ def rounding_cost(rounded: list[Record], runs: list[Record], model: str, bits: i
     return float(np.mean([test_loss(after) - test_loss(before) for after, before in pairs]))
 
 
-def text_worth(model: str, *rates: list[Record]) -> Value:
-    """φ of a loop over characters, in layers, compared with stacks of its width, each at the best of these rates."""
-    return Value(*worth(Runs(best_of(*rates, seeds=3), "iso-depth"), model, STACKS, test_loss))
+def text_worth(model: str, runs: list[Record]) -> Value:
+    """φ of a loop over characters, in layers, beside stacks of its width, each at the best rate of these runs."""
+    return Value(*worth(Runs(best_of(runs, seeds=3), "iso-depth"), model, STACKS, test_loss))

@@ -9,9 +9,10 @@ from typing import Any
 from rtx_core.reads import remembered
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge
+from rtx_core.report.rates import at_best_rate, best_rate
 from rtx_core.report.statistics import accuracy, adjusted, common, difference
 from rtx_core.report.values import Gap, Unmeasured, Value
-from study.analysis.classifiers import chosen, missed
+from study.analysis.classifiers import missed
 
 
 class Ladder:
@@ -45,7 +46,13 @@ class Tuned(Ladder):
 
     def __init__(self, tried: Mapping[str, Mapping[float, Sequence[Record]]]):
         self.tried = tried
-        super().__init__({name: by_rate[best_rate(by_rate)] for name, by_rate in tried.items()})
+        super().__init__({name: at_best_rate(self.at_all_rates(name)) for name in tried})
+
+    def at_all_rates(self, name: str) -> list[Record]:
+        return [run for runs in self.tried[name].values() for run in runs]
+
+    def rate(self, name: str) -> float | None:
+        return best_rate(self.at_all_rates(name))
 
     def at_usual_rate(self, name: str) -> Sequence[Record]:
         return next(iter(self.tried[name].values()))
@@ -57,12 +64,6 @@ class Tuned(Ladder):
 
     def ahead(self, first: str, second: str) -> bool:
         return self.differences[first, second].sign > 0
-
-
-def best_rate(by_rate: Mapping[float, Sequence[Record]]) -> float:
-    """The learning rate of the lowest validation loss with the first seed; the first rate where none has a run."""
-    tried = [rate for rate, runs in by_rate.items() if runs]
-    return min(tried, key=lambda rate: chosen(by_rate[rate][0])["validation_loss"], default=next(iter(by_rate)))
 
 
 def validated_more_often(often: Record, after_epochs: Record) -> SimpleNamespace:

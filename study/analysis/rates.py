@@ -6,16 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtx_core.records import Record
-from study.analysis.records import learning_rate
-
-
-def by_rate(runs: Iterable[Record]) -> dict[float, float]:
-    """Learning rate -> validation loss, on average over the seeds that all rates have."""
-    losses: dict[float, dict[int, float]] = {}
-    for run in runs:
-        losses.setdefault(learning_rate(run), {})[run["seed"]] = run["selected"]["validation_loss"]
-    shared = set.intersection(*map(set, losses.values()))
-    return {rate: float(np.mean([losses[rate][seed] for seed in shared])) for rate in sorted(losses)}
+from rtx_core.report.rates import validation_losses
 
 
 @dataclass(frozen=True)
@@ -48,32 +39,31 @@ class Pair:
         return self.loop_rate in self.predicted(power)
 
 
-def pair(task: str, runs: Iterable[Record], stack: str, loop: str, passes: int) -> Pair:
-    """Of two models by name."""
-    runs = list(runs)
-    losses = (by_rate(run for run in runs if run["model"] == model) for model in (stack, loop))
-    return Pair(task, stack, loop, passes, *losses)
-
-
-def review_pair(runs: Iterable[Record], layers: int, passes: int) -> Pair:
-    """Of two classifiers, which differ in how often their layers are run."""
-    runs = [run for run in runs if run["config"]["model"]["num_layers"] == layers]
-    losses = (by_rate(r for r in runs if r["config"]["model"]["num_passes"] == n) for n in (1, passes))
-    return Pair("reviews", f"{layers}x1", f"{layers}x{passes}", passes, *losses)
-
-
-def pairs(hops, hard, wider, facts, saturated, text, reviews) -> list[Pair]:
+def pairs(runs: Iterable[Record]) -> list[Pair]:
     """Of all tasks on which a loop and a stack were trained at the same rates, two at least."""
+    tried: dict[tuple[str, str], list[Record]] = {}
+    for run in runs:
+        tried.setdefault((run["name"].partition("-learningrate")[0], run["model"]), []).append(run)
+
+    def pair(task: str, folder: str, stack: str, loop: str, passes: int) -> Pair:
+        return Pair(task, stack, loop, passes, *(validation_losses(tried[folder, model]) for model in (stack, loop)))
+
+    def review_pair(once: str, loop: str, layers: int, passes: int) -> Pair:
+        """Of two classifiers, whose folders are named by how often their layers are run."""
+        losses = (validation_losses(tried[folder, "recurrent"]) for folder in (once, loop))
+        return Pair("reviews", f"{layers}x1", f"{layers}x{passes}", passes, *losses)
+
+    more, one = "facts-facts49152-epochs240", "sst2-10pct-numlayers1-numpasses"
     return [
-        pair("four hops", hops, "1x1", "1x4", 4),
-        pair("four hops", hops, "2x1", "2x2", 2),
-        pair("four hops, width 256", wider, "2x1", "2x2", 2),
-        pair("eight hops", hard, "2x1", "2x3", 3),
-        pair("facts, 60 exposures", facts, "1x1", "1x4", 4),
-        pair("facts, 60 exposures", facts, "2x1", "2x2", 2),
-        pair("facts, 240 exposures", saturated, "1x1", "1x4", 4),
-        pair("facts, 240 exposures", saturated, "2x1", "2x2", 2),
-        *(pair("Shakespeare", text, "6x1-64", f"{n}x{r}-64", r) for n, r in ((3, 2), (2, 3), (1, 6))),
-        review_pair(reviews, 1, 6),
-        review_pair(reviews, 3, 2),
+        pair("four hops", "khop", "1x1", "1x4", 4),
+        pair("four hops", "khop", "2x1", "2x2", 2),
+        pair("four hops, width 256", "khop-hiddensize256-intermediatesize688", "2x1", "2x2", 2),
+        pair("eight hops", "khop-hard", "2x1", "2x3", 3),
+        pair("facts, 60 exposures", "facts-facts49152", "1x1", "1x4", 4),
+        pair("facts, 60 exposures", "facts-facts49152", "2x1", "2x2", 2),
+        pair("facts, 240 exposures", more, "1x1", "1x4", 4),
+        pair("facts, 240 exposures", more, "2x1", "2x2", 2),
+        *(pair("Shakespeare", "iso-depth", "6x1-64", f"{n}x{r}-64", r) for n, r in ((3, 2), (2, 3), (1, 6))),
+        review_pair(f"{one}1", f"{one}6", 1, 6),
+        review_pair("sst2-10pct-numpasses1", "sst2-10pct", 3, 2),
     ]

@@ -1,12 +1,13 @@
 """What many pages read of records."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
+from statistics import mean
 
 import numpy as np
 
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge
+from rtx_core.report.rates import learning_rate
 from study.analysis.wording import seeds
 
 
@@ -15,8 +16,8 @@ def test_loss(record: Record) -> float:
     return record["test"]["loss"]
 
 
-def learning_rate(record: Record) -> float:
-    return record["config"]["train"]["learning_rate"]
+def mean_loss(records: Iterable[Record]) -> float:
+    return mean(map(test_loss, records))
 
 
 def multiply_adds(record: Record) -> int:
@@ -27,19 +28,6 @@ def multiply_adds(record: Record) -> int:
 def at_rate(records: Iterable[Record], rate: float) -> list[Record]:
     """The runs at one learning rate."""
     return [record for record in records if learning_rate(record) == rate]
-
-
-def picked_on(seed: int, runs: Iterable[Record]) -> list[Record]:
-    """Of a model's runs at several learning rates the other seeds at the rate whose run of `seed` has the lowest
-    validation loss."""
-    by_rate: dict[float, list[Record]] = {}
-    for run in runs:
-        by_rate.setdefault(learning_rate(run), []).append(run)
-
-    def loss(at_rate: list[Record]) -> float:
-        return next((run["selected"]["validation_loss"] for run in at_rate if run["seed"] == seed), math.inf)
-
-    return [run for run in min(by_rate.values(), key=loss, default=[]) if run["seed"] != seed]
 
 
 def seeds_of(records: Iterable[Record]) -> list[int]:

@@ -2,18 +2,18 @@
 
 from rtx_core.records import Record
 from rtx_core.report import number
+from rtx_core.report.evidence import by_model
 from rtx_core.report.quantities import Quantities, words
+from rtx_core.report.rates import by_rate
 from study.analysis import phi
-from study.analysis.facts import Facts, Rounded, most_bits, rounded, stored_bits
+from study.analysis.facts import Facts, Rounded, rounded, stored_bits
 from study.analysis.hops import Hops, logit
-from study.analysis.iso_depth import IsoDepth, best_of, text_worth
-from study.analysis.records import at_rate, learning_rate, multiply_adds, picked_on, seeds_of, test_loss
+from study.analysis.records import at_rate, multiply_adds, seeds_of, test_loss
+from study.folders import HIGHER, Folders
 
 FACT_STACKS, HOP_STACKS = ("1x1", "2x1", "4x1"), ("1x1", "2x1", "3x1", "4x1")
 MORE = 240  # exposures
-PICKING = 3  # the seed that picks the learning rates of the runs with more exposures, and is reported nowhere
-RATE, RATES, TEXT_RATES = 0.002, (0.001, 0.002, 0.004, 0.008), (0.003, 0.006, 0.012)
-
+RATE, RATES = 0.002, (0.001, 0.002, 0.004, 0.008)
 SATURATED = ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
 
 
@@ -27,23 +27,16 @@ def quantities(
 ) -> Quantities:
     """Of runs on facts, the same facts with more exposures and fewer facts, on k-hop with two numbers of steps, and on
     characters, at several learning rates, and what models still store when they are rounded."""
+    runs = Folders.among([*facts, *saturated, *text])
     lower, base, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
     small = Facts([run for run in fewer if run["config"]["train"]["epochs"] != MORE])
-    picked = {m: picked_on(PICKING, [run for run in saturated if run["model"] == m]) for m in SATURATED}
-    repeated = Facts([run for runs in picked.values() for run in runs], "facts with more exposures")
+    repeated = runs.saturated()
     khop = Hops(at_rate(hops, RATE), "k-hop")
-    texts = [at_rate(text, rate) for rate in TEXT_RATES]
-
-    def best_bits(model: str) -> float:
-        return most_bits(model, base, lower, higher, highest)
 
     def over_best_layer(model: str) -> list[float]:
         """A model's bits over those of one layer at its own best rate, by seed, ascending."""
         return sorted(a / b for a, b in zip(base.each(model), higher.each("1x1")))
-
-    def rates_where_saturated() -> set[float]:
-        return {learning_rate(run) for run in repeated.records}
 
     def per_fact(runs: Facts, model: str) -> str:
         """Bits of a fact that are stored, on average over facts and seeds."""
@@ -131,7 +124,7 @@ def quantities(
         "phi_hops_high": lambda: number(hops_phi("1x4")[2], ".2f"),
         "three_seeds_low": lambda: number(three_seeds()[1], ".1f"),
         "three_seeds_high": lambda: number(three_seeds()[2], ".1f"),
-        "phi_text": lambda: number(text_worth("1x6-64", texts[0]), ".2f"),
+        "phi_text": lambda: number(runs.worth_in_layers("1x6-64"), ".2f"),
     }
     checks = {
         "by_parameters": lambda: [0.6 < (base.gain("1x1-wide", "1x1") - 1) / (base.gain("2x1", "1x1") - 1) < 0.72],
@@ -156,13 +149,13 @@ def quantities(
             base.weights("1x1-wide") == base.weights("2x1"),
         ],
         "best_passes_2": lambda: [
-            1 < best_bits("1x4") / best_bits("1x1") < base.gain("1x4", "1x1"),
+            1 < runs.facts_at_best_rate("1x4") / runs.facts_at_best_rate("1x1") < base.gain("1x4", "1x1"),
             max(lower.bits("1x1"), base.bits("1x1"), highest.bits("1x1")) < higher.bits("1x1"),
             all(max(lower.bits(m), 2 * higher.bits(m)) < base.bits(m) for m in ("1x4", "2x1")),
             over_best_layer("1x4")[1] < 1.02,
             min(higher.each("1x1")) < 0.9 * sorted(higher.each("1x1"))[1],
             over_best_layer("2x1")[0] > 1.5,
-            best_bits("2x1") > 1.6 * best_bits("1x1"),
+            runs.facts_at_best_rate("2x1") > 1.6 * runs.facts_at_best_rate("1x1"),
         ],
         "facts": lambda: [
             min(memorized.bits(m) for m in ("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"))
@@ -184,7 +177,7 @@ def quantities(
             small.bits("2x1") > 0.97 * small.whole * small.facts,
             three_seeds()[1] < 0.6 and three_seeds()[2] > 1,
         ],
-        "picked_rate": lambda: [rates_where_saturated() == {RATE}, all(map(picked.get, SATURATED))],
+        "picked_rate": lambda: [[*by_rate(repeated.records)] == [RATE], {*by_model(repeated.records)} == {*SATURATED}],
         "long_wide": lambda: [0.82 < repeated.gain("1x1-wide", "2x1") < 0.94],
         "long_two_layers_hold": lambda: [repeated.bits("2x1") > 0.95 * repeated.whole * repeated.facts],
         "many_1_1": lambda: [base.bits("1x4") < repeated.bits("1x1") < base.bits("2x1")],
@@ -195,12 +188,12 @@ def quantities(
             0.9 < hops_phi("1x4")[2] < 1,
             2.7 < 4 ** hops_phi("1x4")[0] < 3.3,
             khop.error("2x2", 4) < khop.error("4x1", 4),
-            facts_phi("1x4")[0] < text_worth("1x6-64", texts[0]).low,
-            text_worth("1x6-64", texts[0]).high < hops_phi("1x4")[1],
+            facts_phi("1x4")[0] < runs.worth_in_layers("1x6-64").low,
+            runs.worth_in_layers("1x6-64").high < hops_phi("1x4")[1],
         ],
         "text_at_its_best_rate": lambda: [
-            IsoDepth(best_of(*texts, seeds=3), seeds=3).phi.at_64.low < 0,
-            IsoDepth(best_of(*texts, seeds=3), seeds=3).phi.at_64.value > 0,
+            runs.iso_depth_at_best_rates(3, *HIGHER).phi.at_64.low < 0,
+            runs.iso_depth_at_best_rates(3, *HIGHER).phi.at_64.value > 0,
         ],
     }
     return Quantities(numbers, checks)

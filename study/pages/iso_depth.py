@@ -49,11 +49,11 @@ def quantities(
 
     def tuned() -> IsoDepth:
         """With the best of three rates, of one seed."""
-        return IsoDepth(best_of(usual, lowest, higher, seeds=1))
+        return IsoDepth(best_of(lowest + usual + higher, seeds=1))
 
     def best() -> IsoDepth:
         """With the best of three rates, of three seeds at width 64."""
-        return IsoDepth(best_of(usual, higher, highest, seeds=3), seeds=3)
+        return IsoDepth(best_of(usual + higher + highest, seeds=3), seeds=3)
 
     def long() -> IsoDepth:
         return IsoDepth(longer)
@@ -67,11 +67,11 @@ def quantities(
 
     def tuned_layers(model: str) -> Value:
         """φ in layers with the best of three rates for each model."""
-        return text_worth(model, usual, higher, highest)
+        return text_worth(model, usual + higher + highest)
 
     def gain_of_rate(model: str) -> float:
         """Nats that the best of three rates brings over the usual one, on seeds 0 to 2."""
-        best = [test_loss(run) for run in best_of(usual, higher, highest, seeds=3) if run["model"] == model]
+        best = [test_loss(run) for run in best_of(usual + higher + highest, seeds=3) if run["model"] == model]
         once = [test_loss(run) for run in usual if run["model"] == model and run["seed"] < 3]
         return mean(once) - mean(best)
 

@@ -7,28 +7,13 @@ import numpy as np
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
-from study.analysis.hops import AtOwnRates, Hops, compared, copying
-from study.analysis.records import at_rate, learning_rate, picked_on
+from rtx_core.report.rates import learning_rate
+from study.analysis.hops import Hops, compared, copying, wrong
 from study.analysis.wording import at_least, listing, percent, seeds
+from study.folders import Folders
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
 SOLVED = 0.1
-PICKING = 3  # the seed that picks the learning rates of wider models, and is reported nowhere
-
-
-def by_width(runs: list[Record]) -> dict[tuple[str, int], list[Record]]:
-    """(model, width) -> its runs."""
-    widths: dict[tuple[str, int], list[Record]] = {}
-    for run in runs:
-        widths.setdefault((run["model"], run["config"]["model"]["hidden_size"]), []).append(run)
-    return widths
-
-
-def at_own_rates(pointers: list[Record], rated: list[Record], reported: list[int]) -> AtOwnRates:
-    """Each model at its best rate on four hops, picked on the first three seeds and seen on those `reported`."""
-    rates = sorted({learning_rate(record) for record in rated})
-    at_others = (Hops(at_rate(rated, rate), f"k-hop at {rate}") for rate in rates)
-    return AtOwnRates(HOPS, Hops(pointers, "k-hop"), *at_others, reported=reported)
 
 
 def quantities(
@@ -41,24 +26,20 @@ def quantities(
     published: list[Record],
     longer: list[Record],
     wider: list[Record],
-    reported: list[int],
 ) -> Quantities:
     """Of k-hop runs, on four hops at one rate and at others, on eight at one and at a higher one, of a loop whose
     passes are drawn for longer training, of one whose passes are fixed for as long, on the published task, of stacks
-    and loops that are trained for `longer`, and of `wider` ones at several rates; and the seeds that are `reported`."""
-    khop, tuned = Hops(pointers, "k-hop"), at_own_rates(pointers, rated, reported)
+    and loops that are trained for `longer`, and of `wider` ones at several rates."""
+    runs = Folders.among([*pointers, *rated, *hard, *higher, *wider])
+    khop, tuned, hard_tuned = Hops(pointers, "k-hop"), runs.khop_at_best_rates(), runs.khop_hard_at_best_rates()
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
-    hard_tuned = AtOwnRates(HARD_HOPS, lower, upper)
     draws, long, wide = Hops(drawn, "k-hop, longer"), Hops(fixed, "k-hop, longer"), Hops(published, "k-hop, published")
 
     long_runs = Hops([*longer, *fixed], "k-hop for longer")
-    wide_runs = {
-        key: Hops(picked_on(PICKING, runs), f"k-hop at width {key[1]}") for key, runs in by_width(wider).items()
-    }
 
     def at_width(model: str, width: int = 256) -> list[float]:
         """The errors at four hops of the seeds that picked no learning rate."""
-        return wide_runs[model, width].errors(model, HOPS)
+        return [wrong(run, HOPS) for run in runs.wider_runs(model, width)]
 
     def own(model: str) -> list[float]:
         """The errors at a model's own rate on the reported seeds."""
@@ -167,8 +148,7 @@ def quantities(
         "short_random": lambda: number(khop.error("1x6-random", HOPS, 6), ".0%"),
         "short_random_seeds": lambda: words(len(khop.of("1x6-random"))),
         "times_the_parameters": lambda: number(
-            wide_runs["1x4", 256].of("1x4")[0]["parameters"]["non_embedding"]
-            / khop.of("1x4")[0]["parameters"]["non_embedding"],
+            runs.wider_runs("1x4")[0]["parameters"]["non_embedding"] / khop.of("1x4")[0]["parameters"]["non_embedding"],
             ".0f",
         ),
     }
@@ -186,8 +166,8 @@ def quantities(
         "wide_narrow": lambda: [
             max(at_width("4x1", 128)) < 0.005,
             0.9
-            < wide_runs["4x1", 128].of("4x1")[0]["parameters"]["non_embedding"]
-            / wide_runs["1x4", 256].of("1x4")[0]["parameters"]["non_embedding"]
+            < runs.wider_runs("4x1", 128)[0]["parameters"]["non_embedding"]
+            / runs.wider_runs("1x4")[0]["parameters"]["non_embedding"]
             < 1.1,
         ],
         "two_layers_twice": lambda: [max(own("2x2")) < 0.006],

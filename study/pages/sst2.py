@@ -26,7 +26,7 @@ from study.analysis.classifiers import (
     tested,
 )
 from study.analysis.corpora import inside
-from study.analysis.ladder import Ladder, Tuned, best_rate, validated_more_often
+from study.analysis.ladder import Ladder, Tuned, validated_more_often
 from study.published import in_table
 
 DEEPER = ("3x1", "3x2", "1x6", "6x1")
@@ -190,7 +190,7 @@ def quantities(
         ],
         "rates": lambda: [
             tuned.accuracy("1x1") >= max(tuned.accuracies()),
-            best_rate(tried["6x1"]) == 1e-3,
+            tuned.rate("6x1") == 1e-3,
             peaks(tried["6x1"][1e-3])[0] < min(peaks(tried["6x1"][rate])[0] for rate in (3e-5, 1e-4, 3e-4)),
         ],
         "overfitting": lambda: [
