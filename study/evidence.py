@@ -79,7 +79,8 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     once, twice = rated.new("2x1"), rated.new("2x2")
     effect = f"{percent([wrong(run, 4) for run in once])} → {percent([wrong(run, 4) for run in twice])} wrong"
     effect = f"{effect}, {odds(twice, once, 4)}"
-    yield Headline("Four hops: running two layers twice helps", effect, once + twice, "best of four, on other seeds")
+    seen = "best of four, on other seeds; the loop's were seen before"
+    yield Headline("Four hops: running two layers twice helps", effect, once + twice, seen)
     long = runs.hops("khop-steps12000")
     once, twice = long.records_for("2x1"), long.records_for("2x2")
     effect = f"{percent(long.errors('2x1', 4))} → {number(long.error('2x2', 4), '.2%')} wrong, {odds(twice, once, 4)}"
@@ -94,7 +95,7 @@ def pointers(runs: Folders) -> Iterator[Headline]:
         "Four hops: a loop probably gets fewer wrong than a narrow stack of its depth and size, by an uncertain amount",
         f"{odds(loop, narrow, 4)}; {ranks}",
         loop + narrow,
-        "best of four, on other seeds; the loop's were seen before",
+        seen,
     )
     narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
     ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}"
@@ -104,7 +105,7 @@ def pointers(runs: Folders) -> Iterator[Headline]:
         "Four hops: a loop and a stack of its depth do not differ significantly",
         odds(loop, stack, 4),
         stack + loop,
-        "best of four, on other seeds",
+        seen,
     )
     hard = runs.khop_hard_at_best_rates()
     narrow, loop = hard.new("6x1-w36"), hard.new("2x3")
@@ -123,8 +124,8 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
         effect = f"{gain(facts, model, '1x1')} bits"
         yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.records_for("1x1") + facts.records_for(model))
     saturated = runs.saturated()
-    claims = {"1x4": "three more passes add more", "1x1-wide": "the parameters of a second layer add more yet"}
-    for model, claim in (claims | {"2x1": "a second layer adds most, at least"}).items():
+    claims = {"1x4": "three more passes add to one layer", "1x1-wide": "a second layer's parameters, in its MLP, add more"}
+    for model, claim in (claims | {"2x1": "a second layer adds most (at least, near the ceiling)"}).items():
         both = saturated.records_for("1x1") + saturated.records_for(model)
         rate = "best of three, on another seed"
         yield Headline(f"Facts, 240 exposures: {claim}", f"{gain(saturated, model, '1x1')} bits", both, rate)

@@ -117,7 +117,7 @@ def setting_column(plan: list[RunConfig], run: RunConfig, vocabulary: int) -> di
         "Other rates": ", ".join(map(short_rate, rates)) or None,
         "Warm-up, in steps": f"{train.warmup_steps:,}",
         "Weight decay": f"{train.weight_decay:g}",
-        "Most seeds of a model": f"{max(map(len, seeds.values()), default=0)}",
+        "Most seeds at this learning rate": f"{max(map(len, seeds.values()), default=0)}",
         "Multiply-adds, layer": f"{multiply_adds(c):,}",
         "Multiply-adds, output": f"{(c.num_labels if encoder else vocabulary) * c.hidden_size:,}",
     }
@@ -155,7 +155,7 @@ def differences(c: Any) -> str:
 def name_of(run: RunConfig) -> str:
     """What figures call a model that is more than layers x passes."""
     name = title(re.sub(r"-(time|64|128)$", "", run.model))
-    return "long loop" if run.model == "1x6-random" else "" if name[0].isdigit() else name
+    return "random-pass loop" if run.model == "1x6-random" else "" if name[0].isdigit() else name
 
 
 def roster(plan: Iterable[RunConfig]) -> pd.DataFrame:

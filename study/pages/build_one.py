@@ -133,6 +133,7 @@ def quantities(
         "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
         "cache_w44": lambda: number(cache.of_config(khop.of("4x1-w44")[0]), ","),
         "cache_2x2": lambda: number(cache.of_config(khop.of("2x2")[0]), ","),
+        "cache_last": lambda: number(cache.of_config(cached_last("1x4")[0]), ","),
         "hyper": lambda: number(quick["pointers"]["Hyper"], ".2%"),
         "quick_1x4": lambda: percent(quick["pointers"]["1x4"]),
         "many_exposures": lambda: number(runs.saturated().records[0]["config"]["train"]["epochs"], "d"),
@@ -338,7 +339,7 @@ def quantities(
         ],
         "cut_injected_two": lambda: [cut_text(2, "linear") < cut_text(1, "linear") < 0.5 * cut_text(2)],
         "shapes": lambda: [
-            mean(tuned.errors("2x2")) < mean(tuned.errors("1x4")),
+            mean(tuned.errors("2x2", new=True)) < mean(tuned.errors("1x4", new=True)),
             runs.wider("1x4") < runs.wider("2x2"),
             mean(hard_tuned.errors("2x3")) < mean(hard_tuned.errors("1x6")),
             losses("3x2-64") < losses("2x3-64") < losses("1x6-64"),
