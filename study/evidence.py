@@ -124,7 +124,7 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
         effect = f"{gain(facts, model, '1x1')} bits"
         yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.records_for("1x1") + facts.records_for(model))
     saturated = runs.saturated()
-    claims = {"1x4": "three more passes add to one layer", "1x1-wide": "a second layer's parameters, in its MLP, add more"}
+    claims = {"1x4": "three more passes add to one layer", "1x1-wide": "a second layer's parameters add more"}
     for model, claim in (claims | {"2x1": "a second layer adds most (at least, near the ceiling)"}).items():
         both = saturated.records_for("1x1") + saturated.records_for(model)
         rate = "best of three, on another seed"
