@@ -261,6 +261,7 @@ def choose(
     width: Annotated[int, "of the loop"] = 64,
     seeds: Annotated[int, "of every model; a verdict needs three"] = 3,
     jobs: Annotated[int, "runs at once"] = 1,
+    model: Annotated[str, "a loop of your own, as file.py:Name, in place of the loop of this library"] = "",
 ) -> None:
     """train a loop and three stacks on a task of your own, each at three learning rates, and say which to take:
     `choose book.txt steps=2000`; others than 1e-3, 2e-3 and 4e-3 as rates=[…]"""
@@ -270,12 +271,12 @@ def choose(
     names, settings = parse_words(words)
     if len(names) != 1:
         raise RtxError("Nothing to choose for: give a text or an experiment, as in `choose book.txt steps=2000`.")
-    if switches := settings.keys() & {"layers", "passes", "width", "seeds", "jobs", "replace"}:
+    if switches := settings.keys() & {"layers", "passes", "width", "seeds", "jobs", "replace", "model"}:
         name = min(switches)
-        raise RtxError(f"Got {name}={settings[name]}; write --{name} and a number.")
+        raise RtxError(f"Got {name}={settings[name]}; write --{name} {settings[name]}.")
     data = from_words(names[0], settings)
     options = {"seeds": seeds, "jobs": jobs, "replace": replace}
-    print(chooser.choose(data, layers, passes, width, **options | settings))
+    print(chooser.choose(data, layers, passes, width, model=model or None, **options | settings))
 
 
 def show(words: Annotated[list, "NOTEBOOK …"]) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from conftest import refused
 
 import rtx_core as rtx
@@ -10,8 +11,6 @@ from rtx_core.__main__ import main
 from rtx_core.benchmark import choose as chooser
 from rtx_core.benchmark.card import Point, Verdict
 from rtx_core.benchmark.choose import DEEP, LARGE, LOOP, ONCE
-from rtx_core.benchmark.recorded import TOKENS, counts
-from rtx_core.models import build_model
 
 
 class Copy(rtx.data.SequenceTask):
@@ -32,14 +31,7 @@ def scored(name, errors, rate=2e-3):
 
 @pytest.mark.parametrize(("layers", "passes", "width"), [(2, 2, 64), (1, 4, 64), (2, 3, 128), (3, 4, 32)])
 def test_the_narrow_stack_is_as_deep_and_as_large_and_the_deep_one_as_deep_and_as_wide(layers, passes, width):
-    size = {
-        role: counts(
-            build_model(
-                "looped", seed=0, **{k: v for k, v in each.items() if k not in ("base", "name")}, vocab_size=TOKENS
-            )
-        )
-        for role, each in chooser.models_of(layers, passes, width).items()
-    }
+    size = {role: chooser.size_of(each) for role, each in chooser.models_of(layers, passes, width).items()}
     assert size[ONCE].weights == size[LOOP].weights and size[LOOP].applied == passes * size[ONCE].applied
     assert size[LARGE].passes == size[DEEP].passes == 1
     assert abs(size[LARGE].weights / size[LOOP].weights - 1) < 0.1
@@ -112,6 +104,34 @@ def test_a_task_of_ones_own_is_run_once_and_judged(home, monkeypatch):
     assert picked == {name: min(each, key=each.get) for name, each in losses.items()}
     monkeypatch.setattr(chooser.runner, "train_and_record", lambda *_: pytest.fail("trained again"))
     assert str(rtx.choose(Copy(), width=16, rates=[1e-3, 2e-3], **small)) == str(choice)
+
+
+class OwnLoop(torch.nn.Module):
+    """One layer, three times."""
+
+    def __init__(self, vocab_size, width=16):
+        super().__init__()
+        self.word, self.head = torch.nn.Embedding(vocab_size, width), torch.nn.Linear(width, vocab_size)
+        self.layer = torch.nn.TransformerEncoderLayer(width, 2, 4 * width, dropout=0.0, batch_first=True)
+
+    def forward(self, ids):
+        state, causal = self.word(ids), torch.nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        for _ in range(3):
+            state = self.layer(state, src_mask=causal, is_causal=True)
+        return self.head(state)
+
+
+def test_a_loop_of_ones_own_is_compared_with_two_stacks_of_its_depth(home):
+    small = {"steps": 2, "eval_every": 2, "batch_size": 4, "test_texts": 20, "eval_texts": 20, "warmup_steps": 1}
+    choice = rtx.choose(Copy(), model=OwnLoop, rates=[1e-3], **small)
+    roles = [each.role for each in choice.points]
+    assert roles == [LOOP, LARGE, DEEP] and choice.points[0].name == "OwnLoop" and len(choice.frame) == 3
+    assert all(each.name.startswith("3x1-") for each in choice.points[1:]) and set(choice.verdicts) == {LOOP, DEEP}
+    assert "deep stack" in choice.says[0] and "narrow stack" in choice.says[1]
+    with refused("applies every weight once"):
+        rtx.choose(Copy(), model=lambda vocab_size: torch.nn.Embedding(vocab_size, vocab_size), rates=[1e-3], **small)
+    with refused("leave them out"):
+        rtx.choose(Copy(), passes=3, model=OwnLoop)
 
 
 @pytest.mark.parametrize(

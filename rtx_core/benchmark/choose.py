@@ -1,23 +1,29 @@
 """Choose between a loop and stacks for a task of one's own: what *If you build one* advises, as one command.
 
     rtx.choose(task)                      a subclass of `data.SequenceTask`, `data.from_text(...)`, or an experiment
-    rtx choose mine.txt steps=2000        the same from a terminal, on the characters of a text
+    rtx.choose(task, model=MyLoop)        the same for a loop of one's own
+    rtx choose mine.txt steps=2000        from a terminal, on the characters of a text
+    rtx choose mine.txt --model loop.py:MyLoop
 
 Four decoders are trained, each at several learning rates with several seeds, and each is judged at the rate of its
 lowest mean validation loss: the layers run once (2×1), the loop (2×2), a stack as deep and as wide (4×1), and a stack
 as deep with the loop's parameters, which is therefore narrow.  The first three tell whether the task needs steps: what
 share of the gain of more layers does a second pass have?  The fourth tells whether it is worth sharing layers.  Both
 are said only as far as Welch's t-test over seeds bears them out, as in `suite`.
+
+A loop of one's own is any class or function that `bench` takes.  It is trained beside the narrow and the deep stack,
+whose sizes follow from what it stores and applies (`recorded.counts`).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from torch import nn
 
-from rtx_core.benchmark.bench import Candidate, controls, train
-from rtx_core.benchmark.card import Part, Point, Verdict
+from rtx_core.benchmark.bench import Candidate, controls, find_candidate, train
+from rtx_core.benchmark.card import Counts, Part, Point, Verdict
 from rtx_core.benchmark.compare import ENOUGH, tested, verdict
 from rtx_core.benchmark.recorded import TOKENS, counts, point
 from rtx_core.benchmark.suite import variant
@@ -44,9 +50,8 @@ class Choice(Part):
     unit: str  # error or nats
     points: list[Point]
     applied: dict[str, int]  # multiply-adds of a token outside the vocabulary, by role
-    verdicts: dict[
-        str, Verdict
-    ]  # on the loop beside the narrow stack, and on the deep stack beside the layers run once
+    verdicts: dict[str, Verdict]  # on the loop beside the narrow stack; and, as "as deep", on the deep stack beside the
+    # layers run once, or on a loop of one's own beside the deep stack
     says: list[str]
 
     @property
@@ -68,13 +73,29 @@ class Choice(Part):
         return "\n".join([self.frame.to_string(index=False), "", *self.says])
 
 
+def stacks_of(loop: Counts, name: str) -> dict[str, dict]:
+    """The narrow and the deep stack of a loop as requests, by role."""
+    stacks = {control.pop("role"): control for control in controls(loop).values()}
+    if len(stacks) < 2:
+        raise RtxError(f"{name} applies every weight once for a token, so it is no loop; give one, or use `rtx bench`.")
+    return {role: request(settings) for role, settings in stacks.items()}
+
+
 def models_of(layers: int, passes: int, width: int) -> dict[str, dict]:
     """The four models as requests, by role; sizes and applications are counted."""
     mlp = round(width * 11 / 32) * 8
-    settings = {ONCE: variant(layers, 1, width, mlp).settings, LOOP: variant(layers, passes, width, mlp).settings}
-    loop = build_model("looped", seed=0, **settings[LOOP] | {"vocab_size": TOKENS})
-    settings |= {control.pop("role"): control for control in controls(counts(loop)).values()}
-    return {role: {"base": "looped", "name": name_of(each), **each} for role, each in settings.items()}
+    own = {role: request(variant(layers, n, width, mlp).settings) for role, n in ((ONCE, 1), (LOOP, passes))}
+    return own | stacks_of(size_of(own[LOOP]), own[LOOP]["name"])
+
+
+def request(settings: dict) -> dict:
+    return {"base": "looped", "name": name_of(settings), **settings}
+
+
+def size_of(request: dict) -> Counts:
+    """What a model of this library stores and applies."""
+    settings = {key: value for key, value in request.items() if key not in ("base", "name")}
+    return counts(build_model("looped", seed=0, **settings | {"vocab_size": TOKENS}))
 
 
 def name_of(settings: dict) -> str:
@@ -138,13 +159,15 @@ def choose(
     passes: int = 2,
     width: int = 64,
     *,
+    model: object = None,
     rates: Sequence[float] = (1e-3, 2e-3, 4e-3),
     seeds: int = 3,
     jobs: int = 1,
     replace: bool = False,
     **settings: object,
 ) -> Choice:
-    """Train a loop of `layers` × `passes` and three stacks on a task, and say which to take.
+    """Train a loop of `layers` × `passes` and three stacks on a task, and say which to take; or a loop of your own, a
+    class or a function that makes a module for a `vocab_size`, and two stacks of its depth.
 
     `settings` are those of the data and of training, such as `steps` and `batch_size`.  `jobs` is the number of runs at
     once, for data that another process can read: an experiment, a file, or a class in a module; a script then does its
@@ -164,42 +187,58 @@ def choose(
         raise RtxError(f"Got the file {data!r:.60}; give rtx.data.from_text({data!r:.60}).")
     if not fits("looped", find_experiment(data).data):
         raise RtxError("Got labeled texts; choose compares decoders, so give a text or a sequence task.")
+    if model is not None and (layers, passes, width) != (2, 2, 64):
+        raise RtxError("Got layers, passes or width for a model of your own, which has its sizes; leave them out.")
     if taken := [name for name in SET_HERE if name in settings]:
         raise RtxError(f"{taken[0]} is set by choose; give layers, passes and width instead.")
     if "learning_rate" in settings:
         raise RtxError("Got learning_rate; expected rates, a list, since each model has its own.")
-    requests, settings = models_of(layers, passes, width), {"timed": 1} | settings  # latency is not compared
+    if model is None:
+        requests: dict[str, Any] = models_of(layers, passes, width)
+        subject = Candidate(requests[LOOP]["name"], requests[LOOP]["name"], nn.Identity)
+        sizes = {role: size_of(each) for role, each in requests.items()}
+    else:
+        subject = find_candidate(model)
+        size = counts(subject.fresh())
+        stacks = stacks_of(size, subject.name)
+        requests = {LOOP: subject.request} | stacks
+        sizes = {LOOP: size} | {role: size_of(each) for role, each in stacks.items()}
+    names = {role: subject.name if role == LOOP else request["name"] for role, request in requests.items()}
+    settings = {"timed": 1} | settings  # latency is not compared
     numbers = list(range(seeds))
     configs = runner.run_configs(
         data, models=list(requests.values()), seeds=numbers, learning_rate=list(rates), **settings
     )
-    loop = requests[LOOP]["name"]
-    outcomes = train(configs, Candidate(loop, loop, nn.Identity), jobs, [replace] * len(configs), called="choose")
+    outcomes = train(configs, subject, jobs, [replace] * len(configs), called="choose")
     if problems := [outcome for outcome in outcomes if isinstance(outcome, str)]:
         raise RtxError(problems[0])
     runs: dict[str, list[Record]] = {}
     for config, outcome in zip(configs, outcomes):
         if isinstance(outcome, Record):
             runs.setdefault(config.model, []).append(outcome)
-    unit = "error" if "accuracy" in runs[requests[LOOP]["name"]][0]["test"] else "nats"
-    applied, points = {}, {}
-    for role, request in requests.items():
-        best = at_best_rate(runs[request["name"]])
-        model = best[0]["config"]["model"] | {"vocab_size": TOKENS}
-        size = counts(build_model("looped", seed=0, **model))
-        applied[role], points[role] = size.applied, point("", request["name"], best, role, size)
-    pairs = {LOOP: (points[LOOP], points[LARGE], unit), DEEP: (points[DEEP], points[ONCE], unit)}
+    unit = "error" if "accuracy" in runs[names[LOOP]][0]["test"] else "nats"
+    applied = {role: size.applied for role, size in sizes.items()}
+    points = {role: point("", name, at_best_rate(runs[name]), role, sizes[role]) for role, name in names.items()}
+    pairs = {LOOP: (points[LOOP], points[LARGE], unit)}
+    pairs[DEEP] = (points[DEEP], points[ONCE], unit) if model is None else (points[LOOP], points[DEEP], unit)
     tests = tested(list(pairs.values())) if seeds >= ENOUGH else [None, None]
-    controls_called = {LOOP: "the narrow stack", DEEP: "the layers run once"}
+    controls_called = {LOOP: "the narrow stack", DEEP: "the layers run once" if model is None else "the deep stack"}
     judged = {role: verdict(*pairs[role], test, controls_called[role]) for role, test in zip(pairs, tests)}
+    compared = "minus" if unit == "nats" else "beside"
     bears_advice = "better" in (judged[DEEP].verdict, judged[LOOP].verdict) or judged[LOOP].verdict == "worse"
+    if model is None:
+        first = need(points[ONCE], points[LOOP], points[DEEP], unit, judged[DEEP])
+    else:
+        first = f"Loop {compared} deep stack: {judged[DEEP].verdict}. {judged[DEEP].says}"
+        bears_advice = judged[LOOP].verdict != "cannot say"
     says = [
-        need(points[ONCE], points[LOOP], points[DEEP], unit, judged[DEEP]),
-        f"Loop {'minus' if unit == 'nats' else 'beside'} narrow stack: {judged[LOOP].verdict}. {judged[LOOP].says}",
+        first,
+        f"Loop {compared} narrow stack: {judged[LOOP].verdict}. {judged[LOOP].says}",
         *([advice(judged[LOOP], applied[LOOP] / applied[LARGE])] if bears_advice else []),
         *at_an_end(list(points.values()), rates),
     ]
     if len(set(rates)) > 1:
         says.append("The rates were picked on these seeds, so train the models you choose between on new ones.")
-    models = list(points.values())
-    return Choice(task=configs[0].experiment, unit=unit, points=models, applied=applied, verdicts=judged, says=says)
+    return Choice(
+        task=configs[0].experiment, unit=unit, points=list(points.values()), applied=applied, verdicts=judged, says=says
+    )
