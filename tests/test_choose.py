@@ -121,6 +121,10 @@ class OwnLoop(torch.nn.Module):
         return self.head(state)
 
 
+def pairs(vocab_size):
+    return torch.nn.Embedding(vocab_size, vocab_size)
+
+
 def test_a_loop_of_ones_own_is_compared_with_two_stacks_of_its_depth(home):
     small = {"steps": 2, "eval_every": 2, "batch_size": 4, "test_texts": 20, "eval_texts": 20, "warmup_steps": 1}
     choice = rtx.choose(Copy(), model=OwnLoop, rates=[1e-3], **small)
@@ -129,7 +133,7 @@ def test_a_loop_of_ones_own_is_compared_with_two_stacks_of_its_depth(home):
     assert all(each.name.startswith("3x1-") for each in choice.points[1:]) and set(choice.verdicts) == {LOOP, DEEP}
     assert "deep stack" in choice.says[0] and "narrow stack" in choice.says[1]
     with refused("applies every weight once"):
-        rtx.choose(Copy(), model=lambda vocab_size: torch.nn.Embedding(vocab_size, vocab_size), rates=[1e-3], **small)
+        rtx.choose(Copy(), model=pairs, rates=[1e-3], **small)
     with refused("leave them out"):
         rtx.choose(Copy(), passes=3, model=OwnLoop)
 
