@@ -21,7 +21,6 @@ NOT_RUN = {
     "three_layers_tuned",
     "yelp_full",
     "facts_wider",
-    "khop_draw",
     "pointers_wider",
     "state_tracking_rates",
     "text_wider",

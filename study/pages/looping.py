@@ -122,10 +122,13 @@ def quantities(
         "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
         "fixed_stopped_least": lambda: at_least(min(long.errors("1x4", HOPS, 3))),
         "fixed_run_on_least": lambda: number(min(long.errors("1x4", HOPS, 8)), ".0%"),
+        "six_most": lambda: number(max(long.errors("1x6", HOPS)), ".3%"),
+        "six_stopped_least": lambda: at_least(min(long.errors("1x6", HOPS, 4))),
+        "six_run_on": lambda: listing(number(error, ".1%") for error in sorted(long.errors("1x6", HOPS, 12))),
         "fixed_loops": lambda: words(len(long.of("1x4"))),
         # Longer training and wider layers: mean errors at four hops
         **{
-            f"usual_{model}": lambda model=model: number(khop.error(model, HOPS), ".1%")
+            f"tuned_{model}": lambda model=model: number(mean(own(model)), ".1%")
             for model in ("2x1", "3x1", "4x1", "2x2", "1x4")
         },
         **{
@@ -211,6 +214,11 @@ def quantities(
             min(khop.errors("1x6-random", HOPS, 6)) > 0.05,
         ],
         "times_the_steps": lambda: [khop.error("1x6-random", HOPS, 6) > 0.1],
+        "six_run_on": lambda: [
+            max(long.errors("1x6", HOPS)) < 0.001,
+            min(long.errors("1x6", HOPS, 4)) > 0.4,
+            sorted(long.errors("1x6", HOPS, 12))[1] < 0.03,
+        ],
         "fixed_run_on_least": lambda: [
             min(long.errors("1x4", HOPS, 3)) > 0.45,
             min(long.errors("1x4", HOPS, 8)) > 0.03,
