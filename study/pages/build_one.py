@@ -133,7 +133,7 @@ def quantities(
         "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
         "cache_w44": lambda: number(cache.of_config(khop.of("4x1-w44")[0]), ","),
         "cache_2x2": lambda: number(cache.of_config(khop.of("2x2")[0]), ","),
-        "cache_last": lambda: number(cache.of_config(cached_last("1x4")[0]), ","),
+        "cache_last": lambda: number(cache.of_config(cached_last()[0]), ","),
         "hyper": lambda: number(quick["pointers"]["Hyper"], ".2%"),
         "quick_1x4": lambda: percent(quick["pointers"]["1x4"]),
         "many_exposures": lambda: number(runs.saturated().records[0]["config"]["train"]["epochs"], "d"),

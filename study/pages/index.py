@@ -71,7 +71,7 @@ def quantities(
         "text_layers": lambda: number(6 ** text(), ".1f"),
         "text_low": lambda: number(6 ** text().low, ".1f"),
         "text_high": lambda: number(6 ** text().high, ".1f"),
-        "text_seeds": lambda: words(len(seeds_of(best_of(*runs.iso_depth_at_rates(*HIGHER), seeds=3)))),
+        "text_seeds": lambda: words(len(seeds_of(best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)))),
         "parameters": lambda: number(Task(tests["sst2"]).parameter_ratio, ".0%"),
         "clean_seeds": lambda: words(family.gaps["grouped"].seeds),
         "other_tests": lambda: words(len(full()) - 1),
