@@ -9,7 +9,7 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from study.analysis.hops import Hops, compared, copying, wrong
-from study.analysis.wording import at_least, listing, percent, seeds
+from study.analysis.wording import at_least, listing, seeds
 from study.folders import Folders
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
