@@ -84,8 +84,8 @@ def stacks_of(loop: Counts, name: str) -> dict[str, dict]:
 def models_of(layers: int, passes: int, width: int) -> dict[str, dict]:
     """The four models as requests, by role; sizes and applications are counted."""
     mlp = round(width * 11 / 32) * 8
-    own = {role: request(variant(layers, n, width, mlp).settings) for role, n in ((ONCE, 1), (LOOP, passes))}
-    return own | stacks_of(size_of(own[LOOP]), own[LOOP]["name"])
+    models = {role: request(variant(layers, n, width, mlp).settings) for role, n in ((ONCE, 1), (LOOP, passes))}
+    return models | stacks_of(size_of(models[LOOP]), models[LOOP]["name"])
 
 
 def request(settings: dict) -> dict:

@@ -59,11 +59,11 @@ class Gap(Value):
     lean: int
     by_seed: tuple[float, ...]
 
-    def __new__(cls, found: statistics.Difference, evidence: Badge) -> Self:
-        value, low, high = (100 * each for each in (found.value, found.low, found.high))
-        self = super().__new__(cls, value, low, high, evidence, form="+.1f", sign=found.sign, p=found.p)
-        self.seeds, self.lean = found.seeds, found.lean
-        self.by_seed = tuple(100 * difference for difference in found.by_seed)
+    def __new__(cls, difference: statistics.Difference, evidence: Badge) -> Self:
+        value, low, high = (100 * each for each in (difference.value, difference.low, difference.high))
+        self = super().__new__(cls, value, low, high, evidence, form="+.1f", sign=difference.sign, p=difference.p)
+        self.seeds, self.lean = difference.seeds, difference.lean
+        self.by_seed = tuple(100 * each for each in difference.by_seed)
         return self
 
     @property
@@ -132,16 +132,16 @@ class Model:
 class Task:
     """One task at one budget: its models by name with `_` for `-`, and the paired difference of the first two."""
 
-    def __init__(self, found: object, models: tuple[str, str] = ("baseline", "recurrent"), called: str = "this task"):
-        self._records = as_records(found)
+    def __init__(self, runs: object, models: tuple[str, str] = ("baseline", "recurrent"), called: str = "this task"):
+        self._records = as_records(runs)
         self._models = models
         self._called = called
 
     def __getattr__(self, name: str) -> Model:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = [record for record in self._records if record["model"] == name.replace("_", "-")]
-        model = Model(found, f"{self._called}, {name}")
+        records = [record for record in self._records if record["model"] == name.replace("_", "-")]
+        model = Model(records, f"{self._called}, {name}")
         setattr(self, name, model)
         return model
 
@@ -168,8 +168,8 @@ class Task:
 class Runs:
     """The runs of one task, whose models have names that are no attributes, such as 2x2."""
 
-    def __init__(self, found: object, called: str):
-        self.records = as_records(found)
+    def __init__(self, runs: object, called: str):
+        self.records = as_records(runs)
         self.called = called
 
     def of(self, *models: str) -> list:
