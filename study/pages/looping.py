@@ -73,7 +73,6 @@ def quantities(
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
         "higher_rate": lambda: f"{1000 * learning_rate(upper.of('2x3')[0]):g}e-3",
         # Two layers run twice err on less than 1 % every time
-        "answers": lambda: number(khop.of("2x1")[0]["test"]["parts"][HOPS]["answers"], ","),
         "rates": lambda: words(len(tuned.rates)),
         "new_seeds": lambda: words(len(own("2x2"))),
         "two_layers_once_least": lambda: at_least(min(own("2x1"))),
