@@ -78,7 +78,6 @@ def khop_published() -> Conditions:
 
 
 def three_layers_tuned() -> Conditions:
-    _planned(RUNS.khop_at_best_rates().new("3x1"), seeds=5)
     three = mean(RUNS.khop_at_best_rates().errors("3x1", new=True))
     return 0.01 <= three <= 0.1, three < 0.005
 

@@ -44,17 +44,18 @@ def at_best_rate(runs: Iterable, picked_on: Collection[int] = ()) -> list:
 
 class AtOwnRates:
     """Models, each at the best of several learning rates, for which it needs runs at all of them: `runs` are those of
-    the seeds that its rate was `picked_on`, `new` those of the other seeds at that rate."""
+    the seeds that its rate was `picked_on`, as far as all rates have them; `new` those of the other seeds at that rate,
+    at least so many."""
 
-    def __init__(self, *rates: Runs, picked_on: Collection[int]):
-        self.rates, self.picked_on = rates, picked_on
+    def __init__(self, *rates: Runs, picked_on: Collection[int], least: int = 1):
+        self.rates, self.picked_on, self.least = rates, picked_on, least
         self.runs, self.new = remember(self._runs), remember(self._new)
 
     @property
     def models(self) -> list[str]:
-        """Those that have runs at all rates, and new seeds at their own."""
-        tried = [set(by_model(rate.records)) for rate in self.rates]
-        return [m for m in ordered(set.intersection(*tried)) if at_best_rate(self.of(m), self.picked_on)]
+        """Those that have runs at all rates, and so many new seeds at their own."""
+        tried = ordered(set.intersection(*(set(by_model(rate.records)) for rate in self.rates)))
+        return [model for model in tried if len(at_best_rate(self.of(model), self.picked_on)) >= self.least]
 
     def of(self, model: str) -> list:
         """At all rates."""
@@ -64,11 +65,12 @@ class AtOwnRates:
         return learning_rate(self.runs(model)[0])
 
     def _runs(self, model: str) -> list:
-        return at_best_rate(run for run in self.of(model) if run["seed"] in self.picked_on)
+        shared = set(self.picked_on).intersection(*({run["seed"] for run in rate.of(model)} for rate in self.rates))
+        return at_best_rate(run for run in self.of(model) if run["seed"] in shared)
 
     def _new(self, model: str) -> list:
-        if not (runs := at_best_rate(self.of(model), self.picked_on)):
-            raise Unmeasured(
-                f"There is no seed of {self.rates[0].called}, {model} that did not pick its rate; run one."
-            )
+        runs, called = at_best_rate(self.of(model), self.picked_on), self.rates[0].called
+        if len(runs) < self.least:
+            count = f"There are {len(runs)} of {self.least} seeds of {called}, {model}"
+            raise Unmeasured(f"{count} that did not pick its rate; run them first.")
         return runs

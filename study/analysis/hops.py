@@ -126,8 +126,8 @@ def unpaired_odds(first: list, second: list, hops: int = 4) -> SimpleNamespace:
 class HopsAtOwnRates(AtOwnRates):
     """k-hop models at their own rates, each picked on the first three seeds, by their errors at so many hops."""
 
-    def __init__(self, hops: int, *rates: Runs):
-        super().__init__(*rates, picked_on=(0, 1, 2))
+    def __init__(self, hops: int, *rates: Runs, least: int = 5):
+        super().__init__(*rates, picked_on=(0, 1, 2), least=least)
         self.hops = hops
 
     def errors(self, model: str, new: bool = False) -> list[float]:

@@ -31,7 +31,7 @@ def quantities(
     passes are drawn for longer training, of one whose passes are fixed for as long, on the published task, of stacks
     and loops that are trained for `longer`, and of `wider` ones at several rates."""
     runs = Folders.among([*pointers, *rated, *hard, *higher, *wider])
-    khop, tuned, hard_tuned = Hops(pointers, "k-hop"), runs.khop_at_best_rates(), runs.khop_hard_at_best_rates()
+    khop, tuned, hard_tuned = Hops(pointers, "k-hop"), runs.khop_at_best_rates(least=1), runs.khop_hard_at_best_rates()
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
     draws, long, wide = Hops(drawn, "k-hop, longer"), Hops(fixed, "k-hop, longer"), Hops(published, "k-hop, published")
 
