@@ -137,15 +137,11 @@ def quantities(
         "hyper": lambda: number(quick["pointers"]["Hyper"], ".2%"),
         "quick_1x4": lambda: percent(quick["pointers"]["1x4"]),
         "many_exposures": lambda: number(runs.saturated().records[0]["config"]["train"]["epochs"], "d"),
-        "phi_times": lambda: number(6 ** phi().value, ".1f"),
-        "phi_least": lambda: number(6 ** phi().low, ".1f"),
-        "phi_most": lambda: number(6 ** phi().high, ".1f"),
         "text_layers": lambda: number(6 ** text_layers(), ".1f"),
         "twice": lambda: percent(mean(tuned.errors("2x2", new=True))),
         "in_turn_slower": lambda: number(
             median(run["seconds"] for run in cached_last()) / median(run["seconds"] for run in khop.of("1x4")), ".0f"
         ),
-        "flops_w44": lambda: number(flops("4x1-w44") / flops("2x2"), ".2f"),
         "longer_w44": lambda: percent(max(long.errors("4x1-w44", HOPS))),
         "once_for_longer": lambda: percent(long.error("2x1", HOPS)),
         "wide_loop": lambda: percent(runs.wider("1x4")),

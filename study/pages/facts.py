@@ -86,7 +86,6 @@ def quantities(
         "seeds": lambda: words(len(seeds_of(base.of("1x1")))),
         "four_passes_add": lambda: number(100 * (base.gain("1x4", "1x1") - 1), ".0f"),
         "second_layer_adds": lambda: number(100 * (base.gain("2x1", "1x1") - 1), ".0f"),
-        "wide_layer": lambda: number(base.gain("1x1-wide", "2x1"), ".0%"),  # of what two layers store
         **{
             f"{key}_{n}": lambda model=model, n=n: number(100 * (over_best_layer(model)[n - 1] - 1), ".0f")
             for key, model, n in (("best_passes", "1x4", 2), ("best_passes", "1x4", 3), ("best_layers", "2x1", 1))
@@ -143,10 +142,6 @@ def quantities(
             1.05 < base.gain("1x4", "1x1") < 1.25,
             1.0 < base.gain("2x2", "2x1") < 1.1,
             base.gain("2x1", "1x1") > 1.7,
-        ],
-        "wide_layer": lambda: [
-            0.75 < base.gain("1x1-wide", "2x1") < 0.92,
-            base.weights("1x1-wide") == base.weights("2x1"),
         ],
         "best_passes_2": lambda: [
             1 < runs.facts_at_best_rate("1x4") / runs.facts_at_best_rate("1x1") < base.gain("1x4", "1x1"),
