@@ -8,7 +8,7 @@ import pandas as pd
 
 from rtx_core.errors import unknown
 from rtx_core.records import Record
-from rtx_core.report.values import Runs, Task, Unmeasured
+from rtx_core.report.values import Gap, Runs, Task, Unmeasured, Value
 from study.analysis import comparisons as compare
 from study.analysis.benchmarks import story_cost, story_memory
 from study.analysis.classifiers import PAIR, gap
@@ -58,13 +58,16 @@ class Sources:
         return matches[0]
 
 
+Test = Callable[[Sources], Outcome]
+
+
 @dataclass(frozen=True)
 class Claim:
     """What is claimed, where it stands, and the test that decides it."""
 
     says: str
     source: str
-    test: Callable[[Sources], Outcome]
+    test: Test
 
     def outcome(self, sources: Sources) -> Outcome:
         try:
@@ -90,14 +93,25 @@ def judged(sources: Sources, sections: Iterable[str] = ()) -> pd.DataFrame:
 # -- Tests of several claims
 
 
-def gaps(s: Sources, *names: str) -> list:
-    """Baseline − Recurrent on each of these tasks."""
-    return [s.task(name).difference for name in names]
+def gaps(s: Sources, *names: str, measures: Iterable[str] = ("accuracy",)) -> list[Gap]:
+    """Baseline − Recurrent on each of these tasks, in each measure."""
+    return [s.task(name).minus(*PAIR, measure) for measure in measures for name in names]
 
 
-def pair_gap(task: Task, measure: str):
-    """Baseline − Recurrent in another measure than accuracy."""
-    return task.minus(*PAIR, measure)
+def leads(model: str, *names: str, measures: Iterable[str] = ("accuracy",)) -> Test:
+    """Which of the two is ahead on each of these tasks."""
+    expect = {"baseline": "above", "recurrent": "below"}[model]
+    return lambda s: direction(*gaps(s, *names, measures=measures), expect=expect)
+
+
+def alike(*names: str) -> Test:
+    """Within a point."""
+    return lambda s: bound(*gaps(s, *names), within=1)
+
+
+def prints(name: str, model: str, share: float, n: int, same_texts: bool = False) -> Test:
+    """The accuracy in print, on a test of n texts."""
+    return lambda s: printed(getattr(s.task(name), model), share, n=n, same_texts=same_texts)
 
 
 def over_all_data(s: Sources) -> Outcome:
@@ -110,6 +124,26 @@ def over_all_data(s: Sources) -> Outcome:
 def shrinking(s: Sources) -> Outcome:
     after_one, in_full = ("sst2-10pct-epochs1", "sst2-50pct-epochs1"), ("sst2-10pct", "sst2")
     return bound(*(compare.shrinks(*map(s.task, names)) for names in (after_one, in_full)), at_least=0)
+
+
+def balanced(average: str) -> Test:
+    """Precision beside recall on parts of the data."""
+    return lambda s: bound(*compare.balances(average, *map(s.task, ("sst2-10pct", "sst2-50pct"))), within=1)
+
+
+def harder(name: str, reference: str, *models: str) -> Test:
+    return lambda s: direction(*(compare.harder(s.task(name), s.task(reference), model) for model in models))
+
+
+def have_length(part: str, unit: str, least: int, most: int) -> Test:
+    """Most texts of a part of SST-2."""
+    return lambda s: count(compare.lengths(s.parts(f"sst2-seeded{part}-128"), unit, least, most), at_least=50)
+
+
+def twenty_to_fifty(s: Sources) -> Outcome:
+    long, longest = (s.parts(f"sst2-seeded{part}-128") for part in ("-long", ""))
+    shares = compare.lengths(long, "words", 20, 50), compare.lengths(longest, "words", 20, 50, longest=0.1)
+    return count(*shares, at_least=50)
 
 
 def label_shares(s: Sources) -> Outcome:
@@ -142,22 +176,32 @@ def diversity_for_length(s: Sources) -> Outcome:
     return count(compare.diversity_for_length(long, short, long_parts, short_parts), at_least=1)
 
 
+def sizes(totals: tuple[float, float], fewer: int) -> Test:
+    return lambda s: count(compare.size_error(s.task("sst2"), totals, fewer), at_most=1)
+
+
+def faster(*names: str) -> Test:
+    return lambda s: bound(*(compare.time_ratio(s.task(name)) for name in names), at_most=1)
+
+
 def more_passes(s: Sources) -> Outcome:
     """Three layers run twice over once, and three times over twice."""
     once, twice, three = (s.task(f"sst2-10pct{passes}").recurrent for passes in ("-numpasses1", "", "-numpasses3"))
     return direction(gap(twice, once), gap(three, twice))
 
 
-def small_gaps(s: Sources, experiment: str, *pairs: tuple[str, str]) -> list:
-    """Gaps of the small models' losses, at the rate that they share."""
-    rate = {"shakespeare-small": 0.003, "tinystories-small": 0.004}[experiment]
-    runs = s.decoders(f"{experiment}-learningrate{rate}")
-    return [compare.loss_gap(runs, *pair) for pair in pairs]
+def losses(s: Sources, folder: str, *pairs: tuple[str, str]) -> list[Value]:
+    return [compare.loss_gap(s.decoders(folder), *pair) for pair in pairs]
 
 
-def nano_gap(s: Sources, first: str, second: str):
-    """Of Kausik's size, by nanoGPT's recipe in full."""
-    return compare.loss_gap(s.decoders("shakespeare-nanogpt"), first, second)
+def lower(folder: str, *pairs: tuple[str, str]) -> Test:
+    """The first model of each pair has the lower loss."""
+    return lambda s: direction(*losses(s, folder, *pairs), expect="below")
+
+
+def story_times(s: Sources) -> Outcome:
+    costs = [story_cost(s.times["decoder"], model) for model in ("frailt", "three-part")]
+    return count(*costs, at_least=3.5, at_most=4)
 
 
 def characters_parameters(s: Sources) -> Outcome:
@@ -179,381 +223,278 @@ def initial_order(s: Sources) -> Outcome:
 
 TIMED = ("sst2", "sst2-official", "sst2-50pct-epochs1", "sst2-short", "sst2-long")
 TIMED += ("yelp-trainrows10000-epochs1", "multi-domain-trainrows20000-epochs1")
-SUBSETS = ("sst2-10pct", "sst2-50pct")
 OVERALL = ("sst2", "sst2-official", "sst2-10pct", "sst2-short")
+SMALL_CHARACTERS, CHARACTERS = "shakespeare-small-learningrate0.003", "shakespeare-nanogpt"
+SMALL_STORIES, LOOPS = "tinystories-small-learningrate0.004", ("frailt", "relaxed", "three-part")
+REVIEWS, MODELS = "Other reviews, and a bag of words", "Data and models"
+LENGTHS, DATA_SIZE, DYNAMICS = "report, length section", "slides, data size table", "slides, training dynamics"
+FIXED, RECALL = "report, fixed configurations", "slides, short inputs"
+CROSS, SST2 = "slides, cross-dataset robustness", "report, SST-2 section"
+CLAIMS: dict[str, dict[str, list[Claim]]] = {}  # section -> page that treats it -> claims
 
 
-CLAIMS: dict[str, dict[str, list[Claim]]] = {  # section -> page that treats it -> claims
-    "SST-2": {
-        "SST-2": [
-            Claim(
-                "Baseline: 79.0 % (GLUE).",
-                "report, Table 6",
-                lambda s: printed(s.task("sst2-official").baseline, 0.7901, n=872, same_texts=True),
-            ),
-            Claim(
-                "Recurrent: 79.9 % (GLUE).",
-                "report, Table 6",
-                lambda s: printed(s.task("sst2-official").recurrent, 0.7993, n=872, same_texts=True),
-            ),
-            Claim(
-                "Recurrent leads in accuracy and F1 (pooled; GLUE).",
-                "slides, standard benchmark; report, SST-2 section",
-                lambda s: direction(
-                    *gaps(s, "sst2", "sst2-official"),
-                    pair_gap(s.task("sst2"), "f1"),
-                    pair_gap(s.task("sst2-official"), "f1"),
-                    expect="below",
-                ),
-            ),
-            Claim(
-                "Recurrent leads in precision (pooled).",
-                "report, SST-2 section",
-                lambda s: direction(pair_gap(s.task("sst2"), "precision"), expect="below"),
-            ),
-            Claim(
-                "Recurrent leads in recall (pooled).",
-                "report, SST-2 section",
-                lambda s: direction(pair_gap(s.task("sst2"), "recall"), expect="below"),
-            ),
-            Claim(
-                "The two are comparable (pooled; GLUE).",
-                "report, SST-2 section",
-                lambda s: bound(*gaps(s, "sst2", "sst2-official"), within=1),
-            ),
-        ]
-    },
-    "Data size": {
-        "SST-2": [
-            Claim(
-                "Baseline: 76.6 % (10 %).",
-                "slides, data size table",
-                lambda s: printed(s.task("sst2-10pct").baseline, 0.7661, n=6823),
-            ),
-            Claim(
-                "Recurrent: 74.5 % (10 %).",
-                "slides, data size table",
-                lambda s: printed(s.task("sst2-10pct").recurrent, 0.7453, n=6823),
-            ),
-            Claim("Baseline leads (10 %).", "slides, data size table", lambda s: direction(*gaps(s, "sst2-10pct"))),
-            Claim("Baseline leads (50 %).", "slides, data size table", lambda s: direction(*gaps(s, "sst2-50pct"))),
-            Claim("Half of the data beats all (each model).", "implied by the slides' tables", over_all_data),
-            Claim("More data, smaller lead (10 to 50 %; 10 % to all).", "slides, training dynamics", shrinking),
-            Claim(
-                "Recurrent trails after one epoch (10 %).",
-                "slides, training dynamics",
-                lambda s: direction(compare.first_epoch(s.task("sst2-10pct"))),
-            ),
-            Claim(
-                "Recurrent's validation loss stays stable (10 %; its rise in nats).",
-                "slides, training dynamics",
-                lambda s: bound(compare.final_rise(s.task("sst2-10pct"), "recurrent"), at_most=0),
-            ),
-            Claim(
-                "Baseline's validation loss rises further (10 %; by how many nats).",
-                "slides, training dynamics",
-                lambda s: direction(compare.rise_gap(s.task("sst2-10pct"))),
-            ),
-            Claim(
-                "Recurrent keeps 97 % of Baseline's accuracy (50 %).",
-                "slides, efficiency and performance",
-                lambda s: bound(compare.share(s.task("sst2-50pct")), at_least=97),
-            ),
-            Claim(
-                "Precision and recall agree within a point, weighted (10; 50 %).",
-                "slides, balanced metrics",
-                lambda s: bound(*compare.balances("weighted ", *map(s.task, SUBSETS)), within=1),
-            ),
-            Claim(
-                "Precision and recall agree within a point, positive class (10; 50 %).",
-                "slides, balanced metrics",
-                lambda s: bound(*compare.balances("", *map(s.task, SUBSETS)), within=1),
-            ),
-        ]
-    },
-    "Length": {
-        "Other reviews, and a bag of words": [
-            Claim(
-                "Recurrent leads in accuracy, F1 and recall (long texts).",
-                "report, length section",
-                lambda s: direction(
-                    *gaps(s, "sst2-long"),
-                    pair_gap(s.task("sst2-long"), "f1"),
-                    pair_gap(s.task("sst2-long"), "recall"),
-                    expect="below",
-                ),
-            ),
-            Claim(
-                "Baseline leads (short texts).", "report, length section", lambda s: direction(*gaps(s, "sst2-short"))
-            ),
-            Claim(
-                "Baseline leads in precision (short texts).",
-                "slides, short inputs",
-                lambda s: direction(pair_gap(s.task("sst2-short"), "precision")),
-            ),
-            Claim(
-                "Recurrent leads in recall (short texts).",
-                "slides, short inputs",
-                lambda s: direction(pair_gap(s.task("sst2-short"), "recall"), expect="below"),
-            ),
-            Claim(
-                "Short texts are harder (each model).",
-                "report, length section",
-                lambda s: direction(
-                    *(
-                        compare.harder(s.task("sst2-short-epochs1"), s.task("sst2-long-epochs1"), model)
-                        for model in PAIR
-                    )
-                ),
-            ),
-            Claim(
-                "Most short texts have one or two words.",
-                "report, length section",
-                lambda s: count(compare.lengths(s.parts("sst2-seeded-short-128"), "words", 1, 2), at_least=50),
-            ),
-            Claim(
-                "Most short texts have one or two tokens.",
-                "report, length section",
-                lambda s: count(compare.lengths(s.parts("sst2-seeded-short-128"), "tokens", 1, 2), at_least=50),
-            ),
-            Claim(
-                "Most long texts have 20 to 50 words (longest 30 %; 10 %).",
-                "report, length section",
-                lambda s: count(
-                    compare.lengths(s.parts("sst2-seeded-long-128"), "words", 20, 50),
-                    compare.lengths(s.parts("sst2-seeded-128"), "words", 20, 50, longest=0.1),
-                    at_least=50,
-                ),
-            ),
-            Claim(
-                "Long texts are lexically more diverse (distinct tokens of as many texts).",
-                "report, length section",
-                lambda s: count(compare.diversity(*long_and_short(s)), at_least=1),
-            ),
-            Claim(
-                "Long texts are lexically more diverse (for their length, by Guiraud's index).",
-                "report, length section",
-                diversity_for_length,
-            ),
-        ]
-    },
-    "Other corpora": {
-        "Other reviews, and a bag of words": [
-            Claim(
-                "Recurrent leads in accuracy and F1 (Yelp).",
-                "slides, Yelp",
-                lambda s: direction(*gaps(s, "yelp"), pair_gap(s.task("yelp"), "f1"), expect="below"),
-            ),
-            Claim(
-                "Recurrent leads (from SST-2 to Yelp).",
-                "slides, cross-dataset robustness",
-                lambda s: direction(s.transfer("sst2-10pct-to-yelp").difference, expect="below"),
-            ),
-            Claim(
-                "Recurrent leads (from Yelp to SST-2).",
-                "slides, cross-dataset robustness",
-                lambda s: direction(s.transfer("yelp-to-sst2").difference, expect="below"),
-            ),
-            Claim(
-                "Recurrent leads (three domains).",
-                "report, multi-domain section",
-                lambda s: direction(*gaps(s, "multi-domain"), expect="below"),
-            ),
-            Claim(
-                "Three domains are harder than sentiment (Baseline).",
-                "report, multi-domain section",
-                lambda s: direction(compare.harder(s.task("multi-domain"), s.task("sst2-epochs1"), "baseline")),
-            ),
-        ]
-    },
-    "Data": {
-        "Data and models": [
-            Claim(
-                "Shares of the labels are as printed (SST-2; its subsets; domains).",
-                "report, Tables 1 and 3",
-                label_shares,
-            ),
-            Claim(
-                "Nearly all texts have up to 50 tokens (SST-2).",
-                "report, dataset characteristics",
-                lambda s: count(compare.lengths(s.parts("sst2-seeded-128"), "tokens", 0, 50), at_least=50),
-            ),
-        ],
-        "Other reviews, and a bag of words": [
-            Claim("Yelp is balanced within two points.", "report, Table 2", yelp_balance),
-            Claim(
-                "Three domains have 6,823 test texts.",
-                "report, Table 3",
-                lambda s: count(s.parts("multi-domain-seeded-128")["test"]["n"], equals=6823),
-            ),
-        ],
-    },
-    "Size and speed": {
-        "Data and models": [
-            Claim(
-                "25.9 M and 11.0 M parameters, 58 % fewer.",
-                "report, Table 6; slides, efficiency and performance",
-                lambda s: count(compare.size_error(s.task("sst2"), (25.9, 11.0), 58), at_most=1),
-            ),
-            Claim(
-                "9.8 M and 3.4 M parameters, 65 % fewer.",
-                "report, Tables 4 and 5; fixed configurations",
-                lambda s: count(compare.size_error(s.task("sst2"), (9.8, 3.4), 65), at_most=1),
-            ),
-            Claim(
-                "Both have the same effective depth.",
-                "report, fixed configurations",
-                lambda s: count(compare.depth_gap(), equals=0),
-            ),
-            Claim(
-                "They differ in recurrence alone.",
-                "report, fixed configurations",
-                lambda s: count(compare.differing_widths(), equals=0),
-            ),
-        ],
-        "SST-2": [
-            Claim(
-                "Recurrent is faster (SST-2; its time over Baseline's).",
-                "slides, speed advantage",
-                lambda s: bound(compare.time_ratio(s.task("sst2")), at_most=1),
-            ),
-            Claim(
-                "Recurrent is faster (all tasks; its time over Baseline's).",
-                "slides, speed advantage",
-                lambda s: bound(*(compare.time_ratio(s.task(name)) for name in TIMED), at_most=1),
-            ),
-            Claim(
-                "Recurrent is slower (on a GPU).",
-                "slides, benchmark tables",
-                lambda s: untested("On an H100 (see Performance) single times spread wider than the models differ."),
-            ),
-        ],
-    },
-    "Rounding and depth": {
-        "Number formats": [
-            Claim(
-                "Sharing amplifies rounding errors (untrained; 4, 6 and 8 bits; the least ratio).",
-                "slides, gradient of depth-recurrent modeling",
-                lambda s: bound(weakest_ratio(s.measurements("rounding")), at_least=1),
-            )
-        ],
-        "Conclusions": [
-            Claim(
-                "Clipping the gradient keeps training stable, recurrent layers above all.",
-                "report, training protocol",
-                lambda s: untested("Every run clips, and none records the norm."),
-            )
-        ],
-        "SST-2": [
-            Claim("More passes are better (two over one; three over two).", "slides, scaling behavior", more_passes)
-        ],
-    },
-    "Conclusions": {
-        "Conclusions": [
-            Claim(
-                "Recurrent leads slightly (pooled; GLUE; Yelp).",
-                "slides, conclusion",
-                lambda s: direction(*gaps(s, "sst2", "sst2-official", "yelp"), expect="below"),
-            ),
-            Claim(
-                "Baseline leads slightly overall (full budget).",
-                "slides, conclusion, some sentences later",
-                lambda s: direction(*gaps(s, *OVERALL)),
-            ),
-            Claim(
-                "The two are comparable overall (full budget).",
-                "slides, conclusion",
-                lambda s: bound(*gaps(s, *OVERALL), within=1),
-            ),
-        ]
-    },
-    "Kausik": {
-        "What a pass is worth on text": [
-            Claim(
-                "One recurrent layer beats six standard ones (width 128).",
-                "Kausik, Table 2",
-                lambda s: direction(*small_gaps(s, "shakespeare-small", ("kausik", "gpt-6")), expect="below"),
-            ),
-            Claim(
-                "One recurrent layer beats one standard one (width 128).",
-                "Kausik, Table 2",
-                lambda s: direction(*small_gaps(s, "shakespeare-small", ("kausik", "gpt-1")), expect="below"),
-            ),
-            Claim(
-                "Without positions the recurrence does better (width 128).",
-                "Kausik, Table 2",
-                lambda s: direction(
-                    *small_gaps(s, "shakespeare-small", ("kausik", "kausik-positions")), expect="below"
-                ),
-            ),
-        ],
-        "Shakespeare": [
-            Claim(
-                "One recurrent layer beats six standard ones (his size, nanoGPT's recipe).",
-                "Kausik, Table 2",
-                lambda s: direction(nano_gap(s, "kausik", "gpt-6"), expect="below"),
-            ),
-            Claim(
-                "One recurrent layer beats one standard one (his size, nanoGPT's recipe).",
-                "Kausik, Table 2",
-                lambda s: direction(nano_gap(s, "kausik", "gpt-1"), expect="below"),
-            ),
-            Claim(
-                "The recurrence's time grows about as the length.",
-                "Kausik, abstract",
-                lambda s: count(compare.growth(s.times["recurrence"]), at_most=1.1),
-            ),
-            Claim(
-                "1.89 M, 10.74 M and, without positions, 1.89 M parameters.", "Kausik, Table 2", characters_parameters
-            ),
-        ],
-    },
-    "TinyStories": {
-        "What a pass is worth on text": [
-            Claim(
-                "Three loops have lower losses than their control (width 64, one learning rate).",
-                "TinyStories study, Table 3",
-                lambda s: direction(
-                    *small_gaps(
-                        s, "tinystories-small", *((loop, "control") for loop in ("frailt", "relaxed", "three-part"))
-                    ),
-                    expect="below",
-                ),
-            ),
-            Claim(
-                "The loops differ by less than a hundredth (width 64).",
-                "TinyStories study, Table 3",
-                lambda s: bound(
-                    *small_gaps(s, "tinystories-small", *combinations(("frailt", "relaxed", "three-part"), 2)),
-                    within=0.01,
-                ),
-            ),
-        ],
-        "TinyStories": [
-            Claim(
-                "Initial losses are in the order of the final ones (in how many of ten seeds).",
-                "TinyStories study, Table 5",
-                initial_order,
-            ),
-            Claim(
-                "FraiLT and Three Part take almost four times the time (over the control's).",
-                "TinyStories study, Figure 1",
-                lambda s: count(
-                    *(story_cost(s.times["decoder"], model) for model in ("frailt", "three-part")),
-                    at_least=3.5,
-                    at_most=4,
-                ),
-            ),
-            Claim(
-                "Loops take a third more memory (FraiLT; over the control's).",
-                "TinyStories study, Figure 2",
-                lambda s: count(story_memory(s.times["decoder"], "frailt"), at_most=1.4),
-            ),
-            Claim(
-                "Parameters are as printed (four models; how many off).",
-                "TinyStories study, Table 2",
-                stories_parameters,
-            ),
-        ],
-    },
-}
+def add(section: str, page: str, *claims: Claim) -> None:
+    CLAIMS.setdefault(section, {})[page] = list(claims)
+
+
+add(
+    "SST-2",
+    "SST-2",
+    Claim("Baseline: 79.0 % (GLUE).", "report, Table 6", prints("sst2-official", "baseline", 0.7901, 872, True)),
+    Claim("Recurrent: 79.9 % (GLUE).", "report, Table 6", prints("sst2-official", "recurrent", 0.7993, 872, True)),
+    Claim(
+        "Recurrent leads in accuracy and F1 (pooled; GLUE).",
+        "slides, standard benchmark; report, SST-2 section",
+        leads("recurrent", "sst2", "sst2-official", measures=("accuracy", "f1")),
+    ),
+    Claim("Recurrent leads in precision (pooled).", SST2, leads("recurrent", "sst2", measures=["precision"])),
+    Claim("Recurrent leads in recall (pooled).", SST2, leads("recurrent", "sst2", measures=["recall"])),
+    Claim("The two are comparable (pooled; GLUE).", SST2, alike("sst2", "sst2-official")),
+)
+add(
+    "Data size",
+    "SST-2",
+    Claim("Baseline: 76.6 % (10 %).", DATA_SIZE, prints("sst2-10pct", "baseline", 0.7661, 6823)),
+    Claim("Recurrent: 74.5 % (10 %).", DATA_SIZE, prints("sst2-10pct", "recurrent", 0.7453, 6823)),
+    Claim("Baseline leads (10 %).", DATA_SIZE, leads("baseline", "sst2-10pct")),
+    Claim("Baseline leads (50 %).", DATA_SIZE, leads("baseline", "sst2-50pct")),
+    Claim("Half of the data beats all (each model).", "implied by the slides' tables", over_all_data),
+    Claim("More data, smaller lead (10 to 50 %; 10 % to all).", DYNAMICS, shrinking),
+    Claim(
+        "Recurrent trails after one epoch (10 %).",
+        DYNAMICS,
+        lambda s: direction(compare.first_epoch(s.task("sst2-10pct"))),
+    ),
+    Claim(
+        "Recurrent's validation loss stays stable (10 %; its rise in nats).",
+        DYNAMICS,
+        lambda s: bound(compare.final_rise(s.task("sst2-10pct"), "recurrent"), at_most=0),
+    ),
+    Claim(
+        "Baseline's validation loss rises further (10 %; by how many nats).",
+        DYNAMICS,
+        lambda s: direction(compare.rise_gap(s.task("sst2-10pct"))),
+    ),
+    Claim(
+        "Recurrent keeps 97 % of Baseline's accuracy (50 %).",
+        "slides, efficiency and performance",
+        lambda s: bound(compare.share(s.task("sst2-50pct")), at_least=97),
+    ),
+    Claim(
+        "Precision and recall agree within a point, weighted (10; 50 %).",
+        "slides, balanced metrics",
+        balanced("weighted "),
+    ),
+    Claim(
+        "Precision and recall agree within a point, positive class (10; 50 %).",
+        "slides, balanced metrics",
+        balanced(""),
+    ),
+)
+add(
+    "Length",
+    REVIEWS,
+    Claim(
+        "Recurrent leads in accuracy, F1 and recall (long texts).",
+        LENGTHS,
+        leads("recurrent", "sst2-long", measures=("accuracy", "f1", "recall")),
+    ),
+    Claim("Baseline leads (short texts).", LENGTHS, leads("baseline", "sst2-short")),
+    Claim(
+        "Baseline leads in precision (short texts).", RECALL, leads("baseline", "sst2-short", measures=["precision"])
+    ),
+    Claim("Recurrent leads in recall (short texts).", RECALL, leads("recurrent", "sst2-short", measures=["recall"])),
+    Claim("Short texts are harder (each model).", LENGTHS, harder("sst2-short-epochs1", "sst2-long-epochs1", *PAIR)),
+    Claim("Most short texts have one or two words.", LENGTHS, have_length("-short", "words", 1, 2)),
+    Claim("Most short texts have one or two tokens.", LENGTHS, have_length("-short", "tokens", 1, 2)),
+    Claim("Most long texts have 20 to 50 words (longest 30 %; 10 %).", LENGTHS, twenty_to_fifty),
+    Claim(
+        "Long texts are lexically more diverse (distinct tokens of as many texts).",
+        LENGTHS,
+        lambda s: count(compare.diversity(*long_and_short(s)), at_least=1),
+    ),
+    Claim(
+        "Long texts are lexically more diverse (for their length, by Guiraud's index).", LENGTHS, diversity_for_length
+    ),
+)
+add(
+    "Other corpora",
+    REVIEWS,
+    Claim(
+        "Recurrent leads in accuracy and F1 (Yelp).",
+        "slides, Yelp",
+        leads("recurrent", "yelp", measures=("accuracy", "f1")),
+    ),
+    Claim(
+        "Recurrent leads (from SST-2 to Yelp).",
+        CROSS,
+        lambda s: direction(s.transfer("sst2-10pct-to-yelp").difference, expect="below"),
+    ),
+    Claim(
+        "Recurrent leads (from Yelp to SST-2).",
+        CROSS,
+        lambda s: direction(s.transfer("yelp-to-sst2").difference, expect="below"),
+    ),
+    Claim("Recurrent leads (three domains).", "report, multi-domain section", leads("recurrent", "multi-domain")),
+    Claim(
+        "Three domains are harder than sentiment (Baseline).",
+        "report, multi-domain section",
+        harder("multi-domain", "sst2-epochs1", "baseline"),
+    ),
+)
+add(
+    "Data",
+    MODELS,
+    Claim("Shares of the labels are as printed (SST-2; its subsets; domains).", "report, Tables 1 and 3", label_shares),
+    Claim(
+        "Nearly all texts have up to 50 tokens (SST-2).",
+        "report, dataset characteristics",
+        have_length("", "tokens", 0, 50),
+    ),
+)
+add(
+    "Data",
+    REVIEWS,
+    Claim("Yelp is balanced within two points.", "report, Table 2", yelp_balance),
+    Claim(
+        "Three domains have 6,823 test texts.",
+        "report, Table 3",
+        lambda s: count(s.parts("multi-domain-seeded-128")["test"]["n"], equals=6823),
+    ),
+)
+add(
+    "Size and speed",
+    MODELS,
+    Claim(
+        "25.9 M and 11.0 M parameters, 58 % fewer.",
+        "report, Table 6; slides, efficiency and performance",
+        sizes((25.9, 11.0), 58),
+    ),
+    Claim(
+        "9.8 M and 3.4 M parameters, 65 % fewer.", "report, Tables 4 and 5; fixed configurations", sizes((9.8, 3.4), 65)
+    ),
+    Claim("Both have the same effective depth.", FIXED, lambda s: count(compare.depth_gap(), equals=0)),
+    Claim("They differ in recurrence alone.", FIXED, lambda s: count(compare.differing_widths(), equals=0)),
+)
+add(
+    "Size and speed",
+    "SST-2",
+    Claim("Recurrent is faster (SST-2; its time over Baseline's).", "slides, speed advantage", faster("sst2")),
+    Claim("Recurrent is faster (all tasks; its time over Baseline's).", "slides, speed advantage", faster(*TIMED)),
+    Claim(
+        "Recurrent is slower (on a GPU).",
+        "slides, benchmark tables",
+        lambda s: untested("On an H100 (see Performance) single times spread wider than the models differ."),
+    ),
+)
+add(
+    "Rounding and depth",
+    "Number formats",
+    Claim(
+        "Sharing amplifies rounding errors (untrained; 4, 6 and 8 bits; the least ratio).",
+        "slides, gradient of depth-recurrent modeling",
+        lambda s: bound(weakest_ratio(s.measurements("rounding")), at_least=1),
+    ),
+)
+add(
+    "Rounding and depth",
+    "Conclusions",
+    Claim(
+        "Clipping the gradient keeps training stable, recurrent layers above all.",
+        "report, training protocol",
+        lambda s: untested("Every run clips, and none records the norm."),
+    ),
+)
+add(
+    "Rounding and depth",
+    "SST-2",
+    Claim("More passes are better (two over one; three over two).", "slides, scaling behavior", more_passes),
+)
+add(
+    "Conclusions",
+    "Conclusions",
+    Claim(
+        "Recurrent leads slightly (pooled; GLUE; Yelp).",
+        "slides, conclusion",
+        leads("recurrent", "sst2", "sst2-official", "yelp"),
+    ),
+    Claim(
+        "Baseline leads slightly overall (full budget).",
+        "slides, conclusion, some sentences later",
+        leads("baseline", *OVERALL),
+    ),
+    Claim("The two are comparable overall (full budget).", "slides, conclusion", alike(*OVERALL)),
+)
+add(
+    "Kausik",
+    "What a pass is worth on text",
+    Claim(
+        "One recurrent layer beats six standard ones (width 128).",
+        "Kausik, Table 2",
+        lower(SMALL_CHARACTERS, ("kausik", "gpt-6")),
+    ),
+    Claim(
+        "One recurrent layer beats one standard one (width 128).",
+        "Kausik, Table 2",
+        lower(SMALL_CHARACTERS, ("kausik", "gpt-1")),
+    ),
+    Claim(
+        "Without positions the recurrence does better (width 128).",
+        "Kausik, Table 2",
+        lower(SMALL_CHARACTERS, ("kausik", "kausik-positions")),
+    ),
+)
+add(
+    "Kausik",
+    "Shakespeare",
+    Claim(
+        "One recurrent layer beats six standard ones (his size, nanoGPT's recipe).",
+        "Kausik, Table 2",
+        lower(CHARACTERS, ("kausik", "gpt-6")),
+    ),
+    Claim(
+        "One recurrent layer beats one standard one (his size, nanoGPT's recipe).",
+        "Kausik, Table 2",
+        lower(CHARACTERS, ("kausik", "gpt-1")),
+    ),
+    Claim(
+        "The recurrence's time grows about as the length.",
+        "Kausik, abstract",
+        lambda s: count(compare.growth(s.times["recurrence"]), at_most=1.1),
+    ),
+    Claim("1.89 M, 10.74 M and, without positions, 1.89 M parameters.", "Kausik, Table 2", characters_parameters),
+)
+add(
+    "TinyStories",
+    "What a pass is worth on text",
+    Claim(
+        "Three loops have lower losses than their control (width 64, one learning rate).",
+        "TinyStories study, Table 3",
+        lower(SMALL_STORIES, *((loop, "control") for loop in LOOPS)),
+    ),
+    Claim(
+        "The loops differ by less than a hundredth (width 64).",
+        "TinyStories study, Table 3",
+        lambda s: bound(*losses(s, SMALL_STORIES, *combinations(LOOPS, 2)), within=0.01),
+    ),
+)
+add(
+    "TinyStories",
+    "TinyStories",
+    Claim(
+        "Initial losses are in the order of the final ones (in how many of ten seeds).",
+        "TinyStories study, Table 5",
+        initial_order,
+    ),
+    Claim(
+        "FraiLT and Three Part take almost four times the time (over the control's).",
+        "TinyStories study, Figure 1",
+        story_times,
+    ),
+    Claim(
+        "Loops take a third more memory (FraiLT; over the control's).",
+        "TinyStories study, Figure 2",
+        lambda s: count(story_memory(s.times["decoder"], "frailt"), at_most=1.4),
+    ),
+    Claim("Parameters are as printed (four models; how many off).", "TinyStories study, Table 2", stories_parameters),
+)
