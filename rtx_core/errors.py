@@ -13,6 +13,12 @@ class RtxError(ValueError):
     """Bad input.  The message names what was got, what was expected and what to do about it."""
 
 
+def whole_number(name: str, value: object, least: int, most: int) -> None:
+    """An error unless a value is a whole number from `least` to `most`."""
+    if type(value) is not int or not least <= value <= most:
+        raise RtxError(f"{name} is {value!r:.60}; expected a whole number from {least} to {most:,}.")
+
+
 def unknown(kind: str, got: object, choices: Iterable[str]) -> RtxError:
     """An error for a name that does not exist, with the nearest one that does."""
     choices = list(choices)

@@ -29,8 +29,9 @@ from rtx_core.benchmark.compare import places, with_verdicts
 from rtx_core.benchmark.recorded import LENGTH, TOKENS, counts, point, recorded_points
 from rtx_core.benchmark.subject import check_has_class, definition, passes_argument, vocabulary
 from rtx_core.benchmark.suite import BUDGETS, LADDER, PREFIX, TEXT, of_evaluation, unit_of, variant
+from rtx_core.benchmark.words import at_an_end
 from rtx_core.data.config import name_parts
-from rtx_core.errors import RtxError, reason, unknown
+from rtx_core.errors import RtxError, reason, unknown, whole_number
 from rtx_core.experiments import cost
 from rtx_core.experiments import run as runner
 from rtx_core.experiments.configure import RunConfig
@@ -38,7 +39,7 @@ from rtx_core.models import registry
 from rtx_core.models.build import build_model
 from rtx_core.progress import say
 from rtx_core.records import Record
-from rtx_core.report.evidence import device_of
+from rtx_core.report.evidence import by_model, device_of
 from rtx_core.report.rates import at_best_rate, by_rate
 from rtx_core.study import declaration
 
@@ -220,11 +221,8 @@ def measure(task: str, run: runner.Run, passes: int) -> dict[str, list[tuple[int
 
 def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: Mapping[str, str]) -> TaskResult:
     """A task's part of the card, of the (configuration, record or problem) of its runs."""
-    runs: dict[str, list[Record]] = {}
     problems = list(dict.fromkeys(outcome for _, outcome in outcomes if isinstance(outcome, str)))
-    for config, outcome in outcomes:
-        if isinstance(outcome, Record):
-            runs.setdefault(config.model, []).append(outcome)
+    runs = by_model([outcome for _, outcome in outcomes if isinstance(outcome, Record)])
     others = [point(task, name, at_best_rate(runs[name]), role) for name, role in roles.items() if name in runs]
     others = [each for each in others if each.role != "candidate"]
     if budget != "trial":
@@ -238,10 +236,7 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
     sentences = places(candidate, others, unit)
     if task in BUDGETS[budget].cautions:
         sentences.append(BUDGETS[budget].cautions[task])
-    rates = list(by_rate(runs[name]))
-    if len(rates) > 1 and candidate.rate in (rates[0], rates[-1]):
-        tried = f"{rates[0]:g} to {rates[-1]:g}"
-        sentences.append(f"This rate is at the end of those tried, {tried}, so another may be better.")
+    sentences += at_an_end([candidate], [*by_rate(runs[name])])
     changes = {"candidate": candidate, "places": sentences, "memory_mib": best[0]["peak_memory_mib"]}
     changes["minutes"] = sum(record["seconds"] for record in runs[name]) / 60
     try:
@@ -263,10 +258,8 @@ def bench(
     """
     if budget not in BUDGETS:
         raise unknown("budget", budget, BUDGETS)
-    if type(jobs) is not int or not 1 <= jobs <= 256:
-        raise RtxError(f"jobs is {jobs!r:.40}; expected a number of runs at once, from 1 to 256.")
-    if type(seeds) is not int or not 0 <= seeds <= 100:
-        raise RtxError(f"seeds is {seeds!r:.40}; expected a number of seeds, from 1 to 100, or 0 for the budget's.")
+    whole_number("jobs", jobs, 1, 256)
+    whole_number("seeds", seeds, 0, 100)  # 0: the budget's
     subject = find_candidate(model, name, settings)
     module = subject.fresh()
     report, size = check(module, vocab_size=vocabulary(module, TOKENS), length=LENGTH), counts(module)

@@ -31,7 +31,7 @@ from rtx_core.benchmark.subject import (
     trained,
     vocabulary,
 )
-from rtx_core.errors import RtxError, reason
+from rtx_core.errors import RtxError, reason, whole_number
 
 PASS, LOOK, FAIL, UNKNOWN = "pass", "look", "fail", "not checkable"
 TOLERANCE = 1e-4  # of float32 logits that should be equal, relative to the largest
@@ -306,8 +306,7 @@ def check(model: object, /, *, vocab_size: int = 0, length: int = 32, passes: in
     `vocab_size` is found in the module where it is 0.  `passes`: how often the looped weights should be applied.
     """
     for name, value, least in (("vocab_size", vocab_size, 0), ("length", length, SHORTEST), ("passes", passes, 0)):
-        if type(value) is not int or not least <= value <= LONGEST:
-            raise RtxError(f"{name} is {value!r:.60}; expected a whole number from {least} to {LONGEST:,}.")
+        whole_number(name, value, least, LONGEST)
     module = instance(model, vocab_size or 64, length)
     try:
         subject = Subject(module, vocab_size or vocabulary(module), length, passes)

@@ -24,16 +24,16 @@ from torch import nn
 
 from rtx_core.benchmark.bench import Candidate, controls, find_candidate, train
 from rtx_core.benchmark.card import Counts, Part, Point, Verdict
-from rtx_core.benchmark.compare import ENOUGH, tested, verdict
+from rtx_core.benchmark.compare import ENOUGH, verdicts
 from rtx_core.benchmark.recorded import TOKENS, counts, point
 from rtx_core.benchmark.suite import variant
-from rtx_core.benchmark.words import of_seeds, score
+from rtx_core.benchmark.words import at_an_end, of_seeds, score
 from rtx_core.data.config import TEXT_SUFFIXES, DataConfig
-from rtx_core.errors import RtxError
+from rtx_core.errors import RtxError, whole_number
 from rtx_core.experiments import run as runner
 from rtx_core.experiments.configure import find_experiment, fits
 from rtx_core.models.build import build_model
-from rtx_core.records import Record
+from rtx_core.report.evidence import by_model
 from rtx_core.report.rates import at_best_rate
 from rtx_core.report.style import number
 
@@ -143,15 +143,6 @@ def advice(judged: Verdict, times: float) -> str:
     }[judged.verdict]
 
 
-def at_an_end(points: Sequence[Point], rates: Sequence[float]) -> list[str]:
-    """A sentence where a model's best rate is the lowest or the highest of those tried."""
-    ends = [each.name for each in points if each.rate in (min(rates), max(rates))]
-    if not ends or len(set(rates)) < 2:
-        return []
-    tried = f"{min(rates):g} to {max(rates):g}"
-    return [f"Of {', '.join(ends)} the best rate is at an end of those tried, {tried}: try rates beyond it."]
-
-
 def choose(
     data: str | DataConfig,
     /,
@@ -175,8 +166,7 @@ def choose(
     command goes on; after a change of the file of your task `replace=True` trains all runs anew.
     """
     for name, value, least in (("layers", layers, 1), ("passes", passes, 2), ("seeds", seeds, 1), ("jobs", jobs, 1)):
-        if type(value) is not int or not least <= value <= 100:
-            raise RtxError(f"{name} is {value!r:.40}; expected a whole number from {least} to 100.")
+        whole_number(name, value, least, 100)
     if type(width) is not int or width % 8 or not 8 <= width <= 4096:
         raise RtxError(f"width is {width!r:.40}; expected a multiple of 8 up to 4096.")
     if not isinstance(rates, (list, tuple)) or not rates or not all(type(rate) in (int, float) for rate in rates):
@@ -212,18 +202,14 @@ def choose(
     outcomes = train(configs, subject, jobs, [replace] * len(configs), called="choose")
     if problems := [outcome for outcome in outcomes if isinstance(outcome, str)]:
         raise RtxError(problems[0])
-    runs: dict[str, list[Record]] = {}
-    for config, outcome in zip(configs, outcomes):
-        if isinstance(outcome, Record):
-            runs.setdefault(config.model, []).append(outcome)
+    runs = by_model(outcomes)
     unit = "error" if "accuracy" in runs[names[LOOP]][0]["test"] else "nats"
     applied = {role: size.applied for role, size in sizes.items()}
     points = {role: point("", name, at_best_rate(runs[name]), role, sizes[role]) for role, name in names.items()}
     pairs = {LOOP: (points[LOOP], points[LARGE], unit)}
     pairs[DEEP] = (points[DEEP], points[ONCE], unit) if model is None else (points[LOOP], points[DEEP], unit)
-    tests = tested(list(pairs.values())) if seeds >= ENOUGH else [None, None]
-    controls_called = {LOOP: "the narrow stack", DEEP: "the layers run once" if model is None else "the deep stack"}
-    judged = {role: verdict(*pairs[role], test, controls_called[role]) for role, test in zip(pairs, tests)}
+    called = {LOOP: "the narrow stack", DEEP: "the layers run once" if model is None else "the deep stack"}
+    judged = verdicts(pairs, called.__getitem__)
     compared = "minus" if unit == "nats" else "beside"
     bears_advice = "better" in (judged[DEEP].verdict, judged[LOOP].verdict) or judged[LOOP].verdict == "worse"
     if model is None:

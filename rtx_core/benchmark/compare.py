@@ -1,7 +1,8 @@
 """Where a model stands on a task: its places among recorded stacks, of one seed; verdicts, of three seeds or more."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -62,29 +63,29 @@ def worth(score: float, ladder: list[float]) -> str:
 
 def with_verdicts(card: Card) -> Card:
     """The card with a verdict on every control that was made for it."""
-    pairs = [
-        (task, candidate, each)
+    pairs = {
+        (task.task, each.role): (candidate, each, task.unit)
         for task in card.tasks
         if (candidate := task.candidate)
         for each in task.others
         if each.role not in (RECORDED, RECURRENCE)
-    ]
-    enough = [(task, ours, each) for task, ours, each in pairs if min(len(ours.errors), len(each.errors)) >= ENOUGH]
-    tests = tested([(ours, each, task.unit) for task, ours, each in enough])
-    known = {(task.task, each.role): test for (task, _, each), test in zip(enough, tests)}
-    tasks = []
-    for task in card.tasks:
-        mine = [(ours, each) for one, ours, each in pairs if one is task]
-        verdicts = [verdict(ours, each, task.unit, known.get((task.task, each.role))) for ours, each in mine]
-        tasks.append(task.model_copy(update={"verdicts": verdicts}))
+    }
+    judged = verdicts(pairs)
+    by_task = [[one for (name, _), one in judged.items() if name == task.task] for task in card.tasks]
+    tasks = [task.model_copy(update={"verdicts": mine}) for task, mine in zip(card.tasks, by_task)]
     return card.model_copy(update={"tasks": tasks})
 
 
-def tested(pairs: Sequence[tuple[Point, Point, str]]) -> list[Test]:
-    """Welch's test of each pair in a unit, adjusted as one family."""
-    tests = [welch(by_seed(first, unit), by_seed(second, unit)) for first, second, unit in pairs]
+def verdicts(
+    pairs: Mapping[Any, tuple[Point, Point, str]], called: Callable[[Any], str] = lambda key: "the control"
+) -> dict[Any, Verdict]:
+    """On the first of each pair of models, in a unit; `called` names the second by the pair's key.  The tests of all
+    pairs with seeds enough are adjusted as one family."""
+    enough = [key for key, (*pair, _) in pairs.items() if min(len(each.errors) for each in pair) >= ENOUGH]
+    tests = [welch(*(by_seed(each, pairs[key][2]) for each in pairs[key][:2])) for key in enough]
     adjusted = statistics.scipy.stats.false_discovery_control([p for *_, p in tests]) if tests else []
-    return [(test, float(p)) for test, p in zip(tests, adjusted)]
+    known = {key: (test, float(p)) for key, test, p in zip(enough, tests, adjusted)}
+    return {key: verdict(*pair, known.get(key), called(key)) for key, pair in pairs.items()}
 
 
 def welch(first: list[float], second: list[float]) -> tuple[float, float, float, float]:
@@ -95,9 +96,7 @@ def welch(first: list[float], second: list[float]) -> tuple[float, float, float,
     return statistics.unpaired(first, second)[:4]
 
 
-def verdict(
-    candidate: Point, control_point: Point, unit: str, test: Test | None, control_name: str = "the control"
-) -> Verdict:
+def verdict(candidate: Point, control_point: Point, unit: str, test: Test | None, control_name: str) -> Verdict:
     """By the rule of Methods: better or worse, equal within the margin, or that the seeds do not bear it out."""
     control = {"control": control_point.role}
     if test is None:

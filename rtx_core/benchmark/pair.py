@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from rtx_core.benchmark.card import Card, Count, Counts, Part, Point, TaskResult, folder, page, read, table
-from rtx_core.benchmark.compare import ENOUGH, tested, verdict, welch
+from rtx_core.benchmark.compare import ENOUGH, verdicts, welch
 from rtx_core.benchmark.recorded import counts_of, recorded_points, runs_of
 from rtx_core.benchmark.suite import BUDGETS, unit_of
 from rtx_core.benchmark.words import of_seeds
@@ -148,12 +148,12 @@ def in_common(row: Row) -> tuple[Point, Point] | None:
 def with_verdicts(rows: Sequence[Row], names: tuple[str, str]) -> list[Row]:
     """The same, with an interval and a verdict where the seeds are enough; the tests of a table are one family."""
     pairs = {row.task: (*pair, row.unit) for row in rows if (pair := in_common(row))}
-    tests, judged = dict(zip(pairs, tested(list(pairs.values())))), []
+    judgments, judged = verdicts(pairs, lambda task: names[1]), []
     for row in rows:
         if row.task in pairs:
-            first, second, unit = pairs[row.task]
+            first, second, _ = pairs[row.task]
             value, low, high, _ = welch(first.errors, second.errors)
-            judgment = verdict(first, second, unit, tests[row.task], names[1])
+            judgment = judgments[row.task]
             is_clear = judgment.verdict in ("better", "worse")
             says = f"{f'{names[0]} is ' * is_clear}{judgment.verdict}. {judgment.says}"
             changes = {"difference": value, "interval": (low, high), "verdict": judgment.verdict, "says": says}

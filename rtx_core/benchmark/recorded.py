@@ -14,6 +14,7 @@ from rtx_core.benchmark.suite import BUDGETS, PREFIX, error, kilobits, unit_of
 from rtx_core.benchmark.words import of_seeds
 from rtx_core.models.build import build_model
 from rtx_core.records import Record
+from rtx_core.report.evidence import by_model
 from rtx_core.report.rates import at_best_rate
 from rtx_core.study import declaration
 
@@ -75,11 +76,12 @@ def point(task: str, name: str, runs: list[Record], role: str = RECORDED, size: 
 
 def runs_of(task: str, budget: str) -> dict[str, list[Record]]:
     """Of every model that is recorded on this task at this budget, the runs at its best rate."""
-    runs: dict[str, list[Record]] = {}
-    for record in records.records(experiment=f"{PREFIX}{task}"):
-        if (record.get("asked") or {}).get("settings", {}).get("budget") == budget:
-            runs.setdefault(record["model"], []).append(record)
-    return {name: at_best_rate(group) for name, group in runs.items()}
+    runs = [
+        record
+        for record in records.records(experiment=f"{PREFIX}{task}")
+        if (record.get("asked") or {}).get("settings", {}).get("budget") == budget
+    ]
+    return {name: at_best_rate(group) for name, group in by_model(runs).items()}
 
 
 def recorded_points(task: str, budget: str) -> dict[str, Point]:

@@ -38,6 +38,15 @@ def change(condition: str, value: float, before: float, unit: str) -> str:
     return f"{condition} {says}, {now} in place of {then}."
 
 
+def at_an_end(points: Sequence["Point"], rates: Sequence[float]) -> list[str]:
+    """A sentence where a model's best rate is the lowest or the highest of those tried."""
+    ends = [each.name for each in points if each.rate in (min(rates), max(rates))]
+    if not ends or len(set(rates)) < 2:
+        return []
+    tried = f"{min(rates):g} to {max(rates):g}"
+    return [f"Of {', '.join(ends)} the best rate is at an end of those tried, {tried}: try rates beyond it."]
+
+
 def nearest(passes: Sequence[int], target: float) -> int | None:
     return min(passes, key=lambda n: abs(n - target), default=None)
 
