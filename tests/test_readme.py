@@ -9,6 +9,7 @@ import shlex
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
+from statistics import mean
 
 import pytest
 import yaml
@@ -20,8 +21,11 @@ from rtx_core.__main__ import main, parse_words
 from rtx_core.experiments.configure import configure
 from rtx_core.experiments.measure import MeasuredRuns
 from rtx_core.paths import REPOSITORY
-from study import MEASUREMENTS
+from rtx_core.report import number
+from rtx_core.report.values import Task
+from study import MEASUREMENTS, paper
 from study.experiments import EXPERIMENTS
+from study.folders import Folders
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 PYTHON = re.search(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)[1]
@@ -96,3 +100,13 @@ def test_after_the_quick_start_the_readme_runs_as_it_is_printed(files, monkeypat
     assert len(capsys.readouterr().out.splitlines()[-2:]) == 2  # an answer a pass
     exec(PYTHON.replace("epochs=3", "epochs=1").replace("steps=500", "steps=2, eval_every=2"), {})
     assert {record["name"] for record in records.records()} >= {"own-reviews-epochs1"}
+
+
+def test_the_readme_quotes_the_numbers_of_the_records(monkeypatch):
+    monkeypatch.delenv("RTX_HOME", raising=False)
+    rated = Folders(paper.folders("khop").__getitem__).khop_at_best_rates()
+    once, twice = (mean(rated.errors(model, new=True)) for model in ("2x1", "2x2"))
+    share = Task(paper.tests()["sst2"]).parameter_ratio
+    quoted = {f"{number(once, '.0%')}", f"{number(twice, '.1%')}", f"{number(share, '.0%')}"}
+    plain = {text.replace("\N{NARROW NO-BREAK SPACE}", " ") for text in quoted}
+    assert all(text in README for text in plain), plain

@@ -92,7 +92,6 @@ def quantities(
             1.05 < at_60.gain("1x4", "1x1") < 1.15,
             runs.facts_at_best_rate("1x4") / runs.facts_at_best_rate("1x1") < at_60.gain("1x4", "1x1"),
             at_240.gain("2x1", "1x1") > 1.7,
-            1 < at_240.gain("2x2", "2x1") < 1.1,
         ],
         "text_layers": lambda: [text().low < 0 < text() < runs.worth_in_layers("1x6-64")],
         "tests": lambda: [
