@@ -45,144 +45,90 @@ def test_a_setting_that_model_and_training_have_is_not_given_to_one_of_them(monk
         configure("khop", "mine", steps=5)
 
 
-class Empty(Plain):
-    def __init__(self, config):
-        nn.Module.__init__(self)
-        self.config = config
+def fault(after=None, **methods):
+    """The plain model with other methods, or with something done to it as soon as it is built."""
 
-    def forward(self, batch):
-        return torch.zeros(len(batch), 2)
+    def built(self, config):
+        Plain.__init__(self, config)
+        after(self, config)
 
-
-class Frozen(Plain):
-    def __init__(self, config):
-        super().__init__(config)
-        self.requires_grad_(False)
+    return type("Faulty", (Plain,), ({"__init__": built} if after else {}) | methods)
 
 
-class Integers(Plain):
-    def forward(self, batch):
-        return super().forward(batch).long()
+def given(self, batch):
+    return Plain.forward(self, batch)
 
 
-class Silent(Plain):
-    @torch.no_grad()
-    def forward(self, batch):
-        return super().forward(batch)
+def scaled_late(self, batch):
+    if not hasattr(self, "scale"):
+        self.scale = nn.Parameter(torch.ones(()))
+    return given(self, batch) * self.scale
 
 
-class Forgetful(Plain):
-    def __init__(self, config):
-        super().__init__(config)
-        del self.config
+def as_long_as_the_texts(self, batch):
+    self.mask = torch.ones(batch.max_seqlen)
+    return given(self, batch)
 
 
-class NoModule:
-    def __init__(self, config):
-        self.config = config
+def made_anew(self, batch):
+    self.head.bias = nn.Parameter(torch.zeros(2))
+    return given(self, batch)
 
 
-class TwoArguments(Plain):
-    def __init__(self, config, layers):
-        super().__init__(config)
+def of_one_argument_more(self, config, layers):
+    Plain.__init__(self, config)
 
 
-class WidthAlone(Plain):
-    def __init__(self, width):
-        nn.Module.__init__(self)
-        self.head = nn.Linear(width, 2)
+def of_a_width(self, width):
+    nn.Module.__init__(self)
+    self.head = nn.Linear(width, 2)
 
 
-class Sparse(Plain):
-    def __init__(self, config):
-        super().__init__(config)
-        self.word = nn.Embedding(97, config.hidden_size, sparse=True)
+def bare(self, config):
+    nn.Module.__init__(self)
+    self.config = config
 
 
-class Complex(Plain):
-    def __init__(self, config):
-        super().__init__(config)
-        self.turn = nn.Parameter(torch.ones(config.hidden_size, dtype=torch.complex64))
-
-    def forward(self, batch):
-        return self.head((self.word(batch.ids[batch.starts]) * self.turn).real)
-
-
-class ExtraState(Plain):
-    def get_extra_state(self):
-        return {"version": 1}
-
-    def set_extra_state(self, state):
-        pass
-
-
-class ExtraKeys(Plain):
-    def state_dict(self, *arguments, **options):
-        return super().state_dict(*arguments, **options) | {"version": torch.ones(1)}
-
-
-class Expanded(Plain):
-    def __init__(self, config):
-        super().__init__(config)
-        self.register_buffer("ones", torch.ones(1).expand(5))
-
-
-class Growing(Plain):
-    """A buffer as long as the longest text."""
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.register_buffer("mask", torch.ones(1))
-
-    def forward(self, batch):
-        self.mask = torch.ones(batch.max_seqlen)
-        return super().forward(batch)
-
-
-class Late(Plain):
-    def forward(self, batch):
-        if not hasattr(self, "scale"):
-            self.scale = nn.Parameter(torch.ones(()))
-        return super().forward(batch) * self.scale
-
-
-class Anew(Plain):
-    def forward(self, batch):
-        self.head.bias = nn.Parameter(torch.zeros(2))
-        return super().forward(batch)
-
-
-class Drawn(Plain):
+def unlearnt(self, config):
     """A projection that is drawn and is no buffer, so another in every process."""
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.fixed = torch.randn(config.hidden_size, config.hidden_size)
-
-    def forward(self, batch):
-        return self.head(self.word(batch.ids[batch.starts]) @ self.fixed)
+    self.fixed = torch.randn(config.hidden_size, config.hidden_size)
 
 
-class Infinite(Plain):
-    def forward(self, batch):
-        return super().forward(batch) / 0
-
-
-class Broken(Plain):
-    def forward(self, batch):
-        return self.haed(batch)
-
-
-class Wide(Plain):
-    def forward(self, batch):
-        return self.head(self.word(batch.ids))
-
-
-class Alone(Plain):
-    """It takes no text alone."""
-
-    def forward(self, batch):
-        return super().forward(batch if len(batch) > 1 else batch.missing)
+DRAWN = fault(unlearnt, forward=lambda self, batch: self.head(self.word(batch.ids[batch.starts]) @ self.fixed))
+TURN = fault(
+    lambda self, config: setattr(self, "turn", nn.Parameter(torch.ones(config.hidden_size, dtype=torch.complex64))),
+    forward=lambda self, batch: self.head((self.word(batch.ids[batch.starts]) * self.turn).real),
+)
+NO_MODULE = type("NoModule", (), {"__init__": lambda self, config: setattr(self, "config", config)})
+FAULTS = [  # a model, and what is said of it
+    (fault(__init__=bare, forward=lambda self, batch: torch.zeros(len(batch), 2)), "none of which can learn"),
+    (fault(lambda self, config: self.requires_grad_(False)), "none of which can learn"),
+    (fault(forward=lambda self, batch: given(self, batch).long()), "no parameter can change"),
+    (fault(forward=torch.no_grad()(given)), "no parameter can change"),
+    (fault(lambda self, config: delattr(self, "config")), "self.config"),
+    (NO_MODULE, "torch.nn.Module"),
+    (fault(__init__=of_one_argument_more), "layers"),
+    (fault(__init__=of_a_width), "TypeError"),
+    (
+        fault(lambda self, config: setattr(self, "word", nn.Embedding(97, config.hidden_size, sparse=True))),
+        "word.weight",
+    ),
+    (TURN, "turn"),
+    (fault(get_extra_state=lambda self: {"version": 1}, set_extra_state=lambda self, state: None), "get_extra_state"),
+    (
+        fault(state_dict=lambda self, *a, **b: nn.Module.state_dict(self, *a, **b) | {"version": torch.ones(1)}),
+        "version",
+    ),
+    (fault(lambda self, config: self.register_buffer("ones", torch.ones(1).expand(5))), "ones"),
+    (fault(lambda self, config: self.register_buffer("mask", torch.ones(1)), forward=as_long_as_the_texts), "mask"),
+    (fault(forward=scaled_late), "scale"),
+    (fault(forward=made_anew), "head.bias"),
+    (DRAWN, "saved and loaded"),
+    (fault(forward=lambda self, batch: given(self, batch) / 0), "finite"),
+    (fault(forward=lambda self, batch: self.haed(batch)), "haed"),
+    (fault(forward=lambda self, batch: self.head(self.word(batch.ids))), "a row a text"),
+    (fault(forward=lambda self, batch: given(self, batch if len(batch) > 1 else batch.missing)), "missing"),
+]
 
 
 class Silenced(nn.Module):
@@ -199,31 +145,6 @@ class Silenced(nn.Module):
         return self.head(self.word(tokens))
 
 
-FAULTS = {
-    Empty: "none of which can learn",
-    Frozen: "none of which can learn",
-    Integers: "no parameter can change",
-    Silent: "no parameter can change",
-    Forgetful: "self.config",
-    NoModule: "torch.nn.Module",
-    TwoArguments: "layers",
-    WidthAlone: "TypeError",
-    Sparse: "word.weight",
-    Complex: "turn",
-    ExtraState: "get_extra_state",
-    ExtraKeys: "version",
-    Expanded: "ones",
-    Growing: "mask",
-    Late: "scale",
-    Anew: "head.bias",
-    Drawn: "saved and loaded",
-    Infinite: "finite",
-    Broken: "haed",
-    Wide: "a row a text",
-    Alone: "missing",
-}
-
-
 @pytest.fixture
 def own(monkeypatch):
     """name, class -> registered, for this test alone."""
@@ -235,10 +156,10 @@ def tried(examples) -> None:
     dry_run("mine", registry.config_of("mine"), examples, TrainConfig(learning_rate=1e-3), CPU)
 
 
-@pytest.mark.parametrize("cls", FAULTS)
-def test_a_fault_is_one_sentence_before_training(cls, own):
+@pytest.mark.parametrize(("cls", "said"), FAULTS)
+def test_a_fault_is_one_sentence_before_training(cls, said, own):
     own(cls)
-    with refused(FAULTS[cls]):
+    with refused(said):
         tried(small_task())
 
 
@@ -277,7 +198,7 @@ def test_a_name_is_short_enough_for_a_file(own):
 
 
 def test_a_run_tries_its_model_before_it_trains_it(own, home, small_models, monkeypatch):
-    own(Drawn)
+    own(DRAWN)
     monkeypatch.setattr("rtx_core.train.trainer.train", lambda *_, **__: pytest.fail("it is not to be trained"))
     with refused("saved and loaded"):
         rtx.run("sst2", "mine", source="embedded", train_rows=16, device="cpu")
