@@ -24,7 +24,7 @@ from rtx_core.metrics import classification_metrics
 from rtx_core.records import Record
 from rtx_core.report import filling, statistics
 
-DRAWS = 80  # at most; it ends as soon as every condition has failed
+DRAWS = 160  # at most; it ends as soon as every condition has failed
 SCALES = (0.03, 0.3, 1.0, 2.0, 5.0)  # standard deviations of the factors' logarithms, a draw each in turn
 COUNTS = {"labels", "truncated", "within_training", "total", "non_embedding", "n_train", "step", "n"}
 COUNTS |= {"low-rank corrections", "tokens_known", "layers"}
@@ -76,6 +76,8 @@ def scaled(content: dict, draw: int, name: str) -> object:
             if len(value) > 5 and all(isinstance(inner, float) for inner in value):  # losses of batches
                 noise = random(draw, name, key, each()).normal(0, size / 3, len(value))
                 return (factor(draw, name, key) * np.array(value) * np.exp(noise)).tolist()
+            if key == "history":  # thousands of rows, of which a check reads a column
+                return [Parts(row, walk) for row in value]
             return [walk(inner, key) for inner in value]
         if isinstance(value, int) and key in COUNTS:
             return round(value * factor(draw, name, key) * math.exp((key != "step") * size / 3 * each()))
@@ -99,10 +101,12 @@ class Parts(Mapping):
     """A record's content, each part changed when it is first read: a check reads few of thousands of numbers."""
 
     def __init__(self, content: Mapping, change: Callable):
-        self.content, self.change = content, cache(change)
+        self.content, self.change, self.changed = content, change, {}
 
     def __getitem__(self, key: str) -> object:
-        return self.change(key)
+        if key not in self.changed:
+            self.changed[key] = self.change(self.content[key], key)
+        return self.changed[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.content)
@@ -123,8 +127,7 @@ class Changed(Record):
     def chance(self, key: str) -> np.random.Generator:
         return random(self.draw, self.path.parent.name, key)
 
-    def part(self, key: str) -> object:
-        value = self.original.content[key]
+    def part(self, value: object, key: str) -> object:
         if not self.answers_alone:
             value = scaled({key: value}, self.draw, self.run)[key]
         if key == "test" and self.path.with_suffix(".npz").exists():
