@@ -190,12 +190,6 @@ def test_the_rate_is_picked_by_validation_and_the_card_warns_of_rates_and_seeds(
     assert any("0.001 to 0.005" in sentence for sentence in task.places) and caution["pointers"] in task.places
 
 
-def test_a_model_has_as_many_seeds_as_are_asked_for(mine, one_task):
-    (task,) = rtx.bench(mine, "trial", seeds=2).tasks
-    runs = [records.load(f"bench-pointers-trial/Mine-seed{seed}", "embedded") for seed in (0, 1)]
-    assert task.candidate.errors == [suite.error("pointers", run)[0] for run in runs]
-
-
 def begin(environ: dict, *arguments: object) -> None:
     os.environ.update(environ)
     bench_module._begin(*arguments)

@@ -1,6 +1,7 @@
 """Choosing between a loop and stacks: sizes of what is compared, what is said of scores, and a whole small run."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from conftest import refused
@@ -29,14 +30,23 @@ def scored(name, errors, rate=2e-3):
     return Point(name=name, role=name, errors=errors, seeds=list(range(len(errors))), answers=1000, rate=rate, **sizes)
 
 
+def judged(verdict):
+    return Verdict(control="", verdict=verdict, says="")
+
+
+SHORT = {"steps": 3, "eval_every": 3, "batch_size": 4, "test_texts": 20, "eval_texts": 20, "warmup_steps": 1}
+SMALL = SHORT | {"width": 16}
+
+
 @pytest.mark.parametrize(("layers", "passes", "width"), [(2, 2, 64), (1, 4, 64), (2, 3, 128), (3, 4, 32)])
 def test_the_narrow_stack_is_as_deep_and_as_large_and_the_deep_one_as_deep_and_as_wide(layers, passes, width):
-    size = {role: chooser.size_of(each) for role, each in chooser.models_of(layers, passes, width).items()}
+    models = chooser.models_of(layers, passes, width)
+    size = {role: chooser.size_of(each) for role, each in models.items()}
     assert size[ONCE].weights == size[LOOP].weights and size[LOOP].applied == passes * size[ONCE].applied
     assert size[LARGE].passes == size[DEEP].passes == 1
     assert abs(size[LARGE].weights / size[LOOP].weights - 1) < 0.1
     assert abs(size[DEEP].applied / size[LOOP].applied - 1) < 0.05 and size[DEEP].width == size[LOOP].width == width
-    names = [each["name"] for each in chooser.models_of(layers, passes, width).values()]
+    names = [each["name"] for each in models.values()]
     assert len(set(names)) == 4 and all(name.startswith(f"{layers * passes}x1-") for name in names[2:])
 
 
@@ -50,26 +60,19 @@ def test_the_narrow_stack_is_as_deep_and_as_large_and_the_deep_one_as_deep_and_a
     ],
 )
 def test_the_share_of_the_gain_tells_what_a_task_needs(once, loop, deep, share, needs):
-    judged, points = (
-        Verdict(control="", verdict="better", says=""),
-        [scored("a", [each] * 3) for each in (once, loop, deep)],
-    )
+    points = [scored("a", [each] * 3) for each in (once, loop, deep)]
     assert chooser.share_of_gain(*points) == (share if share is None else pytest.approx(share))
-    said = chooser.need(*points, "error", judged)
+    said = chooser.need(*points, "error", judged("better"))
     assert [word for word in ("need steps", "need parameters") if word in said] == [f"need {needs}"] * bool(needs)
 
 
 def test_nothing_is_said_of_steps_where_layers_do_not_help_significantly():
     points = [scored("a", [0.40, 0.41, 0.39]), scored("b", [0.2, 0.2, 0.2]), scored("c", [0.1, 0.7, 0.3])]
-    judged = Verdict(control="", verdict="cannot say", says="")
-    assert "significantly" in chooser.need(*points, "error", judged)
+    assert "significantly" in chooser.need(*points, "error", judged("cannot say"))
 
 
 def test_only_a_better_loop_is_advised():
-    says = {
-        kind: chooser.advice(Verdict(control="", verdict=kind, says=""), 2.1)
-        for kind in ("better", "worse", "equal", "cannot say")
-    }
+    says = {kind: chooser.advice(judged(kind), 2.1) for kind in ("better", "worse", "equal", "cannot say")}
     assert "Take the loop" in says.pop("better") and all("Take the narrow stack" in each for each in says.values())
 
 
@@ -82,28 +85,17 @@ def test_a_rate_at_an_end_of_those_tried_is_told():
 
 
 def test_a_task_of_ones_own_is_run_once_and_judged(home, monkeypatch):
-    small = {"steps": 3, "eval_every": 3, "batch_size": 4, "test_texts": 20, "eval_texts": 20, "warmup_steps": 1}
-    choice = rtx.choose(Copy(), width=16, rates=[1e-3, 2e-3], **small)
+    choice = rtx.choose(Copy(), rates=[1e-3, 2e-3], **SMALL)
     assert [each.role for each in choice.points] == [ONCE, LOOP, LARGE, DEEP] and choice.unit == "error"
-    assert len(records.records()) == 4 * 2 * 3 and all(len(each.errors) == 3 for each in choice.points)
+    made = records.records()
+    assert len(made) == 4 * 2 * 3 and all(len(each.errors) == 3 for each in choice.points)
     assert set(choice.verdicts) == {LOOP, DEEP} and len(choice.frame) == 4
     picked = {each.name: each.rate for each in choice.points}
-    losses = {
-        name: {
-            rate: np.mean(
-                [
-                    r["selected"]["validation_loss"]
-                    for r in records.records()
-                    if r["model"] == name and r["config"]["train"]["learning_rate"] == rate
-                ]
-            )
-            for rate in (1e-3, 2e-3)
-        }
-        for name in picked
-    }
-    assert picked == {name: min(each, key=each.get) for name, each in losses.items()}
+    losses = [(r["model"], r["config"]["train"]["learning_rate"], r["selected"]["validation_loss"]) for r in made]
+    means = pd.DataFrame(losses, columns=["model", "rate", "loss"]).groupby(["model", "rate"])["loss"].mean()
+    assert picked == {name: means[name].idxmin() for name in picked}
     monkeypatch.setattr(chooser.runner, "train_and_record", lambda *_: pytest.fail("trained again"))
-    assert str(rtx.choose(Copy(), width=16, rates=[1e-3, 2e-3], **small)) == str(choice)
+    assert str(rtx.choose(Copy(), rates=[1e-3, 2e-3], **SMALL)) == str(choice)
 
 
 class OwnLoop(torch.nn.Module):
@@ -126,14 +118,13 @@ def pairs(vocab_size):
 
 
 def test_a_loop_of_ones_own_is_compared_with_two_stacks_of_its_depth(home):
-    small = {"steps": 2, "eval_every": 2, "batch_size": 4, "test_texts": 20, "eval_texts": 20, "warmup_steps": 1}
-    choice = rtx.choose(Copy(), model=OwnLoop, rates=[1e-3], **small)
+    choice = rtx.choose(Copy(), model=OwnLoop, rates=[1e-3], **SHORT)
     roles = [each.role for each in choice.points]
     assert roles == [LOOP, LARGE, DEEP] and choice.points[0].name == "OwnLoop" and len(choice.frame) == 3
     assert all(each.name.startswith("3x1-") for each in choice.points[1:]) and set(choice.verdicts) == {LOOP, DEEP}
     assert "deep stack" in choice.says[0] and "narrow stack" in choice.says[1]
     with refused("applies every weight once"):
-        rtx.choose(Copy(), model=pairs, rates=[1e-3], **small)
+        rtx.choose(Copy(), model=pairs, rates=[1e-3], **SHORT)
     with refused("leave them out"):
         rtx.choose(Copy(), passes=3, model=OwnLoop)
 
@@ -166,8 +157,7 @@ def test_classifiers_are_refused_before_anything_is_trained(home):
 
 
 def test_recorded_runs_are_made_again_when_that_is_asked(home, monkeypatch):
-    small = {"steps": 1, "eval_every": 1, "batch_size": 4, "test_texts": 20, "eval_texts": 20, "warmup_steps": 1}
-    small |= {"width": 16, "rates": [1e-3], "seeds": 1}
+    small = SMALL | {"rates": [1e-3], "seeds": 1}
     choice, made = rtx.choose(Copy(), **small), []
     assert len(choice.says) == 2  # no advice on one seed
     real = chooser.runner.train_and_record

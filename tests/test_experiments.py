@@ -122,25 +122,9 @@ def test_a_run_is_made_again_by_its_command():
             assert getattr(again, part) == getattr(config, part), part
 
 
-CHEAP = {
-    "batch_size": 2,
-    "eval_every": 50,
-    "letters": 8,
-    "block_size": 8,
-    "eval_texts": 16,
-    "test_texts": 16,
-    "hops": 2,
-}
-CHEAP |= {
-    "max_length": 8,
-    "train_rows": 64,
-    "facts": 16,
-    "keys": 5,
-    "eval_batches": 2,
-    "hidden_size": 16,
-    "num_heads": 2,
-}
-CHEAP |= {"intermediate_size": 16, "num_layers": 1, "num_passes": 2, "source": "embedded"}
+CHEAP = {"batch_size": 2, "eval_every": 50, "letters": 8, "block_size": 8, "hops": 2, "max_length": 8, "train_rows": 64}
+CHEAP |= {"eval_texts": 16, "test_texts": 16, "facts": 16, "keys": 5, "eval_batches": 2, "hidden_size": 16}
+CHEAP |= {"num_heads": 2, "intermediate_size": 16, "num_layers": 1, "num_passes": 2, "source": "embedded"}
 DRAWN = {"int": [0, 1, 2, 3, 7, 16, 64], "float": [0, 1, 0.5, 1e-4, 1e-300, 1e30, 1e300, "1e-3"], "str": ["seeded"]}
 DRAWN |= {"bool": [True, False], "odd": [-1, 10**18, True, None, "", float("nan"), [], "x"]}
 

@@ -230,7 +230,7 @@ DRAWS += [(bootstrapped, (n,), 0.02) for n in (682, 872)]
 def test_intervals_of_95_hold_the_truth_93_to_97_times_of_a_hundred(draw, given, truth, monkeypatch):
     monkeypatch.setattr(statistics, "RESAMPLES", 500)  # whose bounds are as right, and less smooth
     random = np.random.RandomState(0)
-    low, high = np.array([draw(random, *given)[-2:] for _ in range(2000)]).T
+    low, high = np.array([draw(random, *given)[-2:] for _ in range(1000)]).T
     assert 0.93 <= np.mean((low <= truth) & (truth <= high)) <= 0.97
 
 
