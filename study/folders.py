@@ -137,6 +137,10 @@ class Folders:
     def iso_depth_at_best_rates(self, seeds: int, *rates: float) -> IsoDepth:
         return IsoDepth(best_of(self.iso_depth_at_rates(*rates), seeds), seeds=seeds)
 
+    def text_loss(self, model: str, *rates: float) -> float:
+        """The loss on characters at 3e-3, or at the best of this and other rates, the mean over seeds 0 to 2."""
+        return Runs(best_of(self.iso_depth_at_rates(*rates), seeds=3), "iso-depth").loss(model)
+
     def text_loop(self, backprop_passes: int = 0, injection: str = "none") -> float:
         """The loss on characters of one layer run six times, whose gradients go through so many of the last passes, 0:
         through all; the mean over seeds 0 to 2."""

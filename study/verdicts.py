@@ -161,9 +161,7 @@ def cache_last() -> Conditions:
 
 def backprop_passes_elsewhere() -> Conditions:
     """On Shakespeare and on S3, on seeds 0 to 2, and with random cuts on pointers."""
-    one, two = (RUNS.records(f"iso-depth-backproppasses{n}") for n in (1, 2))
-    every = [run for run in RUNS.records("iso-depth") if run["model"] == "1x6-64" and run["seed"] < 3]
-    rises = [mean_loss(runs) - mean_loss(every) for runs in (one, two)]
+    rises = [RUNS.text_loop(passes) - RUNS.text_loop() for passes in (1, 2)]
     s3, cut = (
         [run["test"]["accuracy"] for run in RUNS.records(name) if run["model"] == "1x8"]
         for name in ("state-tracking", "state-tracking-backproppasses1")
@@ -175,10 +173,7 @@ def backprop_passes_elsewhere() -> Conditions:
 
 def backprop_passes_injected() -> Conditions:
     """On Shakespeare, where a matrix injects the input before each pass, on seeds 0 to 2."""
-    trained = [RUNS.records(f"iso-depth-injectionlinear{cut}") for cut in ("", "-backproppasses1", "-backproppasses2")]
-    for runs in trained:
-        _planned(runs)
-    every, one, two = map(mean_loss, trained)
+    every, one, two = (RUNS.text_loop(passes, "linear") for passes in (0, 1, 2))
     return two - every <= 0.3 and one - every <= 0.5, two - every > 0.6
 
 

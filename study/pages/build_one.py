@@ -7,7 +7,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Runs, Value
+from rtx_core.report.values import Value
 from study.analysis import cache, costs, rates, retrofit, stopping
 from study.analysis.hops import Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import best_of, rounding_cost
@@ -69,7 +69,7 @@ def quantities(
         return best_of(runs.iso_depth_at_rates(*rates), seeds=3)
 
     def losses(model: str) -> float:
-        return Runs(text(*HIGHER), "iso-depth").loss(model)
+        return runs.text_loss(model, *HIGHER)
 
     def pairs() -> list[rates.Pair]:
         return rates.pairs(trained)

@@ -1,20 +1,19 @@
 """What a pass is worth on text: characters at equal depth, stories, and the recurrence along the text."""
 
-from statistics import mean
-
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import common, mean_interval
 from rtx_core.report.values import Value
-from study.analysis.iso_depth import IsoDepth, best_of, text_worth
+from study.analysis.iso_depth import IsoDepth
 from study.analysis.language import Language, rate_gain, short_run_losses
-from study.analysis.records import at_rate, seeds_of, test_loss
+from study.analysis.records import seeds_of
 from study.analysis.wording import seeds
+from study.folders import HIGHER, Folders
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
 NARROW = ("6x1-24", "6x1-32", "6x1-48")
-RATE, LOWER, HIGHER, HIGHEST = 0.003, 0.0015, 0.006, 0.012
+LOWER = 0.0015  # than the usual learning rate
 STANDARD = ("gpt-1", "gpt-2", "gpt-4", "gpt-6")
 SHORT_RUNS = ("control", "control-8", "frailt", "relaxed", "three-part")  # of stories, at several rates
 PUBLISHED = 0.46  # φ of Schwethelm et al.
@@ -34,53 +33,46 @@ def quantities(
     """Of runs on characters at several learning rates, and with four times the text; on stories at one rate, at twice
     that, and at several in short runs; of the recurrence along the text and standard models to the
     end, at two rates in short runs, of twice the width, and of its author's size."""
-    lowest, usual, higher, highest = (at_rate(characters, rate) for rate in (LOWER, RATE, HIGHER, HIGHEST))
-    one_rate = Language(stories, "stories")
-    frailt = [run for run in stories if run["model"] == "frailt"]
-    own_rates = Language([*stories_higher, *frailt], "stories at own rates")
+    runs = Folders.among([*characters, *stories, *stories_higher])
+    one_rate, own_rates = Language(stories, "stories"), runs.stories_at_own_rates()
     recurrence, recurrence_wide = Language(along, "characters"), Language(along_wide, "wide models of characters")
     recurrence_full = Language(along_full, "the study's models of characters")
 
     def iso() -> IsoDepth:
-        return IsoDepth(usual)
-
-    def three() -> IsoDepth:
-        return IsoDepth([run for run in usual if run["seed"] < 3], seeds=3)
+        return runs.iso_depth()
 
     def tuned() -> IsoDepth:
         """With the best of three rates, of one seed."""
-        return IsoDepth(best_of(lowest + usual + higher, seeds=1))
+        return runs.iso_depth_at_best_rates(1, LOWER, HIGHER[0])
 
     def best() -> IsoDepth:
         """With the best of three rates, of three seeds at width 64."""
-        return IsoDepth(best_of(usual + higher + highest, seeds=3), seeds=3)
+        return runs.iso_depth_at_best_rates(3, *HIGHER)
 
     def long() -> IsoDepth:
         return IsoDepth(longer)
 
     def three_part(model: str) -> float:
-        return IsoDepth(usual, ("three-part",)).worth(model)[0]
+        return IsoDepth(runs.records("iso-depth"), ("three-part",)).worth(model)[0]
 
     def layers(model: str) -> Value:
         """φ in layers."""
-        return text_worth(model, usual)
+        return runs.worth_in_layers(model)
 
     def tuned_layers(model: str) -> Value:
         """φ in layers with the best of three rates for each model."""
-        return text_worth(model, usual + higher + highest)
+        return runs.worth_in_layers(model, *HIGHER)
 
     def gain_of_rate(model: str) -> float:
         """Nats that the best of three rates brings over the usual one, on seeds 0 to 2."""
-        best = [test_loss(run) for run in best_of(usual + higher + highest, seeds=3) if run["model"] == model]
-        once = [test_loss(run) for run in usual if run["model"] == model and run["seed"] < 3]
-        return mean(once) - mean(best)
+        return runs.text_loss(model) - runs.text_loss(model, *HIGHER)
 
     def bound(value: Value, end: str) -> float:
         return {"": float(value), "_low": value.low, "_high": value.high}[end]
 
     def fall() -> Value:
         """φ after the usual training minus φ after the longer one, paired by seed."""
-        pairs = zip(three().by_seed(*LOOPS), long().by_seed(*LOOPS))
+        pairs = zip(runs.iso_depth(3).by_seed(*LOOPS), long().by_seed(*LOOPS))
         return Value(*mean_interval([a - b for a, b in pairs]), form=".2f")
 
     def more_weights(model: str) -> str:
@@ -124,7 +116,7 @@ def quantities(
         "tuned_seeds": lambda: seeds(len(tuned().by_seed("3x2-64"))),
         "tuned_phi_64": lambda: number(tuned().phi.at_64.value, ".2f"),
         "tuned_phi_128": lambda: number(tuned().phi.at_128.value, ".2f"),
-        "stack_seeds": lambda: seeds(len([run for run in usual if run["model"] == "1x1-64"])),
+        "stack_seeds": lambda: seeds(len(runs.hops("iso-depth").of("1x1-64"))),
         **{
             f"{name}_{loop}{end}": lambda of=of, loop=loop, end=end: number(bound(of(f"{loop}-64"), end), ".2f")
             for name, of in (("layers", layers), ("tuned_layers", tuned_layers))
@@ -167,7 +159,7 @@ def quantities(
         ],
         "layers_for_six_passes": lambda: [
             layers("1x6-64").low > 0,
-            0 < layers("1x6-64") < three().phi.at_64.value,
+            0 < layers("1x6-64") < runs.iso_depth(3).phi.at_64.value,
             iso().phi.of_all.low > 0,
             0.29 < iso().phi.of_all.value < 0.41,
             iso().phi.of_all.high < 1,
@@ -185,14 +177,14 @@ def quantities(
         "layers_1x6": lambda: [
             min(layers("1x6-64").low, layers("2x3-64").low) > 0,
             6 ** layers("1x6-64").high < 2,
-            max(map(layers, LOOPS)) < three().phi.at_64.value - 0.1,
+            max(map(layers, LOOPS)) < runs.iso_depth(3).phi.at_64.value - 0.1,
         ],
         "best_phi": lambda: [
             best().phi.at_64.low < 0 < PUBLISHED < best().phi.at_64.high,
-            all(a < b for a, b in zip(best().by_seed(*LOOPS), three().by_seed(*LOOPS))),
-            three().phi.at_64.value - best().phi.at_64.value > 0.05,
-            all(best().rate(model) == HIGHER for model in LOOPS),
-            all(best().rate(model) == HIGHEST for model in NARROW),
+            all(a < b for a, b in zip(best().by_seed(*LOOPS), runs.iso_depth(3).by_seed(*LOOPS))),
+            runs.iso_depth(3).phi.at_64.value - best().phi.at_64.value > 0.05,
+            all(best().rate(model) == HIGHER[0] for model in LOOPS),
+            all(best().rate(model) == HIGHER[1] for model in NARROW),
         ],
         "longer_seeds": lambda: [len(long().by_seed(*LOOPS)) == 3],
         "longer_phi": lambda: [
