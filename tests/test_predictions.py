@@ -18,7 +18,6 @@ JUDGED = sorted(
 )
 RECORDS = paper.records
 NOT_RUN = {
-    "three_layers_tuned",
     "yelp_full",
     "facts_wider",
     "pointers_wider",
