@@ -10,10 +10,11 @@ from rtx_core.records import Record
 from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import ENOUGH_SEEDS, mean_interval
 from rtx_core.report.style import number
+from rtx_core.report.values import Value
 from study.analysis.classifiers import Family
 from study.analysis.facts import Facts
 from study.analysis.hops import SOLVED, unpaired_odds, wrong
-from study.analysis.iso_depth import best_of
+from study.analysis.iso_depth import STACKS, best_of
 from study.folders import HIGHER, Folders
 
 ONE_RATE = "one rate, not tuned"
@@ -55,14 +56,22 @@ class Headline:
         return number(hours, ".2f" if hours < 1 else ".1f") + where
 
 
-def percent(values: list[float]) -> str:
-    return number(float(np.mean(values)), ".1%")
-
-
 def odds(first: list[Record], second: list[Record], hops: int) -> str:
     """How many times as high the odds of a wrong answer are for the first model."""
     middle, low, high = unpaired_odds(first, second, hops).odds
     return f"odds × {number(middle, '.2g')} ({number(low, '.2g')} to {number(high, '.2g')})"
+
+
+def fewer(once: list[Record], twice: list[Record], form: str = ".1%") -> str:
+    """The shares of wrong answers at four hops and their odds, of layers run once and twice."""
+    before, after = (float(np.mean([wrong(run, 4) for run in runs])) for runs in (once, twice))
+    return f"{number(before, '.1%')} → {number(after, form)} wrong, {odds(twice, once, 4)}"
+
+
+def exponent(worth: Value) -> str:
+    """φ of one layer run six times, in layers."""
+    value, low, high = (number(each, ".2f") for each in (float(worth), worth.low, worth.high))
+    return f"six passes are worth {number(6**worth, '.1f')} layers, exponent {value} ({low} to {high})"
 
 
 def gain(facts: Facts, model: str, base: str) -> str:
@@ -77,18 +86,14 @@ def gain(facts: Facts, model: str, base: str) -> str:
 def pointers(runs: Folders) -> Iterator[Headline]:
     rated = runs.khop_at_best_rates()
     once, twice = rated.new("2x1"), rated.new("2x2")
-    effect = f"{percent([wrong(run, 4) for run in once])} → {percent([wrong(run, 4) for run in twice])} wrong"
-    effect = f"{effect}, {odds(twice, once, 4)}"
     seen = "best of four, on other seeds; the loop's were seen before"
-    yield Headline("Four hops: running two layers twice helps", effect, once + twice, seen)
+    yield Headline("Four hops: running two layers twice helps", fewer(once, twice), once + twice, seen)
     long = runs.hops("khop-steps12000")
     once, twice = long.records_for("2x1"), long.records_for("2x2")
-    effect = f"{percent(long.errors('2x1', 4))} → {number(long.error('2x2', 4), '.2%')} wrong, {odds(twice, once, 4)}"
-    yield Headline("Four hops, four times as many steps: it still helps", effect, once + twice)
+    yield Headline("Four hops, four times as many steps: it still helps", fewer(once, twice, ".2%"), once + twice)
     once, twice = runs.wider_runs("2x1"), runs.wider_runs("2x2")
-    effect = f"{percent([wrong(run, 4) for run in once])} → {percent([wrong(run, 4) for run in twice])} wrong"
-    effect = f"{effect}, {odds(twice, once, 4)}"
-    yield Headline("Four hops, width 256: it still helps", effect, once + twice, "better of two, on another seed")
+    rate = "better of two, on another seed"
+    yield Headline("Four hops, width 256: it still helps", fewer(once, twice), once + twice, rate)
     narrow, loop = rated.new("4x1-w44"), rated.new("2x2")
     ranks = f"rank test p = {number(rated.unpaired('2x2', '4x1-w44').ranks, '.3f')}"
     yield Headline(
@@ -132,18 +137,13 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
 
 
 def text(runs: Folders) -> Iterator[Headline]:
-    worth = runs.worth_in_layers("1x6-64")
-    bounds = f"{number(worth.low, '.2f')} to {number(worth.high, '.2f')}"
-    effect = f"six passes are worth {number(6**worth, '.1f')} layers, exponent {number(worth, '.2f')} ({bounds})"
-    models = ("1x6-64", *(f"{layers}x1-64" for layers in (1, 2, 3, 4, 6)))
-    both = [run for run in runs.records("iso-depth") if run["model"] in models and run["seed"] < 3]
-    yield Headline("Text: a pass is worth part of a layer", effect, both)
-    tuned = runs.worth_in_layers("1x6-64", *HIGHER)
-    bounds = f"{number(tuned.low, '.2f')} to {number(tuned.high, '.2f')}"
-    effect = f"six passes are worth {number(6**tuned, '.1f')} layers, exponent {number(tuned, '.2f')} ({bounds})"
-    best = best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)
-    both = [run for run in best if run["model"] in models]
-    yield Headline("Text, tuned: a pass may be worth nothing", effect, both, "best of three, on the same seeds")
+    for claim, rates, how in (
+        ("Text: a pass is worth part of a layer", (), ONE_RATE),
+        ("Text, tuned: a pass may be worth nothing", HIGHER, "best of three, on the same seeds"),
+    ):
+        best = best_of(runs.iso_depth_at_rates(*rates), seeds=3)
+        both = [run for run in best if run["model"] in ("1x6-64", *STACKS)]
+        yield Headline(claim, exponent(runs.worth_in_layers("1x6-64", *rates)), both, how)
 
 
 def steps(runs: Folders) -> Iterator[Headline]:

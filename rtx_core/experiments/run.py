@@ -245,9 +245,8 @@ def train_and_record(config: RunConfig, replace: bool = False) -> Run:
     user_code = not isinstance(registered.kind, str) or fingerprint.is_elsewhere(task_class.__module__)
     version = f"-{code_hash[:8]}" if user_code else ""  # an edited class begins anew
     file = folder / f"checkpoint{version}.safetensors"
-    root = records.folder_for(config.experiment, config.model, task.facts["source"])
-    path = root / config.name / f"{config.model}-seed{config.seed}.json"
-
+    identity = {name: getattr(config, name) for name in records.NAMES}
+    path = records.path_for(identity | {"data": task.facts})
     if path.parent.is_symlink():
         raise RtxError(f"{path.parent} is a symbolic link, in which no record is read; put a folder there.")
 
@@ -259,7 +258,7 @@ def train_and_record(config: RunConfig, replace: bool = False) -> Run:
     command = command_of(config, replace)
     lock_note = f"{folder.relative_to(build())}\n{command}\n"
     with Interrupts() as interrupts, resume_advice(file, command, say), record_lock(path, lock_note, say):
-        folders = (path.parent, root / "weights" / config.name)
+        folders = (path.parent, path.parents[1] / "weights" / config.name)
         for leftover in [*folder.glob(".*"), *(file for place in folders for file in place.glob(f".{path.stem}.*"))]:
             if not leftover.is_dir():
                 leftover.unlink(missing_ok=True)  # of writes that were killed
@@ -277,7 +276,7 @@ def train_and_record(config: RunConfig, replace: bool = False) -> Run:
         progress, best = train(model, task, *arguments, compile=config.compile, interrupts=interrupts)
         say("testing, and measuring how long an answer takes")
         results, predictions = evaluate_run(model, task, config, device, progress, best, folder, key)
-        content = {"schema": schema.VERSION, "key": key} | {name: getattr(config, name) for name in records.NAMES}
+        content = {"schema": schema.VERSION, "key": key} | identity
         content |= {"asked": {"model": config.model_spec, "settings": config.settings}}
         content |= {"config": config_fields, "data": task.facts}
         results |= {
