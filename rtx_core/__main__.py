@@ -264,7 +264,7 @@ def choose(
     model: Annotated[str, "a loop of your own, as file.py:Name, in place of the loop of this library"] = "",
 ) -> None:
     """train a loop and three stacks on a task of your own, each at three learning rates, and say which to take:
-    `choose book.txt steps=2000`; others than 1e-3, 2e-3 and 4e-3 as rates=[…]"""
+    `choose book.txt steps=2000`; other rates as rates=[1e-3,2e-3]"""
     from rtx_core.benchmark import choose as chooser
     from rtx_core.data.files import from_words
 

@@ -139,7 +139,6 @@ def test_a_loop_of_ones_own_is_compared_with_two_stacks_of_its_depth(home):
         ({"learning_rate": 1e-3}, "expected rates"),
         ({"stpes": 3}, "stpes"),
         ({"rates": 0.001}, "rates is 0.001; expected a list"),
-        ({"rates": []}, "rates is []"),
         ({"rates": [1e-3, "2e-3"]}, "expected a list of learning rates"),
         ({"replace": 1}, "replace is 1"),
     ],

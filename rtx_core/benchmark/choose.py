@@ -40,6 +40,7 @@ from rtx_core.report.style import number
 ONCE, LOOP, LARGE, DEEP = "once", "loop", "as large", "as deep"
 TITLES = {ONCE: "run once", LOOP: "loop", LARGE: "narrow stack", DEEP: "deep stack"}
 SET_HERE = ("num_layers", "num_passes", "hidden_size", "intermediate_size", "num_heads")
+RATES, TEXT_RATES = (1e-3, 2e-3, 4e-3), (3e-3, 6e-3, 1.2e-2)  # at width 64 the best of loops and stacks lie in these
 NEEDS_STEPS, NEEDS_PARAMETERS = 0.75, 0.25  # of the gain of more layers, what a second pass gains
 
 
@@ -151,7 +152,7 @@ def choose(
     width: int = 64,
     *,
     model: object = None,
-    rates: Sequence[float] = (1e-3, 2e-3, 4e-3),
+    rates: Sequence[float] = (),
     seeds: int = 3,
     jobs: int = 1,
     replace: bool = False,
@@ -160,16 +161,17 @@ def choose(
     """Train a loop of `layers` × `passes` and three stacks on a task, and say which to take; or a loop of your own, a
     class or a function that makes a module for a `vocab_size`, and two stacks of its depth.
 
-    `settings` are those of the data and of training, such as `steps` and `batch_size`.  `jobs` is the number of runs at
-    once, for data that another process can read: an experiment, a file, or a class in a module; a script then does its
-    work under `if __name__ == "__main__":`.  Runs are records, so what is there is not trained again and a stopped
-    command goes on; after a change of the file of your task `replace=True` trains all runs anew.
+    `rates` are the learning rates tried, and where none is given 1e-3, 2e-3 and 4e-3, or for a text 3e-3, 6e-3 and
+    1.2e-2.  `settings` are those of the data and of training, such as `steps` and `batch_size`.  `jobs` is the number
+    of runs at once, for data that another process can read: an experiment, a file, or a class in a module; a script
+    then does its work under `if __name__ == "__main__":`.  Runs are records, so what is there is not trained again and
+    a stopped command goes on; after a change of the file of your task `replace=True` trains all runs anew.
     """
     for name, value, least in (("layers", layers, 1), ("passes", passes, 2), ("seeds", seeds, 1), ("jobs", jobs, 1)):
         whole_number(name, value, least, 100)
     if type(width) is not int or width % 8 or not 8 <= width <= 4096:
         raise RtxError(f"width is {width!r:.40}; expected a multiple of 8 up to 4096.")
-    if not isinstance(rates, (list, tuple)) or not rates or not all(type(rate) in (int, float) for rate in rates):
+    if not isinstance(rates, (list, tuple)) or not all(type(rate) in (int, float) for rate in rates):
         raise RtxError(f"rates is {rates!r:.40}; expected a list of learning rates, such as rates=[1e-3,2e-3].")
     if type(replace) is not bool:
         raise RtxError(f"replace is {replace!r:.40}; expected True or False.")
@@ -177,6 +179,7 @@ def choose(
         raise RtxError(f"Got the file {data!r:.60}; give rtx.data.from_text({data!r:.60}).")
     if not fits("looped", find_experiment(data).data):
         raise RtxError("Got labeled texts; choose compares decoders, so give a text or a sequence task.")
+    rates = rates or (RATES if find_experiment(data).data.algorithmic else TEXT_RATES)
     if model is not None and (layers, passes, width) != (2, 2, 64):
         raise RtxError("Got layers, passes or width for a model of your own, which has its sizes; leave them out.")
     if taken := [name for name in SET_HERE if name in settings]:

@@ -133,6 +133,8 @@ def quantities(
         ],
         "factors": lambda: [min(products.factors("1x64")) == 64],
         "layers_for_six_passes": lambda: [
+            max(map(test_loss, runs.with_muon("iso-depth", "3x2-64")))
+            < min(map(test_loss, runs.with_muon("iso-depth", "3x1-64"))),
             layers().low > 0,
             tuned_layers().low < 0 and tuned_layers() < layers(),
             stories().loss("control-8") < stories().loss("control-long") < stories().loss("frailt"),
