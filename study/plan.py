@@ -71,7 +71,7 @@ NARROW = ("6x1-24", "6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64") 
 STACKS = ("1x1-64", "2x1-64", "3x1-64", "4x1-64")  # iso-depth: fewer layers of the loops' width
 # k-hop: loops, their equals, their layers run once
 EQUALS = ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1", "1x1", "2x1", "3x1")
-AGAIN = ((8e-3, ("4x1-w32",)), (4e-3, ("4x1-w44", "1x4", "4x1", "1x1", "3x1")))
+AGAIN = ((8e-3, ("4x1-w32",)), (4e-3, ("4x1-w44", "1x4", "4x1", "1x1", "3x1", "1x2")))
 LOOPED = ("recurrent",)
 WIDE_POINTERS = tuple(  # for a GPU: more parameters, two rates, the same seeds for all
     Study("khop-published", {"budget": "reduced", "learning_rate": rate}, range(5), models)

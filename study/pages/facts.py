@@ -129,6 +129,7 @@ def quantities(
         "by_parameters": lambda: [0.6 < (base.gain("1x1-wide", "1x1") - 1) / (base.gain("2x1", "1x1") - 1) < 0.72],
         "kept_8": lambda: [
             all(one.stored < one.ceiling for one in fewer_bits()),
+            at("1x4", 4).stored < at("1x1", 4).stored,
             max(at(model, 4).kept for model in ("2x1", "2x2")) < 0 < at("1x4", 4).kept < at("1x1", 4).kept,
             at("2x1", 5).ceiling < at("1x4", 8).ceiling and at("2x1", 5).stored > at("1x4", 8).stored,
             all(one.stored <= stored_bits(one.run) for one in fewer_bits() if one.bits < 8),
