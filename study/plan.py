@@ -86,6 +86,7 @@ STATE_RATES = (  # of the group's product
 SECOND_PASS = (  # of one layer, where two layers are recorded
     *(Study("khop", {"learning_rate": rate}, (0, 1, 2), ("1x2",)) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
     *(Study("facts", FACTS | {"learning_rate": rate}, (0, 1, 2), ("1x2",)) for rate in (1e-3, 2e-3, 4e-3)),
+    *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("1x2-64",)) for rate in (3e-3, 6e-3, 1.2e-2)),
 )
 AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
 WIDE_FACTS = tuple(  # four times as many facts, for layers with four times the parameters

@@ -24,7 +24,7 @@ NOT_RUN = {
     "state_tracking_rates",
     "text_wider",
     "khop_second_pass",
-    "facts_second_pass",
+    "text_second_pass",
 }  # runs are still to be made
 
 
