@@ -84,6 +84,7 @@ STATE_RATES = (  # of the group's product
     *(Study("state-tracking", {"learning_rate": rate}, (0, 1, 2), ("1x8", "8x1")) for rate in (1e-3, 4e-3)),
 )
 SECOND_PASS = (  # of one layer, where two layers are recorded
+    Study("khop", {}, range(8), ("1x2",)),
     *(Study("khop", {"learning_rate": rate}, (0, 1, 2), ("1x2",)) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
     *(Study("facts", FACTS | {"learning_rate": rate}, (0, 1, 2), ("1x2",)) for rate in (1e-3, 2e-3, 4e-3)),
     *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("1x2-64",)) for rate in (3e-3, 6e-3, 1.2e-2)),

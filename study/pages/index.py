@@ -11,9 +11,12 @@ from rtx_core.report.values import Gap, Task, Value
 from study.analysis.classifiers import PAIR, Family
 from study.analysis.facts import Facts
 from study.analysis.iso_depth import best_of
-from study.analysis.records import seeds_of
+from study.analysis.records import mean_loss, seeds_of
 from study.analysis.yardstick import Yardstick
 from study.folders import HIGHER, Folders
+
+
+ASKED = ("1x1", "1x2", "2x1")  # a second pass, and a second layer
 
 
 def quantities(
@@ -57,7 +60,32 @@ def quantities(
         """Where the models are equal within a point."""
         return [gap for gap in full() if gap.badge.seeds >= ENOUGH_SEEDS and equivalent(gap.by_seed, 1)]
 
+    def hops() -> list[float]:
+        """Errors at four hops of one layer, run once and twice, and of two."""
+        return [mean(wrong(model)) for model in ASKED]
+
+    def text_losses() -> list[float]:
+        best = best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)
+        return [mean_loss([run for run in best if run["model"] == f"{model}-64"]) for model in ASKED]
+
+    def bits() -> list[float]:
+        """Stored of a fact after 60 exposures."""
+        return [runs.facts_at_best_rate(model) / at_60.facts for model in ASKED]
+
+    def share(values: list[float]) -> float:
+        """What the second pass gains, of what the second layer gains."""
+        once, twice, two = values
+        return (once - twice) / (once - two)
+
     numbers = {
+        **{
+            f"{task}_{name}": lambda i=i, measure=measure, form=form: number(measure()[i], form)
+            for task, measure, form in (("hops", hops, ".0%"), ("text", text_losses, ".2f"), ("bits", bits, ".1f"))
+            for i, name in enumerate(("once", "twice", "two"))
+        },
+        "hops_share": lambda: number(100 * share(hops()), ".0f"),
+        "text_share": lambda: number(100 * share(text_losses()), ".0f"),
+        "bits_share": lambda: number(100 * share(bits()), ".0f"),
         "head": head_in_the_second_pass,
         "two_layers_once": lambda: number(mean(wrong("2x1")), ".0%"),
         "two_layers_twice": lambda: number(mean(wrong("2x2")), ".1%"),
@@ -88,6 +116,7 @@ def quantities(
         "predictions_inside": lambda: str(predictions["inside"]),
     }
     checks = {
+        "second_pass": lambda: [0.5 < share(hops()) < 0.85, share(bits()) < 0.25],
         "answer": lambda: [max(wrong("2x2")) < 0.01, min(wrong("2x1")) > 0.2],
         "answer_facts": lambda: [1 < at_240.gain("1x4", "1x1") < 1.5, at_240.gain("2x1", "1x1") > 1.7],
         "same_weights": lambda: [len({run["parameters"]["total"] for run in rated.new("2x1") + rated.new("2x2")}) == 1],

@@ -127,7 +127,7 @@ def quantities(
         # Longer training and wider layers: mean errors at four hops
         **{
             f"tuned_{model}": lambda model=model: number(mean(own(model)), ".1%")
-            for model in ("2x1", "3x1", "4x1", "2x2", "1x4")
+            for model in ("1x1", "1x2", "2x1", "3x1", "4x1", "2x2", "1x4")
         },
         **{
             f"longer_{model}": lambda model=model: number(long_runs.error(model, HOPS), ".2%")
@@ -178,6 +178,7 @@ def quantities(
             max(own("1x4")) < min(own("1x1")) - 0.3,
             khop.weights("4x1") > 1.9 * khop.weights("2x2"),
         ],
+        "tuned_1x2": lambda: [min(own("1x1")) > max(own("1x2")), min(own("1x2")) > max(own("2x1"))],
         "good_stacks": lambda: [
             0 < sum(error < 0.01 for error in own("4x1")) < len(own("4x1")),
             tuned.unpaired("2x2", "4x1").p > 0.1,
