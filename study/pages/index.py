@@ -15,7 +15,6 @@ from study.analysis.records import mean_loss, seeds_of
 from study.analysis.yardstick import Yardstick
 from study.folders import HIGHER, Folders
 
-
 ASKED = ("1x1", "1x2", "2x1")  # a second pass, and a second layer
 
 
