@@ -85,6 +85,10 @@ def gain(facts: Facts, model: str, base: str) -> str:
 
 def pointers(runs: Folders) -> Iterator[Headline]:
     rated = runs.khop_at_best_rates()
+    once, twice, two = map(rated.new, ("1x1", "1x2", "2x1"))
+    others = "best of four, on other seeds"
+    yield Headline("Four hops: running one layer twice helps", fewer(once, twice), once + twice, others)
+    yield Headline("Four hops: a second layer helps it more", fewer(once, two), once + two, others)
     once, twice = rated.new("2x1"), rated.new("2x2")
     seen = "best of four, on other seeds; the loop's were seen before"
     yield Headline("Four hops: running two layers twice helps", fewer(once, twice), once + twice, seen)

@@ -23,8 +23,6 @@ NOT_RUN = {
     "pointers_wider",
     "state_tracking_rates",
     "text_wider",
-    "khop_second_pass",
-    "text_second_pass",
 }  # runs are still to be made
 
 
