@@ -148,6 +148,14 @@ def test_what_is_wrong_is_one_sentence(arguments, said, home):
         rtx.choose(Copy(), **arguments)
 
 
+def test_a_text_is_tried_at_higher_rates_than_a_task(home):
+    (home / "mine.txt").write_text("To be, or not to be. " * 200)
+    rest = (2, 2, 64, None, (), 3, 1, False, {})
+    assert chooser.check_arguments(rtx.data.from_text(str(home / "mine.txt")), *rest) == chooser.TEXT_RATES
+    assert chooser.check_arguments(Copy(), *rest) == chooser.RATES
+    assert min(chooser.TEXT_RATES) > min(chooser.RATES)
+
+
 def test_classifiers_are_refused_before_anything_is_trained(home):
     with refused("labeled texts"):
         rtx.choose("quickstart")

@@ -15,7 +15,7 @@ A loop of one's own is any class or function that `bench` takes.  It is trained 
 whose sizes follow from what it stores and applies (`recorded.counts`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,76 @@ def advice(judged: Verdict, times: float) -> str:
     }[judged.verdict]
 
 
+def check_arguments(
+    data: str | DataConfig,
+    layers: int,
+    passes: int,
+    width: int,
+    model: object,
+    rates: Sequence[float],
+    seeds: int,
+    jobs: int,
+    replace: bool,
+    settings: Mapping[str, object],
+) -> Sequence[float]:
+    """The learning rates to try; what is wrong with an argument ends in a sentence."""
+    for name, value, least in (("layers", layers, 1), ("passes", passes, 2), ("seeds", seeds, 1), ("jobs", jobs, 1)):
+        whole_number(name, value, least, 100)
+    if type(width) is not int or width % 8 or not 8 <= width <= 4096:
+        raise RtxError(f"width is {width!r:.40}; expected a multiple of 8 up to 4096.")
+    if not isinstance(rates, (list, tuple)) or not all(type(rate) in (int, float) for rate in rates):
+        raise RtxError(f"rates is {rates!r:.40}; expected a list of learning rates, such as rates=[1e-3,2e-3].")
+    if type(replace) is not bool:
+        raise RtxError(f"replace is {replace!r:.40}; expected True or False.")
+    if isinstance(data, str) and data.endswith(TEXT_SUFFIXES):
+        raise RtxError(f"Got the file {data!r:.60}; give rtx.data.from_text({data!r:.60}).")
+    read = find_experiment(data).data
+    if not fits("looped", read):
+        raise RtxError("Got labeled texts; choose compares decoders, so give a text or a sequence task.")
+    if model is not None and (layers, passes, width) != (2, 2, 64):
+        raise RtxError("Got layers, passes or width for a model of your own, which has its sizes; leave them out.")
+    if taken := [name for name in SET_HERE if name in settings]:
+        raise RtxError(f"{taken[0]} is set by choose; give layers, passes and width instead.")
+    if "learning_rate" in settings:
+        raise RtxError("Got learning_rate; expected rates, a list, since each model has its own.")
+    return rates or (RATES if read.algorithmic else TEXT_RATES)
+
+
+def models_to_train(
+    layers: int, passes: int, width: int, model: object
+) -> tuple[Candidate, dict[str, Any], dict[str, Counts]]:
+    """The loop; and by role what is asked of `run_configs`, and what each model stores and applies."""
+    if model is None:
+        requests: dict[str, Any] = models_of(layers, passes, width)
+        name = requests[LOOP]["name"]
+        return Candidate(name, name, nn.Identity), requests, {role: size_of(each) for role, each in requests.items()}
+    loop = find_candidate(model)
+    size = counts(loop.fresh())
+    stacks = stacks_of(size, loop.name)
+    sizes = {LOOP: size} | {role: size_of(each) for role, each in stacks.items()}
+    return loop, {LOOP: loop.request} | stacks, sizes
+
+
+def sentences(
+    points: Mapping[str, Point], judged: Mapping[str, Verdict], unit: str, times: float, rates: Sequence[float]
+) -> list[str]:
+    """What follows from the scores; the loop does so many times the multiply-adds of the narrow stack."""
+    compared = "minus" if unit == "nats" else "beside"
+    kinds = {role: verdict.verdict for role, verdict in judged.items()}
+    if ONCE in points:
+        first = need(points[ONCE], points[LOOP], points[DEEP], unit, judged[DEEP])
+        bears_advice = "better" in kinds.values() or kinds[LOOP] == "worse"
+    else:
+        first = f"Loop {compared} deep stack: {kinds[DEEP]}. {judged[DEEP].says}"
+        bears_advice = kinds[LOOP] != "cannot say"
+    says = [first, f"Loop {compared} narrow stack: {kinds[LOOP]}. {judged[LOOP].says}"]
+    says += [advice(judged[LOOP], times)] if bears_advice else []
+    says += at_an_end(list(points.values()), rates)
+    if len(set(rates)) > 1:
+        says.append("The rates were picked on these seeds, so train the models you choose between on new ones.")
+    return says
+
+
 def choose(
     data: str | DataConfig,
     /,
@@ -167,41 +237,12 @@ def choose(
     then does its work under `if __name__ == "__main__":`.  Runs are records, so what is there is not trained again and
     a stopped command goes on; after a change of the file of your task `replace=True` trains all runs anew.
     """
-    for name, value, least in (("layers", layers, 1), ("passes", passes, 2), ("seeds", seeds, 1), ("jobs", jobs, 1)):
-        whole_number(name, value, least, 100)
-    if type(width) is not int or width % 8 or not 8 <= width <= 4096:
-        raise RtxError(f"width is {width!r:.40}; expected a multiple of 8 up to 4096.")
-    if not isinstance(rates, (list, tuple)) or not all(type(rate) in (int, float) for rate in rates):
-        raise RtxError(f"rates is {rates!r:.40}; expected a list of learning rates, such as rates=[1e-3,2e-3].")
-    if type(replace) is not bool:
-        raise RtxError(f"replace is {replace!r:.40}; expected True or False.")
-    if isinstance(data, str) and data.endswith(TEXT_SUFFIXES):
-        raise RtxError(f"Got the file {data!r:.60}; give rtx.data.from_text({data!r:.60}).")
-    if not fits("looped", find_experiment(data).data):
-        raise RtxError("Got labeled texts; choose compares decoders, so give a text or a sequence task.")
-    rates = rates or (RATES if find_experiment(data).data.algorithmic else TEXT_RATES)
-    if model is not None and (layers, passes, width) != (2, 2, 64):
-        raise RtxError("Got layers, passes or width for a model of your own, which has its sizes; leave them out.")
-    if taken := [name for name in SET_HERE if name in settings]:
-        raise RtxError(f"{taken[0]} is set by choose; give layers, passes and width instead.")
-    if "learning_rate" in settings:
-        raise RtxError("Got learning_rate; expected rates, a list, since each model has its own.")
-    if model is None:
-        requests: dict[str, Any] = models_of(layers, passes, width)
-        subject = Candidate(requests[LOOP]["name"], requests[LOOP]["name"], nn.Identity)
-        sizes = {role: size_of(each) for role, each in requests.items()}
-    else:
-        subject = find_candidate(model)
-        size = counts(subject.fresh())
-        stacks = stacks_of(size, subject.name)
-        requests = {LOOP: subject.request} | stacks
-        sizes = {LOOP: size} | {role: size_of(each) for role, each in stacks.items()}
-    names = {role: subject.name if role == LOOP else request["name"] for role, request in requests.items()}
+    rates = check_arguments(data, layers, passes, width, model, rates, seeds, jobs, replace, settings)
+    subject, requests, sizes = models_to_train(layers, passes, width, model)
+    names = {role: subject.name if role == LOOP else each["name"] for role, each in requests.items()}
     settings = {"timed": 1} | settings  # latency is not compared
-    numbers = list(range(seeds))
-    configs = runner.run_configs(
-        data, models=list(requests.values()), seeds=numbers, learning_rate=list(rates), **settings
-    )
+    models, numbers = list(requests.values()), list(range(seeds))
+    configs = runner.run_configs(data, models=models, seeds=numbers, learning_rate=list(rates), **settings)
     outcomes = train(configs, subject, jobs, [replace] * len(configs), called="choose")
     if problems := [outcome for outcome in outcomes if isinstance(outcome, str)]:
         raise RtxError(problems[0])
@@ -209,25 +250,11 @@ def choose(
     unit = "error" if "accuracy" in runs[names[LOOP]][0]["test"] else "nats"
     applied = {role: size.applied for role, size in sizes.items()}
     points = {role: point("", name, at_best_rate(runs[name]), role, sizes[role]) for role, name in names.items()}
+    control = ONCE if ONCE in points else DEEP
     pairs = {LOOP: (points[LOOP], points[LARGE], unit)}
-    pairs[DEEP] = (points[DEEP], points[ONCE], unit) if model is None else (points[LOOP], points[DEEP], unit)
-    called = {LOOP: "the narrow stack", DEEP: "the layers run once" if model is None else "the deep stack"}
+    pairs[DEEP] = (points[DEEP if control == ONCE else LOOP], points[control], unit)
+    called = {LOOP: "the narrow stack", DEEP: "the layers run once" if control == ONCE else "the deep stack"}
     judged = verdicts(pairs, called.__getitem__)
-    compared = "minus" if unit == "nats" else "beside"
-    bears_advice = "better" in (judged[DEEP].verdict, judged[LOOP].verdict) or judged[LOOP].verdict == "worse"
-    if model is None:
-        first = need(points[ONCE], points[LOOP], points[DEEP], unit, judged[DEEP])
-    else:
-        first = f"Loop {compared} deep stack: {judged[DEEP].verdict}. {judged[DEEP].says}"
-        bears_advice = judged[LOOP].verdict != "cannot say"
-    says = [
-        first,
-        f"Loop {compared} narrow stack: {judged[LOOP].verdict}. {judged[LOOP].says}",
-        *([advice(judged[LOOP], applied[LOOP] / applied[LARGE])] if bears_advice else []),
-        *at_an_end(list(points.values()), rates),
-    ]
-    if len(set(rates)) > 1:
-        says.append("The rates were picked on these seeds, so train the models you choose between on new ones.")
-    return Choice(
-        task=configs[0].experiment, unit=unit, points=list(points.values()), applied=applied, verdicts=judged, says=says
-    )
+    says = sentences(points, judged, unit, applied[LOOP] / applied[LARGE], rates)
+    models = list(points.values())
+    return Choice(task=configs[0].experiment, unit=unit, points=models, applied=applied, verdicts=judged, says=says)
