@@ -49,6 +49,8 @@ def quantities(
         "twelve_passes_most": lambda: most(untaught, "1x8", 12),
         "rated_least": lambda: words(min(lengths(Hops(rated, "other rates"), "1x8"))),
         "rated_most": lambda: words(max(lengths(Hops(rated, "other rates"), "1x8"))),
+        "stack_least": lambda: words(min(lengths(Hops(rated, "all rates"), "8x1"))),
+        "stack_most": lambda: words(max(lengths(Hops(rated, "all rates"), "8x1"))),
         "one_pass": lambda: words(max(lengths(untaught, "1x1"))),
         "four_passes": lambda: words(max(lengths(untaught, "1x4"))),
         "clock_one_pass": lambda: words(max(lengths(clock, "1x1"))),
