@@ -15,7 +15,7 @@ from study import paper, published
 from study.analysis import cache, classifiers, retrofit, stopping
 from study.analysis.facts import rounded
 from study.analysis.hops import Rounding, wrong
-from study.analysis.iso_depth import IsoDepth, best_of, rounding_cost
+from study.analysis.iso_depth import IsoDepth, rounding_cost
 from study.analysis.ladder import validated_more_often
 from study.analysis.language import rate_gain
 from study.analysis.records import mean_loss
@@ -472,10 +472,7 @@ def text_in_layers() -> Conditions:
 
 
 def text_second_pass() -> Conditions:
-    best = best_of(RUNS.iso_depth_at_rates(*HIGHER), 3)
-    once, twice, two = (
-        mean_loss([run for run in best if run["model"] == model]) for model in ("1x1-64", "1x2-64", "2x1-64")
-    )
+    once, twice, two = (RUNS.text_loss(model, *HIGHER) for model in ("1x1-64", "1x2-64", "2x1-64"))
     share = (once - twice) / (once - two)
     return -0.1 <= share <= 0.5, share >= 0.75
 

@@ -34,10 +34,6 @@ def quantities(
     repeated = runs.saturated()
     khop = Hops(at_rate(hops, RATE), "k-hop")
 
-    def over_best_layer(model: str) -> list[float]:
-        """A model's bits over those of one layer at its own best rate, by seed, ascending."""
-        return sorted(a / b for a, b in zip(base.each(model), higher.each("1x1")))
-
     def per_fact(runs: Facts, model: str) -> str:
         """Bits of a fact that are stored, on average over facts and seeds."""
         return number(runs.bits(model) / runs.facts, ".2f")
@@ -87,7 +83,7 @@ def quantities(
         "four_passes_add": lambda: number(100 * (base.gain("1x4", "1x1") - 1), ".0f"),
         "second_layer_adds": lambda: number(100 * (base.gain("2x1", "1x1") - 1), ".0f"),
         **{
-            f"{key}_{n}": lambda model=model, n=n: number(100 * (over_best_layer(model)[n - 1] - 1), ".0f")
+            f"{key}_{n}": lambda model=model, n=n: number(100 * (runs.over_tuned_layer(model)[n - 1] - 1), ".0f")
             for key, model, n in (("best_passes", "1x4", 2), ("best_passes", "1x4", 3), ("best_layers", "2x1", 1))
         },
         # With four times the exposures
@@ -148,9 +144,9 @@ def quantities(
             1 < runs.facts_at_best_rate("1x4") / runs.facts_at_best_rate("1x1") < base.gain("1x4", "1x1"),
             max(lower.bits("1x1"), base.bits("1x1"), highest.bits("1x1")) < higher.bits("1x1"),
             all(max(lower.bits(m), 2 * higher.bits(m)) < base.bits(m) for m in ("1x4", "2x1")),
-            over_best_layer("1x4")[1] < 1.02,
+            runs.over_tuned_layer("1x4")[1] < 1.02,
             min(higher.each("1x1")) < 0.9 * sorted(higher.each("1x1"))[1],
-            over_best_layer("2x1")[0] > 1.5,
+            runs.over_tuned_layer("2x1")[0] > 1.5,
             runs.facts_at_best_rate("2x1") > 1.6 * runs.facts_at_best_rate("1x1"),
         ],
         "facts": lambda: [

@@ -11,7 +11,7 @@ from rtx_core.report.values import Gap, Task, Value
 from study.analysis.classifiers import PAIR, Family
 from study.analysis.facts import Facts
 from study.analysis.iso_depth import best_of
-from study.analysis.records import mean_loss, seeds_of
+from study.analysis.records import seeds_of
 from study.analysis.yardstick import Yardstick
 from study.folders import HIGHER, Folders
 
@@ -43,10 +43,6 @@ def quantities(
         """Than one layer run once, in per cent."""
         return number(100 * (facts.gain(model, "1x1") - 1), ".0f")
 
-    def over_tuned_layer() -> list[float]:
-        """Bits of four passes over those of one, each at its best rate, by seed, ascending."""
-        return sorted(a / b for a, b in zip(at_60.each("1x4"), runs.facts(0.004).each("1x1")))
-
     def head_in_the_second_pass() -> str:
         """Of two layers, whose third and fourth application make up pass 2."""
         step, head = next(map(int, part.split(".")) for part in parts if int(part[0]) > 2)
@@ -64,8 +60,7 @@ def quantities(
         return [mean(wrong(model)) for model in ASKED]
 
     def text_losses() -> list[float]:
-        best = best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)
-        return [mean_loss([run for run in best if run["model"] == f"{model}-64"]) for model in ASKED]
+        return [runs.text_loss(f"{model}-64", *HIGHER) for model in ASKED]
 
     def bits() -> list[float]:
         """Stored of a fact after 60 exposures."""
@@ -96,7 +91,7 @@ def quantities(
         "exposures": lambda: number(at_240.records[0]["config"]["train"]["epochs"], "d"),
         "four_passes_add": lambda: more_bits(at_240, "1x4"),
         "four_passes_add_early": lambda: more_bits(at_60, "1x4"),
-        "four_passes_add_tuned": lambda: number(100 * (over_tuned_layer()[1] - 1), ".0f"),
+        "four_passes_add_tuned": lambda: number(100 * (runs.over_tuned_layer("1x4")[1] - 1), ".0f"),
         "facts_seeds": lambda: words(len(seeds_of(at_240.of("1x4")))),
         "second_layer_adds": lambda: more_bits(at_240, "2x1"),
         "second_pass_adds": lambda: number(100 * (at_240.gain("2x2", "2x1") - 1), ".0f"),
@@ -115,7 +110,11 @@ def quantities(
         "predictions_inside": lambda: str(predictions["inside"]),
     }
     checks = {
-        "second_pass": lambda: [0.5 < share(hops()) < 0.85, share(bits()) < 0.25],
+        "second_pass": lambda: [0.5 < share(hops()) < 0.85, share(bits()) < 0.25, 0 < share(text_losses()) < 0.4],
+        "failed_seeds": lambda: [
+            min(runs.facts(0.004).each("1x1")) < 0.9 * sorted(runs.facts(0.004).each("1x1"))[1],
+            min(at_60.each("1x2")) < 0.9 * sorted(at_60.each("1x2"))[1],
+        ],
         "answer": lambda: [max(wrong("2x2")) < 0.01, min(wrong("2x1")) > 0.2],
         "answer_facts": lambda: [1 < at_240.gain("1x4", "1x1") < 1.5, at_240.gain("2x1", "1x1") > 1.7],
         "same_weights": lambda: [len({run["parameters"]["total"] for run in rated.new("2x1") + rated.new("2x2")}) == 1],
@@ -123,7 +122,7 @@ def quantities(
         "four_passes_add": lambda: [
             at_240.gain("1x4", "1x1") > 1.2,
             1.05 < at_60.gain("1x4", "1x1") < 1.15,
-            max(over_tuned_layer()[:2]) < 1.02 < at_60.gain("1x4", "1x1"),
+            max(runs.over_tuned_layer("1x4")[:2]) < 1.02 < at_60.gain("1x4", "1x1"),
             at_240.gain("2x1", "1x1") > 1.7,
         ],
         "text_layers": lambda: [text().low < 0 < text() < runs.worth_in_layers("1x6-64")],
