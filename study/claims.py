@@ -427,7 +427,7 @@ add(
 )
 add(
     "Kausik",
-    "What a pass is worth on text",
+    "Shakespeare",
     Claim(
         "One recurrent layer beats six standard ones (width 128).",
         "Kausik, Table 2",
@@ -443,10 +443,6 @@ add(
         "Kausik, Table 2",
         lower(SMALL_CHARACTERS, ("kausik", "kausik-positions")),
     ),
-)
-add(
-    "Kausik",
-    "Shakespeare",
     Claim(
         "One recurrent layer beats six standard ones (his size, nanoGPT's recipe).",
         "Kausik, Table 2",
@@ -466,7 +462,7 @@ add(
 )
 add(
     "TinyStories",
-    "What a pass is worth on text",
+    "TinyStories",
     Claim(
         "Three loops have lower losses than their control (width 64, one learning rate).",
         "TinyStories study, Table 3",
@@ -477,10 +473,6 @@ add(
         "TinyStories study, Table 3",
         lambda s: bound(*losses(s, SMALL_STORIES, *combinations(LOOPS, 2)), within=0.01),
     ),
-)
-add(
-    "TinyStories",
-    "TinyStories",
     Claim(
         "Initial losses are in the order of the final ones (in how many of ten seeds).",
         "TinyStories study, Table 5",

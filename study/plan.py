@@ -231,23 +231,27 @@ def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:
     yield from {(config.name, config.model, config.seed): config for config in every}.values()
 
 
-def recurrences(**extra: Any) -> Iterator[RunConfig]:
-    """The runs on the quick bench of the recurrences that the study declares, on as many seeds as a verdict needs.  No
-    claim of the paper rests on them, and torch is needed to name them."""
+def bench(**extra: Any) -> Iterator[RunConfig]:
+    """Runs on the bench: at the quick budget of the recurrences that the study declares, on as many seeds as a verdict
+    needs, and at the standard budget of the models whose ranks are compared.  Torch is needed to name them."""
     from rtx_core.benchmark.bench import register_declared
-    from rtx_core.benchmark.suite import BUDGETS, PREFIX
+    from rtx_core.benchmark.suite import BUDGETS, LADDER, PREFIX
 
     register_declared()
     for seed, task, name in product(range(ENOUGH_SEEDS), BUDGETS["quick"].tasks, declaration("RECURRENCES")):
         yield configure(f"{PREFIX}{task}", name, seed, budget="quick", **extra)
+    standard = BUDGETS["standard"]
+    for seed, rate, task, name in product(standard.seeds, standard.rates, RANKED, (*LADDER, "LSTM")):
+        yield configure(f"{PREFIX}{task}", name, seed, budget="standard", learning_rate=rate, **extra)
 
 
 def everything(reduced: bool = False, **extra: Any) -> Iterator[RunConfig]:
     """What `make paper` trains."""
     yield from planned(reduced, **extra)
-    yield from recurrences(**extra)
+    yield from bench(**extra)
 
 
+RANKED = ("s3",)  # tasks of the bench on which its quick and its standard budget are compared
 PARTS = ({"split": "official"}, {"split": "grouped"}, TENTH, {"fraction": 0.5}, {"length": "short"}, {"length": "long"})
 TASKS = [{"experiment": "sst2"} | part for part in ({}, *PARTS)]
 TASKS += [{"experiment": name} for name in ("yelp", "multi-domain", "multi-domain-imdb")]

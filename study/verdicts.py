@@ -7,8 +7,9 @@ holds in part.  One whose records are missing raises `Unmeasured`.
 from collections.abc import Sequence
 from statistics import mean
 
-from rtx_core.records import Record
 from rtx_core.report import statistics
+from rtx_core.report.evidence import by_model
+from rtx_core.report.rates import at_best_rate
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Model, Unmeasured
 from study import paper, published
@@ -18,8 +19,9 @@ from study.analysis.hops import Rounding, wrong
 from study.analysis.iso_depth import IsoDepth, rounding_cost
 from study.analysis.ladder import validated_more_often
 from study.analysis.language import rate_gain
+from study.analysis.ranking import correlation, mean_errors
 from study.analysis.records import mean_loss
-from study.folders import CHARACTERS, HIGHER, STORIES, Folders
+from study.folders import CHARACTERS, HIGHER, OWN, STORIES, Folders
 from study.plan import CURVE
 
 Conditions = tuple[bool, bool]  # whether it holds, whether it is contradicted
@@ -32,7 +34,7 @@ def _bag_of_words(name: str) -> float:
     return Model(paper.measurements("yardstick", name), f"bag of words, {name}").accuracy
 
 
-def _planned(runs: Sequence[Record], seeds: int = 3) -> None:
+def _planned(runs: Sequence, seeds: int = 3) -> None:
     """An error before all planned seeds are there."""
     if len(runs) < seeds:
         raise Unmeasured(f"There are {len(runs)} of {seeds} planned seeds; run the others first.")
@@ -658,3 +660,16 @@ def yelp_full() -> Conditions:
     gains = [b.accuracy - a.accuracy for a, b in ((short.baseline, long.baseline), (short.recurrent, long.recurrent))]
     holds = most < 1.5 and max(map(abs, beyond)) <= 0.02 and min(gains) >= 0.01
     return holds, most >= 3 or max(beyond) >= 0.03
+
+
+# -- The bench
+
+
+def bench_s3_standard() -> Conditions:
+    quick = mean_errors([run for run in RUNS.records("bench-s3-quick") if run["seed"] == 0])
+    runs = by_model(RUNS.all_rates("bench-s3", OWN, 0.001, 0.004).records)
+    at_best = [run for of_model in runs.values() if len(of_model) == 9 for run in at_best_rate(of_model)]
+    standard = mean_errors(at_best)
+    _planned(sorted(quick.keys() & standard.keys()), 10)
+    agreement = correlation(quick, standard)
+    return agreement >= 0.7 and min(quick, key=quick.get) == min(standard, key=standard.get) == "LSTM", agreement < 0.4

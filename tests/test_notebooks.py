@@ -29,16 +29,16 @@ EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 CLASSIFY = {"source": "embedded", "epochs": 1, "train_rows": 48, "seeds": [0]}
 STEPS = {"source": "embedded", "steps": 2, "seeds": [0]}
 DECODE = STEPS | {"batch_size": 2, "block_size": 32, "precision": "fp32"}
-LOOPS = {"shapes": ["6x1", "3x2"], "widths": [32], "more_widths": [48], "characters": ["gpt-1", "kausik"]}
-LOOPS |= {"characters_seeds": [0], "stories": ["frailt"], "stories_seeds": [0]}
+LOOPS = {"shapes": ["6x1", "3x2"], "widths": [32], "more_widths": [48]}
 TRAINING = {  # notebook: parameters of a run of seconds
     "quickstart": {"train_rows": 48, "steps": 2, "width": 16, "heads": 2, "gate": True, "injection": "add"},
     "sst2": CLASSIFY | {"tenth_seeds": [0], "rungs": ["1x1", "1x2"], "rates": [1e-4, 1e-3], "ladder_epochs": 1},
     "data": CLASSIFY | {"split": ["seeded", "grouped"]},
     "reviews": CLASSIFY | {"length": ["short"], "max_length": [16, 32], "full_max_length": [16], "yelp_rows": 48},
-    "shakespeare": DECODE | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"]},
+    "shakespeare": DECODE
+    | {"models": ["gpt-1", "kausik"], "recipes": ["nanogpt"], "small": ["gpt-1", "kausik"], "small_seeds": [0]},
     "iso-depth": STEPS | LOOPS,
-    "tinystories": DECODE | {"models": ["control", "frailt"]},
+    "tinystories": DECODE | {"models": ["control", "frailt"], "small": ["frailt"], "small_seeds": [0]},
 }
 ELSEWHERE = ["own-data"]  # test_make_it_yours runs it on a file
 DRAWING = {"inside": {"texts": 16}}  # of the others, those that measure

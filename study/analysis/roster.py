@@ -32,8 +32,6 @@ PAGES = {  # the start of an experiment's name -> the page of its results
     "facts": "[Facts](facts.ipynb)",
     "state-tracking": "[State tracking](state-tracking.ipynb)",
     "iso-depth": "[Text](iso-depth.ipynb)",
-    "shakespeare-small": "[Text](iso-depth.ipynb)",
-    "tinystories-small": "[Text](iso-depth.ipynb)",
     "shakespeare": "[Shakespeare](shakespeare.ipynb)",
     "tinystories": "[TinyStories](tinystories.ipynb)",
     "": "[Reviews](../results.md)",

@@ -6,7 +6,6 @@ else, so a reader's own seeds, models and settings reach the text.
 
 from study.pages import (
     bench,
-    build_one,
     claims,
     conclusions,
     data,
@@ -26,6 +25,7 @@ from study.pages import (
     reviews,
     runs,
     shakespeare,
+    sharing,
     sst2,
     state_tracking,
     tasks_and_models,
@@ -35,7 +35,6 @@ from study.pages import (
 
 __all__ = [
     "bench",
-    "build_one",
     "claims",
     "conclusions",
     "data",
@@ -55,6 +54,7 @@ __all__ = [
     "reviews",
     "runs",
     "shakespeare",
+    "sharing",
     "sst2",
     "state_tracking",
     "tasks_and_models",

@@ -5,29 +5,22 @@ from rtx_core.report import number
 from rtx_core.report.evidence import by_model
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import by_rate
-from study.analysis import phi
 from study.analysis.facts import Facts, Rounded, rounded, stored_bits
-from study.analysis.hops import Hops, logit
-from study.analysis.records import at_rate, multiply_adds, seeds_of, test_loss
-from study.folders import HIGHER, Folders
+from study.analysis.hops import Hops
+from study.analysis.records import at_rate, multiply_adds, seeds_of
+from study.folders import Folders
 
-FACT_STACKS, HOP_STACKS = ("1x1", "2x1", "4x1"), ("1x1", "2x1", "3x1", "4x1")
 MORE = 240  # exposures
 RATE, RATES = 0.002, (0.001, 0.002, 0.004, 0.008)
 SATURATED = ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
 
 
 def quantities(
-    facts: list[Record],
-    saturated: list[Record],
-    fewer: list[Record],
-    hops: list[Record],
-    text: list[Record],
-    rounded_to: list[Record],
+    facts: list[Record], saturated: list[Record], fewer: list[Record], hops: list[Record], rounded_to: list[Record]
 ) -> Quantities:
-    """Of runs on facts, the same facts with more exposures and fewer facts, on k-hop with two numbers of steps, and on
-    characters, at several learning rates, and what models still store when they are rounded."""
-    runs = Folders.among([*facts, *saturated, *text])
+    """Of runs on facts at several learning rates, on the same facts with more exposures and on fewer facts; of runs on
+    k-hop; and what models still store when they are rounded."""
+    runs = Folders.among([*facts, *saturated])
     lower, base, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
     small = Facts([run for run in fewer if run["config"]["train"]["epochs"] != MORE])
@@ -38,6 +31,10 @@ def quantities(
         """Bits of a fact that are stored, on average over facts and seeds."""
         return number(runs.bits(model) / runs.facts, ".2f")
 
+    def gains_by_seed() -> list[float]:
+        """Bits of one layer run four times over those of it run once."""
+        return [four / one for four, one in zip(base.each("1x4"), base.each("1x1"))]
+
     def gains_where_saturated(model: str) -> list[float]:
         """Bits over those of one layer run once, by seed."""
         ones = {run["seed"]: stored_bits(run) for run in repeated.of("1x1")}
@@ -47,17 +44,6 @@ def quantities(
         """FLOPs of training, up to a factor that all models share."""
         run = runs.of(model)[0]
         return multiply_adds(run) * run["config"]["train"]["epochs"]
-
-    def facts_phi(model: str) -> tuple[float, float, float]:
-        return phi.worth(base, model, FACT_STACKS, test_loss)
-
-    def hops_phi(model: str) -> tuple[float, float, float]:
-        return phi.worth(khop, model, HOP_STACKS, logit)
-
-    def three_seeds() -> tuple[float, float, float]:
-        """φ on pointers of one layer run four times, on seeds 5 to 7 alone."""
-        runs = Hops([run for run in khop.records if run["seed"] in (5, 6, 7)], "k-hop")
-        return phi.worth(runs, "1x4", HOP_STACKS, logit)
 
     def fewer_bits() -> list[Rounded]:
         return rounded(rounded_to, at_rate(saturated, RATE))
@@ -109,17 +95,10 @@ def quantities(
         "layer_over_passes": lambda: number(cost(base, "2x1") / cost(base, "1x4"), ".1f"),
         "passes_over_layer": lambda: number(cost(base, "1x4") / cost(base, "2x1"), ".1f"),
         "exposures_over_layer": lambda: number(cost(repeated, "1x1") / cost(base, "2x1"), ".1f"),
+        "least_seed_adds": lambda: number(100 * (min(gains_by_seed()) - 1), ".0f"),
+        "most_seed_adds": lambda: number(100 * (max(gains_by_seed()) - 1), ".0f"),
         "small_passes_add": lambda: number(100 * (small.gain("1x4", "1x1") - 1), ".0f"),
         "small_layer_adds": lambda: number(100 * (small.gain("2x1", "1x1") - 1), ".0f"),
-        "phi_facts_long": lambda: number(phi.worth(repeated, "1x4", ("1x1", "2x1"), test_loss)[0], ".2f"),
-        # One scale for three tasks
-        "phi_facts": lambda: number(facts_phi("1x4")[0], ".2f"),
-        "phi_hops": lambda: number(hops_phi("1x4")[0], ".2f"),
-        "phi_hops_low": lambda: number(hops_phi("1x4")[1], ".2f"),
-        "phi_hops_high": lambda: number(hops_phi("1x4")[2], ".2f"),
-        "three_seeds_low": lambda: number(three_seeds()[1], ".1f"),
-        "three_seeds_high": lambda: number(three_seeds()[2], ".1f"),
-        "phi_text": lambda: number(runs.worth_in_layers("1x6-64"), ".2f"),
     }
     checks = {
         "by_parameters": lambda: [0.6 < (base.gain("1x1-wide", "1x1") - 1) / (base.gain("2x1", "1x1") - 1) < 0.72],
@@ -167,25 +146,10 @@ def quantities(
         "small_passes_add": lambda: [
             0.85 < (small.gain("1x4", "1x1") - 1) / (base.gain("1x4", "1x1") - 1) < 1.15,
             small.bits("2x1") > 0.97 * small.whole * small.facts,
-            three_seeds()[1] < 0.6 and three_seeds()[2] > 1,
         ],
         "picked_rate": lambda: [[*by_rate(repeated.records)] == [RATE], {*by_model(repeated.records)} == {*SATURATED}],
         "long_wide": lambda: [0.82 < repeated.gain("1x1-wide", "2x1") < 0.94],
         "long_two_layers_hold": lambda: [repeated.bits("2x1") > 0.95 * repeated.whole * repeated.facts],
         "many_1_1": lambda: [base.bits("1x4") < repeated.bits("1x1") < base.bits("2x1")],
-        "phi_hops": lambda: [
-            facts_phi("1x4")[2] < 0.15,
-            facts_phi("2x2")[2] < 0.15,
-            hops_phi("1x4")[1] > 0.5,
-            0.9 < hops_phi("1x4")[2] < 1,
-            2.7 < 4 ** hops_phi("1x4")[0] < 3.3,
-            khop.error("2x2", 4) < khop.error("4x1", 4),
-            facts_phi("1x4")[0] < runs.worth_in_layers("1x6-64").low,
-            runs.worth_in_layers("1x6-64").high < hops_phi("1x4")[1],
-        ],
-        "text_at_its_best_rate": lambda: [
-            runs.iso_depth_at_best_rates(3, *HIGHER).phi.at_64.low < 0,
-            runs.iso_depth_at_best_rates(3, *HIGHER).phi.at_64.value > 0,
-        ],
     }
     return Quantities(numbers, checks)

@@ -10,16 +10,10 @@ from study.analysis.wording import seeds
 HOPS = 4
 
 
-def quantities(
-    growth: list[Record],
-    variants: list[Record],
-    pointers: list[Record],
-    random_passes: list[Record],
-    fixed: list[Record],
-) -> Quantities:
+def quantities(growth: list[Record], variants: list[Record], random_passes: list[Record]) -> Quantities:
     """Of measurements of loops that run on, the two that the page opens and variants of the long one; and of runs of
-    1x4, of the random-pass loop, and of 1x4 trained as long as this."""
-    khop, long, longer = Hops(pointers, "k-hop"), Hops(random_passes, "k-hop, longer"), Hops(fixed, "k-hop, longer")
+    the random-pass loop."""
+    long = Hops(random_passes, "k-hop, longer")
 
     def loops(measurements: list[Record], model: str) -> list[Record]:
         return [one for one in measurements if one["model"] == model]
@@ -42,12 +36,6 @@ def quantities(
         "seeds": lambda: seeds(len(loops(growth, "1x4"))),
         "long_seeds": lambda: seeds(len(loops(growth, "1x6-random"))),
         "loops": lambda: words(len(growth)),
-        "all_seeds": lambda: seeds(len(khop.of("1x4"))),
-        "error": lambda: number(khop.error("1x4", HOPS), ".1%"),
-        "error_twice_the_passes": lambda: number(khop.error("1x4", HOPS, 8), ".0%"),
-        "longer_seeds": lambda: seeds(len(longer.errors("1x4", HOPS))),
-        "longer_error": lambda: number(longer.error("1x4", HOPS), ".1%"),
-        "longer_error_twice_the_passes": lambda: number(longer.error("1x4", HOPS, 8), ".0%"),
         # Exercises
         "long_64_least": lambda: number(min(long_loop(64)), ".0%"),
         "long_64_most": lambda: number(max(long_loop(64)), ".0%"),
@@ -65,9 +53,6 @@ def quantities(
         "four_hops_with_a_matrix": lambda: [
             max(variant("-linear", 6, HOPS)) < 0.04 < min(variant("-add-norm", 6, HOPS) + variant("-norm", 6, HOPS))
         ],
-        "error_twice_the_passes": lambda: [
-            long.error("1x6-random", HOPS, 12) - long.error("1x6-random", HOPS, 6) < 0.01,
-            khop.error("1x4", HOPS, 8) - khop.error("1x4", HOPS) > 0.01,
-        ],
+        "random_passes_last": lambda: [long.error("1x6-random", HOPS, 12) - long.error("1x6-random", HOPS, 6) < 0.01],
     }
     return Quantities(numbers, checks)

@@ -1,42 +1,31 @@
-"""What a pass is worth on text: characters at equal depth, stories, and the recurrence along the text."""
+"""What a pass is worth on text: characters at equal depth, and other tasks on the same scale."""
 
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
-from rtx_core.report.statistics import common, mean_interval
+from rtx_core.report.statistics import mean_interval
 from rtx_core.report.values import Value
+from study.analysis import phi
+from study.analysis.facts import Facts
+from study.analysis.hops import Hops, logit
 from study.analysis.iso_depth import IsoDepth
-from study.analysis.language import Language, rate_gain, short_run_losses
-from study.analysis.records import seeds_of
+from study.analysis.records import test_loss
 from study.analysis.wording import seeds
 from study.folders import HIGHER, Folders
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
 NARROW = ("6x1-24", "6x1-32", "6x1-48")
 LOWER = 0.0015  # than the usual learning rate
-STANDARD = ("gpt-1", "gpt-2", "gpt-4", "gpt-6")
-SHORT_RUNS = ("control", "control-8", "frailt", "relaxed", "three-part")  # of stories, at several rates
+FACT_STACKS, HOP_STACKS = ("1x1", "2x1", "4x1"), ("1x1", "2x1", "3x1", "4x1")
 PUBLISHED = 0.46  # φ of Schwethelm et al.
 
 
 def quantities(
-    characters: list[Record],
-    longer: list[Record],
-    stories: list[Record],
-    stories_higher: list[Record],
-    stories_short: list[Record],
-    along: list[Record],
-    along_short: list[Record],
-    along_wide: list[Record],
-    along_full: list[Record],
+    characters: list[Record], longer: list[Record], facts: list[Record], pointers: list[Record]
 ) -> Quantities:
-    """Of runs on characters at several learning rates, and with four times the text; on stories at one rate, at twice
-    that, and at several in short runs; of the recurrence along the text and standard models to the
-    end, at two rates in short runs, of twice the width, and of its author's size."""
-    runs = Folders.among([*characters, *stories, *stories_higher])
-    one_rate, own_rates = Language(stories, "stories"), runs.stories_at_own_rates()
-    recurrence, recurrence_wide = Language(along, "characters"), Language(along_wide, "wide models of characters")
-    recurrence_full = Language(along_full, "the study's models of characters")
+    """Of runs on characters at several learning rates, and with four times the text; and of runs on facts and pointers
+    at one learning rate, for the same scale."""
+    runs, memorized, khop = Folders.among(characters), Facts(facts), Hops(pointers, "k-hop")
 
     def iso() -> IsoDepth:
         return runs.iso_depth()
@@ -75,29 +64,16 @@ def quantities(
         pairs = zip(runs.iso_depth(3).by_seed(*LOOPS), long().by_seed(*LOOPS))
         return Value(*mean_interval([a - b for a, b in pairs]), form=".2f")
 
-    def more_weights(model: str) -> str:
-        """Than Control."""
-        return number(one_rate.weights(model) / one_rate.weights("control") - 1, ".0%")
+    def facts_phi(model: str) -> tuple[float, float, float]:
+        return phi.worth(memorized, model, FACT_STACKS, test_loss)
 
-    def gained(model: str) -> list[float]:
-        """Nats that twice the learning rate is ahead at the end, by seed."""
-        pairs = common(one_rate.of(model), own_rates.of(model))
-        return [once["test"]["loss"] - twice["test"]["loss"] for once, twice in pairs]
+    def hops_phi(model: str) -> tuple[float, float, float]:
+        return phi.worth(khop, model, HOP_STACKS, logit)
 
-    def gain_in_short_runs(model: str) -> float:
-        return rate_gain(stories_short, model, 0.008)
-
-    def ahead(runs: Language, model: str, control: str) -> str:
-        """On how many seeds."""
-        return words(sum(gap < 0 for gap in runs.gaps(model, control)))
-
-    def early_lead(rate: float) -> float:
-        """Nats by which the recurrence leads the best standard model in short runs."""
-        losses = short_run_losses(along_short)
-        return min(losses[model][rate] for model in STANDARD) - losses["kausik"][rate]
-
-    def gain_of_recurrence_runs(model: str) -> float:
-        return rate_gain(along_short, model, 0.003)
+    def three_seeds() -> tuple[float, float, float]:
+        """φ on pointers of one layer run four times, on seeds 5 to 7 alone."""
+        runs = Hops([run for run in khop.records if run["seed"] in (5, 6, 7)], "k-hop")
+        return phi.worth(runs, "1x4", HOP_STACKS, logit)
 
     numbers = {
         "layers_for_six_passes": lambda: number(6 ** layers("1x6-64"), ".1f"),
@@ -133,21 +109,13 @@ def quantities(
         "longer_seeds": lambda: seeds(len(long().by_seed("3x2-64"))),
         "longer_phi": lambda: number(long().phi.of_all.value, ".2f"),
         "longer_phi_fall": lambda: str(fall()),
-        # Stories
-        "times_the_text": lambda: number(one_rate.tokens("control-long") / one_rate.tokens("control"), ".1f"),
-        "relaxed_weights": lambda: more_weights("relaxed"),
-        "three_part_weights": lambda: more_weights("three-part"),
-        "three_layers_weights": lambda: more_weights("control-3"),
-        "three_layers_ahead": lambda: ahead(one_rate, "control-3", "three-part"),  # of Three Part
-        "story_seeds": lambda: words(len(one_rate.gaps("control-3", "three-part"))),
-        "short_seeds": lambda: seeds(len(seeds_of(stories_short))),
-        "own_rate_seeds": lambda: seeds(len(gained("control"))),
-        "frailt_lead": lambda: number(one_rate.gap("control", "frailt"), ".3f"),
-        "frailt_own_rate_lead": lambda: number(own_rates.gap("control", "frailt"), ".3f"),  # of Relaxed
-        "frailt_share": lambda: number(one_rate.gap("control", "frailt") / one_rate.gap("control", "control-8"), ".0%"),
-        # Along the text
-        "recurrence_seeds": lambda: words(len(recurrence.gaps("gpt-2", "kausik"))),
-        "wide_recurrence": lambda: seeds(len(seeds_of(along_wide))),
+        # One scale for three tasks
+        "phi_facts": lambda: number(facts_phi("1x4")[0], ".2f"),
+        "phi_hops": lambda: number(hops_phi("1x4")[0], ".2f"),
+        "phi_hops_low": lambda: number(hops_phi("1x4")[1], ".2f"),
+        "phi_hops_high": lambda: number(hops_phi("1x4")[2], ".2f"),
+        "three_seeds_low": lambda: number(three_seeds()[1], ".1f"),
+        "three_seeds_high": lambda: number(three_seeds()[2], ".1f"),
     }
     checks = {
         "tuned_for_six_passes": lambda: [
@@ -195,35 +163,16 @@ def quantities(
             three_part("three-part-64") > iso().worth("1x6-64")[0],
             three_part("three-part-128") < iso().worth("1x6-128")[0],
         ],
-        "stories_at_one_rate": lambda: [
-            max(one_rate.gaps("frailt", "control")) < 0,
-            max(max(one_rate.gaps(m, "frailt")) for m in ("control-8", "control-long")) < -0.05,
-            max(max(one_rate.gaps(a, b)) for a in ("control-8", "control-long") for b in ("relaxed", "three-part")) < 0,
-            one_rate.weights("frailt") < 1.01 * one_rate.weights("control"),
-            one_rate.loss("control-8") < one_rate.loss("control-long"),
+        "phi_hops": lambda: [
+            facts_phi("1x4")[2] < 0.15,
+            facts_phi("2x2")[2] < 0.15,
+            hops_phi("1x4")[1] > 0.5,
+            0.9 < hops_phi("1x4")[2] < 1,
+            2.7 < 4 ** hops_phi("1x4")[0] < 3.3,
+            khop.error("2x2", 4) < khop.error("4x1", 4),
+            facts_phi("1x4")[0] < layers("1x6-64").low,
+            layers("1x6-64").high < hops_phi("1x4")[1],
         ],
-        "three_layers_ahead": lambda: [
-            max(one_rate.gaps("relaxed", "control") + one_rate.gaps("three-part", "control")) < 0,
-            max(one_rate.gaps("control-3", "relaxed")) < -0.02,
-            sorted(one_rate.gaps("control-3", "three-part"))[1] < 0 < max(one_rate.gaps("control-3", "three-part")),
-            one_rate.weights("relaxed") < one_rate.weights("control-3") < one_rate.weights("three-part"),
-        ],
-        "frailt_own_rate_lead": lambda: [
-            gain_in_short_runs("frailt") < 0,
-            min(gain_in_short_runs(model) for model in SHORT_RUNS if model != "frailt") > 0,
-            min(gained("control")) > 0,
-            0 < own_rates.gap("control", "frailt") < one_rate.gap("control", "frailt"),
-        ],
-        "recurrence_seeds": lambda: [
-            max(recurrence.gaps("gpt-2", "kausik")) < 0 < min(recurrence.gaps("gpt-1", "kausik")),
-            recurrence_full.gap("gpt-2", "kausik") < 0 < recurrence_full.gap("gpt-1", "kausik"),
-            0 < early_lead(0.003) < early_lead(0.001),
-            all(gain_of_recurrence_runs(model) > 0 for model in (*STANDARD, "kausik")),
-        ],
-        "wide_recurrence": lambda: [
-            recurrence_wide.loss("gpt-2") < recurrence_wide.loss("kausik") < recurrence_wide.loss("gpt-1"),
-            recurrence.gap("kausik-2", "gpt-2") < 0,
-            min(recurrence.gap("kausik-w4", "kausik"), recurrence.gap("kausik-w8", "kausik-w4")) > 0,
-        ],
+        "three_seeds_low": lambda: [three_seeds()[1] < 0.6 and three_seeds()[2] > 1],
     }
     return Quantities(numbers, checks)

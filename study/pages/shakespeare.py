@@ -1,4 +1,4 @@
-"""Shakespeare at the study's own size."""
+"""The recurrence along the text, at width 128 and at its author's size."""
 
 from collections.abc import Mapping
 
@@ -6,22 +6,33 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.benchmarks import by_length, times_as_slow
-from study.analysis.language import Language
-from study.analysis.records import seeds_in_words
+from study.analysis.language import Language, rate_gain, short_run_losses
+from study.analysis.records import seeds_in_words, seeds_of
+from study.analysis.wording import seeds
 
+LAYERS = ("gpt-1", "gpt-2", "gpt-4", "gpt-6")
 STANDARD, RECURRENT = ("gpt-1", "gpt-2", "gpt-6"), ("kausik", "kausik-positions")
 
 
 def quantities(
-    runs: list[Record], in_full: list[Record], ngrams: list[Record], recurrence: Mapping, published: Mapping
+    runs: list[Record],
+    in_full: list[Record],
+    small: list[Record],
+    short: list[Record],
+    wide: list[Record],
+    ngrams: list[Record],
+    recurrence: Mapping,
+    published: Mapping,
 ) -> Quantities:
-    """Of the start of training by both recipes, of nanoGPT's recipe in full, of counted pairs and triples, of the
-    recurrence's times by length, and of the study's published losses."""
+    """Of the start of training by both recipes, of nanoGPT's recipe in full, of models of width 128 to the end, in
+    short runs at two learning rates and of twice the width, of counted pairs and triples, of the recurrence's times by
+    length, and of the study's published losses."""
     start = {
         recipe: Language([run for run in runs if run["recipe"] == recipe], f"shakespeare by the recipe {recipe}")
         for recipe in ("report", "nanogpt")
     }
-    full = Language(in_full, "shakespeare in full")
+    full, narrow = Language(in_full, "shakespeare in full"), Language(small, "width 128")
+    wider = Language(wide, "width 256")
 
     def leads() -> list[float]:
         """By how many nats each recurrent model is ahead of each standard one at the start, by recipe and seed."""
@@ -47,7 +58,18 @@ def quantities(
     def printed(recipe: str, model: str) -> dict:
         return published["losses"][recipe][model]
 
+    def early_lead(rate: float) -> float:
+        """Nats by which the recurrence leads the best standard model in short runs."""
+        losses = short_run_losses(short)
+        return min(losses[model][rate] for model in LAYERS) - losses["kausik"][rate]
+
+    def gain_of_recurrence_runs(model: str) -> float:
+        return rate_gain(short, model, 0.003)
+
     numbers = {
+        # At width 128
+        "recurrence_seeds": lambda: words(len(narrow.gaps("gpt-2", "kausik"))),
+        "wide_recurrence": lambda: seeds(len(seeds_of(wide))),
         # In full
         "steps": lambda: number(steps("kausik"), ","),
         "characters": lambda: number(full.tokens("kausik") / 1e6, ".0f"),  # millions
@@ -77,6 +99,17 @@ def quantities(
         "slow_as_two_layers": lambda: number(times_as_slow(recurrence, "gpt-2")[0], ".1f"),
     }
     checks = {
+        "recurrence_seeds": lambda: [
+            max(narrow.gaps("gpt-2", "kausik")) < 0 < min(narrow.gaps("gpt-1", "kausik")),
+            full.gap("gpt-2", "kausik") < 0 < full.gap("gpt-1", "kausik"),
+            0 < early_lead(0.003) < early_lead(0.001),
+            all(gain_of_recurrence_runs(model) > 0 for model in (*LAYERS, "kausik")),
+        ],
+        "wide_recurrence": lambda: [
+            wider.loss("gpt-2") < wider.loss("kausik") < wider.loss("gpt-1"),
+            narrow.gap("kausik-2", "gpt-2") < 0,
+            min(narrow.gap("kausik-w4", "kausik"), narrow.gap("kausik-w8", "kausik-w4")) > 0,
+        ],
         "order": lambda: [
             full.gap("gpt-1", "kausik") > 0.05,
             0 < full.gap("kausik", "gpt-2") < 0.02 < full.gap("kausik", "gpt-6"),

@@ -1,29 +1,39 @@
-"""TinyStories at the study's own size."""
+"""TinyStories: small models to the end, and the study's own size."""
 
 from collections.abc import Mapping
 
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
+from rtx_core.report.statistics import common
 from study.analysis.benchmarks import story_cost, story_memory
-from study.analysis.language import Language
-from study.analysis.records import seeds_in_words
+from study.analysis.language import Language, rate_gain
+from study.analysis.records import seeds_in_words, seeds_of
 from study.analysis.stories import InitialLosses, names_repeated
+from study.analysis.wording import seeds
+from study.folders import Folders
 
 LOOPS = ("frailt", "three-part", "relaxed")
+SHORT_RUNS = ("control", "control-8", "frailt", "relaxed", "three-part")  # at several rates
 
 
 def quantities(
     runs: list[Record],
     small: list[Record],
+    small_higher: list[Record],
+    short: list[Record],
     initial: list[Record],
     grades: list[Record],
     decoder: Mapping,
     published: Mapping,
 ) -> Quantities:
-    """Of the start of the published training, of small models, of losses before training, of what is counted of the
-    stories that models wrote, of the times of a step, and of what the study printed."""
+    """Of the start of the published training, of small models at one learning rate, at twice that and at several in
+    short runs, of losses before training, of what is counted of the stories that models wrote, of the times of a step,
+    and of what the study printed."""
     stories, narrow = Language(runs, "tinystories"), Language(small, "tinystories-small")
+
+    def own_rates() -> Language:
+        return Folders.among([*small, *small_higher]).stories_at_own_rates()
 
     def behind() -> list[float]:
         """By how many nats each loop is behind the control, in the mean over seeds."""
@@ -46,7 +56,34 @@ def quantities(
         """The shares of names that stood before, of all models but the control that reads more."""
         return [share for model, share in names_repeated(grades).items() if model not in ("control-long", "written")]
 
+    def more_weights(model: str) -> str:
+        """Than Control."""
+        return number(narrow.weights(model) / narrow.weights("control") - 1, ".0%")
+
+    def gained(model: str) -> list[float]:
+        """Nats that twice the learning rate is ahead at the end, by seed."""
+        pairs = common(narrow.of(model), own_rates().of(model))
+        return [once["test"]["loss"] - twice["test"]["loss"] for once, twice in pairs]
+
+    def gain_in_short_runs(model: str) -> float:
+        return rate_gain(short, model, 0.008)
+
+    def ahead(runs: Language, model: str, control: str) -> str:
+        """On how many seeds."""
+        return words(sum(gap < 0 for gap in runs.gaps(model, control)))
+
     numbers = {
+        # Small models, to the end
+        "times_the_text": lambda: number(narrow.tokens("control-long") / narrow.tokens("control"), ".1f"),
+        "relaxed_weights": lambda: more_weights("relaxed"),
+        "three_part_weights": lambda: more_weights("three-part"),
+        "three_layers_weights": lambda: more_weights("control-3"),
+        "three_layers_ahead": lambda: ahead(narrow, "control-3", "three-part"),  # of Three Part
+        "story_seeds": lambda: words(len(narrow.gaps("control-3", "three-part"))),
+        "short_seeds": lambda: seeds(len(seeds_of(short))),
+        "own_rate_seeds": lambda: seeds(len(gained("control"))),
+        "frailt_lead": lambda: number(narrow.gap("control", "frailt"), ".3f"),
+        "frailt_own_rate_lead": lambda: number(own_rates().gap("control", "frailt"), ".3f"),  # of Relaxed
         # The start of training
         "share": lambda: number(stories.share("control"), ".1%"),
         "least_behind": lambda: number(min(behind()), ".2f"),
@@ -74,6 +111,25 @@ def quantities(
         "graded_stories": lambda: number(grades[0]["stories"], ","),
     }
     checks = {
+        "stories_at_one_rate": lambda: [
+            max(narrow.gaps("frailt", "control")) < 0,
+            max(max(narrow.gaps(m, "frailt")) for m in ("control-8", "control-long")) < -0.05,
+            max(max(narrow.gaps(a, b)) for a in ("control-8", "control-long") for b in ("relaxed", "three-part")) < 0,
+            narrow.weights("frailt") < 1.01 * narrow.weights("control"),
+            narrow.loss("control-8") < narrow.loss("control-long"),
+        ],
+        "three_layers_ahead": lambda: [
+            max(narrow.gaps("relaxed", "control") + narrow.gaps("three-part", "control")) < 0,
+            max(narrow.gaps("control-3", "relaxed")) < -0.02,
+            sorted(narrow.gaps("control-3", "three-part"))[1] < 0 < max(narrow.gaps("control-3", "three-part")),
+            narrow.weights("relaxed") < narrow.weights("control-3") < narrow.weights("three-part"),
+        ],
+        "frailt_own_rate_lead": lambda: [
+            gain_in_short_runs("frailt") < 0,
+            min(gain_in_short_runs(model) for model in SHORT_RUNS if model != "frailt") > 0,
+            min(gained("control")) > 0,
+            0 < own_rates().gap("control", "frailt") < narrow.gap("control", "frailt"),
+        ],
         "start": lambda: [
             min(stories.gaps("relaxed", "control") + stories.gaps("three-part", "control")) > 0.1,
             min(stories.gaps("frailt", "control")) > 0.17,

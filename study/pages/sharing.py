@@ -1,4 +1,4 @@
-"""If you build one: what practitioners ask, answered from the records."""
+"""What sharing layers changes, and the advice of *If you build one*, which quotes these numbers."""
 
 from collections.abc import Callable, Mapping
 from statistics import mean, median
