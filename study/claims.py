@@ -398,7 +398,7 @@ add(
 )
 add(
     "Rounding and depth",
-    "Conclusions",
+    "Claims",
     Claim(
         "Clipping the gradient keeps training stable, recurrent layers above all.",
         "report, training protocol",
@@ -412,7 +412,7 @@ add(
 )
 add(
     "Conclusions",
-    "Conclusions",
+    "Claims",
     Claim(
         "Recurrent leads slightly (pooled; GLUE; Yelp).",
         "slides, conclusion",

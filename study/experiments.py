@@ -225,7 +225,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "state-tracking-curriculum": _light(  # short products first, as many passes as factors
         CurriculumData(group="S3"),
         _HOPS.replace(batch_size=16),
-        models={"1x64": _looped(1, 64), "8x1": _looped(8, 1)},
+        models={"1x8": _looped(1, 8), "1x64": _looped(1, 64), "8x1": _looped(8, 1)},
         default_models=("1x64", "8x1"),
         seeds=(0, 1, 2),
     ),

@@ -68,6 +68,7 @@ LADDER = {  # layers x passes at width 256, as settings of `recurrent`
 TUNING = (1e-4, 3e-4, 1e-3)  # rates that are tried beside the study's 3e-5, with one seed
 TUNED = {"1x1": 1e-4, "3x1": 3e-4, "3x2": 3e-4, "6x1": 1e-3, "1x6": 3e-4}  # the best, by validation loss
 NARROW = ("6x1-24", "6x1-32", "6x1-48", "6x1-64", "3x2-64", "2x3-64", "1x6-64")  # iso-depth: loops and their equals
+STORIES_HIGHER = ("control", "control-3", "frailt", "relaxed", "three-part")  # also at twice the usual rate
 STACKS = ("1x1-64", "2x1-64", "3x1-64", "4x1-64")  # iso-depth: fewer layers of the loops' width
 # k-hop: loops, their equals, their layers run once
 EQUALS = ("1x4", "4x1-w32", "2x2", "4x1-w44", "4x1", "1x1", "2x1", "3x1")
@@ -176,7 +177,7 @@ PLAN = (
     ),
     Study("tinystories-small", SMALL["tinystories-small"], (0,), COMBINED),
     Study("shakespeare-small", SMALL["shakespeare-small"], (0,), WINDOWS),
-    Study("tinystories-small", {"learning_rate": 8e-3}, (0, 1, 2), ("control", "control-3", "relaxed", "three-part")),
+    Study("tinystories-small", {"learning_rate": 8e-3}, (0, 1, 2), STORIES_HIGHER),
     Study("tinystories-small", SMALL["tinystories-small"], (3,), ("frailt",)),  # whose weights are kept
     Study("khop-published", {"budget": "reduced"}, (1,), ("1x4",)),  # whose weights are kept
     *(Study("iso-depth", {"learning_rate": rate}, (0,)) for rate in (1.5e-3, 6e-3)),
@@ -190,6 +191,7 @@ PLAN = (
     Study("khop-hard", {"learning_rate": 4e-3}, models=("2x1", "6x1", "2x3", "1x6", "6x1-w36")),
     *(Study("facts", FACTS | {"learning_rate": rate}, models=("1x1", "1x4", "2x1", "2x2")) for rate in (4e-3, 1e-3)),
     Study("facts", FACTS | {"learning_rate": 8e-3}, models=("1x1",)),  # which alone trains well at 4e-3
+    Study("state-tracking-curriculum", {}, models=("1x8",)),  # fewer passes than factors
     Study("state-tracking-curriculum", {"stage": 1}, models=("1x64",)),  # all lengths from the beginning
     Study("khop-hard", {}, (3,), ("2x3", "1x6", "6x1")),  # the first one's weights are kept
     *(Study("khop", {"learning_rate": rate}, (0, 1, 2), EQUALS) for rate in (1e-3, 4e-3, 8e-3)),

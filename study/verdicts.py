@@ -21,7 +21,7 @@ from study.analysis.ladder import validated_more_often
 from study.analysis.language import rate_gain
 from study.analysis.ranking import correlation, mean_errors
 from study.analysis.records import mean_loss
-from study.folders import CHARACTERS, HIGHER, OWN, STORIES, Folders
+from study.folders import CHARACTERS, HIGHER, OWN, STORIES, STORIES_HIGHER, Folders
 from study.plan import CURVE
 
 Conditions = tuple[bool, bool]  # whether it holds, whether it is contradicted
@@ -358,6 +358,13 @@ def state_tracking_curriculum() -> Conditions:
     return holds and min(runs.factors("8x1")) > max(longer.factors("8x1")), sum(n < 16 for n in loop) >= 2
 
 
+def state_tracking_few_passes() -> Conditions:
+    runs = RUNS.hops("state-tracking-curriculum")
+    _planned(runs.of("1x8"))
+    factors = runs.factors("1x8")
+    return min(factors) >= 6 and max(factors) <= 16, sum(n >= 32 for n in factors) >= 2
+
+
 def state_tracking_mixed() -> Conditions:
     loop = RUNS.hops("state-tracking-curriculum-stage1").factors("1x64")
     return sum(n >= 32 for n in loop) >= 2, sum(n < 16 for n in loop) >= 2
@@ -558,6 +565,15 @@ def tinystories_own_rate() -> Conditions:
     gap = runs.gap("control", "frailt")
     holds = 0.005 <= gained <= 0.02 and 0 < gap < 0.015 and min(runs.gaps("control", "frailt")) <= 0
     return holds, gained <= 0 or gap >= 0.02
+
+
+def tinystories_frailt_rate() -> Conditions:
+    usual, higher = (RUNS.language(name) for name in (STORIES, STORIES_HIGHER))
+    _planned(higher.of("frailt"))
+    pairs = common(usual.of("frailt"), higher.of("frailt"))
+    gained = mean(once["test"]["loss"] - twice["test"]["loss"] for once, twice in pairs)
+    lead = higher.gap("control", "frailt")
+    return gained < 0 and lead < 0, lead >= 0.01
 
 
 def tinystories_own_rate_three() -> Conditions:

@@ -106,14 +106,14 @@ def test_the_scoreboard_is_filtered_searched_and_sorted(driver):
 
 
 def test_the_forest_plot_answers_to_the_metric(driver):
-    visit(driver, "notebooks/conclusions.html")
-    marks = "#fig-conclusions svg .mark-symbol.role-mark path"
-    driver.execute_script(AT_ONCE, one(driver, "#fig-conclusions"))
-    one(driver, "#fig-conclusions .ask").click()
+    visit(driver, "notebooks/claims.html")
+    marks = "#fig-claims-tests svg .mark-symbol.role-mark path"
+    driver.execute_script(AT_ONCE, one(driver, "#fig-claims-tests"))
+    one(driver, "#fig-claims-tests .ask").click()
     assert len(wait(driver, lambda d: all_of(d, marks))) > 3
-    assert not one(driver, "#fig-conclusions img").is_displayed()
+    assert not one(driver, "#fig-claims-tests img").is_displayed()
     before = [mark.get_attribute("transform") for mark in all_of(driver, marks)]
-    Select(one(driver, "#fig-conclusions select")).select_by_visible_text("recall")
+    Select(one(driver, "#fig-claims-tests select")).select_by_visible_text("recall")
     wait(driver, lambda d: before != [mark.get_attribute("transform") for mark in all_of(d, marks)])
 
 

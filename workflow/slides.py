@@ -23,7 +23,7 @@ FIGURES = {  # figure -> its page
     "fig-facts-exposures": "notebooks/facts",
     "fig-state-walk": "notebooks/state-tracking",
     "fig-iso-depth": "notebooks/iso-depth",
-    "fig-conclusions": "notebooks/conclusions",
+    "fig-conclusions-gap": "notebooks/conclusions",
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 STYLE = """

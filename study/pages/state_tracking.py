@@ -88,7 +88,8 @@ def quantities(
             max(max(span_read(spans, passes, 4)) for passes in PASSES) < 0.25,
         ],
         "one_pass": lambda: [
-            max(lengths(untaught, "1x1")) < max(lengths(untaught, "1x4")) < min(lengths(untaught, "1x8"))
+            max(lengths(untaught, "1x1")) < max(lengths(untaught, "1x4")) < min(lengths(untaught, "1x8")),
+            max(lengths(untaught, "1x8")) < 2.5 * min(lengths(untaught, "1x1")),
         ],
         "clock_one_pass": lambda: [
             min(lengths(clock, "1x1")) == max(lengths(clock, "1x1")) < min(lengths(clock, "1x2"))
