@@ -15,6 +15,7 @@ from study.analysis.classifiers import Family
 from study.analysis.facts import Facts
 from study.analysis.hops import SOLVED, unpaired_odds, wrong
 from study.analysis.iso_depth import STACKS, best_of
+from study.analysis.wording import listing
 from study.folders import HIGHER, Folders
 
 ONE_RATE = "one rate, not tuned"
@@ -45,7 +46,9 @@ class Headline:
     def training(self) -> str:
         """Steps, or epochs where these are counted, of the longest run."""
         train = max((run["config"]["train"] for run in self.runs), key=lambda train: (train["steps"], train["epochs"]))
-        return f"{train['steps']:,} steps" if train["steps"] else f"{train['epochs']} epochs"
+        if train["steps"]:
+            return f"{train['steps']:,} steps"
+        return f"{'at most ' * bool(train['stop_patience'])}{train['epochs']} epochs"
 
     @property
     def hours(self) -> str:
@@ -88,9 +91,9 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     once, twice, two = map(rated.new, ("1x1", "1x2", "2x1"))
     others = "best of four, on other seeds"
     yield Headline("Four hops: running one layer twice helps", fewer(once, twice), once + twice, others)
-    yield Headline("Four hops: a second layer helps it more", fewer(once, two), once + two, others)
-    once, twice = rated.new("2x1"), rated.new("2x2")
-    seen = "best of four, on other seeds; the loop's were seen before"
+    seen = f"{others}; the stack's were seen before"
+    yield Headline("Four hops: a second layer helps it more", fewer(once, two), once + two, seen)
+    once, twice, seen = rated.new("2x1"), rated.new("2x2"), f"{others}; these were seen before"
     yield Headline("Four hops: running two layers twice helps", fewer(once, twice), once + twice, seen)
     long = runs.hops("khop-steps12000")
     once, twice = long.records_for("2x1"), long.records_for("2x2")
@@ -98,7 +101,7 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     once, twice = runs.wider_runs("2x1"), runs.wider_runs("2x2")
     rate = "better of two, on another seed"
     yield Headline("Four hops, width 256: it still helps", fewer(once, twice), once + twice, rate)
-    narrow, loop = rated.new("4x1-w44"), rated.new("2x2")
+    narrow, loop, seen = rated.new("4x1-w44"), rated.new("2x2"), f"{others}; the loop's were seen before"
     ranks = f"rank test p = {number(rated.unpaired('2x2', '4x1-w44').ranks, '.3f')}"
     yield Headline(
         "Four hops: a loop probably gets fewer wrong than a narrow stack of its depth and size, by an uncertain amount",
@@ -108,7 +111,8 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     )
     narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
     ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}"
-    yield Headline("The same after four times as many steps", f"{odds(loop, narrow, 4)}; {ranks}", loop + narrow)
+    rate = "one rate, the loop's best in 3,000 steps and not the stack's"
+    yield Headline("The same after four times as many steps", f"{odds(loop, narrow, 4)}; {ranks}", loop + narrow, rate)
     stack, loop = rated.new("4x1"), rated.new("2x2")
     yield Headline(
         "Four hops: a loop and a stack of its depth do not differ significantly",
@@ -120,7 +124,8 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     narrow, loop = hard.new("6x1-w36"), hard.new("2x3")
     solved = [sum(wrong(run, 8) < SOLVED for run in group) for group in (loop, narrow)]
     yield Headline(
-        "Eight hops: two layers run three times solve them on more seeds than a narrow stack of their depth and size",
+        "Eight hops: two layers run three times solve them on more of the seeds than a narrow stack of their depth and "
+        "size, which is not significant",
         f"{solved[0]} and {solved[1]} of {len(loop)} seeds, {odds(loop, narrow, 8)}",
         loop + narrow,
         "better of two, on other seeds",
@@ -129,8 +134,10 @@ def pointers(runs: Folders) -> Iterator[Headline]:
 
 def knowledge(runs: Folders) -> Iterator[Headline]:
     facts = runs.facts()
-    for claim, model in (("three more passes add little", "1x4"), ("a second layer adds much", "2x1")):
-        effect = f"{gain(facts, model, '1x1')} bits"
+    by_seed = listing(number(100 * (each - 1), ".0f") for each in runs.over_tuned_layer("1x4"))
+    tuned = f"; {by_seed} % by seed if one layer has its own rate"
+    for claim, model, more in (("three more passes add some", "1x4", tuned), ("a second layer adds much", "2x1", "")):
+        effect = f"{gain(facts, model, '1x1')} bits{more}"
         yield Headline(f"Facts, 60 exposures: {claim}", effect, facts.records_for("1x1") + facts.records_for(model))
     saturated = runs.saturated()
     claims = {"1x4": "three more passes add to one layer", "1x1-wide": "a second layer's parameters add more"}
@@ -142,11 +149,11 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
 
 def text(runs: Folders) -> Iterator[Headline]:
     for claim, rates, how in (
-        ("Text: a pass is worth part of a layer", (), ONE_RATE),
+        ("Text, at 3e-3 for all models: a pass is worth part of a layer", (), ONE_RATE),
         ("Text, tuned: a pass may be worth nothing", HIGHER, "best of three, on the same seeds"),
     ):
         best = best_of(runs.iso_depth_at_rates(*rates), seeds=3)
-        both = [run for run in best if run["model"] in ("1x6-64", *STACKS)]
+        both = [run for run in best if run["model"] in ("1x6-64", *STACKS[:4])]
         yield Headline(claim, exponent(runs.worth_in_layers("1x6-64", *rates)), both, how)
 
 
@@ -155,12 +162,12 @@ def steps(runs: Folders) -> Iterator[Headline]:
     most = max(max(row) for row in products.rows("1x64"))
     effect = f"{min(products.factors('1x64'))} of 64 factors on each seed, at most {number(float(most), '.1%')} wrong"
     loop = products.records_for("1x64")
-    yield Headline("Products in S3: one layer with a pass for each factor keeps all", effect, loop)
+    yield Headline("Products in S3, short ones first: one layer with a pass for each factor keeps all", effect, loop)
 
 
 def classifiers(family: Family) -> Iterator[Headline]:
     both = [run for runs in family.pairs["grouped"] for run in runs]
-    effect = f"{family.gaps['grouped']} points"
+    effect = f"{family.gaps['grouped']} points, paired by seed"
     yield Headline("SST-2 without leak: equal within a point of accuracy", effect, both)
 
 

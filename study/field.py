@@ -11,7 +11,8 @@ WIDE, NARROW = "iso-parameter wide", "iso-parameter deep and narrow"
 CONTROLS = {WIDE: "Wide", NARROW: "Narrow"}  # as field.yaml names them -> as the page does
 CONTROLS |= {"iso-compute by depth": "Depth", "iso-compute by tokens": "Tokens", "tuned rate": "Rate"}
 COLUMNS = {"claim": "Headline", "loops": "Passes"}  # beside those that are named as in field.yaml
-ORDER = ("claim", "stored", "effective", "tokens", "loops", "injection", "halting", "seeds", "interval", "code")
+ORDER = ("claim", "stored", "loops", "seeds", "interval", "code")  # fields that are shown
+NOTED = ("effective", "tokens", "injection", "halting")  # what field.yaml has besides
 
 
 def rows() -> list[dict]:
@@ -36,5 +37,6 @@ def table(caption: str) -> display.Displayed:
     names = [display.escape(row["name"]) for row in every]
     columns["System"] = [display.markdown(name + year) for name, year in zip(names, years)]
     links = [f"[code](https://github.com/{row['code']})" if "code" in row else "" for row in every]
+    links = [link or "here" * (not row["key"]) for link, row in zip(links, every)]
     columns["Code"] = [display.markdown(link) if link else None for link in links]
     return display.table(columns, label="tab-field", caption=caption, wide=True, board=True)

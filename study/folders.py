@@ -112,9 +112,12 @@ class Folders:
         return sorted(a / b for a, b in zip(self.facts().each(model), self.facts(0.004).each("1x1")))
 
     def facts_at_best_rate(self, model: str) -> float:
-        """The bits that a model stores, the most of the rates at which it was trained."""
+        return mean(self.tuned_facts(model))
+
+    def tuned_facts(self, model: str) -> list[float]:
+        """The bits that each seed of a model stores, at the rate at which they are most on average."""
         tried = self.all_rates("facts-facts49152", OWN, 0.001, 0.004, 0.008).of(model)
-        return max(Facts(runs).bits(model) for runs in by_rate(tried).values())
+        return max((Facts(runs).each(model) for runs in by_rate(tried).values()), key=mean)
 
     def wide_facts(self, model: str) -> float:
         """The bits that a model of width 128 stores of 196,608 facts, the most of two rates."""

@@ -85,7 +85,9 @@ def predictions() -> dict[str, Prediction]:
 
 PAGES = {  # the beginning of a prediction's id -> the page of its runs, in the book's order; the longest counts
     "khop": "looping",
-    "random-passes": "looping",
+    "random-passes": "inside-rest",
+    "khop-draw": "inside-rest",
+    "khop-longer": "inside-rest",
     "narrow": "looping",
     "facts": "facts",
     "ceiling": "facts",
@@ -99,7 +101,7 @@ PAGES = {  # the beginning of a prediction's id -> the page of its runs, in the 
     "cache": "sharing",
     "pointers": "sharing",
     "muon": "sharing",
-    "halting": "sharing",
+    "halting": "inside-rest",
     "stack": "sharing",
     "rounding-text": "sharing",
     "bench": "bench",

@@ -9,7 +9,7 @@ from study.pages import related_work
 ROWS = field.rows()
 BIB = (REPOSITORY / "book" / "references.bib").read_text(encoding="utf-8")
 NEEDED = {"name", "key", "source", "read", "claim"}
-KNOWN = NEEDED | {*field.ORDER, "controls", "equal", "where"}
+KNOWN = NEEDED | {*field.ORDER, *field.NOTED, "controls", "equal", "where"}
 
 
 def test_every_system_stands_there_once_and_every_key_in_the_bibliography():

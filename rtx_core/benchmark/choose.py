@@ -41,7 +41,7 @@ ONCE, LOOP, LARGE, DEEP = "once", "loop", "as large", "as deep"
 TITLES = {ONCE: "run once", LOOP: "loop", LARGE: "narrow stack", DEEP: "deep stack"}
 SET_HERE = ("num_layers", "num_passes", "hidden_size", "intermediate_size", "num_heads")
 RATES, TEXT_RATES = (1e-3, 2e-3, 4e-3), (3e-3, 6e-3, 1.2e-2)  # at width 64 the best of loops and stacks lie in these
-NEEDS_STEPS, NEEDS_PARAMETERS = 0.75, 0.25  # of the gain of more layers, what a second pass gains
+NEEDS_STEPS, NEEDS_PARAMETERS = 0.5, 0.25  # of the gain of more layers, what a second pass gains
 
 
 class Choice(Part):

@@ -1,31 +1,23 @@
-"""What a pass is worth on text: characters at equal depth, and other tasks on the same scale."""
+"""What a pass is worth on text: characters at equal depth."""
 
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import mean_interval
 from rtx_core.report.values import Value
-from study.analysis import phi
-from study.analysis.facts import Facts
-from study.analysis.hops import Hops, logit
 from study.analysis.iso_depth import IsoDepth
-from study.analysis.records import test_loss
 from study.analysis.wording import seeds
 from study.folders import HIGHER, Folders
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
 NARROW = ("6x1-24", "6x1-32", "6x1-48")
 LOWER = 0.0015  # than the usual learning rate
-FACT_STACKS, HOP_STACKS = ("1x1", "2x1", "4x1"), ("1x1", "2x1", "3x1", "4x1")
 PUBLISHED = 0.46  # φ of Schwethelm et al.
 
 
-def quantities(
-    characters: list[Record], longer: list[Record], facts: list[Record], pointers: list[Record]
-) -> Quantities:
-    """Of runs on characters at several learning rates, and with four times the text; and of runs on facts and pointers
-    at one learning rate, for the same scale."""
-    runs, memorized, khop = Folders.among(characters), Facts(facts), Hops(pointers, "k-hop")
+def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
+    """Of runs on characters at several learning rates, and with four times the steps."""
+    runs = Folders.among(characters)
 
     def iso() -> IsoDepth:
         return runs.iso_depth()
@@ -64,18 +56,18 @@ def quantities(
         pairs = zip(runs.iso_depth(3).by_seed(*LOOPS), long().by_seed(*LOOPS))
         return Value(*mean_interval([a - b for a, b in pairs]), form=".2f")
 
-    def facts_phi(model: str) -> tuple[float, float, float]:
-        return phi.worth(memorized, model, FACT_STACKS, test_loss)
-
-    def hops_phi(model: str) -> tuple[float, float, float]:
-        return phi.worth(khop, model, HOP_STACKS, logit)
-
-    def three_seeds() -> tuple[float, float, float]:
-        """φ on pointers of one layer run four times, on seeds 5 to 7 alone."""
-        runs = Hops([run for run in khop.records if run["seed"] in (5, 6, 7)], "k-hop")
-        return phi.worth(runs, "1x4", HOP_STACKS, logit)
+    def three() -> Value:
+        """φ of all loops on the first three seeds."""
+        return runs.iso_depth(3).phi.of_all
 
     numbers = {
+        **{
+            key: lambda model=model: number(runs.text_loss(model, *HIGHER), ".2f")
+            for key, model in (("once", "1x1-64"), ("twice", "1x2-64"), ("two", "2x1-64"))
+        },
+        "three_phi": lambda: number(three().value, ".2f"),
+        "three_low": lambda: number(three().low, ".2f"),
+        "three_high": lambda: number(three().high, ".2f"),
         "layers_for_six_passes": lambda: number(6 ** layers("1x6-64"), ".1f"),
         "phi_64": lambda: number(iso().phi.at_64.value, ".2f"),
         "phi_128": lambda: number(iso().phi.at_128.value, ".2f"),
@@ -109,15 +101,15 @@ def quantities(
         "longer_seeds": lambda: seeds(len(long().by_seed("3x2-64"))),
         "longer_phi": lambda: number(long().phi.of_all.value, ".2f"),
         "longer_phi_fall": lambda: str(fall()),
-        # One scale for three tasks
-        "phi_facts": lambda: number(facts_phi("1x4")[0], ".2f"),
-        "phi_hops": lambda: number(hops_phi("1x4")[0], ".2f"),
-        "phi_hops_low": lambda: number(hops_phi("1x4")[1], ".2f"),
-        "phi_hops_high": lambda: number(hops_phi("1x4")[2], ".2f"),
-        "three_seeds_low": lambda: number(three_seeds()[1], ".1f"),
-        "three_seeds_high": lambda: number(three_seeds()[2], ".1f"),
     }
     checks = {
+        "twice": lambda: [
+            runs.text_loss("1x1-64", *HIGHER) > runs.text_loss("1x2-64", *HIGHER) > runs.text_loss("2x1-64", *HIGHER)
+        ],
+        "three_phi": lambda: [
+            abs(three().value - iso().phi.of_all.value) < 0.05,
+            three().high - three().low > iso().phi.of_all.high - iso().phi.of_all.low,
+        ],
         "tuned_for_six_passes": lambda: [
             tuned_layers("1x6-64") < layers("1x6-64"),
             all(tuned_layers(f"{loop}-64").low < 0 for loop in ("1x6", "2x3", "3x2")),
@@ -163,16 +155,5 @@ def quantities(
             three_part("three-part-64") > iso().worth("1x6-64")[0],
             three_part("three-part-128") < iso().worth("1x6-128")[0],
         ],
-        "phi_hops": lambda: [
-            facts_phi("1x4")[2] < 0.15,
-            facts_phi("2x2")[2] < 0.15,
-            hops_phi("1x4")[1] > 0.5,
-            0.9 < hops_phi("1x4")[2] < 1,
-            2.7 < 4 ** hops_phi("1x4")[0] < 3.3,
-            khop.error("2x2", 4) < khop.error("4x1", 4),
-            facts_phi("1x4")[0] < layers("1x6-64").low,
-            layers("1x6-64").high < hops_phi("1x4")[1],
-        ],
-        "three_seeds_low": lambda: [three_seeds()[1] < 0.6 and three_seeds()[2] > 1],
     }
     return Quantities(numbers, checks)

@@ -9,11 +9,12 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from study.analysis.hops import Hops, compared, copying, wrong
-from study.analysis.wording import at_least, listing, seeds
+from study.analysis.wording import at_least, seeds
 from study.folders import Folders
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
 SOLVED = 0.1
+DEEP = ("4x1", "1x4", "4x1-w44", "4x1-w32")  # of the depth of two layers run twice
 
 
 def quantities(
@@ -21,21 +22,16 @@ def quantities(
     rated: list[Record],
     hard: list[Record],
     higher: list[Record],
-    drawn: list[Record],
-    fixed: list[Record],
     published: list[Record],
     longer: list[Record],
     wider: list[Record],
 ) -> Quantities:
-    """Of k-hop runs, on four hops at one rate and at others, on eight at one and at a higher one, of a loop whose
-    passes are drawn for longer training, of one whose passes are fixed for as long, on the published task, of stacks
-    and loops that are trained for `longer`, and of `wider` ones at several rates."""
+    """Of k-hop runs, on four hops at one rate and at others, on eight at one and at a higher one, on the published
+    task, of stacks and loops that are trained for `longer`, and of `wider` ones at several rates."""
     runs = Folders.among([*pointers, *rated, *hard, *higher, *wider])
     khop, tuned, hard_tuned = Hops(pointers, "k-hop"), runs.khop_at_best_rates(least=1), runs.khop_hard_at_best_rates()
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
-    draws, long, wide = Hops(drawn, "k-hop, longer"), Hops(fixed, "k-hop, longer"), Hops(published, "k-hop, published")
-
-    long_runs = Hops([*longer, *fixed], "k-hop for longer")
+    wide, long_runs = Hops(published, "k-hop, published"), Hops(longer, "k-hop for longer")
 
     def at_width(model: str, width: int = 256) -> list[float]:
         """The errors at four hops of the seeds that picked no learning rate."""
@@ -82,6 +78,8 @@ def quantities(
         "good_stacks": lambda: words(sum(error < 0.01 for error in own("4x1"))),
         "stacks": lambda: words(len(own("4x1"))),
         "stack_most": lambda: number(max(own("4x1")), ".0%"),
+        "deep_odds_low": lambda: number(tuned.unpaired("2x2", "4x1").odds[1], ".2f"),
+        "deep_odds_high": lambda: number(tuned.unpaired("2x2", "4x1").odds[2], ".1f"),
         "welch": lambda: number(tuned.unpaired("2x2", "4x1").p, ".1f"),
         # A narrow stack of the same size
         "new_w44_least": lambda: number(min(own("4x1-w44")), ".1%"),
@@ -113,17 +111,6 @@ def quantities(
         "published_stacks": lambda: seeds(len(wide.of("4x1"))),
         "published_loop_solves": lambda: str(wide.solved("1x4")),  # hops
         "published_stack_solves": lambda: str(wide.solved("4x1")),
-        # Passes drawn at random in training can be chosen afterwards
-        "stopped_early_least": lambda: at_least(min(khop.errors("1x4", HOPS, 2))),
-        "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
-        "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
-        "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
-        "fixed_stopped_least": lambda: at_least(min(long.errors("1x4", HOPS, 3))),
-        "fixed_run_on_least": lambda: number(min(long.errors("1x4", HOPS, 8)), ".0%"),
-        "six_most": lambda: number(max(long.errors("1x6", HOPS)), ".3%"),
-        "six_stopped_least": lambda: at_least(min(long.errors("1x6", HOPS, 4))),
-        "six_run_on": lambda: listing(number(error, ".1%") for error in sorted(long.errors("1x6", HOPS, 12))),
-        "fixed_loops": lambda: words(len(long.of("1x4"))),
         # Longer training and wider layers: mean errors at four hops
         **{
             f"tuned_{model}": lambda model=model: number(mean(own(model)), ".1%")
@@ -145,9 +132,9 @@ def quantities(
         "wide_seeds": lambda: words(len(at_width("2x1"))),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
         # Exercises
+        "others_worst": lambda: number(max(max(own(model)) for model in DEEP), ".0%"),
+        "others_best": lambda: number(min(max(own(model)) for model in DEEP), ".0%"),
         "narrow_stack": lambda: number(khop.error("4x1-w44", HOPS), ".0%"),
-        "short_random": lambda: number(khop.error("1x6-random", HOPS, 6), ".0%"),
-        "short_random_seeds": lambda: words(len(khop.of("1x6-random"))),
         "times_the_parameters": lambda: number(
             runs.wider_runs("1x4")[0]["parameters"]["non_embedding"] / khop.of("1x4")[0]["parameters"]["non_embedding"],
             ".0f",
@@ -178,6 +165,7 @@ def quantities(
             max(own("1x4")) < min(own("1x1")) - 0.3,
             khop.weights("4x1") > 1.9 * khop.weights("2x2"),
         ],
+        "two_thirds": lambda: [0.6 < tuned.share("1x1", "1x2", "2x1") < 0.72],
         "tuned_1x2": lambda: [min(own("1x1")) > max(own("1x2")), min(own("1x2")) > max(own("2x1"))],
         "good_stacks": lambda: [
             0 < sum(error < 0.01 for error in own("4x1")) < len(own("4x1")),
@@ -202,31 +190,7 @@ def quantities(
             min(wide.errors("4x1", PUBLISHED_HOPS) + wide.errors("1x4", PUBLISHED_HOPS)) > 0.1,
             wide.weights("4x1") > 3.9 * wide.weights("1x4"),
         ],
-        "stopped_early_least": lambda: [
-            min(khop.errors("1x4", HOPS, 2)) > 0.48,
-            khop.error("1x4", 4, 5) < khop.error("1x4", 4) < khop.error("1x4", 4, 6) < khop.error("1x4", 4, 8) < 0.25,
-        ],
-        "random_most": lambda: [
-            draws.error("1x6-random", HOPS, 2) > draws.error("1x6-random", HOPS, 3) > 0.05,
-            draws.error("1x6-random", HOPS, 4) < 0.05,
-            max(draws.errors("1x6-random", HOPS, 12)) < 0.02,
-            min(khop.errors("1x6-random", HOPS, 6)) > 0.05,
-        ],
-        "times_the_steps": lambda: [khop.error("1x6-random", HOPS, 6) > 0.1],
-        "six_run_on": lambda: [
-            max(long.errors("1x6", HOPS)) < 0.001,
-            min(long.errors("1x6", HOPS, 4)) > 0.4,
-            sorted(long.errors("1x6", HOPS, 12))[1] < 0.03,
-        ],
-        "fixed_run_on_least": lambda: [
-            min(long.errors("1x4", HOPS, 3)) > 0.45,
-            min(long.errors("1x4", HOPS, 8)) > 0.03,
-        ],
+        "others_best": lambda: [max(own("2x2")) < min(max(own(model)) for model in DEEP) / 2],
         "narrow_stack": lambda: [max(khop.errors("2x2", HOPS)) < min(khop.errors("4x1-w44", HOPS))],
-        "fixed_most": lambda: [
-            max(long.errors("1x4", HOPS, 5)) < 0.02,
-            max(long.errors("1x4", HOPS)) < 0.02,
-            min(long.errors("1x4", HOPS, 3) + long.errors("1x4", HOPS, 8)) > 0.03,
-        ],
     }
     return Quantities(numbers, checks)

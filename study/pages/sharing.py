@@ -8,14 +8,13 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import common
 from rtx_core.report.values import Value
-from study.analysis import cache, costs, rates, retrofit, stopping
+from study.analysis import cache, costs, rates, retrofit
 from study.analysis.hops import Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import best_of, rounding_cost
 from study.analysis.records import gap_closed, mean_loss, multiply_adds, test_loss
 from study.analysis.wording import at_least, percent, seeds, span
 from study.folders import HIGHER, Folders
 
-GATE, ALIKE = 0.1, 10  # bonuses for the entropy of a gate's passes: some, and so much that all passes have the same
 HOPS = 4
 SEVEN_LAYER = 4 * 4096**2 + 3 * 4096 * 11_008  # parameters of a layer of Llama 7B
 Models = tuple[str, str, str]  # layers run once and twice, and a stack as deep
@@ -35,7 +34,7 @@ def quantities(
         return [one for one in measured if one["kind"] == kind and of in ("", one["of"])]
 
     rounding = Rounding(of_kind("quantized", "khop"), khop)
-    caches, stops, retrofits = map(of_kind, ("cache", "stopping", "retrofit"))
+    caches, retrofits = map(of_kind, ("cache", "retrofit"))
 
     def four_hops(run: Record) -> float:
         return wrong(run, HOPS)
@@ -109,17 +108,9 @@ def quantities(
     def text_rounding(model: str, bits: int) -> float:
         return rounding_cost(of_kind("quantized", "iso-depth"), runs.records("iso-depth"), model, bits)
 
-    def rule(training: str, name: str, hops: int) -> tuple[float, float]:
-        """(passes, error), on average over seeds."""
-        return stopping.mean_of(stops, training, name, hops)
-
-    def six(bonus: float = 0) -> Hops:
-        """One layer always trained with six passes, or with a gate and this bonus for the entropy of its passes."""
-        return runs.hops(f"khop-halting{bonus}-steps4000" if bonus else "khop-steps4000")
-
-    def random_short() -> Hops:
-        """One layer trained with random passes for as many steps."""
-        return Hops([run for run in khop.of("1x6-random") if run["seed"] in (5, 6, 7)], "random passes")
+    def six() -> Hops:
+        """One layer always trained with six passes."""
+        return runs.hops("khop-steps4000")
 
     def decoding(model: str, keeps: str = "all") -> float:
         return costs.token_ms(decoders, model, keeps)
@@ -131,8 +122,8 @@ def quantities(
     numbers = {
         # The table of choices
         "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
-        "cache_w44": lambda: number(cache.of_config(khop.of("4x1-w44")[0]), ","),
-        "cache_2x2": lambda: number(cache.of_config(khop.of("2x2")[0]), ","),
+        "cache_six": lambda: number(cache.of_config(runs.narrow_six()[0]), ","),
+        "narrow_cost": lambda: number(flops("4x1-w44") / flops("2x2"), ".1f"),
         "cache_last": lambda: number(cache.of_config(cached_last()[0]), ","),
         "hyper": lambda: number(quick["pointers"]["Hyper"], ".2%"),
         "quick_1x4": lambda: percent(quick["pointers"]["1x4"]),
@@ -142,7 +133,6 @@ def quantities(
         "in_turn_slower": lambda: number(
             median(run["seconds"] for run in cached_last()) / median(run["seconds"] for run in khop.of("1x4")), ".0f"
         ),
-        "longer_w44": lambda: percent(max(long.errors("4x1-w44", HOPS))),
         "once_for_longer": lambda: percent(long.error("2x1", HOPS)),
         "wide_loop": lambda: percent(runs.wider("1x4")),
         "wide_twice": lambda: percent(runs.wider("2x2")),
@@ -181,10 +171,6 @@ def quantities(
         "long_same": lambda: str(sum(pair.holds(0) for pair in long_pairs())),
         "long_root": lambda: str(sum(pair.holds(0.5) for pair in long_pairs())),
         "long_divided": lambda: str(sum(pair.holds(1) for pair in long_pairs())),
-        # Passes at test time, and stopping
-        "gate_three_most": lambda: percent(max(six(GATE).errors("1x6", 3, 6))),
-        "alike_least": lambda: percent(min(six(ALIKE).errors("1x6", HOPS, 6))),
-        "alike_most": lambda: percent(max(six(ALIKE).errors("1x6", HOPS, 6))),
         "narrow_six": lambda: number(mean(map(four_hops, runs.narrow_six())), ".2%"),
         "always_wrong": lambda: number(six().error("1x6", HOPS, 6), ".3%"),
         # Rounding
@@ -200,7 +186,7 @@ def quantities(
         # A stack turned into a loop
         "retrofit_seeds": lambda: seeds(len(retrofits)),
         "retrofit_rise": lambda: number(
-            retrofit.best(retrofits, tenth=False) - retrofit.loss(retrofits, "stack", tenth=False), ".1f"
+            retrofit.best(retrofits, tenth=False) - retrofit.loss(retrofits, "stack", tenth=False), ".2f"
         ),
         "retrofit_behind": lambda: number(retrofit.best(retrofits) - retrofit.loss(retrofits, "stack"), ".2f"),
         "three_layers": lambda: number(losses("3x1-64"), ".2f"),
@@ -273,31 +259,6 @@ def quantities(
             max(map(four_hops, runs.narrow_six())) < 0.01,
         ],
         "always_wrong": lambda: [six().error("1x6", HOPS, 6) < 0.001, mean(hard_tuned.errors("1x6")) > 0.1],
-        "fixed_run_on": lambda: [
-            mean(long.errors("1x4", HOPS, 8)) > 0.05,
-            runs.hops("khop-steps9000").error("1x6-random", HOPS, 12) < 0.02,
-        ],
-        "confident_passes": lambda: [
-            rule("random", "confident 0.99", HOPS)[1] < rule("random", "fixed 6", HOPS)[1] + 0.002,
-            rule("random", "confident 0.99", 1)[0] < 2 < rule("random", "confident 0.99", HOPS)[0] < 5,
-            rule("random", "agree", HOPS)[1] > 0.1,
-        ],
-        "fixed_confident_wrong": lambda: [
-            rule("always four", "confident 0.99", HOPS)[1] > 1.5 * rule("always four", "fixed 4", HOPS)[1]
-        ],
-        "gate_wrong": lambda: [
-            six(GATE).error("1x6", HOPS, 6) < 0.01 < random_short().error("1x6-random", HOPS, 6),
-            six(GATE).error("1x6", HOPS, 12) < 0.01 < six().error("1x6", HOPS, 12),
-            six().error("1x6", HOPS, 6) < six(GATE).error("1x6", HOPS, 6),
-            rule("gate", "gate 0.3", HOPS)[1] < rule("gate", "fixed 6", HOPS)[1] + 0.003,
-            rule("gate", "gate 0.3", 1)[0] < 3.5 < rule("gate", "gate 0.3", HOPS)[0] < 5.5,
-            rule("gate", "confident 0.99", HOPS)[1] > 0.1,
-            min(six().errors("1x6", HOPS, 4)) > 0.1,
-        ],
-        "alike_least": lambda: [
-            max(six(GATE).errors("1x6", HOPS, 6)) < min(six(ALIKE).errors("1x6", HOPS, 6)),
-            max(six(ALIKE).errors("1x6", HOPS, 6)) < min(random_short().errors("1x6-random", HOPS, 6)),
-        ],
         "injection": lambda: [
             injected("-linear") < min(injected(name) for name in ("", "-norm", "-add", "-add-norm", "-linear-norm")),
             injected("-add") > injected("") > injected("-norm") > injected("-add-norm"),
