@@ -1,4 +1,6 @@
-"""A training step as a CUDA graph: on a GPU the same numbers as without, elsewhere one clear sentence."""
+"""A training step as a CUDA graph or with compiled layers: the same numbers as without, elsewhere one sentence."""
+
+import os
 
 import pytest
 import torch
@@ -9,6 +11,7 @@ from rtx_core.experiments.configure import configure
 from rtx_core.experiments.run import prepare
 from rtx_core.fast import accelerate
 from rtx_core.fast.graphs import GraphedStep
+from rtx_core.fast.layers import compile_layers
 from rtx_core.models.packed import Packed
 from rtx_core.train.trainer import Loop, OptimizerStep
 
@@ -76,3 +79,40 @@ def test_a_graph_elsewhere_than_on_a_gpu_or_of_packed_texts_is_refused(home):
     step = GraphedStep(torch.nn.Linear(2, 2), lambda *batch: None)
     with pytest.raises(RtxError, match="rows of one length"):
         step(Packed.from_sequences([[1, 2], [1]]), torch.zeros(2), 2)
+
+
+def test_compiled_layers_train_as_written_ones_and_are_not_used_in_tests(monkeypatch):
+    """The compiler is replaced here; what it makes is compared where time allows."""
+    calls = []
+
+    def compile(written, dynamic):
+        return lambda *arguments: (calls.append(dynamic), written(*arguments))[1]
+
+    monkeypatch.setattr(torch, "compile", compile)
+    plain, compiled = (loop_of("2x2", "cpu", way) for way in ("", "layers"))
+    for loop in (plain, compiled):
+        loop.step(1e-2)
+    assert calls == [False] * 4  # two layers, run twice
+    assert all(torch.equal(a, b) for a, b in zip(plain.model.parameters(), compiled.model.parameters()))
+    with torch.no_grad():
+        compiled.model(torch.zeros(1, 3, dtype=torch.int64))
+    assert len(calls) == 4
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`")  # in the compiler
+@pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="compiles for half a minute: RTX_LONG=1")
+def test_what_the_compiler_makes_of_layers_gives_the_numbers_of_the_layers_as_written():
+    loops = [loop_of("2x2", "cpu", way) for way in ("", "layers")]
+    for _ in range(5):
+        for loop in loops:
+            loop.step(1e-3)
+    written, compiled = (torch.cat([p.flatten() for p in loop.model.parameters()]) for loop in loops)
+    torch.testing.assert_close(compiled, written, rtol=1e-4, atol=1e-5)
+
+
+def test_layers_of_classifiers_and_of_models_without_layers_are_not_compiled(home):
+    with pytest.raises(RtxError, match="got a classifier.*expected a decoder"):
+        rtx.run("quickstart", "recurrent", device="cpu", compile="layers", replace=True, epochs=1, train_rows=48)
+    with pytest.raises(RtxError, match="got a model Linear"):
+        compile_layers(torch.nn.Linear(2, 2))

@@ -25,7 +25,7 @@ TIMED_BATCHES = 200  # whose latency is measured
 TIMED_BATCHES_SYNTHETIC = 20  # of generated texts, which pages quote nowhere
 MAX_NAME_BYTES = 180  # bytes of a folder's name: with model and seed it is a part of a file's, of at most 255
 PAPER_THREADS = 1  # of the CPU: every run of the paper was made on one
-COMPILE = ("", "graph", "default", "reduce-overhead", "max-autotune")
+COMPILE = ("", "graph", "layers", "default", "reduce-overhead", "max-autotune")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RunConfig:
     train: TrainConfig
     keep_weights: bool  # beside the record, if the model is small
     device: str  # "auto", or torch's name
-    compile: str  # "graph" or a mode of torch.compile, on a GPU; like the device no part of the name
+    compile: str  # "graph" or a mode of torch.compile, on a GPU, or "layers"; like the device no part of the name
     timed: int  # batches or texts whose latency is measured, no part of the name either
     threads: int  # of the CPU; 0: what it has free, of generated texts and of your own data
     model_spec: str | Mapping  # the model that `configure` was called with
@@ -185,7 +185,15 @@ def settings_of(name: str | DataConfig, model: str | Mapping = "", /, **settings
     rows.append(("device", "run", " | ".join(DEVICES), "auto", "what trains; auto: a GPU where there is one"))
     meaning = "batches whose latency is measured; of generated texts fewer"
     rows.append(("timed", "run", f"1 to {TIMED_BATCHES}", TIMED_BATCHES, meaning))
-    rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", "graph (a CUDA graph), or a mode of torch.compile"))
+    rows.append(
+        (
+            "compile",
+            "run",
+            " | ".join(COMPILE[1:]),
+            "",
+            "graph (a CUDA graph), layers (on a CPU), or a mode of torch.compile",
+        )
+    )
     for part, group in {"data": default.data, "training": default.train, "model": architecture}.items():
         hidden = set(group.names()) - set(default.data.settable()) if part == "data" else default.data.derived_fields
         for key, kind in group.kinds().items():

@@ -1,7 +1,7 @@
 """The layers of a decoder, each compiled as a function of its own: for training on a CPU.
 
-A whole looped model takes minutes to compile, and gains nothing: each pass is another part of one long function.  One
-layer takes half a minute, is kept by torch from run to run, and serves every pass and every layer of its size.
+A whole looped model takes minutes to compile and gains nothing, since every pass is another part of one long function.
+One layer takes half a minute, which torch keeps from run to run, and serves all passes and all layers of its size.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from rtx_core.models.layers import Blocks
 
 
 def compile_layers(model: nn.Module) -> None:
-    """Make training steps run compiled layers; without gradients, as in a test, they run as written, since there the
-    shapes are others."""
+    """Make training steps run compiled layers.  Without gradients, as in a test, the layers run as written, since there
+    batches have other shapes."""
     layers = [layer for part in model.modules() if isinstance(part, Blocks) for layer in part]
-    if not layers or hasattr(model, "classify"):
-        raise RtxError(f"compile='layers' got a model {type(model).__name__}; expected a decoder. Leave out compile.")
+    if not layers:
+        raise RtxError(f"compile='layers' got a model {type(model).__name__}; expected a looped decoder or a GPT.")
     for layer in layers:
         layer.forward = compiled_in_training(layer.forward)
 

@@ -80,3 +80,9 @@ def graph_steps(graphs: Mapping) -> dict[str, GraphStep]:
         written, graph = (model[way]["median_ms"] / model[way]["steps"] for way in ("as written", "graph"))
         steps[name] = GraphStep(written, graph, model["kernels_ms"], model["kernels"])
     return steps
+
+
+def layer_gains(layers: Mapping) -> list[float]:
+    """How many times as long a step takes as written as with compiled layers, by model."""
+    ways = layers["models"].values()
+    return [way["as written"]["median_ms"] / way["layers compiled"]["median_ms"] for way in ways]

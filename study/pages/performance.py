@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities
-from study.analysis.benchmarks import bf16_gain, floor_share, graph_steps, kind_shares, median, step_ms, story_gain
+from study.analysis.benchmarks import (
+    bf16_gain,
+    floor_share,
+    graph_steps,
+    kind_shares,
+    layer_gains,
+    median,
+    step_ms,
+    story_gain,
+)
 from study.analysis.classifiers import PAIR, of_model
 from study.analysis.wording import span
 
@@ -91,7 +100,8 @@ def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: 
         "gpu_recurrent_sixteen": lambda: decimal(served("recurrent", 16)),
         "baseline_memory": lambda: number(peak("baseline"), ",.0f"),
         "recurrent_memory": lambda: number(peak("recurrent"), ",.0f"),
-        # A step as a CUDA graph
+        # A step of small models
+        "layers_gain": lambda: span(layer_gains(amd["layers"]), lambda gain: number(gain, ".2f")),
         "kernels": lambda: span([step.launches for step in graphs().values()], lambda count: number(count, ".0f")),
         "kernels_of_step": lambda: span(
             [step.kernels / step.written for step in graphs().values()], lambda share: number(share, ".0%")
@@ -99,6 +109,7 @@ def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: 
         "graph_gain": lambda: span([step.written / step.graph for step in graphs().values()], decimal),
     }
     checks = {
+        "layers_gain": lambda: [min(layer_gains(amd["layers"])) > 1.05],
         "step_of_plain": lambda: [
             plain_over_ours(local, "baseline") > 2,
             plain_over_ours(local, "recurrent") > 2,

@@ -1,0 +1,37 @@
+"""What compiling the layers of small models gains on a CPU: `python -m benchmarks.layers`.
+
+Writes results/benchmarks/layers-cpu.json.  Both ways take turns in one process on one thread; the first step, which
+compiles, is not timed.  Two minutes on a quiet core.
+"""
+
+import torch
+
+from benchmarks import timing
+from rtx_core.experiments.configure import configure
+from rtx_core.experiments.run import prepare
+from rtx_core.train.device import keep_heap
+
+STEPS = {  # (experiment, model, settings)
+    "pointers, 1x4": ("khop", "1x4", {}),
+    "facts, 2x2": ("facts", "2x2", {"facts": 49152}),
+    "characters, 1x6": ("iso-depth", "1x6-64", {}),
+}
+ROUNDS = 40
+
+
+def measure(options: timing.Options) -> dict[str, dict]:
+    results = {}
+    for name, (experiment, model, settings) in STEPS.items():
+        config, ways = configure(experiment, model, 0, source=options.source, **settings), {}
+        for way, mode in (("as written", ""), ("layers compiled", "layers")):
+            task, built = prepare(config, options.where)
+            ways[way] = timing.stepping(built, task, config.train, options.where, compile=mode)
+        results[name] = timing.interleaved(ways, options.rounds(ROUNDS))
+    return results
+
+
+if __name__ == "__main__":
+    options = timing.options(__doc__)
+    torch.set_num_threads(1)
+    keep_heap()
+    timing.save("layers", {"models": measure(options)}, options)
