@@ -19,7 +19,6 @@ JUDGED = sorted(
 RECORDS = paper.records
 NOT_RUN = {
     "bench_s3_standard",
-    "state_tracking_few_passes",
     "tinystories_frailt_rate",
     "yelp_full",
     "facts_wider",
