@@ -6,7 +6,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import Hops, copying, solved_by_pass, wrong
-from study.analysis.wording import listing, seeds, span
+from study.analysis.wording import listing, percent, seeds, span
 
 WIDE = 256  # the width of the widest loops
 HOPS, FAST = 4, 5  # hops, and what `factors` gives where all of them are solved
@@ -55,7 +55,7 @@ def quantities(
         "wider_loops": lambda: words(len(wider_loops)),
         "small_loops": lambda: words(len(of_width[64])),
         **{
-            f"ahead_{width}_{step}_{hops}": lambda a=(width, step, hops): span(ahead(*a), "{:.0%}".format)
+            f"ahead_{width}_{step}_{hops}": lambda a=(width, step, hops): span(ahead(*a), percent)
             for width in (64, WIDE)
             for step in (2, 3, 4)
             for hops in (1, 2)
