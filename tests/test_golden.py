@@ -27,13 +27,11 @@ ALIKE = {
 def test_the_recorded_numbers_hold(name):
     expected, rounded = {name: EXPECTED[name]}, name in OF_BF16
     found = golden.golden_runs(expected)
-    wrong = golden.differences(found, expected, 2e-2 if rounded else golden.TOLERANCE)
+    assert golden.unlike(found, expected) == []
     if name in ALIKE:
-        wrong += golden.differences(
-            {name: dict.fromkeys(golden.PATHS, found[name]["fast"])}, found, 2e-2 if rounded else 1e-4
-        )
-    # after steps in 16 bits what is written differs by a tenth from processor to processor
-    assert [each for each in wrong if not (rounded and each.endswith("written"))] == []
+        fast = {name: dict.fromkeys(golden.PATHS, found[name]["fast"])}
+        wrong = golden.differences(fast, found, golden.ROUNDED if rounded else 1e-4)
+        assert [each for each in wrong if not (rounded and each.endswith("written"))] == []
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
         pairs = zip(runs.iso_depth(3).by_seed(*LOOPS), long().by_seed(*LOOPS))
         return Value(*mean_interval([a - b for a, b in pairs]), form=".2f")
 
-    def three() -> Value:
+    def three():
         """φ of all loops on the first three seeds."""
         return runs.iso_depth(3).phi.of_all
 
