@@ -70,7 +70,7 @@ def quantities(
         "second_layer_adds": lambda: number(100 * (base.gain("2x1", "1x1") - 1), ".0f"),
         **{
             f"{key}_{n}": lambda model=model, n=n: number(100 * (runs.over_tuned_layer(model)[n - 1] - 1), ".0f")
-            for key, model, n in (("best_passes", "1x4", 2), ("best_passes", "1x4", 3), ("best_layers", "2x1", 1))
+            for key, model, n in (*(("best_passes", "1x4", n) for n in (1, 2, 3)), ("best_layers", "2x1", 1))
         },
         # With four times the exposures
         "exposures": lambda: number(base.records[0]["config"]["train"]["epochs"], "d"),
@@ -92,7 +92,6 @@ def quantities(
             )
             for model in SATURATED
         },
-        "layer_over_passes": lambda: number(cost(base, "2x1") / cost(base, "1x4"), ".1f"),
         "passes_over_layer": lambda: number(cost(base, "1x4") / cost(base, "2x1"), ".1f"),
         "exposures_over_layer": lambda: number(cost(repeated, "1x1") / cost(base, "2x1"), ".1f"),
         "least_seed_adds": lambda: number(100 * (min(gains_by_seed()) - 1), ".0f"),

@@ -9,6 +9,7 @@ from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from study.analysis.hops import Hops, compared, copying, wrong
+from study.analysis.records import multiply_adds
 from study.analysis.wording import at_least, seeds
 from study.folders import Folders
 
@@ -85,6 +86,9 @@ def quantities(
         "new_w44_least": lambda: number(min(own("4x1-w44")), ".1%"),
         "new_w44_most": lambda: number(max(own("4x1-w44")), ".0%"),
         "ranks": lambda: number(tuned.unpaired("2x2", "4x1-w44").ranks, ".3f"),  # p of the exact rank test
+        "narrow_weights": lambda: number(khop.weights("4x1-w44"), ","),
+        "loop_weights": lambda: number(khop.weights("2x2"), ","),
+        "narrow_cost": lambda: number(multiply_adds(khop.of("4x1-w44")[0]) / multiply_adds(khop.of("2x2")[0]), ".2f"),
         "narrow_odds": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[0], ".2f"),
         "narrow_odds_low": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[1], ".2f"),
         "narrow_odds_high": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[2], ".1f"),
@@ -176,7 +180,9 @@ def quantities(
             max(own("2x2")) < min(own("4x1-w44")),
             tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
         ],
+        "narrow_weights": lambda: [0.9 < khop.weights("4x1-w44") / khop.weights("2x2") < 1],
         "new_1x4": lambda: [tuned.unpaired("1x4", "4x1-w32").p > 0.1],
+        "one_layer_fails": lambda: [max(hard_errors("1x6")) > 0.5, max(higher_errors("1x6")) > 0.5],
         "hard_loops_solved": lambda: [max(hard_errors("6x1")) < SOLVED, solved(hard_errors("2x3")) < 3],
         "higher_loops": lambda: [solved(higher_errors("2x3")) == len(higher_errors("2x3")) - 1],
         "best_narrow_most": lambda: [
