@@ -1,6 +1,7 @@
 """TinyStories: small models to the end, and the study's own size."""
 
 from collections.abc import Mapping
+from statistics import mean
 
 from rtx_core.records import Record
 from rtx_core.report import number
@@ -34,6 +35,11 @@ def quantities(
 
     def own_rates() -> Language:
         return Folders.among([*small, *small_higher]).stories_at_own_rates()
+
+    def rises() -> list[float]:
+        """Nats by which FraiLT ends higher at twice the learning rate, by seed."""
+        pairs = common(narrow.of("frailt"), Language(small_higher, "twice the rate").of("frailt"))
+        return [twice["test"]["loss"] - once["test"]["loss"] for once, twice in pairs]
 
     def behind() -> list[float]:
         """By how many nats each loop is behind the control, in the mean over seeds."""
@@ -82,6 +88,7 @@ def quantities(
         "story_seeds": lambda: words(len(narrow.gaps("control-3", "three-part"))),
         "short_seeds": lambda: seeds(len(seeds_of(short))),
         "own_rate_seeds": lambda: seeds(len(gained("control"))),
+        "frailt_rises": lambda: number(mean(rises()), ".3f"),
         "frailt_lead": lambda: number(narrow.gap("control", "frailt"), ".3f"),
         "frailt_own_rate_lead": lambda: number(own_rates().gap("control", "frailt"), ".3f"),  # of Relaxed
         # The start of training
@@ -111,6 +118,7 @@ def quantities(
         "graded_stories": lambda: number(grades[0]["stories"], ","),
     }
     checks = {
+        "frailt_rises": lambda: [mean(rises()) > 0, sorted(rises())[1] < mean(rises())],
         "stories_at_one_rate": lambda: [
             max(narrow.gaps("frailt", "control")) < 0,
             max(max(narrow.gaps(m, "frailt")) for m in ("control-8", "control-long")) < -0.05,
