@@ -15,6 +15,7 @@ from rtx_core import records
 from rtx_core.data.tasks import Language
 from rtx_core.fast import accelerate
 from rtx_core.fast.fused_block import linear
+from rtx_core.fast.layers import compile_layers
 from rtx_core.paths import REPOSITORY, build, write_json
 from rtx_core.records import fingerprint
 from rtx_core.train.device import choose, environment
@@ -90,7 +91,7 @@ def stepping(model, task, config, where: torch.device, path=None, compile: str =
     """The trainer's own optimizer step, by the fast path of the model unless another is given."""
     model.to(where).train()
     path = path or accelerate(model) or OptimizerStep()
-    loop = Loop(model, task, config, 0, path, compile=compile)
+    loop = Loop(model, task, config, 0, path, compile=compile_layers(model, task, compile))
     return lambda i: loop.step(config.learning_rate)
 
 

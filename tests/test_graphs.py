@@ -24,7 +24,8 @@ def loop_of(model: str, device: str, compile: str) -> Loop:
     config = configure("khop", model, 0, **SMALL)
     task, built = prepare(config, torch.device(device))
     built.to(device).train()
-    return Loop(built, task, config.train, 0, accelerate(built) or OptimizerStep(), compile=compile)
+    way = compile_layers(built, task, compile)
+    return Loop(built, task, config.train, 0, accelerate(built) or OptimizerStep(), compile=way)
 
 
 class Replayed:
@@ -100,7 +101,7 @@ def test_compiled_layers_train_as_written_ones_and_are_not_used_in_tests(monkeyp
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`")  # in the compiler
+@pytest.mark.filterwarnings("ignore")  # those of the compiler
 @pytest.mark.skipif(not os.environ.get("RTX_LONG"), reason="compiles for half a minute: RTX_LONG=1")
 def test_what_the_compiler_makes_of_layers_gives_the_numbers_of_the_layers_as_written():
     loops = [loop_of("2x2", "cpu", way) for way in ("", "layers")]
@@ -115,4 +116,4 @@ def test_layers_of_classifiers_and_of_models_without_layers_are_not_compiled(hom
     with pytest.raises(RtxError, match="got a classifier.*expected a decoder"):
         rtx.run("quickstart", "recurrent", device="cpu", compile="layers", replace=True, epochs=1, train_rows=48)
     with pytest.raises(RtxError, match="got a model Linear"):
-        compile_layers(torch.nn.Linear(2, 2))
+        compile_layers(torch.nn.Linear(2, 2), loop_of("1x1", "cpu", "").task)

@@ -227,6 +227,7 @@ def train_and_record(config: RunConfig, replace: bool = False) -> Run:
     """Train, evaluate and record one run, or go on with it; another process that makes it is waited for."""
     from rtx_core.experiments.dry_run import dry_run
     from rtx_core.experiments.threads import set_threads
+    from rtx_core.fast.layers import compile_layers
     from rtx_core.train.device import choose, reset_peak_memory
     from rtx_core.train.trainer import train
 
@@ -273,7 +274,8 @@ def train_and_record(config: RunConfig, replace: bool = False) -> Run:
             threads = set_threads(config, model, task, device)
             say(f"threads of the CPU: {threads} (OMP_NUM_THREADS sets another number)")
         arguments = (config.train, config.seed, device, file, code_hash, say)
-        progress, best = train(model, task, *arguments, compile=config.compile, interrupts=interrupts)
+        way = compile_layers(model, task, config.compile)
+        progress, best = train(model, task, *arguments, compile=way, interrupts=interrupts)
         say("testing, and measuring how long an answer takes")
         results, predictions = evaluate_run(model, task, config, device, progress, best, folder, key)
         content = {"schema": schema.VERSION, "key": key} | identity

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from rtx_core.errors import RtxError
 from rtx_core.fast import accelerate
 from rtx_core.fast.graphs import GraphedStep
-from rtx_core.fast.layers import compile_layers
 from rtx_core.models.packed import pad_to_multiple
 from rtx_core.progress import Interrupted, Interrupts
 from rtx_core.progress import say as print_line
@@ -95,8 +94,7 @@ def train(
     Of a task with classes also those of highest "validation_accuracy"; where the last are the best they are left out.
     Resumes from `checkpoint_path` if that file exists, with as many threads: on a CPU the numbers are those of an
     uninterrupted run, bit for bit.  `fast=False` leaves the fast path aside.  `compile` is a mode of torch.compile, of
-    which "reduce-overhead" records CUDA graphs, or "graph": a CUDA graph of the step as it is written (`fast.graphs`),
-    or "layers": each layer compiled by itself (`fast.layers`).
+    which "reduce-overhead" records CUDA graphs, or "graph": a CUDA graph of the step as it is written (`fast.graphs`).
     `max_steps` ends the run early, on the same schedule of the rate.  A signal of `interrupts` ends it between two
     steps or in an evaluation, with a checkpoint (`Interrupted`).
     """
@@ -130,11 +128,7 @@ class Loop:
         if compile == "graph" and (self.device.type != "cuda" or config.micro_batches > 1):
             got = f"compile='graph' got the device {self.device.type!r} and micro_batches={config.micro_batches}"
             raise RtxError(f"{got}; expected 'cuda' and 1. Leave out compile.")
-        if compile == "layers":
-            if task.classes:
-                raise RtxError("compile='layers' got a classifier; expected a decoder. Leave out compile.")
-            compile_layers(model)
-        self.worker = torch.compile(model, mode=compile) if compile not in ("", "graph", "layers") else model
+        self.worker = torch.compile(model, mode=compile) if compile not in ("", "graph") else model
         self.backward = GraphedStep(model, self.backward) if compile == "graph" else self.backward
         self.total = config.total_steps(task.steps_per_epoch)
         self.ready, self.ahead = {}, self.device.type == "cuda"  # the next step's batches, and whether they are made

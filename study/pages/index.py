@@ -63,6 +63,10 @@ def quantities(
     def text_losses() -> list[float]:
         return [runs.text_loss(f"{model}-64", *HIGHER) for model in ASKED]
 
+    def bits_shares() -> list[float]:
+        """By seed."""
+        return [share(list(of_seed)) for of_seed in zip(*map(runs.tuned_facts, ASKED))]
+
     def text_shares() -> list[float]:
         """By seed."""
         best = Runs(best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3), "iso-depth")
@@ -87,6 +91,7 @@ def quantities(
         "hops_share": lambda: number(100 * share(hops()), ".0f"),
         "text_share": lambda: number(100 * share(text_losses()), ".0f"),
         "bits_share": lambda: number(100 * share(bits()), ".0f"),
+        "bits_shares": lambda: listing(number(100 * each, ".0f") for each in bits_shares()),
         "text_shares": lambda: listing(number(100 * each, ".0f") for each in text_shares()),
         "head": head_in_the_second_pass,
         "two_layers_once": lambda: number(mean(wrong("2x1")), ".0%"),
@@ -102,6 +107,8 @@ def quantities(
         "four_passes_add_tuned": lambda: number(100 * (runs.over_tuned_layer("1x4")[1] - 1), ".0f"),
         "facts_seeds": lambda: words(len(seeds_of(at_240.of("1x4")))),
         "second_layer_adds": lambda: more_bits(at_240, "2x1"),
+        "text_layers": lambda: number(6 ** text(), ".1f"),
+        "text_one_rate": lambda: number(6 ** runs.worth_in_layers("1x6-64"), ".1f"),
         "text_low": lambda: number(6 ** text().low, ".1f"),
         "text_high": lambda: number(6 ** text().high, ".1f"),
         "text_seeds": lambda: words(len(seeds_of(best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)))),
@@ -117,6 +124,7 @@ def quantities(
     }
     checks = {
         "second_pass": lambda: [0.5 < share(hops()) < 0.85, share(bits()) < 0.25],
+        "bits_shares": lambda: [min(bits_shares()) < 0 < max(bits_shares()) < 0.5],
         "text_shares": lambda: [0 < share(text_losses()) < 0.4, min(text_shares()) < 0.1 < 0.4 < max(text_shares())],
         "failed_seeds": lambda: [
             min(runs.facts(0.004).each("1x1")) < 0.9 * sorted(runs.facts(0.004).each("1x1"))[1],

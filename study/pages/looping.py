@@ -86,8 +86,6 @@ def quantities(
         "new_w44_least": lambda: number(min(own("4x1-w44")), ".1%"),
         "new_w44_most": lambda: number(max(own("4x1-w44")), ".0%"),
         "ranks": lambda: number(tuned.unpaired("2x2", "4x1-w44").ranks, ".3f"),  # p of the exact rank test
-        "narrow_weights": lambda: number(khop.weights("4x1-w44"), ","),
-        "loop_weights": lambda: number(khop.weights("2x2"), ","),
         "narrow_cost": lambda: number(multiply_adds(khop.of("4x1-w44")[0]) / multiply_adds(khop.of("2x2")[0]), ".2f"),
         "narrow_odds": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[0], ".2f"),
         "narrow_odds_low": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[1], ".2f"),
@@ -180,7 +178,7 @@ def quantities(
             max(own("2x2")) < min(own("4x1-w44")),
             tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
         ],
-        "narrow_weights": lambda: [0.9 < khop.weights("4x1-w44") / khop.weights("2x2") < 1],
+        "narrow_cost": lambda: [0.9 < khop.weights("4x1-w44") / khop.weights("2x2") < 1],
         "new_1x4": lambda: [tuned.unpaired("1x4", "4x1-w32").p > 0.1],
         "one_layer_fails": lambda: [max(hard_errors("1x6")) > 0.5, max(higher_errors("1x6")) > 0.5],
         "hard_loops_solved": lambda: [max(hard_errors("6x1")) < SOLVED, solved(hard_errors("2x3")) < 3],
