@@ -91,7 +91,7 @@ def stepping(model, task, config, where: torch.device, path=None, compile: str =
     """The trainer's own optimizer step, by the fast path of the model unless another is given."""
     model.to(where).train()
     path = path or accelerate(model) or OptimizerStep()
-    loop = Loop(model, task, config, 0, path, compile=compile_layers(model, task, compile))
+    loop = Loop(model, task, config, 0, path, compile=compile_layers(model, compile))
     return lambda i: loop.step(config.learning_rate)
 
 

@@ -24,7 +24,7 @@ def loop_of(model: str, device: str, compile: str) -> Loop:
     config = configure("khop", model, 0, **SMALL)
     task, built = prepare(config, torch.device(device))
     built.to(device).train()
-    way = compile_layers(built, task, compile)
+    way = compile_layers(built, compile)
     return Loop(built, task, config.train, 0, accelerate(built) or OptimizerStep(), compile=way)
 
 
@@ -113,7 +113,7 @@ def test_what_the_compiler_makes_of_layers_gives_the_numbers_of_the_layers_as_wr
 
 
 def test_layers_of_classifiers_and_of_models_without_layers_are_not_compiled(home):
-    with pytest.raises(RtxError, match="got a classifier.*expected a decoder"):
+    with pytest.raises(RtxError, match="got a model Encoder; expected a looped decoder"):
         rtx.run("quickstart", "recurrent", device="cpu", compile="layers", replace=True, epochs=1, train_rows=48)
     with pytest.raises(RtxError, match="got a model Linear"):
-        compile_layers(torch.nn.Linear(2, 2), loop_of("1x1", "cpu", "").task)
+        compile_layers(torch.nn.Linear(2, 2))

@@ -45,9 +45,7 @@ def audit(path: str, steps: int = 0, keep: bool = False) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         run_options = (config, record["seed"], device, Path(folder, "checkpoint.safetensors"))
         last_step = None if complete else compared[-1]["step"]
-        progress, best = train(
-            model, task, *run_options, compile=compile_layers(model, task, mode), max_steps=last_step
-        )
+        progress, best = train(model, task, *run_options, compile=compile_layers(model, mode), max_steps=last_step)
     rows = list(zip(compared, progress.history))
     pairs = [(name, row[name], again[name]) for row, again in rows for name in again.keys() & row.keys() - {"seconds"}]
     predictions_equal = None

@@ -274,7 +274,7 @@ def train_and_record(config: RunConfig, replace: bool = False) -> Run:
             threads = set_threads(config, model, task, device)
             say(f"threads of the CPU: {threads} (OMP_NUM_THREADS sets another number)")
         arguments = (config.train, config.seed, device, file, code_hash, say)
-        way = compile_layers(model, task, config.compile)
+        way = compile_layers(model, config.compile)
         progress, best = train(model, task, *arguments, compile=way, interrupts=interrupts)
         say("testing, and measuring how long an answer takes")
         results, predictions = evaluate_run(model, task, config, device, progress, best, folder, key)

@@ -10,22 +10,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_core.data.tasks import Task
 from rtx_core.errors import RtxError
-from rtx_core.models.layers import Blocks
+from rtx_core.models.layers import Blocks, EncoderBlock
 
 
-def compile_layers(model: nn.Module, task: Task, way: str = "layers") -> str:
+def compile_layers(model: nn.Module, way: str = "layers") -> str:
     """Make training steps run compiled layers, if that is the way to compile; gives what is left to the trainer.
 
     Without gradients, as in a test, the layers run as written, since there batches have other shapes.
     """
     if way != "layers":
         return way
-    if task.classes:
-        raise RtxError("compile='layers' got a classifier; expected a decoder. Leave out compile.")
     layers = [layer for part in model.modules() if isinstance(part, Blocks) for layer in part]
-    if not layers:
+    if not layers or any(isinstance(layer, EncoderBlock) for layer in layers):
         raise RtxError(f"compile='layers' got a model {type(model).__name__}; expected a looped decoder or a GPT.")
     for layer in layers:
         layer.forward = compiled_in_training(layer.forward)
