@@ -10,7 +10,7 @@ import numpy as np
 
 from rtx_core.records import Record
 from rtx_core.report.rates import AtOwnRates
-from rtx_core.report.statistics import common, mean_interval, unpaired
+from rtx_core.report.statistics import common, mean_interval, scipy, unpaired
 from rtx_core.report.values import Runs
 
 SOLVED = 0.1  # the error below which a number of hops counts as solved
@@ -102,7 +102,8 @@ def logit(record, hops: int = 4) -> float:
 
 def compared(first: list, second: list, hops: int = 4) -> SimpleNamespace:
     """Two k-hop models on the logit of their error at so many hops, first − second, paired over seeds: mean and
-    interval, `odds` of a wrong answer of the first over the second's, and in how many `seeds` it has the `lower`."""
+    interval, `odds` of a wrong answer of the first over the second's, `p` of the paired t-test, and in how many `seeds`
+    it has the `lower`."""
     by_seed = [logit(a, hops) - logit(b, hops) for a, b in common(first, second)]
     mean, low, high = mean_interval(by_seed)
     return SimpleNamespace(
@@ -110,6 +111,7 @@ def compared(first: list, second: list, hops: int = 4) -> SimpleNamespace:
         low=low,
         high=high,
         odds=np.exp((mean, low, high)).tolist(),
+        p=float(scipy.stats.ttest_1samp(by_seed, 0).pvalue) if len(by_seed) > 1 else np.nan,
         separated=low > 0 or high < 0,
         lower=sum(value < 0 for value in by_seed),
         seeds=len(by_seed),

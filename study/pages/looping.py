@@ -86,6 +86,11 @@ def quantities(
         "new_w44_least": lambda: number(min(own("4x1-w44")), ".1%"),
         "new_w44_most": lambda: number(max(own("4x1-w44")), ".0%"),
         "ranks": lambda: number(tuned.unpaired("2x2", "4x1-w44").ranks, ".3f"),  # p of the exact rank test
+        "narrow_welch": lambda: number(tuned.unpaired("2x2", "4x1-w44").p, ".2f"),
+        "narrow_paired": lambda: number(tuned("2x2", "4x1-w44", new=True).p, ".2f"),
+        "hard_welch": lambda: number(hard_gap().p, ".2f"),
+        "hard_ranks": lambda: number(hard_gap().ranks, ".2f"),
+        "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".2f"),
         "narrow_cost": lambda: number(multiply_adds(khop.of("4x1-w44")[0]) / multiply_adds(khop.of("2x2")[0]), ".2f"),
         "narrow_odds": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[0], ".2f"),
         "narrow_odds_low": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[1], ".2f"),
@@ -186,6 +191,7 @@ def quantities(
         "best_narrow_most": lambda: [
             hard_tuned("2x3", "6x1-w36", new=True).lower == len(hard_tuned.errors("2x3", new=True)),
             hard_gap().odds[0] < 0.5 and hard_gap().odds[2] > 1,
+            hard_tuned("2x3", "6x1-w36", new=True).p < 0.05 < min(hard_gap().p, hard_gap().ranks),
             lower.weights("6x1-w36") <= lower.weights("2x3"),
         ],
         "better_narrow": lambda: [hard_tuned.rate("6x1-w36") == 0.004, narrow_at_lower_rate().lower >= 2],
