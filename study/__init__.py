@@ -30,6 +30,7 @@ MEASUREMENTS = {  # beside the runs: kind, which is also the folder under result
     "retrofit": "study.measurements.retrofit",  # a trained stack turned into a loop and trained on
     "stopping": "study.measurements.stopping",  # when a loop over pointers may stop
     "spans": "study.measurements.spans",  # which products a loop over group elements holds
+    "parity": "study.measurements.parity",  # whether such a loop holds the parity of a product before the product
     "lens": "study.measurements.lens",  # what a language model would say after each pass
     "grades": "study.measurements.grades",  # what can be counted of written stories beside their training's
     "judge": "study.measurements.judge",  # stories graded by a language model
@@ -52,7 +53,7 @@ MEASURED_ON = {  # kind -> the experiments that it fits, where it does not fit a
     "cache": [*_on(HopData), "iso-depth"],
     "capacity": ["facts"],
     "retrofit": ["iso-depth"],
-    "spans": _on(GroupData),
+    **dict.fromkeys(("spans", "parity"), _on(GroupData)),
     **dict.fromkeys(("grades", "judge"), _STORIES),
 }
 RECURRENCES = {  # written anew from their papers, which `rtx bench` trains

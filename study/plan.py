@@ -285,7 +285,10 @@ MEASURES: tuple[
         ("heads", {"experiment": "khop", "models": ["1x4"], "seeds": [0, 1, 2, 3], "learning_rate": rate} | WIDER, {})
         for rate in (5e-4, 1e-3)
     ),
-    ("spans", {"experiment": "state-tracking", "models": ["1x8"], "seeds": [0, 1, 2]} | SHORT_WORDS, {}),
+    *(
+        (kind, {"experiment": "state-tracking", "models": ["1x8"], "seeds": [0, 1, 2]} | SHORT_WORDS, {})
+        for kind in ("spans", "parity")
+    ),
     ("lens", {"experiment": "iso-depth", "models": ["1x6-64", "2x3-64", "6x1-64"], "seeds": [3]}, {}),
     ("lens", {"experiment": "tinystories-small", "models": ["frailt"], "seeds": [3]} | SMALL["tinystories-small"], {}),
     ("cache", {"experiment": "khop", "models": ["1x4", "2x2"], "seeds": [5, 6, 7]}, {}),

@@ -16,6 +16,7 @@ from study import paper, published
 from study.analysis import cache, classifiers, retrofit, stopping
 from study.analysis.facts import rounded
 from study.analysis.hops import Rounding, wrong
+from study.analysis.inside import factors_read, parities_read
 from study.analysis.iso_depth import IsoDepth, rounding_cost
 from study.analysis.ladder import validated_more_often
 from study.analysis.language import rate_gain
@@ -363,6 +364,17 @@ def state_tracking_few_passes() -> Conditions:
     _planned(runs.of("1x8"))
     factors = runs.factors("1x8")
     return min(factors) >= 6 and max(factors) <= 16, sum(n >= 32 for n in factors) >= 2
+
+
+def state_tracking_parity() -> Conditions:
+    products, parities = paper.measurements("spans"), paper.measurements("parity")
+    _planned(parities)
+    ahead = [
+        parity - product
+        for passes in range(1, 9)
+        for product, parity in zip(factors_read(products, passes), parities_read(parities, passes))
+    ]
+    return max(ahead) <= 2, sum(n == 16 for n in parities_read(parities, 4)) >= 2
 
 
 def state_tracking_mixed() -> Conditions:

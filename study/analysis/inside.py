@@ -22,6 +22,11 @@ def factors_read(measured: Iterable[Record], passes: int) -> list[int]:
     return [in_a_row(1 - share for share in row) for row in rows]
 
 
+def parities_read(measured: Iterable[Record], passes: int) -> list[int]:
+    """The same of the parity of these products."""
+    return [in_a_row(1 - share for share in one["parity"]["accuracy"][passes]) for one in measured]
+
+
 def span_read(measured: Iterable[Record], passes: int, span: int) -> list[float]:
     """The share read of the product of the last `span` factors, at the later places, by seed."""
     return [one["spans"]["accuracy"][passes][one["spans_read"].index(span)] for one in measured]
