@@ -5,6 +5,9 @@ changes no verdict: claims, predictions and the conclusions are judged from thes
 """
 
 from functools import cache
+from pathlib import Path
+
+import yaml
 
 from rtx_core import paths
 from rtx_core import records as store
@@ -95,3 +98,8 @@ def profile(name: str) -> store.Record | None:
     """What was counted of a data set, by parts, where it was."""
     path = paths.home() / "results" / "data" / f"{name}.json"
     return store.Record(store.read_json(path), path) if look_for(path) else None
+
+
+def unrecorded() -> list[dict]:
+    """Pilots and runs that ended without a record, a row for each occasion: `date`, `runs`, `what` and `why`."""
+    return yaml.safe_load(Path(__file__).with_name("unrecorded.yaml").read_text(encoding="utf-8"))

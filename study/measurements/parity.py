@@ -19,7 +19,7 @@ def odd(table: np.ndarray) -> np.ndarray:
 
 
 def of_run(record, study) -> list[tuple]:
-    """Shares that probes read, (passes + 1, places): of the parity of the product of the first n elements at place n."""
+    """Shares that probes read, (passes + 1, places): the parity of the product of the first n elements at place n."""
     if study.task.config.group != "S3":
         raise RtxError(f"parity got the group {study.task.config.group}; expected S3.")
     model, task = study.trained(record).cpu(), study.task

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from rtx_core.records import Record
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import SOLVED, Hops, factors
-from study.analysis.inside import factors_read, span_read
-from study.analysis.wording import span
+from study.analysis.inside import factors_read, parities_read, span_read
+from study.analysis.wording import listing, span
 
 PASSES = range(1, 9)  # that 1x8 runs in training
 
@@ -22,10 +22,11 @@ def quantities(
     mixed: list[Record],
     scan: list[Record],
     spans: list[Record],
+    parity: list[Record],
 ) -> Quantities:
     """Of runs left to themselves, in several groups; at half and twice the learning rate; taught with short products
     first, or with as many passes alone; with a target at every pass; and probes of the states of loops that were
-    trained longer."""
+    trained longer, for products and for their parity."""
     untaught, clock = in_group(products, "S3"), in_group(products, "Z6")
     taught = Hops(curriculum, "short products first")
     all_lengths = Hops(mixed, "all lengths mixed")
@@ -53,6 +54,8 @@ def quantities(
         "stack_most": lambda: words(max(lengths(Hops(rated, "all rates"), "8x1"))),
         "one_pass": lambda: words(max(lengths(untaught, "1x1"))),
         "four_passes": lambda: words(max(lengths(untaught, "1x4"))),
+        "parities": lambda: listing(map(str, parities_read(parity, 8))),
+        "products": lambda: listing(map(str, factors_read(spans, 8))),
         "clock_one_pass": lambda: words(max(lengths(clock, "1x1"))),
         "clock_two_least": lambda: least(clock, "1x2"),
         "clock_two_most": lambda: most(clock, "1x2"),
@@ -87,6 +90,10 @@ def quantities(
             untaught.solved("1x8", 16) <= untaught.solved("1x8", 12),
             all(min(factors_read(spans, passes)) >= passes for passes in PASSES),
             max(max(span_read(spans, passes, 4)) for passes in PASSES) < 0.25,
+        ],
+        "parities": lambda: [
+            sorted(a - b for a, b in zip(parities_read(parity, 8), factors_read(spans, 8)))[1] >= 3,
+            min(a - b for a, b in zip(parities_read(parity, 8), factors_read(spans, 8))) <= 0,
         ],
         "one_pass": lambda: [
             max(lengths(untaught, "1x1")) < max(lengths(untaught, "1x4")) < min(lengths(untaught, "1x8")),
