@@ -13,10 +13,11 @@ from reference import generator, small_decoder
 
 from rtx_core.data.algorithmic import IGNORE_INDEX, GroupWords, KHop, hop, products
 from rtx_core.data.config import GroupData, HopData, LanguageData
+from rtx_core.errors import RtxError
 from rtx_core.evaluate import inside
 from rtx_core.models import build_model
 from rtx_core.models.packed import Packed
-from study.measurements import growth, lens, spans
+from study.measurements import growth, lens, parity, spans
 from study.predictions import dropdown, judged, told
 
 MODELS = [({"num_layers": 4, "num_core_layers": 2, "num_passes": 3}, 2), ({"num_layers": 3, "num_passes": 1}, 1)]
@@ -286,6 +287,18 @@ def test_of_a_fresh_loop_probes_read_the_last_factor_alone(monkeypatch):
     assert read.shape == (4, len(spans.SPANS)) and read[0, 0] > 0.99 and read[0, 1] < 0.4
     prefix = np.array(saved["prefix"]["accuracy"])
     assert prefix.shape == (4, 8) and prefix[:, 0].min() > 0.99 and prefix[0, 1:].max() < 0.5
+
+
+def test_the_parity_of_a_permutation_is_that_of_its_exchanges(monkeypatch):
+    task = GroupWords(GroupData(group="S3", letters=8, eval_texts=16, test_texts=4), 16)
+    odd, table = parity.odd(task.table), task.table
+    assert odd.sum() == 3 and (odd[table] == odd[:, None] ^ odd[None]).all()  # a product is odd if one factor is
+    monkeypatch.setattr(parity, "TEXTS", 200)
+    saved, _ = measured(parity, task)
+    read = np.array(saved["parity"]["accuracy"])
+    assert read.shape == (4, 8) and read[0, 0] == 1 and read[0, 1:].max() < 0.7
+    with pytest.raises(RtxError, match="got the group Z6; expected S3"):
+        measured(parity, GroupWords(GroupData(group="Z6", letters=8, eval_texts=16, test_texts=4), 16))
 
 
 def test_what_is_read_of_a_language_loop_ends_where_its_evaluation_does(monkeypatch):
