@@ -102,8 +102,8 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     rate = "better of two, on another seed; that of 2×1 is the lower one"
     yield Headline("Four hops, width 256: it still helps", fewer(once, twice), once + twice, rate)
     narrow, loop, seen = rated.new("4x1-w44"), rated.new("2x2"), f"{others}; the loop's were seen before"
-    apart = rated.unpaired("2x2", "4x1-w44")
-    ranks = f"rank test p = {number(apart.ranks, '.3f')}, Welch's p = {number(apart.p, '.2f')}, paired p = "
+    unpaired = rated.unpaired("2x2", "4x1-w44")
+    ranks = f"rank test p = {number(unpaired.ranks, '.3f')}, Welch's p = {number(unpaired.p, '.2f')}, paired p = "
     ranks += f"{number(rated('2x2', '4x1-w44', new=True).p, '.2f')}, unadjusted"
     yield Headline(
         "Four hops: a loop probably gets fewer wrong than a narrow stack of its depth and size, by an uncertain amount",
@@ -124,8 +124,8 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     )
     hard = runs.khop_hard_at_best_rates()
     narrow, loop = hard.new("6x1-w36"), hard.new("2x3")
-    apart, paired = unpaired_odds(loop, narrow, 8), hard("2x3", "6x1-w36", new=True)
-    tests = f"Welch's p = {number(apart.p, '.2f')}, ranks {number(apart.ranks, '.2f')}, paired p = "
+    unpaired, paired = unpaired_odds(loop, narrow, 8), hard("2x3", "6x1-w36", new=True)
+    tests = f"Welch's p = {number(unpaired.p, '.2f')}, ranks {number(unpaired.ranks, '.2f')}, paired p = "
     tests += f"{number(paired.p, '.2f')}, unadjusted"
     solved = [sum(wrong(run, 8) < SOLVED for run in group) for group in (loop, narrow)]
     yield Headline(
