@@ -580,9 +580,9 @@ def tinystories_own_rate() -> Conditions:
 
 
 def tinystories_frailt_rate() -> Conditions:
-    slower, higher = (RUNS.language(name) for name in (STORIES, STORIES_HIGHER))
+    base, higher = (RUNS.language(name) for name in (STORIES, STORIES_HIGHER))
     _planned(higher.of("frailt"))
-    pairs = common(slower.of("frailt"), higher.of("frailt"))
+    pairs = common(base.of("frailt"), higher.of("frailt"))
     gained = mean(once["test"]["loss"] - twice["test"]["loss"] for once, twice in pairs)
     lead = higher.gap("control", "frailt")
     return gained < 0 and lead < 0, lead >= 0.01
