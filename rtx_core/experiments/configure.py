@@ -185,15 +185,8 @@ def settings_of(name: str | DataConfig, model: str | Mapping = "", /, **settings
     rows.append(("device", "run", " | ".join(DEVICES), "auto", "what trains; auto: a GPU where there is one"))
     meaning = "batches whose latency is measured; of generated texts fewer"
     rows.append(("timed", "run", f"1 to {TIMED_BATCHES}", TIMED_BATCHES, meaning))
-    rows.append(
-        (
-            "compile",
-            "run",
-            " | ".join(COMPILE[1:]),
-            "",
-            "graph (a CUDA graph), layers (on a CPU), or a mode of torch.compile",
-        )
-    )
+    meaning = "graph (a CUDA graph), layers (on a CPU), or a mode of torch.compile"
+    rows.append(("compile", "run", " | ".join(COMPILE[1:]), "", meaning))
     for part, group in {"data": default.data, "training": default.train, "model": architecture}.items():
         hidden = set(group.names()) - set(default.data.settable()) if part == "data" else default.data.derived_fields
         for key, kind in group.kinds().items():

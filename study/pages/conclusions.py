@@ -9,7 +9,7 @@ from rtx_core.reads import remember
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities
-from rtx_core.report.statistics import equivalent
+from rtx_core.report.statistics import equivalent, mean_interval
 from rtx_core.report.values import Value
 from study.analysis.classifiers import Family
 from study.analysis.facts import Facts
@@ -33,7 +33,7 @@ def quantities(
     """Of the paper's runs by folder, those of the tests on which two classifiers are compared, bags of words, and what
     `study.claims.Sources` takes."""
     runs, family = Folders(lambda name: folders.get(name, [])), Family(tests, models)
-    rated, at_240 = runs.khop_at_best_rates(), runs.saturated()
+    rated, hard, at_240 = runs.khop_at_best_rates(), runs.khop_hard_at_best_rates(), runs.saturated()
     beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags, models)
 
     # Pointers and facts
@@ -64,6 +64,7 @@ def quantities(
 
     numbers = {
         # Steps and facts
+        "exposures": lambda: number(at_240.records[0]["config"]["train"]["epochs"], "d"),
         "four_passes_add": lambda: more_bits(at_240, "1x4"),
         "second_layer_adds": lambda: more_bits(at_240, "2x1"),
         # Limits
@@ -88,6 +89,13 @@ def quantities(
         "muon": lambda: [
             max(map(test_loss, runs.with_muon("iso-depth", "3x2-64")))
             < min(map(test_loss, runs.with_muon("iso-depth", "3x1-64")))
+        ],
+        "evidence": lambda: [
+            hard("2x3", "6x1-w36", new=True).p
+            < 0.05
+            < min(hard.unpaired("2x3", "6x1-w36").p, hard.unpaired("2x3", "6x1-w36").ranks),
+            hard("2x3", "6x1-w36", new=True).lower == len(hard.new("2x3")),
+            mean_interval(runs.over_tuned_layer("1x4"))[1] < 1,
         ],
         "two_thirds": lambda: [0.6 < rated.share("1x1", "1x2", "2x1") < 0.72],
         "parameters": lambda: [

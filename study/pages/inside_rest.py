@@ -55,6 +55,8 @@ def quantities(
         # Passes drawn at random in training can be chosen afterwards
         "stopped_early_least": lambda: at_least(min(khop.errors("1x4", HOPS, 2))),
         "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
+        "random_steps": lambda: number(steps(draws, "1x6-random"), ","),
+        "short_steps": lambda: number(steps(khop, "1x6-random"), ","),
         "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
         "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
         "fixed_stopped_least": lambda: at_least(min(long.errors("1x4", HOPS, 3))),

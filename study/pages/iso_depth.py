@@ -65,6 +65,7 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
             key: lambda model=model: number(runs.text_loss(model, *HIGHER), ".2f")
             for key, model in (("once", "1x1-64"), ("twice", "1x2-64"), ("two", "2x1-64"))
         },
+        "steps": lambda: number(runs.records("iso-depth")[0]["config"]["train"]["steps"], ","),
         "three_phi": lambda: number(three().value, ".2f"),
         "three_low": lambda: number(three().low, ".2f"),
         "three_high": lambda: number(three().high, ".2f"),
