@@ -92,6 +92,10 @@ class Folders:
         runs = self.tuned("khop-published-reduced", OWN, 0.001, picked_on=range(5)).runs(model)
         return mean(part["error"] for run in runs for part in run["test"]["parts"])
 
+    def narrow_at_equal_work(self) -> list[Record]:
+        """k-hop: 4x1-w44 for as many multiply-adds as 3,000 steps of 2x2, whose parameters it has."""
+        return self.tuned("khop-steps6400", OWN, 0.004).new("4x1-w44")
+
     def narrow_six(self) -> list[Record]:
         """k-hop for 4,000 steps: six layers with the parameters of one of width 64."""
         return self.picked("khop-hiddensize24-intermediatesize84-steps4000", OWN, 0.004, 0.008).new("6x1")

@@ -101,6 +101,10 @@ FACTS_SEEDS = tuple(
     Study("facts", SATURATED | {"learning_rate": rate}, (0, 1, 2), (model,)) for model, rate in SATURATED_RATES.items()
 )
 LONGER = (Study("khop", {"steps": 12_000}, range(5), ("2x1", "3x1", "4x1", "4x1-w44", "2x2")),)
+EQUAL_WORK = tuple(  # 4x1-w44 for as many multiply-adds as 3,000 steps of 2x2; seeds 0 to 2 pick the rate
+    Study("khop", {"steps": 6400, "learning_rate": rate}, seeds, ("4x1-w44",))
+    for rate, seeds in ((2e-3, (0, 1, 2)), (4e-3, range(8)))
+)
 WIDER = {"hidden_size": 256, "intermediate_size": 688}  # k-hop: a layer has 16 times the parameters
 NARROW_SIX = {"steps": 4000, "hidden_size": 24, "intermediate_size": 84}  # 6x1 with the parameters of 1x6
 MUON = {"optimizer": "muon"}
@@ -152,6 +156,7 @@ PLAN = (
     *FACTS_RATES,
     *FACTS_SEEDS,
     *LONGER,
+    *EQUAL_WORK,
     *WIDER_HOPS,
     *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),
     *(Study("iso-depth", {"backprop_passes": passes}, (0, 1, 2), ("1x6-64",)) for passes in (1, 2)),

@@ -16,7 +16,7 @@ from rtx_core.report.values import Model, Unmeasured
 from study import paper, published
 from study.analysis import cache, classifiers, retrofit, stopping
 from study.analysis.facts import rounded
-from study.analysis.hops import Rounding, wrong
+from study.analysis.hops import Rounding, unpaired_odds, wrong
 from study.analysis.inside import factors_read, parities_read
 from study.analysis.iso_depth import IsoDepth, rounding_cost
 from study.analysis.ladder import validated_more_often
@@ -120,6 +120,12 @@ def khop_narrow() -> Conditions:
     holds = max(RUNS.on_logits(*pair).mean for pair in pairs) < 0 and at_own_rates < 0
     holds = holds and min(rated.errors("4x1-w32") + rated.errors("4x1-w44")) > 0.1
     return holds and hard.error("6x1-w36", 8) > hard.error("2x3", 8), at_own_rates >= 0
+
+
+def khop_equal_work() -> Conditions:
+    stack, loop = RUNS.narrow_at_equal_work(), RUNS.khop_at_best_rates().new("2x2")
+    error, p = mean(wrong(run, 4) for run in stack), unpaired_odds(loop, stack).p
+    return error < 0.02 and p >= 0.05, error > 0.04 or p < 0.05
 
 
 def khop_shallow() -> Conditions:
