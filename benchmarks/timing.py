@@ -10,6 +10,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 from rtx_core import records
 from rtx_core.data.tasks import Language
@@ -23,6 +24,15 @@ from rtx_core.train.trainer import Loop, OptimizerStep
 
 GRAPHS = "reduce-overhead"  # the mode of torch.compile that records CUDA graphs
 COPIED = 25_000_000  # numbers, more than a cache holds
+KINDS = {  # of the operators of a CPU; all others are the rest
+    "matrix products": ("mm", "addmm", "_linear_pointwise"),
+    "attention": (
+        *("bmm", "baddbmm", "_softmax", "_softmax_backward_data", "index_select", "index_copy_"),
+        *("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"),
+    ),
+    "AdamW": ("_fused_adamw_",),
+    "norms of gradients and states": ("linalg_vector_norm",),
+}
 Work = Callable[[int], object]
 
 
@@ -93,6 +103,20 @@ def stepping(model, task, config, where: torch.device, path=None, compile: str =
     path = path or accelerate(model) or OptimizerStep()
     loop = Loop(model, task, config, 0, path, compile=compile_layers(model, compile))
     return lambda i: loop.step(config.learning_rate)
+
+
+def by_kind(work: Work, rounds: int) -> dict[str, float]:
+    """Milliseconds of a step by kind of operator, under torch's profiler, which itself takes some."""
+    for i in range(4):
+        work(i)
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for i in range(rounds):
+            work(i)
+    took = dict.fromkeys((*KINDS, "the rest"), 0.0)
+    for row in profiler.key_averages():
+        kinds = [kind for kind, names in KINDS.items() if row.key.split("::")[-1] in names]
+        took[kinds[0] if kinds else "the rest"] += row.self_cpu_time_total / 1e3 / rounds
+    return took
 
 
 def products(m: int, k: int, n: int) -> dict[str, float]:

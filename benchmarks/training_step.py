@@ -12,7 +12,6 @@ import numpy as np
 import torch
 import torch._inductor.config
 import torch.nn.functional as F
-from torch.profiler import ProfilerActivity, profile
 from transformers import EuroBertConfig, EuroBertForSequenceClassification
 
 from benchmarks import timing
@@ -31,12 +30,6 @@ from rtx_core.train.trainer import OptimizerStep, rng_streams
 
 BATCH, ROUNDS, NAMES = 16, 20, ("baseline", "recurrent")
 LONG = 128  # tokens to which Yelp's reviews, most of them longer, are cut
-KINDS = {  # of the operators of a CPU; all others are the rest
-    "matrix products": ("mm", "addmm", "_linear_pointwise"),
-    "attention": ("bmm", "baddbmm", "_softmax", "_softmax_backward_data", "index_select", "index_copy_"),
-    "AdamW": ("_fused_adamw_",),
-    "norms of gradients and states": ("linalg_vector_norm",),
-}
 
 
 def library_step(name: str, task, where, precision: str = "fp32", compile: str = "") -> timing.Work:
@@ -175,26 +168,17 @@ def on_long_texts(where: torch.device, rounds: int) -> dict[str, dict]:
     return timing.interleaved(both(NAMES[0], made_up, where) | both(NAMES[1], made_up, where), rounds)
 
 
-def by_kind(work: timing.Work, rounds: int) -> dict[str, float]:
-    """Milliseconds of a step by kind of operator, under torch's profiler, which itself takes some."""
-    for i in range(4):
-        work(i)
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        for i in range(rounds):
-            work(i)
-    took = dict.fromkeys((*KINDS, "the rest"), 0.0)
-    for row in profiler.key_averages():
-        kinds = [kind for kind, names in KINDS.items() if row.key.split("::")[-1] in names]
-        took[kinds[0] if kinds else "the rest"] += row.self_cpu_time_total / 1e3 / rounds
-    return took
-
-
 def measure(options: timing.Options) -> dict:
     sst2, rounds = Sst2(options), options.rounds(ROUNDS)
     content = against_others(sst2, rounds)
     if options.device == "cpu":
         content["floor"] = {name: floor(name, content["tokens_per_step"]) for name in NAMES}
-        content["by_kind"] = {name: by_kind(library_step(name, sst2.task, sst2.where), rounds) for name in NAMES}
+        steps = {
+            way.replace(", this project", ""): step
+            for name in NAMES
+            for way, step in both(name, sst2.task, sst2.where).items()
+        }
+        content["by_kind"] = {way: timing.by_kind(step, rounds) for way, step in steps.items()}
         content["ablation"] = ablation(sst2, rounds)
         content["compiled"] = None if options.quick else compiled(sst2)
     return content | {"long_texts": on_long_texts(options.where, rounds)}

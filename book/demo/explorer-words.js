@@ -95,12 +95,12 @@ rtxDemo.explorerWords = function () {
     }
     const [layers, s] = [config.num_layers === 1 ? "layer" : layersOf(config.num_layers), config.num_layers === 1 ? "s" : ""];
     const did = n === 1 ? `the ${layers} read${s} the whole sequence once` : `the same ${layers} run${s} again, on what pass ${n - 1} left`;
-    const others = rival === undefined ? "" : ` Without a second pass: ${rival} of ${all}.`;
+    const others = rival === undefined ? "" : ` The model that runs once: ${rival} of ${all}.`;
     return `Pass ${n}: ${did}. ${n === 1 ? first(some) : `Now ${some}`}.${others}`;
   }
 
   // What the table of answers is.
-  const caption = (kind, texts) => (kind === "cups" ? "Where are the cups after each move? ✓ where the answer is right by then." : `What each model would answer if it stopped there; green is right. Small: how many of 100 other sequences it gets right there (counted on ${texts}).`);
+  const caption = (kind, texts) => (kind === "cups" ? "Where are the cups after each move? ✓ where the answer is right by then." : `What each model would answer if it stopped there; green is right. Small: per cent right there on ${texts} other sequences.`);
 
   // The challenge; `tries` of the visitor's own, or of who made the link that was opened.
   function dare({ name, wrong, all, tries, linked }) {

@@ -82,6 +82,16 @@ def graph_steps(graphs: Mapping) -> dict[str, GraphStep]:
     return steps
 
 
+def kernel_ms(ways: Mapping) -> float:
+    """What matrix products and attention take of a step with compiled layers."""
+    return ways["by_kind"]["matrix products"] + ways["by_kind"]["attention"]
+
+
+def kernel_shares(layers: Mapping) -> list[float]:
+    """The same over the whole step, by model."""
+    return [kernel_ms(ways) / sum(ways["by_kind"].values()) for ways in layers["models"].values()]
+
+
 def layer_gains(layers: Mapping) -> list[float]:
     """How many times as long a step takes as written as with compiled layers, by model."""
     ways = layers["models"].values()

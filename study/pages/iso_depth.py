@@ -1,15 +1,19 @@
 """What a pass is worth on text: characters at equal depth."""
 
+from statistics import mean
+
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import mean_interval
 from rtx_core.report.values import Value
 from study.analysis.iso_depth import IsoDepth
-from study.analysis.wording import seeds
+from study.analysis.records import gap_closed, test_loss
+from study.analysis.wording import seeds, span
 from study.folders import HIGHER, Folders
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
+MUON = ("3x1-64", "3x2-64", "6x1-64")
 NARROW = ("6x1-24", "6x1-32", "6x1-48")
 LOWER = 0.0015  # than the usual learning rate
 PUBLISHED = 0.46  # φ of Schwethelm et al.
@@ -47,6 +51,17 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
     def gain_of_rate(model: str) -> float:
         """Nats that the best of three rates brings over the usual one, on seeds 0 to 2."""
         return runs.text_loss(model) - runs.text_loss(model, *HIGHER)
+
+    def muon(model: str) -> list[Record]:
+        """At the better of two rates, on seeds that did not pick it."""
+        return runs.with_muon("iso-depth", model)
+
+    def muon_losses(model: str) -> list[float]:
+        return list(map(test_loss, muon(model)))
+
+    def muon_closed() -> list[float]:
+        """What a second pass of three layers brings of what three more layers bring, in per cent, by seed."""
+        return gap_closed([run for model in MUON for run in muon(model)], *MUON, test_loss)
 
     def bound(value: Value, end: str) -> float:
         return {"": float(value), "_low": value.low, "_high": value.high}[end]
@@ -95,6 +110,12 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
         "tuned_for_six_passes": lambda: number(6 ** tuned_layers("1x6-64"), ".1f"),
         "tuned_for_six_low": lambda: number(6 ** tuned_layers("1x6-64").low, ".1f"),
         "tuned_for_six_high": lambda: number(6 ** tuned_layers("1x6-64").high, ".1f"),
+        "muon_once": lambda: number(mean(muon_losses("3x1-64")), ".2f"),
+        "muon_twice": lambda: number(mean(muon_losses("3x2-64")), ".2f"),
+        "muon_six": lambda: number(mean(muon_losses("6x1-64")), ".2f"),
+        "muon_seeds": lambda: seeds(len(muon("3x2-64"))),
+        "muon_closed": lambda: span(muon_closed(), "{:.0f}".format),
+        "adam_six": lambda: number(runs.text_loss("6x1-64", *HIGHER), ".2f"),
         "rated_seeds": lambda: seeds(len(best().by_seed("3x2-64"))),
         "best_phi": lambda: number(best().phi.at_64.value, ".2f"),
         "best_phi_low": lambda: number(best().phi.at_64.low, ".1f"),
@@ -106,6 +127,14 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
     checks = {
         "twice": lambda: [
             runs.text_loss("1x1-64", *HIGHER) > runs.text_loss("1x2-64", *HIGHER) > runs.text_loss("2x1-64", *HIGHER)
+        ],
+        "below_the_stacks": lambda: [
+            all(runs.text_loss(f"{n}x{6 // n}-64") < runs.text_loss(f"{n}x1-64") for n in (1, 2, 3))
+        ],
+        "muon_once": lambda: [
+            max(muon_losses("3x2-64")) < min(muon_losses("3x1-64")),
+            max(muon_losses("3x1-64")) < runs.text_loss("6x1-64", *HIGHER),
+            0 < min(muon_closed()) < max(muon_closed()) < 50,
         ],
         "three_phi": lambda: [
             abs(three().value - iso().phi.of_all.value) < 0.05,

@@ -8,7 +8,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
-from study.analysis.hops import Hops, compared, copying, wrong
+from study.analysis.hops import Hops, compared, copying, unpaired_odds, wrong
 from study.analysis.records import multiply_adds
 from study.analysis.wording import at_least, seeds
 from study.folders import Folders
@@ -54,6 +54,10 @@ def quantities(
     def hard_gap():
         """Of two layers run three times to their narrow stack, on new seeds, without pairing."""
         return hard_tuned.unpaired("2x3", "6x1-w36")
+
+    def longer_narrow():
+        """Of two layers run twice to their narrow stack, after the longer training."""
+        return unpaired_odds(long_runs.of("2x2"), long_runs.of("4x1-w44"), HOPS)
 
     def narrow_at_lower_rate():
         return compared(lower.of("6x1-w36"), upper.of("6x1-w36"), HARD_HOPS)
@@ -136,6 +140,10 @@ def quantities(
         "longer_seeds": lambda: words(len(long_runs.of("2x1"))),
         "longer_2x1_least": lambda: at_least(min(long_runs.errors("2x1", HOPS))),
         "longer_narrow_most": lambda: number(max(long_runs.errors("4x1-w44", HOPS)), ".1%"),
+        **{
+            f"longer_odds{end}": lambda place=place, form=form: number(longer_narrow().odds[place], form)
+            for place, (end, form) in enumerate((("", ".2f"), ("_low", ".3f"), ("_high", ".2f")))
+        },
         "wide_seeds": lambda: words(len(at_width("2x1"))),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
         # Exercises

@@ -10,6 +10,7 @@ from study.analysis.benchmarks import (
     floor_share,
     graph_steps,
     kind_shares,
+    kernel_shares,
     layer_gains,
     median,
     step_ms,
@@ -102,6 +103,7 @@ def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: 
         "recurrent_memory": lambda: number(peak("recurrent"), ",.0f"),
         # A step of small models
         "layers_gain": lambda: span(layer_gains(amd["layers"]), lambda gain: number(gain, ".2f")),
+        "layers_kernels": lambda: span(kernel_shares(amd["layers"]), lambda share: number(share, ".0%")),
         "kernels": lambda: span([step.launches for step in graphs().values()], lambda count: number(count, ".0f")),
         "kernels_of_step": lambda: span(
             [step.kernels / step.written for step in graphs().values()], lambda share: number(share, ".0%")
@@ -109,7 +111,8 @@ def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: 
         "graph_gain": lambda: span([step.written / step.graph for step in graphs().values()], decimal),
     }
     checks = {
-        "layers_gain": lambda: [min(layer_gains(amd["layers"])) > 1.05],
+        "layers_gain": lambda: [1.05 < min(layer_gains(amd["layers"])) <= max(layer_gains(amd["layers"])) < 1.3],
+        "layers_kernels": lambda: [min(kernel_shares(amd["layers"])) > 0.6],
         "step_of_plain": lambda: [
             plain_over_ours(local, "baseline") > 2,
             plain_over_ours(local, "recurrent") > 2,
