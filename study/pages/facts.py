@@ -70,8 +70,13 @@ def quantities(
         "second_layer_adds": lambda: number(100 * (base.gain("2x1", "1x1") - 1), ".0f"),
         **{
             f"{key}_{n}": lambda model=model, n=n: number(100 * (runs.over_tuned_layer(model)[n - 1] - 1), ".0f")
-            for key, model, n in (*(("best_passes", "1x4", n) for n in (1, 2, 3)), ("best_layers", "2x1", 1))
+            for key, model, n in (
+                *(("best_passes", "1x4", n) for n in (1, 2, 3)),
+                ("best_layers", "2x1", 1),
+                ("best_layers", "2x1", 3),
+            )
         },
+        "tuned_once": lambda: number(runs.facts_at_best_rate("1x1") / base.facts, ".2f"),
         # With four times the exposures
         "exposures": lambda: number(base.records[0]["config"]["train"]["epochs"], "d"),
         "more_exposures": lambda: number(repeated.records[0]["config"]["train"]["epochs"], "d"),
