@@ -20,11 +20,12 @@ def rows() -> list[dict]:
 
 
 def frame() -> pd.DataFrame:
-    """A row a system, a column a control (● run, ○ equal parameters in a shape that could not be read) and a field."""
+    """A row a system, a column a control (● run, ◐ run in part, ○ equal parameters in an unread shape) and a field."""
     systems = []
     for row in rows():
         run, unsure = row.get("controls", ()), (WIDE, NARROW) if row.get("equal") else ()
-        marks = {head[0]: "●" if c in run else "○" if c in unsure else None for c, head in CONTROLS.items()}
+        marked = {"●": run, "◐": row.get("partly", ()), "○": unsure}
+        marks = {head[0]: next((m for m, of in marked.items() if c in of), None) for c, head in CONTROLS.items()}
         cells = {COLUMNS.get(name, name.capitalize()): row.get(name) for name in ORDER}
         systems.append({"System": row["name"]} | marks | cells)
     return pd.DataFrame(systems).fillna(display.MISSING)

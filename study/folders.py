@@ -118,10 +118,14 @@ class Folders:
     def facts_at_best_rate(self, model: str) -> float:
         return mean(self.tuned_facts(model))
 
-    def tuned_facts(self, model: str) -> list[float]:
-        """The bits that each seed of a model stores, at the rate at which they are most on average."""
+    def facts_at_own_rate(self, model: str) -> list[Record]:
+        """The runs at the rate at which a model stores most bits on average."""
         tried = self.all_rates("facts-facts49152", OWN, 0.001, 0.004, 0.008).of(model)
-        return max((Facts(runs).each(model) for runs in by_rate(tried).values()), key=mean)
+        return max(by_rate(tried).values(), key=lambda runs: mean(Facts(runs).each(model)))
+
+    def tuned_facts(self, model: str) -> list[float]:
+        """The bits that each seed of a model stores at that rate."""
+        return Facts(self.facts_at_own_rate(model)).each(model)
 
     def wide_facts(self, model: str) -> float:
         """The bits that a model of width 128 stores of 196,608 facts, the most of two rates."""
