@@ -1,6 +1,6 @@
 """What was expected, as it was written down before the runs, and what became of it.
 
-A row of `predictions.yaml` is judged by the function of its id in `study/verdicts.py`; what a row of
+A row of `predictions.yaml` is judged by the function of its id in `study/verdicts`; what a row of
 `predictions_inside.yaml` says is asked of what its page computes, clause by clause.
 """
 
@@ -15,7 +15,7 @@ import yaml
 
 from rtx_core.report.display import Displayed, markdown
 from rtx_core.report.quantities import words as number_words
-from study import verdicts
+from study.verdicts import FUNCTIONS
 
 WRITTEN_BEFORE = ("id", "written", "experiment", "says", "contradicted_by", "from")  # of a row, before its runs
 KEPT, BROKEN, PARTLY, MISSING = "kept", "contradicted", "in part", "not measured yet"
@@ -41,7 +41,7 @@ class Prediction:
         """Of a row without a function, or whose function lacks records, that it is not measured yet."""
         if self.clauses is not None:
             return BROKEN if self.contradicted else KEPT if all(self.clauses.values()) else PARTLY
-        function = getattr(verdicts, self.row["id"].replace("-", "_"), None)
+        function = FUNCTIONS.get(self.row["id"])
         if function is None:
             return MISSING
         try:

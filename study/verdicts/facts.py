@@ -1,0 +1,47 @@
+"""When predictions of facts hold and when they are contradicted."""
+
+from study.verdicts.runs import RUNS, Conditions
+
+
+def facts() -> Conditions:
+    runs = RUNS.facts()
+    passes, layers = runs.gain("1x4", "1x1"), runs.gain("4x1", "1x4")
+    holds = passes <= 4 / 3 and runs.gain("2x2", "2x1") <= 4 / 3 and layers >= 2
+    return holds and runs.bits("4x1-w32") <= runs.bits("1x4"), passes > 1.5 or layers < 1.5
+
+
+def facts_rate() -> Conditions:
+    default, higher = RUNS.facts(), RUNS.facts(0.004)
+    one, loop, two, twice = (max(default.bits(m), higher.bits(m)) for m in ("1x1", "1x4", "2x1", "2x2"))
+    holds = loop <= 1.25 * one and twice <= 1.1 * two and two >= 1.6 * one
+    return holds, loop > 1.5 * one or two < 1.4 * one
+
+
+def facts_lower() -> Conditions:
+    one, loop, two, twice = map(RUNS.facts_at_best_rate, ("1x1", "1x4", "2x1", "2x2"))
+    holds = RUNS.facts(0.001).bits("2x2") <= twice <= 1.15 * two and loop <= 1.25 * one and two >= 1.6 * one
+    return holds, loop > 1.5 * one or two < 1.4 * one
+
+
+def facts_wide() -> Conditions:
+    share = RUNS.facts_at_best_rate("1x1-wide") / RUNS.facts_at_best_rate("2x1")
+    return 0.75 <= share <= 0.92, not 0.65 <= share < 1
+
+
+def facts_saturated() -> Conditions:
+    """On seeds 0 to 2, at the rate of the lowest validation loss on seed 3."""
+    one, loop, two, twice, wide = map(RUNS.saturated().bits, ("1x1", "1x4", "2x1", "2x2", "1x1-wide"))
+    holds = 1.1 <= loop / one <= 1.25 and 0.95 <= twice / two <= 1.2 and two >= 1.5 * one
+    return holds and 0.75 <= wide / two <= 0.95, loop <= 1.1 * one or loop >= two
+
+
+def facts_second_pass() -> Conditions:
+    once, twice, two = map(RUNS.facts_at_best_rate, ("1x1", "1x2", "2x1"))
+    share = (twice - once) / (two - once)
+    return 0 <= share < 0.2, share > 0.5
+
+
+def facts_wider() -> Conditions:
+    one, loop, two, twice = (RUNS.wide_facts(model) for model in ("1x1", "1x4", "2x1", "2x2"))
+    holds = loop <= 1.3 * one and twice <= 1.2 * two and two >= 1.4 * one
+    return holds, loop >= two or two < 1.2 * one
