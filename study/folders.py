@@ -166,6 +166,10 @@ class Folders:
             raise Unmeasured(f"There are {len(runs)} of 3 planned seeds of {name}; run the others first.")
         return mean_loss(runs)
 
+    def injected_loops(self) -> list[Record]:
+        """One layer run six times over characters with its input injected by a matrix, at the best of three rates."""
+        return best_of(self.all_rates("iso-depth-injectionlinear", OWN, *HIGHER).of("1x6-64"), seeds=3)
+
     def worth_in_layers(self, model: str, *rates: float) -> Value:
         """φ of a loop in layers, at 3e-3 or at the best of this and other rates."""
         return text_worth(model, self.iso_depth_at_rates(*rates))

@@ -4,7 +4,7 @@ from study import paper
 from study.analysis.iso_depth import IsoDepth
 from study.analysis.records import mean_loss
 from study.folders import HIGHER
-from study.verdicts.runs import RUNS, Conditions
+from study.verdicts.runs import RUNS, Conditions, planned
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")  # of iso-depth at width 64
 
@@ -71,3 +71,10 @@ def text_wider() -> Conditions:
     loss = {model: mean_loss(RUNS.wide_text(model)) for model in ("1x1", "2x1", "3x1", "6x1", "3x2", "2x3", "1x6")}
     holds = loss["2x1"] < loss["1x6"] < loss["1x1"] and loss["2x3"] > loss["3x1"]
     return holds and loss["6x1"] == min(loss.values()), loss["1x6"] < loss["2x1"] or loss["2x3"] < loss["6x1"]
+
+
+def text_injected() -> Conditions:
+    planned(RUNS.injected_loops())
+    loss = mean_loss(RUNS.injected_loops())
+    plain, one, two = (RUNS.text_loss(model, *HIGHER) for model in ("1x6-64", "1x1-64", "2x1-64"))
+    return two <= loss <= plain - 0.02 and loss < one, loss >= plain or loss < two
