@@ -168,7 +168,10 @@ class Folders:
 
     def injected_loops(self) -> list[Record]:
         """One layer run six times over characters with its input injected by a matrix, at the best of three rates."""
-        return best_of(self.all_rates("iso-depth-injectionlinear", OWN, *HIGHER).of("1x6-64"), seeds=3)
+        runs = self.all_rates("iso-depth-injectionlinear", OWN, *HIGHER).of("1x6-64")
+        if len(by_rate(runs)) <= len(HIGHER):
+            raise Unmeasured("The injected loop has not been trained at all three rates; run the others first.")
+        return best_of(runs, seeds=3)
 
     def worth_in_layers(self, model: str, *rates: float) -> Value:
         """φ of a loop in layers, at 3e-3 or at the best of this and other rates."""
