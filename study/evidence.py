@@ -8,7 +8,7 @@ import pandas as pd
 
 from rtx_core.records import Record
 from rtx_core.report.evidence import badge
-from rtx_core.report.statistics import ENOUGH_SEEDS, mean_interval
+from rtx_core.report.statistics import ENOUGH_SEEDS, common, mean_interval
 from rtx_core.report.style import number
 from rtx_core.report.values import Value
 from study.analysis.classifiers import Family
@@ -29,6 +29,7 @@ class Headline:
     effect: str  # with its 95 % interval
     runs: list[Record]
     rate: str = ONE_RATE  # how the learning rate of each model was chosen
+    main: bool = False  # one of the few that the book is about
 
     @property
     def seeds(self) -> int:
@@ -90,11 +91,11 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     rated = runs.khop_at_best_rates()
     once, twice, two = map(rated.new, ("1x1", "1x2", "2x1"))
     others = "best of four, on other seeds"
-    yield Headline("Four hops: running one layer twice helps", fewer(once, twice), once + twice, others)
+    yield Headline("Four hops: running one layer twice helps", fewer(once, twice), once + twice, others, True)
     seen = f"{others}; the stack's were seen before"
-    yield Headline("Four hops: a second layer helps it more", fewer(once, two), once + two, seen)
+    yield Headline("Four hops: a second layer helps it more", fewer(once, two), once + two, seen, True)
     once, twice, seen = rated.new("2x1"), rated.new("2x2"), f"{others}; these were seen before"
-    yield Headline("Four hops: running two layers twice helps", fewer(once, twice), once + twice, seen)
+    yield Headline("Four hops: running two layers twice helps", fewer(once, twice), once + twice, seen, True)
     long = runs.hops("khop-steps12000")
     once, twice = long.records_for("2x1"), long.records_for("2x2")
     yield Headline("Four hops, four times as many steps: it still helps", fewer(once, twice, ".2%"), once + twice)
@@ -110,6 +111,7 @@ def pointers(runs: Folders) -> Iterator[Headline]:
         f"{odds(loop, narrow, 4)}; {ranks}",
         loop + narrow,
         seen,
+        True,
     )
     narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
     ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}, unadjusted"
@@ -156,7 +158,8 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
     for model, claim in (claims | {"2x1": "a second layer adds most, limited by the ceiling of eight bits"}).items():
         both = saturated.records_for("1x1") + saturated.records_for(model)
         rate = "best of three, on another seed"
-        yield Headline(f"Facts, 240 exposures: {claim}", f"{gain(saturated, model, '1x1')} bits", both, rate)
+        effect = f"{gain(saturated, model, '1x1')} bits"
+        yield Headline(f"Facts, 240 exposures: {claim}", effect, both, rate, model != "1x1-wide")
 
 
 def text(runs: Folders) -> Iterator[Headline]:
@@ -170,7 +173,14 @@ def text(runs: Folders) -> Iterator[Headline]:
     ):
         best = best_of(runs.iso_depth_at_rates(*rates), seeds=3)
         both = [run for run in best if run["model"] in ("1x6-64", *STACKS[:4])]
-        yield Headline(claim, exponent(runs.worth_in_layers("1x6-64", *rates)), both, how)
+        yield Headline(claim, exponent(runs.worth_in_layers("1x6-64", *rates)), both, how, bool(rates))
+    once, twice = (runs.with_muon("iso-depth", model) for model in ("3x1-64", "3x2-64"))
+    difference = Value(
+        *mean_interval([b["test"]["loss"] - a["test"]["loss"] for a, b in common(once, twice)]), form=".3f"
+    )
+    rate = "better of two, which is the higher one for all models, on another seed"
+    claim = "Text, trained by Muon: running three layers twice helps"
+    yield Headline(claim, f"{difference} nats, paired by seed", once + twice, rate, True)
 
 
 def steps(runs: Folders) -> Iterator[Headline]:
@@ -184,13 +194,13 @@ def steps(runs: Folders) -> Iterator[Headline]:
 def classifiers(family: Family) -> Iterator[Headline]:
     both = [run for runs in family.pairs["grouped"] for run in runs]
     effect = f"{family.gaps['grouped']} points (Baseline − Recurrent), paired by seed"
-    yield Headline("SST-2 without leak: equal within a point of accuracy", effect, both)
+    yield Headline("SST-2 without leak: equal within a point of accuracy", effect, both, main=True)
 
 
-def table(runs: Folders, family: Family) -> pd.DataFrame:
-    """A row for each headline."""
+def table(runs: Folders, family: Family, main: bool) -> pd.DataFrame:
+    """A row for each of the main headlines, or of the others."""
     rows = [headline for part in (pointers, knowledge, steps, text) for headline in part(runs)]
-    rows += classifiers(family)
+    rows = [row for row in [*rows, *classifiers(family)] if row.main == main]
     return pd.DataFrame(
         {
             "Claim": [row.claim for row in rows],

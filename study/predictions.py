@@ -58,10 +58,15 @@ class Prediction:
 
 
 def told(predictions: Iterable[Prediction]) -> Displayed:
-    """A sentence: how many of a page's predictions came to which verdict, with a link to all of them."""
+    """Where a page's predictions stand, with the one that failed most and what one learns from it."""
     rows = list(predictions)
     count = f"{number_words(len(rows))} predictions" if len(rows) > 1 else "one prediction"
-    return markdown(f"Before these runs we wrote down {count}: {verdict_counts(rows)} ([](predictions.ipynb)).")
+    said = f"Before these runs we wrote down {count} ([](predictions.ipynb))."
+    for verdict, word in ((BROKEN, "was contradicted"), (PARTLY, "held in part")):
+        if failed := [row for row in rows if row.verdict == verdict]:
+            one = next((row for row in failed if row.lesson), failed[0])
+            return markdown(f"{said} This one {word}: *{one.row['short']}* {one.lesson}")
+    return markdown(said)
 
 
 def dropdown(predictions: Iterable[Prediction]) -> Displayed:

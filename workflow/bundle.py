@@ -20,7 +20,7 @@ from study import paper
 from study.claims import Sources, judged
 from study.predictions import Prediction, predictions
 
-TITLE = "Recurrent and Standard Transformers: a Reproducible Comparison"
+TITLE = "Is a Second Pass Worth a Second Layer? Looped and Standard Transformers Compared"
 PARTS = {  # file -> (media type, what it is)
     "source.tar.gz": ("application/gzip", "The repository: code, notebooks, records of all runs, kept weights"),
     "book.tar.gz": ("application/gzip", "The built pages; open index.html"),

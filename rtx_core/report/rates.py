@@ -64,6 +64,10 @@ class AtOwnRates:
     def rate(self, model: str) -> float:
         return learning_rate(self.runs(model)[0])
 
+    def later(self, model: str) -> list:
+        """The runs at its rate of all other seeds, however few."""
+        return at_best_rate(self.of(model), self.picked_on)
+
     def _runs(self, model: str) -> list:
         shared = set(self.picked_on).intersection(*({run["seed"] for run in rate.of(model)} for rate in self.rates))
         return at_best_rate(run for run in self.of(model) if run["seed"] in shared)

@@ -40,9 +40,14 @@ def seeds_in_words(records: Iterable[Record]) -> str:
 
 
 def gap_closed(
-    runs: Sequence[Record], shallow: str, loop: str, stack: str, measure: Callable[[Record], float]
+    runs: Sequence[Record],
+    shallow: str,
+    loop: str,
+    stack: str,
+    measure: Callable[[Record], float],
+    average: Callable = np.median,
 ) -> list[float]:
-    """How far each run of a loop comes from its layers run once, 0, to as many layers of their own, 100: by medians."""
+    """How far each run of a loop comes from its layers run once, 0, to as many separate layers, 100, on average."""
     losses = {model: [measure(run) for run in runs if run["model"] == model] for model in (shallow, loop, stack)}
-    once, own_layers = (float(np.median(losses[model])) for model in (shallow, stack))
+    once, own_layers = (float(average(losses[model])) for model in (shallow, stack))
     return [100 * (once - loss) / (once - own_layers) for loss in losses[loop]]

@@ -1,47 +1,21 @@
 """Conclusions: what each task says of a second pass."""
 
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from rtx_core.reads import remember
 from rtx_core.records import Record
-from rtx_core.report import number
 from rtx_core.report.quantities import Quantities
 from rtx_core.report.statistics import equivalent, mean_interval
 from rtx_core.report.values import Value
 from study.analysis.classifiers import Family
-from study.analysis.facts import Facts
-from study.analysis.hops import wrong
-from study.analysis.iso_depth import best_of
 from study.analysis.outcomes import CONTRADICTED, REPRODUCED
-from study.analysis.records import gap_closed, test_loss
+from study.analysis.records import test_loss
 from study.analysis.yardstick import Yardstick
 from study.claims import Sources, judged
 from study.folders import HIGHER, Folders
-
-PASSES = ("1x1", "1x2", "2x1"), ("1x1", "1x4", "4x1"), ("2x1", "2x2", "4x1")  # layers once, loop, as many layers
-HARD = ("2x1", "2x3", "6x1"), ("2x1", "1x6", "6x1")
-TEXT = ("1x1-64", "1x2-64", "2x1-64"), ("1x1-64", "1x6-64", "6x1-64"), ("2x1-64", "2x3-64", "6x1-64")
-TEXT += (("3x1-64", "3x2-64", "6x1-64"),)
-
-
-def gains(runs: Folders) -> dict[str, dict[str, list[float]]]:
-    """Task -> loop -> how far each seed comes from its layers run once, 0, to as many separate layers, 100, each model
-    at its own learning rate."""
-    khop, hard = runs.khop_at_best_rates(), runs.khop_hard_at_best_rates()
-    text = best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)
-    rows = {
-        "pointers, four hops": (PASSES, khop.new, partial(wrong, hops=4)),
-        "pointers, eight hops": (HARD, hard.runs, partial(wrong, hops=8)),
-        "facts, 60 exposures": (PASSES, runs.facts_at_own_rate, test_loss),
-        "Shakespeare": (TEXT, lambda model: [run for run in text if run["model"] == model], test_loss),
-    }
-    return {
-        task: {each[1]: gap_closed([run for m in each for run in of(m)], *each, measure=measure) for each in loops}
-        for task, (loops, of, measure) in rows.items()
-    }
+from study.gains import gains
 
 
 def quantities(
@@ -54,14 +28,10 @@ def quantities(
     """Of the paper's runs by folder, those of the tests on which two classifiers are compared, bags of words, and what
     `study.claims.Sources` takes."""
     runs, family = Folders(lambda name: folders.get(name, [])), Family(tests, models)
-    rated, hard, at_240 = runs.khop_at_best_rates(), runs.khop_hard_at_best_rates(), runs.saturated()
+    rated, hard = runs.khop_at_best_rates(), runs.khop_hard_at_best_rates()
     beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags, models)
 
     # Pointers and facts
-
-    def more_bits(facts: Facts, model: str) -> str:
-        """Than one layer run once, in per cent."""
-        return number(100 * (facts.gain(model, "1x1") - 1), ".0f")
 
     # Text
 
@@ -81,10 +51,6 @@ def quantities(
         return int((outcomes() == outcome).sum())
 
     numbers = {
-        # Steps and facts
-        "exposures": lambda: number(at_240.records[0]["config"]["train"]["epochs"], "d"),
-        "four_passes_add": lambda: more_bits(at_240, "1x4"),
-        "second_layer_adds": lambda: more_bits(at_240, "2x1"),
         # Limits
         "statements": lambda: str(len(outcomes())),
         "reproduced": lambda: str(count(REPRODUCED)),
@@ -93,18 +59,14 @@ def quantities(
     checks = {
         "gap_closed": lambda: [
             min(min(loop) for loop in gains(runs)["pointers, four hops"].values()) > 50,
-            min(gains(runs)["pointers, eight hops"]["2x3"]) > 95,
+            min(gains(runs)["pointers, eight hops"]["2x3"]) > 70,
             sorted(gains(runs)["pointers, eight hops"]["1x6"])[0]
             < 0
             < 95
             < sorted(gains(runs)["pointers, eight hops"]["1x6"])[1],
-            max(max(loop) for loop in gains(runs)["facts, 60 exposures"].values()) < 15,
+            max(max(loop) for loop in gains(runs)["facts, 60 exposures"].values()) < 25,
             all(min(loop) < 0.5 * max(loop) for loop in gains(runs)["Shakespeare"].values()),
-            sum(min(loop) < 0 for loop in gains(runs)["Shakespeare"].values()) == 3,
-        ],
-        "four_passes_add": lambda: [
-            1.2 < at_240.gain("1x4", "1x1") < 1.35,
-            at_240.bits("1x4") < at_240.bits("1x1-wide") < at_240.bits("2x1"),
+            sum(min(loop) < 0 for loop in gains(runs)["Shakespeare"].values()) == 4,
         ],
         "tuned_layers": lambda: [tuned_layers().low < 0 and tuned_layers() < layers()],
         "muon": lambda: [

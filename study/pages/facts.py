@@ -61,8 +61,6 @@ def quantities(
         "kept_8": lambda: number(min(one.kept for one in fewer_bits() if one.bits == 8), ".1%"),
         "loop_4": lambda: number(at("1x4", 4).kept, ".0%"),
         "once_4": lambda: number(at("1x1", 4).kept, ".0%"),
-        "stack_5": lambda: number(at("2x1", 5).stored / 1000, ".0f"),
-        "loop_8": lambda: number(at("1x4", 8).stored / 1000, ".0f"),
         # What can only be memorized
         "facts": lambda: number(base.facts, ","),
         "seeds": lambda: words(len(seeds_of(base.of("1x1")))),
@@ -83,7 +81,6 @@ def quantities(
         "long_four_passes_add": lambda: number(100 * (repeated.gain("1x4", "1x1") - 1), ".0f"),
         "long_second_layer_adds": lambda: number(100 * (repeated.gain("2x1", "1x1") - 1), ".0f"),
         "long_second_pass_adds": lambda: number(100 * (repeated.gain("2x2", "2x1") - 1), ".0f"),
-        "long_wide": lambda: number(repeated.gain("1x1-wide", "2x1"), ".0%"),
         "long_two_layers_hold": lambda: number(repeated.bits("2x1") / (repeated.whole * repeated.facts), ".0%"),
         "bits_of_a_fact": lambda: number(repeated.whole, ".0f"),
         **{

@@ -88,7 +88,8 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
         "phi_64": lambda: number(iso().phi.at_64.value, ".2f"),
         "phi_128": lambda: number(iso().phi.at_128.value, ".2f"),
         # Six layer applications, shared out
-        "weights_for_six_passes": lambda: number(6 ** iso().phi.of_1x6.value, ".1f"),
+        "weights_64": lambda: number(6 ** iso().worth("1x6-64")[0], ".1f"),
+        "weights_128": lambda: number(6 ** iso().worth("1x6-128")[0], ".1f"),
         "phi": lambda: number(iso().phi.of_all.value, ".2f"),
         "phi_low": lambda: number(iso().phi.of_all.low, ".2f"),
         "phi_high": lambda: number(iso().phi.of_all.high, ".2f"),
@@ -110,12 +111,16 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
         "tuned_for_six_passes": lambda: number(6 ** tuned_layers("1x6-64"), ".1f"),
         "tuned_for_six_low": lambda: number(6 ** tuned_layers("1x6-64").low, ".1f"),
         "tuned_for_six_high": lambda: number(6 ** tuned_layers("1x6-64").high, ".1f"),
-        "muon_once": lambda: number(mean(muon_losses("3x1-64")), ".2f"),
-        "muon_twice": lambda: number(mean(muon_losses("3x2-64")), ".2f"),
-        "muon_six": lambda: number(mean(muon_losses("6x1-64")), ".2f"),
+        **{
+            f"{optimizer}_{key}": lambda of=of, model=model: number(of(model), ".3f")
+            for optimizer, of in (
+                ("muon", lambda model: mean(muon_losses(model))),
+                ("adam", lambda model: runs.text_loss(model, *HIGHER)),
+            )
+            for key, model in zip(("once", "twice", "six"), MUON)
+        },
         "muon_seeds": lambda: seeds(len(muon("3x2-64"))),
         "muon_closed": lambda: span(muon_closed(), "{:.0f}".format),
-        "adam_six": lambda: number(runs.text_loss("6x1-64", *HIGHER), ".2f"),
         "rated_seeds": lambda: seeds(len(best().by_seed("3x2-64"))),
         "best_phi": lambda: number(best().phi.at_64.value, ".2f"),
         "best_phi_low": lambda: number(best().phi.at_64.low, ".1f"),

@@ -70,7 +70,6 @@ def quantities(
         "two_layers_twice": lambda: number(mean(own("2x2")), ".1%"),
         "hard_loops_solved": lambda: words(solved(hard_errors("2x3"))),
         "hard_loops": lambda: words(len(hard_errors("2x3"))),
-        "higher_loops_solved": lambda: words(solved(higher_errors("2x3"))),
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
         "higher_rate": lambda: f"{1000 * learning_rate(upper.of('2x3')[0]):g}e-3",
         # Two layers run twice err on less than 1 % every time
@@ -165,6 +164,8 @@ def quantities(
             min(at_width("2x1")) > 0.15,
             max(e for m in ("2x2", "1x4") for e in at_width(m)) < 0.015,
             max(at_width("4x1")) < 0.05,
+            np.mean(at_width("1x4")) < min(np.mean(at_width("2x2")), np.mean(at_width("4x1"))),
+            len(at_width("1x4")) == 3,
         ],
         "wide_narrow": lambda: [
             max(at_width("4x1", 128)) < 0.005,
@@ -189,13 +190,17 @@ def quantities(
         "ranks": lambda: [
             tuned.unpaired("2x2", "4x1-w44").ranks < 0.01,
             max(own("2x2")) < min(own("4x1-w44")),
+            sorted(own("4x1-w44"))[-2] < 0.02 < max(own("4x1-w44")),
             tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
         ],
         "narrow_cost": lambda: [0.9 < khop.weights("4x1-w44") / khop.weights("2x2") < 1],
         "new_1x4": lambda: [tuned.unpaired("1x4", "4x1-w32").p > 0.1],
         "one_layer_fails": lambda: [max(hard_errors("1x6")) > 0.5, max(higher_errors("1x6")) > 0.5],
         "hard_loops_solved": lambda: [max(hard_errors("6x1")) < SOLVED, solved(hard_errors("2x3")) < 3],
-        "higher_loops": lambda: [solved(higher_errors("2x3")) == len(higher_errors("2x3")) - 1],
+        "higher_loops": lambda: [
+            solved(higher_errors("2x3")) == len(higher_errors("2x3")) - 1,
+            max(higher_errors("2x3")) < 0.2,
+        ],
         "best_narrow_most": lambda: [
             hard_tuned("2x3", "6x1-w36", new=True).lower == len(hard_tuned.errors("2x3", new=True)),
             hard_gap().odds[0] < 0.5 and hard_gap().odds[2] > 1,

@@ -172,6 +172,8 @@ def quantities(
         "long_root": lambda: str(sum(pair.holds(0.5) for pair in long_pairs())),
         "long_divided": lambda: str(sum(pair.holds(1) for pair in long_pairs())),
         "narrow_six": lambda: number(mean(map(four_hops, runs.narrow_six())), ".2%"),
+        "narrow_six_least": lambda: number(min(map(four_hops, runs.narrow_six())), ".2%"),
+        "narrow_six_most": lambda: number(max(map(four_hops, runs.narrow_six())), ".2%"),
         "six_steps": lambda: number(six().of("1x6")[0]["config"]["train"]["steps"], ","),
         "always_wrong": lambda: number(six().error("1x6", HOPS, 6), ".3%"),
         # Rounding

@@ -1,0 +1,34 @@
+"""How far loops come from their layers run once to as many separate layers, each model at its own learning rate."""
+
+from functools import partial
+
+import numpy as np
+
+from study.analysis.hops import wrong
+from study.analysis.iso_depth import best_of
+from study.analysis.records import gap_closed, test_loss
+from study.folders import HIGHER, Folders
+
+PASSES = ("1x1", "1x2", "2x1"), ("1x1", "1x4", "4x1"), ("2x1", "2x2", "4x1")  # layers once, loop, as many layers
+HARD = ("2x1", "2x3", "6x1"), ("2x1", "1x6", "6x1")
+TEXT = ("1x1-64", "1x2-64", "2x1-64"), ("1x1-64", "1x6-64", "6x1-64"), ("2x1-64", "2x3-64", "6x1-64")
+TEXT += (("3x1-64", "3x2-64", "6x1-64"),)
+
+
+def gains(runs: Folders) -> dict[str, dict[str, list[float]]]:
+    """Task -> loop -> of each seed, 0 where it is as good as the mean of its layers run once, 100 as the stack's."""
+    khop, hard = runs.khop_at_best_rates(), runs.khop_hard_at_best_rates()
+    text = best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)
+    rows = {
+        "pointers, four hops": (PASSES, khop.new, partial(wrong, hops=4)),
+        "pointers, eight hops": (HARD, lambda m: hard.runs(m) + hard.later(m), partial(wrong, hops=8)),
+        "facts, 60 exposures": (PASSES, runs.facts_at_own_rate, test_loss),
+        "Shakespeare": (TEXT, lambda model: [run for run in text if run["model"] == model], test_loss),
+    }
+    return {
+        task: {
+            each[1]: gap_closed([run for m in each for run in of(m)], *each, measure=measure, average=np.mean)
+            for each in loops
+        }
+        for task, (loops, of, measure) in rows.items()
+    }
