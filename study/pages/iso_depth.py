@@ -8,7 +8,7 @@ from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import mean_interval
 from rtx_core.report.values import Value
 from study.analysis.iso_depth import IsoDepth
-from study.analysis.records import gap_closed, test_loss
+from study.analysis.records import gap_closed, mean_loss, test_loss
 from study.analysis.wording import seeds, span
 from study.folders import HIGHER, Folders
 
@@ -62,6 +62,9 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
     def muon_closed() -> list[float]:
         """What a second pass of three layers brings of what three more layers bring, in per cent, by seed."""
         return gap_closed([run for model in MUON for run in muon(model)], *MUON, test_loss)
+
+    def size(looped: list[Record]) -> int:
+        return looped[0]["parameters"]["non_embedding"]
 
     def bound(value: Value, end: str) -> float:
         return {"": float(value), "_low": value.low, "_high": value.high}[end]
@@ -121,6 +124,11 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
         },
         "muon_seeds": lambda: seeds(len(muon("3x2-64"))),
         "muon_closed": lambda: span(muon_closed(), "{:.0f}".format),
+        "injected": lambda: number(mean_loss(runs.injected_loops()), ".3f"),
+        "plain": lambda: number(runs.text_loss("1x6-64", *HIGHER), ".3f"),
+        "inject_more": lambda: number(
+            100 * (size(runs.injected_loops()) / size(runs.hops("iso-depth").of("1x6-64")) - 1), ".0f"
+        ),
         "rated_seeds": lambda: seeds(len(best().by_seed("3x2-64"))),
         "best_phi": lambda: number(best().phi.at_64.value, ".2f"),
         "best_phi_low": lambda: number(best().phi.at_64.low, ".1f"),
@@ -140,6 +148,13 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
             max(muon_losses("3x2-64")) < min(muon_losses("3x1-64")),
             max(muon_losses("3x1-64")) < runs.text_loss("6x1-64", *HIGHER),
             0 < min(muon_closed()) < max(muon_closed()) < 50,
+        ],
+        "injected": lambda: [
+            0.5
+            < (runs.text_loss("1x1-64", *HIGHER) - mean_loss(runs.injected_loops()))
+            / (runs.text_loss("1x1-64", *HIGHER) - runs.text_loss("2x1-64", *HIGHER))
+            < 1,
+            len(runs.injected_loops()) == 3,
         ],
         "three_phi": lambda: [
             abs(three().value - iso().phi.of_all.value) < 0.05,

@@ -26,10 +26,12 @@ def quantities(
     published: list[Record],
     longer: list[Record],
     wider: list[Record],
+    equal: list[Record],
 ) -> Quantities:
     """Of k-hop runs, on four hops at one rate and at others, on eight at one and at a higher one, on the published
-    task, of stacks and loops that are trained for `longer`, and of `wider` ones at several rates."""
-    runs = Folders.among([*pointers, *rated, *hard, *higher, *wider])
+    task, of stacks and loops that are trained for `longer`, of `wider` ones at several rates, and of the narrow stack
+    for as many multiply-adds as its loop (`equal`)."""
+    runs = Folders.among([*pointers, *rated, *hard, *higher, *wider, *equal])
     khop, tuned, hard_tuned = Hops(pointers, "k-hop"), runs.khop_at_best_rates(least=1), runs.khop_hard_at_best_rates()
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
     wide, long_runs = Hops(published, "k-hop, published"), Hops(longer, "k-hop for longer")
@@ -58,6 +60,13 @@ def quantities(
     def longer_narrow():
         """Of two layers run twice to their narrow stack, after the longer training."""
         return unpaired_odds(long_runs.of("2x2"), long_runs.of("4x1-w44"), HOPS)
+
+    def at_equal_work() -> list[float]:
+        return [wrong(run, HOPS) for run in runs.narrow_at_equal_work()]
+
+    def equal_odds():
+        """Of two layers run twice to their narrow stack, after as many multiply-adds."""
+        return unpaired_odds(tuned.new("2x2"), runs.narrow_at_equal_work(), HOPS)
 
     def narrow_at_lower_rate():
         return compared(lower.of("6x1-w36"), upper.of("6x1-w36"), HARD_HOPS)
@@ -95,6 +104,15 @@ def quantities(
         "hard_ranks": lambda: number(hard_gap().ranks, ".2f"),
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".2f"),
         "narrow_cost": lambda: number(multiply_adds(khop.of("4x1-w44")[0]) / multiply_adds(khop.of("2x2")[0]), ".2f"),
+        "equal_steps": lambda: number(runs.narrow_at_equal_work()[0]["config"]["train"]["steps"], ","),
+        "equal_wrong": lambda: number(mean(at_equal_work()), ".2%"),
+        "equal_least": lambda: number(min(at_equal_work()), ".2%"),
+        "equal_most": lambda: number(max(at_equal_work()), ".2%"),
+        **{
+            f"equal_odds{end}": lambda place=place: number(equal_odds().odds[place], ".2g")
+            for place, end in enumerate(("", "_low", "_high"))
+        },
+        "equal_p": lambda: number(equal_odds().p, ".2f"),
         "narrow_odds": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[0], ".2f"),
         "narrow_odds_low": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[1], ".2f"),
         "narrow_odds_high": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[2], ".1f"),

@@ -123,7 +123,6 @@ def quantities(
         # The table of choices
         "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
         "cache_six": lambda: number(cache.of_config(runs.narrow_six()[0]), ","),
-        "narrow_cost": lambda: number(flops("4x1-w44") / flops("2x2"), ".1f"),
         "cache_last": lambda: number(cache.of_config(cached_last()[0]), ","),
         "hyper": lambda: number(quick["pointers"]["Hyper"], ".2%"),
         "quick_1x4": lambda: percent(quick["pointers"]["1x4"]),
