@@ -25,10 +25,13 @@ def gains(runs: Folders) -> dict[str, dict[str, list[float]]]:
         "facts, 60 exposures": (PASSES, runs.facts_at_own_rate, test_loss),
         "Shakespeare": (TEXT, lambda model: [run for run in text if run["model"] == model], test_loss),
     }
-    return {
+    every = {
         task: {
             each[1]: gap_closed([run for m in each for run in of(m)], *each, measure=measure, average=np.mean)
             for each in loops
         }
         for task, (loops, of, measure) in rows.items()
     }
+    injected = [run for run in text if run["model"] in ("1x1-64", "6x1-64")] + runs.injected_loops()
+    closed = gap_closed(injected, "1x1-64", "1x6-64", "6x1-64", measure=test_loss, average=np.mean)
+    return every | {"Shakespeare, input injected": {"1x6-64": closed}}

@@ -66,6 +66,7 @@ def quantities(
             < sorted(gains(runs)["pointers, eight hops"]["1x6"])[1],
             max(max(loop) for loop in gains(runs)["facts, 60 exposures"].values()) < 25,
             all(min(loop) < 0.5 * max(loop) for loop in gains(runs)["Shakespeare"].values()),
+            min(gains(runs)["Shakespeare, input injected"]["1x6-64"]) > 30,
             sum(min(loop) < 0 for loop in gains(runs)["Shakespeare"].values()) == 4,
         ],
         "tuned_layers": lambda: [tuned_layers().low < 0 and tuned_layers() < layers()],

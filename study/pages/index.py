@@ -98,6 +98,7 @@ def quantities(
         "second_layer_adds": lambda: more_bits(at_240, "2x1"),
         "text_layers": lambda: number(6 ** text(), ".1f"),
         "text_one_rate": lambda: number(6 ** runs.worth_in_layers("1x6-64"), ".1f"),
+        "injected": lambda: number(mean(map(test_loss, runs.injected_loops())), ".3f"),
         "text_low": lambda: number(6 ** text().low, ".1f"),
         "text_high": lambda: number(6 ** text().high, ".1f"),
         "text_steps": lambda: number(runs.records("iso-depth")[0]["config"]["train"]["steps"], ","),
@@ -123,9 +124,9 @@ def quantities(
         "same_weights": lambda: [len({run["parameters"]["total"] for run in rated.new("2x1") + rated.new("2x2")}) == 1],
         "seeds": lambda: [rated.unpaired("2x2", "4x1").p > 0.1],
         "four_passes_add": lambda: [at_240.gain("1x4", "1x1") > 1.2, at_240.gain("2x1", "1x1") > 1.7],
-        "muon": lambda: [
-            max(map(test_loss, runs.with_muon("iso-depth", "3x2-64")))
-            < min(map(test_loss, runs.with_muon("iso-depth", "3x1-64")))
+        "injected": lambda: [
+            max(map(test_loss, runs.injected_loops())) < min(map(test_loss, runs.tuned_text("1x1-64"))),
+            mean(map(test_loss, runs.injected_loops())) < (text_losses()[0] + text_losses()[2]) / 2,
         ],
         "text_low": lambda: [text().low < 0 < text() < runs.worth_in_layers("1x6-64")],
         "tests": lambda: [len(full()) == 9, max(beside.best(model) for model in PAIR) < 2],

@@ -5,7 +5,8 @@ from statistics import mean
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
-from rtx_core.report.statistics import mean_interval
+from rtx_core.report.rates import learning_rate
+from rtx_core.report.statistics import mean_interval, unpaired
 from rtx_core.report.values import Value
 from study.analysis.iso_depth import IsoDepth
 from study.analysis.records import gap_closed, mean_loss, test_loss
@@ -65,6 +66,11 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
 
     def size(looped: list[Record]) -> int:
         return looped[0]["parameters"]["non_embedding"]
+
+    def injected_gain() -> tuple[float, ...]:
+        """Nats that an injected loop saves over one layer, each at its own rate: `unpaired`."""
+        one, injected = runs.tuned_text("1x1-64"), runs.injected_loops()
+        return unpaired(*([test_loss(run) for run in each] for each in (one, injected)))
 
     def bound(value: Value, end: str) -> float:
         return {"": float(value), "_low": value.low, "_high": value.high}[end]
@@ -129,6 +135,12 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
         "inject_more": lambda: number(
             100 * (size(runs.injected_loops()) / size(runs.hops("iso-depth").of("1x6-64")) - 1), ".0f"
         ),
+        "injected_seeds": lambda: seeds(len(runs.injected_loops())),
+        **{
+            f"injected_{key}": lambda place=place, form=form: number(injected_gain()[place], form)
+            for place, (key, form) in enumerate((("gain", ".3f"), ("low", ".3f"), ("high", ".3f"), ("p", ".3f")))
+        },
+        "muon_p": lambda: number(unpaired(muon_losses("3x2-64"), muon_losses("3x1-64"))[3], ".2f"),
         "rated_seeds": lambda: seeds(len(best().by_seed("3x2-64"))),
         "best_phi": lambda: number(best().phi.at_64.value, ".2f"),
         "best_phi_low": lambda: number(best().phi.at_64.low, ".1f"),
@@ -148,13 +160,15 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
             max(muon_losses("3x2-64")) < min(muon_losses("3x1-64")),
             max(muon_losses("3x1-64")) < runs.text_loss("6x1-64", *HIGHER),
             0 < min(muon_closed()) < max(muon_closed()) < 50,
+            unpaired(muon_losses("3x2-64"), muon_losses("3x1-64"))[3] < 0.05,
         ],
         "injected": lambda: [
             0.5
             < (runs.text_loss("1x1-64", *HIGHER) - mean_loss(runs.injected_loops()))
             / (runs.text_loss("1x1-64", *HIGHER) - runs.text_loss("2x1-64", *HIGHER))
             < 1,
-            len(runs.injected_loops()) == 3,
+            injected_gain()[1] > 0,
+            max(learning_rate(run) for run in runs.injected_loops()) == HIGHER[1],
         ],
         "three_phi": lambda: [
             abs(three().value - iso().phi.of_all.value) < 0.05,
