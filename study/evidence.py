@@ -120,6 +120,13 @@ def pointers(runs: Folders) -> Iterator[Headline]:
         seen,
         True,
     )
+    longer, rate = (
+        runs.narrow_at_equal_work(),
+        "better of two, and of four, on other seeds; the loop's were seen before",
+    )
+    effect = f"{odds(loop, longer, 4)}; Welch's p = {number(unpaired_odds(loop, longer, 4).p, '.2g')}, unadjusted"
+    claim = "The same after as much computation: the two do not differ significantly"
+    yield Headline(claim, effect, loop + longer, rate, True)
     narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
     ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}, unadjusted"
     rate = "one rate, the loop's best in 3,000 steps and not the stack's"

@@ -10,6 +10,7 @@ from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.values import Gap, Value
 from study.analysis.classifiers import PAIR, Family
 from study.analysis.facts import Facts
+from study.analysis.hops import unpaired_odds
 from study.analysis.iso_depth import best_of
 from study.analysis.records import seeds_of, test_loss
 from study.analysis.wording import span
@@ -134,6 +135,10 @@ def quantities(
             at_240.gain("1x4", "1x1") < 1.35,
             at_240.gain("1x1-wide", "1x4") > 1.2,
             at_240.gain("2x1", "1x4") > 1.4,
+        ],
+        "equal_work": lambda: [
+            max(wrong("2x2")) < min(wrong("4x1-w44")),
+            unpaired_odds(rated.new("2x2"), runs.narrow_at_equal_work()).p > 0.1,
         ],
         "computation": lambda: [
             max(wrong("1x4")) < mean(wrong("1x1")) / 3,

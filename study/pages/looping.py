@@ -64,6 +64,12 @@ def quantities(
     def at_equal_work() -> list[float]:
         return [wrong(run, HOPS) for run in runs.narrow_at_equal_work()]
 
+    def at_other_rate() -> list[Record]:
+        """The narrow stack's runs on the same seeds at the rate that was not picked."""
+        picked = {(run["name"], run["seed"]) for run in runs.narrow_at_equal_work()}
+        seeds = {seed for _, seed in picked}
+        return [run for run in equal if run["seed"] in seeds and (run["name"], run["seed"]) not in picked]
+
     def equal_odds():
         """Of two layers run twice to their narrow stack, after as many multiply-adds."""
         return unpaired_odds(tuned.new("2x2"), runs.narrow_at_equal_work(), HOPS)
@@ -105,12 +111,14 @@ def quantities(
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".2f"),
         "narrow_cost": lambda: number(multiply_adds(khop.of("4x1-w44")[0]) / multiply_adds(khop.of("2x2")[0]), ".2f"),
         "equal_steps": lambda: number(runs.narrow_at_equal_work()[0]["config"]["train"]["steps"], ","),
-        "equal_wrong": lambda: number(mean(at_equal_work()), ".2%"),
+        "equal_wrong": lambda: number(mean(at_equal_work()), ".1%"),
         "equal_least": lambda: number(min(at_equal_work()), ".2%"),
-        "equal_most": lambda: number(max(at_equal_work()), ".2%"),
+        "equal_most": lambda: number(max(at_equal_work()), ".0%"),
+        "equal_level": lambda: words(sum(error <= max(own("2x2")) for error in at_equal_work())),
+        "equal_other": lambda: number(max(wrong(run, HOPS) for run in at_other_rate()), ".1%"),
         **{
             f"equal_odds{end}": lambda place=place: number(equal_odds().odds[place], ".2g")
-            for place, end in enumerate(("", "_low", "_high"))
+            for place, end in ((1, "_low"), (2, "_high"))
         },
         "equal_p": lambda: number(equal_odds().p, ".2f"),
         "narrow_odds": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[0], ".2f"),
@@ -210,6 +218,11 @@ def quantities(
             max(own("2x2")) < min(own("4x1-w44")),
             sorted(own("4x1-w44"))[-2] < 0.02 < max(own("4x1-w44")),
             tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
+        ],
+        "equal_steps": lambda: [
+            len(at_equal_work()) == 5,
+            equal_odds().p > 0.1,
+            sorted(at_equal_work())[-2] < 0.01 < max(at_equal_work()),
         ],
         "narrow_cost": lambda: [0.9 < khop.weights("4x1-w44") / khop.weights("2x2") < 1],
         "new_1x4": lambda: [tuned.unpaired("1x4", "4x1-w32").p > 0.1],
