@@ -177,6 +177,13 @@ class Folders:
             raise Unmeasured("The injected loop has not been trained at all three rates; run the others first.")
         return best_of(runs, seeds=3)
 
+    def layer_as_large(self) -> list[Record]:
+        """One layer over characters with the parameters of `injected_loops`, at the best of three rates."""
+        runs = self.all_rates("iso-depth-intermediatesize219", OWN, *HIGHER).of("1x1-64")
+        if len(by_rate(runs)) <= len(HIGHER):
+            raise Unmeasured("The larger layer has not been trained at all three rates; run the others first.")
+        return best_of(runs, seeds=3)
+
     def worth_in_layers(self, model: str, *rates: float) -> Value:
         """φ of a loop in layers, at 3e-3 or at the best of this and other rates."""
         return text_worth(model, self.iso_depth_at_rates(*rates))

@@ -167,6 +167,10 @@ PLAN = (
         Study("iso-depth", {"injection": "linear", "learning_rate": rate}, (0, 1, 2), ("1x6-64",))
         for rate in (6e-3, 1.2e-2)
     ),
+    *(  # one layer with the parameters of the injected loop
+        Study("iso-depth", {"intermediate_size": 219, "learning_rate": rate}, (0, 1, 2), ("1x1-64",))
+        for rate in (3e-3, 6e-3, 1.2e-2)
+    ),
     *(Study("state-tracking", {"backprop_passes": passes}, (0, 1, 2), ("1x8",)) for passes in (1, 2)),
     *(Study("khop", {"steps": 4000, "halting": bonus}, (5, 6, 7), ("1x6",)) for bonus in (0.1, 10.0)),
     Study("khop", {"steps": 4000}, (5, 6, 7), ("1x6",)),

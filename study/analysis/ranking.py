@@ -4,7 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import mean
 
+from rtx_core.benchmark.suite import BUDGETS
 from rtx_core.records import Record
+from rtx_core.report.evidence import by_model
+from rtx_core.report.rates import at_best_rate
 from rtx_core.report.statistics import scipy
 from study.analysis.hops import wrong
 
@@ -37,6 +40,17 @@ def by_seed(runs: Iterable[Record], hops: int) -> dict[int, tuple[int, float]]:
         if len(alone) >= LEAST_MODELS:
             agreement[seed] = len(alone), correlation(alone, others)
     return agreement
+
+
+def quick_and_standard(
+    quick: Iterable[Record], standard: Iterable[Record]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The errors of the first seed of quick runs, and the mean errors of the standard budget at each model's best rate,
+    of the models that have all seeds at all rates there."""
+    budget = BUDGETS["standard"]
+    complete = len(budget.seeds) * len(budget.rates)
+    at_best = [run for runs in by_model(standard).values() if len(runs) == complete for run in at_best_rate(runs)]
+    return mean_errors([run for run in quick if run["seed"] == 0]), mean_errors(at_best)
 
 
 def mean_errors(runs: Sequence[Record]) -> dict[str, float]:

@@ -6,15 +6,16 @@ from rtx_core.benchmark import card, suite
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
-from study.analysis.ranking import by_seed, correlation, mean_errors, swapped
+from study.analysis.ranking import by_seed, correlation, mean_errors, quick_and_standard, swapped
 
 HOPS = 4
 QUICK = tuple(f"{suite.PREFIX}{task}-quick" for task in suite.BUDGETS["quick"].tasks)  # names of its runs
 SMALL = ("Universal", "TRM", "Hyper", "LSTM")  # recurrences of others (`study/recurrences`) of about one layer
 
 
-def quantities(pointers: list[Record], quick: list[Record], facts: list[Record]) -> Quantities:
-    """Of runs on four hops with several seeds, runs at the quick budget, and runs on facts with more exposures."""
+def quantities(pointers: list[Record], quick: list[Record], facts: list[Record], standard: list[Record]) -> Quantities:
+    """Of runs on four hops with several seeds, runs at the quick budget, runs on facts with more exposures, and runs on
+    products at the standard budget."""
 
     def of(task: str, model: str) -> list[Record]:
         return [run for run in quick if (run["experiment"], run["model"]) == (f"{suite.PREFIX}{task}", model)]
@@ -35,6 +36,10 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record])
     def models() -> list[int]:
         return [count for count, _ in by_seed(pointers, HOPS).values()]
 
+    def products() -> tuple[dict[str, float], dict[str, float]]:
+        """The errors on S3 at the quick and at the standard budget."""
+        return quick_and_standard([run for run in quick if run["experiment"] == f"{suite.PREFIX}s3"], standard)
+
     def longer() -> dict[str, float]:
         return mean_errors(facts)
 
@@ -52,6 +57,8 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record])
         "agreement_most": lambda: number(max(agreement()), ".2f"),
         "fact_models": lambda: words(len(quick_facts().keys() & longer().keys())),
         "facts_agreement": lambda: number(correlation(quick_facts(), longer()), ".2f"),
+        "s3_models": lambda: words(len(products()[0].keys() & products()[1].keys())),
+        "s3_agreement": lambda: number(correlation(*products()), ".2f"),
         "exposures": lambda: str(facts[0]["config"]["train"]["epochs"]),
     }
     checks = {

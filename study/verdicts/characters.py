@@ -78,3 +78,13 @@ def text_injected() -> Conditions:
     loss = mean_loss(RUNS.injected_loops())
     plain, one, two = (RUNS.text_loss(model, *HIGHER) for model in ("1x6-64", "1x1-64", "2x1-64"))
     return two <= loss <= plain - 0.02 and loss < one, loss >= plain or loss < two
+
+
+def text_injected_wider() -> Conditions:
+    planned(RUNS.layer_as_large())
+    wider, loop, one = (
+        mean_loss(RUNS.layer_as_large()),
+        mean_loss(RUNS.injected_loops()),
+        RUNS.text_loss("1x1-64", *HIGHER),
+    )
+    return one - 0.03 < wider < one and wider >= loop + 0.04, wider <= loop + 0.02
