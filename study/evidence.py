@@ -146,7 +146,7 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     solved = [sum(wrong(run, 8) < SOLVED for run in group) for group in (loop, narrow)]
     yield Headline(
         "Eight hops: two layers run three times get fewer wrong than a narrow stack of their depth and size on all "
-        "seeds, which is significant only if seeds are paired",
+        "seeds, which is borderline even if seeds are paired",
         f"{odds(loop, narrow, 8)}; {tests}; solved on {solved[0]} and {solved[1]} of {len(loop)} seeds",
         loop + narrow,
         "better of two, on other seeds",

@@ -62,10 +62,12 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
     rows = list(predictions)
     count = f"{number_words(len(rows))} predictions" if len(rows) > 1 else "one prediction"
     said = f"Before these runs we wrote down {count} ([](predictions.ipynb))."
-    for verdict, word in ((BROKEN, "was contradicted"), (PARTLY, "held in part")):
+    for verdict, word in ((BROKEN, "contradicted"), (PARTLY, "kept only in part")):
         if failed := [row for row in rows if row.verdict == verdict]:
             one = next((row for row in failed if row.lesson), failed[0])
-            return markdown(f"{said} This one {word}: *{one.row['short']}* {one.lesson}")
+            count = "One was" if len(failed) == 1 else f"{number_words(len(failed)).capitalize()} were"
+            which = "" if len(failed) == 1 else ", among them"
+            return markdown(f"{said} {count} {word}{which}: *{one.row['short']}* {one.lesson}")
     return markdown(said)
 
 

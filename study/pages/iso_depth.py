@@ -62,7 +62,7 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
 
     def muon_closed() -> list[float]:
         """What a second pass of three layers brings of what three more layers bring, in per cent, by seed."""
-        return gap_closed([run for model in MUON for run in muon(model)], *MUON, test_loss)
+        return gap_closed([run for model in MUON for run in muon(model)], *MUON, test_loss, mean)
 
     def size(looped: list[Record]) -> int:
         return looped[0]["parameters"]["non_embedding"]
@@ -86,8 +86,8 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
 
     numbers = {
         **{
-            key: lambda model=model: number(runs.text_loss(model, *HIGHER), ".2f")
-            for key, model in (("once", "1x1-64"), ("twice", "1x2-64"), ("two", "2x1-64"))
+            key: lambda model=model: number(runs.text_loss(model, *HIGHER), ".3f")
+            for key, model in (("once", "1x1-64"), ("twice", "1x2-64"), ("two", "2x1-64"), ("narrow_six", "6x1-24"))
         },
         "steps": lambda: number(runs.records("iso-depth")[0]["config"]["train"]["steps"], ","),
         "three_phi": lambda: number(three().value, ".2f"),

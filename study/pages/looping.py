@@ -108,7 +108,7 @@ def quantities(
         "narrow_paired": lambda: number(tuned("2x2", "4x1-w44", new=True).p, ".2f"),
         "hard_welch": lambda: number(hard_gap().p, ".2f"),
         "hard_ranks": lambda: number(hard_gap().ranks, ".2f"),
-        "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".2f"),
+        "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
         "narrow_cost": lambda: number(multiply_adds(khop.of("4x1-w44")[0]) / multiply_adds(khop.of("2x2")[0]), ".2f"),
         "equal_steps": lambda: number(runs.narrow_at_equal_work()[0]["config"]["train"]["steps"], ","),
         "equal_wrong": lambda: number(mean(at_equal_work()), ".1%"),
@@ -160,6 +160,8 @@ def quantities(
             f"wide_{model}": lambda model=model: number(float(np.mean(at_width(model))), ".1%")
             for model in ("2x1", "4x1", "2x2", "1x4")
         },
+        "tuned_narrow": lambda: number(mean(own("4x1-w44")), ".1%"),
+        "longer_narrow": lambda: number(long_runs.error("4x1-w44", HOPS), ".2%"),
         "longer_steps": lambda: number(steps(long_runs, "2x1"), ","),
         "usual_steps": lambda: number(steps(khop, "2x1"), ","),
         "longer_seeds": lambda: words(len(long_runs.of("2x1"))),

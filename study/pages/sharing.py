@@ -41,7 +41,7 @@ def quantities(
 
     def closed(runs: list[Record], measure: Callable[[Record], float], models: Models = ("2x1", "2x2", "4x1")) -> float:
         """By layers that are run twice, in per cent."""
-        return median(gap_closed(runs, *models, measure))
+        return mean(gap_closed(runs, *models, measure, average=mean))
 
     def bits(model: str) -> float:
         return runs.saturated().bits(model)
@@ -181,7 +181,7 @@ def quantities(
         # Muon
         "muon_once_least": lambda: at_least(min(map(four_hops, runs.with_muon("khop", "2x1")))),
         "muon_closed": lambda: span(
-            gap_closed([run for model in TEXT for run in muon_text(model)], *TEXT, test_loss), "{:.0f}".format
+            gap_closed([run for model in TEXT for run in muon_text(model)], *TEXT, test_loss, mean), "{:.0f}".format
         ),
         "round_text_stack": lambda: number(text_rounding("6x1-64", 4), ".3f"),
         "round_text_loop": lambda: number(text_rounding("1x6-64", 4), ".3f"),
