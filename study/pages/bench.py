@@ -9,6 +9,7 @@ from rtx_core.report.quantities import Quantities, words
 from study.analysis.ranking import by_seed, correlation, mean_errors, quick_and_standard, swapped
 
 HOPS = 4
+LOOPS = ("1x4", "2x2", "1x6-random")  # of the ladder
 QUICK = tuple(f"{suite.PREFIX}{task}-quick" for task in suite.BUDGETS["quick"].tasks)  # names of its runs
 SMALL = ("Universal", "TRM", "Hyper", "LSTM")  # recurrences of others (`study/recurrences`) of about one layer
 
@@ -71,6 +72,12 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record],
             missed("pointers", "LSTM") > 0.4 and missed("s3", "LSTM") < 0.001,
         ],
         "agreement": lambda: [median(agreement()) > 0.7, min(agreement()) < 0.85],
+        "s3_agreement": lambda: [
+            0.5 < correlation(*products()) < 0.8,
+            all(min(errors.values()) == errors["LSTM"] for errors in products()),
+            max(products()[0][loop] for loop in LOOPS) < min(products()[0][stack] for stack in suite.STACKS),
+            products()[1]["4x1"] < min(products()[1][loop] for loop in LOOPS),
+        ],
         "facts_agreement": lambda: [
             correlation(quick_facts(), longer()) > 0.7,
             swapped(quick_facts(), longer()) == [("1x1", "1x4"), ("2x1", "2x2")]

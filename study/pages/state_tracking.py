@@ -73,7 +73,6 @@ def quantities(
         "seeds": lambda: words(len(untaught.of("1x8"))),
     }
     checks = {
-        "parity": lambda: [sum(a > b for a, b in zip(parities_read(parity, 8), factors_read(spans, 8))) == 2],
         "left_alone": lambda: [
             min(lengths(taught, "1x64")) == 64,
             min(lengths(untaught, "1x8")) >= 8,
@@ -90,7 +89,7 @@ def quantities(
             all(min(factors_read(spans, passes)) >= passes for passes in PASSES),
             max(max(span_read(spans, passes, 4)) for passes in PASSES) < 0.25,
         ],
-        "parities": lambda: [
+        "parity": lambda: [
             sorted(a - b for a, b in zip(parities_read(parity, 8), factors_read(spans, 8)))[1] >= 3,
             min(a - b for a, b in zip(parities_read(parity, 8), factors_read(spans, 8))) <= 0,
         ],
