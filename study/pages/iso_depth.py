@@ -131,6 +131,7 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
         "muon_seeds": lambda: seeds(len(muon("3x2-64"))),
         "muon_closed": lambda: span(muon_closed(), "{:.0f}".format),
         "injected": lambda: number(mean_loss(runs.injected_loops()), ".3f"),
+        "as_large": lambda: number(mean_loss(runs.layer_as_large()), ".3f"),
         "plain": lambda: number(runs.text_loss("1x6-64", *HIGHER), ".3f"),
         "inject_more": lambda: number(
             100 * (size(runs.injected_loops()) / size(runs.hops("iso-depth").of("1x6-64")) - 1), ".0f"
@@ -168,6 +169,8 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
             / (runs.text_loss("1x1-64", *HIGHER) - runs.text_loss("2x1-64", *HIGHER))
             < 1,
             injected_gain()[1] > 0,
+            min(map(test_loss, runs.layer_as_large())) > max(map(test_loss, runs.injected_loops())),
+            0.97 < size(runs.layer_as_large()) / size(runs.injected_loops()) < 1.03,
             max(learning_rate(run) for run in runs.injected_loops()) == HIGHER[1],
         ],
         "three_phi": lambda: [
