@@ -103,6 +103,9 @@ def quantities(
         # A narrow stack of the same size
         "new_w44_least": lambda: number(min(own("4x1-w44")), ".1%"),
         "new_w44_most": lambda: number(max(own("4x1-w44")), ".0%"),
+        "new_w32": lambda: number(mean(own("4x1-w32")), ".1%"),
+        "new_w32_least": lambda: number(min(own("4x1-w32")), ".1%"),
+        "new_w32_most": lambda: number(max(own("4x1-w32")), ".0%"),
         "ranks": lambda: number(tuned.unpaired("2x2", "4x1-w44").ranks, ".3f"),  # p of the exact rank test
         "narrow_welch": lambda: number(tuned.unpaired("2x2", "4x1-w44").p, ".2f"),
         "narrow_paired": lambda: number(tuned("2x2", "4x1-w44", new=True).p, ".2f"),

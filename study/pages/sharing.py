@@ -61,7 +61,7 @@ def quantities(
         return runs.iso_depth_at_best_rates(3, *HIGHER).phi.of_1x6
 
     def best_hops() -> list[Record]:
-        return [run for model in ("2x1", "2x2", "4x1") for run in tuned.runs(model)]
+        return [run for model in ("2x1", "2x2", "4x1") for run in tuned.new(model)]
 
     def text(*rates: float) -> list[Record]:
         """On three seeds, at 3e-3 or each at the best of this and other rates."""
