@@ -1,8 +1,8 @@
-"""How much longer the quick start and the tests take beside other programs: `python -m benchmarks.busy`.
+"""How much longer the quick start and some tests take beside other programs: `python -m benchmarks.busy`.
 
 Writes results/benchmarks/busy-cpu.json.  The other programs are two processes that only compute, each in a session of
 its own, as those of other users are.  A scheduler that shares two cores among three sessions leaves a third of the
-machine to each, so three times as long is then the least that a program that uses both cores can take.  Twenty minutes.
+machine to each, so three times as long is then the least that a program that uses both cores can take.  Ten minutes.
 """
 
 import os
@@ -18,7 +18,8 @@ from rtx_core.paths import REPOSITORY
 
 OTHERS = 2  # processes
 QUICK_START = ["papermill", "--kernel", "python3", "--no-progress-bar", "notebooks/quickstart.ipynb", os.devnull]
-TESTS = ["pytest", "-q", "-n", "3", "--dist", "worksteal"]
+FILES = [f"tests/test_{name}.py" for name in ("golden", "trainer", "runner", "decoders", "parity", "survive")]
+TESTS = ["pytest", "-q", "-n", "3", "--dist", "worksteal", *FILES]  # which train
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def quick_start() -> float:
 
 
 def measure(options: timing.Options) -> dict[str, dict[str, float]]:
-    ways = {} if options.quick else {"quick start": quick_start, "tests": lambda: seconds(TESTS)}
+    ways = {} if options.quick else {"quick start": quick_start, "tests that train": lambda: seconds(TESTS)}
     results = {}
     for name, run in ways.items():
         alone = run()

@@ -20,15 +20,22 @@ STEPS = {  # (experiment, model, settings)
 ROUNDS = 40
 
 
+def ways(name: str, options: timing.Options) -> dict[str, timing.Work]:
+    """A training step as written, and with compiled layers."""
+    experiment, model, settings = STEPS[name]
+    config, steps = configure(experiment, model, 0, source=options.source, **settings), {}
+    for way, mode in (("as written", ""), ("layers compiled", "layers")):
+        task, built = prepare(config, options.where)
+        steps[way] = timing.stepping(built, task, config.train, options.where, compile=mode)
+    return steps
+
+
 def measure(options: timing.Options) -> dict[str, dict]:
     results = {}
-    for name, (experiment, model, settings) in STEPS.items():
-        config, ways = configure(experiment, model, 0, source=options.source, **settings), {}
-        for way, mode in (("as written", ""), ("layers compiled", "layers")):
-            task, built = prepare(config, options.where)
-            ways[way] = timing.stepping(built, task, config.train, options.where, compile=mode)
-        results[name] = timing.interleaved(ways, options.rounds(ROUNDS))
-        results[name]["by_kind"] = timing.by_kind(ways["layers compiled"], options.rounds(ROUNDS))
+    for name in STEPS:
+        steps = ways(name, options)
+        results[name] = timing.interleaved(steps, options.rounds(ROUNDS))
+        results[name]["by_kind"] = timing.by_kind(steps["layers compiled"], options.rounds(ROUNDS))
     return results
 
 

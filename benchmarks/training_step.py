@@ -43,6 +43,19 @@ def both(name: str, task, where) -> dict[str, timing.Work]:
     return {way: library_step(name, task, where), f"{way}, bf16": library_step(name, task, where, "bf16")}
 
 
+def at_medium(step: timing.Work) -> timing.Work:
+    """The step with torch's `set_float32_matmul_precision("medium")`, which lets products of 32 bits be made of 16."""
+
+    def work(i: int) -> None:
+        torch.set_float32_matmul_precision("medium")
+        try:
+            step(i)
+        finally:
+            torch.set_float32_matmul_precision("highest")
+
+    return work
+
+
 def plain(model: torch.nn.Module, batch, where: torch.device) -> timing.Work:
     """`batch(i)` is (ids, mask, labels), made while the clock runs."""
     model.to(where)
@@ -87,7 +100,9 @@ def against_others(sst2: Sst2, rounds: int) -> dict:
         ways[f"{name}, plain, padded to 128"] = sst2.plain(name, 128)
         ways[f"{name}, plain, padded to the longest"] = sst2.plain(name, None)
         ways |= both(name, sst2.task, where)
-        if where.type == "cuda":
+        if where.type == "cpu":
+            ways[f"{name}, this project, medium"] = at_medium(library_step(name, sst2.task, where))
+        else:
             ways[f"{name}, this project, compiled"] = library_step(name, sst2.task, where, "bf16", timing.GRAPHS)
     library = "baseline, transformers' EuroBert, padded to the longest"
     ways[library] = plain(eurobert(), lambda i: sst2.texts_of(i, None), where)

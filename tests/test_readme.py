@@ -22,7 +22,6 @@ from rtx_core.experiments.configure import configure
 from rtx_core.experiments.measure import MeasuredRuns
 from rtx_core.paths import REPOSITORY
 from rtx_core.report import number
-from rtx_core.report.values import Task
 from study import MEASUREMENTS, paper
 from study.experiments import EXPERIMENTS
 from study.folders import Folders
@@ -106,7 +105,6 @@ def test_the_readme_quotes_the_numbers_of_the_records(monkeypatch):
     monkeypatch.delenv("RTX_HOME", raising=False)
     rated = Folders(paper.folders("khop").__getitem__).khop_at_best_rates()
     once, twice = (mean(rated.errors(model, new=True)) for model in ("2x1", "2x2"))
-    share = Task(paper.tests()["sst2"]).parameter_ratio
-    quoted = {f"{number(once, '.0%')}", f"{number(twice, '.1%')}", f"{number(share, '.0%')}"}
+    quoted = {f"{number(once, '.0%')}", f"{number(twice, '.1%')}"}
     plain = {text.replace("\N{NARROW NO-BREAK SPACE}", " ") for text in quoted}
     assert all(text in README for text in plain), plain

@@ -73,6 +73,11 @@ def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: 
         """What the kernels take of a step as a graph."""
         return graphs()[name].kernels / graphs()[name].graph
 
+    def times_beside(name: str) -> float:
+        """How many times as long a program takes beside two others."""
+        took = amd["busy"]["took"][name]
+        return took["beside_s"] / took["alone_s"]
+
     def decimal(value: float) -> str:
         return number(value, ".1f")
 
@@ -102,6 +107,14 @@ def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: 
         "baseline_memory": lambda: number(peak("baseline"), ",.0f"),
         "recurrent_memory": lambda: number(peak("recurrent"), ",.0f"),
         # A step of small models
+        "medium": lambda: span(
+            [step_ms(amd["training-step"], m, "this project, medium") / step_ms(amd["training-step"], m) for m in PAIR],
+            lambda ratio: number(ratio, ".2f"),
+        ),
+        "start_alone": lambda: number(amd["busy"]["took"]["quick start"]["alone_s"], ".0f"),
+        "start_beside": lambda: decimal(times_beside("quick start")),
+        "tests_alone": lambda: number(amd["busy"]["took"]["tests that train"]["alone_s"], ".0f"),
+        "tests_beside": lambda: decimal(times_beside("tests that train")),
         "layers_gain": lambda: span(layer_gains(amd["layers"]), lambda gain: number(gain, ".2f")),
         "layers_kernels": lambda: span(kernel_shares(amd["layers"]), lambda share: number(share, ".0%")),
         "kernels": lambda: span([step.launches for step in graphs().values()], lambda count: number(count, ".0f")),
@@ -112,6 +125,14 @@ def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: 
     }
     checks = {
         "layers_gain": lambda: [1.05 < min(layer_gains(amd["layers"])) <= max(layer_gains(amd["layers"])) < 1.3],
+        "medium": lambda: [
+            step_ms(amd["training-step"], m, "this project, medium") > 0.9 * step_ms(amd["training-step"], m)
+            for m in PAIR
+        ],
+        "tests_beside": lambda: [
+            times_beside("quick start") < 3 < times_beside("tests that train") < 4,
+            amd["busy"]["others"] == 2,
+        ],
         "layers_kernels": lambda: [min(kernel_shares(amd["layers"])) > 0.6],
         "step_of_plain": lambda: [
             plain_over_ours(local, "baseline") > 2,
