@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rtx_core.records import Record
 from rtx_core.report import number
-from rtx_core.report.quantities import Quantities
+from rtx_core.report.quantities import Quantities, words
 from study.analysis.benchmarks import (
     bf16_gain,
     floor_share,
@@ -111,6 +111,7 @@ def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: 
             [step_ms(amd["training-step"], m, "this project, medium") / step_ms(amd["training-step"], m) for m in PAIR],
             lambda ratio: number(ratio, ".2f"),
         ),
+        "others": lambda: words(amd["busy"]["others"]),
         "start_alone": lambda: number(amd["busy"]["took"]["quick start"]["alone_s"], ".0f"),
         "start_beside": lambda: decimal(times_beside("quick start")),
         "tests_alone": lambda: number(amd["busy"]["took"]["tests that train"]["alone_s"], ".0f"),
@@ -129,10 +130,7 @@ def quantities(local: Mapping, amd: Mapping, xeon: Mapping, gpu: Mapping, yelp: 
             step_ms(amd["training-step"], m, "this project, medium") > 0.9 * step_ms(amd["training-step"], m)
             for m in PAIR
         ],
-        "tests_beside": lambda: [
-            times_beside("quick start") < 3 < times_beside("tests that train") < 4,
-            amd["busy"]["others"] == 2,
-        ],
+        "tests_beside": lambda: [times_beside("quick start") < 3 < times_beside("tests that train") < 4],
         "layers_kernels": lambda: [min(kernel_shares(amd["layers"])) > 0.6],
         "step_of_plain": lambda: [
             plain_over_ours(local, "baseline") > 2,
