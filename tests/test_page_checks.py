@@ -185,7 +185,11 @@ class Draw:
         return Record(dict(read(first).content) | {"seed": record["seed"]}, first)
 
     def leaves_out(self, value: object) -> bool:
-        return self.number % 8 == 7 and isinstance(value, Record) and random(self.number, value.path).random() < 0.1
+        return (
+            self.number % 8 == 7
+            and isinstance(value, Record)
+            and random(self.number, *value.path.parts[-2:]).random() < 0.1
+        )
 
 
 def holds_records(value: object) -> bool:

@@ -71,7 +71,7 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record],
             stored("Universal") < 1,
             missed("pointers", "LSTM") > 0.4 and missed("s3", "LSTM") < 0.001,
         ],
-        "agreement": lambda: [median(agreement()) > 0.7, min(agreement()) < 0.85],
+        "agreement": lambda: [median(agreement()) > 0.75, min(agreement()) < 0.85],
         "s3_agreement": lambda: [
             0.5 < correlation(*products()) < 0.8,
             all(min(errors.values()) == errors["LSTM"] for errors in products()),

@@ -77,7 +77,6 @@ def quantities(
             max(published.factors("1x4", 3)) <= 4,
         ],
         "wider_loops": lambda: [
-            len(wider_loops) == len(of_width[WIDE]),
             all(min(ahead(WIDE, step, 2)) > 0.7 for step in (3, 4)),
             max(ahead(WIDE, 2, 2)) < 0.5,
             all(max(ahead(64, step, 2)) < 0.3 for step in (2, 3, 4)),
