@@ -172,16 +172,16 @@ class Folders:
 
     def injected_loops(self) -> list[Record]:
         """One layer run six times over characters with its input injected by a matrix, at the best of three rates."""
-        runs = self.all_rates("iso-depth-injectionlinear", OWN, *HIGHER).of("1x6-64")
-        if len(by_rate(runs)) <= len(HIGHER):
-            raise Unmeasured("The injected loop has not been trained at all three rates; run the others first.")
-        return best_of(runs, seeds=3)
+        return self._text_at_best_rate("iso-depth-injectionlinear", "1x6-64")
 
     def layer_as_large(self) -> list[Record]:
         """One layer over characters with the parameters of `injected_loops`, at the best of three rates."""
-        runs = self.all_rates("iso-depth-intermediatesize219", OWN, *HIGHER).of("1x1-64")
+        return self._text_at_best_rate("iso-depth-intermediatesize219", "1x1-64")
+
+    def _text_at_best_rate(self, name: str, model: str) -> list[Record]:
+        runs = self.all_rates(name, OWN, *HIGHER).of(model)
         if len(by_rate(runs)) <= len(HIGHER):
-            raise Unmeasured("The larger layer has not been trained at all three rates; run the others first.")
+            raise Unmeasured(f"{name}, {model}, has not been trained at all three rates; run the others first.")
         return best_of(runs, seeds=3)
 
     def worth_in_layers(self, model: str, *rates: float) -> Value:

@@ -31,7 +31,9 @@ def quantities(
     rated, hard = runs.khop_at_best_rates(), runs.khop_hard_at_best_rates()
     beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags, models)
 
-    # Pointers and facts
+    @remember
+    def gained() -> dict[str, dict[str, list[float]]]:
+        return gains(runs)
 
     # Text
 
@@ -58,16 +60,16 @@ def quantities(
     }
     checks = {
         "gap_closed": lambda: [
-            min(min(loop) for loop in gains(runs)["pointers, four hops"].values()) > 50,
-            min(gains(runs)["pointers, eight hops"]["2x3"]) > 70,
-            sorted(gains(runs)["pointers, eight hops"]["1x6"])[0]
+            min(min(loop) for loop in gained()["pointers, four hops"].values()) > 50,
+            min(gained()["pointers, eight hops"]["2x3"]) > 70,
+            sorted(gained()["pointers, eight hops"]["1x6"])[0]
             < 0
             < 95
-            < sorted(gains(runs)["pointers, eight hops"]["1x6"])[1],
-            max(max(loop) for loop in gains(runs)["facts, 60 exposures"].values()) < 25,
-            all(min(loop) < 0.5 * max(loop) for loop in gains(runs)["Shakespeare"].values()),
-            min(gains(runs)["Shakespeare, input injected"]["1x6-64"]) > 30,
-            sum(min(loop) < 0 for loop in gains(runs)["Shakespeare"].values()) == 4,
+            < sorted(gained()["pointers, eight hops"]["1x6"])[1],
+            max(max(loop) for loop in gained()["facts, 60 exposures"].values()) < 25,
+            all(min(loop) < 0.5 * max(loop) for loop in gained()["Shakespeare"].values()),
+            min(gained()["Shakespeare, input injected"]["1x6-64"]) > 30,
+            sum(min(loop) < 0 for loop in gained()["Shakespeare"].values()) == 4,
         ],
         "tuned_layers": lambda: [tuned_layers().low < 0 and tuned_layers() < layers()],
         "muon": lambda: [

@@ -92,6 +92,7 @@ def quantities(
         "two_layers_once": lambda: number(mean(wrong("2x1")), ".0%"),
         "two_layers_twice": lambda: number(mean(wrong("2x2")), ".1%"),
         "seeds": lambda: words(len(wrong("2x2"))),
+        "hops_steps": lambda: number(rated.new("1x2")[0]["config"]["train"]["steps"], ","),
         "exposures": lambda: number(at_240.records[0]["config"]["train"]["epochs"], "d"),
         "four_passes_add": lambda: more_bits(at_240, "1x4"),
         "bits_median_share": lambda: number(100 * share(bits(median)), ".0f"),
