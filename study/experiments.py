@@ -177,6 +177,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         default_models=("1x1", "2x1", "3x1", "4x1", "2x2", "1x4", "1x6-random"),
         seeds=(0, 1, 2, 3, 4),
     ),
+    "khop-again": _light(  # four hops on seeds that nothing was chosen by
+        HopData(),
+        _HOPS,
+        models=_LAYERS_PASSES | _NARROW,
+        default_models=("2x2", "4x1", "4x1-w44"),
+        seeds=tuple(range(10, 30)),
+    ),
     "khop-hard": _light(
         HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),
         _HOPS.replace(steps=4000),
@@ -240,8 +247,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "iso-depth-wide": _light(  # the same text at four times the width of its narrow models, as many tokens
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _NANOGPT.replace(steps=800, batch_size=32, learning_rate=1.5e-3, min_learning_rate=1e-4, eval_every=200),
-        models={f"{n}x{r}": _iso_depth(n, r, 256) for n, r in (*_SIX, (1, 1), (2, 1), (3, 1))},
-        default_models=("1x1", "2x1", "3x1", "6x1", "3x2", "2x3", "1x6"),
+        models={f"{n}x{r}": _iso_depth(n, r, 256) for n, r in (*_SIX, (1, 1), (1, 2), (2, 1), (3, 1))},
+        default_models=("1x1", "1x2", "2x1", "3x1", "6x1", "3x2", "2x3", "1x6"),
         seeds=(0, 1, 2),
     ),
 }

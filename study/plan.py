@@ -93,8 +93,8 @@ SECOND_PASS = (  # of one layer, where two layers are recorded
 AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
 WIDE_FACTS = tuple(  # four times as many facts, for layers with four times the parameters
     Study("facts", {"keys": 512, "facts": 196_608, "learning_rate": rate, **AS_HEAVY}, (0, 1), models)
+    for models in (("1x1", "2x1", "1x2"), ("1x4", "2x2"))
     for rate in (1e-3, 2e-3)
-    for models in (("1x1", "2x1"), ("1x4", "2x2"))
 )
 FACTS_RATES = tuple(Study("facts", SATURATED | {"learning_rate": r}, (3,), SATURATING) for r in (1e-3, 2e-3, 4e-3))
 FACTS_SEEDS = tuple(
@@ -113,6 +113,16 @@ WIDER_HOPS = tuple(  # seed 3 picks a rate for each model
     for rate in (5e-4, 1e-3)
     for width, models in ((WIDER, ("1x4", "2x1", "2x2", "4x1")), (AS_HEAVY, ("4x1",)))
 )
+WIDER_RATES = (2.5e-4, 5e-4, 1e-3)
+WIDER_PASSES = tuple(  # of one layer and of two; the same seed picks
+    Study("khop", {"learning_rate": rate, **WIDER}, range(4), ("1x1", "1x2", "2x1", "2x2", "4x1", "1x4"))
+    for rate in WIDER_RATES
+)
+AGAIN_RATES = {"2x2": 2e-3, "4x1-w44": 4e-3, "4x1": 4e-3, "1x4": 4e-3, "4x1-w32": 8e-3}  # the best on khop, seeds 0 to 2
+TWENTY = tuple(  # new seeds of each; the narrow stack once more, for as many multiply-adds as 2x2
+    Study("khop-again", {"learning_rate": rate}, models=(model,)) for model, rate in AGAIN_RATES.items()
+)
+TWENTY = (*TWENTY[:2], Study("khop-again", {"steps": 6400}, models=("4x1-w44",)), *TWENTY[2:])
 
 PLAN = (
     Study("sst2", reduced=({}, EPOCH, THREE_DOMAINS)),
@@ -157,6 +167,8 @@ PLAN = (
     *LONGER,
     *EQUAL_WORK,
     *WIDER_HOPS,
+    *WIDER_PASSES,
+    *TWENTY,
     *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),
     *(Study("iso-depth", {"backprop_passes": passes}, (0, 1, 2), ("1x6-64",)) for passes in (1, 2)),
     *(
@@ -257,6 +269,7 @@ def bench(**extra: Any) -> Iterator[RunConfig]:
     standard = BUDGETS["standard"]
     for seed, rate, task, name in product(standard.seeds, standard.rates, RANKED, (*LADDER, "LSTM")):
         yield configure(f"{PREFIX}{task}", name, seed, budget="standard", learning_rate=rate, **extra)
+    yield from bench_in_full(**extra)
 
 
 def everything(reduced: bool = False, **extra: Any) -> Iterator[RunConfig]:
@@ -265,6 +278,21 @@ def everything(reduced: bool = False, **extra: Any) -> Iterator[RunConfig]:
     yield from bench(**extra)
 
 
+def bench_in_full(**extra: Any) -> Iterator[RunConfig]:
+    """The standard budget of two of the study's recurrences and of the controls that the bench makes for them."""
+    from rtx_core.benchmark import bench
+
+    for name in IN_FULL:
+        candidate = bench.find_candidate(name)
+        stacks = bench.controls(bench.counts(candidate.fresh()))
+        requests = [{"base": "looped", "name": stack} | settings for stack, settings in stacks.items()]
+        for request in requests:
+            request.pop("role")
+        for configs in bench.plan("standard", [candidate.request, *requests]).values():
+            yield from (replace(config, **extra) for config in configs)
+
+
+IN_FULL = ("Universal", "TRM")  # on the bench
 RANKED = ("s3",)  # tasks of the bench on which its quick and its standard budget are compared
 PARTS = ({"split": "official"}, {"split": "grouped"}, TENTH, {"fraction": 0.5}, {"length": "short"}, {"length": "long"})
 TASKS = [{"experiment": "sst2"} | part for part in ({}, *PARTS)]

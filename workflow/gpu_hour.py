@@ -12,48 +12,43 @@ installed and no network is needed: torch 2.11 or newer, numpy, pandas, pydantic
 import argparse
 import os
 import re
-import signal
-import subprocess
 import sys
 import tarfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import redirect_stderr, redirect_stdout
+from multiprocessing import Queue, get_context
 from pathlib import Path
 
 import torch
 
 from rtx_core import records
+from rtx_core.benchmark.bench import register_declared
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure
+from rtx_core.experiments.run import train_and_record
 from rtx_core.paths import build, home, write_atomically
-from study.plan import FACTS_RATES, FACTS_SEEDS, LONGER, STATE_RATES, WIDE_FACTS, WIDE_POINTERS, WIDE_TEXT, WIDER_HOPS
+from study.plan import TWENTY, WIDE_FACTS, WIDE_POINTERS, WIDE_TEXT, WIDER_PASSES, Study, bench_in_full
 
-POLL = 0.2  # seconds
+POLL = 3  # seconds
 OF_RUNS = re.compile(r"(results|results/weights|runs|_build/runs)(/\w[^/]*){2,3}\.(json|npz|safetensors)")  # files
 PATIENCE = 60  # seconds that a run has to save its checkpoint
 PART = 15 * 2**20  # bytes that one archive holds at most, unless one file is larger
 
 
 def queue() -> Iterator[RunConfig]:
-    """By what they are worth: pointers over 98 letters, seed by seed so that every model has the same seeds, with state
-    tracking, text and facts at larger widths after three of them; then the rest of k-hop, and Yelp at 512 tokens."""
+    """By what they are worth, the models of a seed beside each other: text, pointers and facts at larger widths, twenty
+    seeds of four hops, two recurrences on the bench, then pointers over 98 letters."""
     graph = {"compile": "graph"} if torch.cuda.is_available() else {}
 
-    def pointers(seeds: Iterable[int]) -> Iterator[RunConfig]:
-        for seed in seeds:
-            for study in WIDE_POINTERS:
-                for model in study.models:
-                    yield configure(study.experiment, model, seed, **study.settings, **graph)
+    def by_seed(studies: Iterable[Study]) -> list[RunConfig]:
+        return sorted((run for study in studies for run in study.runs(True, graph)), key=lambda run: run.seed)
 
-    yield from pointers((0, 1, 2))
-    for study in (*STATE_RATES, *WIDE_TEXT, *WIDE_FACTS):
-        yield from study.runs(False, graph)
-    yield from pointers((3, 4))
-    for study in (*FACTS_RATES, *LONGER, *WIDER_HOPS, *FACTS_SEEDS):
-        yield from study.runs(False, graph)
-    for model in ("baseline", "recurrent"):
-        yield configure("yelp", model, 0, max_length=512, compile="reduce-overhead" if graph else "")
+    for studies in (WIDE_TEXT, WIDER_PASSES, TWENTY[:4], WIDE_FACTS[:2]):
+        yield from by_seed(studies)
+    yield from bench_in_full(**graph)
+    for studies in (WIDE_FACTS[2:], TWENTY[4:], WIDE_POINTERS):
+        yield from by_seed(studies)
 
 
 def missing(configs: Iterable[RunConfig]) -> list[RunConfig]:
@@ -63,59 +58,44 @@ def missing(configs: Iterable[RunConfig]) -> list[RunConfig]:
     return [c for c in available if records.find(c.name, c.model, c.seed, c.source) is None]
 
 
-def command(config: RunConfig) -> list[str]:
-    settings = [f"{name}={value}" for name, value in config.settings.items()]
-    words = [config.experiment, str(config.model_spec), f"seed={config.seed}", *settings]
-    return [sys.executable, "-m", "rtx_core", "run", *words]
-
-
-@dataclass
-class Lanes:
-    """So many processes side by side, each with a run of the queue."""
-
-    together: int
-    out: Path
-    running: dict[subprocess.Popen, RunConfig] = field(default_factory=dict)
-
-    def work(self, configs: list[RunConfig], seconds: float) -> list[RunConfig]:
-        """Train until all are done or the time is over; those that were not finished."""
-        queue, deadline, unfinished = list(configs), time.monotonic() + seconds, []
-        while (queue or self.running) and time.monotonic() < deadline:
-            while queue and len(self.running) < self.together:
-                self.start(queue.pop(0))
-            time.sleep(POLL)
-            before = len(self.running)
-            unfinished += self.collect()
-            if len(self.running) < before:
-                pack_records(configs, self.out)
-        return unfinished + self.stop() + queue
-
-    def start(self, config: RunConfig) -> None:
-        log = self.out / f"{config.name}-{config.model}-seed{config.seed}.log"
-        with open(log, "a", encoding="utf-8") as file:
-            threads = {"OMP_NUM_THREADS": "1"}
-            process = subprocess.Popen(command(config), stdout=file, stderr=file, cwd=home(), env=os.environ | threads)
-        self.running[process] = config
-
-    def collect(self) -> list[RunConfig]:
-        """Forget the processes that have ended; the runs of those that failed."""
-        ended = [process for process in self.running if process.poll() is not None]
-        return [config for process in ended if (config := self.running.pop(process)) and process.returncode]
-
-    def stop(self) -> list[RunConfig]:
-        """End all processes, with time to save their checkpoints."""
-        for process in self.running:
-            process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + PATIENCE
-        for process in self.running:
+def train_all(todo: Queue, log: Path) -> None:
+    """What a process does: train one run of the queue after another, and note in the log what stopped one."""
+    with open(log, "a", encoding="utf-8", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
+        register_declared()
+        while config := todo.get():
             try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        stopped = [config for process, config in self.running.items() if process.returncode]
-        self.running.clear()
-        return stopped
+                train_and_record(config)
+            except Exception as stop:
+                print(f"{config.name} {config.model} seed {config.seed} stopped: {stop!r}")
+
+
+def work(configs: list[RunConfig], out: Path, together: int, seconds: float) -> list[RunConfig]:
+    """Train in so many processes until all are done or the time is over; those that were not finished.  A process
+    makes many runs, since its start takes longer than some of them."""
+    context, deadline, packed = get_context("spawn"), time.monotonic() + seconds, 0
+    todo = context.Queue()
+    for item in (*configs, *[None] * together):
+        todo.put(item)
+    logs = build() / "gpu-hour-logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    processes = [context.Process(target=train_all, args=(todo, logs / f"{n}.log")) for n in range(together)]
+    for process in processes:
+        process.start()
+    while any(process.is_alive() for process in processes) and time.monotonic() < deadline:
+        time.sleep(POLL)
+        if (files := sum(1 for config in configs for _ in files_of(config))) > packed:
+            packed = files
+            pack_records(configs, out)
+    for process in processes:
+        process.terminate()  # with time to save a checkpoint
+    deadline = time.monotonic() + PATIENCE
+    for process in processes:
+        process.join(max(0.1, deadline - time.monotonic()))
+        process.kill()
+        process.join()
+    todo.cancel_join_thread()  # of what nobody will take
+    write_atomically(out / "log.txt", b"".join(log.read_bytes() for log in sorted(logs.glob("*.log"))))
+    return missing(configs)
 
 
 def files_of(config: RunConfig) -> Iterator[Path]:
@@ -185,7 +165,7 @@ def main(arguments: list[str] | None = None) -> None:
     for archive in sorted(options.before, key=lambda path: path.name == "records.tar"):  # records after their weights
         unpack(archive)
     todo = missing(queue())
-    unfinished = Lanes(options.together, options.out).work(todo, 60 * options.minutes)
+    unfinished = work(todo, options.out, options.together, 60 * options.minutes)
     packed = pack(todo, options.out)
     finished = len(todo) - len(unfinished)
     print(f"{finished} runs finished, {len(unfinished)} to go; {packed} files in {options.out}/*.tar")
