@@ -244,6 +244,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         + ("6x1-24", "6x1-32", "6x1-48", "6x1-96"),
         seeds=tuple(range(8)),
     ),
+    "iso-depth-again": _light(  # the same on seeds that nothing was chosen by
+        LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
+        _NANOGPT.replace(steps=800, batch_size=32, learning_rate=3e-3, min_learning_rate=3e-4, eval_every=200),
+        models=_ISO_DEPTH,
+        default_models=("1x1-64", "1x2-64", "2x1-64", "3x1-64", "3x2-64", "6x1-64", "1x6-64"),
+        seeds=tuple(range(10, 20)),
+    ),
     "iso-depth-wide": _light(  # the same text at four times the width of its narrow models, as many tokens
         LanguageData(corpus="shakespeare", block_size=64, eval_batches=20),
         _NANOGPT.replace(steps=800, batch_size=32, learning_rate=1.5e-3, min_learning_rate=1e-4, eval_every=200),

@@ -90,6 +90,11 @@ SECOND_PASS = (  # of one layer, where two layers are recorded
     *(Study("facts", FACTS | {"learning_rate": rate}, (0, 1, 2), ("1x2",)) for rate in (1e-3, 2e-3, 4e-3)),
     *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("1x2-64",)) for rate in (3e-3, 6e-3, 1.2e-2)),
 )
+INJECTED = {"injection": "linear", "learning_rate": 1.2e-2}
+TEN = (  # new seeds of text, each model at its best rate on seeds 0 to 2
+    Study("iso-depth-again", {"learning_rate": 6e-3}),
+    Study("iso-depth-again", INJECTED, models=("1x6-64",)),
+)
 AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
 WIDE_FACTS = tuple(  # four times as many facts, for layers with four times the parameters
     Study("facts", {"keys": 512, "facts": 196_608, "learning_rate": rate, **AS_HEAVY}, (0, 1), models)
@@ -169,6 +174,7 @@ PLAN = (
     *WIDER_HOPS,
     *WIDER_PASSES,
     *TWENTY,
+    *TEN,
     *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),
     *(Study("iso-depth", {"backprop_passes": passes}, (0, 1, 2), ("1x6-64",)) for passes in (1, 2)),
     *(
