@@ -19,12 +19,15 @@ from study.analysis.ladder import Ladder, Tuned
 from study.analysis.language import Language
 from study.analysis.records import mean_loss
 from study.experiments import ONE_SEED
-from study.plan import LADDER, TENTH, TUNED, TUNING
+from study.plan import AGAIN_RATES, INJECTED, LADDER, TENTH, TUNED, TUNING, WIDER_RATES
 
 OWN = 0  # stands for an experiment's own learning rate
 HIGHER = (0.006, 0.012)  # than the rate of all iso-depth models, 3e-3
 PICKING = 3  # the seed that picks rates where it is reported nowhere
-WIDER = {256: "khop-hiddensize256-intermediatesize688", 128: "khop-hiddensize128-intermediatesize344"}
+WIDER = {  # k-hop at other widths, and the learning rates tried there
+    256: ("khop-hiddensize256-intermediatesize688", WIDER_RATES),
+    128: ("khop-hiddensize128-intermediatesize344", WIDER_RATES[1:]),
+}
 MUON = {"khop": (0.001, 0.004), "iso-depth": (OWN, 0.012)}
 STORIES, STORIES_HIGHER = "tinystories-small-learningrate0.004", "tinystories-small-learningrate0.008"
 CHARACTERS = "shakespeare-small-learningrate0.003"
@@ -78,13 +81,24 @@ class Folders:
     def khop_hard_at_best_rates(self) -> HopsAtOwnRates:
         return HopsAtOwnRates(8, *self.at_rates("khop-hard", OWN, 0.004))
 
-    def wider_runs(self, model: str, width: int = 256) -> list[Record]:
-        """k-hop at another width."""
-        return self.picked(WIDER[width], 0.0005, 0.001).new(model)
+    def wider_runs(self, model: str, width: int = 256, *rates: float) -> list[Record]:
+        """k-hop at another width, at the best of all rates tried there, or of some."""
+        name, tried = WIDER[width]
+        return self.picked(name, *(rates or tried)).new(model)
 
-    def wider(self, model: str, width: int = 256) -> float:
+    def wider(self, model: str, width: int = 256, *rates: float) -> float:
         """The mean error at four hops of `wider_runs`."""
-        return mean(wrong(run, 4) for run in self.wider_runs(model, width))
+        return mean(wrong(run, 4) for run in self.wider_runs(model, width, *rates))
+
+    def again(self, model: str) -> list[Record]:
+        """k-hop on twenty new seeds, at the rate that seeds 0 to 2 picked."""
+        rate = AGAIN_RATES[model]
+        usual = configure("khop-again", model).train.learning_rate
+        return self.at_rates("khop-again", OWN if rate == usual else rate)[0].of(model)
+
+    def again_at_equal_work(self) -> list[Record]:
+        """The narrow stack of 2x2 on these seeds, for as many multiply-adds."""
+        return Runs(self.records("khop-again-steps6400"), "khop-again, 6,400 steps").of("4x1-w44")
 
     def many_letters(self, model: str) -> float:
         """The error of k-hop over 98 letters, 10,000 steps, at the better of two rates: the mean over hops from 0 to 16
@@ -127,16 +141,25 @@ class Folders:
         """The bits that each seed of a model stores at that rate."""
         return Facts(self.facts_at_own_rate(model)).each(model)
 
-    def wide_facts(self, model: str) -> float:
-        """The bits that a model of width 128 stores of 196,608 facts, the most of two rates."""
+    def wide_facts(self, model: str) -> list[float]:
+        """The bits that each seed of a model of width 128 stores of 196,608 facts, at the better of two rates."""
         rates = self.at_rates("facts-facts196608-keys512-hiddensize128-intermediatesize344", OWN, 0.001)
-        return max(Facts(rate.of(model)).bits(model) for rate in rates)
+        return max((Facts(rate.of(model)).each(model) for rate in rates), key=mean)
 
     # -- Text
 
     def wide_text(self, model: str) -> list[Record]:
         """Characters at width 256."""
         return self.tuned("iso-depth-wide", OWN, 0.00075, 0.003).runs(model)
+
+    def text_again(self, model: str) -> list[Record]:
+        """Characters at width 64 on ten new seeds, at the rate that seeds 0 to 2 picked."""
+        return self.all_rates("iso-depth-again", 0.006).of(model)
+
+    def injected_again(self) -> list[Record]:
+        """The injected loop on these seeds."""
+        name = f"iso-depth-again-injectionlinear-learningrate{INJECTED['learning_rate']}"
+        return Runs(self.records(name), name).of("1x6-64")
 
     def iso_depth(self, seeds: int | None = None) -> IsoDepth:
         """The first seeds of all models, or all."""

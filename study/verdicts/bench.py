@@ -1,8 +1,14 @@
 """When predictions of the bench hold and when they are contradicted."""
 
+from statistics import mean
+
 from rtx_core import records
+from rtx_core.benchmark.bench import controls, counts, find_candidate
+from rtx_core.benchmark.suite import error
+from rtx_core.report.rates import at_best_rate
 from study.analysis.ranking import correlation, quick_and_standard
 from study.folders import OWN, Folders
+from study.plan import IN_FULL
 from study.verdicts.runs import Conditions, planned
 
 
@@ -14,3 +20,21 @@ def bench_s3_standard() -> Conditions:
     agreement = correlation(quick, standard)
     first = all(min(errors.values()) == errors["LSTM"] for errors in (quick, standard))
     return agreement >= 0.7 and first, agreement < 0.4
+
+
+def bench_in_full() -> Conditions:
+    """Of two recurrences and, of each, the stacks as large and as deep; each at its best rate."""
+    bench = Folders(lambda name: records.records(name=name))
+
+    def score(task: str, model: str) -> float:
+        runs = bench.all_rates(f"bench-{task}", OWN, 0.001, 0.004).of(model)
+        planned(runs, 9)
+        return mean(error(task, run)[0] for run in at_best_rate(runs))
+
+    stacks = {name: [*controls(counts(find_candidate(name).fresh()))] for name in IN_FULL}
+    large, _ = stacks["Universal"]
+    follows = score("pointers", "Universal") < score("pointers", large)
+    stores = {name: (score("facts", name), *(score("facts", stack) for stack in stacks[name])) for name in IN_FULL}
+    reads = all(score("characters", name) > score("characters", stacks[name][1]) for name in IN_FULL)
+    holds = follows and reads and all(own > max(others) for own, *others in stores.values())
+    return holds, not follows or any(own < deep for own, _, deep in stores.values())

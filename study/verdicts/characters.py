@@ -1,8 +1,11 @@
 """When predictions of characters at equal depth hold and when they are contradicted."""
 
+from statistics import mean
+
+from rtx_core.report.statistics import unpaired
 from study import paper
 from study.analysis.iso_depth import IsoDepth
-from study.analysis.records import mean_loss
+from study.analysis.records import mean_loss, test_loss
 from study.folders import HIGHER
 from study.verdicts.runs import RUNS, Conditions, planned
 
@@ -71,6 +74,29 @@ def text_wider() -> Conditions:
     loss = {model: mean_loss(RUNS.wide_text(model)) for model in ("1x1", "2x1", "3x1", "6x1", "3x2", "2x3", "1x6")}
     holds = loss["2x1"] < loss["1x6"] < loss["1x1"] and loss["2x3"] > loss["3x1"]
     return holds and loss["6x1"] == min(loss.values()), loss["1x6"] < loss["2x1"] or loss["2x3"] < loss["6x1"]
+
+
+def text_wider_second_pass() -> Conditions:
+    once, twice, two = (mean_loss(RUNS.wide_text(model)) for model in ("1x1", "1x2", "2x1"))
+    share = (once - twice) / (once - two)
+    return 0 <= share <= 0.5, share >= 0.75
+
+
+def text_again() -> Conditions:
+    runs = {model: RUNS.text_again(f"{model}-64") for model in ("1x1", "1x2", "2x1", "3x1", "3x2")}
+    runs["injected"] = RUNS.injected_again()
+    planned(min(runs.values(), key=len), 10)
+    losses = {model: list(map(test_loss, each)) for model, each in runs.items()}
+    once, twice, two = (mean(losses[model]) for model in ("1x1", "1x2", "2x1"))
+    share = (once - twice) / (once - two)
+
+    def lower(first: str, second: str) -> bool:
+        difference, _, _, p, _ = unpaired(losses[first], losses[second])
+        return difference < 0 and p < 0.05
+
+    ahead = lower("injected", "1x1")
+    holds = 0 <= share <= 0.4 and not lower("3x2", "3x1") and not lower("3x1", "3x2")
+    return holds and ahead and lower("2x1", "injected"), share >= 0.7 or lower("3x2", "3x1") or not ahead
 
 
 def text_injected() -> Conditions:

@@ -1,5 +1,7 @@
 """When predictions of facts hold and when they are contradicted."""
 
+from statistics import mean
+
 from study.verdicts.runs import RUNS, Conditions
 
 
@@ -42,6 +44,12 @@ def facts_second_pass() -> Conditions:
 
 
 def facts_wider() -> Conditions:
-    one, loop, two, twice = (RUNS.wide_facts(model) for model in ("1x1", "1x4", "2x1", "2x2"))
+    one, loop, two, twice = (mean(RUNS.wide_facts(model)) for model in ("1x1", "1x4", "2x1", "2x2"))
     holds = loop <= 1.3 * one and twice <= 1.2 * two and two >= 1.4 * one
     return holds, loop >= two or two < 1.2 * one
+
+
+def facts_wider_second_pass() -> Conditions:
+    once, twice, two = (mean(RUNS.wide_facts(model)) for model in ("1x1", "1x2", "2x1"))
+    share = (twice - once) / (two - once)
+    return share <= 0.25, share > 0.5

@@ -234,10 +234,26 @@ def khop_four_times() -> Conditions:
 
 
 def khop_wider() -> Conditions:
-    two, twice, loop, deep = (RUNS.wider(model) for model in ("2x1", "2x2", "1x4", "4x1"))
-    stack = RUNS.wider("4x1", width=128)
+    rates = 0.0005, 0.001
+    two, twice, loop, deep = (RUNS.wider(model, 256, *rates) for model in ("2x1", "2x2", "1x4", "4x1"))
+    stack = RUNS.wider("4x1", 128)
     holds = two >= 0.1 and max(twice, loop, deep) <= 0.03 and abs(loop - stack) <= 0.02
     return holds, two < 0.05 or loop > 0.1 or loop - stack > 0.05
+
+
+def khop_wider_second_pass() -> Conditions:
+    once, twice, two = map(RUNS.wider, ("1x1", "1x2", "2x1"))
+    share = (once - twice) / (once - two)
+    return 0.5 <= share <= 1, share < 0.3
+
+
+def khop_again() -> Conditions:
+    loop, narrow, stack = map(RUNS.again, ("2x2", "4x1-w44", "4x1"))
+    planned(narrow, 20)
+    equal_steps, equal_work = (unpaired_odds(loop, runs) for runs in (narrow, RUNS.again_at_equal_work()))
+    fewer, worse = equal_steps.p < 0.05 and equal_steps.odds[0] < 1, equal_work.p < 0.05 and equal_work.odds[0] > 1
+    level = min(equal_work.p, unpaired_odds(loop, stack).p) >= 0.05
+    return fewer and level, equal_steps.p >= 0.05 or worse
 
 
 def narrow_bracketed() -> Conditions:
