@@ -56,7 +56,7 @@ class Headline:
         """Of training, of all runs one after the other, as recorded on different machines."""
         hours = sum(run["seconds"] for run in self.runs) / 3600
         on_gpus = [run["environment"]["device_type"] == "cuda" for run in self.runs]
-        where = " (H100)" if all(on_gpus) else " (some on an H100)" if any(on_gpus) else ""
+        where = " (GPU)" if all(on_gpus) else " (some on a GPU)" if any(on_gpus) else ""
         return number(hours, ".2f" if hours < 1 else ".1f") + where
 
 
@@ -106,38 +106,31 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     long = runs.hops("khop-steps12000")
     once, twice = long.records_for("2x1"), long.records_for("2x2")
     yield Headline("Four hops, four times as many steps: it still helps", fewer(once, twice, ".2%"), once + twice)
+    rate = "best of three, on another seed"
+    single, passes, two = map(runs.wider_runs, ("1x1", "1x2", "2x1"))
+    claim = "Four hops, width 256: running one layer twice helps as much as a second layer"
+    effect = f"{fewer(single, passes)}; twice beside two layers: {odds(passes, two, 4)}"
+    yield Headline(claim, effect, single + passes + two, f"{rate}; the lowest of them for 1×2 and 2×1", True)
     once, twice = runs.wider_runs("2x1"), runs.wider_runs("2x2")
-    rate = "better of two, on another seed; that of 2×1 is the lower one"
-    yield Headline("Four hops, width 256: it still helps", fewer(once, twice), once + twice, rate)
-    narrow, loop, seen = rated.new("4x1-w44"), rated.new("2x2"), f"{others}; the loop's were seen before"
-    unpaired = rated.unpaired("2x2", "4x1-w44")
-    ranks = f"rank test p = {number(unpaired.ranks, '.3f')}, Welch's p = {number(unpaired.p, '.2f')}, paired p = "
-    ranks += f"{number(rated('2x2', '4x1-w44', new=True).p, '.2f')}, unadjusted"
-    yield Headline(
-        "Four hops: a loop probably gets fewer wrong than a narrow stack of its depth and size, by an uncertain amount",
-        f"{odds(loop, narrow, 4)}; {ranks}",
-        loop + narrow,
-        seen,
-        True,
+    yield Headline("Four hops, width 256: running two layers twice still helps", fewer(once, twice), once + twice, rate)
+    loop, narrow, longer, stack = (
+        runs.again("2x2"),
+        runs.again("4x1-w44"),
+        runs.again_at_equal_work(),
+        runs.again("4x1"),
     )
-    longer, rate = (
-        runs.narrow_at_equal_work(),
-        "better of two, and of four, on other seeds; the loop's were seen before",
-    )
-    effect = f"{odds(loop, longer, 4)}; Welch's p = {number(unpaired_odds(loop, longer, 4).p, '.2g')}, unadjusted"
-    claim = "The same after as much computation: the two do not differ significantly"
-    yield Headline(claim, effect, loop + longer, rate, True)
+    for claim, runs_of in (
+        ("Four hops: a loop gets fewer wrong than a narrow stack of its depth and size after equal steps", narrow),
+        ("After equal computation the two do not differ significantly", longer),
+        ("Four hops: a loop and a stack of its depth and width do not differ significantly", stack),
+    ):
+        p = number(unpaired_odds(loop, runs_of, 4).p, ".2g")
+        effect = f"{odds(loop, runs_of, 4)}; Welch's p = {p}, unadjusted"
+        yield Headline(claim, effect, loop + runs_of, others, True)
     narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
     ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}, unadjusted"
     rate = "one rate, the loop's best in 3,000 steps and not the stack's"
     yield Headline("The same after four times as many steps", f"{odds(loop, narrow, 4)}; {ranks}", loop + narrow, rate)
-    stack, loop = rated.new("4x1"), rated.new("2x2")
-    yield Headline(
-        "Four hops: a loop and a stack of its depth do not differ significantly",
-        odds(loop, stack, 4),
-        stack + loop,
-        seen,
-    )
     hard = runs.khop_hard_at_best_rates()
     narrow, loop = hard.new("6x1-w36"), hard.new("2x3")
     unpaired, paired = unpaired_odds(loop, narrow, 8), hard("2x3", "6x1-w36", new=True)
@@ -164,6 +157,12 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
     both = runs.facts(0.004).records_for("1x1") + facts.records_for("1x4")
     claim = "Facts, 60 exposures, each at its own rate: three more passes add nothing significant"
     yield Headline(claim, effect, both, "best of three or four, on the same seeds")
+    once, twice, two = map(runs.wide_facts_runs, ("1x1", "1x2", "2x1"))
+    claim = "Facts, width 128, 60 exposures: a second pass adds next to nothing, a second layer much"
+    by_model = [[100 * (b / a - 1) for a, b in zip(runs.wide_facts("1x1"), runs.wide_facts(m))] for m in ("1x2", "2x1")]
+    effect = ", ".join(f"{' and '.join(number(v, '+.0f') for v in row)} %" for row in by_model) + " bits"
+    rate = "better of two, the lower one, on the same seeds"
+    yield Headline(claim, effect, once + twice + two, rate, True)
     saturated = runs.saturated()
     claims = {
         "1x4": "three more passes add to one layer",
@@ -188,10 +187,17 @@ def text(runs: Folders) -> Iterator[Headline]:
         best = best_of(runs.iso_depth_at_rates(*rates), seeds=3)
         both = [run for run in best if run["model"] in ("1x6-64", *STACKS[:4])]
         yield Headline(claim, exponent(runs.worth_in_layers("1x6-64", *rates)), both, how, bool(rates))
-    once, injected = runs.tuned_text("1x1-64"), runs.injected_loops()
-    rate = "best of three, on the same seeds; the loop's is the highest"
+    rate, claim = "best of three, on other seeds", "Text, tuned: running one layer twice is better than running it once"
+    once, twice = runs.text_again("1x1-64"), runs.text_again("1x2-64")
+    yield Headline(claim, nats(twice, once), once + twice, rate, True)
+    once, twice = runs.wide_text("1x1"), runs.wide_text("1x2")
+    same = "best of three, on the same seeds"
+    yield Headline("The same at width 256", nats(twice, once), once + twice, same, True)
+    once, twice = runs.text_again("3x1-64"), runs.text_again("3x2-64")
+    yield Headline("Text, tuned: running three layers twice", nats(twice, once), once + twice, rate)
+    once, injected = runs.text_again("1x1-64"), runs.injected_again()
     claim = "Text, tuned: one layer run six times with its input injected is better than run once"
-    yield Headline(claim, nats(injected, once), once + injected, rate, True)
+    yield Headline(claim, nats(injected, once), once + injected, f"{rate}; the loop's is the highest", True)
     once, twice = (runs.with_muon("iso-depth", model) for model in ("3x1-64", "3x2-64"))
     rate = "better of two, which is the higher one for all models, on another seed"
     claim = "Text, trained by Muon: running three layers twice helps"

@@ -14,6 +14,8 @@ HARD = ("2x1", "2x3", "6x1"), ("2x1", "1x6", "6x1")
 TEXT = ("1x1-64", "1x2-64", "2x1-64"), ("1x1-64", "1x6-64", "6x1-64"), ("2x1-64", "2x3-64", "6x1-64")
 TEXT += (("3x1-64", "3x2-64", "6x1-64"),)
 
+WIDE_TEXT = tuple(tuple(model.removesuffix("-64") for model in models) for models in TEXT)
+
 
 def gains(runs: Folders) -> dict[str, dict[str, list[float]]]:
     """Task -> loop -> of each seed, 0 where it is as good as the mean of its layers run once, 100 as the stack's."""
@@ -21,9 +23,12 @@ def gains(runs: Folders) -> dict[str, dict[str, list[float]]]:
     text = best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)
     rows = {
         "pointers, four hops": (PASSES, khop.new, partial(wrong, hops=4)),
+        "the same, width 256": (PASSES, runs.wider_runs, partial(wrong, hops=4)),
         "pointers, eight hops": (HARD, lambda m: hard.runs(m) + hard.later(m), partial(wrong, hops=8)),
         "facts, 60 exposures": (PASSES, runs.facts_at_own_rate, test_loss),
+        "facts, width 128": (PASSES[:1], runs.wide_facts_runs, test_loss),
         "Shakespeare": (TEXT, lambda model: [run for run in text if run["model"] == model], test_loss),
+        "Shakespeare, width 256": (WIDE_TEXT, runs.wide_text, test_loss),
     }
     every = {
         task: {

@@ -123,7 +123,13 @@ WIDER_PASSES = tuple(  # of one layer and of two; the same seed picks
     Study("khop", {"learning_rate": rate, **WIDER}, range(4), ("1x1", "1x2", "2x1", "2x2", "4x1", "1x4"))
     for rate in WIDER_RATES
 )
-AGAIN_RATES = {"2x2": 2e-3, "4x1-w44": 4e-3, "4x1": 4e-3, "1x4": 4e-3, "4x1-w32": 8e-3}  # the best on khop, seeds 0 to 2
+AGAIN_RATES = {
+    "2x2": 2e-3,
+    "4x1-w44": 4e-3,
+    "4x1": 4e-3,
+    "1x4": 4e-3,
+    "4x1-w32": 8e-3,
+}  # the best on khop, seeds 0 to 2
 TWENTY = tuple(  # new seeds of each; the narrow stack once more, for as many multiply-adds as 2x2
     Study("khop-again", {"learning_rate": rate}, models=(model,)) for model, rate in AGAIN_RATES.items()
 )

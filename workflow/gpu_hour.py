@@ -25,7 +25,7 @@ import torch
 from rtx_core import records
 from rtx_core.benchmark.bench import register_declared
 from rtx_core.errors import RtxError
-from rtx_core.experiments.configure import RunConfig, configure
+from rtx_core.experiments.configure import RunConfig
 from rtx_core.experiments.run import train_and_record
 from rtx_core.paths import build, home, write_atomically
 from study.plan import TWENTY, WIDE_FACTS, WIDE_POINTERS, WIDE_TEXT, WIDER_PASSES, Study, bench_in_full

@@ -1,9 +1,10 @@
 """What a pass is worth on text: characters at equal depth."""
 
+from collections.abc import Callable
 from statistics import mean
 
 from rtx_core.records import Record
-from rtx_core.report import number
+from rtx_core.report import number, p_value
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from rtx_core.report.statistics import mean_interval, unpaired
@@ -20,9 +21,9 @@ LOWER = 0.0015  # than the usual learning rate
 PUBLISHED = 0.46  # φ of Schwethelm et al.
 
 
-def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
-    """Of runs on characters at several learning rates, and with four times the steps."""
-    runs = Folders.among(characters)
+def quantities(characters: list[Record], longer: list[Record], again: list[Record], wide: list[Record]) -> Quantities:
+    """Of runs on characters at several learning rates, with four times the steps, on new seeds, and of width 256."""
+    runs = Folders.among([*characters, *again, *wide])
 
     def iso() -> IsoDepth:
         return runs.iso_depth()
@@ -69,8 +70,19 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
 
     def injected_gain() -> tuple[float, ...]:
         """Nats that an injected loop saves over one layer, each at its own rate: `unpaired`."""
-        one, injected = runs.tuned_text("1x1-64"), runs.injected_loops()
-        return unpaired(*([test_loss(run) for run in each] for each in (one, injected)))
+        return compared(runs.text_again("1x1-64"), runs.injected_again())
+
+    def compared(first: list[Record], second: list[Record]) -> tuple[float, ...]:
+        """How many nats more the first have: `unpaired`."""
+        return unpaired(*([test_loss(run) for run in each] for each in (first, second)))
+
+    def new(model: str) -> list[Record]:
+        return runs.text_again(f"{model}-64")
+
+    def share(of: Callable[[str], list[Record]]) -> float:
+        """What a second pass of one layer saves of what a second layer saves."""
+        once, twice, two = (mean_loss(of(model)) for model in ("1x1", "1x2", "2x1"))
+        return (once - twice) / (once - two)
 
     def bound(value: Value, end: str) -> float:
         return {"": float(value), "_low": value.low, "_high": value.high}[end]
@@ -89,6 +101,21 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
             key: lambda model=model: number(runs.text_loss(model, *HIGHER), ".3f")
             for key, model in (("once", "1x1-64"), ("twice", "1x2-64"), ("two", "2x1-64"), ("narrow_six", "6x1-24"))
         },
+        **{
+            f"{key}_{model}": lambda of=of, model=model: number(mean_loss(of(model)), ".3f")
+            for key, of in (("new", new), ("wide", runs.wide_text))
+            for model in ("1x1", "1x2", "1x6", "2x1", "2x3", "3x1", "3x2", "6x1")
+        },
+        **{
+            f"{key}_{loop}_p": lambda of=of, loop=loop, once=once: p_value(compared(of(once), of(loop))[3])
+            for key, of in (("new", new), ("wide", runs.wide_text))
+            for loop, once in (("1x2", "1x1"), ("3x2", "3x1"), ("2x3", "2x1"))
+        },
+        "new_share": lambda: number(100 * share(new), ".0f"),
+        "wide_share": lambda: number(100 * share(runs.wide_text), ".0f"),
+        "new_seeds": lambda: words(len(new("1x1"))),
+        "wide_seeds": lambda: words(len(runs.wide_text("1x1"))),
+        "times_the_parameters": lambda: number(size(runs.wide_text("1x1")) / size(new("1x1")), ".0f"),
         "steps": lambda: number(runs.records("iso-depth")[0]["config"]["train"]["steps"], ","),
         "three_phi": lambda: number(three().value, ".2f"),
         "three_low": lambda: number(three().low, ".2f"),
@@ -154,6 +181,18 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
         "twice": lambda: [
             runs.text_loss("1x1-64", *HIGHER) > runs.text_loss("1x2-64", *HIGHER) > runs.text_loss("2x1-64", *HIGHER)
         ],
+        "wide_share": lambda: [
+            0.1 < share(new) < 0.5,
+            0.2 < share(runs.wide_text) < 0.4,
+            mean_loss(runs.injected_again()) < mean_loss(new("1x2")) - 0.01,
+        ],
+        "new_1x2_p": lambda: [
+            max(compared(of("1x1"), of("1x2"))[3] for of in (new, runs.wide_text)) < 0.05,
+            min(compared(of("3x1"), of("3x2"))[3] for of in (new, runs.wide_text)) > 0.05,
+            compared(runs.wide_text("2x1"), runs.wide_text("2x3"))[3] > 0.05,
+            abs(mean_loss(new("1x6")) - mean_loss(new("1x2"))) < 0.02,
+            0 < mean_loss(runs.wide_text("1x2")) - mean_loss(runs.wide_text("1x6")) < 0.02,
+        ],
         "below_the_stacks": lambda: [
             all(runs.text_loss(f"{n}x{6 // n}-64") < runs.text_loss(f"{n}x1-64") for n in (1, 2, 3))
         ],
@@ -169,6 +208,7 @@ def quantities(characters: list[Record], longer: list[Record]) -> Quantities:
             / (runs.text_loss("1x1-64", *HIGHER) - runs.text_loss("2x1-64", *HIGHER))
             < 1,
             injected_gain()[1] > 0,
+            mean_loss(new("6x1")) < mean_loss(runs.injected_again()) - 0.03,
             min(map(test_loss, runs.layer_as_large())) > max(map(test_loss, runs.injected_loops())),
             0.97 < size(runs.layer_as_large()) / size(runs.injected_loops()) < 1.03,
             max(learning_rate(run) for run in runs.injected_loops()) == HIGHER[1],

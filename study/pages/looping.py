@@ -1,20 +1,21 @@
 """When looping helps: following pointers for four and eight hops."""
 
-from statistics import mean
+from statistics import mean, median
 
 import numpy as np
 
 from rtx_core.records import Record
-from rtx_core.report import number
+from rtx_core.report import number, p_value
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from study.analysis.hops import Hops, compared, copying, unpaired_odds, wrong
 from study.analysis.records import multiply_adds
 from study.analysis.wording import at_least, seeds
 from study.folders import Folders
+from study.plan import WIDER_RATES
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
-SOLVED = 0.1
+SOLVED, BAD = 0.1, 0.03
 DEEP = ("4x1", "1x4", "4x1-w44", "4x1-w32")  # of the depth of two layers run twice
 
 
@@ -26,12 +27,12 @@ def quantities(
     published: list[Record],
     longer: list[Record],
     wider: list[Record],
-    equal: list[Record],
+    again: list[Record],
 ) -> Quantities:
     """Of k-hop runs, on four hops at one rate and at others, on eight at one and at a higher one, on the published
-    task, of stacks and loops that are trained for `longer`, of `wider` ones at several rates, and of the narrow stack
-    for as many multiply-adds as its loop (`equal`)."""
-    runs = Folders.among([*pointers, *rated, *hard, *higher, *wider, *equal])
+    task, of stacks and loops that are trained for `longer`, of `wider` ones at several rates, and of two layers run
+    twice and stacks of their depth on twenty seeds (`again`)."""
+    runs = Folders.among([*pointers, *rated, *hard, *higher, *wider, *again])
     khop, tuned, hard_tuned = Hops(pointers, "k-hop"), runs.khop_at_best_rates(least=1), runs.khop_hard_at_best_rates()
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
     wide, long_runs = Hops(published, "k-hop, published"), Hops(longer, "k-hop for longer")
@@ -50,6 +51,9 @@ def quantities(
     def higher_errors(model: str) -> list[float]:
         return upper.errors(model, HARD_HOPS)
 
+    def share(once: float, twice: float, two: float) -> float:
+        return (once - twice) / (once - two)
+
     def solved(errors: list[float]) -> int:
         return sum(error < SOLVED for error in errors)
 
@@ -61,18 +65,22 @@ def quantities(
         """Of two layers run twice to their narrow stack, after the longer training."""
         return unpaired_odds(long_runs.of("2x2"), long_runs.of("4x1-w44"), HOPS)
 
-    def at_equal_work() -> list[float]:
-        return [wrong(run, HOPS) for run in runs.narrow_at_equal_work()]
+    twenty = {
+        "loop": lambda: runs.again("2x2"),
+        "stack": lambda: runs.again("4x1"),
+        "narrow": lambda: runs.again("4x1-w44"),
+        "equal": runs.again_at_equal_work,
+    }
 
-    def at_other_rate() -> list[Record]:
-        """The narrow stack's runs on the same seeds at the rate that was not picked."""
-        picked = {(run["name"], run["seed"]) for run in runs.narrow_at_equal_work()}
-        seeds = {seed for _, seed in picked}
-        return [run for run in equal if run["seed"] in seeds and (run["name"], run["seed"]) not in picked]
+    def again_errors(name: str) -> list[float]:
+        return [wrong(run, HOPS) for run in twenty[name]()]
 
-    def equal_odds():
-        """Of two layers run twice to their narrow stack, after as many multiply-adds."""
-        return unpaired_odds(tuned.new("2x2"), runs.narrow_at_equal_work(), HOPS)
+    def bad(name: str) -> int:
+        return sum(error > BAD for error in again_errors(name))
+
+    def against(name: str):
+        """Of two layers run twice to a stack, on twenty seeds."""
+        return unpaired_odds(twenty["loop"](), twenty[name](), HOPS)
 
     def narrow_at_lower_rate():
         return compared(lower.of("6x1-w36"), upper.of("6x1-w36"), HARD_HOPS)
@@ -97,36 +105,33 @@ def quantities(
         "good_stacks": lambda: words(sum(error < 0.01 for error in own("4x1"))),
         "stacks": lambda: words(len(own("4x1"))),
         "stack_most": lambda: number(max(own("4x1")), ".0%"),
-        "deep_odds_low": lambda: number(tuned.unpaired("2x2", "4x1").odds[1], ".2f"),
-        "deep_odds_high": lambda: number(tuned.unpaired("2x2", "4x1").odds[2], ".1f"),
-        "welch": lambda: number(tuned.unpaired("2x2", "4x1").p, ".1f"),
         # A narrow stack of the same size
-        "new_w44_least": lambda: number(min(own("4x1-w44")), ".1%"),
-        "new_w44_most": lambda: number(max(own("4x1-w44")), ".0%"),
         "new_w32": lambda: number(mean(own("4x1-w32")), ".1%"),
         "new_w32_least": lambda: number(min(own("4x1-w32")), ".1%"),
         "new_w32_most": lambda: number(max(own("4x1-w32")), ".0%"),
-        "ranks": lambda: number(tuned.unpaired("2x2", "4x1-w44").ranks, ".3f"),  # p of the exact rank test
-        "narrow_welch": lambda: number(tuned.unpaired("2x2", "4x1-w44").p, ".2f"),
-        "narrow_paired": lambda: number(tuned("2x2", "4x1-w44", new=True).p, ".2f"),
         "hard_welch": lambda: number(hard_gap().p, ".2f"),
         "hard_ranks": lambda: number(hard_gap().ranks, ".2f"),
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
         "narrow_cost": lambda: number(multiply_adds(khop.of("4x1-w44")[0]) / multiply_adds(khop.of("2x2")[0]), ".2f"),
-        "equal_steps": lambda: number(runs.narrow_at_equal_work()[0]["config"]["train"]["steps"], ","),
-        "equal_wrong": lambda: number(mean(at_equal_work()), ".1%"),
-        "equal_least": lambda: number(min(at_equal_work()), ".2%"),
-        "equal_most": lambda: number(max(at_equal_work()), ".0%"),
-        "equal_level": lambda: words(sum(error <= max(own("2x2")) for error in at_equal_work())),
-        "equal_other": lambda: number(max(wrong(run, HOPS) for run in at_other_rate()), ".1%"),
+        "equal_steps": lambda: number(runs.again_at_equal_work()[0]["config"]["train"]["steps"], ","),
+        "again_seeds": lambda: words(len(again_errors("loop"))),
         **{
-            f"equal_odds{end}": lambda place=place: number(equal_odds().odds[place], ".2g")
-            for place, end in ((1, "_low"), (2, "_high"))
+            f"again_{name}{key}": lambda name=name, measure=measure: measure(again_errors(name))
+            for name in twenty
+            for key, measure in (
+                ("", lambda errors: number(median(errors), ".1%")),
+                ("_mean", lambda errors: number(mean(errors), ".1%")),
+                ("_best", lambda errors: number(min(errors), ".1%")),
+                ("_worst", lambda errors: number(max(errors), ".1%")),
+            )
         },
-        "equal_p": lambda: number(equal_odds().p, ".2f"),
-        "narrow_odds": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[0], ".2f"),
-        "narrow_odds_low": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[1], ".2f"),
-        "narrow_odds_high": lambda: number(tuned.unpaired("2x2", "4x1-w44").odds[2], ".1f"),
+        **{f"again_{name}_bad": lambda name=name: str(bad(name)) for name in twenty},
+        **{f"again_{name}_p": lambda name=name: p_value(against(name).p) for name in ("stack", "narrow", "equal")},
+        **{
+            f"again_{name}_{end}": lambda name=name, place=place: number(against(name).odds[place], ".2f")
+            for name in ("stack", "narrow", "equal")
+            for place, end in enumerate(("odds", "low", "high"))
+        },
         # At eight hops the comparison depends on the learning rate
         "hard_seeds": lambda: words(len(hard_tuned.errors("2x3"))),  # that picked the rates
         "best_loop_least": lambda: number(min(hard_tuned.errors("2x3")), ".1%"),
@@ -161,7 +166,7 @@ def quantities(
         },
         **{
             f"wide_{model}": lambda model=model: number(float(np.mean(at_width(model))), ".1%")
-            for model in ("2x1", "4x1", "2x2", "1x4")
+            for model in ("1x1", "1x2", "2x1", "4x1", "2x2", "1x4")
         },
         "tuned_narrow": lambda: number(mean(own("4x1-w44")), ".1%"),
         "longer_narrow": lambda: number(long_runs.error("4x1-w44", HOPS), ".2%"),
@@ -195,6 +200,8 @@ def quantities(
             min(at_width("2x1")) > 0.15,
             max(e for m in ("2x2", "1x4") for e in at_width(m)) < 0.015,
             max(at_width("4x1")) < 0.05,
+            np.mean(at_width("1x2")) < 1.1 * np.mean(at_width("2x1")) < 0.5 * np.mean(at_width("1x1")),
+            len({learning_rate(run) for run in runs.wider_runs("2x1")} & {min(WIDER_RATES)}) == 1,
             np.mean(at_width("1x4")) < min(np.mean(at_width("2x2")), np.mean(at_width("4x1"))),
             len(at_width("1x4")) == 3,
         ],
@@ -212,22 +219,19 @@ def quantities(
             max(own("1x4")) < min(own("1x1")) - 0.3,
             khop.weights("4x1") > 1.9 * khop.weights("2x2"),
         ],
-        "two_thirds": lambda: [0.6 < tuned.share("1x1", "1x2", "2x1") < 0.72],
+        "two_thirds": lambda: [
+            0.6 < tuned.share("1x1", "1x2", "2x1") < 0.72,
+            0.9 < share(*(float(np.mean(at_width(model))) for model in ("1x1", "1x2", "2x1"))) < 1.1,
+        ],
         "tuned_1x2": lambda: [min(own("1x1")) > max(own("1x2")), min(own("1x2")) > max(own("2x1"))],
-        "good_stacks": lambda: [
-            0 < sum(error < 0.01 for error in own("4x1")) < len(own("4x1")),
-            tuned.unpaired("2x2", "4x1").p > 0.1,
-        ],
-        "ranks": lambda: [
-            tuned.unpaired("2x2", "4x1-w44").ranks < 0.01,
-            max(own("2x2")) < min(own("4x1-w44")),
-            sorted(own("4x1-w44"))[-2] < 0.02 < max(own("4x1-w44")),
-            tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
-        ],
-        "equal_steps": lambda: [
-            len(at_equal_work()) == 5,
-            equal_odds().p > 0.1,
-            sorted(at_equal_work())[-2] < 0.01 < max(at_equal_work()),
+        "good_stacks": lambda: [0 < sum(error < 0.01 for error in own("4x1")) < len(own("4x1"))],
+        "again_seeds": lambda: [{len(again_errors(name)) for name in twenty} == {20}],
+        "again_narrow_p": lambda: [against("narrow").p < 0.01, against("narrow").odds[2] < 1],
+        "again_equal_p": lambda: [min(against("stack").p, against("equal").p) > 0.05],
+        "again_loop_bad": lambda: [
+            bad("loop") == 0,
+            all(4 <= bad(name) <= 6 for name in ("stack", "narrow", "equal")),
+            max(median(again_errors(name)) for name in ("stack", "equal")) <= median(again_errors("loop")),
         ],
         "narrow_cost": lambda: [0.9 < khop.weights("4x1-w44") / khop.weights("2x2") < 1],
         "new_1x4": lambda: [tuned.unpaired("1x4", "4x1-w32").p > 0.1],
