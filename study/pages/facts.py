@@ -4,7 +4,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.evidence import by_model
 from rtx_core.report.quantities import Quantities, words
-from rtx_core.report.rates import by_rate
+from rtx_core.report.rates import by_rate, learning_rate
 from study.analysis.facts import Facts, Rounded, rounded, stored_bits
 from study.analysis.hops import Hops
 from study.analysis.records import at_rate, multiply_adds, seeds_of
@@ -16,11 +16,16 @@ SATURATED = ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
 
 
 def quantities(
-    facts: list[Record], saturated: list[Record], fewer: list[Record], hops: list[Record], rounded_to: list[Record]
+    facts: list[Record],
+    saturated: list[Record],
+    fewer: list[Record],
+    wide: list[Record],
+    hops: list[Record],
+    rounded_to: list[Record],
 ) -> Quantities:
-    """Of runs on facts at several learning rates, on the same facts with more exposures and on fewer facts; of runs on
-    k-hop; and what models still store when they are rounded."""
-    runs = Folders.among([*facts, *saturated])
+    """Of runs on facts at several learning rates, on the same facts with more exposures, on fewer facts, and of width
+    128 on more; of runs on k-hop; and what models still store when they are rounded."""
+    runs = Folders.among([*facts, *saturated, *wide])
     lower, base, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
     small = Facts([run for run in fewer if run["config"]["train"]["epochs"] != MORE])
@@ -54,7 +59,17 @@ def quantities(
     def per_parameter() -> list[float]:
         return [repeated.per_parameter(model) for model in SATURATED]
 
+    def wide_gains(model: str) -> list[float]:
+        """Bits stored more than one layer's, in per cent, by seed in ascending order, at width 128."""
+        pairs = zip(runs.wide_facts(model), runs.wide_facts("1x1"))
+        return sorted(100 * (a / b - 1) for a, b in pairs)
+
     numbers = {
+        **{
+            f"wide_{key}_{end}": lambda model=model, place=place: number(wide_gains(model)[place], "+.0f")
+            for key, model in (("pass", "1x2"), ("layer", "2x1"))
+            for end, place in (("least", 0), ("most", -1))
+        },
         # The ceiling
         "least_each": lambda: number(min(per_parameter()), ".1f"),
         "most_each": lambda: number(max(per_parameter()), ".1f"),
@@ -102,6 +117,12 @@ def quantities(
         "small_layer_adds": lambda: number(100 * (small.gain("2x1", "1x1") - 1), ".0f"),
     }
     checks = {
+        "wide_pass_least": lambda: [
+            max(map(abs, wide_gains("1x2"))) < 5,
+            min(wide_gains("2x1")) > 25,
+            {learning_rate(run) for run in runs.wide_facts_runs("1x2") + runs.wide_facts_runs("2x1")} == {1e-3},
+            len(wide_gains("1x2")) == 2,
+        ],
         "by_parameters": lambda: [0.6 < (base.gain("1x1-wide", "1x1") - 1) / (base.gain("2x1", "1x1") - 1) < 0.72],
         "kept_8": lambda: [
             all(one.stored < one.ceiling for one in fewer_bits()),
