@@ -291,8 +291,10 @@ def everything(reduced: bool = False, **extra: Any) -> Iterator[RunConfig]:
 
 
 def bench_in_full(**extra: Any) -> Iterator[RunConfig]:
-    """The standard budget of two of the study's recurrences and of the controls that the bench makes for them."""
+    """The standard budget of two of the study's recurrences and of the controls that the bench makes for them, but for
+    characters, whose text is generated and is no record."""
     from rtx_core.benchmark import bench
+    from rtx_core.benchmark.suite import TEXT
 
     for name in IN_FULL:
         candidate = bench.find_candidate(name)
@@ -300,8 +302,8 @@ def bench_in_full(**extra: Any) -> Iterator[RunConfig]:
         requests = [{"base": "looped", "name": stack} | settings for stack, settings in stacks.items()]
         for request in requests:
             request.pop("role")
-        for configs in bench.plan("standard", [candidate.request, *requests]).values():
-            yield from (replace(config, **extra) for config in configs)
+        for task, configs in bench.plan("standard", [candidate.request, *requests]).items():
+            yield from (replace(config, **extra) for config in configs if task != TEXT)
 
 
 IN_FULL = ("Universal", "TRM")  # on the bench

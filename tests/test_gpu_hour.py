@@ -3,8 +3,9 @@
 import io
 import os
 import subprocess
-import sys
 import tarfile
+from dataclasses import replace
+from queue import Queue
 
 import gpu_hour
 import pytest
@@ -19,22 +20,21 @@ SMALL |= {"intermediate_size": 16, "warmup_steps": 1, "eval_every": 1000}
 
 def test_the_queue_has_every_model_at_a_seed_before_the_next(home):
     queue = list(gpu_hour.queue())
-    assert (queue[0].experiment, queue[0].seed) == ("khop-published", 0)
+    assert (queue[0].experiment, queue[0].seed) == ("iso-depth-wide", 0)
     pointers = [config for config in queue if config.experiment == "khop-published"]
     assert [config.seed for config in pointers] == sorted(config.seed for config in pointers) and len(pointers) == 50
     assert len({(c.name, c.model, c.seed) for c in queue}) == len(queue)
     assert all(config.source == "generated" for config in gpu_hour.missing(queue)) or "RTX_DATA" in os.environ
 
 
-def test_processes_work_side_by_side_until_the_time_is_over(tmp_path, monkeypatch, home):
-    last = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)); time.sleep(60)"
-    scripts = {0: "pass", 1: "import sys; sys.exit(1)", 2: last, 3: last, 4: "pass"}
-    monkeypatch.setattr(gpu_hour, "command", lambda config: [sys.executable, "-c", scripts[config.seed]])
-    configs = [configure("khop", "1x1", seed) for seed in scripts]
-    lanes = gpu_hour.Lanes(2, tmp_path)
-    assert sorted(config.seed for config in lanes.work(configs, 2)) == [1, 2, 3, 4]
-    assert not lanes.running and len(list(tmp_path.glob("*.log"))) == 4
-    assert (tmp_path / "records.tar").exists()  # written when a run ended, before the time was over
+def test_a_process_makes_many_runs_and_notes_what_stops_one(tmp_path, home):
+    fine, wrong = (configure("khop", "1x1", seed, **SMALL, steps=2) for seed in (0, 1))
+    todo = Queue()
+    for item in (replace(wrong, device="cuda:99"), fine, None):
+        todo.put(item)
+    gpu_hour.train_all(todo, tmp_path / "0.log")
+    assert gpu_hour.missing([fine, wrong]) == [wrong]
+    assert "1x1 seed 1 stopped" in (tmp_path / "0.log").read_text()
 
 
 @pytest.mark.skipif("RTX_LONG" not in os.environ, reason="trains in processes of their own; RTX_LONG=1 runs it")

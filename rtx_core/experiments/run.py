@@ -150,6 +150,11 @@ def as_rtx_error() -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         reason, do = str(error).partition(". ")[0], "lower batch_size, raise micro_batches, or use device='cpu'"
         raise RtxError(f"The GPU has too little memory for this run ({reason}); {do}.  {RESUMES}") from error
+    except torch.AcceleratorError as error:
+        if "capture" not in str(error):
+            raise
+        problem = "This model's step cannot be captured as a CUDA graph, since it moves data from the CPU while it runs"
+        raise RtxError(f"{problem}; leave out compile, or make constants on the GPU once.") from error
     except (MemoryError, RuntimeError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0].partition(". Error code")[0]
         reason = reason.rpartition("DefaultCPUAllocator: ")[2].replace(". ", " ")

@@ -1,17 +1,19 @@
 """Conclusions: what each task says of a second pass."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 
 from rtx_core.reads import remember
 from rtx_core.records import Record
+from rtx_core.report import number
 from rtx_core.report.quantities import Quantities
 from rtx_core.report.statistics import equivalent, mean_interval
 from rtx_core.report.values import Value
 from study.analysis.classifiers import Family
 from study.analysis.outcomes import CONTRADICTED, REPRODUCED
-from study.analysis.records import test_loss
+from study.analysis.records import mean_loss, test_loss
 from study.analysis.yardstick import Yardstick
 from study.claims import Sources, judged
 from study.folders import HIGHER, Folders
@@ -52,7 +54,14 @@ def quantities(
     def count(outcome: str) -> int:
         return int((outcomes() == outcome).sum())
 
+    def text_share(of: Callable[[str], list[Record]], suffix: str = "") -> float:
+        """What a second pass of one layer saves of what a second layer saves, in per cent."""
+        once, twice, two = (mean_loss(of(model + suffix)) for model in ("1x1", "1x2", "2x1"))
+        return 100 * (once - twice) / (once - two)
+
     numbers = {
+        "text_share": lambda: number(text_share(runs.text_again, "-64"), ".0f"),
+        "text_wide_share": lambda: number(text_share(runs.wide_text), ".0f"),
         # Limits
         "statements": lambda: str(len(outcomes())),
         "reproduced": lambda: str(count(REPRODUCED)),
@@ -70,6 +79,7 @@ def quantities(
             all(min(loop) < 0.5 * max(loop) for loop in gained()["Shakespeare"].values()),
             min(gained()["Shakespeare, input injected"]["1x6-64"]) > 30,
             sum(min(loop) < 0 for loop in gained()["Shakespeare"].values()) == 4,
+            min(gained()["Shakespeare, width 256"]["1x2"]) > 20,
         ],
         "tuned_layers": lambda: [tuned_layers().low < 0 and tuned_layers() < layers()],
         "muon": lambda: [
@@ -83,7 +93,11 @@ def quantities(
             hard("2x3", "6x1-w36", new=True).lower == len(hard.new("2x3")),
             mean_interval(runs.over_tuned_layer("1x4"))[1] < 1,
         ],
-        "two_thirds": lambda: [0.6 < rated.share("1x1", "1x2", "2x1") < 0.72],
+        "two_thirds": lambda: [
+            0.6 < rated.share("1x1", "1x2", "2x1") < 0.72,
+            min(gained()["the same, width 256"]["1x2"]) > 90,
+            max(gained()["facts, width 128"]["1x2"]) < 10,
+        ],
         "parameters": lambda: [
             equivalent(family.gaps["grouped"].by_seed, 1),
             max(beside.best(model) for model in models) < 2,

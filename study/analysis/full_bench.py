@@ -1,0 +1,50 @@
+"""The bench's standard budget of a recurrence, beside the two stacks that the bench makes for it."""
+
+import pandas as pd
+
+from rtx_core import records
+from rtx_core.benchmark.bench import controls, find_candidate
+from rtx_core.benchmark.card import Verdict, score
+from rtx_core.benchmark.compare import verdicts
+from rtx_core.benchmark.recorded import counts, point
+from rtx_core.benchmark.suite import BUDGETS, PREFIX, unit_of
+from rtx_core.records import Record
+from rtx_core.report.evidence import by_model
+from rtx_core.report.rates import at_best_rate
+
+STANDARD = BUDGETS["standard"]
+
+
+def tried(task: str) -> dict[str, list[Record]]:
+    """Of each model that has all seeds at all rates of the standard budget, the runs at its best rate."""
+    names = {f"{PREFIX}{task}", *(f"{PREFIX}{task}-learningrate{rate}" for rate in STANDARD.rates)}
+    every = by_model([run for run in records.records(experiment=f"{PREFIX}{task}") if run["name"] in names])
+    complete = len(STANDARD.rates) * len(STANDARD.seeds)
+    return {model: at_best_rate(runs) for model, runs in every.items() if len(runs) == complete}
+
+
+def judged(name: str) -> dict[tuple[str, str], tuple[list[float], list[float], Verdict]]:
+    """(task, role of a stack) -> the scores of the recurrence and of the stack, and the verdict on the recurrence; of
+    the tasks that are run in full."""
+    candidate = find_candidate(name)
+    size = counts(candidate.fresh())
+    stacks, pairs = controls(size), {}
+    for task in STANDARD.tasks:
+        runs = tried(task)
+        for stack, settings in stacks.items():
+            if {name, stack} <= runs.keys():
+                first = point(task, name, runs[name], "candidate", size)
+                pairs[task, settings["role"]] = first, point(task, stack, runs[stack], settings["role"]), unit_of(task)
+    said = verdicts(pairs)
+    return {key: (first.errors, second.errors, said[key]) for key, (first, second, _) in pairs.items()}
+
+
+def table(name: str) -> pd.DataFrame:
+    """A row a task: the mean scores of the recurrence and of its stacks, with the verdicts on the recurrence."""
+    rows: dict[str, dict[str, str]] = {}
+    for (task, role), (own, other, said) in judged(name).items():
+        unit = unit_of(task)
+        row = rows.setdefault(task, {"Task": task, name: score(sum(own) / len(own), unit)})
+        row[f"Stack {role}"] = score(sum(other) / len(other), unit)
+        row[f"{name} is"] = f"{row.get(f'{name} is', '')}{'; ' * (f'{name} is' in row)}{said.verdict} ({role})"
+    return pd.DataFrame(list(rows.values()))
