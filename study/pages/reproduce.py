@@ -11,6 +11,7 @@ from study.analysis.stories import InitialLosses
 from study.plan import SMALL
 from study.published import published
 
+ON_GPU = "facts", "khop", "khop-again", "iso-depth-wide"  # experiments of small models, in part
 CURVES = "sst2-10pct-plateaupatience100-stoppatience0-evalevery50"
 
 
@@ -31,7 +32,7 @@ def initial_losses() -> InitialLosses:
 @remember
 def graph_session() -> Session:
     """When the small models were trained together on a GPU."""
-    return largest_session(graph_runs([run for name in ("facts", "khop") for run in paper.records(experiment=name)]))
+    return largest_session(graph_runs([run for name in ON_GPU for run in paper.records(experiment=name)]))
 
 
 def quantities() -> Quantities:
